@@ -1,0 +1,306 @@
+"""Configs: the parameters of one accelerator and of the memory it is attached to.
+
+A config is a TOML file. Its top-level keys describe the hardware and make up the **config hash**
+that every program carries; its ``[memory]`` table describes the DRAM behind the port and is not
+part of the hash, since one bitstream meets many memories.
+
+    name = "paper"
+    block_in = 16        # lanes of an INP vector
+    [memory]
+    latency = 64         # cycles from a read request to its first beat
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+CONFIG_DIR = Path(__file__).parent / "configs"
+INT32_BYTES = 4
+PAGE_BYTES = 4096  # no burst crosses a page (AXI4, section A3.4.1)
+
+
+class ConfigError(ValueError):
+    """A config that is malformed or describes a machine that can't exist."""
+
+
+def parameter(doc: str, default: Any = MISSING, low: int = 1, high: int = 1 << 30) -> Any:
+    """One documented config parameter with its legal range."""
+    meta = {"doc": doc, "low": low, "high": high}
+    return field(metadata=meta) if default is MISSING else field(default=default, metadata=meta)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The memory behind the accelerator's port: the contract of docs/timing.md, section 2."""
+
+    latency: int = parameter("cycles from an accepted read to its first beat", 64, low=0)
+    bytes_per_cycle: int = parameter("bandwidth shared by reads and writes", 8)
+
+    @property
+    def name(self) -> str:
+        """How published figures name the model."""
+        return f"{self.latency} cycles, {self.bytes_per_cycle} B/cycle"
+
+
+@dataclass(frozen=True)
+class Config:
+    """One accelerator. Sizes are in bytes unless they say otherwise."""
+
+    name: str = field(metadata={"doc": "the config's name"})
+    block_in: int = parameter("lanes of an INP vector: input channels per GEMM step", high=256)
+    block_out: int = parameter("lanes of an ACC vector: output channels per GEMM step", high=256)
+    inp_bytes: int = parameter("activation buffer, int8 vectors of block_in lanes")
+    wgt_bytes: int = parameter("weight buffer, int8 tiles of block_out × block_in")
+    acc_bytes: int = parameter("accumulator buffer, int32 vectors of block_out lanes")
+    uop_bytes: int = parameter("micro-op buffer")
+    port_bytes: int = parameter("width of the memory port; one beat", 8, high=128)
+    clock_mhz: int = parameter("nominal clock, for GOPS and seconds", 200)
+    command_queue: int = parameter("instructions waiting in front of each engine", 16, low=2)
+    token_queue: int = parameter("tokens a dependency queue holds", 64, low=1)
+    burst_beats: int = parameter("longest burst, in beats", 16, high=256)
+    reads_in_flight: int = parameter("read bursts LOAD keeps in flight", 32)
+    read_buffer_beats: int = parameter("beats LOAD can have requested and not yet written", 256)
+    writes_in_flight: int = parameter("write bursts STORE keeps in flight", 16)
+    memory: Memory = field(default_factory=Memory)
+
+    def __post_init__(self) -> None:
+        _check_ranges(self)
+        _check_ranges(self.memory)
+        for what, entry in (
+            ("block_in", self.inp_entry),
+            ("block_out", self.out_entry),
+            ("block_in × block_out", self.wgt_entry),
+        ):
+            if entry % self.port_bytes:
+                raise ConfigError(
+                    f"config {self.name}: expected {what} bytes to be a multiple of "
+                    f"port_bytes = {self.port_bytes}, found {entry}"
+                )
+        low, high = sorted((self.block_in, self.block_out))
+        if high % low:
+            raise ConfigError(
+                f"config {self.name}: expected one of block_in, block_out to divide the other, "
+                f"found {self.block_in} and {self.block_out}"
+            )
+        if self.port_bytes & (self.port_bytes - 1):
+            raise ConfigError(
+                f"config {self.name}: expected port_bytes to be a power of two, "
+                f"found {self.port_bytes}"
+            )
+        if self.burst_beats * self.port_bytes > PAGE_BYTES:
+            raise ConfigError(
+                f"config {self.name}: expected burst_beats × port_bytes ≤ {PAGE_BYTES}, "
+                f"found {self.burst_beats * self.port_bytes}"
+            )
+        if self.read_buffer_beats < self.burst_beats:
+            raise ConfigError(
+                f"config {self.name}: expected read_buffer_beats ≥ burst_beats = "
+                f"{self.burst_beats}, found {self.read_buffer_beats}"
+            )
+        for buffer in ("inp", "wgt", "acc", "uop"):
+            if self.depth(buffer) < 2:
+                raise ConfigError(
+                    f"config {self.name}: expected {buffer}_bytes to hold at least 2 entries of "
+                    f"{self.entry(buffer)} bytes, found {getattr(self, buffer + '_bytes')}"
+                )
+
+    # What follows from the parameters -------------------------------------------------------
+
+    @property
+    def inp_entry(self) -> int:
+        """Bytes of one INP vector."""
+        return self.block_in
+
+    @property
+    def wgt_entry(self) -> int:
+        """Bytes of one WGT tile."""
+        return self.block_in * self.block_out
+
+    @property
+    def acc_entry(self) -> int:
+        """Bytes of one ACC vector."""
+        return self.block_out * INT32_BYTES
+
+    @property
+    def out_entry(self) -> int:
+        """Bytes of one ACC vector narrowed to int8: what ACC8 moves."""
+        return self.block_out
+
+    @cached_property
+    def uop_entry(self) -> int:
+        """Bytes of one micro-op: the power of two that holds its fields."""
+        bits = 1 + 2 * self.index_bits("acc") + self.index_bits("wgt")
+        bits += max(self.index_bits("inp") - self.index_bits("acc"), 0)
+        size = 4
+        while size * 8 < bits:
+            size *= 2
+        return size
+
+    @cached_property
+    def uops_per_word(self) -> int:
+        """Micro-ops in one UOP entry: LOAD moves whole port words."""
+        return max(self.port_bytes // self.uop_entry, 1)
+
+    def entry(self, buffer: str) -> int:
+        """Bytes of one entry of ``inp``, ``wgt``, ``acc``, ``acc8`` or ``uop`` in DRAM."""
+        return {
+            "inp": self.inp_entry,
+            "wgt": self.wgt_entry,
+            "acc": self.acc_entry,
+            "acc8": self.out_entry,
+            "uop": self.uop_entry * self.uops_per_word if buffer == "uop" else 0,
+        }[buffer]
+
+    def depth(self, buffer: str) -> int:
+        """Entries of a buffer."""
+        buffer = "acc" if buffer == "acc8" else buffer
+        return int(getattr(self, f"{buffer}_bytes")) // self.entry(buffer)
+
+    def index_bits(self, buffer: str) -> int:
+        """Bits that address a buffer's entries."""
+        return max((self.depth(buffer) - 1).bit_length(), 1)
+
+    @property
+    def uop_depth(self) -> int:
+        """Micro-ops the UOP buffer holds."""
+        return self.depth("uop") * self.uops_per_word
+
+    @property
+    def channel_block(self) -> int:
+        """Channels that lie together in a DRAM tensor: ``[N, C/block, H, W, block]``."""
+        return max(self.block_in, self.block_out)
+
+    @property
+    def macs_per_cycle(self) -> int:
+        """Multiply-adds of one GEMM step."""
+        return self.block_in * self.block_out
+
+    @property
+    def peak_gops(self) -> float:
+        """Peak throughput; a multiply-add counts as two operations."""
+        return 2 * self.macs_per_cycle * self.clock_mhz / 1000
+
+    @cached_property
+    def hash(self) -> str:
+        """16 hex digits over every hardware parameter; the name and the memory are left out."""
+        values = asdict(self)
+        del values["name"], values["memory"]
+        text = json.dumps(values, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    # Reading, overriding, writing -------------------------------------------------------------
+
+    def override(self, settings: Iterable[str]) -> Config:
+        """Applies ``KEY=VALUE`` settings; a key is a parameter or ``memory.`` and one."""
+        config = self
+        for setting in settings:
+            key, equals, text = setting.partition("=")
+            key, scope = key.strip(), "memory." if key.strip().startswith("memory.") else ""
+            target: Config | Memory = config.memory if scope else config
+            names = [f.name for f in fields(target) if f.name not in ("name", "memory")]
+            name = key.removeprefix(scope)
+            if not equals or name not in names:
+                raise ConfigError(
+                    f"--set {setting}: expected KEY=VALUE with KEY one of "
+                    f"{', '.join(scope + n for n in names)}, found {key!r}"
+                )
+            try:
+                value = int(text.strip().replace("_", ""), 0)
+            except ValueError:
+                raise ConfigError(
+                    f"--set {setting}: expected an integer, found {text!r}"
+                ) from None
+            change: dict[str, Any] = {name: value}
+            if isinstance(target, Memory):
+                change = {"memory": replace(target, **change)}
+            config = replace(config, **change)
+        return config
+
+    def to_toml(self) -> str:
+        """The config as a TOML file with each parameter's meaning."""
+        lines = [f'name = "{self.name}"']
+        lines += [_toml_line(f, getattr(self, f.name)) for f in _parameters(Config)]
+        lines += ["", "[memory]"]
+        lines += [_toml_line(f, getattr(self.memory, f.name)) for f in _parameters(Memory)]
+        return "\n".join(lines) + "\n"
+
+
+def load_config(name: str | Path, settings: Iterable[str] = ()) -> Config:
+    """Reads a config by its name or from a TOML file, then applies ``KEY=VALUE`` settings.
+
+    Raises:
+        ConfigError: no such config, not TOML, an unknown or ill-typed key, an impossible machine.
+    """
+    path = Path(name)
+    if path.suffix != ".toml":
+        path = CONFIG_DIR / f"{name}.toml"
+        if not path.exists():
+            raise ConfigError(
+                f"config {name}: expected a .toml file or one of "
+                f"{', '.join(config_names())}, found neither"
+            )
+    try:
+        data = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise ConfigError(f"{path}: expected a readable file, found {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: expected TOML, found {error}") from None
+    return parse_config(data, path.stem, str(path)).override(settings)
+
+
+def parse_config(data: Mapping[str, Any], name: str, where: str) -> Config:
+    """Builds a config from decoded TOML; ``where`` names the source in errors."""
+    hardware = {key: value for key, value in data.items() if key != "memory"}
+    hardware.setdefault("name", name)
+    memory = data.get("memory", {})
+    if not isinstance(memory, Mapping):
+        raise ConfigError(f"{where}: expected memory to be a table, found {memory!r}")
+    _check_keys(hardware, Config, where, "")
+    _check_keys(memory, Memory, where, "memory.")
+    return Config(**hardware, memory=Memory(**memory))
+
+
+def config_names() -> list[str]:
+    """The bundled configs."""
+    return sorted(path.stem for path in CONFIG_DIR.glob("*.toml"))
+
+
+def _parameters(cls: type[Config] | type[Memory]) -> list[Any]:
+    return [f for f in fields(cls) if "low" in f.metadata]
+
+
+def _check_keys(data: Mapping[str, Any], cls: type[Any], where: str, scope: str) -> None:
+    known = {f.name: f for f in fields(cls)}
+    for key, value in data.items():
+        if key not in known or key == "memory":
+            expected = ", ".join(scope + k for k in known if k != "memory")
+            raise ConfigError(f"{where}: expected one of {expected}, found {scope}{key}")
+        kind, article = (str, "a string") if key == "name" else (int, "an integer")
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise ConfigError(f"{where}: expected {scope}{key} to be {article}, found {value!r}")
+    missing = [
+        k
+        for k, f in known.items()
+        if k not in data and f.default is MISSING and f.default_factory is MISSING
+    ]
+    if missing:
+        raise ConfigError(f"{where}: expected {scope}{missing[0]}, found no such key")
+
+
+def _check_ranges(part: Config | Memory) -> None:
+    for f in _parameters(type(part)):
+        value, low, high = getattr(part, f.name), f.metadata["low"], f.metadata["high"]
+        if not low <= value <= high:
+            where = f"config {part.name}" if isinstance(part, Config) else "memory"
+            raise ConfigError(f"{where}: expected {low} ≤ {f.name} ≤ {high}, found {value}")
+
+
+def _toml_line(f: Any, value: int) -> str:
+    return f"{f.name} = {value}".ljust(28) + f"# {f.metadata['doc']}"

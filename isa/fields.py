@@ -1,0 +1,144 @@
+"""Descriptors: an instruction is a class whose attributes are its fields, lowest bit first.
+
+    class Gemm(Instruction):
+        opcode = 3
+        dst_base = Field(index("acc"), "first accumulator")
+
+Encoder, decoder, assembler, manual, C header, simulator tables and RTL decoders all read these.
+Widths derive from a config; a value that doesn't fit raises and names the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Self, overload
+
+from vdla.isa.config import Config
+
+Width = int | Callable[[Config], int]
+
+
+class EncodingError(ValueError):
+    """A field value that its width can't hold, or bits that are no instruction."""
+
+
+class Field:
+    """One bit field of an instruction or micro-op. Reading it from an instance gives an int."""
+
+    name: str
+
+    def __init__(
+        self,
+        width: Width,
+        doc: str,
+        *,
+        signed: bool = False,
+        default: int = 0,
+        names: tuple[str, ...] = (),
+    ) -> None:
+        self._width, self.doc, self.signed = width, doc, signed
+        self.default, self.names = default, names
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> int: ...
+    def __get__(self, instance: object | None, owner: type) -> Self | int:
+        return self if instance is None else instance.__dict__[self.name]
+
+    def __set__(self, instance: object, value: int) -> None:
+        instance.__dict__[self.name] = value
+
+    def width(self, config: Config) -> int:
+        """Bits this field takes in a config's encoding."""
+        return self._width if isinstance(self._width, int) else self._width(config)
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether the field is one bit in every config."""
+        return self._width == 1
+
+    def bounds(self, config: Config) -> tuple[int, int]:
+        """Lowest and highest value the field holds."""
+        width = self.width(config)
+        if self.signed:
+            return -(1 << (width - 1)), (1 << (width - 1)) - 1
+        return 0, (1 << width) - 1
+
+
+class Record:
+    """A value made of fields: the common part of instructions and micro-ops."""
+
+    fields: ClassVar[tuple[Field, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        own = [f for f in vars(cls).values() if isinstance(f, Field)]
+        cls.fields = (*(f for f in cls.fields if f.name not in vars(cls)), *own)
+
+    def __init__(self, **values: int) -> None:
+        for f in self.fields:
+            self.__dict__[f.name] = int(values.pop(f.name, f.default))
+        if values:
+            kind, known = type(self).__name__.upper(), ", ".join(f.name for f in self.fields)
+            raise EncodingError(f"{kind}: expected fields {known}, found {next(iter(values))}")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self.__dict__.values()))
+
+    def __repr__(self) -> str:
+        shown = (f"{f.name}={self.__dict__[f.name]}" for f in self.fields)
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def replace(self, **values: int) -> Self:
+        """A copy with some fields changed."""
+        return type(self)(**{**self.__dict__, **values})
+
+    @classmethod
+    def layout(cls, config: Config) -> list[tuple[Field, int, int]]:
+        """Each field with its lowest bit and its width."""
+        rows, bit = [], 0
+        for f in cls.fields:
+            width = f.width(config)
+            rows.append((f, bit, width))
+            bit += width
+        return rows
+
+    @classmethod
+    def bits(cls, config: Config) -> int:
+        """Bits of the whole record."""
+        return sum(f.width(config) for f in cls.fields)
+
+    def pack(self, config: Config) -> int:
+        """The record as one integer.
+
+        Raises:
+            EncodingError: a value its field can't hold; names the field and its range.
+        """
+        word = 0
+        for f, bit, width in self.layout(config):
+            value = self.__dict__[f.name]
+            low, high = f.bounds(config)
+            if not low <= value <= high:
+                raise EncodingError(
+                    f"{type(self).__name__.upper()}.{f.name}: expected {low}..{high} "
+                    f"({width} bits in config {config.name}), found {value}"
+                )
+            word |= (value & ((1 << width) - 1)) << bit
+        return word
+
+    @classmethod
+    def unpack(cls, word: int, config: Config) -> Self:
+        """The record in the low bits of an integer; the inverse of ``pack``."""
+        values: dict[str, Any] = {}
+        for f, bit, width in cls.layout(config):
+            value = (word >> bit) & ((1 << width) - 1)
+            if f.signed and value >> (width - 1):
+                value -= 1 << width
+            values[f.name] = value
+        return cls(**values)

@@ -1,0 +1,315 @@
+"""The instruction set. What each instruction does is executable in ``sim/semantics.py``.
+
+Three engines run decoupled: LOAD, COMPUTE (GEMM and ALU) and STORE. They stand in a ring,
+LOAD → COMPUTE → STORE → LOAD, and a dependency queue of tokens runs each way between neighbours:
+``pop_prev`` waits for a token from the engine before, ``push_next`` gives one to the engine after.
+Tokens are popped when an instruction starts and pushed when it finishes.
+
+Memories: INP holds int8 vectors of ``block_in`` lanes, WGT int8 tiles of ``block_out × block_in``,
+ACC int32 vectors of ``block_out`` lanes, UOP micro-ops. ACC8 is ACC seen through int8: a LOAD
+widens each lane and a STORE requantizes it.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import ClassVar
+
+from vdla.isa.config import Config
+from vdla.isa.fields import EncodingError, Field, Record, Width
+
+
+class Engine(IntEnum):
+    """The engines, in ring order; ``next`` of STORE is LOAD."""
+
+    LOAD = 0
+    COMPUTE = 1
+    STORE = 2
+
+    @property
+    def prev(self) -> Engine:
+        """The engine before this one in the ring."""
+        return Engine((self - 1) % 3)
+
+    @property
+    def next(self) -> Engine:
+        """The engine after this one in the ring."""
+        return Engine((self + 1) % 3)
+
+
+class Mem(IntEnum):
+    """What a LOAD or STORE addresses on chip."""
+
+    INP = 0
+    WGT = 1
+    ACC = 2
+    ACC8 = 3
+    UOP = 4
+
+    @property
+    def buffer(self) -> str:
+        """The physical buffer, as ``Config.depth`` names it."""
+        return "acc" if self is Mem.ACC8 else self.name.lower()
+
+
+class Init(IntEnum):
+    """What a GEMM's first micro-ops start their accumulator from."""
+
+    ACC = 0
+    ZERO = 1
+    BIAS = 2
+
+
+class AluOp(IntEnum):
+    """ALU operations on x = acc[dst] and y = acc[src] or the immediate."""
+
+    ADD = 0
+    MIN = 1
+    MAX = 2
+    SHR = 3
+    MUL = 4
+    WADD = 5
+    RQ = 6
+
+
+DRAM_BITS = 32
+STRIDE_BITS = 20
+PAD_BITS = 6
+OPCODE_BITS = 3
+MUL_BITS = 25  # the multiplier operand of MUL: one DSP48E1 input, signed
+WEIGHT_BITS = 24
+
+
+def index(buffer: str) -> Width:
+    """Bits that address a buffer."""
+    return lambda c: c.index_bits(buffer)
+
+
+def count(*buffers: str) -> Width:
+    """Bits that count up to and including the depth of the deepest of some buffers."""
+    return lambda c: max(c.depth(b) for b in buffers).bit_length()
+
+
+def _uop_index(c: Config) -> int:
+    return (c.uop_depth - 1).bit_length()
+
+
+def _uop_count(c: Config) -> int:
+    return c.uop_depth.bit_length()
+
+
+def _source(c: Config) -> int:
+    return max(c.index_bits("inp"), c.index_bits("acc"))
+
+
+class Instruction(Record):
+    """The fields every instruction starts with."""
+
+    opcode: ClassVar[int]
+    engine: ClassVar[Engine]
+    mnemonic: ClassVar[str]
+
+    op = Field(OPCODE_BITS, "opcode")
+    pop_prev = Field(1, "wait for a token from the previous engine")
+    pop_next = Field(1, "wait for a token from the next engine")
+    push_prev = Field(1, "give a token to the previous engine when finished")
+    push_next = Field(1, "give a token to the next engine when finished")
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if hasattr(cls, "opcode"):
+            cls.mnemonic = cls.__name__.upper()
+            BY_OPCODE[cls.opcode] = cls
+
+    def __init__(self, **values: int) -> None:
+        super().__init__(**{**values, "op": self.opcode})
+
+    def encode(self, config: Config) -> bytes:
+        """The instruction as it lies in DRAM, little-endian."""
+        return self.pack(config).to_bytes(instruction_bytes(config), "little")
+
+
+BY_OPCODE: dict[int, type[Instruction]] = {}
+
+
+class Load(Instruction):
+    """DRAM → buffer: a 3-D strided copy with padding.
+
+    The tile of ``z × (pad_y0 + y + pad_y1) × (pad_x0 + x + pad_x1)`` entries lies densely in the
+    buffer from ``sram_base``. Its inner ``z × y × x`` entries come from DRAM, the rest are filled
+    with ``pad_value``. ACC8 widens int8 lanes to int32 and subtracts ``zero`` from them.
+    """
+
+    opcode = 0
+    engine = Engine.LOAD
+    memory = Field(3, "destination", names=tuple(m.name for m in Mem))
+    sram_base = Field(
+        lambda c: max(c.index_bits(b) for b in ("inp", "wgt", "acc", "uop")), "first entry"
+    )
+    dram_base = Field(DRAM_BITS, "byte address of the first entry, a multiple of port_bytes")
+    x_size = Field(count("inp", "wgt", "acc", "uop"), "entries of a row")
+    y_size = Field(count("inp", "wgt", "acc", "uop"), "rows of a plane")
+    z_size = Field(count("inp", "wgt", "acc", "uop"), "planes")
+    x_stride = Field(STRIDE_BITS, "entries from one to the next in DRAM", default=1)
+    y_stride = Field(STRIDE_BITS, "entries from row to row in DRAM")
+    z_stride = Field(STRIDE_BITS, "entries from plane to plane in DRAM")
+    pad_x0 = Field(PAD_BITS, "padding entries before each row")
+    pad_x1 = Field(PAD_BITS, "padding entries after each row")
+    pad_y0 = Field(PAD_BITS, "padding rows before each plane")
+    pad_y1 = Field(PAD_BITS, "padding rows after each plane")
+    pad_value = Field(8, "what padding holds, in every lane", signed=True)
+    zero = Field(8, "zero point that ACC8 subtracts from loaded lanes", signed=True)
+
+
+class Store(Instruction):
+    """ACC → DRAM: a 3-D strided copy; ACC8 requantizes on the way.
+
+    ACC8 writes ``min(max(rq(acc, scale[z]) + zero, low), high)`` per lane, where ``scale[z]`` is
+    the vector ``acc[scale_base + z]`` of packed scales: one scale per output channel.
+    """
+
+    opcode = 1
+    engine = Engine.STORE
+    memory = Field(3, "ACC stores int32 lanes, ACC8 int8", names=tuple(m.name for m in Mem))
+    sram_base = Field(index("acc"), "first entry")
+    dram_base = Field(DRAM_BITS, "byte address of the first entry, a multiple of port_bytes")
+    x_size = Field(count("acc"), "entries of a row")
+    y_size = Field(count("acc"), "rows of a plane")
+    z_size = Field(count("acc"), "planes")
+    y_pitch = Field(count("acc"), "entries from row to row in ACC")
+    z_pitch = Field(count("acc"), "entries from plane to plane in ACC")
+    x_stride = Field(STRIDE_BITS, "entries from one to the next in DRAM", default=1)
+    y_stride = Field(STRIDE_BITS, "entries from row to row in DRAM")
+    z_stride = Field(STRIDE_BITS, "entries from plane to plane in DRAM")
+    scale_base = Field(index("acc"), "ACC entry with the scales of plane 0")
+    zero = Field(8, "output zero point", signed=True)
+    low = Field(8, "least output", signed=True, default=-128)
+    high = Field(8, "greatest output", signed=True, default=127)
+
+
+class LoopNest(Instruction):
+    """Fields of the micro-op loop nest that GEMM and ALU share."""
+
+    uop_begin = Field(_uop_index, "first micro-op")
+    uop_count = Field(_uop_count, "micro-ops per iteration")
+    extent_0 = Field(count("acc"), "iterations of the outermost loop", default=1)
+    extent_1 = Field(count("acc"), "iterations of the middle loop", default=1)
+    extent_2 = Field(count("acc"), "iterations of the innermost loop", default=1)
+    dst_base = Field(index("acc"), "added to every dst")
+    dst_0 = Field(index("acc"), "dst step of loop 0")
+    dst_1 = Field(index("acc"), "dst step of loop 1")
+    dst_2 = Field(index("acc"), "dst step of loop 2")
+    src_base = Field(_source, "added to every src")
+    src_0 = Field(_source, "src step of loop 0")
+    src_1 = Field(_source, "src step of loop 1")
+    src_2 = Field(_source, "src step of loop 2")
+
+    def extents(self) -> tuple[int, int, int]:
+        """The three loop extents, outermost first."""
+        return self.extent_0, self.extent_1, self.extent_2
+
+    def steps(self) -> int:
+        """Micro-ops the instruction runs: its cycles when nothing stalls it."""
+        return self.extent_0 * self.extent_1 * self.extent_2 * self.uop_count
+
+
+class Gemm(LoopNest):
+    """One matrix–vector product per micro-op, accumulated.
+
+    ``acc[dst] = start + wgt[wgt] · inp[src]``, wrapping at 32 bits. ``start`` is ``acc[dst]``,
+    except for micro-ops marked ``first`` when ``init`` is ZERO or BIAS: then it is 0 or
+    ``acc[bias]``, so that a reduction costs no pass to clear or to bias its accumulators.
+    """
+
+    opcode = 2
+    engine = Engine.COMPUTE
+    init = Field(2, "start of micro-ops marked first", names=tuple(i.name for i in Init))
+    wgt_base = Field(index("wgt"), "added to every wgt")
+    wgt_0 = Field(index("wgt"), "wgt step of loop 0")
+    wgt_1 = Field(index("wgt"), "wgt step of loop 1")
+    wgt_2 = Field(index("wgt"), "wgt step of loop 2")
+    bias_base = Field(index("acc"), "ACC entry of the first bias")
+    bias_0 = Field(index("acc"), "bias step of loop 0")
+    bias_1 = Field(index("acc"), "bias step of loop 1")
+    bias_2 = Field(index("acc"), "bias step of loop 2")
+
+
+class Alu(LoopNest):
+    """One vector operation per micro-op: ``acc[dst] = f(x, y)`` in every lane.
+
+    x is ``acc[dst]``; y is ``acc[src]``, or ``imm`` when ``use_imm`` is set. With ``init`` set,
+    micro-ops marked ``first`` give y itself, so that a reduction needs no pass to start it.
+
+    ADD x + y · MIN · MAX · SHR x >> y, left when y < 0 (y: low 6 bits, signed) ·
+    MUL x × y (y: low 25 bits, signed) · WADD x × weight + y × imm (x, y: low 18 bits, imm: low 24
+    bits, all signed; y is always acc[src]) · RQ min(max(rq(x, y) + zero, low), high).
+    Sums and products wrap at 32 bits.
+    """
+
+    opcode = 3
+    engine = Engine.COMPUTE
+    alu_op = Field(3, "operation", names=tuple(o.name for o in AluOp))
+    use_imm = Field(1, "y is the immediate")
+    init = Field(1, "micro-ops marked first give y")
+    imm = Field(32, "immediate; for RQ a packed scale, for WADD the weight of y", signed=True)
+    weight = Field(WEIGHT_BITS, "WADD: the weight of x", signed=True)
+    zero = Field(9, "RQ: added to the requantized value", signed=True)
+    low = Field(9, "RQ: least result", signed=True, default=-128)
+    high = Field(9, "RQ: greatest result", signed=True, default=127)
+
+
+class Finish(Instruction):
+    """Ends the program once every engine is idle. Its token flags are zero."""
+
+    opcode = 4
+    engine = Engine.COMPUTE
+
+
+class Uop(Record):
+    """One micro-op: indices that the instruction's bases and loop steps are added to."""
+
+    first = Field(1, "the first step of a reduction: see ``init``")
+    dst = Field(index("acc"), "ACC entry written")
+    src = Field(_source, "INP entry (GEMM) or ACC entry (ALU) read")
+    wgt = Field(index("wgt"), "WGT entry read by GEMM")
+
+    def encode(self, config: Config) -> bytes:
+        """The micro-op as it lies in DRAM, little-endian."""
+        return self.pack(config).to_bytes(config.uop_entry, "little")
+
+    @classmethod
+    def decode(cls, data: bytes, config: Config) -> Uop:
+        """The inverse of ``encode``."""
+        return cls.unpack(int.from_bytes(data, "little"), config)
+
+
+INSTRUCTIONS: tuple[type[Instruction], ...] = (Load, Store, Gemm, Alu, Finish)
+
+
+def instruction_bytes(config: Config) -> int:
+    """Bytes of every instruction: the widest, rounded up to whole 64-bit words and beats."""
+    bits = max(cls.bits(config) for cls in INSTRUCTIONS)
+    unit = max(8, config.port_bytes)
+    return -(-bits // (8 * unit)) * unit
+
+
+def decode(data: bytes, config: Config, where: str = "") -> Instruction:
+    """Decodes one instruction; ``where`` prefixes errors.
+
+    Raises:
+        EncodingError: an opcode that no instruction has, a wrong length, or stray bits.
+    """
+    if len(data) != instruction_bytes(config):
+        raise EncodingError(
+            f"{where}expected {instruction_bytes(config)} bytes, found {len(data)}"
+        )
+    word = int.from_bytes(data, "little")
+    cls = BY_OPCODE.get(word & ((1 << OPCODE_BITS) - 1))
+    if cls is None:
+        raise EncodingError(
+            f"{where}expected an opcode in {sorted(BY_OPCODE)}, "
+            f"found {word & ((1 << OPCODE_BITS) - 1)}"
+        )
+    if word >> cls.bits(config):
+        raise EncodingError(f"{where}expected zeros above {cls.mnemonic}'s fields, found others")
+    return cls.unpack(word, config)
