@@ -1,0 +1,11 @@
+"""The one error of the front end."""
+
+from __future__ import annotations
+
+
+class ModelError(ValueError):
+    """A model that can't be taken: one line with what was expected, what was found, and where."""
+
+    def __init__(self, where: str, expected: str, found: object) -> None:
+        line = f"{where}: expected {expected}, found {found}"
+        super().__init__(" ".join(line.split()))

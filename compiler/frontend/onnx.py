@@ -1,0 +1,346 @@
+"""ONNX to the typed graph.
+
+``import_onnx`` reads a file, ``import_model`` a model in memory. Quantize and Dequantize nodes stay
+where the file has them; :mod:`vdla.compiler.graph.fuse` turns the islands between them into integer
+operators. Nodes whose operands are all known now (shapes, folded weights) are computed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from vdla.compiler.frontend.errors import ModelError
+from vdla.compiler.frontend.ops import CONVERTERS, supported
+from vdla.compiler.graph import ir
+from vdla.compiler.graph.infer import shape_of, verify
+from vdla.compiler.graph.ir import Array, Graph, GraphError, Node, TensorType
+
+T = TypeVar("T")
+Shapes = Mapping[str, Sequence[int]]
+
+DEFAULT_DOMAINS = ("", "ai.onnx")
+QDQ = ("QuantizeLinear", "DequantizeLinear")
+
+
+def import_onnx(
+    path: str | Path, *, batch: int | None = None, shapes: Shapes | None = None
+) -> Graph:
+    """The graph of the QDQ model in ``path``.
+
+    Args:
+        path: an ONNX file.
+        batch: the size of every symbolic or unknown first input dimension.
+        shapes: whole shapes of inputs, by name; they win over the file's.
+
+    Raises:
+        ModelError: the file is not an ONNX model, not quantized, dynamic, or has an operator that
+            no device can run.
+    """
+    path = Path(path)
+    try:
+        model = onnx.load(str(path))
+    except FileNotFoundError:
+        raise ModelError(str(path), "an ONNX file", "no file") from None
+    except IsADirectoryError:
+        raise ModelError(str(path), "an ONNX file", "a folder") from None
+    except Exception as error:  # protobuf, external data and text decoding each raise their own
+        raise ModelError(str(path), "an ONNX model", _first_line(error)) from None
+    return import_model(model, str(path), batch=batch, shapes=shapes)
+
+
+def import_model(
+    model: Any, where: str = "model", *, batch: int | None = None, shapes: Shapes | None = None
+) -> Graph:
+    """The graph of a model in memory; ``where`` opens every error. See :func:`import_onnx`."""
+    _check(model, where)
+    importer = Importer(where, {o.domain: o.version for o in model.opset_import})
+    importer.read_constants(model.graph)
+    importer.read_inputs(model.graph, batch, dict(shapes or {}))
+    for index, node in enumerate(model.graph.node):
+        importer.read_node(node, index)
+    graph = importer.finish(model.graph)
+    if not any(isinstance(n, ir.Quantize | ir.Dequantize) for n in graph.nodes):
+        expected = "a quantized (QDQ) model; `vdla quantize` makes one"
+        raise ModelError(where, expected, "no QuantizeLinear or DequantizeLinear node")
+    return graph
+
+
+def _check(model: Any, where: str) -> None:
+    if not model.HasField("graph") or not model.graph.node:
+        raise ModelError(where, "an ONNX model", "no operators in it")
+    try:
+        onnx.checker.check_model(model)
+    except Exception as error:  # the checker reports through several types
+        raise ModelError(where, "a valid ONNX model", _first_line(error)) from None
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0].rstrip(". ")
+
+
+class Importer:
+    """The state of one import: tensors by their ONNX names, and the nodes so far."""
+
+    def __init__(self, where: str, opsets: Mapping[str, int]) -> None:
+        self.where = where
+        self.opset = next((opsets[d] for d in DEFAULT_DOMAINS if d in opsets), 0)
+        self.tensors: dict[str, TensorType] = {}
+        self.constants: dict[str, Array] = {}
+        self.nodes: list[Node] = []
+        self.inputs: list[str] = []
+        self.alias: dict[str, str] = {}
+        self.names: set[str] = set()
+        self.outputs: set[str] = set()
+
+    # --- the file's declarations -------------------------------------------------------------
+
+    def read_constants(self, graph: Any) -> None:
+        """The initializers, as arrays."""
+        self.outputs = {o.name for o in graph.output}
+        for tensor in graph.initializer:
+            try:
+                self.add_constant(tensor.name, numpy_helper.to_array(tensor))
+            except (ValueError, TypeError, RuntimeError, OSError) as error:
+                where = f"{self.where}: initializer {tensor.name}"
+                raise ModelError(where, "its declared elements", _first_line(error)) from None
+
+    def read_inputs(self, graph: Any, batch: int | None, shapes: dict[str, Sequence[int]]) -> None:
+        """The inputs and their static shapes."""
+        for value in graph.input:
+            if value.name in self.constants:
+                continue
+            where = f"{self.where}: input {value.name}"
+            dtype = self.dtype(value.type.tensor_type.elem_type)
+            if dtype not in ("float32", "int8", "uint8"):
+                raise ModelError(where, "float32, int8 or uint8 elements", dtype)
+            shape = _static_shape(value, where, batch, shapes.pop(value.name, None))
+            self.tensors[value.name] = TensorType(shape, dtype)
+            self.inputs.append(value.name)
+        for name in shapes:
+            known = ", ".join(self.inputs)
+            raise ModelError(self.where, f"shapes for its inputs ({known})", f"one for {name}")
+
+    def dtype(self, code: int) -> str:
+        """An element type's numpy name."""
+        try:
+            return str(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code)))
+        except (KeyError, TypeError, ValueError):
+            return str(onnx.TensorProto.DataType.Name(code)).lower()
+
+    # --- nodes -------------------------------------------------------------------------------
+
+    def read_node(self, node: Any, index: int) -> None:
+        """Adds what one ONNX node means."""
+        name = self.fresh(node.name or f"{node.op_type}_{index}")
+        where = f"{self.where}: node {name} ({node.op_type})"
+        view = OnnxNode(self, node, name, where)
+        if node.domain not in DEFAULT_DOMAINS or node.op_type not in CONVERTERS:
+            if self.fold(view):
+                return
+            found = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+            raise ModelError(where, f"an operator some device can run ({supported()})", found)
+        if node.op_type not in QDQ and self.fold(view):
+            return
+        try:
+            CONVERTERS[node.op_type](view)
+        except GraphError as error:
+            raise ModelError(where, *_halves(str(error))) from None
+
+    def fold(self, view: OnnxNode) -> bool:
+        """Computes a node now if everything it reads is known; False if it isn't."""
+        node = view.proto
+        if node.op_type == "Shape" and node.domain in DEFAULT_DOMAINS:
+            shape = np.array(self.tensors[view.operand(0)].shape, np.int64)
+            self.add_constant(node.output[0], shape[view.integer("start", 0) : _end(view)])
+            return True
+        if node.domain not in DEFAULT_DOMAINS or len(node.output) != 1:
+            return False
+        operands = [self.alias.get(n, n) for n in node.input if n]
+        if not all(n in self.constants for n in operands):
+            return False
+        self.add_constant(node.output[0], _evaluate(view, [self.constants[n] for n in operands]))
+        return True
+
+    def finish(self, proto: Any) -> Graph:
+        """The checked graph."""
+        outputs = []
+        for value in proto.output:
+            name = self.alias.get(value.name, value.name)
+            if name not in self.tensors:
+                where = f"{self.where}: output {value.name}"
+                raise ModelError(where, "a node that writes it", "none")
+            outputs.append(name)
+        used = {n for node in self.nodes for n in node.inputs} | set(outputs)
+        constants = {n: a for n, a in self.constants.items() if n in used}
+        tensors = {n: t for n, t in self.tensors.items() if n in used or n not in self.constants}
+        graph = Graph(
+            tuple(self.inputs),
+            tuple(outputs),
+            tuple(self.nodes),
+            tensors,
+            constants,
+            Path(self.where).stem,
+        )
+        try:
+            return verify(graph)
+        except GraphError as error:
+            raise ModelError(self.where, *_halves(str(error))) from None
+
+    # --- building blocks for the converters ------------------------------------------------------
+
+    def fresh(self, name: str) -> str:
+        """``name``, or ``name`` with a number if it is taken."""
+        unique, count = name, 1
+        while unique in self.names:
+            count += 1
+            unique = f"{name}_{count}"
+        self.names.add(unique)
+        return unique
+
+    def add_constant(self, name: str, array: Array) -> str:
+        """Makes ``array`` known as ``name``."""
+        self.constants[name] = np.ascontiguousarray(array).reshape(np.shape(array))
+        self.tensors[name] = TensorType(tuple(np.shape(array)), str(array.dtype))
+        return name
+
+    def emit(self, node: Node, dtype: str, shape: tuple[int, ...] | None = None) -> str:
+        """Adds a node; its rule gives the shape where ``shape`` doesn't."""
+        shapes = [self.tensors[n].shape for n in node.inputs]
+        result = shape_of(node, shapes) or shape
+        assert result is not None
+        self.tensors[node.output] = TensorType(result, dtype)
+        self.nodes.append(node)
+        return node.output
+
+    def dequantized(self, name: str) -> ir.Dequantize | None:
+        """The Dequantize that makes ``name`` from a constant, if one does."""
+        for node in reversed(self.nodes):
+            if node.output == name:
+                known = isinstance(node, ir.Dequantize) and node.data in self.constants
+                return node if known and isinstance(node, ir.Dequantize) else None
+        return None
+
+
+class OnnxNode:
+    """One ONNX node as the converters see it."""
+
+    def __init__(self, importer: Importer, proto: Any, name: str, where: str) -> None:
+        self.importer, self.proto, self.name, self.where = importer, proto, name, where
+        self.attributes = {a.name: onnx.helper.get_attribute_value(a) for a in proto.attribute}
+
+    @property
+    def output(self) -> str:
+        extra = [o for o in self.proto.output[1:] if o]
+        if extra:
+            raise self.error("one output", f"a second one, {extra[0]}")
+        return str(self.proto.output[0])
+
+    def operand(self, index: int) -> str:
+        """The name of the tensor in place ``index``."""
+        name = self.optional(index)
+        if name is None:
+            raise self.error(f"an operand in place {index}", "none")
+        return name
+
+    def optional(self, index: int) -> str | None:
+        """As :meth:`operand`, None where it is left out."""
+        if index >= len(self.proto.input) or not self.proto.input[index]:
+            return None
+        name = str(self.proto.input[index])
+        name = self.importer.alias.get(name, name)
+        if name not in self.importer.tensors:
+            raise self.error("operands defined before their use", name)
+        return name
+
+    def operands(self) -> tuple[str, ...]:
+        """The names of all operands."""
+        return tuple(self.operand(i) for i in range(len(self.proto.input)))
+
+    def shape(self, index: int) -> tuple[int, ...]:
+        """The shape of an operand."""
+        return self.importer.tensors[self.operand(index)].shape
+
+    def constant(self, index: int, what: str) -> Array:
+        """The value of an operand that has to be known now."""
+        name = self.operand(index)
+        if name not in self.importer.constants:
+            raise self.error(f"a constant {what}", f"{name}, known only at run time")
+        return self.importer.constants[name]
+
+    def integer(self, name: str, default: int) -> int:
+        """An integer attribute."""
+        return int(self.attributes.get(name, default))
+
+    def real(self, name: str, default: float) -> float:
+        """A float attribute."""
+        return float(self.attributes.get(name, default))
+
+    def integers(self, name: str, default: Sequence[int]) -> tuple[int, ...]:
+        """An attribute of integers."""
+        return tuple(int(v) for v in self.attributes.get(name, default))
+
+    def text(self, name: str, default: str) -> str:
+        """A string attribute."""
+        value = self.attributes.get(name, default)
+        return value.decode() if isinstance(value, bytes) else str(value)
+
+    def error(self, expected: str, found: object) -> ModelError:
+        """The error that names this node."""
+        return ModelError(self.where, expected, found)
+
+
+def _static_shape(
+    value: Any, where: str, batch: int | None, override: Sequence[int] | None
+) -> tuple[int, ...]:
+    if override is not None:
+        return tuple(int(v) for v in override)
+    if not value.type.tensor_type.HasField("shape"):
+        raise ModelError(where, "a static shape", "no shape")
+    shape: list[int] = []
+    for index, dim in enumerate(value.type.tensor_type.shape.dim):
+        if dim.HasField("dim_value") and dim.dim_value > 0:
+            shape.append(int(dim.dim_value))
+        elif index == 0 and batch is not None:
+            shape.append(batch)
+        else:
+            found = repr(dim.dim_param) if dim.dim_param else "an unknown size"
+            raise ModelError(where, "a static shape", f"{found} in dimension {index}")
+    return tuple(shape)
+
+
+def _halves(message: str) -> tuple[str, str]:
+    """An "…: expected A, found B" message as its two halves."""
+    expected, _, found = message.partition(", found ")
+    return expected.rpartition("expected ")[2], found
+
+
+def _end(view: OnnxNode) -> int | None:
+    return view.integer("end", 0) if "end" in view.attributes else None
+
+
+def _evaluate(view: OnnxNode, operands: Sequence[Array]) -> Array:
+    """One node's value, by ONNX's own reference implementation."""
+    from onnx.reference import ReferenceEvaluator
+
+    node = view.proto
+    names = [n for n in node.input if n]
+    graph = onnx.helper.make_graph(
+        [node],
+        "fold",
+        [onnx.helper.make_empty_tensor_value_info(n) for n in dict.fromkeys(names)],
+        [onnx.helper.make_empty_tensor_value_info(node.output[0])],
+    )
+    opsets = [onnx.helper.make_opsetid("", view.importer.opset)]
+    model = onnx.helper.make_model(graph, opset_imports=opsets)
+    try:
+        result = ReferenceEvaluator(model).run(None, dict(zip(names, operands, strict=True)))
+    except Exception as error:  # whatever the reference implementation trips over
+        raise view.error("operands that can be computed", _first_line(error)) from None
+    return np.asarray(result[0])
