@@ -1,0 +1,113 @@
+"""Passes that compute, merge or drop what is known before run time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from vdla.compiler.graph import ir
+from vdla.compiler.graph.ir import Graph, Node, TensorType
+from vdla.compiler.graph.reference import evaluate_node
+
+
+def fold_batch_norm(graph: Graph) -> Graph:
+    """Moves a BatchNorm into the convolution before it, where the weights are still float.
+
+    before: y = BatchNorm(Conv2d(x, w, b), f, o)     after: y = Conv2d(x, w*f, b*f + o)
+    """
+    uses, makers = graph.uses(), graph.producers()
+    constants, tensors = dict(graph.constants), dict(graph.tensors)
+    swallowed: set[str] = set()
+    folded: dict[str, Node] = {}
+    for node in graph.nodes:
+        conv = makers.get(node.data) if isinstance(node, ir.BatchNorm) else None
+        if not (isinstance(node, ir.BatchNorm) and isinstance(conv, ir.Conv2d)):
+            continue
+        known = conv.weight in constants and (conv.bias is None or conv.bias in constants)
+        if not known or len(uses[conv.output]) != 1 or conv.output in graph.outputs:
+            continue
+        factor, offset = constants[node.factor], constants[node.offset]
+        old = constants[conv.bias] if conv.bias else np.zeros_like(factor)
+        weight, bias = f"{conv.name}.weight.folded", f"{conv.name}.bias.folded"
+        constants[weight] = constants[conv.weight] * factor[:, None, None, None]
+        constants[bias] = old * factor + offset
+        for name in (weight, bias):
+            tensors[name] = TensorType(constants[name].shape, "float32")
+        swallowed.add(conv.name)
+        folded[node.name] = replace(conv, output=node.output, weight=weight, bias=bias)
+    kept = tuple(folded.get(n.name, n) for n in graph.nodes if n.name not in swallowed)
+    return replace(graph, nodes=kept, tensors=tensors, constants=constants)
+
+
+def merge_duplicates(graph: Graph) -> Graph:
+    """Keeps one of several nodes that compute the same thing.
+
+    before: a = Quantize(x, s, z); b = Quantize(x, s, z)     after: a, and a wherever b was read
+    """
+    seen: dict[tuple[object, ...], str] = {}
+    names: dict[str, str] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        node = node.renamed(names)
+        key = (type(node), node.inputs, tuple(node.attributes()), graph.tensors[node.output])
+        if key in seen and node.output not in graph.outputs:
+            names[node.output] = seen[key]
+            continue
+        seen.setdefault(key, node.output)
+        nodes.append(node)
+    return replace(graph, nodes=tuple(nodes))
+
+
+def fold_constants(graph: Graph) -> Graph:
+    """Computes nodes whose operands are all constants.
+
+    before: w = Dequantize(c)     after: w is a constant
+    """
+    constants = dict(graph.constants)
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if all(name in constants for name in node.inputs) and node.output not in graph.outputs:
+            operands = [constants[name] for name in node.inputs]
+            constants[node.output] = np.asarray(evaluate_node(graph, node, operands))
+        else:
+            nodes.append(node)
+    return replace(graph, nodes=tuple(nodes), constants=constants)
+
+
+def fold_flatten(graph: Graph) -> Graph:
+    """Lets a dense layer read a pooled 1x1 image as it is.
+
+    before: QDense(QReshape(x[N, C, 1, 1]))     after: QDense(x)
+    """
+    makers = graph.producers()
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        source = makers.get(node.data) if isinstance(node, ir.QDense) else None
+        if isinstance(source, ir.QReshape) and isinstance(node, ir.QDense):
+            shape = graph.tensors[source.data].shape
+            if len(shape) == 4 and shape[2:] == (1, 1) and _flat(graph, node, shape):
+                node = replace(node, data=source.data)
+        nodes.append(node)
+    return replace(graph, nodes=tuple(nodes))
+
+
+def _flat(graph: Graph, node: ir.QDense, shape: tuple[int, ...]) -> bool:
+    return graph.tensors[node.data].shape == shape[:2]
+
+
+def remove_dead(graph: Graph) -> Graph:
+    """Drops nodes nobody reads, and the tensors and constants only they read."""
+    live = set(graph.outputs)
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if node.output in live:
+            kept.append(node)
+            live.update(node.inputs)
+    live.update(graph.inputs)
+    return replace(
+        graph,
+        nodes=tuple(reversed(kept)),
+        tensors={n: t for n, t in graph.tensors.items() if n in live},
+        constants={n: a for n, a in graph.constants.items() if n in live},
+    )

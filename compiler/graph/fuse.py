@@ -1,0 +1,487 @@
+"""Islands of float between Dequantize and Quantize become integer operators.
+
+The passes, in the order :mod:`vdla.compiler.graph.passes` runs them: :func:`signed`,
+:func:`commute`, :func:`fuse_qdq`, :func:`fuse_residual`. Each docstring shows before → after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from vdla.compiler.graph import ir
+from vdla.compiler.graph.ir import Graph, GraphError, Node, Quant, TensorType, add_terms, f32
+from vdla.compiler.graph.numbers import quantize
+from vdla.isa.numbers import INT32_MAX, INT32_MIN, pack_scale
+
+TRANSPARENT = {ir.MaxPool: ir.QMaxPool, ir.Reshape: ir.QReshape, ir.Transpose: ir.QTranspose}
+
+
+# --- signed --------------------------------------------------------------------------------------
+
+
+def signed(graph: Graph) -> Graph:
+    """Makes every uint8 tensor int8, its values and zero point 128 lower.
+
+    before: Quantize zp=z → u8     after: Quantize zp=z-128 → i8     (and Dequantize likewise)
+    A uint8 input or output of the graph keeps its type behind a FlipSign.
+    """
+    unsigned = {n for n, t in graph.tensors.items() if t.dtype == "uint8"}
+    if not unsigned:
+        return graph
+    names = {n: f"{n}.signed" for n in unsigned if n in (*graph.inputs, *graph.outputs)}
+    tensors, constants, nodes = dict(graph.tensors), dict(graph.constants), []
+    for name in unsigned:
+        tensors[names.get(name, name)] = replace(graph.tensors[name], dtype="int8")
+        if name in constants:
+            constants[name] = (constants[name] ^ np.uint8(0x80)).view(np.int8)
+    for name in graph.inputs:
+        if name in names:
+            nodes.append(ir.FlipSign(name=f"{name}.flip", output=names[name], data=name))
+    for node in graph.nodes:
+        nodes.append(_signed_node(node, unsigned, names))
+    for name in graph.outputs:
+        if name in names and name not in graph.inputs:
+            nodes.append(ir.FlipSign(name=f"{name}.flip", output=name, data=names[name]))
+    return replace(graph, nodes=tuple(nodes), tensors=tensors, constants=constants)
+
+
+def _signed_node(node: Node, unsigned: set[str], names: dict[str, str]) -> Node:
+    quantizes = isinstance(node, ir.Quantize) and node.output in unsigned
+    dequantizes = isinstance(node, ir.Dequantize) and node.data in unsigned
+    if quantizes or dequantizes:
+        assert isinstance(node, ir.Quantize | ir.Dequantize)
+        node = replace(node, zero_point=tuple(z - 128 for z in node.zero_point))
+    return replace(node.renamed(names), output=names.get(node.output, node.output))
+
+
+# --- commute -------------------------------------------------------------------------------------
+
+
+def commute(graph: Graph) -> Graph:
+    """Moves pools without arithmetic, reshapes and transposes into the integers.
+
+    before: Dequantize → MaxPool               after: QMaxPool → Dequantize
+    before: MaxPool → Quantize                 after: Quantize → QMaxPool
+    Both are exact: rounding is monotone, and the largest stays the largest. A Quantize directly
+    behind a Dequantize with the same parameters is dropped.
+    """
+    changed = True
+    while changed:
+        graph, changed = _sink(graph)
+        if not changed:
+            graph, changed = _hoist(graph)
+    return _cancel(graph)
+
+
+def _transparent(node: Node, output: str, data: str) -> Node:
+    values = dict(node.attributes())
+    return TRANSPARENT[type(node)](name=node.name, output=output, data=data, **values)
+
+
+def _per_tensor(node: Node | None) -> bool:
+    return isinstance(node, ir.Quantize | ir.Dequantize) and node.axis is None
+
+
+def _sink(graph: Graph) -> tuple[Graph, bool]:
+    """Dequantize → op to integer op → Dequantize, once for every such pair."""
+    makers = graph.producers()
+    nodes: list[Node] = []
+    tensors = dict(graph.tensors)
+    changed = False
+    for node in graph.nodes:
+        source = makers.get(node.inputs[0]) if type(node) in TRANSPARENT else None
+        if not (isinstance(source, ir.Dequantize) and _int8(graph, source)):
+            nodes.append(node)
+            continue
+        integer = f"{node.output}.integer"
+        tensors[integer] = TensorType(graph.tensors[node.output].shape, "int8", _quant_of(source))
+        nodes.append(_transparent(node, integer, source.data))
+        name = f"{node.name}.dequantize"
+        nodes.append(replace(source, name=name, output=node.output, data=integer))
+        changed = True
+    return replace(graph, nodes=tuple(nodes), tensors=tensors), changed
+
+
+def _int8(graph: Graph, node: ir.Dequantize) -> bool:
+    return _per_tensor(node) and graph.tensors[node.data].dtype == "int8"
+
+
+def _hoist(graph: Graph) -> tuple[Graph, bool]:
+    """op → Quantize to Quantize → integer op, for the first such pair."""
+    uses, makers = graph.uses(), graph.producers()
+    for node in graph.nodes:
+        op = makers.get(node.data) if isinstance(node, ir.Quantize) and _per_tensor(node) else None
+        if op is None or type(op) not in TRANSPARENT or node.data in graph.outputs:
+            continue
+        if len(uses[op.output]) != 1:
+            continue
+        assert isinstance(node, ir.Quantize)
+        source = op.inputs[0]
+        early = f"{op.output}.quantized"
+        kind = replace(graph.tensors[node.output], shape=graph.tensors[source].shape)
+        before = replace(node, data=source, output=early)
+        after = _transparent(op, node.output, early)
+        place = {node.name: [], op.name: [before, after]}
+        nodes = [m for n in graph.nodes for m in place.get(n.name, [n])]
+        return graph.copy(nodes, tensors={early: kind}), True
+    return graph, False
+
+
+def _cancel(graph: Graph) -> Graph:
+    makers = graph.producers()
+    names: dict[str, str] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        node = node.renamed(names)
+        if isinstance(node, ir.Quantize) and node.output not in graph.outputs:
+            source = makers.get(node.data)
+            if isinstance(source, ir.Dequantize) and _same_quant(source, node, graph):
+                names[node.output] = names.get(source.data, source.data)
+                continue
+        nodes.append(node)
+    return replace(graph, nodes=tuple(nodes))
+
+
+def _same_quant(source: ir.Dequantize, node: ir.Quantize, graph: Graph) -> bool:
+    same = (source.scale, source.zero_point) == (node.scale, node.zero_point)
+    return same and _int8(graph, source) and _per_tensor(node)
+
+
+# --- fuse_qdq ------------------------------------------------------------------------------------
+
+
+def _quant_of(node: ir.Quantize | ir.Dequantize) -> Quant:
+    return Quant(node.scale[0], node.zero_point[0])
+
+
+class _Island:
+    """One float operator whose data operands are dequantized and whose result is quantized."""
+
+    def __init__(
+        self, fuser: _Fuser, core: Node, end: ir.Quantize, low: float, high: float
+    ) -> None:
+        self.fuser, self.graph, self.core, self.end = fuser, fuser.graph, core, end
+        self.out = _quant_of(end)
+        limits = quantize(
+            np.array([low, high]), np.float32(self.out.scale), np.int64(self.out.zero_point), "int8"
+        )
+        self.clip = {"lo": int(limits[0]), "hi": int(limits[1])}
+
+    def source(self, name: str) -> tuple[str, Quant]:
+        """The int8 tensor behind a float operand and its parameters."""
+        node = self.fuser.makers.get(name)
+        if not isinstance(node, ir.Dequantize) or not _int8(self.graph, node):
+            raise GraphError("not quantized")
+        return node.data, _quant_of(node)
+
+    def weight(self, name: str) -> tuple[str, np.ndarray]:
+        """The int8 weight constant behind ``name`` (zero point 0) and one scale per output."""
+        node = self.fuser.makers.get(name)
+        if not isinstance(node, ir.Dequantize) or node.data not in self.graph.constants:
+            raise GraphError("no constant weight")
+        array = self.graph.constants[node.data]
+        if array.dtype != np.int8 or node.axis not in (None, 0):
+            raise GraphError("weight not int8 per output channel")
+        scale = np.broadcast_to(np.array(node.scale, np.float32), (array.shape[0],))
+        zeros = np.array(node.zero_point, np.int64)
+        if not zeros.any():
+            return node.data, scale
+        moved = array.astype(np.int64) - zeros.reshape(-1, *(1,) * (array.ndim - 1))
+        if moved.min() < -128 or moved.max() > 127:
+            raise GraphError("weight zero point doesn't fold into int8")
+        return self.fuser.constant(f"{node.data}.centered", moved.astype(np.int8)), scale
+
+    def bias(self, name: str | None, scale: np.ndarray) -> str:
+        """The int32 bias in units of ``scale``."""
+        node = self.fuser.makers.get(name or "")
+        if name is None:
+            values = np.zeros(scale.shape, np.int32)
+            return self.fuser.constant(f"{self.core.name}.bias", values)
+        if isinstance(node, ir.Dequantize) and node.data in self.graph.constants:
+            stored = np.array(node.scale, np.float64)
+            array = self.graph.constants[node.data]
+            ready = array.dtype == np.int32 and not any(node.zero_point)
+            if ready and np.allclose(stored, scale, rtol=1e-5, atol=0):
+                return node.data
+            real = (array.astype(np.float64) - np.array(node.zero_point)) * stored
+        elif name in self.graph.constants:
+            real = self.graph.constants[name].astype(np.float64)
+        else:
+            raise GraphError("bias known only at run time")
+        values = np.clip(np.rint(real / scale), INT32_MIN, INT32_MAX).astype(np.int32)
+        return self.fuser.constant(f"{self.core.name}.bias", values)
+
+
+def _products(island: _Island, core: Any) -> dict[str, Any]:
+    """The fields a convolution and a dense layer share."""
+    data, quant = island.source(core.data)
+    weight, weight_scale = island.weight(core.weight)
+    product = np.float32(quant.scale) * weight_scale
+    scale = tuple(float(s) for s in product / np.float32(island.out.scale))
+    for s in scale:
+        _check_scale(s)
+    return {
+        "name": core.name,
+        "output": island.end.output,
+        "data": data,
+        "weight": weight,
+        "bias": island.bias(core.bias, product),
+        "in_zp": quant.zero_point,
+        "out_zp": island.out.zero_point,
+        "scale": scale,
+        **island.clip,
+    }
+
+
+def _check_scale(scale: float) -> None:
+    try:
+        pack_scale(scale)
+    except ValueError as error:
+        raise GraphError(str(error)) from None
+
+
+def _ratio(a: Quant, b: Quant) -> float:
+    scale = float(np.float32(a.scale) / np.float32(b.scale))
+    _check_scale(scale)
+    return scale
+
+
+def _fuse_conv(island: _Island, core: ir.Conv2d) -> Node:
+    window = {k: getattr(core, k) for k in ("groups", "strides", "pads", "dilations")}
+    return ir.QConv2d(**_products(island, core), **window)
+
+
+def _fuse_dense(island: _Island, core: ir.Dense) -> Node:
+    return ir.QDense(**_products(island, core))
+
+
+def _fuse_add(island: _Island, core: ir.Add) -> Node:
+    (a, qa), (b, qb) = island.source(core.a), island.source(core.b)
+    shape = island.graph.tensors[core.output].shape
+    names = [island.fuser.spread(name, shape) for name in (a, b)]
+    scales = (_ratio(qa, island.out), _ratio(qb, island.out))
+    add_terms(*scales)
+    return ir.QAdd(
+        name=core.name,
+        output=island.end.output,
+        a=names[0],
+        b=names[1],
+        scales=scales,
+        a_zp=qa.zero_point,
+        b_zp=qb.zero_point,
+        out_zp=island.out.zero_point,
+        **island.clip,
+    )
+
+
+def _fuse_avg_pool(island: _Island, core: ir.AvgPool) -> Node:
+    data, quant = island.source(core.data)
+    window = dict(core.attributes())
+    _check_scale(ir.pool_scale(quant.scale, island.out.scale, 1))
+    return ir.QAvgPool(
+        name=core.name,
+        output=island.end.output,
+        data=data,
+        in_scale=f32(quant.scale),
+        out_scale=f32(island.out.scale),
+        in_zp=quant.zero_point,
+        out_zp=island.out.zero_point,
+        **window,
+        **island.clip,
+    )
+
+
+def _fuse_concat(island: _Island, core: ir.Concat) -> Node:
+    sources = [island.source(name) for name in core.parts]
+    return ir.QConcat(
+        name=core.name,
+        output=island.end.output,
+        parts=tuple(name for name, _ in sources),
+        axis=core.axis,
+        scales=tuple(_ratio(quant, island.out) for _, quant in sources),
+        zps=tuple(quant.zero_point for _, quant in sources),
+        out_zp=island.out.zero_point,
+        **island.clip,
+    )
+
+
+def _fuse_clip(island: _Island, core: Any) -> Node:
+    data, quant = island.source(core.data)
+    return ir.QClip(
+        name=core.name,
+        output=island.end.output,
+        data=data,
+        scale=_ratio(quant, island.out),
+        in_zp=quant.zero_point,
+        out_zp=island.out.zero_point,
+        **island.clip,
+    )
+
+
+RULES: dict[type[Node], Callable[[_Island, Any], Node]] = {
+    ir.Conv2d: _fuse_conv,
+    ir.Dense: _fuse_dense,
+    ir.Add: _fuse_add,
+    ir.AvgPool: _fuse_avg_pool,
+    ir.Concat: _fuse_concat,
+    ir.Relu: _fuse_clip,
+    ir.Clip: _fuse_clip,
+    ir.Quantize: _fuse_clip,
+}
+
+
+class _Fuser:
+    """One walk over a graph; new constants and the nodes each island swallows."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.makers, self.uses = graph, graph.producers(), graph.uses()
+        self.tensors, self.constants = dict(graph.tensors), dict(graph.constants)
+        self.swallowed: set[str] = set()
+
+    def constant(self, name: str, array: np.ndarray) -> str:
+        self.constants[name] = array
+        self.tensors[name] = TensorType(array.shape, str(array.dtype))
+        return name
+
+    def spread(self, name: str, shape: tuple[int, ...]) -> str:
+        """An operand of an addition at full shape; only a constant can be spread."""
+        if self.tensors[name].shape == shape:
+            return name
+        if name not in self.constants:
+            raise GraphError("operands of two shapes")
+        array = np.ascontiguousarray(np.broadcast_to(self.constants[name], shape))
+        return self.constant(f"{name}.{'x'.join(map(str, shape))}", array)
+
+    def run(self) -> Graph:
+        nodes: list[Node] = []
+        for node in self.graph.nodes:
+            if node.name not in self.swallowed:
+                nodes.extend(self.fused(node))
+        for node in nodes:
+            self.note_quant(node)
+        return replace(
+            self.graph, nodes=tuple(nodes), tensors=self.tensors, constants=self.constants
+        )
+
+    def fused(self, node: Node) -> Sequence[Node]:
+        """The integer node for the island that starts at ``node``, or the node itself."""
+        rule = RULES.get(type(node))
+        if rule is None:
+            return [node]
+        absorbed, low, high = self.chain(node)
+        end = node if isinstance(node, ir.Quantize) else self.ending(absorbed[-1])
+        if end is None or not _per_tensor(end):
+            return [node]
+        try:
+            fused = rule(_Island(self, node, end, low, high), node)
+        except GraphError:
+            return [node]
+        self.swallowed |= {n.name for n in absorbed[1:]} | {end.name}
+        self.annotate(end.output, _quant_of(end))
+        return [fused]
+
+    def chain(self, node: Node) -> tuple[list[Node], float, float]:
+        """``node`` and the Relu and Clip nodes that alone follow it, with the bounds they set."""
+        absorbed = [node]
+        low, high = _bounds(node, -np.inf, np.inf)
+        while not isinstance(node, ir.Quantize):
+            uses = self.uses[absorbed[-1].output]
+            if len(uses) != 1 or absorbed[-1].output in self.graph.outputs:
+                break
+            if not isinstance(uses[0], ir.Relu | ir.Clip):
+                break
+            low, high = _bounds(uses[0], low, high)
+            absorbed.append(uses[0])
+        return absorbed, low, high
+
+    def ending(self, last: Node) -> ir.Quantize | None:
+        """The one Quantize that reads what ``last`` writes."""
+        uses = self.uses[last.output]
+        if len(uses) != 1 or last.output in self.graph.outputs:
+            return None
+        return uses[0] if isinstance(uses[0], ir.Quantize) else None
+
+    def note_quant(self, node: Node) -> None:
+        """Records what the integers of a tensor mean, for printing and for reports."""
+        if isinstance(node, ir.Quantize) and _per_tensor(node):
+            self.annotate(node.output, _quant_of(node))
+        elif isinstance(node, ir.Dequantize) and _per_tensor(node):
+            self.annotate(node.data, _quant_of(node))
+
+    def annotate(self, name: str, quant: Quant) -> None:
+        self.tensors[name] = replace(self.tensors[name], quant=quant)
+
+
+def _bounds(node: Node, low: float, high: float) -> tuple[float, float]:
+    if isinstance(node, ir.Relu):
+        return max(low, 0.0), max(high, 0.0)
+    if isinstance(node, ir.Clip):
+        return min(max(low, node.low), node.high), max(min(high, node.high), node.low)
+    return low, high
+
+
+def fuse_qdq(graph: Graph) -> Graph:
+    """Turns Dequantize → op → (Relu | Clip)* → Quantize into one integer node.
+
+    before: x → Dequantize, w → Dequantize, b → Dequantize → Conv2d → Relu → Quantize → y
+    after:  QConv2d(x, w, b, scale=x_scale*w_scale/y_scale, lo=zp) → y
+    Clipping before rounding equals clipping after it to the rounded bounds. What doesn't fit (a
+    weight that isn't constant int8, a scale out of range, a float result) stays float.
+    """
+    return _Fuser(graph).run()
+
+
+# --- fuse_residual -------------------------------------------------------------------------------
+
+
+def fuse_residual(graph: Graph) -> Graph:
+    """Joins an addition to the convolution that makes one of its operands.
+
+    before: v = QConv2d(x); y = QAdd(v, r)           after: y = QConv2dAdd(x, residual=r)
+    The convolution's result must have no other use; of two, the later one is taken, so that the
+    other operand is there. The arithmetic is that of the two nodes, bit for bit.
+    """
+    uses, makers = graph.uses(), graph.producers()
+    order = {node.name: i for i, node in enumerate(graph.nodes)}
+    taken: set[str] = set()
+    fused: dict[str, Node] = {}
+    for node in graph.nodes:
+        if not isinstance(node, ir.QAdd):
+            continue
+        convs = [
+            maker
+            for name in (node.a, node.b)
+            if type(maker := makers.get(name)) is ir.QConv2d
+            and len(uses[name]) == 1
+            and name not in graph.outputs
+        ]
+        if convs:
+            conv = max(convs, key=lambda n: order[n.name])
+            assert isinstance(conv, ir.QConv2d)
+            fused[node.name] = _with_residual(conv, node)
+            taken.add(conv.name)
+    nodes = [fused.get(n.name, n) for n in graph.nodes if n.name not in taken]
+    return replace(graph, nodes=tuple(nodes))
+
+
+def _with_residual(conv: ir.QConv2d, add: ir.QAdd) -> ir.QConv2dAdd:
+    first = add.a == conv.output
+    values = dict(conv.attributes())
+    return ir.QConv2dAdd(
+        name=conv.name,
+        output=add.output,
+        data=conv.data,
+        weight=conv.weight,
+        bias=conv.bias,
+        residual=add.b if first else add.a,
+        add_scales=add.scales if first else (add.scales[1], add.scales[0]),
+        res_zp=add.b_zp if first else add.a_zp,
+        add_zp=add.out_zp,
+        add_lo=add.lo,
+        add_hi=add.hi,
+        **values,
+    )

@@ -1,0 +1,47 @@
+"""The pipeline from an imported model to integer operators, as a list of named passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vdla.compiler.graph import fold, fuse
+from vdla.compiler.graph.infer import verify
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.printer import format_graph
+
+Pass = Callable[[Graph], Graph]
+Dump = Callable[[str, str], None]
+
+PIPELINE: tuple[tuple[str, Pass], ...] = (
+    ("fold_batch_norm", fold.fold_batch_norm),
+    ("signed", fuse.signed),
+    ("merge_duplicates", fold.merge_duplicates),
+    ("commute", fuse.commute),
+    ("fuse_qdq", fuse.fuse_qdq),
+    ("remove_dead", fold.remove_dead),
+    ("fuse_residual", fuse.fuse_residual),
+    ("fold_flatten", fold.fold_flatten),
+    ("fold_constants", fold.fold_constants),
+    ("remove_dead_again", fold.remove_dead),
+)
+
+
+def optimize(
+    graph: Graph,
+    pipeline: tuple[tuple[str, Pass], ...] = PIPELINE,
+    dump: Dump | None = None,
+) -> Graph:
+    """Runs ``pipeline``, checking the graph after every pass.
+
+    Args:
+        graph: an imported model.
+        pipeline: names and passes.
+        dump: called with each pass's name and the graph's text after it.
+    """
+    if dump:
+        dump("imported", format_graph(graph))
+    for name, run in pipeline:
+        graph = verify(run(graph))
+        if dump:
+            dump(name, format_graph(graph))
+    return graph
