@@ -1,0 +1,125 @@
+"""How far each layer is from onnxruntime, each fed onnxruntime's own input tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vdla.compiler.graph import ir
+from vdla.compiler.graph.ir import Array, Graph, Node
+from vdla.compiler.graph.reference import evaluate_node, iter_layers
+
+Evaluate = Callable[[Graph, Node, Sequence[Array]], Array]
+
+
+@dataclass(frozen=True)
+class LayerDifference:
+    """One layer's result against the reference's: counts of elements, and the largest step."""
+
+    name: str
+    op: str
+    elements: int
+    different: int
+    largest: int
+
+    @property
+    def share(self) -> float:
+        """The part of the elements that differ."""
+        return self.different / self.elements
+
+
+def ort_session(model: Any) -> Any:
+    """An onnxruntime session on one thread for a path or a model in memory."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    source = str(model) if isinstance(model, str | Path) else model.SerializeToString()
+    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+
+
+def ort_run(model: Any, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """The model's outputs, by name."""
+    session = ort_session(model)
+    names = [o.name for o in session.get_outputs()]
+    return dict(zip(names, session.run(names, dict(inputs)), strict=True))
+
+
+def ort_tensors(path: str | Path, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Every integer tensor onnxruntime computes between the layers, and the outputs.
+
+    Only results of QuantizeLinear become extra outputs, so that onnxruntime still fuses each layer
+    into the integer kernel it runs otherwise.
+    """
+    import onnx
+
+    model = onnx.load(str(path))
+    known = {o.name for o in model.graph.output}
+    for node in model.graph.node:
+        if node.op_type == "QuantizeLinear" and node.output[0] not in known:
+            zero = next((t for t in model.graph.initializer if t.name in node.input[2:]), None)
+            dtype = zero.data_type if zero is not None else onnx.TensorProto.UINT8
+            model.graph.output.append(
+                onnx.helper.make_tensor_value_info(node.output[0], dtype, None)
+            )
+    return {**inputs, **ort_run(model, inputs)}
+
+
+def layer_differences(
+    graph: Graph, tensors: Mapping[str, Array], evaluate: Evaluate = evaluate_node
+) -> list[LayerDifference]:
+    """Compares every integer layer of ``graph`` with the tensors of :func:`ort_tensors`.
+
+    Args:
+        graph: a graph whose tensors still have their ONNX names (before layout).
+        tensors: the reference's values.
+        evaluate: what computes a node; the numpy reference unless given.
+    """
+    report = []
+    values = {**graph.constants, **tensors}
+    for node in iter_layers(graph):
+        if node.output not in tensors or any(name not in values for name in node.inputs):
+            continue
+        operands = [as_int8(values[name], graph, name) for name in node.inputs]
+        got = evaluate(graph, node, operands).astype(np.int32)
+        want = as_int8(tensors[node.output], graph, node.output).astype(np.int32)
+        gap = np.abs(got - want)
+        report.append(
+            LayerDifference(node.name, node.op, gap.size, int((gap > 0).sum()), int(gap.max()))
+        )
+    return report
+
+
+def as_int8(array: Array, graph: Graph, name: str) -> Array:
+    """A reference tensor as the graph has it: uint8 activations are 128 lower."""
+    if array.dtype == np.uint8 and graph.tensors[name].dtype == "int8":
+        return (array ^ np.uint8(0x80)).view(np.int8)
+    return array
+
+
+def unmatched(graph: Graph, tensors: Mapping[str, Array]) -> list[str]:
+    """Layers :func:`layer_differences` can't compare, for lack of a reference tensor."""
+    known = {*graph.constants, *tensors}
+    return [
+        n.name
+        for n in iter_layers(graph)
+        if n.output not in tensors or not known.issuperset(n.inputs)
+    ]
+
+
+def cosine(a: Array, b: Array) -> float:
+    """The cosine of the angle between two tensors."""
+    x, y = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
+    return float(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)))
+
+
+def first_input(graph: Graph) -> tuple[str, ir.TensorType]:
+    """The name and type of the only input of most models."""
+    name = graph.inputs[0]
+    return name, graph.tensors[name]

@@ -1,0 +1,154 @@
+"""Float ONNX networks with made-up weights that behave like trained ones.
+
+Weights are He-initialised from a seed. Each convolution is then rescaled and biased so that, on one
+calibration image, every channel has the mean and spread a folded batch normalization would give it:
+activations keep a healthy range through the whole depth.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from vdla.compiler.graph import ir
+from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.reference import RULES
+
+OPSET = 17
+IR_VERSION = 8
+UNUSED = ir.TensorType((), "float32")
+
+
+class Builder:
+    """Adds operators one by one; ``values`` follows every tensor on the calibration images."""
+
+    def __init__(self, name: str, seed: int, images: Array) -> None:
+        self.name, self.rng = name, np.random.default_rng(seed)
+        self.nodes: list[Any] = []
+        self.weights: list[Any] = []
+        self.values: dict[str, Array] = {"input": images}
+
+    def emit(self, op: str, name: str, inputs: list[str], value: Array, **attributes: Any) -> str:
+        """Adds an ONNX node that writes ``name``."""
+        self.nodes.append(helper.make_node(op, inputs, [name], name=name, **attributes))
+        self.values[name] = np.ascontiguousarray(value, np.float32)
+        return name
+
+    def weight(self, name: str, array: Array) -> str:
+        """Adds an initializer."""
+        self.weights.append(numpy_helper.from_array(np.ascontiguousarray(array, np.float32), name))
+        return name
+
+    def conv(
+        self,
+        name: str,
+        data: str,
+        channels: int,
+        kernel: int,
+        *,
+        stride: int = 1,
+        pad: int | None = None,
+        groups: int = 1,
+        gain: float = 1.0,
+        shift: float = 0.25,
+    ) -> str:
+        """A convolution whose channels have spread about ``gain`` and mean about ±``shift``."""
+        pad = (kernel - 1) // 2 if pad is None else pad
+        per_group = self.values[data].shape[1] // groups
+        fan_in = per_group * kernel * kernel
+        shape = (channels, per_group, kernel, kernel)
+        weight = self.rng.standard_normal(shape) * np.sqrt(2.0 / fan_in)
+        window = {"strides": (stride, stride), "pads": (pad,) * 4}
+        node = ir.Conv2d(
+            name=name, output=name, data=data, weight="", groups=groups, **window
+        )
+        weight = weight.astype(np.float32)
+        raw = RULES[ir.Conv2d](node, [self.values[data], weight], UNUSED)
+        gamma = gain * self.rng.uniform(0.6, 1.4, channels)
+        beta = shift * self.rng.standard_normal(channels)
+        factor = gamma / (raw.std(axis=(0, 2, 3)) + 1e-3)
+        bias = (beta - raw.mean(axis=(0, 2, 3)) * factor).astype(np.float32)
+        factor = factor.astype(np.float32)[:, None, None, None]
+        inputs = [
+            data,
+            self.weight(f"{name}.weight", weight * factor),
+            self.weight(f"{name}.bias", bias),
+        ]
+        value = raw * factor[:, 0] + bias[:, None, None]
+        attributes = {"kernel_shape": [kernel] * 2, "group": groups, "dilations": [1, 1]}
+        return self.emit(
+            "Conv", name, inputs, value, strides=[stride] * 2, pads=[pad] * 4, **attributes
+        )
+
+    def relu(self, data: str) -> str:
+        return self.emit("Relu", f"{data}.relu", [data], np.maximum(self.values[data], 0))
+
+    def relu6(self, data: str) -> str:
+        low, high = f"{data}.low", f"{data}.high"
+        self.weights.append(numpy_helper.from_array(np.float32(0), low))
+        self.weights.append(numpy_helper.from_array(np.float32(6), high))
+        value = np.clip(self.values[data], 0, 6)
+        return self.emit("Clip", f"{data}.relu6", [data, low, high], value)
+
+    def add(self, name: str, a: str, b: str) -> str:
+        return self.emit("Add", name, [a, b], self.values[a] + self.values[b])
+
+    def max_pool(self, name: str, data: str, kernel: int, stride: int, pad: int) -> str:
+        window = {"kernel": (kernel, kernel), "strides": (stride, stride), "pads": (pad,) * 4}
+        node = ir.MaxPool(name=name, output=name, data=data, **window)  # type: ignore[arg-type]
+        value = RULES[ir.MaxPool](node, [self.values[data]], UNUSED)
+        sizes = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4}
+        return self.emit("MaxPool", name, [data], value, **sizes)
+
+    def global_pool(self, name: str, data: str) -> str:
+        value = self.values[data].mean(axis=(2, 3), keepdims=True)
+        return self.emit("GlobalAveragePool", name, [data], value)
+
+    def flatten(self, name: str, data: str) -> str:
+        value = self.values[data].reshape(self.values[data].shape[0], -1)
+        return self.emit("Flatten", name, [data], value, axis=1)
+
+    def classifier(self, name: str, data: str, classes: int, spread: float = 3.0) -> str:
+        """A dense layer whose logits differ between images, not only between classes."""
+        features = self.values[data]
+        weight = self.rng.standard_normal((classes, features.shape[1]))
+        logits = (features - features.mean(axis=0)) @ weight.T
+        weight *= spread / (logits.std() + 1e-6)
+        bias = 0.3 * self.rng.standard_normal(classes) - weight @ features.mean(axis=0)
+        inputs = [data, self.weight(f"{name}.weight", weight), self.weight(f"{name}.bias", bias)]
+        return self.emit("Gemm", name, inputs, features @ weight.T + bias, transB=1)
+
+    def model(self, output: str) -> Any:
+        """The finished model for one image."""
+        ends = []
+        for name in ("input", output):
+            shape = [1, *self.values[name].shape[1:]]
+            ends.append(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape))
+        graph = helper.make_graph(self.nodes, self.name, ends[:1], ends[1:], self.weights)
+        opsets = [helper.make_opsetid("", OPSET)]
+        return helper.make_model(
+            graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="vdla"
+        )
+
+
+def images(shape: tuple[int, ...], count: int, seed: int) -> Array:
+    """Random pictures with structure: tinted gratings of several scales, and noise.
+
+    Pure noise averages out in a deep network, so that every image would look the same to it.
+    """
+    rng = np.random.default_rng(seed)
+    channels, height, width = shape[1:]
+    y, x = np.meshgrid(np.linspace(0, 1, height), np.linspace(0, 1, width), indexing="ij")
+    result = np.empty((count, channels, height, width))
+    for i in range(count):
+        picture = 0.5 * rng.standard_normal((channels, 1, 1)) * np.ones((channels, height, width))
+        for scale in (1, 3, 8, 20):
+            angle, phase = rng.uniform(0, 2 * np.pi, 2)
+            wave = np.sin(2 * np.pi * scale * (x * np.cos(angle) + y * np.sin(angle)) + phase)
+            picture += 0.6 * rng.standard_normal((channels, 1, 1)) * wave
+        picture += rng.uniform(0.05, 0.5) * rng.standard_normal(picture.shape)
+        result[i] = picture
+    return result.astype(np.float32)
