@@ -1,0 +1,89 @@
+"""Tensor expressions, with TVM's names: `placeholder`, `compute`, `reduce_axis`, `sum` ...
+
+Tensors are computed from tensors; `create_prim_func` makes the loop IR of them, and
+`create_schedule` a schedule that transforms it::
+
+    A = te.placeholder((64, 64), "int8", "A")
+    B = te.placeholder((64, 64), "int8", "B")
+    k = te.reduce_axis((0, 64), "k")
+    C = te.compute((64, 64), lambda y, x: te.sum(
+        A[y, k].astype("int32") * B[k, x].astype("int32"), axis=k), "C")
+    s = te.create_schedule(C)
+    yo, yi = s[C].split(C.axis[0], factor=8)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from vdla.compiler.te.func import build, create_prim_func
+from vdla.compiler.te.intrin import decl_intrin, param
+from vdla.compiler.te.math import (
+    abs,
+    all,
+    any,
+    equal,
+    erf,
+    exp,
+    floor,
+    floordiv,
+    floormod,
+    if_then_else,
+    log,
+    not_equal,
+    pack_scale,
+    power,
+    rint,
+    rq,
+    select,
+    sigmoid,
+    sqrt,
+    tanh,
+)
+from vdla.compiler.te.tensor import (
+    ComputeOp,
+    IterVar,
+    TEError,
+    Tensor,
+    ThreadAxis,
+    compute,
+    max,
+    maximum,
+    min,
+    minimum,
+    placeholder,
+    producers,
+    reduce_axis,
+    sum,
+    thread_axis,
+)
+from vdla.compiler.tir.ir import cast, const
+
+if TYPE_CHECKING:
+    from vdla.compiler.schedule import Schedule
+
+
+def create_schedule(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Sequence[Tensor] | None = None,
+    name: str = "main",
+) -> Schedule:
+    """A schedule of the function that computes `outputs`.
+
+    Its parameters are `inputs` (by default the placeholders in order of first use), then outputs.
+    """
+    from vdla.compiler.schedule import Schedule
+
+    group = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    given = [t for t in producers(group) if t.op is None] if inputs is None else list(inputs)
+    return Schedule(build(given, group, name))
+
+
+__all__ = [
+    "ComputeOp", "IterVar", "TEError", "Tensor", "ThreadAxis", "abs", "all", "any", "build",
+    "cast", "compute", "const", "create_prim_func", "create_schedule", "decl_intrin", "equal",
+    "erf", "exp", "floor", "floordiv", "floormod", "if_then_else", "log", "max", "maximum",
+    "min", "minimum", "not_equal", "pack_scale", "param", "placeholder", "power", "producers",
+    "reduce_axis", "rint", "rq", "select", "sigmoid", "sqrt", "sum", "tanh", "thread_axis",
+]

@@ -1,0 +1,181 @@
+"""From blocks to plain loops: predicates become If, inits become statements of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from vdla.compiler.tir.arith import Ranges, simplify
+from vdla.compiler.tir.ir import (
+    FALSE,
+    TRUE,
+    ZERO,
+    Alloc,
+    Binary,
+    Block,
+    Buffer,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Var,
+    all_of,
+    seq,
+)
+from vdla.compiler.tir.visitor import (
+    blocks,
+    expr_vars,
+    map_stmt,
+    stmt_children,
+    stmt_loads,
+    stores,
+    substitute,
+    substitute_expr,
+    uses,
+    walk,
+)
+
+
+def flatten_blocks(func: PrimFunc) -> PrimFunc:
+    """`func` without Block nodes, in loop variables only, simplified.
+
+    Before: `for y: for k: block(vy = y, vk = k) init: C[vy] = 0; C[vy] = C[vy] + A[vy, vk]`.
+    After:  `for y: C[y] = 0; for k: C[y] = C[y] + A[y, k]`.
+    """
+    return replace(func, body=simplify_stmt(Flattener(func.body).visit(func.body)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hoisted:
+    """An init that runs once before `loop`, on the loops of `path`."""
+
+    block: Block
+    path: tuple[For, ...]
+    reduce_vars: frozenset[Var]
+
+
+class Flattener:
+    def __init__(self, body: Stmt) -> None:
+        self.before: dict[For, list[Hoisted]] = {}
+        self.hoisted: set[Block] = set()
+        self.find(body, ())
+
+    def find(self, stmt: Stmt, loops: tuple[For, ...]) -> None:
+        if isinstance(stmt, For):
+            loops = (*loops, stmt)
+        if isinstance(stmt, Block):
+            if stmt.init is not None:
+                self.place(stmt, loops)
+            return
+        for child in stmt_children(stmt):
+            self.find(child, loops)
+
+    def place(self, block: Block, loops: tuple[For, ...]) -> None:
+        """Hoists the init of `block` out of its reduction, where that is sound."""
+        reduced = {v for i in block.reduce_iters for v in expr_vars(i.binding)}
+        inside = [n for n, loop in enumerate(loops) if loop.var in reduced]
+        if not inside:
+            return
+        path = loops[inside[0]:]
+        spatial = {v for i in block.iters if i.kind == "spatial" for v in expr_vars(i.binding)}
+        mixed = spatial & reduced & {loop.var for loop in path}
+        if mixed or reads_what_it_makes(block, path[0]):
+            return
+        self.hoisted.add(block)
+        names = frozenset(loop.var for loop in path if loop.var in reduced)
+        self.before.setdefault(path[0], []).append(Hoisted(block, path, names))
+
+    def visit(self, stmt: Stmt) -> Stmt:
+        if isinstance(stmt, Block):
+            return self.block(stmt)
+        new = map_stmt(stmt, self.visit)
+        if isinstance(stmt, For) and stmt in self.before:
+            return seq(*(hoist(h) for h in self.before[stmt]), new)
+        return new
+
+    def block(self, block: Block) -> Stmt:
+        body = self.visit(block.body)
+        if block.init is not None and block not in self.hoisted:
+            first = all_of(*(Binary("eq", i.var, ZERO) for i in block.reduce_iters))
+            body = seq(guard(first, block.init), body)
+        return guard(block.predicate, substitute(body, block.bindings))
+
+
+def reads_what_it_makes(block: Block, loop: For) -> bool:
+    """Whether the init of `block` needs something computed inside `loop`."""
+    assert block.init is not None
+    read = {x.buffer for x in stmt_loads(block.init)}
+    made: set[Buffer] = {s.buffer for s in walk(loop) if isinstance(s, Alloc)}
+    for inner in blocks(loop):
+        made.update(region.buffer for region in inner.writes)
+    made.update(s.buffer for s in stores(loop))
+    return bool(read & made)
+
+
+def hoist(h: Hoisted) -> Stmt:
+    assert h.block.init is not None
+    start: dict[Var, Expr] = dict.fromkeys(h.reduce_vars, ZERO)
+    bindings = {v: substitute_expr(e, start) for v, e in h.block.bindings.items()}
+    predicate = substitute_expr(h.block.predicate, start)
+    body = guard(predicate, substitute(substitute(h.block.init, bindings), start))
+    fresh: dict[Var, Expr] = {}
+    for loop in reversed(h.path):
+        if loop.var not in h.reduce_vars:
+            var = Var(loop.var.name)
+            fresh[loop.var] = var
+            body = For(var, loop.extent, loop.kind, body, loop.thread_tag)
+    return substitute(body, fresh)
+
+
+def guard(cond: Expr, body: Stmt) -> Stmt:
+    return body if cond == TRUE else If(cond, body)
+
+
+def simplify_stmt(stmt: Stmt, ranges: Ranges | None = None) -> Stmt:
+    """Simplified expressions, decided conditions taken, plain loops of one step removed."""
+    known: Ranges = ranges or {}
+    match stmt:
+        case For(var, 1, "serial", body) if not stmt.annotations:
+            return simplify_stmt(substitute(body, {var: ZERO}), known)
+        case For(var, extent, _, body):
+            known = {**known, var: (0, extent - 1)}
+        case Block():
+            known = {**known, **{i.var: (0, i.extent - 1) for i in stmt.iters}}
+        case If(cond, then, orelse):
+            return simplify_if(simplify(cond, known), then, orelse, known)
+    new = map_stmt(stmt, lambda s: simplify_stmt(s, known), lambda e: simplify(e, known))
+    return drop_empty(new) if isinstance(new, Seq) else new
+
+
+def simplify_if(cond: Expr, then: Stmt, orelse: Stmt | None, known: Ranges) -> Stmt:
+    if cond == TRUE:
+        return simplify_stmt(then, known)
+    if cond == FALSE:
+        return Seq(()) if orelse is None else simplify_stmt(orelse, known)
+    other = None if orelse is None else simplify_stmt(orelse, known)
+    return If(cond, simplify_stmt(then, known), other)
+
+
+def drop_empty(stmt: Seq) -> Stmt:
+    return seq(*(s for s in stmt.stmts if not (isinstance(s, Seq) and not s.stmts)))
+
+
+def has_intrinsics(stmt: Stmt) -> bool:
+    return any(isinstance(s, Evaluate) for s in walk(stmt))
+
+
+def written_buffers(stmt: Stmt) -> set[Buffer]:
+    """The buffers that `stmt` stores into, intrinsic calls included."""
+    found = {s.buffer for s in stores(stmt)}
+    for inner in walk(stmt):
+        if isinstance(inner, Evaluate):
+            found.add(inner.call.operands[0].buffer)
+    return found
+
+
+def invariant(expr: Expr, variables: set[Var]) -> bool:
+    return not uses(expr, variables)
+
+

@@ -1,0 +1,81 @@
+"""What the operators compute, on numpy arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vdla.compiler.tir.ir import INT_RANGES
+
+Array = npt.NDArray[Any]
+
+UFUNCS: dict[str, Callable[..., Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.true_divide,
+    "floordiv": np.floor_divide,
+    "floormod": np.remainder,
+    "min": np.minimum,
+    "max": np.maximum,
+    "shl": np.left_shift,
+    "shr": np.right_shift,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "bitand": np.bitwise_and,
+    "bitor": np.bitwise_or,
+    "bitxor": np.bitwise_xor,
+}
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def erf(x: Array) -> Array:
+    return np.asarray(_erf(x)).astype(np.asarray(x).dtype)
+
+
+def requantize(acc: Array, scale: Array) -> Array:
+    """`rq(acc, scale)`: acc * m / 2**k, rounded half to even, saturated to int32.
+
+    `scale` packs m = scale & 0xFFFFFF (unsigned) and k = (scale >> 24) & 0x3F in an int32 word.
+    The product has at most 55 bits and a sign, so int64 holds every step exactly.
+    """
+    word = np.asarray(scale).astype(np.int64)
+    m, k = word & 0xFFFFFF, (word >> 24) & 0x3F
+    product = np.asarray(acc).astype(np.int64) * m
+    odd = (product >> k) & 1
+    half = np.int64(1) << np.maximum(k - 1, 0)
+    nearest = np.where(k == 0, 0, half - 1 + odd)
+    low, high = INT_RANGES["int32"]
+    result: Array = np.clip((product + nearest) >> k, low, high).astype(np.int32)
+    return result
+
+
+CALL_FUNCS: dict[str, Callable[..., Any]] = {
+    "exp": np.exp,
+    "sqrt": np.sqrt,
+    "rint": np.rint,
+    "floor": np.floor,
+    "tanh": np.tanh,
+    "erf": erf,
+    "log": np.log,
+    "pow": np.power,
+    "abs": np.abs,
+    "rq": requantize,
+}
+
+
+def wrap(value: int, dtype: str) -> int:
+    """`value` as the integer type holds it."""
+    low, high = INT_RANGES[dtype]
+    return (value - low) % (high - low + 1) + low

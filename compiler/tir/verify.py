@@ -1,0 +1,230 @@
+"""Checks that a tree is well formed; run between passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vdla.compiler.tir.arith import Ranges, bounds, difference
+from vdla.compiler.tir.ir import (
+    LOOP_KINDS,
+    Alloc,
+    Binary,
+    Block,
+    BlockIter,
+    Buffer,
+    BufferRegion,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    IntrinCall,
+    IRError,
+    Load,
+    PrimFunc,
+    Stmt,
+    Store,
+    Token,
+    Var,
+)
+from vdla.compiler.tir.printer import show
+from vdla.compiler.tir.region import accesses, scoped
+from vdla.compiler.tir.visitor import (
+    direct_exprs,
+    expr_vars,
+    map_expr,
+    stmt_children,
+    substitute_expr,
+    walk_expr,
+)
+
+NUMBERS = ("int32", "int64")
+
+
+def verify(func: PrimFunc) -> PrimFunc:
+    """`func` itself, or IRError naming the place and what is wrong there."""
+    Verifier(func).check()
+    return func
+
+
+class Verifier:
+    def __init__(self, func: PrimFunc) -> None:
+        self.func = func
+        self.bound: set[Var] = set()
+        self.buffers: set[Buffer] = set(func.params)
+
+    def check(self) -> None:
+        names = [p.name for p in self.func.params]
+        for name in names:
+            if names.count(name) > 1:
+                raise IRError(f"{self.func.name}: two parameters are named {name}")
+        self.stmt(self.func.body, (self.func.name,), {})
+
+    def fail(self, path: tuple[str, ...], what: str) -> None:
+        raise IRError(f"{' / '.join(path)}: {what}")
+
+    # --- statements ---
+
+    def stmt(self, stmt: Stmt, path: tuple[str, ...], ranges: Ranges) -> None:
+        match stmt:
+            case For():
+                self.loop(stmt, path, ranges)
+                return
+            case Block():
+                self.block(stmt, path, ranges)
+                return
+            case Alloc(buffer, body):
+                self.alloc(buffer, body, path, ranges)
+                return
+            case Store():
+                self.store(stmt, path, ranges)
+            case If(cond, _, _) if cond.dtype != "bool":
+                self.fail(path, f"if: expected a bool condition, found {cond.dtype}")
+            case Token(action, _, _) if action not in ("push", "pop"):
+                self.fail(path, f"token: expected push or pop, found {action!r}")
+            case Evaluate(call):
+                self.call(call, path, ranges)
+        for expr in direct_exprs(stmt):
+            self.expr(expr, path, ranges)
+        for child in stmt_children(stmt):
+            self.stmt(child, path, ranges)
+
+    def bind(self, var: Var, path: tuple[str, ...]) -> None:
+        if var in self.bound:
+            self.fail(path, f"variable {var.name} is bound twice")
+        self.bound.add(var)
+
+    def loop(self, loop: For, path: tuple[str, ...], ranges: Ranges) -> None:
+        here = (*path, f"for {loop.var.name}")
+        self.bind(loop.var, here)
+        if loop.var.dtype != "int32":
+            self.fail(here, f"expected an int32 loop variable, found {loop.var.dtype}")
+        if not isinstance(loop.extent, int) or loop.extent < 1:
+            self.fail(here, f"expected an extent of at least 1, found {loop.extent}")
+        if loop.kind not in LOOP_KINDS:
+            self.fail(here, f"expected a loop kind of {', '.join(LOOP_KINDS)}, found {loop.kind!r}")
+        self.stmt(loop.body, here, {**ranges, loop.var: (0, loop.extent - 1)})
+
+    def alloc(self, buffer: Buffer, body: Stmt, path: tuple[str, ...], ranges: Ranges) -> None:
+        if buffer in self.buffers:
+            self.fail(path, f"buffer {buffer.name} is allocated twice")
+        self.buffers.add(buffer)
+        self.stmt(body, path, ranges)
+        self.buffers.discard(buffer)
+
+    def store(self, store: Store, path: tuple[str, ...], ranges: Ranges) -> None:
+        self.access(store.buffer, store.indices, path)
+        if store.value.dtype != store.buffer.dtype:
+            self.fail(path, f"store to {store.buffer.name}: expected {store.buffer.dtype}, "
+                            f"found {store.value.dtype}")
+
+    def call(self, call: IntrinCall, path: tuple[str, ...], ranges: Ranges) -> None:
+        intrin = call.intrin
+        if len(call.operands) != len(intrin.operands):
+            self.fail(path, f"{intrin.name}: expected {len(intrin.operands)} operands, "
+                            f"found {len(call.operands)}")
+        for formal, ref in zip(intrin.operands, call.operands, strict=True):
+            self.access(ref.buffer, ref.indices, path)
+            if ref.buffer.dtype != formal.dtype:
+                self.fail(path, f"{intrin.name}: {formal.name}: expected {formal.dtype}, "
+                                f"found {ref.buffer.dtype}")
+        wanted = {p.name for p in intrin.params}
+        if set(call.params) != wanted:
+            self.fail(path, f"{intrin.name}: expected params {sorted(wanted)}, "
+                            f"found {sorted(call.params)}")
+        if (call.first is not None) != intrin.is_reduction:
+            self.fail(path, f"{intrin.name}: expected `first` exactly where there is an init")
+
+    # --- blocks ---
+
+    def block(self, block: Block, path: tuple[str, ...], ranges: Ranges) -> None:
+        here = (*path, f"block {block.name}")
+        for it in block.iters:
+            self.iterator(it, here, ranges)
+        self.expr(block.predicate, here, ranges)
+        if block.predicate.dtype != "bool":
+            self.fail(here, f"expected a bool predicate, found {block.predicate.dtype}")
+        if block.init is not None and not writes(block):
+            self.fail(here, "an init, but nothing is written")
+        inside = {**ranges, **{i.var: (0, i.extent - 1) for i in block.iters}}
+        for region in (*block.reads, *block.writes):
+            self.access(region.buffer, [low for low, _ in region.ranges], here)
+            for low, _ in region.ranges:
+                self.expr(low, here, inside)
+        for part in stmt_children(block):
+            self.coverage(block, part, here, inside)
+            self.stmt(part, here, inside)
+
+    def iterator(self, it: BlockIter, path: tuple[str, ...], ranges: Ranges) -> None:
+        if it.kind not in ("spatial", "reduce"):
+            self.fail(path, f"{it.var.name}: expected kind spatial or reduce, found {it.kind!r}")
+        self.expr(it.binding, path, ranges)
+        if it.binding.dtype != it.var.dtype:
+            self.fail(path, f"{it.var.name}: expected a binding of {it.var.dtype}, "
+                            f"found {it.binding.dtype}")
+        found = bounds(it.binding, ranges)
+        if found is not None and (found[0] >= it.extent or found[1] < 0):
+            self.fail(path, f"{it.var.name}: expected a binding in 0..{it.extent - 1}, "
+                            f"found {show(it.binding)} in {found[0]}..{found[1]}")
+        self.bind(it.var, path)
+
+    def coverage(
+        self, block: Block, part: Stmt, path: tuple[str, ...], ranges: Ranges
+    ) -> None:
+        """Every access of the body or the init lies inside a declared region."""
+        local = {s.buffer for s, _, _ in scoped(part, {}, {}) if isinstance(s, Alloc)}
+        for wrote, buffer, access, extents in accesses(part):
+            if buffer in local:
+                continue
+            own = block.init is not None and not wrote
+            declared = block.writes if wrote else block.reads + (block.writes if own else ())
+            if not any(r.buffer is buffer and not outside(r, access, extents, ranges)
+                       for r in declared):
+                text = f"{buffer.name}[{', '.join(show(low) for low, _ in access)}]"
+                verb = "writes" if wrote else "reads"
+                self.fail(path, f"{verb} {text}, which its declared regions don't cover")
+
+    # --- expressions ---
+
+    def access(
+        self, buffer: Buffer, indices: Sequence[Expr], path: tuple[str, ...]
+    ) -> None:
+        if buffer not in self.buffers:
+            self.fail(path, f"buffer {buffer.name} is neither a parameter nor allocated here")
+        if len(indices) != len(buffer.shape):
+            self.fail(path, f"{buffer.name}: expected {len(buffer.shape)} indices, "
+                            f"found {len(indices)}")
+        for index in indices:
+            if index.dtype not in NUMBERS:
+                self.fail(path, f"{buffer.name}: expected an integer index, found {index.dtype}")
+
+    def expr(self, expr: Expr, path: tuple[str, ...], ranges: Ranges) -> None:
+        for node in walk_expr(expr):
+            if isinstance(node, Var) and node not in ranges:
+                self.fail(path, f"variable {node.name} is used outside its loop or block")
+            if isinstance(node, Load):
+                self.access(node.buffer, node.indices, path)
+            if isinstance(node, Binary):
+                map_expr(node, lambda e: e)
+
+
+def writes(block: Block) -> bool:
+    return bool(block.writes)
+
+
+def outside(
+    region: BufferRegion, access: Sequence[tuple[Expr, int]], extents: dict[Var, int] | object,
+    ranges: Ranges,
+) -> bool:
+    """Whether an access provably leaves the region in some dimension."""
+    inner = extents if isinstance(extents, dict) else {}
+    full = {**ranges, **{v: (0, n - 1) for v, n in inner.items()}}
+    for (low, extent), (base, size) in zip(access, region.ranges, strict=True):
+        delta = bounds(Binary("sub", low, base), full) if low.dtype == base.dtype else None
+        if delta is not None and (delta[0] < 0 or delta[1] + extent > size):
+            free = expr_vars(low) - expr_vars(base) - set(inner)
+            if not free or difference(low, base, full) is not None:
+                return True
+    return False
+
+
+__all__ = ["substitute_expr", "verify"]

@@ -1,0 +1,262 @@
+"""Walking and rewriting the tree.
+
+Everything is built from two functions, `map_expr` and `map_stmt`, which rebuild one node from its
+rewritten children and return the very same object when no child changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from vdla.compiler.tir.ir import (
+    Alloc,
+    Binary,
+    Block,
+    Buffer,
+    BufferRef,
+    BufferRegion,
+    Call,
+    Cast,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    IntrinCall,
+    Load,
+    Not,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    seq,
+)
+
+ExprFn = Callable[[Expr], Expr]
+StmtFn = Callable[[Stmt], Stmt]
+
+
+def expr_children(expr: Expr) -> tuple[Expr, ...]:
+    match expr:
+        case Binary(_, a, b):
+            return (a, b)
+        case Not(a) | Cast(a, _):
+            return (a,)
+        case Select(cond, a, b):
+            return (cond, a, b)
+        case Load(_, indices):
+            return indices
+        case Call(_, args, _):
+            return args
+    return ()
+
+
+def map_expr(expr: Expr, fn: ExprFn) -> Expr:
+    """`expr` with `fn` applied to its direct children."""
+    old = expr_children(expr)
+    new = tuple(fn(child) for child in old)
+    if all(a is b for a, b in zip(old, new, strict=True)):
+        return expr
+    match expr:
+        case Binary(op, _, _):
+            return Binary(op, *new)
+        case Not():
+            return Not(*new)
+        case Cast(_, dtype):
+            return Cast(new[0], dtype)
+        case Select():
+            return Select(*new)
+        case Load(buffer, _):
+            return Load(buffer, new)
+        case Call(op, _, dtype):
+            return Call(op, new, dtype)
+    raise TypeError(f"not an expression with children: {type(expr).__name__}")
+
+
+def rewrite_expr(expr: Expr, fn: ExprFn) -> Expr:
+    """Bottom-up: `fn` sees each node after its children were rewritten."""
+    return fn(map_expr(expr, lambda e: rewrite_expr(e, fn)))
+
+
+def walk_expr(expr: Expr) -> Iterator[Expr]:
+    """The nodes of an expression, parents first."""
+    yield expr
+    for child in expr_children(expr):
+        yield from walk_expr(child)
+
+
+def expr_vars(expr: Expr) -> set[Var]:
+    return {e for e in walk_expr(expr) if isinstance(e, Var)}
+
+
+def uses(expr: Expr, variables: Mapping[Var, object] | set[Var]) -> bool:
+    """Whether any of `variables` occurs in `expr`."""
+    return any(isinstance(e, Var) and e in variables for e in walk_expr(expr))
+
+
+def loads(expr: Expr) -> Iterator[Load]:
+    return (e for e in walk_expr(expr) if isinstance(e, Load))
+
+
+def map_region(region: BufferRegion, fe: ExprFn) -> BufferRegion:
+    ranges = tuple((fe(low), extent) for low, extent in region.ranges)
+    same = all(a[0] is b[0] for a, b in zip(ranges, region.ranges, strict=True))
+    return region if same else BufferRegion(region.buffer, ranges)
+
+
+def map_call(call: IntrinCall, fe: ExprFn) -> IntrinCall:
+    return IntrinCall(
+        call.intrin,
+        tuple(BufferRef(o.buffer, tuple(fe(i) for i in o.indices)) for o in call.operands),
+        {name: fe(value) for name, value in call.params.items()},
+        None if call.first is None else fe(call.first),
+    )
+
+
+def map_block(block: Block, fs: StmtFn, fe: ExprFn) -> Block:
+    return replace(
+        block,
+        iters=tuple(replace(i, binding=fe(i.binding)) for i in block.iters),
+        reads=tuple(map_region(r, fe) for r in block.reads),
+        writes=tuple(map_region(r, fe) for r in block.writes),
+        body=fs(block.body),
+        init=None if block.init is None else fs(block.init),
+        predicate=fe(block.predicate),
+    )
+
+
+def map_stmt(stmt: Stmt, fs: StmtFn, fe: ExprFn = lambda e: e) -> Stmt:
+    """`stmt` with `fs` applied to its direct statements and `fe` to its direct expressions."""
+    match stmt:
+        case For():
+            body = fs(stmt.body)
+            return stmt if body is stmt.body else replace(stmt, body=body)
+        case Block():
+            return map_block(stmt, fs, fe)
+        case Alloc(buffer, body):
+            new = fs(body)
+            return stmt if new is body else Alloc(buffer, new)
+        case Store(buffer, indices, value):
+            return Store(buffer, tuple(fe(i) for i in indices), fe(value))
+        case If(cond, then, orelse):
+            return If(fe(cond), fs(then), None if orelse is None else fs(orelse))
+        case Seq(stmts):
+            parts = tuple(fs(s) for s in stmts)
+            same = all(a is b for a, b in zip(parts, stmts, strict=True))
+            return stmt if same else seq(*parts)
+        case Evaluate(call):
+            return Evaluate(map_call(call, fe))
+    return stmt
+
+
+def rewrite(stmt: Stmt, fs: StmtFn = lambda s: s, fe: ExprFn = lambda e: e) -> Stmt:
+    """Bottom-up over statements; `fe` gets whole expressions."""
+    return fs(map_stmt(stmt, lambda s: rewrite(s, fs, fe), fe))
+
+
+def stmt_children(stmt: Stmt) -> tuple[Stmt, ...]:
+    match stmt:
+        case For() | Alloc():
+            return (stmt.body,)
+        case Block():
+            return (stmt.body,) if stmt.init is None else (stmt.init, stmt.body)
+        case If(_, then, orelse):
+            return (then,) if orelse is None else (then, orelse)
+        case Seq(stmts):
+            return stmts
+    return ()
+
+
+def walk(stmt: Stmt) -> Iterator[Stmt]:
+    """The statements of a tree, parents first, in program order."""
+    yield stmt
+    for child in stmt_children(stmt):
+        yield from walk(child)
+
+
+def direct_exprs(stmt: Stmt) -> Iterator[Expr]:
+    """The expressions a statement holds itself, regions left out."""
+    match stmt:
+        case Block():
+            yield from (i.binding for i in stmt.iters)
+            yield stmt.predicate
+        case Store(_, indices, value):
+            yield from (*indices, value)
+        case If(cond, _, _):
+            yield cond
+        case Evaluate(call):
+            for operand in call.operands:
+                yield from operand.indices
+            yield from call.params.values()
+            if call.first is not None:
+                yield call.first
+
+
+def stmt_loads(stmt: Stmt) -> Iterator[Load]:
+    """Every load under a statement; intrinsic calls aren't opened."""
+    for inner in walk(stmt):
+        for expr in direct_exprs(inner):
+            yield from loads(expr)
+
+
+def stores(stmt: Stmt) -> Iterator[Store]:
+    return (s for s in walk(stmt) if isinstance(s, Store))
+
+
+def blocks(stmt: Stmt) -> Iterator[Block]:
+    return (s for s in walk(stmt) if isinstance(s, Block))
+
+
+def substitute_expr(expr: Expr, mapping: Mapping[Var, Expr]) -> Expr:
+    """All of `mapping` at once, so a variable may be replaced by an expression of itself."""
+    if not mapping:
+        return expr
+    return rewrite_expr(expr, lambda e: mapping.get(e, e) if isinstance(e, Var) else e)
+
+
+def substitute(stmt: Stmt, mapping: Mapping[Var, Expr]) -> Stmt:
+    if not mapping:
+        return stmt
+    return rewrite(stmt, fe=lambda e: substitute_expr(e, mapping))
+
+
+Reindex = Callable[[tuple[Expr, ...]], tuple[Expr, ...]]
+
+
+def replace_buffer(
+    stmt: Stmt, old: Buffer, new: Buffer, reindex: Reindex = lambda indices: indices
+) -> Stmt:
+    """Every access of `old` goes to `new`, its indices through `reindex`; Alloc nodes too."""
+
+    def expr(e: Expr) -> Expr:
+        if isinstance(e, Load) and e.buffer is old:
+            return Load(new, reindex(e.indices))
+        return e
+
+    def region(r: BufferRegion) -> BufferRegion:
+        if r.buffer is not old:
+            return r
+        lows = reindex(tuple(low for low, _ in r.ranges))
+        return BufferRegion(new, tuple((low, r.ranges[i][1]) for i, low in enumerate(lows)))
+
+    def call(c: IntrinCall) -> IntrinCall:
+        refs = tuple(
+            BufferRef(new, reindex(o.indices)) if o.buffer is old else o for o in c.operands
+        )
+        return replace(c, operands=refs)
+
+    def node(s: Stmt) -> Stmt:
+        match s:
+            case Store(buffer, indices, value) if buffer is old:
+                return Store(new, reindex(indices), value)
+            case Block():
+                return replace(s, reads=tuple(map(region, s.reads)),
+                               writes=tuple(map(region, s.writes)))
+            case Alloc(buffer, body) if buffer is old:
+                return Alloc(new, body)
+            case Evaluate(c):
+                return Evaluate(call(c))
+        return s
+
+    return rewrite(stmt, node, lambda e: rewrite_expr(e, expr))
