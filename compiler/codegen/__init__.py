@@ -1,0 +1,1 @@
+"""Code for machines: `llvm` for the host."""

@@ -1,0 +1,369 @@
+"""LLVM instructions for the statements and expressions of one function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir as ll
+
+from vdla.compiler.tir.arith import bounds, is_index
+from vdla.compiler.tir.ir import (
+    COMPARISONS,
+    INT_RANGES,
+    Alloc,
+    Barrier,
+    Binary,
+    Buffer,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    For,
+    If,
+    Load,
+    Not,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Token,
+    Var,
+    is_float,
+)
+from vdla.compiler.tir.visitor import walk_expr
+
+Value = Any  # llvmlite has no types
+
+I1, I8, I32, I64 = (ll.IntType(n) for n in (1, 8, 32, 64))
+TYPES = {
+    "bool": I1, "int8": I8, "uint8": I8, "int16": ll.IntType(16), "int32": I32, "int64": I64,
+    "float32": ll.FloatType(), "float64": ll.DoubleType(),
+}
+SIZES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4,
+         "float64": 8}
+SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+STACK_BYTES = 1 << 14     # larger temporaries come from malloc
+UNROLL_LIMIT = 64         # copies of a body that unrolled loops may make
+
+
+def is_unsigned(dtype: str) -> bool:
+    return dtype in ("uint8", "bool")
+
+
+def memory_type(buffer: Buffer) -> Value:
+    """An element as it lies in memory: a bool takes a byte."""
+    return I8 if buffer.dtype == "bool" else TYPES[buffer.dtype]
+
+
+class Emitter:
+    def __init__(
+        self, module: ll.Module, function: ll.Function, pointers: dict[Buffer, Value]
+    ) -> None:
+        self.module = module
+        self.pointers = pointers
+        self.entry = function.append_basic_block("entry")
+        self.start = function.append_basic_block("start")
+        self.builder = ll.IRBuilder(self.start)
+        self.values: dict[Var, Value] = {}
+        self.ranges: dict[Var, tuple[int, int]] = {}
+        self.copies = 1
+
+    def function(self, body: Stmt) -> None:
+        self.stmt(body)
+        self.builder.ret_void()
+        ll.IRBuilder(self.entry).branch(self.start)
+
+    # --- statements ---
+
+    def stmt(self, stmt: Stmt) -> None:
+        match stmt:
+            case For():
+                self.loop(stmt)
+            case Alloc():
+                self.alloc(stmt)
+            case Store(buffer, indices, value):
+                result = self.value(value)
+                if buffer.dtype == "bool":
+                    result = self.builder.zext(result, I8)
+                self.builder.store(result, self.address(buffer, indices),
+                                   align=SIZES[buffer.dtype])
+            case If():
+                self.branch(stmt)
+            case Seq(stmts):
+                for inner in stmts:
+                    self.stmt(inner)
+            case Barrier() | Token():
+                pass
+            case _:
+                raise TypeError(f"no native code for {type(stmt).__name__}")
+
+    def loop(self, loop: For) -> None:
+        self.ranges[loop.var] = (0, loop.extent - 1)
+        if loop.kind == "unrolled" and self.copies * loop.extent <= UNROLL_LIMIT:
+            self.copies *= loop.extent
+            for i in range(loop.extent):
+                self.values[loop.var] = I64(i)
+                self.stmt(loop.body)
+            self.copies //= loop.extent
+            return
+        b = self.builder
+        before = b.block
+        head = b.append_basic_block(loop.var.name)
+        after = b.append_basic_block(f"{loop.var.name}.end")
+        b.branch(head)
+        b.position_at_end(head)
+        counter = b.phi(I64, loop.var.name)
+        counter.add_incoming(I64(0), before)
+        self.values[loop.var] = counter
+        self.stmt(loop.body)
+        following = b.add(counter, I64(1), flags=("nuw", "nsw"))
+        counter.add_incoming(following, b.block)
+        b.cbranch(b.icmp_unsigned("<", following, I64(loop.extent)), head, after)
+        b.position_at_end(after)
+
+    def alloc(self, stmt: Alloc) -> None:
+        buffer = stmt.buffer
+        size = buffer.size * SIZES[buffer.dtype]
+        if size <= STACK_BYTES:
+            slot = ll.IRBuilder(self.entry).alloca(memory_type(buffer), I64(buffer.size))
+            slot.align = 64
+            self.pointers[buffer] = slot
+            self.stmt(stmt.body)
+            return
+        memory = self.builder.call(self.library("malloc", ll.PointerType(), [I64]), [I64(size)])
+        memory.name = buffer.name
+        self.pointers[buffer] = memory
+        self.stmt(stmt.body)
+        self.builder.call(self.library("free", ll.VoidType(), [ll.PointerType()]), [memory])
+
+    def library(self, name: str, result: Value, args: list[Value]) -> Value:
+        if name in self.module.globals:
+            return self.module.globals[name]
+        function = ll.Function(self.module, ll.FunctionType(result, args), name)
+        if name == "malloc":
+            function.return_value.add_attribute("noalias")
+        return function
+
+    def branch(self, stmt: If) -> None:
+        cond = self.value(stmt.cond)
+        if stmt.orelse is None:
+            with self.builder.if_then(cond):
+                self.stmt(stmt.then)
+            return
+        with self.builder.if_else(cond) as (then, orelse):
+            with then:
+                self.stmt(stmt.then)
+            with orelse:
+                self.stmt(stmt.orelse)
+
+    # --- addresses and indices ---
+
+    def address(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
+        b = self.builder
+        flat: Value = I64(0)
+        stride = buffer.size
+        for index, size in zip(indices, buffer.shape, strict=True):
+            stride //= size
+            if size == 1 and self.in_bounds(index, 1):
+                continue
+            step = self.index(index)
+            if stride != 1:
+                step = b.mul(step, I64(stride), flags=("nsw",))
+            flat = step if is_zero(flat) else b.add(flat, step, flags=("nsw",))
+        return b.gep(self.pointers[buffer], [flat], inbounds=True,
+                     source_etype=memory_type(buffer))
+
+    def in_bounds(self, index: Expr, size: int) -> bool:
+        found = bounds(index, self.ranges)
+        return found is not None and found[0] >= 0 and found[1] < size
+
+    def index(self, expr: Expr) -> Value:
+        """An index expression in 64 bits, without overflow."""
+        b = self.builder
+        match expr:
+            case Const(value, _):
+                return I64(int(value))
+            case Var() if expr in self.values:
+                return self.values[expr]
+            case Binary("add", x, y) if is_index(expr):
+                return b.add(self.index(x), self.index(y), flags=("nsw",))
+            case Binary("sub", x, y) if is_index(expr):
+                return b.sub(self.index(x), self.index(y), flags=("nsw",))
+            case Binary("mul", x, y) if is_index(expr):
+                return b.mul(self.index(x), self.index(y), flags=("nsw",))
+            case Binary("floordiv" | "floormod", x, Const(c, _)) if is_index(expr) and c > 0:
+                return self.divide(expr.op, self.index(x), I64(int(c)), self.never_negative(x))
+        value = self.value(expr)
+        return value if expr.dtype == "int64" else b.sext(value, I64)
+
+    def never_negative(self, expr: Expr) -> bool:
+        found = bounds(expr, self.ranges)
+        return found is not None and found[0] >= 0
+
+    def divide(self, op: str, x: Value, y: Value, plain: bool) -> Value:
+        """Quotient or remainder, rounded towards minus infinity."""
+        b = self.builder
+        if plain:
+            return b.udiv(x, y) if op == "floordiv" else b.urem(x, y)
+        rest = b.srem(x, y)
+        zero = ll.Constant(x.type, 0)
+        wrong = b.and_(b.icmp_signed("!=", rest, zero),
+                       b.icmp_signed("<", b.xor(rest, y), zero))
+        if op == "floormod":
+            return b.select(wrong, b.add(rest, y), rest)
+        return b.sub(b.sdiv(x, y), b.zext(wrong, x.type))
+
+    # --- values ---
+
+    def value(self, expr: Expr) -> Value:
+        b = self.builder
+        match expr:
+            case Const(value, dtype):
+                return ll.Constant(TYPES[dtype], value)
+            case Var():
+                return b.trunc(self.values[expr], I32)
+            case Binary(op, _, _) if op in COMPARISONS:
+                return self.comparison(expr)
+            case Binary():
+                return self.arithmetic(expr.op, expr.dtype, self.value(expr.a), self.value(expr.b))
+            case Not(a):
+                return b.not_(self.value(a))
+            case Select():
+                return self.select(expr)
+            case Cast(a, dtype):
+                return self.cast(self.value(a), a.dtype, dtype)
+            case Load(buffer, indices):
+                return self.load(buffer, indices)
+            case Call(op, args, dtype):
+                return self.call(op, [self.value(a) for a in args], dtype)
+        raise TypeError(f"no native code for {type(expr).__name__}")
+
+    def load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
+        value = self.builder.load(self.address(buffer, indices), typ=memory_type(buffer),
+                                  align=SIZES[buffer.dtype])
+        return self.builder.icmp_unsigned("!=", value, I8(0)) if buffer.dtype == "bool" else value
+
+    def comparison(self, expr: Binary) -> Value:
+        b, symbol, dtype = self.builder, SYMBOLS[expr.op], expr.a.dtype
+        if is_index(expr.a) and is_index(expr.b):
+            return b.icmp_signed(symbol, self.index(expr.a), self.index(expr.b))
+        x, y = self.value(expr.a), self.value(expr.b)
+        if is_float(dtype):
+            unequal = expr.op == "ne"
+            return (b.fcmp_unordered if unequal else b.fcmp_ordered)(symbol, x, y)
+        return (b.icmp_unsigned if is_unsigned(dtype) else b.icmp_signed)(symbol, x, y)
+
+    def arithmetic(self, op: str, dtype: str, x: Value, y: Value) -> Value:
+        b = self.builder
+        if op in ("and", "bitand"):
+            return b.and_(x, y)
+        if op in ("or", "bitor"):
+            return b.or_(x, y)
+        if op == "bitxor":
+            return b.xor(x, y)
+        if op in ("min", "max"):
+            return self.minmax(op, dtype, x, y)
+        if is_float(dtype):
+            return {"add": b.fadd, "sub": b.fsub, "mul": b.fmul, "div": b.fdiv}[op](x, y)
+        if op in ("floordiv", "floormod"):
+            return self.divide(op, x, y, plain=is_unsigned(dtype))
+        shr = b.lshr if is_unsigned(dtype) else b.ashr
+        build: Callable[[Value, Value], Value] = {
+            "add": b.add, "sub": b.sub, "mul": b.mul, "shl": b.shl, "shr": shr,
+        }[op]
+        return build(x, y)
+
+    def minmax(self, op: str, dtype: str, x: Value, y: Value) -> Value:
+        b, symbol = self.builder, "<" if op == "min" else ">"
+        if is_float(dtype):
+            # y where either is NaN and x isn't chosen; NaN in y propagates, as in x by the order.
+            chosen = b.or_(b.fcmp_ordered(symbol, x, y), b.fcmp_unordered("uno", x, x))
+        else:
+            chosen = (b.icmp_unsigned if is_unsigned(dtype) else b.icmp_signed)(symbol, x, y)
+        return b.select(chosen, x, y)
+
+    def select(self, expr: Select) -> Value:
+        """Both sides and a select where loading them is safe, else a branch."""
+        b = self.builder
+        cond = self.value(expr.cond)
+        if self.safe(expr.a) and self.safe(expr.b):
+            return b.select(cond, self.value(expr.a), self.value(expr.b))
+        with b.if_else(cond) as (then, orelse):
+            with then:
+                left = self.value(expr.a)
+                left_block = b.block
+            with orelse:
+                right = self.value(expr.b)
+                right_block = b.block
+        phi = b.phi(TYPES[expr.dtype])
+        phi.add_incoming(left, left_block)
+        phi.add_incoming(right, right_block)
+        return phi
+
+    def safe(self, expr: Expr) -> bool:
+        """Whether evaluating is harmless for all values of the loops."""
+        return all(
+            self.in_bounds(index, size)
+            for load in walk_expr(expr) if isinstance(load, Load)
+            for index, size in zip(load.indices, load.buffer.shape, strict=True)
+        )
+
+    def cast(self, x: Value, source: str, dtype: str) -> Value:
+        b, kind = self.builder, TYPES[dtype]
+        if dtype == "bool":
+            zero = ll.Constant(x.type, 0)
+            return b.fcmp_unordered("!=", x, zero) if is_float(source) \
+                else b.icmp_signed("!=", x, zero)
+        if is_float(source):
+            if not is_float(dtype):
+                return b.fptoui(x, kind) if is_unsigned(dtype) else b.fptosi(x, kind)
+            if source == dtype:
+                return x
+            return b.fpext(x, kind) if dtype == "float64" else b.fptrunc(x, kind)
+        if is_float(dtype):
+            return b.uitofp(x, kind) if is_unsigned(source) else b.sitofp(x, kind)
+        if kind.width <= x.type.width:
+            return b.trunc(x, kind) if kind.width < x.type.width else x
+        return b.zext(x, kind) if is_unsigned(source) else b.sext(x, kind)
+
+    # --- functions ---
+
+    def call(self, op: str, args: list[Value], dtype: str) -> Value:
+        if op == "rq":
+            return self.requantize(*args)
+        if op == "erf":
+            name = "erff" if dtype == "float32" else "erf"
+            kind = TYPES[dtype]
+            return self.builder.call(self.library(name, kind, [kind]), args)
+        if op == "abs" and not is_float(dtype):
+            negative = self.builder.icmp_signed("<", args[0], ll.Constant(args[0].type, 0))
+            if is_unsigned(dtype):
+                return args[0]
+            return self.builder.select(negative, self.builder.neg(args[0]), args[0])
+        name = "fabs" if op == "abs" else op
+        intrinsic = self.module.declare_intrinsic(
+            f"llvm.{name}", [TYPES[dtype]],
+            ll.FunctionType(TYPES[dtype], [TYPES[dtype]] * len(args)),
+        )
+        return self.builder.call(intrinsic, args)
+
+    def requantize(self, acc: Value, scale: Value) -> Value:
+        """See `tir.ops.requantize`; every step is exact in 64 bits."""
+        b = self.builder
+        mantissa = b.zext(b.and_(scale, I32(0xFFFFFF)), I64)
+        shift = b.zext(b.and_(b.lshr(scale, I32(24)), I32(63)), I64)
+        product = b.mul(b.sext(acc, I64), mantissa, flags=("nsw",))
+        odd = b.and_(b.ashr(product, shift), I64(1))
+        half = b.lshr(b.shl(I64(1), shift), I64(1))
+        nearest = b.add(b.sub(half, I64(1)), odd)
+        nearest = b.select(b.icmp_unsigned("==", shift, I64(0)), I64(0), nearest)
+        result = b.ashr(b.add(product, nearest), shift)
+        low, high = (I64(n) for n in INT_RANGES["int32"])
+        result = b.select(b.icmp_signed("<", result, low), low, result)
+        result = b.select(b.icmp_signed(">", result, high), high, result)
+        return b.trunc(result, I32)
+
+
+def is_zero(value: Value) -> bool:
+    return isinstance(value, ll.Constant) and value.constant == 0

@@ -1,0 +1,193 @@
+"""Native code for what the accelerator doesn't take: PrimFunc -> LLVM IR -> object file or JIT.
+
+A function `f(A, B, C)` becomes the symbol `f` with the C signature `void f(void **buffers)`: one
+pointer per parameter, in order, to dense row-major data aligned to its element. Outputs must not
+overlap inputs. Large temporary buffers come from `malloc`, and mathematics from the C library.
+
+Integers wrap, as in the interpreter. Loop indices are 64-bit and promised not to overflow, so that
+LLVM can vectorize. `parallel`, `thread` and `vthread` loops run serially; `vectorized` ones are
+left to LLVM's vectorizer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir as ll
+
+from vdla.compiler.codegen.emit import Emitter
+from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, PrimFunc
+from vdla.compiler.tir.lower import flatten_blocks
+from vdla.compiler.tir.verify import verify
+from vdla.compiler.tir.visitor import walk
+
+POINTER = ll.PointerType()
+
+
+class CodegenError(Exception):
+    """The function can't be compiled for this target."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where the code runs; the default is this machine."""
+
+    triple: str = ""
+    cpu: str = ""
+    features: str = ""
+
+    @property
+    def is_host(self) -> bool:
+        return not self.triple
+
+
+HOST = Target()
+
+
+def compile_ir(funcs: Iterable[PrimFunc]) -> str:
+    """LLVM IR of the functions, not optimized."""
+    module = ll.Module(name="vdla")
+    for func in funcs:
+        emit_function(module, func)
+    return str(module)
+
+
+def compile_object(funcs: Iterable[PrimFunc], target: Target = HOST) -> bytes:
+    """An object file that exports each function by its name."""
+    machine = target_machine(target, reloc="pic")
+    return machine.emit_object(optimized(compile_ir(funcs), machine))  # type: ignore[no-any-return]
+
+
+def jit(funcs: Iterable[PrimFunc]) -> dict[str, NativeFunction]:
+    """The functions, compiled into this process, by name."""
+    group = tuple(funcs)
+    module = optimized(compile_ir(group), target_machine(HOST))
+    engine = llvm.create_mcjit_compiler(module, target_machine(HOST))
+    engine.finalize_object()
+    return {f.name: NativeFunction(f, engine) for f in group}
+
+
+class NativeFunction:
+    """A compiled function that takes one numpy array per parameter and works in place."""
+
+    def __init__(self, func: PrimFunc, engine: Any) -> None:
+        self.name = func.name
+        self.params = func.params
+        self.engine = engine
+        address = engine.get_function_address(func.name)
+        self.entry = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p))(address)
+
+    def __call__(self, *arrays: npt.NDArray[Any]) -> None:
+        check_arrays(self.name, self.params, arrays)
+        pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
+        self.entry(pointers)
+
+
+def check_arrays(
+    name: str, params: Sequence[Buffer], arrays: Sequence[npt.NDArray[Any]]
+) -> None:
+    if len(arrays) != len(params):
+        raise CodegenError(f"{name}: expected {len(params)} arrays, found {len(arrays)}")
+    for param, array in zip(params, arrays, strict=True):
+        if array.shape != param.shape or array.dtype != np.dtype(param.dtype):
+            raise CodegenError(f"{name}: {param.name}: expected {param.dtype}{list(param.shape)}, "
+                               f"found {array.dtype}{list(array.shape)}")
+        if not array.flags.c_contiguous or not array.flags.aligned:
+            raise CodegenError(f"{name}: {param.name}: expected an aligned C-contiguous array")
+
+
+# --- LLVM's side --------------------------------------------------------------------------------
+
+
+@functools.cache
+def initialize(host: bool) -> None:
+    if host:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+    else:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+
+
+def target_machine(target: Target, reloc: str = "default") -> Any:
+    initialize(target.is_host)
+    if target.is_host:
+        features = target.features or llvm.get_host_cpu_features().flatten()
+        found = llvm.Target.from_triple(llvm.get_process_triple())
+        cpu = target.cpu or llvm.get_host_cpu_name()
+    else:
+        features, cpu = target.features, target.cpu
+        try:
+            found = llvm.Target.from_triple(target.triple)
+        except RuntimeError as error:
+            raise CodegenError(f"target: expected a triple that LLVM knows, "
+                               f"found {target.triple!r}") from error
+    return found.create_target_machine(cpu=cpu, features=features, opt=3, reloc=reloc)
+
+
+def optimized(text: str, machine: Any) -> Any:
+    """The parsed module after LLVM's -O3 pipeline for `machine`."""
+    module = llvm.parse_assembly(text)
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    module.verify()
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    tuning.loop_vectorization = True
+    tuning.slp_vectorization = True
+    builder = llvm.create_pass_builder(machine, tuning)
+    passes = builder.getModulePassManager()
+    passes.run(module, builder)
+    return module
+
+
+# --- functions ----------------------------------------------------------------------------------
+
+
+def emit_function(module: ll.Module, func: PrimFunc) -> None:
+    """The work in `NAME.body`, whose pointers don't alias, and the entry `NAME` around it."""
+    flat = flatten_blocks(verify(func))
+    check_supported(func.name, flat)
+    body = ll.Function(module, ll.FunctionType(ll.VoidType(), [POINTER] * len(func.params)),
+                       f"{func.name}.body")
+    body.linkage = "internal"
+    for arg, param in zip(body.args, func.params, strict=True):
+        arg.name = param.name
+        for attribute in ("noalias", "nonnull"):
+            arg.add_attribute(attribute)
+    Emitter(module, body, dict(zip(func.params, body.args, strict=True))).function(flat.body)
+    emit_entry(module, func, body)
+
+
+def emit_entry(module: ll.Module, func: PrimFunc, body: ll.Function) -> None:
+    entry = ll.Function(module, ll.FunctionType(ll.VoidType(), [POINTER]), func.name)
+    builder = ll.IRBuilder(entry.append_basic_block("entry"))
+    pointers = []
+    for n in range(len(func.params)):
+        slot = builder.gep(entry.args[0], [ll.Constant(ll.IntType(64), n)], source_etype=POINTER)
+        pointers.append(builder.load(slot, typ=POINTER))
+    builder.call(body, pointers)
+    builder.ret_void()
+
+
+def check_supported(name: str, func: PrimFunc) -> None:
+    for stmt in walk(func.body):
+        if isinstance(stmt, Evaluate):
+            raise CodegenError(f"{name}: {stmt.call.intrin.name}: a tensor intrinsic has no native "
+                               f"code; expand it first (tir.expand_intrinsics)")
+    buffers = [*func.params, *(s.buffer for s in walk(func.body) if isinstance(s, Alloc))]
+    for buffer in buffers:
+        if buffer.scope != "global":
+            raise CodegenError(f"{name}: {buffer.name}: expected scope global, "
+                               f"found {buffer.scope!r}")
+
+
+__all__ = [
+    "HOST", "CodegenError", "NativeFunction", "Target", "compile_ir", "compile_object", "jit",
+]
