@@ -19,6 +19,7 @@ from vdla.compiler.graph.reference import RULES
 
 OPSET = 17
 IR_VERSION = 8
+CENTERING = 0.7
 UNUSED = ir.TensorType((), "float32")
 
 
@@ -62,13 +63,11 @@ class Builder:
         shape = (channels, per_group, kernel, kernel)
         weight = self.rng.standard_normal(shape) * np.sqrt(2.0 / fan_in)
         window = {"strides": (stride, stride), "pads": (pad,) * 4}
-        node = ir.Conv2d(
-            name=name, output=name, data=data, weight="", groups=groups, **window
-        )
+        node = ir.Conv2d(name=name, output=name, data=data, weight="", groups=groups, **window)
         weight = weight.astype(np.float32)
         raw = RULES[ir.Conv2d](node, [self.values[data], weight], UNUSED)
         gamma = gain * self.rng.uniform(0.6, 1.4, channels)
-        beta = shift * self.rng.standard_normal(channels)
+        beta = shift * (1.0 + self.rng.standard_normal(channels))
         factor = gamma / (raw.std(axis=(0, 2, 3)) + 1e-3)
         bias = (beta - raw.mean(axis=(0, 2, 3)) * factor).astype(np.float32)
         factor = factor.astype(np.float32)[:, None, None, None]
@@ -115,9 +114,9 @@ class Builder:
         """A dense layer whose logits differ between images, not only between classes."""
         features = self.values[data]
         weight = self.rng.standard_normal((classes, features.shape[1]))
-        logits = (features - features.mean(axis=0)) @ weight.T
-        weight *= spread / (logits.std() + 1e-6)
-        bias = 0.3 * self.rng.standard_normal(classes) - weight @ features.mean(axis=0)
+        center = CENTERING * features.mean(axis=0)
+        weight *= spread / ((features - center) @ weight.T).std()
+        bias = 0.3 * self.rng.standard_normal(classes) - weight @ center
         inputs = [data, self.weight(f"{name}.weight", weight), self.weight(f"{name}.bias", bias)]
         return self.emit("Gemm", name, inputs, features @ weight.T + bias, transB=1)
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from vdla.compiler.graph.ir import Array
 from vdla.compiler.models.builder import Builder, images
 
 IMAGE = (1, 3, 224, 224)
@@ -45,9 +48,17 @@ RESNET18_CONVS = (
 )
 
 
+def calibration(shape: tuple[int, ...]) -> Array:
+    """The images a network is built and calibrated on: four pictures and two of pure noise."""
+    rng = np.random.default_rng(CALIBRATION_SEED)
+    normal = rng.standard_normal((1, *shape[1:])).astype(np.float32)
+    uniform = rng.uniform(0, 1, (1, *shape[1:])).astype(np.float32)
+    return np.concatenate([images(shape, 4, CALIBRATION_SEED), normal, uniform])
+
+
 def resnet18() -> Any:
     """ResNet-18 for 224x224 images, as in torchvision."""
-    b = Builder("resnet18", 18, images(IMAGE, 2, CALIBRATION_SEED))
+    b = Builder("resnet18", 18, calibration(IMAGE))
     x = b.relu(b.conv("conv1", "input", 64, 7, stride=2))
     x = b.max_pool("maxpool", x, 3, 2, 1)
     for stage, channels in enumerate((64, 128, 256, 512), start=1):
@@ -61,7 +72,7 @@ def _basic_block(b: Builder, name: str, x: str, channels: int) -> str:
     grows = b.values[x].shape[1] != channels
     stride = 2 if grows else 1
     y = b.relu(b.conv(f"{name}.conv1", x, channels, 3, stride=stride))
-    y = b.conv(f"{name}.conv2", y, channels, 3, gain=0.6)
+    y = b.conv(f"{name}.conv2", y, channels, 3, gain=0.4)
     if grows:
         x = b.conv(f"{name}.downsample", x, channels, 1, stride=2, pad=0, gain=0.8)
     return b.relu(b.add(f"{name}.add", y, x))
@@ -69,22 +80,23 @@ def _basic_block(b: Builder, name: str, x: str, channels: int) -> str:
 
 def mobilenet() -> Any:
     """MobileNet v1, width 1.0, for 224x224 images."""
-    b = Builder("mobilenet", 1, images(IMAGE, 2, CALIBRATION_SEED))
+    b = Builder("mobilenet", 1, calibration(IMAGE))
     x = b.relu6(b.conv("conv1", "input", 32, 3, stride=2))
     plan = [(64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2)]
     plan += [(512, 1)] * 5 + [(1024, 2), (1024, 1)]
     for i, (channels, stride) in enumerate(plan, start=1):
         groups = b.values[x].shape[1]
-        x = b.relu6(b.conv(f"dw{i}", x, groups, 3, stride=stride, groups=groups))
-        x = b.relu6(b.conv(f"pw{i}", x, channels, 1))
+        x = b.relu6(b.conv(f"dw{i}", x, groups, 3, stride=stride, groups=groups, shift=0.5))
+        x = b.relu6(b.conv(f"pw{i}", x, channels, 1, shift=0.5))
     x = b.flatten("flatten", b.global_pool("avgpool", x))
     return b.model(b.classifier("fc", x, 1000))
 
 
 def single_conv(shape: ConvShape) -> Any:
     """One convolution with bias and Relu."""
-    picture = images((1, shape.inputs, shape.size, shape.size), 1, CALIBRATION_SEED)
+    picture = images((1, shape.inputs, shape.size, shape.size), 2, CALIBRATION_SEED)
     b = Builder(shape.name, int(shape.name[1:]), picture)
     pad = (shape.kernel - 1) // 2
-    return b.model(b.relu(b.conv("conv", "input", shape.outputs, shape.kernel,
-                                 stride=shape.stride, pad=pad)))
+    return b.model(
+        b.relu(b.conv("conv", "input", shape.outputs, shape.kernel, stride=shape.stride, pad=pad))
+    )

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 RANDOM_SAMPLES = 8
 
 
-def quantize(
-    source: str | Path, target: str | Path, calibration: str | Path | None = None
-) -> None:
+def quantize(source: str | Path, target: str | Path, calibration: str | Path | None = None) -> None:
     """Writes the QDQ form of the float model ``source`` to ``target``.
 
     Weights become int8 with one scale per output channel, activations int8 with a zero point.
@@ -53,8 +51,12 @@ def quantize(
 
 def quantize_model(model: Any, target: str | Path, samples: Sequence[Mapping[str, Array]]) -> None:
     """As :func:`quantize`, for a model and samples in memory."""
-    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType
-    from onnxruntime.quantization import quantize_static
+    from onnxruntime.quantization import (
+        CalibrationDataReader,
+        QuantFormat,
+        QuantType,
+        quantize_static,
+    )
 
     class Reader(CalibrationDataReader):  # type: ignore[misc]
         def __init__(self) -> None:
