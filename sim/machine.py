@@ -1,0 +1,86 @@
+"""The simulated accelerator: timing, numerics, and faults in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.isa.asm import format_instruction
+from vdla.isa.config import Config
+from vdla.isa.instructions import Engine, Instruction
+from vdla.sim.semantics import State, execute
+from vdla.sim.stream import Bytes, Stream
+from vdla.sim.timing import CAUSES, Clock
+
+
+class SimulationError(RuntimeError):
+    """A program that the machine can't run to its end: a deadlock or a fault."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run leaves: the cycle each instruction started and finished in, and the causes.
+
+    ``causes[engine][cause]`` counts cycles; an engine's causes add up to ``cycles``.
+    """
+
+    config: Config
+    instructions: Sequence[Instruction]
+    cycles: int
+    begun: NDArray[np.int64]
+    ended: NDArray[np.int64]
+    causes: dict[str, dict[str, int]]
+
+
+def simulate(
+    config: Config,
+    instructions: Sequence[Instruction],
+    dram: Bytes,
+    base: int = 0,
+    *,
+    numerics: bool = True,
+) -> Run:
+    """Runs a program whose stream lies at ``base`` in ``dram``; DRAM is updated in place.
+
+    ``numerics=False`` computes cycles alone and leaves DRAM as it is.
+
+    Raises:
+        SimulationError: the machine stands still; names the instructions and what they wait for.
+    """
+    stream = Stream.of(config, instructions, base)
+    clock = Clock(stream, dram)
+    if clock.cycles < 0:
+        raise SimulationError(deadlock_report(instructions, clock.begun))
+    if numerics:
+        state = State(config, dram)
+        for index in np.lexsort((stream.rows[:, 0], clock.ended)):
+            execute(state, stream.rows[index])
+    causes = {
+        engine.name: dict(zip(CAUSES, map(int, clock.causes[engine]), strict=True))
+        for engine in Engine
+    }
+    return Run(config, instructions, clock.cycles, clock.begun, clock.ended, causes)
+
+
+def deadlock_report(instructions: Sequence[Instruction], begun: Sequence[int] | Bytes) -> str:
+    """Which instruction each engine stands at, and the tokens it pops."""
+    waits = []
+    for engine in Engine:
+        stuck = next(
+            (
+                i
+                for i, each in enumerate(instructions)
+                if each.engine == engine and each.mnemonic != "FINISH" and begun[i] < 0
+            ),
+            None,
+        )
+        if stuck is None:
+            continue
+        each = instructions[stuck]
+        sources = [engine.prev.name] * each.pop_prev + [engine.next.name] * each.pop_next
+        wait = f"a token from {' and '.join(sources)}" if sources else "a free token slot"
+        waits.append(f"{engine.name} waits for {wait} at {stuck}: {format_instruction(each)}")
+    return "deadlock: " + "; ".join(waits)

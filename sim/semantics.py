@@ -1,0 +1,342 @@
+"""What each instruction does to the memories: one class per instruction.
+
+Effects depend only on the instruction and the memories, never on time, so the machine runs them
+in the order in which the timing says they finish. The manual's words are in ``isa``; the exact
+arithmetic (wrapping, rounding, saturation) is here and in ``isa/numbers.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.isa.config import Config
+from vdla.isa.instructions import (
+    Alu,
+    AluOp,
+    Finish,
+    Gemm,
+    Init,
+    Instruction,
+    Load,
+    Mem,
+    Store,
+)
+from vdla.isa.numbers import MANTISSA_BITS, MAX_SHIFT
+from vdla.sim.stream import Bytes, Rows, column, decode_uops, inline, jit, uop_layout
+
+Int8 = NDArray[np.int8]
+Int32 = NDArray[np.int32]
+
+_MANTISSA_MASK = (1 << MANTISSA_BITS) - 1
+_I32_MIN, _I32_MAX = -(1 << 31), (1 << 31) - 1
+_ADD, _MIN, _MAX, _SHR, _MUL, _WADD, _RQ = (int(op) for op in AluOp)
+_INIT_ACC, _INIT_BIAS = int(Init.ACC), int(Init.BIAS)
+
+
+class State:
+    """The memories of one accelerator and the DRAM behind it.
+
+    ``inp`` is int8 [entries, block_in], ``wgt`` int8 [entries, block_out, block_in], ``acc`` int32
+    [entries, block_out], ``uop`` int64 rows (first, dst, src, wgt), ``dram`` a flat byte array.
+    """
+
+    def __init__(self, config: Config, dram: Bytes) -> None:
+        self.config, self.dram = config, dram
+        self.inp = np.zeros((config.depth("inp"), config.block_in), np.int8)
+        self.wgt = np.zeros((config.depth("wgt"), config.block_out, config.block_in), np.int8)
+        self.acc = np.zeros((config.depth("acc"), config.block_out), np.int32)
+        self.uop = np.zeros((config.uop_depth, 4), np.int64)
+        self.uop_raw = np.zeros((config.depth("uop"), config.entry("uop")), np.uint8)
+        self.uop_layout = uop_layout(config)
+
+
+class Effect(Protocol):
+    """The effect of one instruction class."""
+
+    def execute(self, state: State, row: Rows) -> None:
+        """Runs one instruction, given its row of field values."""
+
+
+class LoadEffect:
+    """DRAM → buffer, padded; ACC8 widens and subtracts the zero point."""
+
+    def execute(self, state: State, row: Rows) -> None:
+        memory = Mem(int(row[_L_MEMORY]))
+        zero = np.int32(row[_L_ZERO])
+        pad = np.int8(row[_L_PAD_VALUE])
+        if memory == Mem.INP:
+            load_rows(row, state.dram, state.inp.view(np.uint8), pad.view(np.uint8))
+        elif memory == Mem.WGT:
+            tiles = state.wgt.reshape(len(state.wgt), -1)
+            load_rows(row, state.dram, tiles.view(np.uint8), pad.view(np.uint8))
+        elif memory == Mem.UOP:
+            load_rows(row, state.dram, state.uop_raw, pad.view(np.uint8))
+            load_uops(state, row)
+        elif memory == Mem.ACC:
+            _load_wide(row, state.dram.view(np.int32), state.acc, np.int32(pad), np.int32(0), 4)
+        else:
+            _load_wide(row, state.dram.view(np.int8), state.acc, np.int32(pad) - zero, zero, 1)
+
+
+def load_uops(state: State, row: Rows) -> None:
+    """Refreshes the decoded micro-ops that a LOAD of UOP just wrote."""
+    first, n = int(row[_L_SRAM]), tile_entries(row)
+    per_word = state.config.uops_per_word
+    decode_uops(
+        state.uop_raw[first : first + n].reshape(-1), state.uop_layout, state.uop, first * per_word
+    )
+
+
+class StoreEffect:
+    """ACC → DRAM; ACC8 requantizes each lane with its channel's scale."""
+
+    def execute(self, state: State, row: Rows) -> None:
+        if Mem(int(row[_S_MEMORY])) == Mem.ACC:
+            _store_raw(row, state.acc, state.dram.view(np.int32))
+        else:
+            _store_requantized(row, state.acc, state.dram.view(np.int8))
+
+
+class GemmEffect:
+    """acc[dst] = start + wgt[wgt] · inp[src] over the micro-op nest."""
+
+    def execute(self, state: State, row: Rows) -> None:
+        _gemm(row, state.uop, state.inp, state.wgt, state.acc)
+
+
+class AluEffect:
+    """acc[dst] = f(x, y) over the micro-op nest."""
+
+    def execute(self, state: State, row: Rows) -> None:
+        _alu(row, state.uop, state.acc)
+
+
+class FinishEffect:
+    """Nothing: FINISH only ends the program."""
+
+    def execute(self, state: State, row: Rows) -> None:
+        return
+
+
+EFFECTS: dict[type[Instruction], Effect] = {
+    Load: LoadEffect(),
+    Store: StoreEffect(),
+    Gemm: GemmEffect(),
+    Alu: AluEffect(),
+    Finish: FinishEffect(),
+}
+_BY_OPCODE = [EFFECTS[cls] for cls in sorted(EFFECTS, key=lambda cls: cls.opcode)]
+
+
+def execute(state: State, row: Rows) -> None:
+    """Runs one instruction, given its row of field values, on the memories."""
+    _BY_OPCODE[row[0]].execute(state, row)
+
+
+def tile_entries(row: Rows) -> int:
+    """Buffer entries a LOAD writes, padding included."""
+    y = row[_L_Y] + row[_L_PAD_Y0] + row[_L_PAD_Y1]
+    x = row[_L_X] + row[_L_PAD_X0] + row[_L_PAD_X1]
+    return int(row[_L_Z] * y * x)
+
+
+# Columns --------------------------------------------------------------------------------------
+
+_L_MEMORY = column(Load, "memory")
+_L_SRAM = column(Load, "sram_base")
+_L_DRAM = column(Load, "dram_base")
+_L_X, _L_Y, _L_Z = (column(Load, f"{a}_size") for a in "xyz")
+_L_XS, _L_YS, _L_ZS = (column(Load, f"{a}_stride") for a in "xyz")
+_L_PAD_X0, _L_PAD_X1 = column(Load, "pad_x0"), column(Load, "pad_x1")
+_L_PAD_Y0, _L_PAD_Y1 = column(Load, "pad_y0"), column(Load, "pad_y1")
+_L_PAD_VALUE, _L_ZERO = column(Load, "pad_value"), column(Load, "zero")
+
+_S_MEMORY = column(Store, "memory")
+_S_SRAM, _S_DRAM = column(Store, "sram_base"), column(Store, "dram_base")
+_S_X, _S_Y, _S_Z = (column(Store, f"{a}_size") for a in "xyz")
+_S_YP, _S_ZP = column(Store, "y_pitch"), column(Store, "z_pitch")
+_S_XS, _S_YS, _S_ZS = (column(Store, f"{a}_stride") for a in "xyz")
+_S_SCALE, _S_ZERO = column(Store, "scale_base"), column(Store, "zero")
+_S_LOW, _S_HIGH = column(Store, "low"), column(Store, "high")
+
+_UOP, _COUNT = column(Gemm, "uop_begin"), column(Gemm, "uop_count")
+_E0, _E1, _E2 = (column(Gemm, f"extent_{i}") for i in range(3))
+_D = column(Gemm, "dst_base")  # base, then the steps of loops 0, 1, 2
+_SRC = column(Gemm, "src_base")
+_G_INIT = column(Gemm, "init")
+_W, _B = column(Gemm, "wgt_base"), column(Gemm, "bias_base")
+
+_A_OP, _A_USE_IMM = column(Alu, "alu_op"), column(Alu, "use_imm")
+_A_INIT, _A_IMM, _A_WEIGHT = column(Alu, "init"), column(Alu, "imm"), column(Alu, "weight")
+_A_ZERO, _A_LOW, _A_HIGH = column(Alu, "zero"), column(Alu, "low"), column(Alu, "high")
+
+
+# Compiled loops -------------------------------------------------------------------------------
+
+
+@jit
+def load_rows(row: Rows, dram: Bytes, buffer: Bytes, pad: int) -> int:
+    """Runs a LOAD that keeps bytes as they are; returns the entries written."""
+    size = buffer.shape[1]
+    at = row[_L_SRAM]
+    for z in range(row[_L_Z]):
+        for y in range(-row[_L_PAD_Y0], row[_L_Y] + row[_L_PAD_Y1]):
+            inside = 0 <= y < row[_L_Y]
+            source = row[_L_DRAM] + size * (z * row[_L_ZS] + y * row[_L_YS])
+            for x in range(-row[_L_PAD_X0], row[_L_X] + row[_L_PAD_X1]):
+                if inside and 0 <= x < row[_L_X]:
+                    first = source + size * x * row[_L_XS]
+                    for i in range(size):
+                        buffer[at, i] = dram[first + i]
+                else:
+                    for i in range(size):
+                        buffer[at, i] = pad
+                at += 1
+    return at - row[_L_SRAM]
+
+
+@jit
+def _load_wide(
+    row: Rows, dram: Int32, acc: Int32, pad: int, zero: int, address_bytes: int
+) -> None:
+    """Loads int32 (address_bytes 4) or int8 (1) lanes into ACC, less ``zero``."""
+    size = acc.shape[1]
+    base = row[_L_DRAM] // address_bytes
+    at = row[_L_SRAM]
+    for z in range(row[_L_Z]):
+        for y in range(-row[_L_PAD_Y0], row[_L_Y] + row[_L_PAD_Y1]):
+            inside = 0 <= y < row[_L_Y]
+            source = base + size * (z * row[_L_ZS] + y * row[_L_YS])
+            for x in range(-row[_L_PAD_X0], row[_L_X] + row[_L_PAD_X1]):
+                if inside and 0 <= x < row[_L_X]:
+                    first = source + size * x * row[_L_XS]
+                    for i in range(size):
+                        acc[at, i] = np.int32(dram[first + i]) - zero
+                else:
+                    for i in range(size):
+                        acc[at, i] = pad
+                at += 1
+
+
+@jit
+def _store_raw(row: Rows, acc: Int32, dram: Int32) -> None:
+    size = acc.shape[1]
+    for z in range(row[_S_Z]):
+        for y in range(row[_S_Y]):
+            for x in range(row[_S_X]):
+                at = row[_S_SRAM] + z * row[_S_ZP] + y * row[_S_YP] + x
+                to = z * row[_S_ZS] + y * row[_S_YS] + x * row[_S_XS]
+                first = row[_S_DRAM] // 4 + to * size
+                for i in range(size):
+                    dram[first + i] = acc[at, i]
+
+
+@jit
+def _store_requantized(row: Rows, acc: Int32, dram: Int8) -> None:
+    size = acc.shape[1]
+    zero, low, high = row[_S_ZERO], row[_S_LOW], row[_S_HIGH]
+    for z in range(row[_S_Z]):
+        scale = acc[row[_S_SCALE] + z]
+        for y in range(row[_S_Y]):
+            for x in range(row[_S_X]):
+                at = row[_S_SRAM] + z * row[_S_ZP] + y * row[_S_YP] + x
+                to = z * row[_S_ZS] + y * row[_S_YS] + x * row[_S_XS]
+                first = row[_S_DRAM] + to * size
+                for i in range(size):
+                    value = requantize(acc[at, i], scale[i]) + zero
+                    dram[first + i] = np.int8(min(max(value, low), high))
+
+
+@inline
+def requantize(x: int, word: int) -> int:
+    """``rq`` of isa/numbers.py on int64."""
+    word64 = np.int64(word)
+    shift = (word64 >> MANTISSA_BITS) & MAX_SHIFT
+    product = np.int64(x) * (word64 & _MANTISSA_MASK)
+    half_less_one = (np.int64(1) << shift) // 2 - 1
+    if shift == 0:
+        value = product
+    else:  # adding the quotient's lowest bit makes ties go to even
+        value = (product + half_less_one + ((product >> shift) & 1)) >> shift
+    return min(max(value, np.int64(_I32_MIN)), np.int64(_I32_MAX))
+
+
+@jit
+def _gemm(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32) -> None:
+    lanes_out, lanes_in = wgt.shape[1], wgt.shape[2]
+    mode = row[_G_INIT]
+    value = np.zeros(lanes_out, np.int32)
+    for i0 in range(row[_E0]):
+        for i1 in range(row[_E1]):
+            for i2 in range(row[_E2]):
+                d0 = row[_D] + i0 * row[_D + 1] + i1 * row[_D + 2] + i2 * row[_D + 3]
+                s0 = row[_SRC] + i0 * row[_SRC + 1] + i1 * row[_SRC + 2] + i2 * row[_SRC + 3]
+                w0 = row[_W] + i0 * row[_W + 1] + i1 * row[_W + 2] + i2 * row[_W + 3]
+                held = -1  # the accumulator that ``value`` holds
+                for u in range(row[_UOP], row[_UOP] + row[_COUNT]):
+                    dst = d0 + uops[u, 1]
+                    if dst != held:
+                        if held >= 0:
+                            acc[held] = value
+                        value[:] = acc[dst]
+                        held = dst
+                    if uops[u, 0] and mode != _INIT_ACC:
+                        acc[held] = value  # the bias may be this very accumulator
+                        value[:] = 0
+                        if mode == _INIT_BIAS:
+                            b = i0 * row[_B + 1] + i1 * row[_B + 2] + i2 * row[_B + 3]
+                            value[:] = acc[row[_B] + b]
+                    x = inp[s0 + uops[u, 2]]
+                    w = wgt[w0 + uops[u, 3]]
+                    for o in range(lanes_out):
+                        total = np.int32(0)
+                        for i in range(lanes_in):
+                            total += np.int32(w[o, i]) * np.int32(x[i])
+                        value[o] += total
+                if held >= 0:
+                    acc[held] = value
+
+
+@inline
+def _signed(value: int, bits: int) -> int:
+    """The low ``bits`` of a value, sign-extended."""
+    return (np.int64(value) << (64 - bits)) >> (64 - bits)
+
+
+@inline
+def _operate(op: int, x: int, y: int, row: Rows) -> int:
+    if op == _ADD:
+        return x + y
+    if op == _MIN:
+        return min(x, y)
+    if op == _MAX:
+        return max(x, y)
+    if op == _SHR:
+        amount = _signed(y, 6)
+        return x >> amount if amount >= 0 else x << -amount
+    if op == _MUL:
+        return x * _signed(y, 25)
+    if op == _WADD:
+        return _signed(x, 18) * row[_A_WEIGHT] + _signed(y, 18) * _signed(row[_A_IMM], 24)
+    return min(max(requantize(x, y) + row[_A_ZERO], row[_A_LOW]), row[_A_HIGH])
+
+
+@jit
+def _alu(row: Rows, uops: Rows, acc: Int32) -> None:
+    lanes = acc.shape[1]
+    op, immediate = row[_A_OP], row[_A_USE_IMM] != 0 and row[_A_OP] != _WADD
+    for i0 in range(row[_E0]):
+        for i1 in range(row[_E1]):
+            for i2 in range(row[_E2]):
+                d0 = row[_D] + i0 * row[_D + 1] + i1 * row[_D + 2] + i2 * row[_D + 3]
+                s0 = row[_SRC] + i0 * row[_SRC + 1] + i1 * row[_SRC + 2] + i2 * row[_SRC + 3]
+                for u in range(row[_UOP], row[_UOP] + row[_COUNT]):
+                    dst, src = d0 + uops[u, 1], s0 + uops[u, 2]
+                    start = uops[u, 0] != 0 and row[_A_INIT] != 0
+                    for i in range(lanes):
+                        y = row[_A_IMM] if immediate else np.int64(acc[src, i])
+                        value = y if start else _operate(op, np.int64(acc[dst, i]), y, row)
+                        acc[dst, i] = np.int32(value & 0xFFFFFFFF)

@@ -1,0 +1,214 @@
+"""The whole machine, cycle by cycle: docs/timing.md is the specification.
+
+Each unit steps once a cycle in the order fetch, LOAD, COMPUTE, STORE, bus, and sees what the others
+left behind in the cycle before. Cycles in which nothing can change are skipped, never estimated.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vdla.isa.instructions import Engine, Load, Mem
+from vdla.sim.semantics import load_rows
+from vdla.sim.stream import Bytes, Rows, Stream, column, decode_uops, inline, jit, uop_layout
+from vdla.sim.timing.compute import in_bulk, leave_bulk, reads_second_port, step_compute
+from vdla.sim.timing.fetch import FINISHED, REQUESTED, WAITED, step_fetch
+from vdla.sim.timing.load import step_load, writes_acc
+from vdla.sim.timing.memory import Registers, step_bus
+from vdla.sim.timing.registers import (
+    BEATS_PER_INSTRUCTION,
+    BUS_FREE,
+    C_BULK_END,
+    C_F1,
+    C_LAST_DST,
+    C_LAST_READ_AT,
+    C_READ,
+    C_RETIRE_HEAD,
+    C_RETIRE_TAIL,
+    C_ROW,
+    CAUSE,
+    CAUSES,
+    F_ADDRESS,
+    F_LEFT,
+    F_TOTAL,
+    FREE,
+    FREE_NEXT,
+    ISSUED,
+    ISSUED_NEXT,
+    L_A_ROW,
+    Q_EMIT_AT,
+    Q_READ_READY,
+    Q_RESPONSE_AT,
+    Q_RETIRE_AT,
+    READ_HEAD,
+    READ_TAIL,
+    REGISTERS,
+    RESPONSE_HEAD,
+    RESPONSE_TAIL,
+    RETIRED,
+    RING,
+    RINGS,
+    ST_CREDIT,
+    ST_EMIT_HEAD,
+    ST_EMIT_TAIL,
+    ST_R_NEXT,
+    ST_R_ROW,
+    TOKENS,
+    U_ROW,
+    WRITE_BUFFER_VECTORS,
+    ACC_BEATS,
+    parameters,
+)
+from vdla.sim.timing.store import send_beat, step_store, write_waits
+from vdla.sim.timing.tokens import commit
+
+_LOAD = int(Engine.LOAD)
+_L_MEMORY, _L_SRAM = column(Load, "memory"), column(Load, "sram_base")
+_UOP = int(Mem.UOP)
+NEVER = np.iinfo(np.int64).max
+
+
+class Clock:
+    """Runs streams of one config and keeps what a run leaves behind.
+
+    ``begun`` and ``ended`` hold the cycle in which each instruction starts and finishes (-1 when it
+    never did), ``causes`` the cycles of each engine per cause, ``cycles`` the total, or -1 when the
+    machine stood still.
+    """
+
+    def __init__(self, stream: Stream, dram: Bytes) -> None:
+        config = stream.config
+        n = len(stream.instructions)
+        self.begun = np.full(n, -1, np.int64)
+        self.ended = np.full(n, -1, np.int64)
+        self.causes = np.zeros((3, len(CAUSES)), np.int64)
+        s, order = _reset(stream)
+        memories = ("inp", "wgt", "acc", "acc8", "uop")
+        beats = np.array([config.entry(m) // config.port_bytes for m in memories], np.int64)
+        uop_raw = np.zeros((config.depth("uop"), config.entry("uop")), np.uint8)
+        uops = np.zeros((config.uop_depth, 4), np.int64)
+        self.cycles = int(
+            _run(
+                s,
+                np.zeros((RINGS, RING), np.int64),
+                stream.rows,
+                order,
+                beats,
+                dram,
+                uop_raw,
+                uops,
+                uop_layout(config),
+                np.zeros(config.depth("acc"), np.int64),
+                self.begun,
+                self.ended,
+                self.causes,
+            )
+        )
+
+
+def _reset(stream: Stream) -> tuple[Registers, Rows]:
+    """The registers after reset, and per engine its instructions in order."""
+    s = np.zeros(REGISTERS, np.int64)
+    for name, value in parameters(stream.config).items():
+        s[name] = value
+    s[F_ADDRESS] = stream.base
+    s[F_TOTAL] = len(stream.instructions)
+    s[F_LEFT] = s[F_TOTAL] * s[BEATS_PER_INSTRUCTION]
+    s[FREE : FREE + 6] = s[FREE_NEXT : FREE_NEXT + 6] = s[TOKENS]
+    s[[L_A_ROW, C_ROW, C_F1 + U_ROW, C_READ + U_ROW, C_LAST_DST, ST_R_ROW]] = -1
+    s[C_LAST_READ_AT] = -2
+    s[ST_CREDIT] = WRITE_BUFFER_VECTORS * s[ACC_BEATS]
+    lists = [stream.engine(engine) for engine in Engine]
+    order = np.zeros((3, max(map(len, lists)) + 1), np.int64)
+    for row, indices in zip(order, lists, strict=True):
+        row[: len(indices)] = indices
+    return s, order
+
+
+@jit
+def _run(
+    s: Registers,
+    q: Registers,
+    rows: Rows,
+    order: Rows,
+    beats: Rows,
+    dram: Bytes,
+    uop_raw: Bytes,
+    uops: Rows,
+    layout: Rows,
+    visible: Rows,
+    begun: Rows,
+    ended: Rows,
+    causes: Rows,
+) -> int:
+    now = 0
+    while True:
+        writes = write_waits(s, rows, order)
+        second_port = reads_second_port(s, rows)
+        if in_bulk(s) and writes_acc(s, rows, order):
+            leave_bulk(s, q, rows, uops, visible, now)
+        fetch = step_fetch(s, q, rows, now)
+        if fetch & FINISHED:
+            begun[-1] = ended[-1] = now
+            _count(s, causes, 1)
+            return now + 1
+        moved = fetch != WAITED
+        loaded = s[RETIRED + _LOAD]
+        channel = fetch & REQUESTED == 0
+        moved |= step_load(s, q, rows, order, beats, now, channel, begun, ended)
+        if s[RETIRED + _LOAD] != loaded:
+            _load_uops(rows[order[_LOAD, loaded]], dram, uop_raw, uops, layout)
+        moved |= step_compute(s, q, rows, order, uops, visible, now, begun, ended)
+        moved |= step_store(s, q, rows, order, now, second_port, begun, ended)
+        bus_before, answered = s[BUS_FREE], s[RESPONSE_HEAD]
+        if step_bus(s, q, now, writes):
+            send_beat(s, q, rows, order, now)
+        moved |= s[BUS_FREE] != bus_before or s[RESPONSE_HEAD] != answered
+        commit(s)
+        for engine in range(3):
+            s[ISSUED + engine] = s[ISSUED_NEXT + engine]
+        step = 1
+        if not moved:
+            wake = _wake(s, q, now)
+            if wake == NEVER:
+                return -1
+            step = wake - now
+        _count(s, causes, step)
+        now += step
+
+
+@inline
+def _count(s: Registers, causes: Rows, cycles: int) -> None:
+    for engine in range(3):
+        causes[engine, s[CAUSE + engine]] += cycles
+
+
+@inline
+def _load_uops(row: Rows, dram: Bytes, uop_raw: Bytes, uops: Rows, layout: Rows) -> None:
+    """Micro-ops steer the loop nests, so the clock keeps its own copy of them."""
+    if row[_L_MEMORY] == _UOP:
+        n = load_rows(row, dram, uop_raw, 0)
+        first = row[_L_SRAM]
+        raw = uop_raw[first : first + n].reshape(-1)
+        decode_uops(raw, layout, uops, first * layout[4, 1])
+
+
+@inline
+def _wake(s: Registers, q: Registers, now: int) -> int:
+    """The next cycle in which something that waits for time alone can move."""
+    wake = NEVER
+    if s[READ_HEAD] != s[READ_TAIL]:
+        wake = min(wake, max(q[Q_READ_READY, s[READ_HEAD] & (RING - 1)], s[BUS_FREE]))
+    if s[RESPONSE_HEAD] != s[RESPONSE_TAIL]:
+        wake = min(wake, q[Q_RESPONSE_AT, s[RESPONSE_HEAD] & (RING - 1)])
+    if s[C_RETIRE_HEAD] != s[C_RETIRE_TAIL]:
+        wake = min(wake, now + 1)
+    if s[ST_EMIT_HEAD] != s[ST_EMIT_TAIL]:
+        wake = min(wake, q[Q_EMIT_AT, s[ST_EMIT_HEAD] & (RING - 1)])
+    if s[ST_R_ROW] >= 0 and s[ST_R_NEXT] > now:
+        wake = min(wake, s[ST_R_NEXT])
+    if s[BUS_FREE] > now:
+        wake = min(wake, s[BUS_FREE])
+    if in_bulk(s):
+        wake = min(wake, s[C_BULK_END])
+    return max(wake, now + 1) if wake != NEVER else NEVER
