@@ -18,6 +18,7 @@ from vdla.compiler.graph.numbers import quantize
 from vdla.isa.numbers import INT32_MAX, INT32_MIN, pack_scale
 
 TRANSPARENT = {ir.MaxPool: ir.QMaxPool, ir.Reshape: ir.QReshape, ir.Transpose: ir.QTranspose}
+INTEGER = ".integer"  # ends the name of a tensor the file doesn't have
 
 
 # --- signed --------------------------------------------------------------------------------------
@@ -97,7 +98,7 @@ def _sink(graph: Graph) -> tuple[Graph, bool]:
         if not (isinstance(source, ir.Dequantize) and _int8(graph, source)):
             nodes.append(node)
             continue
-        integer = f"{node.output}.integer"
+        integer = f"{node.output}{INTEGER}"
         tensors[integer] = TensorType(graph.tensors[node.output].shape, "int8", _quant_of(source))
         nodes.append(_transparent(node, integer, source.data))
         name = f"{node.name}.dequantize"
@@ -133,16 +134,20 @@ def _hoist(graph: Graph) -> tuple[Graph, bool]:
 
 def _cancel(graph: Graph) -> Graph:
     makers = graph.producers()
-    names: dict[str, str] = {}
-    nodes: list[Node] = []
+    names: dict[str, str] = {}  # a Quantize's result to the integers it repeats
     for node in graph.nodes:
-        node = node.renamed(names)
         if isinstance(node, ir.Quantize) and node.output not in graph.outputs:
             source = makers.get(node.data)
             if isinstance(source, ir.Dequantize) and _same_quant(source, node, graph):
                 names[node.output] = names.get(source.data, source.data)
-                continue
-        nodes.append(node)
+    better = {old: new for new, old in names.items() if old.endswith(INTEGER)}
+    nodes = []
+    for node in graph.nodes:
+        if node.output not in names:
+            node = replace(
+                node.renamed(names).renamed(better), output=better.get(node.output, node.output)
+            )
+            nodes.append(node)
     return replace(graph, nodes=tuple(nodes))
 
 

@@ -1,0 +1,72 @@
+"""Which device runs each node, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from vdla.compiler.graph import ir
+from vdla.compiler.graph.capability import MIN_FILL, Target, refusal
+from vdla.compiler.graph.ir import Graph, Node
+
+ACCELERATOR, HOST = "vdla", "cpu"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a node runs; ``reason`` is for people."""
+
+    device: str
+    reason: str
+
+
+Placements = dict[str, Placement]
+
+
+def partition(
+    graph: Graph, config: Target | None, device: str = ACCELERATOR, min_fill: float = MIN_FILL
+) -> Placements:
+    """Node name to its placement.
+
+    Args:
+        graph: an optimized graph.
+        config: the accelerator; None where there is none.
+        device: ``cpu`` puts everything on the host.
+        min_fill: the share of the input lanes a convolution must fill to go on the accelerator.
+    """
+    if device == HOST or config is None:
+        return {n.name: Placement(HOST, "device cpu has no accelerator") for n in graph.nodes}
+    return {n.name: place(n, graph, config, min_fill) for n in graph.nodes}
+
+
+def place(node: Node, graph: Graph, config: Target, min_fill: float) -> Placement:
+    """The placement of one node."""
+    reason = refusal(node, graph, config, min_fill)
+    if reason is None:
+        return Placement(ACCELERATOR, f"{_noun(node)} on int8")
+    return Placement(HOST, reason)
+
+
+def _noun(node: Node) -> str:
+    nouns: Mapping[type[Node], str] = {
+        ir.QConv2d: "convolution",
+        ir.QConv2dAdd: "convolution with residual addition",
+        ir.QDense: "dense layer",
+        ir.QAdd: "addition",
+        ir.QMaxPool: "max pool",
+        ir.QAvgPool: "average pool",
+    }
+    return nouns.get(type(node), node.op)
+
+
+def report(graph: Graph, placements: Placements) -> list[dict[str, str]]:
+    """The rows of ``vdla run --json``'s ``placement``."""
+    return [
+        {
+            "op": node.op,
+            "name": node.name,
+            "device": placements[node.name].device,
+            "reason": placements[node.name].reason,
+        }
+        for node in graph.nodes
+    ]
