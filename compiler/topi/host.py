@@ -1,0 +1,110 @@
+"""The frame of a host operator: what a node's function reads, and in which order.
+
+A :class:`Recipe` collects the inputs while an operator's expression is written down; ``kernel``
+makes the function. Tensors that only the function needs (rearranged weights, packed scales) become
+constants named after the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from vdla.compiler import te
+from vdla.compiler.graph.ir import Array, Graph, Node
+from vdla.compiler.te import Tensor
+from vdla.compiler.tir.ir import PrimFunc
+
+MakeSchedule = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class HostKernel:
+    """A host function: ``args`` names the tensors it gets, its result last."""
+
+    func: PrimFunc
+    args: tuple[str, ...]
+    constants: dict[str, Array]
+
+
+@dataclass
+class Recipe:
+    """The inputs of one host function, in order."""
+
+    node: Any
+    graph: Graph
+    tensors: list[Tensor] = field(default_factory=list)
+    args: list[str] = field(default_factory=list)
+    constants: dict[str, Array] = field(default_factory=dict)
+
+    @property
+    def out_shape(self) -> tuple[int, ...]:
+        """The physical shape the function writes."""
+        return self.graph.tensors[self.node.output].physical
+
+    @property
+    def out_dtype(self) -> str:
+        return self.graph.tensors[self.node.output].dtype
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """A tensor's logical shape."""
+        return self.graph.tensors[name].shape
+
+    def read(self, name: str, shape: tuple[int, ...] | None = None) -> Tensor:
+        """A tensor of the graph as an input, under another dense ``shape`` if one is given."""
+        kind = self.graph.tensors[name]
+        return self._input(name, shape or kind.physical, kind.dtype)
+
+    def constant(self, suffix: str, array: Array) -> Tensor:
+        """An array only this function needs."""
+        name = f"{self.node.name}.{suffix}"
+        self.constants[name] = array
+        return self._input(name, array.shape, str(array.dtype))
+
+    def _input(self, name: str, shape: tuple[int, ...], dtype: str) -> Tensor:
+        tensor = te.placeholder(shape, dtype, f"in{len(self.tensors)}")
+        self.tensors.append(tensor)
+        self.args.append(name)
+        return tensor
+
+    def kernel(self, result: Tensor, symbol: str) -> HostKernel:
+        """The finished function."""
+        func = te.create_prim_func(self.tensors, result, symbol)
+        return HostKernel(func, (*self.args, self.node.output), self.constants)
+
+
+Expression = Callable[[Recipe, Any], Tensor]
+E = TypeVar("E", bound=Expression)
+EXPRESSIONS: dict[type[Node], Expression] = {}
+
+
+def expresses(*kinds: type[Node]) -> Callable[[E], E]:
+    """Registers the expression of an operator."""
+
+    def register(function: E) -> E:
+        for kind in kinds:
+            EXPRESSIONS[kind] = function
+        return function
+
+    return register
+
+
+def inside(index: Any, size: int) -> Any:
+    """Whether an index lies within a dimension."""
+    return te.all(index >= 0, index < size)
+
+
+def clip(value: Any, low: int, high: int) -> Any:
+    """``value`` limited to [low, high]."""
+    dtype = value.dtype
+    return te.minimum(te.maximum(value, te.const(low, dtype)), te.const(high, dtype))
+
+
+def requantize(acc: Any, word: Any, zero_point: int, low: int, high: int) -> Any:
+    """``clip(rq(acc, word) + zero_point, low, high)`` as int8.
+
+    The zero point moves into the bounds, so that the addition can't overflow.
+    """
+    limited = clip(te.rq(acc, word), low - zero_point, high - zero_point)
+    return (limited + te.const(zero_point, "int32")).astype("int8")
