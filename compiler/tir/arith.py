@@ -325,6 +325,9 @@ def fold_arithmetic(expr: Binary, ranges: Ranges | None) -> Expr:
     if op in ("add", "mul") and isinstance(a, Const):
         a, b = b, a
         expr = Binary(op, a, b)
+    if op == "sub" and isinstance(b, Const) and is_int(expr.dtype) and expr.dtype != "uint8":
+        op, b = "add", const(ops.wrap(-int(b.value), expr.dtype), expr.dtype)
+        expr = Binary(op, a, b)
     if isinstance(b, Const):
         if b.value == 0 and is_int(expr.dtype) and op in ("add", "sub", "shl", "shr"):
             return a

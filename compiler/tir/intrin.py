@@ -99,7 +99,8 @@ class TensorIntrin:
 
         body: Stmt = store(self.update)
         if self.init is not None:
-            body = self.guarded(body, store(self.init), call.first or FALSE, fresh)
+            first = FALSE if call.first is None else call.first
+            body = self.guarded(body, store(self.init), first, fresh)
         for var, extent, _ in reversed(self.axes):
             body = For(fresh[var], extent, "serial", body)
         return body

@@ -6,13 +6,14 @@ rewritten children and return the very same object when no child changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from vdla.compiler.tir.ir import (
     Alloc,
     Binary,
     Block,
+    BlockIter,
     Buffer,
     BufferRef,
     BufferRegion,
@@ -99,31 +100,61 @@ def loads(expr: Expr) -> Iterator[Load]:
     return (e for e in walk_expr(expr) if isinstance(e, Load))
 
 
+def same_items(a: Iterable[object], b: Iterable[object]) -> bool:
+    return all(x is y for x, y in zip(a, b, strict=True))
+
+
 def map_region(region: BufferRegion, fe: ExprFn) -> BufferRegion:
     ranges = tuple((fe(low), extent) for low, extent in region.ranges)
     same = all(a[0] is b[0] for a, b in zip(ranges, region.ranges, strict=True))
     return region if same else BufferRegion(region.buffer, ranges)
 
 
+def map_iter(it: BlockIter, fe: ExprFn) -> BlockIter:
+    binding = fe(it.binding)
+    return it if binding is it.binding else replace(it, binding=binding)
+
+
+def map_ref(ref: BufferRef, fe: ExprFn) -> BufferRef:
+    indices = tuple(fe(i) for i in ref.indices)
+    return ref if same_items(indices, ref.indices) else BufferRef(ref.buffer, indices)
+
+
 def map_call(call: IntrinCall, fe: ExprFn) -> IntrinCall:
-    return IntrinCall(
-        call.intrin,
-        tuple(BufferRef(o.buffer, tuple(fe(i) for i in o.indices)) for o in call.operands),
-        {name: fe(value) for name, value in call.params.items()},
-        None if call.first is None else fe(call.first),
-    )
+    operands = tuple(map_ref(o, fe) for o in call.operands)
+    params = {name: fe(value) for name, value in call.params.items()}
+    first = None if call.first is None else fe(call.first)
+    if same_items((*operands, *params.values(), first),
+                  (*call.operands, *call.params.values(), call.first)):
+        return call
+    return IntrinCall(call.intrin, operands, params, first)
 
 
 def map_block(block: Block, fs: StmtFn, fe: ExprFn) -> Block:
-    return replace(
-        block,
-        iters=tuple(replace(i, binding=fe(i.binding)) for i in block.iters),
-        reads=tuple(map_region(r, fe) for r in block.reads),
-        writes=tuple(map_region(r, fe) for r in block.writes),
-        body=fs(block.body),
-        init=None if block.init is None else fs(block.init),
-        predicate=fe(block.predicate),
-    )
+    iters = tuple(map_iter(i, fe) for i in block.iters)
+    reads = tuple(map_region(r, fe) for r in block.reads)
+    writes = tuple(map_region(r, fe) for r in block.writes)
+    body = fs(block.body)
+    init = None if block.init is None else fs(block.init)
+    predicate = fe(block.predicate)
+    if same_items((*iters, *reads, *writes, body, init, predicate),
+                  (*block.iters, *block.reads, *block.writes, block.body, block.init,
+                   block.predicate)):
+        return block
+    return Block(block.name, iters, reads, writes, body, init, predicate)
+
+
+def map_if(stmt: If, fs: StmtFn, fe: ExprFn) -> If:
+    cond, then = fe(stmt.cond), fs(stmt.then)
+    orelse = None if stmt.orelse is None else fs(stmt.orelse)
+    same = same_items((cond, then, orelse), (stmt.cond, stmt.then, stmt.orelse))
+    return stmt if same else If(cond, then, orelse)
+
+
+def map_store(stmt: Store, fe: ExprFn) -> Store:
+    indices, value = tuple(fe(i) for i in stmt.indices), fe(stmt.value)
+    same = same_items((*indices, value), (*stmt.indices, stmt.value))
+    return stmt if same else Store(stmt.buffer, indices, value)
 
 
 def map_stmt(stmt: Stmt, fs: StmtFn, fe: ExprFn = lambda e: e) -> Stmt:
@@ -137,16 +168,16 @@ def map_stmt(stmt: Stmt, fs: StmtFn, fe: ExprFn = lambda e: e) -> Stmt:
         case Alloc(buffer, body):
             new = fs(body)
             return stmt if new is body else Alloc(buffer, new)
-        case Store(buffer, indices, value):
-            return Store(buffer, tuple(fe(i) for i in indices), fe(value))
-        case If(cond, then, orelse):
-            return If(fe(cond), fs(then), None if orelse is None else fs(orelse))
+        case Store():
+            return map_store(stmt, fe)
+        case If():
+            return map_if(stmt, fs, fe)
         case Seq(stmts):
             parts = tuple(fs(s) for s in stmts)
-            same = all(a is b for a, b in zip(parts, stmts, strict=True))
-            return stmt if same else seq(*parts)
+            return stmt if same_items(parts, stmts) else seq(*parts)
         case Evaluate(call):
-            return Evaluate(map_call(call, fe))
+            changed = map_call(call, fe)
+            return stmt if changed is call else Evaluate(changed)
     return stmt
 
 
@@ -250,12 +281,12 @@ def replace_buffer(
         match s:
             case Store(buffer, indices, value) if buffer is old:
                 return Store(new, reindex(indices), value)
-            case Block():
+            case Block() if any(r.buffer is old for r in (*s.reads, *s.writes)):
                 return replace(s, reads=tuple(map(region, s.reads)),
                                writes=tuple(map(region, s.writes)))
             case Alloc(buffer, body) if buffer is old:
                 return Alloc(new, body)
-            case Evaluate(c):
+            case Evaluate(c) if any(o.buffer is old for o in c.operands):
                 return Evaluate(call(c))
         return s
 

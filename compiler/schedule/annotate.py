@@ -1,0 +1,40 @@
+"""How a loop runs: unroll, vectorize, parallel, bind, pragma."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vdla.compiler.schedule.errors import ScheduleError
+from vdla.compiler.schedule.tree import get_loop, with_body
+from vdla.compiler.tir.ir import Pragma, PrimFunc, Var
+from vdla.compiler.tir.printer import show
+from vdla.compiler.tir.visitor import blocks, uses
+
+INDEPENDENT = ("parallel", "vectorized", "thread", "vthread")
+
+
+def set_kind(
+    func: PrimFunc, where: str, primitive: str, var: Var, kind: str, tag: str = ""
+) -> PrimFunc:
+    """The loop run another way; all but unrolling need independent iterations.
+
+    Before: `for y in 8: B`.  After vectorize(y): `for y in 8 vectorized: B`.
+    """
+    loop = get_loop(func, var)
+    if kind in INDEPENDENT:
+        for block in blocks(loop.body):
+            for it in block.reduce_iters:
+                if uses(it.binding, {var}):
+                    raise ScheduleError(
+                        f"{primitive} {where}: expected a loop over spatial axes, found that "
+                        f"{block.name} reduces over it ({it.var.name} = {show(it.binding)}, "
+                        f"0..{loop.extent})"
+                    )
+    return with_body(func, loop, replace(loop, kind=kind, thread_tag=tag))
+
+
+def pragma(func: PrimFunc, var: Var, key: str, value: Pragma) -> PrimFunc:
+    """A note on a loop for later passes; a second one under the same key replaces the first."""
+    loop = get_loop(func, var)
+    kept = tuple(note for note in loop.annotations if note[0] != key)
+    return with_body(func, loop, replace(loop, annotations=(*kept, (key, value))))

@@ -1,0 +1,176 @@
+"""compute_at: a stage computed inside its reader's loops, as much as one step needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from vdla.compiler.schedule.errors import ScheduleError
+from vdla.compiler.schedule.tree import (
+    Path,
+    block_path,
+    children,
+    conjunction,
+    get_loop,
+    home,
+    in_domain,
+    loop_path,
+    path_ranges,
+    peel_allocs,
+    replaced,
+    wrap_allocs,
+)
+from vdla.compiler.tir.arith import Ranges, simplify
+from vdla.compiler.tir.ir import (
+    Block,
+    Buffer,
+    Expr,
+    For,
+    PrimFunc,
+    Stmt,
+    Store,
+    Var,
+    seq,
+)
+from vdla.compiler.tir.printer import show
+from vdla.compiler.tir.region import Interval, touched
+from vdla.compiler.tir.visitor import blocks, map_stmt, replace_buffer, substitute, walk
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Producer:
+    """A stage that still stands by itself: its nest, and the loop of each dimension."""
+
+    name: str
+    buffer: Buffer
+    place: Stmt
+    nest: Stmt
+    loops: tuple[Var, ...]
+
+
+def compute_at(func: PrimFunc, name: str, consumer: str, at: Var) -> tuple[PrimFunc, Buffer]:
+    """The stage, shrunk to what one step of the loop `at` reads, at the start of that step.
+
+    Before: `for i in 64: B[i] = f(i)`, `for io in 8: for ii in 8: C[io*8 + ii] = B[io*8 + ii]`.
+    After:  `for io in 8: alloc B[8]; for i in 8: B[i] = f(io*8 + i); for ii in 8: C[..] = B[ii]`.
+    """
+    producer = find_producer(func, name)
+    path = loop_path(func, at)
+    where = f"compute_at {name} at {consumer}'s loop {at.name} (0..{get_loop(func, at).extent})"
+    check_readers(where, func, producer, path)
+    loop = path[-1]
+    assert isinstance(loop, For)
+    ranges = path_ranges(path)
+    box = touched(loop.body, producer.buffer, ranges, writes=False)
+    if box is None:
+        raise ScheduleError(f"{where}: expected a reader of {name} inside, found none")
+    moved = move_nest(producer, box, ranges)
+    body, buffer = shrink(producer.buffer, box, moved, loop.body, ranges)
+    root = replaced(func.body, loop, replace(loop, body=body))
+    return replace(func, body=remove(root, producer)), buffer
+
+
+def find_producer(func: PrimFunc, name: str) -> Producer:
+    path = block_path(func, name)
+    block = path[-1]
+    assert isinstance(block, Block)
+    where = f"compute_at {name}"
+    if not isinstance(block.body, Store):
+        raise ScheduleError(f"{where}: expected a plain stage, found it tensorized; "
+                            f"tensorize after compute_at")
+    buffer = block.body.buffer
+    if buffer in func.params:
+        raise ScheduleError(f"{where}: expected an intermediate stage, found an output")
+    place = home(func, buffer)
+    parts = children(peel_allocs(place)[1])
+    if any(isinstance(s, For) for s in path[:path.index(place)]):
+        raise ScheduleError(f"{where}: expected a stage of its own, found it already attached")
+    nest = next(p for p in parts if p in path)
+    return Producer(name, buffer, place, nest, spatial_loops(where, block, buffer, nest))
+
+
+def spatial_loops(where: str, block: Block, buffer: Buffer, nest: Stmt) -> tuple[Var, ...]:
+    """The loop of each dimension of the stage, which must be unsplit."""
+    assert isinstance(block.body, Store)
+    extents = {s.var: s.extent for s in walk(nest) if isinstance(s, For)}
+    bindings = block.bindings
+    loops: list[Var] = []
+    for index, size in zip(block.body.indices, buffer.shape, strict=True):
+        binding = bindings.get(index) if isinstance(index, Var) else None
+        if not isinstance(binding, Var) or extents.get(binding) != size:
+            found = show(index) if binding is None else show(binding)
+            raise ScheduleError(
+                f"{where}: expected its spatial loops as te made them (one of 0..{size}), found "
+                f"{found}; split or fuse the stage after compute_at"
+            )
+        loops.append(binding)
+    return tuple(loops)
+
+
+def check_readers(where: str, func: PrimFunc, producer: Producer, path: Path) -> None:
+    loop = path[-1]
+    if producer.nest in path:
+        raise ScheduleError(f"{where}: expected a loop of a reader, found one of its own")
+    inside = set(blocks(loop))
+    own = set(blocks(producer.nest))
+    for block in blocks(func.body):
+        reads = any(r.buffer is producer.buffer for r in block.reads)
+        if reads and block not in inside and block not in own:
+            raise ScheduleError(f"{where}: expected all its readers inside that loop, found "
+                                f"{block.name} outside")
+
+
+def move_nest(producer: Producer, box: Sequence[Interval], ranges: Ranges) -> Stmt:
+    """The stage's nest over the box alone, guarded where the box may leave the tensor."""
+    extents = {v: n for v, (_, n) in zip(producer.loops, box, strict=True)}
+    shifts: dict[Var, Expr] = {
+        v: simplify(low + v) for v, (low, _) in zip(producer.loops, box, strict=True)
+    }
+    moved = substitute(producer.nest, shifts)
+    return resize(moved, extents, dict(ranges))
+
+
+def resize(stmt: Stmt, extents: dict[Var, int], ranges: dict[Var, tuple[int, int]]) -> Stmt:
+    """New extents for the loops, and predicates where a block may now leave its domain."""
+    if isinstance(stmt, Block):
+        return guard_domain(stmt, ranges)
+    if isinstance(stmt, For):
+        extent = extents.get(stmt.var, stmt.extent)
+        inner = {**ranges, stmt.var: (0, extent - 1)}
+        return replace(stmt, extent=extent, body=resize(stmt.body, extents, inner))
+    return map_stmt(stmt, lambda s: resize(s, extents, ranges))
+
+
+def guard_domain(block: Block, ranges: Ranges) -> Block:
+    predicate = block.predicate
+    for it in block.iters:
+        predicate = conjunction(predicate, in_domain(it.binding, it.extent, ranges))
+    return replace(block, predicate=predicate)
+
+
+def shrink(
+    buffer: Buffer, box: Sequence[Interval], producer: Stmt, readers: Stmt, ranges: Ranges
+) -> tuple[Stmt, Buffer]:
+    """(loop body, new buffer): the producer before the readers, on a buffer of the box's size."""
+    small = replace(buffer, shape=tuple(extent for _, extent in box))
+    lows = [low for low, _ in box]
+
+    def rebased(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        return tuple(simplify(i - low, ranges) for i, low in zip(indices, lows, strict=True))
+
+    allocs, inner = peel_allocs(readers)
+    body = replace_buffer(seq(producer, inner), buffer, small, rebased)
+    return wrap_allocs([*allocs, small], body), small
+
+
+def remove(root: Stmt, producer: Producer) -> Stmt:
+    """Without the stage's old nest and the old buffer's Alloc."""
+
+    def visit(stmt: Stmt) -> Stmt:
+        allocs, inner = peel_allocs(stmt)
+        if producer.buffer in allocs:
+            parts = [p for p in children(inner) if p is not producer.nest]
+            return wrap_allocs([b for b in allocs if b is not producer.buffer], seq(*parts))
+        return map_stmt(stmt, visit)
+
+    return visit(root)

@@ -1,0 +1,138 @@
+"""Copies in other memories: cache_read, cache_write, set_scope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from vdla.compiler.schedule.errors import ScheduleError
+from vdla.compiler.schedule.tree import (
+    block_path,
+    children,
+    get_block,
+    home,
+    insert_before,
+    map_blocks,
+    peel_allocs,
+    with_body,
+    wrap_allocs,
+)
+from vdla.compiler.te.func import nest
+from vdla.compiler.te.tensor import ComputeOp, IterVar, Reduce, Tensor
+from vdla.compiler.tir.ir import (
+    Block,
+    Buffer,
+    Expr,
+    For,
+    Load,
+    PrimFunc,
+    Stmt,
+    Var,
+    seq,
+)
+from vdla.compiler.tir.visitor import (
+    replace_buffer,
+    rewrite,
+    substitute,
+    substitute_expr,
+    walk,
+)
+
+
+def cache_read(
+    func: PrimFunc, source: Buffer, scope: str, readers: Sequence[str], name: str
+) -> tuple[PrimFunc, Tensor]:
+    """A copy of `source` in `scope`, which the readers read instead.
+
+    Before: `for i: C[i] = A[i]`.  After: `for i: A_s[i] = A[i]`, `for i: C[i] = A_s[i]`.
+    """
+    for reader in readers:
+        if not any(r.buffer is source for r in get_block(func, reader).reads):
+            raise ScheduleError(f"cache_read {source.name}: expected readers of it, found "
+                                f"{reader}, which doesn't read it")
+    axis = tuple(IterVar(f"i{n}", "int32", size) for n, size in enumerate(source.shape))
+    copy = Tensor(name, source.shape, source.dtype, scope, op=ComputeOp(axis, Load(source, axis)))
+
+    def switched(block: Block) -> Stmt:
+        return replace_buffer(block, source, copy) if block.name in readers else block
+
+    place = home(func, source)
+    stage = nest(copy, {copy: copy, **({source: source} if isinstance(source, Tensor) else {})})
+    body = insert_before(
+        place, lambda s: isinstance(s, Block) and s.name in readers, [stage], [copy]
+    )
+    parts = map_blocks(body, switched)
+    return with_body(func, place, parts), copy
+
+
+def cache_write(
+    func: PrimFunc, stage: str, target: Buffer, handle: Tensor, scope: str, name: str
+) -> tuple[PrimFunc, Tensor]:
+    """The stage computes into a buffer in `scope`, and a copy brings it to where it was.
+
+    Before: `for i: C[i] = f(i)`.  After: `for i: C_s[i] = f(i)`, `for i: C[i] = C_s[i]`.
+    """
+    path = block_path(func, stage)
+    place = home(func, target)
+    allocs, inner = peel_allocs(place)
+    parts = children(inner)
+    own = next(p for p in parts if p in path)
+    fresh = fresh_axes(stage, own, handle)
+    new = Tensor(name, target.shape, target.dtype, scope, op=renamed_op(handle, fresh))
+    computing = rename_stage(replace_buffer(substitute_loops(own, fresh), target, new), stage, name)
+    at = parts.index(own)
+    parts[at:at + 1] = [computing, copy_nest(target, new, handle)]
+    body = wrap_allocs([*allocs, new], seq(*parts))
+    return with_body(func, place, body), new
+
+
+def fresh_axes(stage: str, own: Stmt, handle: Tensor) -> dict[Var, IterVar]:
+    """New axes for the stage, whose loops must still be te's."""
+    axes = (*handle.axis, *handle.reduce_axis)
+    loops = {s.var for s in walk(own) if isinstance(s, For)}
+    if loops != set(axes):
+        raise ScheduleError(f"cache_write {stage}: expected the loops te made "
+                            f"({', '.join(a.name for a in axes)}), found "
+                            f"{', '.join(v.name for v in loops)}; call it before scheduling")
+    return {a: IterVar(a.name, "int32", a.extent, a.kind) for a in axes}
+
+
+def substitute_loops(stmt: Stmt, fresh: dict[Var, IterVar]) -> Stmt:
+    def loop(s: Stmt) -> Stmt:
+        return replace(s, var=fresh[s.var]) if isinstance(s, For) and s.var in fresh else s
+
+    mapping: dict[Var, Expr] = dict(fresh)
+    return rewrite(substitute(stmt, mapping), loop)
+
+
+def renamed_op(handle: Tensor, fresh: dict[Var, IterVar]) -> ComputeOp:
+    op, mapping = handle.compute_op, dict[Var, Expr](fresh)
+    body = op.body
+    if isinstance(body, Reduce):
+        body = Reduce(body.combiner, substitute_expr(body.source, mapping),
+                      tuple(fresh[a] for a in body.axes), substitute_expr(body.init, mapping))
+    else:
+        body = substitute_expr(body, mapping)
+    return ComputeOp(tuple(fresh[a] for a in op.axis), body)
+
+
+def rename_stage(stmt: Stmt, old: str, new: str) -> Stmt:
+    return map_blocks(stmt, lambda b: replace(b, name=new) if b.name == old else b)
+
+
+def copy_nest(target: Buffer, source: Tensor, handle: Tensor) -> Stmt:
+    """`target[...] = source[...]` on the axes that `handle` had."""
+    op = ComputeOp(handle.axis, Load(source, handle.axis))
+    shown = Tensor(target.name, target.shape, target.dtype, op=op)
+    return replace_buffer(nest(shown, {shown: shown, source: source}), shown, target)
+
+
+def set_scope(func: PrimFunc, stage: str, scope: str) -> tuple[PrimFunc, Buffer, Buffer]:
+    """The stage's buffer in another memory; (function, old buffer, new buffer)."""
+    block = get_block(func, stage)
+    old = block.writes[0].buffer
+    if old in func.params:
+        raise ScheduleError(f"set_scope {stage}: expected an intermediate stage, found the "
+                            f"output {old.name}, which stays in scope {old.scope}")
+    new = replace(old, scope=scope)
+    return replace(func, body=replace_buffer(func.body, old, new)), old, new

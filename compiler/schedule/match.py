@@ -1,0 +1,307 @@
+"""Whether a block does what an intrinsic's behaviour says, and with which operands and params."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import permutations
+
+from vdla.compiler.tir.arith import Ranges, same, simplify
+from vdla.compiler.tir.intrin import Param, TensorIntrin
+from vdla.compiler.tir.ir import (
+    COMMUTATIVE,
+    INT_RANGES,
+    TRUE,
+    ZERO,
+    Binary,
+    Buffer,
+    BufferRef,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Load,
+    Not,
+    Select,
+    Var,
+    const,
+    is_int,
+)
+from vdla.compiler.tir.printer import show
+from vdla.compiler.tir.visitor import substitute_expr, uses
+
+ASSOCIATIVE = ("add", "mul", "min", "max", "and", "or")
+
+
+@dataclass(frozen=True, slots=True)
+class LoopInfo:
+    """A loop inside the matched region: spatial or reduce."""
+
+    var: Var
+    extent: int
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.var.name} in {self.extent} ({self.kind})"
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """What is to be matched, in loop variables: `buffer[indices] = value` after `init`."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    value: Expr
+    init: Expr | None
+    loops: tuple[LoopInfo, ...]
+    ranges: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a match has bound so far; extended by copying."""
+
+    operands: Mapping[Buffer, BufferRef] = field(default_factory=dict)
+    params: Mapping[Param, Expr] = field(default_factory=dict)
+
+    def with_operand(self, buffer: Buffer, ref: BufferRef) -> Binding:
+        return Binding({**self.operands, buffer: ref}, self.params)
+
+    def with_param(self, param: Param, value: Expr) -> Binding:
+        return Binding(self.operands, {**self.params, param: value})
+
+
+class Mismatch(Exception):
+    """The region isn't the intrinsic's; the message says what was expected and found."""
+
+
+def match_intrinsic(intrin: TensorIntrin, region: Region) -> Binding:
+    """The operands and params of `intrin` on this region, or Mismatch."""
+    if intrin.is_reduction != (region.init is not None):
+        kinds = ("a plain store", "a reduction")
+        raise Mismatch(f"expects {kinds[intrin.is_reduction]}, "
+                       f"found {kinds[region.init is not None]}")
+    reason: Mismatch | None = None
+    for mapping in loop_mappings(intrin, region):
+        matcher = Matcher(intrin, region, mapping)
+        found = matcher.match()
+        if found is not None:
+            return found
+        reason = reason or matcher.mismatch()
+    raise reason or Mismatch(f"expects loops {listed(intrin)}, found "
+                             f"{', '.join(map(str, region.loops)) or 'none'}")
+
+
+def listed(intrin: TensorIntrin) -> str:
+    return ", ".join(f"{v.name} in {n} ({kind})" for v, n, kind in intrin.axes if n > 1) or "none"
+
+
+def loop_mappings(intrin: TensorIntrin, region: Region) -> Iterator[dict[Var, Expr]]:
+    """Each way to lay the intrinsic's axes on the region's loops; loops of one step don't count."""
+    axes = [(v, n, kind) for v, n, kind in intrin.axes if n > 1]
+    single: dict[Var, Expr] = {v: ZERO for v, n, _ in intrin.axes if n == 1}
+    if len(axes) != len(region.loops):
+        return
+    for order in permutations(region.loops):
+        pairs = list(zip(axes, order, strict=True))
+        if all(n == loop.extent and kind == loop.kind for (_, n, kind), loop in pairs):
+            yield {**single, **{v: loop.var for (v, _, _), loop in pairs}}
+
+
+class Matcher:
+    def __init__(
+        self, intrin: TensorIntrin, region: Region, mapping: Mapping[Var, Expr]
+    ) -> None:
+        self.intrin = intrin
+        self.region = region
+        self.mapping = mapping
+        self.inner = {loop.var for loop in region.loops}
+        self.blame: tuple[int, str] = (-1, "")
+        self.depth = 0
+
+    def pattern(self, expr: Expr) -> Expr:
+        return simplify(substitute_expr(expr, self.mapping), self.region.ranges)
+
+    def match(self) -> Binding | None:
+        intrin, region = self.intrin, self.region
+        target = Load(intrin.output, tuple(self.pattern(i) for i in intrin.indices))
+        written = Load(region.buffer, region.indices)
+        for start in self.load(target, written, Binding()):
+            for bound in self.unify(self.pattern(intrin.update), region.value, start):
+                if intrin.init is None or region.init is None:
+                    return self.complete(bound)
+                for final in self.unify(self.pattern(intrin.init), region.init, bound):
+                    return self.complete(final)
+        return None
+
+    def complete(self, bound: Binding) -> Binding:
+        """Params that the match had no need of are zero."""
+        for param in self.intrin.params:
+            if param not in bound.params:
+                bound = bound.with_param(param, const(0, param.dtype))
+        return bound
+
+    def mismatch(self) -> Mismatch:
+        parts = [f"expects {self.intrin.output.name}[...] = {show(self.intrin.update)}"]
+        if self.intrin.init is not None:
+            parts[0] += f" from {show(self.intrin.init)}"
+        parts.append(f"found {self.region.buffer.name}[...] = {show(self.region.value)}")
+        if self.region.init is not None:
+            parts[1] += f" from {show(self.region.init)}"
+        return Mismatch(f"{', '.join(parts)}: {self.blame[1]}")
+
+    def fail(self, expected: Expr | str, found: Expr | str) -> None:
+        """Remembers the first of the deepest mismatches."""
+        if self.depth > self.blame[0]:
+            want, have = (x if isinstance(x, str) else show(x) for x in (expected, found))
+            self.blame = (self.depth, f"expected {want}, found {have}")
+
+    # --- unification ---
+
+    def unify(self, p: Expr, t: Expr, env: Binding) -> Iterator[Binding]:
+        """Every way to make the pattern `p` equal to `t`."""
+        self.depth += 1
+        hit = False
+        for found in self.ways(p, t, env):
+            hit = True
+            self.depth -= 1
+            yield found
+            self.depth += 1
+        if not hit:
+            self.fail(p, t)
+        self.depth -= 1
+
+    def ways(self, p: Expr, t: Expr, env: Binding) -> Iterator[Binding]:
+        if p.dtype != t.dtype:
+            return
+        match p:
+            case Param():
+                yield from self.param(p, t, env)
+            case Const() | Var():
+                if p == t:
+                    yield env
+            case Load():
+                if isinstance(t, Load):
+                    yield from self.load(p, t, env)
+            case Binary(op, _, _) if op in ASSOCIATIVE:
+                yield from self.flat(op, operands(op, p), operands(op, t), env)
+            case Select():
+                yield from self.select(p, t, env)
+            case _:
+                yield from self.children(p, t, env)
+
+    def param(self, p: Param, t: Expr, env: Binding) -> Iterator[Binding]:
+        if p in env.params:
+            if same(env.params[p], t, self.region.ranges):
+                yield env
+        elif isinstance(t, Const) or (p.kind == "expr" and not uses(t, self.inner)):
+            yield env.with_param(p, t)
+
+    def flat(
+        self, op: str, ps: Sequence[Expr], ts: Sequence[Expr], env: Binding
+    ) -> Iterator[Binding]:
+        """Operands in any order; a param without a partner takes the neutral element."""
+        if not ps:
+            if not ts:
+                yield env
+            return
+        ordered = sorted(ps, key=lambda e: isinstance(e, Param))
+        p, rest = ordered[0], ordered[1:]
+        for n, t in enumerate(ts):
+            for found in self.unify(p, t, env):
+                yield from self.flat(op, rest, [*ts[:n], *ts[n + 1:]], found)
+        if isinstance(p, Param) and p not in env.params and len(ts) <= len(rest):
+            neutral = neutral_element(op, p.dtype)
+            if neutral is not None:
+                yield from self.flat(op, rest, ts, env.with_param(p, neutral))
+
+    def select(self, p: Select, t: Expr, env: Binding) -> Iterator[Binding]:
+        if isinstance(t, Select):
+            yield from self.children(p, t, env)
+        cond = p.cond
+        if isinstance(cond, Param) and cond.kind == "expr" and cond not in env.params:
+            yield from self.unify(p.a, t, env.with_param(cond, TRUE))
+
+    def children(self, p: Expr, t: Expr, env: Binding) -> Iterator[Binding]:
+        match p, t:
+            case Binary(op, a, b), Binary(other, c, d) if op == other:
+                yield from self.sequence((a, b), (c, d), env)
+                if op in COMMUTATIVE:
+                    yield from self.sequence((a, b), (d, c), env)
+            case (Not(a), Not(b)) | (Cast(a, _), Cast(b, _)):
+                yield from self.unify(a, b, env)
+            case Select(a, b, c), Select(d, e, f):
+                yield from self.sequence((a, b, c), (d, e, f), env)
+            case Call(op, args, _), Call(other, given, _) if op == other:
+                yield from self.sequence(args, given, env)
+
+    def sequence(
+        self, ps: Sequence[Expr], ts: Sequence[Expr], env: Binding
+    ) -> Iterator[Binding]:
+        if not ps:
+            yield env
+            return
+        for found in self.unify(ps[0], ts[0], env):
+            yield from self.sequence(ps[1:], ts[1:], found)
+
+    # --- operands ---
+
+    def load(self, p: Load, t: Load, env: Binding) -> Iterator[Binding]:
+        """The pattern's operand as a window of the target's innermost dimensions."""
+        ref = self.window(p, t)
+        if ref is None:
+            return
+        known = env.operands.get(p.buffer)
+        if known is None:
+            yield env.with_operand(p.buffer, ref)
+        elif known.buffer is ref.buffer and all(
+            same(a, b, self.region.ranges)
+            for a, b in zip(known.indices, ref.indices, strict=True)
+        ):
+            yield env
+        else:
+            self.fail(f"{p.buffer.name} at one place, {place(known)}", place(ref))
+
+    def window(self, p: Load, t: Load) -> BufferRef | None:
+        scope = self.intrin.scopes.get(p.buffer.name)
+        shape, rank = p.buffer.shape, len(p.buffer.shape)
+        lead = len(t.indices) - rank
+        if t.buffer.dtype != p.buffer.dtype:
+            self.fail(f"{p.buffer.name} of {p.buffer.dtype}",
+                      f"{t.buffer.name} of {t.buffer.dtype}")
+            return None
+        if scope is not None and t.buffer.scope != scope:
+            self.fail(f"{p.buffer.name} in scope {scope}", f"{t.buffer.name} in {t.buffer.scope}")
+            return None
+        if lead < 0 or t.buffer.shape[lead:][1:] != shape[1:] or t.buffer.shape[lead:] < shape[:1]:
+            self.fail(f"{p.buffer.name} of innermost dimensions {list(shape)}",
+                      f"{t.buffer.name} of {list(t.buffer.shape)}")
+            return None
+        ranges = self.region.ranges
+        offsets = (*(ZERO for _ in range(lead)), *p.indices)
+        base = tuple(simplify(i - o, ranges) for i, o in zip(t.indices, offsets, strict=True))
+        if any(uses(i, self.inner) for i in base):
+            self.fail(p, t)
+            return None
+        return BufferRef(t.buffer, base)
+
+
+def place(ref: BufferRef) -> str:
+    return show(Load(ref.buffer, ref.indices))
+
+
+def operands(op: str, expr: Expr) -> list[Expr]:
+    """The operands of an associative operator, nested ones flattened."""
+    if isinstance(expr, Binary) and expr.op == op:
+        return operands(op, expr.a) + operands(op, expr.b)
+    return [expr]
+
+
+def neutral_element(op: str, dtype: str) -> Const | None:
+    if op in ("min", "max"):
+        if not is_int(dtype):
+            return None
+        low, high = INT_RANGES[dtype]
+        return const(high if op == "min" else low, dtype)
+    value = {"add": 0, "mul": 1, "and": 1, "or": 0}[op]
+    return const(bool(value) if dtype == "bool" else value, dtype)

@@ -1,0 +1,349 @@
+"""The user's handle: a function, its stages by tensor, and what has been done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vdla.compiler.schedule import annotate, attach, cache, inline, loops, tensorize
+from vdla.compiler.schedule.errors import ScheduleError
+from vdla.compiler.schedule.trace import Step, Trace
+from vdla.compiler.schedule.tree import block_path, get_block, get_loop, loop_path, loops_of
+from vdla.compiler.te.func import Built
+from vdla.compiler.te.tensor import ComputeOp, Tensor, ThreadAxis
+from vdla.compiler.tir.intrin import TensorIntrin
+from vdla.compiler.tir.ir import Block, Buffer, IRError, Pragma, PrimFunc, Var
+from vdla.compiler.tir.lower import flatten_blocks
+from vdla.compiler.tir.verify import verify
+
+
+class Schedule:
+    """`s[C]` is the stage that computes the tensor C; `mod` is the function as it stands.
+
+    Every primitive rewrites `mod`, which is verified and can be interpreted at every point.
+    """
+
+    def __init__(self, built: Built) -> None:
+        self.built = built
+        self.mod = verify(built.func)
+        self.trace: Trace = []
+        self.stages: dict[str, Stage] = {}
+        self.names: dict[Tensor, str] = {t: b.name for t, b in built.buffers.items()}
+        self.buffers: dict[str, Buffer] = {b.name: b for b in built.buffers.values()}
+        self.axes: dict[str, Var] = {}
+        self.axis_names: dict[Var, str] = {}
+        self.gone: dict[Var, str] = {}
+        for tensor, buffer in built.buffers.items():
+            if tensor.op is not None:
+                self.add_stage(buffer.name, tensor)
+
+    def __getitem__(self, key: Tensor | ComputeOp | str) -> Stage:
+        name = self.name_of(key)
+        if name not in self.stages:
+            known = ", ".join(self.stages)
+            raise ScheduleError(f"stage: expected one of {known}, found {name}")
+        return self.stages[name]
+
+    def name_of(self, key: Tensor | ComputeOp | str) -> str:
+        if isinstance(key, str):
+            return key
+        if isinstance(key, ComputeOp):
+            return next((n for t, n in self.names.items() if t.op is key), "an unknown op")
+        return self.names.get(key, key.name)
+
+    def lower(self) -> PrimFunc:
+        """`mod` without blocks: loops, conditions, stores and intrinsic calls in loop variables."""
+        return verify(flatten_blocks(self.mod))
+
+    # --- memories ---
+
+    def cache_read(
+        self, tensor: Tensor | str, scope: str, readers: Sequence[Tensor | str]
+    ) -> Tensor:
+        """A copy of `tensor` in `scope` that the `readers` read instead; a stage of its own."""
+        source = self.name_of(tensor)
+        if source not in self.buffers:
+            raise ScheduleError(f"cache_read: expected one of {', '.join(self.buffers)}, "
+                                f"found {source}")
+        group = [self[r].name for r in readers]
+        name = self.fresh_name(f"{source}_{scope.rsplit('.', 1)[-1]}")
+        func, copy = cache.cache_read(self.mod, self.buffers[source], scope, group, name)
+        self.names[copy] = name
+        self.buffers[name] = copy
+        self.add_stage(name, copy)
+        self.commit(func, Step("cache_read", source, {"scope": scope, "readers": group}))
+        return copy
+
+    def cache_write(self, tensor: Tensor | str, scope: str) -> Tensor:
+        """`tensor` is computed in `scope` and copied; the new stage computes, the old one copies.
+
+        Call it before other primitives on the stage.
+        """
+        stage = self[tensor]
+        name = self.fresh_name(f"{stage.name}_{scope.rsplit('.', 1)[-1]}")
+        func, new = cache.cache_write(
+            self.mod, stage.name, self.buffers[stage.name], stage.tensor, scope, name
+        )
+        self.names[new] = name
+        self.buffers[name] = new
+        self.add_stage(name, new)
+        self.commit(func, Step("cache_write", stage.name, {"scope": scope}))
+        return new
+
+    # --- replay ---
+
+    def replay(self, trace: Trace, intrinsics: Mapping[str, TensorIntrin] | None = None) -> None:
+        """Applies the steps of another schedule of the same tensors."""
+        for step in trace:
+            self.apply(step, intrinsics or {})
+
+    def apply(self, step: Step, intrinsics: Mapping[str, TensorIntrin]) -> None:
+        args: dict[str, Any] = dict(step.args)
+        if step.primitive in ("cache_read", "cache_write"):
+            getattr(self, step.primitive)(step.stage, **args)
+            return
+        stage = self[step.stage]
+        if step.primitive not in PRIMITIVES:
+            raise ScheduleError(f"replay: expected a primitive of {', '.join(PRIMITIVES)}, "
+                                f"found {step.primitive!r}")
+        if "axes" in args:
+            getattr(stage, step.primitive)(*(self.axis_named(a) for a in args["axes"]))
+            return
+        if "axis" in args:
+            args["axis"] = self.axis_named(args["axis"])
+        if "intrin" in args:
+            if args["intrin"] not in intrinsics:
+                raise ScheduleError(f"replay: expected an intrinsic of {', '.join(intrinsics)}, "
+                                    f"found {args['intrin']!r}")
+            args["intrin"] = intrinsics[args["intrin"]]
+        if "thread" in args:
+            args["thread"] = ThreadAxis(args["thread"])
+        getattr(stage, step.primitive)(**args)
+
+    # --- bookkeeping ---
+
+    def add_stage(self, name: str, tensor: Tensor) -> None:
+        self.stages[name] = Stage(self, name, tensor)
+        for axis in (*tensor.axis, *tensor.reduce_axis):
+            self.name_axis(name, axis)
+
+    def fresh_name(self, base: str) -> str:
+        name, n = base, 1
+        while name in self.buffers:
+            name, n = f"{base}_{n}", n + 1
+        return name
+
+    def name_axis(self, stage: str, var: Var) -> None:
+        base = name = f"{stage}.{var.name}"
+        n = 1
+        while name in self.axes:
+            name, n = f"{base}_{n}", n + 1
+        self.axes[name] = var
+        self.axis_names[var] = name
+
+    def axis_named(self, name: str) -> Var:
+        if name not in self.axes:
+            raise ScheduleError(f"loop: expected one of {', '.join(self.axes)}, found {name}")
+        return self.axes[name]
+
+    def commit(self, func: PrimFunc, step: Step) -> None:
+        try:
+            self.mod = verify(func)
+        except IRError as error:
+            raise ScheduleError(f"{step.primitive} {step.stage}: {error}") from error
+        self.trace.append(step)
+
+    def replace_buffer(self, stage: str, new: Buffer) -> None:
+        self.buffers[stage] = new
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """One tensor's loops. Loops are given and returned as their variables."""
+
+    schedule: Schedule
+    name: str
+    tensor: Tensor
+
+    @property
+    def op(self) -> ComputeOp:
+        return self.tensor.compute_op
+
+    @property
+    def axis(self) -> tuple[Var, ...]:
+        return self.op.axis
+
+    @property
+    def reduce_axis(self) -> tuple[Var, ...]:
+        return self.op.reduce_axis
+
+    @property
+    def block(self) -> Block:
+        return get_block(self.schedule.mod, self.name)
+
+    @property
+    def leaf_iter_vars(self) -> tuple[Var, ...]:
+        """The stage's own loops as they stand, outermost first."""
+        path = block_path(self.schedule.mod, self.name)
+        return tuple(x.var for x in loops_of(path) if self.owns(x.var))
+
+    def extent(self, axis: Var) -> int:
+        self.check(axis, "extent")
+        return get_loop(self.schedule.mod, axis).extent
+
+    # --- loop shape ---
+
+    def split(
+        self, axis: Var, factor: int | None = None, nparts: int | None = None
+    ) -> tuple[Var, Var]:
+        """(outer, inner) of a loop, `factor` steps in the inner or `nparts` in the outer one."""
+        where = self.check(axis, "split")
+        func, outer, inner = loops.split(self.schedule.mod, where, axis, factor, nparts)
+        size = {"factor": factor} if factor is not None else {"nparts": nparts}
+        step = Step("split", self.name, {"axis": self.axis_name(axis), **size})
+        self.schedule.commit(func, step)
+        self.replace_axes((axis,), (outer, inner), "split")
+        return outer, inner
+
+    def tile(
+        self, y: Var, x: Var, y_factor: int, x_factor: int
+    ) -> tuple[Var, Var, Var, Var]:
+        """(y outer, x outer, y inner, x inner) in this order: two splits and a reorder."""
+        yo, yi = self.split(y, factor=y_factor)
+        xo, xi = self.split(x, factor=x_factor)
+        self.reorder(yo, xo, yi, xi)
+        return yo, xo, yi, xi
+
+    def fuse(self, *axes: Var) -> Var:
+        """Loops directly inside one another as one."""
+        if not axes:
+            raise ScheduleError(f"fuse {self.name}: expected at least one loop, found none")
+        fused = axes[0]
+        for axis in axes[1:]:
+            where = self.check(fused, "fuse")
+            self.check(axis, "fuse")
+            func, new = loops.fuse(self.schedule.mod, where, fused, axis)
+            names = [self.axis_name(fused), self.axis_name(axis)]
+            self.schedule.commit(func, Step("fuse", self.name, {"axes": names}))
+            self.replace_axes((fused, axis), (new,), "fused")
+            fused = new
+        return fused
+
+    def reorder(self, *axes: Var) -> None:
+        """The named loops in this order, outermost first, in the places they hold."""
+        for axis in axes:
+            self.check(axis, "reorder")
+        if len(axes) < 2:
+            return
+        func = loops.reorder(self.schedule.mod, self.name, axes)
+        names = [self.axis_name(a) for a in axes]
+        self.schedule.commit(func, Step("reorder", self.name, {"axes": names}))
+
+    # --- where it is computed ---
+
+    def compute_at(self, parent: Stage | Tensor | str, axis: Var | str) -> None:
+        """Computed in each step of a loop of its reader, as much as that step needs."""
+        schedule = self.schedule
+        stage = parent if isinstance(parent, Stage) else schedule[parent]
+        var = axis if isinstance(axis, Var) else schedule.axis_named(axis)
+        stage.check(var, f"compute_at {self.name} at")
+        func, buffer = attach.compute_at(schedule.mod, self.name, stage.name, var)
+        args = {"parent": stage.name, "axis": stage.axis_name(var)}
+        schedule.commit(func, Step("compute_at", self.name, args))
+        schedule.replace_buffer(self.name, buffer)
+
+    def compute_inline(self) -> None:
+        """Computed wherever it is read, and nowhere stored."""
+        schedule = self.schedule
+        func = inline.compute_inline(schedule.mod, self.name)
+        schedule.commit(func, Step("compute_inline", self.name))
+        del schedule.stages[self.name], schedule.buffers[self.name]
+
+    def set_scope(self, scope: str) -> None:
+        """The memory that holds the stage's buffer."""
+        func, _, new = cache.set_scope(self.schedule.mod, self.name, scope)
+        self.schedule.commit(func, Step("set_scope", self.name, {"scope": scope}))
+        self.schedule.replace_buffer(self.name, new)
+
+    # --- how its loops run ---
+
+    def unroll(self, axis: Var) -> None:
+        self.set_kind("unroll", axis, "unrolled")
+
+    def vectorize(self, axis: Var) -> None:
+        self.set_kind("vectorize", axis, "vectorized")
+
+    def parallel(self, axis: Var) -> None:
+        self.set_kind("parallel", axis, "parallel")
+
+    def bind(self, axis: Var, thread: ThreadAxis) -> None:
+        """`te.thread_axis("vthread")` makes a virtual thread of each step."""
+        where = self.check(axis, "bind")
+        kind = "vthread" if thread.tag == "vthread" else "thread"
+        func = annotate.set_kind(self.schedule.mod, where, "bind", axis, kind, thread.tag)
+        args = {"axis": self.axis_name(axis), "thread": thread.tag}
+        self.schedule.commit(func, Step("bind", self.name, args))
+
+    def pragma(self, axis: Var, key: str, value: Pragma = True) -> None:
+        """A note on a loop for later passes."""
+        self.check(axis, "pragma")
+        func = annotate.pragma(self.schedule.mod, axis, key, value)
+        args = {"axis": self.axis_name(axis), "key": key, "value": value}
+        self.schedule.commit(func, Step("pragma", self.name, args))
+
+    def tensorize(self, axis: Var, intrin: TensorIntrin) -> None:
+        """The loop and all inside it as one call of an intrinsic."""
+        where = self.check(axis, "tensorize")
+        func = tensorize.tensorize(self.schedule.mod, where, axis, intrin)
+        args = {"axis": self.axis_name(axis), "intrin": intrin.name}
+        self.schedule.commit(func, Step("tensorize", self.name, args))
+
+    def set_kind(self, primitive: str, axis: Var, kind: str) -> None:
+        where = self.check(axis, primitive)
+        func = annotate.set_kind(self.schedule.mod, where, primitive, axis, kind)
+        step = Step(primitive, self.name, {"axis": self.axis_name(axis)})
+        self.schedule.commit(func, step)
+
+    # --- bookkeeping ---
+
+    def owns(self, axis: Var) -> bool:
+        return self.schedule.axis_names.get(axis, "").rpartition(".")[0] == self.name
+
+    def axis_name(self, axis: Var) -> str:
+        return self.schedule.axis_names[axis]
+
+    def check(self, axis: Var, primitive: str) -> str:
+        """The loop's full name, if it is one of this stage's present loops."""
+        if not self.owns(axis):
+            found = self.schedule.axis_names.get(axis, axis.name)
+            mine = ", ".join(v.name for v in self.leaf_iter_vars)
+            raise ScheduleError(f"{primitive} {self.name}: expected one of its loops ({mine}), "
+                                f"found {found}")
+        name = self.axis_name(axis)
+        if axis in self.schedule.gone:
+            raise ScheduleError(f"{primitive} {name}: expected a present loop, found that it was "
+                                f"{self.schedule.gone[axis]}")
+        try:
+            loop_path(self.schedule.mod, axis)
+        except ScheduleError as error:
+            raise ScheduleError(f"{primitive} {name}: expected a present loop, found that it was "
+                                f"tensorized") from error
+        return name
+
+    def replace_axes(self, old: Sequence[Var], new: Sequence[Var], verb: str) -> None:
+        for var in new:
+            self.schedule.name_axis(self.name, var)
+        into = ", ".join(self.axis_name(v) for v in new)
+        for var in old:
+            self.schedule.gone[var] = f"{verb} into {into}"
+
+
+PRIMITIVES: dict[str, Callable[..., Any]] = {
+    f.__name__: f
+    for f in (
+        Stage.split, Stage.fuse, Stage.reorder, Stage.compute_at, Stage.compute_inline,
+        Stage.set_scope, Stage.unroll, Stage.vectorize, Stage.parallel, Stage.bind, Stage.pragma,
+        Stage.tensorize,
+    )
+}

@@ -1,0 +1,113 @@
+"""tensorize: a loop nest as one call of an intrinsic."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vdla.compiler.schedule.errors import ScheduleError
+from vdla.compiler.schedule.match import Binding, LoopInfo, Mismatch, Region, match_intrinsic
+from vdla.compiler.schedule.tree import Path, loop_path, loops_of, path_ranges, with_body
+from vdla.compiler.tir.arith import simplify
+from vdla.compiler.tir.intrin import TensorIntrin
+from vdla.compiler.tir.ir import (
+    ZERO,
+    Binary,
+    Block,
+    BlockIter,
+    BufferRegion,
+    Const,
+    Evaluate,
+    Expr,
+    For,
+    IntrinCall,
+    PrimFunc,
+    Stmt,
+    Store,
+    Var,
+    all_of,
+)
+from vdla.compiler.tir.printer import show
+from vdla.compiler.tir.visitor import expr_vars, substitute_expr, uses
+
+
+def tensorize(func: PrimFunc, where: str, var: Var, intrin: TensorIntrin) -> PrimFunc:
+    """The loop of `var` and all inside it become one call of `intrin`.
+
+    Before: `for l in 16: acc[y, l] = max(acc[y, l], 0)`.   After: `relu(dst=acc[y, 0])`.
+    """
+    path = loop_path(func, var)
+    loops, block = perfect_nest(where, path[-1])
+    inner = {loop.var for loop in loops}
+    if uses(block.predicate, inner):
+        raise ScheduleError(f"tensorize {where}: expected a predicate outside of the intrinsic's "
+                            f"loops, found {show(block.predicate)}; split evenly")
+    region = region_of(where, path, loops, block)
+    try:
+        found = match_intrinsic(intrin, region)
+    except Mismatch as error:
+        raise ScheduleError(f"tensorize {where}: {intrin.name} {error}") from error
+    outer = loops_of(path[:-1])
+    return with_body(func, path[-1], call_block(block, intrin, found, inner, outer))
+
+
+def perfect_nest(where: str, stmt: Stmt) -> tuple[list[For], Block]:
+    loops: list[For] = []
+    while isinstance(stmt, For):
+        loops.append(stmt)
+        stmt = stmt.body
+    if not isinstance(stmt, Block):
+        raise ScheduleError(f"tensorize {where}: expected one stage inside the loop, found "
+                            f"{type(stmt).__name__}")
+    return loops, stmt
+
+
+def region_of(where: str, path: Path, loops: list[For], block: Block) -> Region:
+    """The block's effect in terms of loop variables, one-step loops left out."""
+    store, init = block.body, block.init
+    if not isinstance(store, Store) or not isinstance(init, Store | None):
+        raise ScheduleError(f"tensorize {where}: expected a stage not yet tensorized")
+    ranges = path_ranges([*path, *loops])
+    single: dict[Var, Expr] = {loop.var: ZERO for loop in loops if loop.extent == 1}
+    bindings = {v: substitute_expr(b, single) for v, b in block.bindings.items()}
+
+    def flat(expr: Expr) -> Expr:
+        return simplify(substitute_expr(substitute_expr(expr, bindings), single), ranges)
+
+    reduced = {v for i in block.reduce_iters for v in expr_vars(i.binding)}
+    infos = tuple(
+        LoopInfo(loop.var, loop.extent, "reduce" if loop.var in reduced else "spatial")
+        for loop in loops if loop.extent > 1
+    )
+    return Region(store.buffer, tuple(flat(i) for i in store.indices), flat(store.value),
+                  None if init is None else flat(init.value), infos, ranges)
+
+
+def call_block(
+    block: Block, intrin: TensorIntrin, found: Binding, inner: set[Var], outer: list[For]
+) -> Block:
+    """The block around the call; its iterators are those still bound to loops outside."""
+    start: dict[Var, Expr] = dict.fromkeys(inner, ZERO)
+    ranges = path_ranges(outer)
+    iters: list[BlockIter] = []
+    for it in block.iters:
+        binding = simplify(substitute_expr(it.binding, start), ranges)
+        if not isinstance(binding, Const):
+            iters.append(replace(it, var=Var(it.var.name), binding=binding))
+    first = first_step(block, inner, outer) if intrin.is_reduction else None
+    operands = tuple(found.operands[b] for b in intrin.operands)
+    params = {p.name: found.params[p] for p in intrin.params}
+    call = IntrinCall(intrin, operands, params, first)
+    reads: list[BufferRegion] = []
+    writes: list[BufferRegion] = []
+    for region, wrote in intrin.regions(call):
+        (writes if wrote else reads).append(region)
+    return Block(block.name, tuple(iters), tuple(reads), tuple(writes), Evaluate(call), None,
+                 block.predicate)
+
+
+def first_step(block: Block, inner: set[Var], outer: list[For]) -> Expr:
+    """That every reduce loop outside the intrinsic is at 0."""
+    reduced = {v for i in block.reduce_iters for v in expr_vars(i.binding)} - inner
+    return all_of(*(
+        Binary("eq", loop.var, ZERO) for loop in outer if loop.var in reduced and loop.extent > 1
+    ))
