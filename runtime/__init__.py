@@ -1,0 +1,17 @@
+"""Modules, the executor, and devices. Needs no compiler."""
+
+from vdla.runtime.errors import DeviceError, InputError, ModuleError
+from vdla.runtime.executor import Executor, RunResult, StepResult
+from vdla.runtime.module import HostCode, Module, TensorInfo
+
+__all__ = [
+    "DeviceError",
+    "Executor",
+    "HostCode",
+    "InputError",
+    "Module",
+    "ModuleError",
+    "RunResult",
+    "StepResult",
+    "TensorInfo",
+]

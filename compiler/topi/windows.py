@@ -48,32 +48,39 @@ def _sums(recipe: Recipe, node: Any, zero_point: int, wide: str) -> Tensor:
     padded = _padded(data, node, zero_point, "int16" if wide == "int32" else wide)
     n, _, oh, ow = recipe.shape(node.output)
     (sh, sw), (dh, dw) = node.strides, node.dilations
-    weight = recipe.graph.constants.get(node.weight)
     ry, rx = te.reduce_axis((0, kh), "ry"), te.reduce_axis((0, kw), "rx")
     per = o // groups
-    if weight is None:
-        raise NotImplementedError
     start = _bias(recipe, node, wide)
     if i == 1 and groups > 1:
-        table = recipe.constant("weight", np.ascontiguousarray(weight[:, 0].transpose(1, 2, 0)))
+        weight = _weight(recipe, node.weight, (2, 3, 0, 1))
 
         def tap(b: Any, y: Any, x: Any, c: Any) -> Any:
             source = te.floordiv(c, per) if per > 1 else c
             seen = padded[b, y * sh + ry * dh, x * sw + rx * dw, source]
-            product = seen.astype(wide) * table[ry, rx, c].astype(wide)
+            product = seen.astype(wide) * weight(c, 0, ry, rx).astype(wide)
             return te.sum(product, axis=[ry, rx], init=start(c))
 
         return te.compute((n, oh, ow, o), tap, "acc")
     rc = te.reduce_axis((0, i), "rc")
-    table = recipe.constant("weight", np.ascontiguousarray(weight.transpose(0, 2, 3, 1)))
+    weight = _weight(recipe, node.weight, (0, 2, 3, 1))
 
     def dot(b: Any, y: Any, x: Any, c: Any) -> Any:
         source = te.floordiv(c, per) * i + rc if groups > 1 else rc
         seen = padded[b, y * sh + ry * dh, x * sw + rx * dw, source]
-        product = seen.astype(wide) * table[c, ry, rx, rc].astype(wide)
+        product = seen.astype(wide) * weight(c, rc, ry, rx).astype(wide)
         return te.sum(product, axis=[ry, rx, rc], init=start(c))
 
     return te.compute((n, oh, ow, o), dot, "acc")
+
+
+def _weight(recipe: Recipe, name: str, order: tuple[int, ...]) -> Any:
+    """The weight at (o, i, y, x); a constant one is rearranged now, its axes in ``order``."""
+    array = recipe.graph.constants.get(name)
+    if array is None:
+        plain = recipe.read(name)
+        return lambda *i: plain[i]
+    table = recipe.constant("weight", np.ascontiguousarray(array.transpose(order)))
+    return lambda *i: table[tuple(i[axis] for axis in order)]
 
 
 def _bias(recipe: Recipe, node: Any, wide: str) -> Any:

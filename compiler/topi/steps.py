@@ -1,0 +1,137 @@
+"""From a laid-out graph to the steps of a module: what ``build`` needs of the host's side.
+
+In order: :func:`host_kernels` (functions and their own constants), :func:`host_constants` (what
+they read), then ``plan_memory`` over those and the accelerator's, then :func:`make_steps`,
+:func:`tensor_table` and :func:`constant_image`. :func:`compile_host` does all of it for a network
+that runs on the host alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from vdla.compiler.codegen.llvm import compile_object
+from vdla.compiler.graph.ir import Array, Graph, Node
+from vdla.compiler.graph.partition import ACCELERATOR, HOST, Placements, partition, report
+from vdla.compiler.graph.plan import MemoryPlan, plan_memory
+from vdla.compiler.tir.ir import PrimFunc
+from vdla.compiler.tir.printer import show
+from vdla.compiler.topi.cpu import HostKernel, host_kernel, symbol_of
+from vdla.runtime.module import HostCode, Module, TensorInfo
+from vdla.runtime.native import host_machine
+
+Kernels = dict[str, HostKernel]
+
+
+def host_kernels(graph: Graph, placements: Placements) -> Kernels:
+    """Node name to its host function, for every node placed on the host.
+
+    Nodes whose functions are the same but for their names share the first one.
+    """
+    kernels: Kernels = {}
+    first: dict[str, PrimFunc] = {}
+    symbols: set[str] = set()
+    for node in graph.nodes:
+        if placements[node.name].device != HOST:
+            continue
+        symbol = base = symbol_of(node)
+        while symbol in symbols:
+            symbol = f"{base}_{len(symbols)}"
+        kernel = host_kernel(node, graph, symbol)
+        text = show(replace(kernel.func, name=""))
+        shared = first.setdefault(text, kernel.func)
+        symbols.add(shared.name)
+        kernels[node.name] = replace(kernel, func=shared)
+    return kernels
+
+
+def host_constants(graph: Graph, kernels: Kernels) -> dict[str, Array]:
+    """Every constant a host function reads."""
+    needed: dict[str, Array] = {}
+    for kernel in kernels.values():
+        for name in kernel.args:
+            if name in kernel.constants:
+                needed[name] = kernel.constants[name]
+            elif name in graph.constants:
+                needed[name] = graph.constants[name]
+    return needed
+
+
+def make_steps(graph: Graph, placements: Placements, kernels: Kernels) -> list[dict[str, Any]]:
+    """The module's steps; neighbouring accelerator nodes share one, called ``program``.
+
+    A ``vdla`` step lists its nodes under ``layers``; the program it names is the caller's to make.
+    """
+    steps: list[dict[str, Any]] = []
+    for node in graph.nodes:
+        if placements[node.name].device == ACCELERATOR:
+            if not steps or steps[-1]["kind"] != "vdla":
+                count = sum(step["kind"] == "vdla" for step in steps)
+                steps.append({"kind": "vdla", "program": f"program{count}", "layers": []})
+            steps[-1]["layers"].append(node.name)
+        else:
+            steps.append(_host_step(node, kernels[node.name]))
+    return steps
+
+
+def _host_step(node: Node, kernel: HostKernel) -> dict[str, Any]:
+    return {
+        "kind": "host",
+        "function": kernel.func.name,
+        "args": list(kernel.args),
+        "name": node.name,
+    }
+
+
+def tensor_table(
+    graph: Graph, plan: MemoryPlan, constants: Mapping[str, Array]
+) -> dict[str, TensorInfo]:
+    """Every tensor with an address: the activations, and the constants that are kept."""
+    table: dict[str, TensorInfo] = {}
+    for name, offset in plan.offsets.items():
+        kind = graph.tensors[name]
+        table[name] = TensorInfo(kind.physical, kind.dtype, offset)
+    for name, array in constants.items():
+        table[name] = TensorInfo(array.shape, str(array.dtype), plan.constants[name])
+    return table
+
+
+def constant_image(plan: MemoryPlan, constants: Mapping[str, Array]) -> bytes:
+    """The bytes of the constants region."""
+    image = np.zeros(plan.constant_bytes, np.uint8)
+    for name, array in constants.items():
+        data = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+        start = plan.constants[name]
+        image[start : start + data.size] = data
+    return image.tobytes()
+
+
+def host_code(kernels: Kernels) -> HostCode | None:
+    """The host functions as one object file for this machine; None if there are none."""
+    if not kernels:
+        return None
+    funcs = {kernel.func.name: kernel.func for kernel in kernels.values()}
+    triple, cpu, features = host_machine()
+    return HostCode(compile_object(funcs.values()), triple, cpu, features)
+
+
+def compile_host(graph: Graph) -> Module:
+    """A module of host functions alone, from an optimized graph (device ``cpu``)."""
+    placements = partition(graph, None)
+    kernels = host_kernels(graph, placements)
+    constants = host_constants(graph, kernels)
+    plan = plan_memory(graph, constants)
+    return Module(
+        tensors=tensor_table(graph, plan, constants),
+        inputs=list(graph.inputs),
+        outputs=list(graph.outputs),
+        dram_bytes=plan.total_bytes,
+        steps=make_steps(graph, placements, kernels),
+        constants=constant_image(plan, constants),
+        host=host_code(kernels),
+        metadata={"placement": report(graph, placements), "model": graph.name},
+    )

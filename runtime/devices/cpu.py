@@ -1,0 +1,17 @@
+"""The device without an accelerator: every step runs on the host."""
+
+from __future__ import annotations
+
+from vdla.runtime.devices.base import DeviceResult, Dram
+from vdla.runtime.errors import DeviceError
+
+
+class CpuDevice:
+    """Takes modules whose every step is a host function."""
+
+    name = "cpu"
+    config_hash: str | None = None
+
+    def run(self, program: bytes, dram: Dram) -> DeviceResult:
+        """Refuses: there is nothing here to run an accelerator program on."""
+        raise DeviceError("device cpu: expected host steps only, found an accelerator program")

@@ -1,0 +1,179 @@
+"""Runs a module's steps over one DRAM image.
+
+The image holds constants, activations and programs at the offsets the module gives. Host functions
+get pointers into it, the accelerator gets the same image: nothing is copied between them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.runtime.devices.base import Device, DeviceResult, Dram
+from vdla.runtime.devices.cpu import CpuDevice
+from vdla.runtime.errors import DeviceError, InputError, ModuleError
+from vdla.runtime.module import Module, TensorInfo
+from vdla.runtime.native import NativeLibrary
+
+Array = NDArray[Any]
+ALIGN = 64
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """One step's share: ``cycles`` is None for a host function."""
+
+    name: str
+    kind: str
+    seconds: float
+    device: DeviceResult | None = None
+
+    @property
+    def cycles(self) -> int | None:
+        return self.device.cycles if self.device else None
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What one run gave. ``cycles`` is None when no accelerator took part."""
+
+    outputs: dict[str, Array]
+    seconds: float
+    cycles: int | None
+    steps: list[StepResult] = field(default_factory=list)
+
+
+def aligned_bytes(size: int, align: int = ALIGN) -> Dram:
+    """``size`` zero bytes from an address that is a multiple of ``align``."""
+    raw = np.zeros(size + align, np.uint8)
+    start = -raw.ctypes.data % align
+    return raw[start : start + size]
+
+
+class Executor:
+    """A module made ready on a device; run it as often as you like.
+
+    Raises:
+        ModuleError: the module's host code or its layout can't be used here.
+        DeviceError: the module is for another device.
+    """
+
+    def __init__(self, module: Module, device: Device | None = None) -> None:
+        self.module = module
+        self.device: Device = device or CpuDevice()
+        _check_device(module, self.device)
+        _check_layout(module)
+        self.dram = aligned_bytes(module.dram_bytes)
+        self.dram[: len(module.constants)] = np.frombuffer(module.constants, np.uint8)
+        for name, address in module.addresses.items():
+            code = np.frombuffer(module.programs[name], np.uint8)
+            self.dram[address : address + code.size] = code
+        self.library = NativeLibrary(module.host) if module.host else None
+        self.steps = [self._prepare(step) for step in module.steps]
+
+    def run(self, inputs: Mapping[str, Array]) -> RunResult:
+        """One inference.
+
+        Raises:
+            InputError: a name, shape or dtype isn't the module's.
+        """
+        check_inputs(self.module, inputs)
+        for name in self.module.inputs:
+            self.tensor(name)[...] = inputs[name]
+        results = []
+        start = time.perf_counter()
+        for step, action in zip(self.module.steps, self.steps, strict=True):
+            began = time.perf_counter()
+            device = action()
+            name = step.get("name") or step.get("program") or step["function"]
+            results.append(StepResult(name, step["kind"], time.perf_counter() - began, device))
+        seconds = time.perf_counter() - start
+        cycles = [r.cycles for r in results if r.cycles is not None]
+        outputs = {name: self.tensor(name).copy() for name in self.module.outputs}
+        return RunResult(outputs, seconds, sum(cycles) if cycles else None, results)
+
+    def tensor(self, name: str) -> Array:
+        """A tensor's place in the image, as an array; reading it between runs shows its value."""
+        info = self.module.tensors[name]
+        data = self.dram[info.offset : info.offset + info.nbytes]
+        return data.view(info.dtype).reshape(info.shape)
+
+    def _prepare(self, step: Mapping[str, Any]) -> Callable[[], DeviceResult | None]:
+        if step["kind"] == "vdla":
+            program = self.module.programs[step["program"]]
+            return lambda: self.device.run(program, self.dram)
+        assert self.library is not None
+        entry = self.library.function(step["function"])
+        base = self.dram.ctypes.data
+        addresses = [base + self.module.tensors[name].offset for name in step["args"]]
+        pointers = (ctypes.c_void_p * len(addresses))(*addresses)
+        return lambda: entry(pointers) and None
+
+
+def check_inputs(module: Module, inputs: Mapping[str, Array]) -> None:
+    """Raises InputError unless ``inputs`` are exactly the module's."""
+    for name in inputs:
+        if name not in module.inputs:
+            known = ", ".join(module.inputs)
+            raise InputError(f"inputs: expected {known}, found {name}")
+    for name in module.inputs:
+        info = module.tensors[name]
+        if name not in inputs:
+            raise InputError(f"input {name}: expected {info}, found nothing")
+        array = np.asarray(inputs[name])
+        if array.shape != info.shape or array.dtype != np.dtype(info.dtype):
+            found = TensorInfo(array.shape, str(array.dtype), 0)
+            raise InputError(f"input {name}: expected {info}, found {found}")
+
+
+def _check_device(module: Module, device: Device) -> None:
+    if not module.accelerated:
+        return
+    if device.config_hash is None:
+        count = sum(step["kind"] == "vdla" for step in module.steps)
+        raise DeviceError(
+            f"device {device.name}: expected a module with host steps only, "
+            f"found {count} for the accelerator"
+        )
+    if device.config_hash != module.config_hash:
+        raise DeviceError(
+            f"device {device.name}: expected a module for config {device.config_hash}, "
+            f"found one for {module.config_hash}"
+        )
+
+
+def _check_layout(module: Module) -> None:
+    """Every tensor, program and step must refer to what is there."""
+    size = module.dram_bytes
+    if len(module.constants) > size:
+        raise ModuleError(
+            f"module: expected constants of at most {size} bytes, found {len(module.constants)}"
+        )
+    for name, info in module.tensors.items():
+        if info.offset < 0 or info.offset + info.nbytes > size:
+            end = info.offset + info.nbytes
+            raise ModuleError(f"tensor {name}: expected to end by byte {size}, found {end}")
+    for name, address in module.addresses.items():
+        end = address + len(module.programs.get(name, b""))
+        if name not in module.programs or address < 0 or end > size:
+            raise ModuleError(f"program {name}: expected to end by byte {size}, found {end}")
+    for step in module.steps:
+        _check_step(module, step)
+
+
+def _check_step(module: Module, step: Mapping[str, Any]) -> None:
+    kind = step.get("kind")
+    if kind == "vdla" and step.get("program") in module.programs:
+        return
+    if kind == "host" and module.host is not None:
+        unknown = [name for name in step["args"] if name not in module.tensors]
+        if not unknown:
+            return
+        raise ModuleError(f"step {step['function']}: expected known tensors, found {unknown[0]}")
+    raise ModuleError(f"steps: expected a program or host code of the module, found {dict(step)}")

@@ -1,0 +1,234 @@
+"""The ``.vdla`` file: everything a device and its host need to run one network.
+
+Layout, little-endian, without gaps, so that every byte is covered by a check::
+
+    magic     8 bytes   b"VDLAMOD\\n"
+    version   u32       FORMAT_VERSION
+    length    u32       bytes of the header
+    crc       u32       CRC-32 of the header
+    header    JSON      see Module.header
+    sections            one behind another: constants, host code, one per accelerator program
+
+The header lists each section's name, size and CRC-32 in file order.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zlib
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vdla.runtime.errors import ModuleError
+
+MAGIC = b"VDLAMOD\n"
+FORMAT_VERSION = 1
+PREFIX = struct.Struct("<8sIII")
+CONSTANTS, HOST_CODE, PROGRAM = "constants", "host", "program:"
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """A tensor in the DRAM image: its shape in memory, element type and byte offset."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    offset: int
+
+    @property
+    def nbytes(self) -> int:
+        return prod(self.shape) * np.dtype(self.dtype).itemsize
+
+    def __str__(self) -> str:
+        return f"{self.dtype}{list(self.shape)}"
+
+
+@dataclass(frozen=True)
+class HostCode:
+    """An object file of host functions and the machine it is for."""
+
+    code: bytes
+    triple: str
+    cpu: str
+    features: str
+
+
+@dataclass
+class Module:
+    """A compiled network.
+
+    ``steps`` run in order. ``{"kind": "host", "function": symbol, "args": [tensor, …], "name": …}``
+    calls a host function; ``{"kind": "vdla", "program": name, "layers": […]}`` runs a program on
+    the accelerator. ``addresses`` says where in DRAM a program's bytes are copied, if they are.
+    """
+
+    tensors: dict[str, TensorInfo]
+    inputs: list[str]
+    outputs: list[str]
+    dram_bytes: int
+    steps: list[dict[str, Any]]
+    constants: bytes = b""
+    host: HostCode | None = None
+    programs: dict[str, bytes] = field(default_factory=dict)
+    addresses: dict[str, int] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
+    config_hash: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def accelerated(self) -> bool:
+        """Whether any step needs an accelerator."""
+        return any(step["kind"] == "vdla" for step in self.steps)
+
+    def header(self) -> dict[str, Any]:
+        """What the file's JSON header holds, sections left out."""
+        host = self.host
+        return {
+            "config": self.config,
+            "config_hash": self.config_hash,
+            "tensors": {
+                name: {"shape": list(t.shape), "dtype": t.dtype, "offset": t.offset}
+                for name, t in self.tensors.items()
+            },
+            "inputs": self.inputs,
+            "outputs": self.outputs,
+            "dram_bytes": self.dram_bytes,
+            "steps": self.steps,
+            "addresses": self.addresses,
+            "host": host and {"triple": host.triple, "cpu": host.cpu, "features": host.features},
+            "metadata": self.metadata,
+        }
+
+    def to_bytes(self) -> bytes:
+        """The file's contents."""
+        sections = {CONSTANTS: self.constants}
+        if self.host:
+            sections[HOST_CODE] = self.host.code
+        sections.update({PROGRAM + name: code for name, code in self.programs.items()})
+        table = [
+            {"name": name, "size": len(data), "crc32": zlib.crc32(data)}
+            for name, data in sections.items()
+        ]
+        header = json.dumps({**self.header(), "sections": table}, sort_keys=True).encode()
+        prefix = PREFIX.pack(MAGIC, FORMAT_VERSION, len(header), zlib.crc32(header))
+        return b"".join((prefix, header, *sections.values()))
+
+    def save(self, path: str | Path) -> None:
+        """Writes the file beside its place, then renames it: never half a file."""
+        path = Path(path)
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            beside.write_bytes(self.to_bytes())
+            beside.replace(path)
+        except OSError as error:
+            raise ModuleError(
+                f"{path}: expected a place to write, found {error.strerror}"
+            ) from None
+        finally:
+            beside.unlink(missing_ok=True)
+
+    @staticmethod
+    def load(path: str | Path) -> Module:
+        """Reads a file.
+
+        Raises:
+            ModuleError: there is none, or it is no module, of another version, cut or damaged.
+        """
+        try:
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise ModuleError(f"{path}: expected a vdla module, found {error.strerror}") from None
+        return Module.from_bytes(data, str(path))
+
+    @staticmethod
+    def from_bytes(data: bytes, where: str = "module") -> Module:
+        """As :meth:`load`, for a file's contents; ``where`` opens the errors."""
+        header, start = _read_header(data, where)
+        try:
+            sections = _read_sections(data, start, header["sections"], where)
+            return _module(header, sections)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            if isinstance(error, ModuleError):
+                raise
+            what = f"{type(error).__name__} {error}"
+            raise ModuleError(f"{where}: expected a complete header, found {what}") from None
+
+
+def _read_header(data: bytes, where: str) -> tuple[dict[str, Any], int]:
+    if data[: len(MAGIC)] != MAGIC:
+        found = repr(data[: len(MAGIC)]) if data else "an empty file"
+        raise ModuleError(f"{where}: expected a vdla module ({MAGIC!r}), found {found}")
+    if len(data) < PREFIX.size:
+        raise _truncated(where, PREFIX.size, len(data))
+    _, version, length, crc = PREFIX.unpack_from(data)
+    if version != FORMAT_VERSION:
+        raise ModuleError(
+            f"{where}: expected module format {FORMAT_VERSION}, found format {version}"
+        )
+    end = PREFIX.size + length
+    if len(data) < end:
+        raise _truncated(where, end, len(data))
+    header = data[PREFIX.size : end]
+    _check_crc(where, "header", crc, header)
+    try:
+        return dict(json.loads(header)), end
+    except ValueError as error:
+        raise ModuleError(f"{where}: expected a JSON header, found {error}") from None
+
+
+def _read_sections(
+    data: bytes, start: int, table: list[dict[str, Any]], where: str
+) -> dict[str, bytes]:
+    total = start + sum(entry["size"] for entry in table)
+    if len(data) < total:
+        raise _truncated(where, total, len(data))
+    if len(data) > total:
+        raise ModuleError(f"{where}: expected {total} bytes, found {len(data)}")
+    sections: dict[str, bytes] = {}
+    for entry in table:
+        end = start + entry["size"]
+        sections[entry["name"]] = data[start:end]
+        _check_crc(where, f"section {entry['name']}", entry["crc32"], data[start:end])
+        start = end
+    return sections
+
+
+def _truncated(where: str, expected: int, found: int) -> ModuleError:
+    return ModuleError(f"{where}: expected at least {expected} bytes, found {found}: truncated")
+
+
+def _check_crc(where: str, what: str, expected: int, data: bytes) -> None:
+    found = zlib.crc32(data)
+    if found != expected:
+        raise ModuleError(f"{where}: {what}: expected checksum {expected:08x}, found {found:08x}")
+
+
+def _module(header: dict[str, Any], sections: dict[str, bytes]) -> Module:
+    host = header["host"]
+    return Module(
+        tensors={
+            name: TensorInfo(tuple(t["shape"]), t["dtype"], t["offset"])
+            for name, t in header["tensors"].items()
+        },
+        inputs=header["inputs"],
+        outputs=header["outputs"],
+        dram_bytes=header["dram_bytes"],
+        steps=header["steps"],
+        constants=sections[CONSTANTS],
+        host=host and HostCode(sections[HOST_CODE], **host),
+        programs={
+            name.removeprefix(PROGRAM): code
+            for name, code in sections.items()
+            if name.startswith(PROGRAM)
+        },
+        addresses=header["addresses"],
+        config=header["config"],
+        config_hash=header["config_hash"],
+        metadata=header["metadata"],
+    )
