@@ -268,7 +268,8 @@ def fold(expr: Expr, ranges: Ranges | None) -> Expr:
         case Select(_, a, b) if a == b:
             return a
         case Cast(Const(value, source), dtype):
-            return fold_cast(value, source, dtype) or expr
+            folded = fold_cast(value, source, dtype)
+            return expr if folded is None else folded
     return expr
 
 
@@ -301,7 +302,8 @@ def fold_comparison(expr: Binary, ranges: Ranges | None) -> Expr:
     found = linear_bounds(delta, ranges or {})
     if found is None:
         return expr
-    return decide(expr.op, found) or expr
+    decided = decide(expr.op, found)
+    return expr if decided is None else decided
 
 
 def decide(op: str, delta: Bounds) -> Expr | None:

@@ -311,7 +311,7 @@ class Interpreter:
                 return np.asarray(self.eval(a, env, mask)).astype(dtype)
             case Load(buffer, indices):
                 flat = self.flat_index(buffer, indices, env, mask)
-                return self.memory[buffer].reshape(-1)[flat]  # type: ignore[no-any-return]
+                return self.memory[buffer].reshape(-1)[flat]
             case Call(op, args, _):
                 return CALL_FUNCS[op](*(self.eval(a, env, mask) for a in args))  # type: ignore[no-any-return]
         raise InterpError(f"cannot evaluate {type(expr).__name__}")
