@@ -34,7 +34,8 @@ def signed(graph: Graph) -> Graph:
     if not unsigned:
         return graph
     names = {n: f"{n}.signed" for n in unsigned if n in (*graph.inputs, *graph.outputs)}
-    tensors, constants, nodes = dict(graph.tensors), dict(graph.constants), []
+    tensors, constants = dict(graph.tensors), dict(graph.constants)
+    nodes: list[Node] = []
     for name in unsigned:
         tensors[names.get(name, name)] = replace(graph.tensors[name], dtype="int8")
         if name in constants:
@@ -80,7 +81,9 @@ def commute(graph: Graph) -> Graph:
 
 def _transparent(node: Node, output: str, data: str) -> Node:
     values = dict(node.attributes())
-    return TRANSPARENT[type(node)](name=node.name, output=output, data=data, **values)
+    kind: Any = TRANSPARENT[type(node)]
+    integer: Node = kind(name=node.name, output=output, data=data, **values)
+    return integer
 
 
 def _per_tensor(node: Node | None) -> bool:
@@ -115,12 +118,13 @@ def _hoist(graph: Graph) -> tuple[Graph, bool]:
     """op → Quantize to Quantize → integer op, for the first such pair."""
     uses, makers = graph.uses(), graph.producers()
     for node in graph.nodes:
-        op = makers.get(node.data) if isinstance(node, ir.Quantize) and _per_tensor(node) else None
+        if not isinstance(node, ir.Quantize) or not _per_tensor(node):
+            continue
+        op = makers.get(node.data)
         if op is None or type(op) not in TRANSPARENT or node.data in graph.outputs:
             continue
         if len(uses[op.output]) != 1:
             continue
-        assert isinstance(node, ir.Quantize)
         source = op.inputs[0]
         early = f"{op.output}.quantized"
         kind = replace(graph.tensors[node.output], shape=graph.tensors[source].shape)
@@ -172,7 +176,7 @@ class _Island:
         self.fuser, self.graph, self.core, self.end = fuser, fuser.graph, core, end
         self.out = _quant_of(end)
         limits = quantize(
-            np.array([low, high]), np.float32(self.out.scale), np.int64(self.out.zero_point), "int8"
+            np.array([low, high]), np.array(self.out.scale), np.array(self.out.zero_point), "int8"
         )
         self.clip = {"lo": int(limits[0]), "hi": int(limits[1])}
 
@@ -285,7 +289,7 @@ def _fuse_add(island: _Island, core: ir.Add) -> Node:
 
 def _fuse_avg_pool(island: _Island, core: ir.AvgPool) -> Node:
     data, quant = island.source(core.data)
-    window = dict(core.attributes())
+    window: dict[str, Any] = dict(core.attributes())
     _check_scale(ir.pool_scale(quant.scale, island.out.scale, 1))
     return ir.QAvgPool(
         name=core.name,

@@ -28,7 +28,7 @@ def rq(x: Array, words: Array | int) -> NDArray[np.int64]:
     rest = product - (quotient << shift)
     half = (np.int64(1) << shift) >> 1
     up = (shift > 0) & ((rest > half) | ((rest == half) & ((quotient & 1) == 1)))
-    return np.clip(quotient + up, INT32_MIN, INT32_MAX)
+    return np.asarray(np.clip(quotient + up, INT32_MIN, INT32_MAX), np.int64)
 
 
 def quantize(x: Array, scale: Array, zero_point: Array, dtype: str) -> Array:

@@ -139,7 +139,8 @@ def _avg_pool(node: ir.AvgPool, args: Sequence[Array], kind: TensorType) -> Arra
 def window_counts(node: Any, shape: Sequence[int]) -> Array:
     """[OH, OW]: the divisor of an average pool at each output place."""
     ones = np.ones((1, 1, *shape[2:]))
-    return _views(ones, node, node.kernel, float(node.include_pad)).sum(axis=(2, 3))[0, 0]
+    views = _views(ones, node, node.kernel, float(node.include_pad))
+    return np.asarray(views.sum(axis=(2, 3))[0, 0])
 
 
 def _batch_norm(node: ir.BatchNorm, args: Sequence[Array], kind: TensorType) -> Array:

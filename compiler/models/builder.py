@@ -62,7 +62,7 @@ class Builder:
         fan_in = per_group * kernel * kernel
         shape = (channels, per_group, kernel, kernel)
         weight = self.rng.standard_normal(shape) * np.sqrt(2.0 / fan_in)
-        window = {"strides": (stride, stride), "pads": (pad,) * 4}
+        window: Any = {"strides": (stride, stride), "pads": (pad,) * 4}
         node = ir.Conv2d(name=name, output=name, data=data, weight="", groups=groups, **window)
         weight = weight.astype(np.float32)
         raw = RULES[ir.Conv2d](node, [self.values[data], weight], UNUSED)
@@ -96,8 +96,8 @@ class Builder:
         return self.emit("Add", name, [a, b], self.values[a] + self.values[b])
 
     def max_pool(self, name: str, data: str, kernel: int, stride: int, pad: int) -> str:
-        window = {"kernel": (kernel, kernel), "strides": (stride, stride), "pads": (pad,) * 4}
-        node = ir.MaxPool(name=name, output=name, data=data, **window)  # type: ignore[arg-type]
+        window: Any = {"kernel": (kernel, kernel), "strides": (stride, stride), "pads": (pad,) * 4}
+        node = ir.MaxPool(name=name, output=name, data=data, **window)
         value = RULES[ir.MaxPool](node, [self.values[data]], UNUSED)
         sizes = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4}
         return self.emit("MaxPool", name, [data], value, **sizes)

@@ -47,7 +47,7 @@ def initial(rng: np.random.Generator) -> Params:
 
     def he(*shape: int) -> Array:
         fan_in = int(np.prod(shape[1:]))
-        return rng.standard_normal(shape) * np.sqrt(2.0 / fan_in)
+        return np.asarray(rng.standard_normal(shape) * np.sqrt(2.0 / fan_in))
 
     return {
         "w1": he(first, 1, 3, 3),

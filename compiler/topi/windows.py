@@ -29,7 +29,7 @@ def _padded(data: Tensor, node: ir.Window, zero_point: int, dtype: str) -> Tenso
     top, left, bottom, right = node.pads
 
     def value(b: Any, y: Any, x: Any, channel: Any) -> Any:
-        real = data[b, channel, y - top, x - left]
+        real: Any = data[b, channel, y - top, x - left]
         if dtype == "int16":
             real = (real.astype("int32") - zero_point).astype(dtype)
         if not any(node.pads):

@@ -1,0 +1,1 @@
+"""Operators for the accelerator: expression and schedule, one operator family per file."""
