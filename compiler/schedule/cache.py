@@ -74,6 +74,9 @@ def cache_write(
     """
     path = block_path(func, stage)
     place = home(func, target)
+    if any(isinstance(s, For) for s in path[:path.index(place)]):
+        raise ScheduleError(f"cache_write {stage}: expected a stage of its own, found it "
+                            f"attached; call it before compute_at")
     allocs, inner = peel_allocs(place)
     parts = children(inner)
     own = next(p for p in parts if p in path)

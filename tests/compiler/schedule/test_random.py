@@ -1,0 +1,181 @@
+"""Any sequence of primitives that a schedule accepts leaves the result as it was."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from vdla.compiler import te, tir
+from vdla.compiler.codegen import llvm
+from vdla.compiler.schedule import Schedule, ScheduleError, Stage, from_json, to_json
+
+SETTINGS = settings(
+    max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+)
+SPATIAL_STEPS = ("split", "fuse", "reorder", "unroll", "vectorize", "parallel", "bind", "pragma")
+STEPS = (*SPATIAL_STEPS, "split", "reorder", "compute_at", "compute_at", "compute_at",
+         "compute_inline", "cache_read", "cache_write", "set_scope")
+
+
+# --- programs -----------------------------------------------------------------------------------
+
+
+def elementwise(draw):
+    n, m = draw(st.integers(1, 9)), draw(st.integers(1, 9))
+    a = te.placeholder((n, m), "int32", "A")
+    b = te.placeholder((n, m), "int32", "B")
+    c = te.compute((n, m), lambda y, x: a[y, x] * 3 - b[y, x], "C")
+    d = te.compute((n, m), lambda y, x: te.max(c[y, x], 0) + c[n - 1 - y, x], "D")
+    e = te.compute((m, n), lambda x, y: te.if_then_else(y < n // 2, d[y, x], -d[y, x]), "E")
+    return [a, b], e
+
+
+def matmul(draw):
+    n, m, k = (draw(st.integers(1, 8)) for _ in range(3))
+    a = te.placeholder((n, k), "int8", "A")
+    b = te.placeholder((m, k), "int8", "B")
+    bias = te.placeholder((m,), "int32", "bias")
+    r = te.reduce_axis((0, k), "r")
+    start = draw(st.booleans())
+    c = te.compute((n, m), lambda y, x: te.sum(
+        a[y, r].astype("int32") * b[x, r].astype("int32"), axis=r,
+        init=bias[x] if start else None), "C")
+    d = te.compute((n, m), lambda y, x: te.max(c[y, x] + bias[x], 0), "D")
+    return [a, b, bias], d
+
+
+def conv(draw):
+    c, o, h, w, k = (draw(st.integers(1, n)) for n in (3, 3, 6, 6, 3))
+    stride, pad, dilation = (draw(st.integers(1, 2)) for _ in range(3))
+    span = (k - 1) * dilation + 1
+    h, w = max(h, span), max(w, span)
+    oh, ow = (h + 2 * pad - span) // stride + 1, (w + 2 * pad - span) // stride + 1
+    data = te.placeholder((c, h, w), "int8", "data")
+    weight = te.placeholder((o, c, k, k), "int8", "weight")
+    padded = te.compute((c, h + 2 * pad, w + 2 * pad), lambda ci, y, x: te.if_then_else(
+        te.all(y >= pad, y < h + pad, x >= pad, x < w + pad),
+        data[ci, y - pad, x - pad], te.const(3, "int8")), "padded")
+    rc, ry, rx = (te.reduce_axis((0, n), name) for n, name in ((c, "rc"), (k, "ry"), (k, "rx")))
+    acc = te.compute((o, oh, ow), lambda oc, y, x: te.sum(
+        padded[rc, y * stride + ry * dilation, x * stride + rx * dilation].astype("int32")
+        * weight[oc, rc, ry, rx].astype("int32"), axis=[rc, ry, rx]), "acc")
+    out = te.compute((o, oh, ow), lambda oc, y, x: te.min(
+        te.max(te.rq(acc[oc, y, x], te.const(te.pack_scale(3, 4))) + 1, -128), 127
+    ).astype("int8"), "out")
+    return [data, weight], out
+
+
+def reductions(draw):
+    n, m = draw(st.integers(1, 7)), draw(st.integers(1, 7))
+    a = te.placeholder((n, m), "int32", "A")
+    r, q = te.reduce_axis((0, m), "r"), te.reduce_axis((0, m), "q")
+    top = te.compute((n,), lambda y: te.max(a[y, r], axis=r), "top")
+    shifted = te.compute((n, m), lambda y, x: a[y, x] - top[y], "shifted")
+    total = te.compute((n,), lambda y: te.sum(shifted[y, q], axis=q), "total")
+    out = te.compute((n, m), lambda y, x: shifted[y, x] + total[y] // 3 + top[y] % 5, "out")
+    return [a], out
+
+
+PROGRAMS = {f.__name__: f for f in (elementwise, matmul, conv, reductions)}
+
+
+# --- schedules ----------------------------------------------------------------------------------
+
+
+def pick(draw, items):
+    return draw(st.sampled_from(list(items)))
+
+
+def one_step(draw, s: Schedule, scopes: bool) -> None:
+    stage = s[pick(draw, s.stages)]
+    step = pick(draw, STEPS)
+    axes = stage.leaf_iter_vars
+    if step == "split":
+        stage.split(pick(draw, axes), factor=draw(st.integers(1, 4)))
+    elif step == "fuse":
+        at = draw(st.integers(0, max(0, len(axes) - 2)))
+        stage.fuse(*axes[at:at + 2])
+    elif step == "reorder":
+        stage.reorder(*draw(st.permutations(axes)))
+    elif step == "bind":
+        stage.bind(pick(draw, axes), te.thread_axis("vthread"))
+    elif step == "pragma":
+        stage.pragma(pick(draw, axes), "note", 1)
+    elif step in ("unroll", "vectorize", "parallel"):
+        getattr(stage, step)(pick(draw, axes))
+    else:
+        move_step(draw, s, stage, step, scopes)
+
+
+def move_step(draw, s: Schedule, stage: Stage, step: str, scopes: bool) -> None:
+    scope = "vdla.acc" if scopes else "global"
+    if step == "compute_at":
+        parent = s[pick(draw, s.stages)]
+        stage.compute_at(parent, pick(draw, parent.leaf_iter_vars))
+    elif step == "compute_inline":
+        stage.compute_inline()
+    elif step == "cache_read":
+        readers = [b.name for b in tir.blocks(s.mod.body)
+                   if any(r.buffer.name == stage.name for r in b.reads)]
+        if readers:
+            s.cache_read(stage.name, scope, readers)
+    elif step == "cache_write":
+        s.cache_write(stage.name, scope)
+    elif step == "set_scope":
+        stage.set_scope(scope)
+
+
+def random_schedule(draw, out, inputs, scopes: bool) -> Schedule:
+    s = te.create_schedule(out, inputs)
+    for _ in range(draw(st.integers(1, 10))):
+        try:
+            one_step(draw, s, scopes)
+        except ScheduleError:
+            continue
+    return s
+
+
+def arrays(inputs, rng):
+    return [rng.integers(-100, 100, t.shape).astype(t.dtype) for t in inputs]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@SETTINGS
+@given(data=st.data())
+def test_random_schedules_keep_the_result(program, data):
+    inputs, out = PROGRAMS[program](data.draw)
+    s = random_schedule(data.draw, out, inputs, scopes=True)
+    given_arrays = arrays(inputs, np.random.default_rng(0))
+    expected, = tir.evaluate(te.create_prim_func(inputs, out), *given_arrays)
+    for func in (s.mod, s.lower()):
+        found, = tir.evaluate(func, *given_arrays)
+        np.testing.assert_array_equal(found, expected, err_msg=tir.show(func))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@settings(SETTINGS, max_examples=12)
+@given(data=st.data())
+def test_random_schedules_through_llvm(program, data):
+    inputs, out = PROGRAMS[program](data.draw)
+    s = random_schedule(data.draw, out, inputs, scopes=False)
+    given_arrays = arrays(inputs, np.random.default_rng(0))
+    expected, = tir.evaluate(te.create_prim_func(inputs, out), *given_arrays)
+    found = np.zeros_like(expected)
+    llvm.jit([s.mod])["main"](*given_arrays, found)
+    np.testing.assert_array_equal(found, expected, err_msg=tir.show(s.mod))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@settings(SETTINGS, max_examples=15)
+@given(data=st.data())
+def test_traces_replay(program, data):
+    inputs, out = PROGRAMS[program](data.draw)
+    s = random_schedule(data.draw, out, inputs, scopes=True)
+    again = te.create_schedule(out, inputs)
+    again.replay(from_json(json.loads(json.dumps(to_json(s.trace)))))
+    assert tir.show(again.mod) == tir.show(s.mod)
+    assert again.trace == s.trace
