@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,15 +52,15 @@ def ort_run(model: Any, inputs: Mapping[str, Array]) -> dict[str, Array]:
     return dict(zip(names, session.run(names, dict(inputs)), strict=True))
 
 
-def ort_tensors(path: str | Path, inputs: Mapping[str, Array]) -> dict[str, Array]:
+def ort_tensors(path: Any, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """Every integer tensor onnxruntime computes between the layers, and the outputs.
 
     Only results of QuantizeLinear become extra outputs, so that onnxruntime still fuses each layer
-    into the integer kernel it runs otherwise.
+    into the integer kernel it runs otherwise. ``path`` may be a model in memory.
     """
     import onnx
 
-    model = onnx.load(str(path))
+    model = onnx.load(str(path)) if isinstance(path, str | Path) else copy.deepcopy(path)
     known = {o.name for o in model.graph.output}
     for node in model.graph.node:
         if node.op_type == "QuantizeLinear" and node.output[0] not in known:

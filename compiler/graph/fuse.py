@@ -178,7 +178,7 @@ class _Island:
         limits = quantize(
             np.array([low, high]), np.array(self.out.scale), np.array(self.out.zero_point), "int8"
         )
-        self.clip = {"lo": int(limits[0]), "hi": int(limits[1])}
+        self.clip: dict[str, Any] = {"lo": int(limits[0]), "hi": int(limits[1])}
 
     def source(self, name: str) -> tuple[str, Quant]:
         """The int8 tensor behind a float operand and its parameters."""
