@@ -1,0 +1,378 @@
+"""Folding: a leaf, with the loops outside it known, becomes one instruction.
+
+Each rule takes the leaf's loops outermost first as axes, merges neighbours that step as one, and
+fits the rest into what the instruction has: three loops and micro-ops (GEMM, ALU), or planes, rows
+and entries (LOAD, STORE). A leaf that doesn't fit raises ``Unroll``: its outermost loop is then
+unrolled and each iteration folded by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import prod
+
+from vdla.compiler.codegen.vdla.intrinsics import BUFFER_OF_SCOPE
+from vdla.compiler.codegen.vdla.leaf import CodegenError, Env, Form, Leaf
+from vdla.compiler.tir.ir import Buffer, Var
+from vdla.isa.config import Config
+from vdla.isa.instructions import PAD_BITS, Alu, AluOp, Gemm, Init, Instruction, Load, Mem, Store
+
+Bases = Mapping[Buffer, int]
+UopRow = tuple[int, int, int]  # dst, src, wgt
+
+MAX_PAD = (1 << PAD_BITS) - 1
+MAX_UOPS = 1024
+
+
+class Unroll(Exception):
+    """The leaf doesn't fit one instruction with the loops it still has."""
+
+
+@dataclass(frozen=True)
+class Touch:
+    """Entries an instruction reads or writes: ``start + Σ i·step`` over ``dims``.
+
+    ``space`` is a buffer ("inp", "wgt", "acc", "uop") in entries, or a DRAM tensor in bytes.
+    """
+
+    space: str
+    start: int
+    dims: tuple[tuple[int, int], ...]
+    write: bool
+
+
+@dataclass(frozen=True)
+class Op:
+    """An instruction before linking: no tokens, micro-ops not placed, DRAM relative to a tensor."""
+
+    instruction: Instruction
+    touches: tuple[Touch, ...]
+    name: str
+    tensor: str = ""
+    uops: tuple[UopRow, ...] = ()
+    first: tuple[bool, ...] | None = None  # per micro-op; None: any marks will do
+
+
+@dataclass
+class Axis:
+    """A loop of a leaf: its range, the part of it inside a padded tensor, a step per operand."""
+
+    var: Var
+    low: int
+    high: int
+    steps: dict[str, int]
+    inside: tuple[int, int] = field(default=(0, 0))
+
+    @property
+    def extent(self) -> int:
+        return self.high - self.low
+
+    @property
+    def padded(self) -> bool:
+        return self.inside != (self.low, self.high)
+
+
+def fold(leaf: Leaf, env: Env, bases: Bases, config: Config) -> Op | None:
+    """The instruction of a leaf for known outer loops; None when a guard leaves nothing to do.
+
+    Raises:
+        Unroll: the leaf needs its outermost loop unrolled first.
+        CodegenError: no amount of unrolling will make it fit.
+    """
+    rule = _RULES[str(leaf.call.intrin.attrs["emit"])]
+    folder = _Folder(leaf, env, bases, config)
+    if folder.empty:
+        return None
+    return rule(folder)
+
+
+class _Folder:
+    """A leaf with known outer loops: start and axes of every operand, in entries."""
+
+    def __init__(self, leaf: Leaf, env: Env, bases: Bases, config: Config) -> None:
+        self.leaf, self.env, self.config = leaf, env, config
+        self.start: dict[str, int] = {}
+        self.space: dict[str, str] = {}
+        forms = {}
+        for buffer in leaf.call.intrin.operands:
+            name, lanes = buffer.name, prod(buffer.shape)
+            position = leaf.operands[name]
+            form = position.offset.at(env)
+            self.start[name], steps = _in_entries(leaf, name, form, lanes)
+            scope = position.buffer.scope
+            self.space[name] = BUFFER_OF_SCOPE.get(scope, position.buffer.name)
+            if scope in BUFFER_OF_SCOPE:
+                self.start[name] += bases[position.buffer]
+            forms[name] = steps
+        self.axes = [
+            Axis(var, 0, extent, {name: steps.get(var, 0) for name, steps in forms.items()})
+            for var, extent in leaf.loops
+            if var not in env
+        ]
+        self.empty = not self._guard()
+        for axis in self.axes:
+            axis.inside = (axis.low, axis.high)
+        self._pad()
+
+    def entry_bytes(self, memory: Mem) -> int:
+        return self.config.entry(memory.name.lower())
+
+    def touch(self, operand: str, axes: Sequence[Axis], *, write: bool = False) -> Touch:
+        """What the operand touches over some axes."""
+        dims = tuple((a.extent, a.steps[operand]) for a in axes if a.steps[operand])
+        return Touch(self.space[operand], self.start[operand], dims, write)
+
+    def normalize(self) -> None:
+        """Starts every axis at 0 and drops those of one iteration."""
+        for axis in self.axes:
+            for name, step in axis.steps.items():
+                self.start[name] += step * axis.low
+            axis.inside = (axis.inside[0] - axis.low, axis.inside[1] - axis.low)
+            axis.low, axis.high = 0, axis.extent
+        self.axes = [a for a in self.axes if a.extent > 1 or a.padded]
+
+    def _axis(self, form: Form) -> tuple[Axis, int]:
+        """The one axis that a condition speaks of, and its coefficient."""
+        found = [a for a in self.axes if form.step(a.var)]
+        if len(found) > 1:
+            raise Unroll
+        return found[0], form.step(found[0].var)
+
+    def _guard(self) -> bool:
+        for form in (f.at(self.env) for f in self.leaf.guards):
+            if not any(form.step(a.var) for a in self.axes):
+                if form.constant < 0:
+                    return False
+                continue
+            axis, step = self._axis(form)
+            axis.low, axis.high = _satisfying(form.constant, step, axis.low, axis.high)
+            if axis.extent <= 0:
+                return False
+        return True
+
+    def _pad(self) -> None:
+        for form in (f.at(self.env) for f in self.leaf.inside):
+            if not any(form.step(a.var) for a in self.axes):
+                if form.constant < 0:
+                    for axis in self.axes[-1:]:
+                        axis.inside = (axis.low, axis.low)
+                    if not self.axes:
+                        raise CodegenError(f"{self.leaf.name}: a single entry of padding")
+                continue
+            axis, step = self._axis(form)
+            low, high = _satisfying(form.constant, step, *axis.inside)
+            axis.inside = (min(low, axis.high), max(high, min(low, axis.high)))
+
+
+def merge(axes: list[Axis]) -> list[Axis]:
+    """Joins neighbours that step as one longer loop in every operand."""
+    merged: list[Axis] = []
+    for axis in axes:
+        before = merged[-1] if merged else None
+        if (
+            before is not None
+            and not (before.padded or axis.padded)
+            and all(before.steps[n] == step * axis.extent for n, step in axis.steps.items())
+        ):
+            high = before.extent * axis.extent
+            merged[-1] = replace(axis, high=high, inside=(0, high))
+        else:
+            merged.append(replace(axis))
+    return merged
+
+
+# Rules ------------------------------------------------------------------------------------------
+
+
+def _load(f: _Folder) -> Op:
+    memory = f.leaf.call.intrin.attrs["memory"]
+    assert isinstance(memory, Mem)
+    f.normalize()
+    axes = merge(f.axes)
+    if len(axes) > 3 or any(a.padded for a in axes[:-2]):
+        raise Unroll
+    _check_dense(f, axes)
+    z, y, x = (*([None] * (3 - len(axes))), *axes)
+    values = {"memory": memory, "sram_base": f.start["dst"]}
+    source = f.start["src"]
+    for letter, axis in (("z", z), ("y", y), ("x", x)):
+        low, high = axis.inside if axis else (0, 1)
+        step = axis.steps["src"] if axis else 1
+        values[f"{letter}_size"] = high - low
+        values[f"{letter}_stride"] = step
+        source += low * step if axis and high > low else 0
+        if axis and letter != "z":
+            values[f"pad_{letter}0"], values[f"pad_{letter}1"] = low, axis.extent - high
+            if max(low, axis.extent - high) > MAX_PAD:
+                raise Unroll
+    empty = any(a.inside[0] >= a.inside[1] for a in axes)
+    values["pad_value"] = f.leaf.params.get("pad_value", 0)
+    values["zero"] = -f.leaf.params.get("offset", 0)
+    size = f.entry_bytes(memory)
+    values["dram_base"] = 0 if empty else source * size
+    reads = ()
+    if not empty:
+        dims = [(a.inside[1] - a.inside[0], a.steps["src"] * size) for a in axes]
+        reads = (Touch(f.space["src"], source * size, (*dims, (size, 1)), False),)
+    return Op(
+        Load(**values),
+        (f.touch("dst", axes, write=True), *reads),
+        f.leaf.name,
+        tensor=f.space["src"],
+    )
+
+
+def _store(f: _Folder) -> Op:
+    memory = f.leaf.call.intrin.attrs["memory"]
+    assert isinstance(memory, Mem)
+    f.normalize()
+    axes = merge(f.axes)
+    scaled = [a for a in axes if a.steps.get("scale")]
+    plain = [a for a in axes if not a.steps.get("scale")]
+    if "scale" not in f.start and len(plain) == 3:
+        scaled, plain = plain[:1], plain[1:]
+    if plain and plain[-1].steps["acc"] != 1:
+        plain.append(Axis(Var("one"), 0, 1, dict.fromkeys(f.start, 1), (0, 1)))
+    if len(scaled) > 1 or len(plain) > 2 or any(a.steps.get("scale", 0) > 1 for a in scaled):
+        raise Unroll
+    z = scaled[0] if scaled else None
+    y, x = (*([None] * (2 - len(plain))), *plain)
+    size = f.entry_bytes(memory)
+    values = {
+        "memory": memory,
+        "sram_base": f.start["acc"],
+        "dram_base": f.start["out"] * size,
+        "scale_base": f.start.get("scale", 0),
+        **{name: f.leaf.params[name] for name in ("zero", "low", "high") if name in f.leaf.params},
+    }
+    for letter, axis in (("z", z), ("y", y), ("x", x)):
+        values[f"{letter}_size"] = axis.extent if axis else 1
+        values[f"{letter}_stride"] = axis.steps["out"] if axis else 1
+        if letter != "x":
+            values[f"{letter}_pitch"] = axis.steps["acc"] if axis else 0
+    dims = [(a.extent, a.steps["out"] * size) for a in axes]
+    touches = [
+        Touch(f.space["out"], f.start["out"] * size, (*dims, (size, 1)), True),
+        f.touch("acc", axes),
+    ]
+    if "scale" in f.start:
+        touches.append(f.touch("scale", axes))
+    return Op(Store(**values), tuple(touches), f.leaf.name, tensor=f.space["out"])
+
+
+def _gemm(f: _Folder) -> Op:
+    nest = _Nest(f, {"dst": "acc", "src": "inp", "wgt": "wgt"})
+    values = nest.values()
+    values["init"] = Init.BIAS if nest.starts else Init.ACC
+    values["bias_base"] = f.start["bias"]
+    for i, axis in enumerate(nest.loops):
+        values[f"bias_{i}"] = axis.steps["bias"]
+    touches = [f.touch("acc", f.axes, write=True), f.touch("inp", f.axes), f.touch("wgt", f.axes)]
+    if nest.starts:
+        touches.append(f.touch("bias", f.axes))
+    return Op(Gemm(**values), tuple(touches), f.leaf.name, uops=nest.uops, first=nest.first)
+
+
+def _alu(f: _Folder) -> Op:
+    op = f.leaf.call.intrin.attrs["op"]
+    assert isinstance(op, AluOp)
+    if "x" in f.start and f.start["x"] != f.start["dst"]:
+        raise CodegenError(f"{f.leaf.name}: expected x and the result in one place")
+    nest = _Nest(f, {"dst": "dst", "src": "src"})
+    values = nest.values()
+    values.update(alu_op=op, init=nest.starts)
+    known = {field.name for field in Alu.fields}
+    values.update({name: v for name, v in f.leaf.params.items() if name in known})
+    touches = (f.touch("dst", f.axes, write=True), f.touch("src", f.axes))
+    return Op(Alu(**values), touches, f.leaf.name, uops=nest.uops, first=nest.first)
+
+
+_RULES = {"load": _load, "store": _store, "gemm": _gemm, "alu": _alu}
+
+
+class _Nest:
+    """Axes split into three loops and the micro-ops inside them.
+
+    A reduction's loops become micro-ops, because only a micro-op can be marked first.
+    """
+
+    def __init__(self, f: _Folder, operands: Mapping[str, str]) -> None:
+        self.folder, self.operands = f, operands
+        forms = [form.at(f.env) for form in f.leaf.first or ()]
+        lows = {a.var: a.low for a in f.axes}
+        f.normalize()
+        forms = [_shifted(form, lows) for form in forms]
+        reducing = [i for i, a in enumerate(f.axes) if any(form.step(a.var) for form in forms)]
+        split = min(reducing, default=len(f.axes))
+        self.loops = merge(f.axes[:split])
+        inner = list(f.axes[split:])
+        while len(self.loops) > 3:
+            inner.insert(0, self.loops.pop())
+        if prod(a.extent for a in inner) > MAX_UOPS or _negative(f.axes):
+            raise Unroll
+        self.uops, first = self._micro_ops(inner, forms)
+        self.first = None if f.leaf.first is None else first
+        self.starts = self.first is not None and any(self.first)
+
+    def values(self) -> dict[str, int]:
+        """The fields of the loop nest."""
+        values = {"uop_count": len(self.uops)}
+        for role, operand in self.operands.items():
+            values[f"{role}_base"] = self.folder.start[operand]
+        for i, axis in enumerate(self.loops):
+            values[f"extent_{i}"] = axis.extent
+            for role, operand in self.operands.items():
+                values[f"{role}_{i}"] = axis.steps[operand]
+        return values
+
+    def _micro_ops(
+        self, inner: list[Axis], forms: list[Form]
+    ) -> tuple[tuple[UopRow, ...], tuple[bool, ...]]:
+        rows, first = [], []
+        names = [self.operands.get(role) for role in ("dst", "src", "wgt")]
+        for index in product(*(range(a.extent) for a in inner)):
+            at = {a.var: i for a, i in zip(inner, index, strict=True)}
+            dst, src, wgt = (
+                sum(i * a.steps[name] for a, i in zip(inner, index, strict=True)) if name else 0
+                for name in names
+            )
+            rows.append((dst, src, wgt))
+            first.append(all(form.at(at).constant == 0 for form in forms))
+        return tuple(rows), tuple(first)
+
+
+# Arithmetic -------------------------------------------------------------------------------------
+
+
+def _in_entries(leaf: Leaf, name: str, form: Form, lanes: int) -> tuple[int, dict[Var, int]]:
+    numbers = [form.constant, *form.terms.values()]
+    if any(n % lanes for n in numbers):
+        raise CodegenError(f"{leaf.name}: expected {name} to step by whole vectors of {lanes}")
+    return form.constant // lanes, {v: step // lanes for v, step in form.terms.items()}
+
+
+def _satisfying(constant: int, step: int, low: int, high: int) -> tuple[int, int]:
+    """The part of [low, high) where constant + step · i ≥ 0."""
+    if step > 0:
+        return max(low, -(constant // step)), high
+    return low, min(high, constant // -step + 1)
+
+
+def _shifted(form: Form, lows: Mapping[Var, int]) -> Form:
+    """A form over axes that now start at 0."""
+    constant = form.constant + sum(step * lows.get(v, 0) for v, step in form.terms.items())
+    return Form(constant, form.terms)
+
+
+def _negative(axes: Sequence[Axis]) -> bool:
+    return any(step < 0 for axis in axes for step in axis.steps.values())
+
+
+def _check_dense(f: _Folder, axes: Sequence[Axis]) -> None:
+    expected = 1
+    for axis in reversed(axes):
+        if axis.steps["dst"] != expected:
+            raise Unroll
+        expected *= axis.extent

@@ -1,0 +1,199 @@
+"""Leaves: one intrinsic call and the loops directly around it, in linear form.
+
+A leaf is what folds into instructions. Its loops keep their order; its operands' positions and its
+conditions are linear in loop variables, those of the leaf and those of the loops outside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from vdla.compiler.tir.arith import affine
+from vdla.compiler.tir.ir import (
+    FALSE,
+    TRUE,
+    Binary,
+    Block,
+    Buffer,
+    Const,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    IntrinCall,
+    Stmt,
+    Var,
+)
+from vdla.compiler.tir.visitor import substitute_expr
+
+Env = Mapping[Var, int]
+
+
+class CodegenError(ValueError):
+    """Loops or accesses that no instruction expresses."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """``constant + Σ coefficient × variable``."""
+
+    constant: int
+    terms: Mapping[Var, int]
+
+    @classmethod
+    def of(cls, expr: Expr, where: str) -> Form:
+        """The linear form of an index expression.
+
+        Raises:
+            CodegenError: the expression is not linear in loop variables.
+        """
+        form = affine(expr)
+        if form is None:
+            raise CodegenError(f"{where}: expected an index linear in the loops, found {expr}")
+        return cls(*form)
+
+    def at(self, env: Env) -> Form:
+        """With some variables known."""
+        constant, terms = self.constant, {}
+        for var, coefficient in self.terms.items():
+            if var in env:
+                constant += coefficient * env[var]
+            else:
+                terms[var] = coefficient
+        return Form(constant, terms)
+
+    def step(self, var: Var) -> int:
+        """The coefficient of a variable."""
+        return self.terms.get(var, 0)
+
+
+@dataclass(frozen=True)
+class Position:
+    """An operand's first element: a buffer and an offset in elements."""
+
+    buffer: Buffer
+    offset: Form
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One call with its loops, outermost first. Conditions are forms that must be ≥ 0.
+
+    ``guards`` come from predicates: where one fails, nothing happens. ``inside`` comes from a
+    padded load: where one fails, padding is written. ``first`` holds forms that are 0 on the first
+    step of a reduction; None when there is no reduction.
+    """
+
+    name: str
+    call: IntrinCall
+    loops: tuple[tuple[Var, int], ...]
+    operands: Mapping[str, Position]
+    params: Mapping[str, int]
+    guards: tuple[Form, ...] = ()
+    inside: tuple[Form, ...] = ()
+    first: tuple[Form, ...] | None = None
+
+
+@dataclass
+class _Path:
+    loops: list[tuple[Var, int]] = field(default_factory=list)
+    bindings: dict[Var, Expr] = field(default_factory=dict)
+    guards: list[Expr] = field(default_factory=list)
+    name: str = ""
+
+    def bound(self, expr: Expr) -> Expr:
+        return substitute_expr(expr, self.bindings)
+
+
+def find_leaf(stmt: Stmt) -> Leaf | None:
+    """The leaf that a statement is, or None when it holds more than one call."""
+    path = _Path()
+    while not isinstance(stmt, Evaluate):
+        if isinstance(stmt, For) and stmt.kind != "vthread":
+            path.loops.append((stmt.var, stmt.extent))
+            stmt = stmt.body
+        elif isinstance(stmt, Block) and stmt.init is None:
+            for each in stmt.iters:
+                path.bindings[each.var] = path.bound(each.binding)
+            path.guards.append(path.bound(stmt.predicate))
+            path.name = stmt.name
+            stmt = stmt.body
+        elif isinstance(stmt, If) and stmt.orelse is None:
+            path.guards.append(path.bound(stmt.cond))
+            stmt = stmt.then
+        else:
+            return None
+    return _leaf(path, stmt.call)
+
+
+def _leaf(path: _Path, call: IntrinCall) -> Leaf:
+    where = f"{path.name or call.intrin.name}"
+    operands = {}
+    for buffer, ref in zip(call.intrin.operands, call.operands, strict=True):
+        offset = Form(0, {})
+        for size, index in zip(ref.buffer.shape, ref.indices, strict=True):
+            offset = _horner(offset, size, Form.of(path.bound(index), where))
+        operands[buffer.name] = Position(ref.buffer, offset)
+    params, inside = {}, ()
+    for name, expr in call.params.items():
+        if name == "inside":
+            inside = _conditions(path.bound(expr), where)
+        else:
+            params[name] = _constant(path.bound(expr), f"{where}.{name}")
+    first = None
+    if call.first is not None:
+        first = _zeros(path.bound(call.first), where)
+    guards = tuple(form for guard in path.guards for form in _conditions(guard, where))
+    return Leaf(
+        where, call, tuple(path.loops), operands, params, guards, inside, first
+    )
+
+
+def _horner(offset: Form, size: int, index: Form) -> Form:
+    terms = {var: step * size for var, step in offset.terms.items()}
+    for var, step in index.terms.items():
+        terms[var] = terms.get(var, 0) + step
+    return Form(offset.constant * size + index.constant, terms)
+
+
+def _constant(expr: Expr, where: str) -> int:
+    form = Form.of(expr, where) if not isinstance(expr, Const) else Form(int(expr.value), {})
+    if form.terms:
+        raise CodegenError(f"{where}: expected a constant, found {expr}")
+    return form.constant
+
+
+def _conjuncts(expr: Expr) -> list[Expr]:
+    if isinstance(expr, Binary) and expr.op == "and":
+        return _conjuncts(expr.a) + _conjuncts(expr.b)
+    return [] if expr == TRUE else [expr]
+
+
+def _conditions(expr: Expr, where: str) -> tuple[Form, ...]:
+    """A conjunction of comparisons as forms that must be ≥ 0."""
+    forms = []
+    for each in _conjuncts(expr):
+        if each == FALSE:
+            forms.append(Form(-1, {}))
+            continue
+        if not isinstance(each, Binary) or each.op not in ("lt", "le", "gt", "ge"):
+            raise CodegenError(f"{where}: expected comparisons of indices, found {each}")
+        low, high = (each.b, each.a) if each.op in ("gt", "ge") else (each.a, each.b)
+        slack = 1 if each.op in ("lt", "gt") else 0
+        forms.append(Form.of(Binary("sub", high, low), where))
+        forms[-1] = Form(forms[-1].constant - slack, forms[-1].terms)
+    return tuple(forms)
+
+
+def _zeros(expr: Expr, where: str) -> tuple[Form, ...]:
+    """A conjunction of equalities as forms that must be 0."""
+    forms = []
+    for each in _conjuncts(expr):
+        if each == FALSE:
+            forms.append(Form(1, {}))
+        elif isinstance(each, Binary) and each.op == "eq":
+            forms.append(Form.of(Binary("sub", each.a, each.b), where))
+        else:
+            raise CodegenError(f"{where}: expected index = 0, found {each}")
+    return tuple(forms)

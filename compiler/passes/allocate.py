@@ -1,0 +1,53 @@
+"""On-chip addresses: nested allocations stack up, side by side ones share."""
+
+from __future__ import annotations
+
+from math import prod
+
+from vdla.compiler.codegen.vdla.intrinsics import BUFFER_OF_SCOPE
+from vdla.compiler.tir.ir import Alloc, Buffer, PrimFunc, Stmt
+from vdla.compiler.tir.visitor import stmt_children
+from vdla.isa.config import Config
+
+
+class AllocationError(ValueError):
+    """A buffer can't hold what a schedule puts into it."""
+
+
+def allocate(func: PrimFunc, config: Config) -> dict[Buffer, int]:
+    """The first entry of every allocated buffer.
+
+    Raises:
+        AllocationError: the live buffers of a scope exceed it; says which and by how much.
+    """
+    bases: dict[Buffer, int] = {}
+    _place(func.body, dict.fromkeys(BUFFER_OF_SCOPE, 0), bases, config, func.name)
+    return bases
+
+
+def entries(buffer: Buffer, config: Config) -> int:
+    """Entries a buffer takes in its scope: its elements over the lanes of one entry."""
+    lanes = {
+        "inp": config.block_in,
+        "wgt": config.block_in * config.block_out,
+        "acc": config.block_out,
+    }
+    return -(-prod(buffer.shape) // lanes[BUFFER_OF_SCOPE[buffer.scope]])
+
+
+def _place(
+    stmt: Stmt, used: dict[str, int], bases: dict[Buffer, int], config: Config, name: str
+) -> None:
+    if isinstance(stmt, Alloc) and stmt.buffer.scope in BUFFER_OF_SCOPE:
+        scope = stmt.buffer.scope
+        depth = config.depth(BUFFER_OF_SCOPE[scope])
+        end = used[scope] + entries(stmt.buffer, config)
+        if end > depth:
+            raise AllocationError(
+                f"{name}: expected {BUFFER_OF_SCOPE[scope]} buffers within {depth} entries "
+                f"(config {config.name}), found {end} with {stmt.buffer.name}"
+            )
+        bases[stmt.buffer] = used[scope]
+        used = {**used, scope: end}
+    for child in stmt_children(stmt):
+        _place(child, used, bases, config, name)

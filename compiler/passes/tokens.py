@@ -1,0 +1,136 @@
+"""Dependency tokens, derived from what instructions read and write.
+
+For every instruction the pass finds, per other engine, the last instruction it must come after:
+one that wrote what it reads or overwrites, or read what it overwrites. A token is placed only
+where that isn't already known: through an earlier token, directly or by way of the third engine.
+What is known is kept as a vector clock per engine, so the tokens are as few as the data allows,
+and each instruction gives and takes at most one per queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from vdla.compiler.codegen.vdla.fold import Op, Touch
+from vdla.isa.config import Config
+from vdla.isa.instructions import Engine, Instruction
+
+Clock = tuple[int, int, int]
+NEVER = -1
+
+
+@dataclass
+class _Space:
+    """For each entry, per engine, the last instruction (in engine order) that wrote and read it."""
+
+    wrote: NDArray[np.int32]
+    read: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, entries: int) -> _Space:
+        shape = (3, entries)
+        return cls(np.full(shape, NEVER, np.int32), np.full(shape, NEVER, np.int32))
+
+
+def insert_tokens(
+    ops: Sequence[Op], addresses: Mapping[str, int], dram_bytes: int, config: Config
+) -> list[Instruction]:
+    """The stream with DRAM addresses and token flags in place.
+
+    Args:
+        ops: instructions in an order in which running them one by one is right.
+        addresses: the byte address of every DRAM tensor.
+        dram_bytes: the end of the highest tensor.
+        config: the accelerator.
+    """
+    return _Tokens(addresses, dram_bytes, config).run(ops)
+
+
+class _Tokens:
+    def __init__(self, addresses: Mapping[str, int], dram_bytes: int, config: Config) -> None:
+        self.addresses, self.unit = addresses, config.port_bytes
+        self.spaces = {b: _Space.of(config.depth(b)) for b in ("inp", "wgt", "acc", "uop")}
+        self.dram = _Space.of(-(-dram_bytes // self.unit) + 1)
+        self.known: list[Clock] = [(NEVER, NEVER, NEVER)] * 3
+        self.history: list[list[Clock]] = [[], [], []]  # what each finished instruction knew
+        self.streams: list[list[Instruction]] = [[], [], []]
+
+    def run(self, ops: Sequence[Op]) -> list[Instruction]:
+        result = []
+        for op in ops:
+            instruction = op.instruction.replace()
+            if op.tensor:
+                base = self.addresses[op.tensor]
+                instruction.dram_base = base + instruction.dram_base
+            self._order(instruction, op)
+            result.append(instruction)
+        return result
+
+    def _order(self, instruction: Instruction, op: Op) -> None:
+        engine = instruction.engine
+        views = [(touch, *self._views(touch)) for touch in op.touches]
+        needs = {other: self._need(views, other) for other in (engine.prev, engine.next)}
+        for other in sorted(needs, key=lambda o: self._covers(o, needs), reverse=True):
+            if needs[other] > self.known[engine][other]:
+                self._token(instruction, other, needs[other])
+        mine = len(self.streams[engine])
+        for touch, wrote, read in views:
+            (wrote if touch.write else read)[engine, ...] = mine
+        self.streams[engine].append(instruction)
+        self.history[engine].append(self.known[engine])
+
+    def _need(
+        self, views: Sequence[tuple[Touch, NDArray[np.int32], NDArray[np.int32]]], other: Engine
+    ) -> int:
+        """The last instruction of ``other`` that conflicts."""
+        need = NEVER
+        for touch, wrote, read in views:
+            need = max(need, int(wrote[other].max()))
+            if touch.write:
+                need = max(need, int(read[other].max()))
+        return need
+
+    def _covers(self, other: Engine, needs: Mapping[Engine, int]) -> bool:
+        """Whether waiting for ``other`` alone also covers what the third engine must have done."""
+        (third,) = (e for e in needs if e != other)
+        need = needs[other]
+        return need > NEVER and self.history[other][need][third] >= needs[third]
+
+    def _token(self, instruction: Instruction, source: Engine, index: int) -> None:
+        engine, giver = instruction.engine, self.streams[source][index]
+        if engine == source.next:
+            giver.push_next = instruction.pop_prev = 1
+        else:
+            giver.push_prev = instruction.pop_next = 1
+        learned = list(map(max, self.known[engine], self.history[source][index]))
+        learned[source] = max(learned[source], index)
+        self.known[engine] = (learned[0], learned[1], learned[2])
+
+    def _views(self, touch: Touch) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The touched entries of both tables, per engine."""
+        if touch.space in self.spaces:
+            space, start, dims = self.spaces[touch.space], touch.start, touch.dims
+        else:  # bytes of a DRAM tensor, in whole port words
+            space = self.dram
+            start = (self.addresses[touch.space] + touch.start) // self.unit
+            *outer, (size, _) = touch.dims
+            scaled = ((n, step // self.unit) for n, step in outer)
+            dims = (*scaled, (-(-size // self.unit), 1))
+        shape = tuple(n for n, _ in dims)
+        return _strided(space.wrote, start, shape, dims), _strided(space.read, start, shape, dims)
+
+
+def _strided(
+    table: NDArray[np.int32],
+    start: int,
+    shape: tuple[int, ...],
+    dims: tuple[tuple[int, int], ...],
+) -> NDArray[np.int32]:
+    size = table.itemsize
+    strides = (table.strides[0], *(step * size for _, step in dims))
+    return as_strided(table[:, start:], (3, *shape), strides)

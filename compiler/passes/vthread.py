@@ -1,0 +1,112 @@
+"""Virtual threads become one interleaved sequence.
+
+before                                  after
+    for v in vthread(2):                    a0 = alloc; a1 = alloc
+        a = alloc                           for k:
+        for k:                                  load a0 (v = 0)
+            load a (v)                          load a1 (v = 1)
+            gemm a (v)                          gemm a0 (v = 0)
+                                                gemm a1 (v = 1)
+
+Each thread gets its own copy of every buffer allocated inside; leaves of one engine that stand side
+by side stay together. With two copies, one thread computes while the other loads: latency hiding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import groupby
+
+from vdla.compiler.tir.ir import (
+    ZERO,
+    Alloc,
+    Block,
+    Buffer,
+    Evaluate,
+    For,
+    If,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Var,
+    const,
+    seq,
+)
+from vdla.compiler.tir.visitor import map_stmt, replace_buffer, substitute
+
+
+def inject_virtual_threads(func: PrimFunc) -> PrimFunc:
+    """Lowers every loop bound to a virtual thread, innermost first."""
+    return PrimFunc(func.name, func.params, _lower(func.body))
+
+
+def _lower(stmt: Stmt) -> Stmt:
+    lowered = map_stmt(stmt, _lower)
+    if isinstance(lowered, For) and lowered.kind == "vthread":
+        return _Interleave(lowered.var, lowered.extent).run(lowered.body)
+    if isinstance(lowered, For) and lowered.extent == 1:
+        return substitute(lowered.body, {lowered.var: ZERO})
+    return lowered
+
+
+class _Interleave:
+    """Pushes one thread loop down to the leaves."""
+
+    def __init__(self, var: Var, extent: int) -> None:
+        self.var, self.extent = var, extent
+
+    def run(self, body: Stmt) -> Stmt:
+        """The interleaved body."""
+        return self.visit([body] * self.extent)
+
+    def visit(self, copies: list[Stmt]) -> Stmt:
+        """One statement, given each thread's version of it."""
+        stmt = copies[0]
+        if engine(stmt) is not None:
+            return seq(*(self.instance(t, s) for t, s in enumerate(copies)))
+        if isinstance(stmt, Alloc):
+            return self.allocations(copies)
+        if isinstance(stmt, Seq):
+            parts = list(zip(*(s.stmts for s in copies if isinstance(s, Seq)), strict=True))
+            groups = groupby(parts, key=lambda part: engine(part[0]) or id(part[0]))
+            return seq(*(self.group([list(p) for p in parts]) for _, parts in groups))
+        if isinstance(stmt, For):
+            return replace(stmt, body=self.visit([s.body for s in copies if isinstance(s, For)]))
+        return seq(*(self.instance(t, s) for t, s in enumerate(copies)))
+
+    def group(self, parts: list[list[Stmt]]) -> Stmt:
+        """Neighbouring leaves of one engine: thread by thread, each thread's in order."""
+        if len(parts) == 1:
+            return self.visit(parts[0])
+        return seq(*(self.instance(t, p[t]) for t in range(self.extent) for p in parts))
+
+    def allocations(self, copies: list[Stmt]) -> Stmt:
+        """One allocation per thread."""
+        buffers, bodies = [], []
+        for thread, stmt in enumerate(copies):
+            assert isinstance(stmt, Alloc)
+            old = stmt.buffer
+            new = Buffer(f"{old.name}.{thread}", old.shape, old.dtype, old.scope)
+            buffers.append(new)
+            bodies.append(replace_buffer(stmt.body, old, new))
+        body = self.visit(bodies)
+        for buffer in reversed(buffers):
+            body = Alloc(buffer, body)
+        return body
+
+    def instance(self, thread: int, stmt: Stmt) -> Stmt:
+        """A statement of one thread."""
+        return substitute(stmt, {self.var: const(thread)})
+
+
+def engine(stmt: Stmt) -> str | None:
+    """The engine of a leaf (load, compute, store), or None for a statement with more in it."""
+    while not isinstance(stmt, Evaluate):
+        if isinstance(stmt, For | Block):
+            stmt = stmt.body
+        elif isinstance(stmt, If) and stmt.orelse is None:
+            stmt = stmt.then
+        else:
+            return None
+    emit = str(stmt.call.intrin.attrs["emit"])
+    return emit if emit in ("load", "store") else "compute"

@@ -1,0 +1,286 @@
+"""Convolution, with its requantization and, where fused, a residual addition.
+
+Tensors lie in channel blocks. With block_in = block_out = block they are
+``data[n, g, ci, y, x, i]`` (N, groups, input blocks, H, W, block) and
+``out[n, g, o, y, x, l]``; where the blocks differ, the larger one is split into sub-blocks
+(axis ``s``) behind the image axes, so that the bytes in DRAM are the same. Dense layers are
+convolutions of a 1 × 1 image.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vdla.compiler import te
+from vdla.compiler.codegen.vdla.intrinsics import ACC, INP, WGT, intrinsics
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.te import Tensor
+from vdla.compiler.tir.ir import Expr, Var
+from vdla.isa.config import Config
+
+VTHREAD_AXES = ("n", "g", "o", "y", "x")
+
+
+@dataclass(frozen=True)
+class Residual:
+    """``out = clip(rq((q - out_zp) · weight + (residual - zero) · imm, scale) + …)``."""
+
+    weight: int
+    imm: int
+    zero: int
+    out_zero: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class ConvShape:
+    """A convolution in blocks. ``inputs`` and ``outputs`` count channel blocks per group.
+
+    ``in_zero`` pads; ``zero``, ``low``, ``high`` finish the requantization.
+    """
+
+    batch: int
+    groups: int
+    inputs: int
+    outputs: int
+    height: int
+    width: int
+    kernel: tuple[int, int]
+    strides: tuple[int, int]
+    pads: tuple[int, int, int, int]
+    dilations: tuple[int, int]
+    in_zero: int
+    zero: int
+    low: int
+    high: int
+    residual: Residual | None = None
+
+    @property
+    def out_height(self) -> int:
+        """Rows of the output."""
+        reach = (self.kernel[0] - 1) * self.dilations[0] + 1
+        return (self.height + self.pads[0] + self.pads[2] - reach) // self.strides[0] + 1
+
+    @property
+    def out_width(self) -> int:
+        """Columns of the output."""
+        reach = (self.kernel[1] - 1) * self.dilations[1] + 1
+        return (self.width + self.pads[1] + self.pads[3] - reach) // self.strides[1] + 1
+
+    @property
+    def padded(self) -> bool:
+        """Whether any window reaches outside the image."""
+        return any(self.pads)
+
+
+@dataclass(frozen=True)
+class ConvTile:
+    """A point of the schedule space: tile sizes, in blocks and pixels, and virtual threads.
+
+    One tile is ``outputs`` blocks of ``rows × cols``; ``inputs`` blocks are reduced per step, and
+    within a step the weights of ``weights`` output blocks are on chip at a time. ``axis`` is what
+    the ``vthreads`` threads share out.
+    """
+
+    outputs: int
+    rows: int
+    cols: int
+    inputs: int
+    weights: int
+    vthreads: int = 1
+    axis: str = "y"
+
+
+@dataclass(frozen=True)
+class Conv:
+    """The tensors of a convolution's expression."""
+
+    data: Tensor
+    weight: Tensor
+    bias: Tensor
+    scale: Tensor
+    out: Tensor
+    padded: Tensor
+    acc: Tensor
+    residual: Tensor | None = None
+    out_scale: Tensor | None = None
+    wide: Tensor | None = None
+    requantized: Tensor | None = None
+    added: Tensor | None = None
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """The placeholders, in the order of the function's parameters."""
+        optional = (self.residual, self.out_scale)
+        return [self.data, self.weight, self.bias, self.scale, *(t for t in optional if t)]
+
+
+def conv2d(shape: ConvShape, config: Config) -> Conv:
+    """The expression of a convolution."""
+    bi, bo = config.block_in, config.block_out
+    block = config.channel_block
+    si, so = block // bi, block // bo
+    n, g = shape.batch, shape.groups
+    kh, kw = shape.kernel
+    out_shape = (n, g, shape.outputs, shape.out_height, shape.out_width, so, bo)
+    blocks = g * shape.outputs * so
+    data = te.placeholder((n, g, shape.inputs, shape.height, shape.width, si, bi), "int8", "data")
+    weight = te.placeholder(
+        (g, shape.outputs, so, shape.inputs, si, kh, kw, bo, bi), "int8", "weight"
+    )
+    bias = te.placeholder((blocks, bo), "int32", "bias")
+    scale = te.placeholder((blocks, bo), "int32", "scale")
+
+    def channel(g: Expr, o: Expr, s: Expr) -> Expr:
+        return (g * shape.outputs + o) * so + s
+
+    padded = _pad(data, shape)
+    ci, cs = te.reduce_axis((0, shape.inputs), "ci"), te.reduce_axis((0, si), "cs")
+    ky, kx = te.reduce_axis((0, kh), "ky"), te.reduce_axis((0, kw), "kx")
+    i = te.reduce_axis((0, bi), "i")
+    (sy, sx), (dy, dx) = shape.strides, shape.dilations
+
+    def reduce(n: Expr, g: Expr, o: Expr, y: Expr, x: Expr, s: Expr, l: Expr) -> Expr:
+        pixel = padded[n, g, ci, y * sy + ky * dy, x * sx + kx * dx, cs, i]
+        tap = weight[g, o, s, ci, cs, ky, kx, l, i]
+        product = pixel.astype("int32") * tap.astype("int32")
+        return te.sum(product, axis=[ci, cs, ky, kx, i], init=bias[channel(g, o, s), l])
+
+    acc = te.compute(out_shape, reduce, "acc")
+    if shape.residual is None:
+        out = te.compute(
+            out_shape,
+            lambda n, g, o, y, x, s, l: _requantize(
+                acc[n, g, o, y, x, s, l],
+                scale[channel(g, o, s), l],
+                shape.zero,
+                shape.low,
+                shape.high,
+            ).astype("int8"),
+            "out",
+        )
+        return Conv(data, weight, bias, scale, out, padded, acc)
+
+    r = shape.residual
+    residual = te.placeholder(out_shape, "int8", "residual")
+    out_scale = te.placeholder((1, bo), "int32", "out_scale")
+    # The sum works on centred values, so the convolution's zero point cancels out.
+    requantized = te.compute(
+        out_shape,
+        lambda n, g, o, y, x, s, l: _requantize(
+            acc[n, g, o, y, x, s, l],
+            scale[channel(g, o, s), l],
+            0,
+            shape.low - shape.zero,
+            shape.high - shape.zero,
+        ),
+        "requantized",
+    )
+    wide = te.compute(
+        out_shape, lambda *at: residual[at].astype("int32") - te.const(r.zero), "wide"
+    )
+    added = te.compute(
+        out_shape,
+        lambda *at: requantized[at] * te.const(r.weight) + wide[at] * te.const(r.imm),
+        "added",
+    )
+    out = te.compute(
+        out_shape,
+        lambda n, g, o, y, x, s, l: _requantize(
+            added[n, g, o, y, x, s, l], out_scale[0, l], r.out_zero, r.low, r.high
+        ).astype("int8"),
+        "out",
+    )
+    return Conv(
+        data, weight, bias, scale, out, padded, acc, residual, out_scale, wide, requantized, added
+    )
+
+
+def schedule_conv2d(conv: Conv, shape: ConvShape, tile: ConvTile, config: Config) -> Schedule:
+    """Tiles the convolution, places its data and tensorizes every stage."""
+    ins = intrinsics(config)
+    s = te.create_schedule(conv.out, conv.inputs, "conv2d")
+    s[conv.acc].set_scope(ACC)
+    inp = s.cache_read(conv.padded, INP, [conv.acc])
+    s[conv.padded].compute_inline()
+    wgt = s.cache_read(conv.weight, WGT, [conv.acc])
+    bias = s.cache_read(conv.bias, ACC, [conv.acc])
+    last = conv.out if conv.requantized is None else conv.requantized
+    scale = s.cache_read(conv.scale, ACC, [last])
+
+    where, lane = _tile_output(s, conv.out, tile)
+    if conv.added is not None:
+        assert conv.wide is not None and conv.requantized is not None
+        assert conv.out_scale is not None
+        out_scale = s.cache_read(conv.out_scale, ACC, [conv.out])
+        s[out_scale].tensorize(s[out_scale].axis[-1], ins.load_acc)
+        finish = {
+            conv.added: ins.alu_wadd,
+            conv.wide: ins.load_acc8,
+            conv.requantized: ins.alu_rq,
+        }
+        for stage in finish:
+            s[stage].set_scope(ACC)
+        for stage, intrin in finish.items():
+            s[stage].compute_at(s[conv.out], where)
+            n, g, o, y, x, sub, l = s[stage].axis
+            s[stage].reorder(n, g, o, sub, y, x, l)
+            s[stage].tensorize(l, intrin)
+    s[conv.acc].compute_at(s[conv.out], where)
+    _schedule_reduction(s, conv, tile, inp, wgt, config)
+    s[inp].tensorize(s[inp].axis[-1], ins.load_inp_pad if shape.padded else ins.load_inp)
+    s[wgt].tensorize(s[wgt].axis[-2], ins.load_wgt)
+    s[bias].tensorize(s[bias].axis[-1], ins.load_acc)
+    s[scale].tensorize(s[scale].axis[-1], ins.load_acc)
+    s[conv.out].tensorize(lane, ins.store8)
+    return s
+
+
+def _tile_output(s: Schedule, out: Tensor, tile: ConvTile) -> tuple[Var, Var]:
+    """Tiles the output and binds the threads; the loop that stages attach to, and the lanes."""
+    n, g, o, y, x, sub, l = s[out].axis
+    oo, oi = s[out].split(o, factor=tile.outputs)
+    yo, yi = s[out].split(y, factor=tile.rows)
+    xo, xi = s[out].split(x, factor=tile.cols)
+    outer = {"n": n, "g": g, "o": oo, "y": yo, "x": xo}
+    s[out].reorder(n, g, oo, yo, xo, oi, sub, yi, xi, l)
+    outer[tile.axis], thread = s[out].split(outer[tile.axis], factor=tile.vthreads)
+    s[out].reorder(*outer.values(), thread, oi, sub, yi, xi, l)
+    if tile.vthreads > 1:
+        s[out].bind(thread, te.thread_axis("vthread"))
+    return thread, l
+
+
+def _schedule_reduction(
+    s: Schedule, conv: Conv, tile: ConvTile, inp: Tensor, wgt: Tensor, config: Config
+) -> None:
+    """Splits the reduction into steps that fit on chip and attaches the loads to them."""
+    acc = s[conv.acc]
+    n, g, o, y, x, sub, l = acc.axis
+    ci, cs, ky, kx, i = acc.reduce_axis
+    co, ci = acc.split(ci, factor=tile.inputs)
+    oo, oi = acc.split(o, factor=tile.weights)
+    acc.reorder(n, g, co, oo, oi, sub, y, x, ci, cs, ky, kx, l, i)
+    s[inp].compute_at(acc, co)
+    s[wgt].compute_at(acc, oo)
+    acc.tensorize(l, intrinsics(config).gemm)
+
+
+def _pad(data: Tensor, shape: ConvShape) -> Tensor:
+    top, left, bottom, right = shape.pads
+    n, g, c, h, w, sub, lanes = data.shape
+    if not shape.padded:
+        return te.compute(data.shape, lambda *at: data[at], "padded")
+
+    def value(n: Expr, g: Expr, c: Expr, y: Expr, x: Expr, s: Expr, i: Expr) -> Expr:
+        inside = te.all(y >= top, y < h + top, x >= left, x < w + left)
+        zero = te.const(shape.in_zero, "int8")
+        return te.if_then_else(inside, data[n, g, c, y - top, x - left, s, i], zero)
+
+    return te.compute((n, g, c, h + top + bottom, w + left + right, sub, lanes), value, "padded")
+
+
+def _requantize(x: Expr, scale: Expr, zero: int, low: int, high: int) -> Expr:
+    value = te.rq(x, scale) + te.const(zero)
+    return te.minimum(te.maximum(value, te.const(low)), te.const(high))
