@@ -69,7 +69,9 @@ def _quant_params(view: OnnxNode, dtype: str) -> dict[str, Any]:
         raise view.error("a float32 scale", scale.dtype)
     scale = scale.reshape(-1)
     if not (np.isfinite(scale).all() and (scale > 0).all()):
-        raise view.error("positive finite scales", scale[~(scale > 0)][:1])
+        raise view.error(
+            "positive finite scales", f"{scale[~(np.isfinite(scale) & (scale > 0))][0]:g}"
+        )
     if view.optional(2) is None:
         zero = np.zeros(scale.shape, dtype)
     else:
@@ -306,7 +308,8 @@ def _batch_norm(view: OnnxNode) -> None:
     factor = gamma / np.sqrt(variance + view.real("epsilon", 1e-5))
     offset = beta - mean * factor
     if factor.shape != view.shape(0)[1:2]:
-        raise view.error(f"{view.shape(0)[1:2]} statistics", factor.shape)
+        found = list(factor.shape)
+        raise view.error(f"statistics of shape {list(view.shape(0)[1:2])}", found)
     importer = view.importer
     node = ir.BatchNorm(
         name=view.name,
@@ -366,7 +369,7 @@ def _reshape(view: OnnxNode) -> None:
         known = reduce(mul, (v for v in target if v != -1), 1)
         target[target.index(-1)] = count // known if known else 0
     if reduce(mul, target, 1) != count or min(target, default=1) < 1:
-        raise view.error(f"a shape of {count} elements", list(view.constant(1, "shape")))
+        raise view.error(f"a shape of {count} elements", view.constant(1, "shape").tolist())
     _emit_reshape(view, tuple(target))
 
 

@@ -1,0 +1,304 @@
+"""Every error of the importer, word for word."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper, numpy_helper
+
+from vdla.compiler.frontend import ModelError, import_model, import_onnx
+from vdla.compiler.models import model_path
+
+SCALE = {"s": np.array(0.05, np.float32), "z": np.array(3, np.int8)}
+
+
+def model(nodes, x=(1, 4, 6, 7), constants=None, opset=17, dtype=TensorProto.FLOAT):
+    weights = [numpy_helper.from_array(v, k) for k, v in {**SCALE, **(constants or {})}.items()]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", dtype, x)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1,))],
+        weights,
+    )
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.acme", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def one(op, *extra, x=(1, 4, 6, 7), constants=None, opset=17, **attributes):
+    return model(
+        [helper.make_node(op, ["x", *extra], ["y"], name="it", **attributes)], x, constants, opset
+    )
+
+
+def message(proto, **arguments):
+    with pytest.raises(ModelError) as caught:
+        import_model(proto, "m.onnx", **arguments)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(ModelError) as caught:
+        import_onnx(tmp_path / "none.onnx")
+    assert str(caught.value) == f"{tmp_path}/none.onnx: expected an ONNX file, found no file"
+
+
+def test_folder(tmp_path):
+    with pytest.raises(ModelError) as caught:
+        import_onnx(tmp_path)
+    assert str(caught.value) == f"{tmp_path}: expected an ONNX file, found a folder"
+
+
+def test_empty_file(tmp_path):
+    path = tmp_path / "empty.onnx"
+    path.write_bytes(b"")
+    with pytest.raises(ModelError) as caught:
+        import_onnx(path)
+    assert str(caught.value) == f"{path}: expected an ONNX model, found no operators in it"
+
+
+def test_not_onnx(tmp_path):
+    path = tmp_path / "text.onnx"
+    path.write_text("certainly not protobuf")
+    with pytest.raises(ModelError, match=r"text\.onnx: expected an ONNX model, found .+"):
+        import_onnx(path)
+
+
+@settings(max_examples=25, deadline=None)
+@given(part=st.floats(0.0, 0.999))
+def test_truncated_anywhere(tmp_path_factory, part):
+    data = model_path("digits").read_bytes()
+    path = tmp_path_factory.mktemp("cut") / "cut.onnx"
+    path.write_bytes(data[: int(len(data) * part)])
+    with pytest.raises(ModelError) as caught:
+        import_onnx(path)
+    assert str(caught.value).startswith(f"{path}: expected ")
+    assert "\n" not in str(caught.value)
+
+
+@settings(max_examples=60, deadline=None)
+@given(place=st.floats(0, 0.9999), bit=st.integers(0, 7))
+def test_a_flipped_bit_is_an_error_or_another_model(tmp_path_factory, place, bit):
+    data = bytearray(model_path("digits").read_bytes())
+    data[int(len(data) * place)] ^= 1 << bit
+    path = tmp_path_factory.mktemp("flip") / "flip.onnx"
+    path.write_bytes(bytes(data))
+    with contextlib.suppress(ModelError):
+        import_onnx(path)
+
+
+def test_float_model():
+    assert message(one("Relu")) == (
+        "m.onnx: expected a quantized (QDQ) model; `vdla quantize` makes one, "
+        "found no QuantizeLinear or DequantizeLinear node"
+    )
+
+
+def test_unsupported_operator():
+    text = message(one("Tanh"))
+    assert text.startswith(
+        "m.onnx: node it (Tanh): expected an operator some device can run (Add, "
+    )
+    assert text.endswith("), found Tanh")
+
+
+def test_operator_of_another_domain():
+    node = helper.make_node("Relu", ["x"], ["y"], name="it", domain="com.acme")
+    assert message(model([node])).endswith("found com.acme.Relu")
+
+
+def test_dynamic_shape():
+    assert message(one("Relu", x=("N", 4, 6, 7))) == (
+        "m.onnx: input x: expected a static shape, found 'N' in dimension 0"
+    )
+    assert message(one("Relu", x=("N", 4, "H", 7)), batch=1) == (
+        "m.onnx: input x: expected a static shape, found 'H' in dimension 2"
+    )
+    assert message(one("Relu", x=(None, 4))) == (
+        "m.onnx: input x: expected a static shape, found an unknown size in dimension 0"
+    )
+
+
+def test_shapes_for_an_unknown_input():
+    assert message(one("Relu"), shapes={"q": (1,)}) == (
+        "m.onnx: expected shapes for its inputs (x), found one for q"
+    )
+
+
+def test_input_dtype():
+    node = helper.make_node("Relu", ["x"], ["y"], name="it")
+    assert message(model([node], dtype=TensorProto.DOUBLE)) == (
+        "m.onnx: input x: expected float32, int8 or uint8 elements, found float64"
+    )
+
+
+def test_operand_without_a_source():
+    proto = one("Relu")
+    proto.graph.node[0].input[0] = "ghost"
+    text = message(proto)
+    assert text.startswith("m.onnx: expected a valid ONNX model, found ")
+    assert "ghost" in text
+
+
+W = np.zeros((6, 4, 3, 3), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("proto", "text"),
+    [
+        (
+            one("Conv", "w", constants={"w": W}, x=(1, 3, 6, 7)),
+            "node it (Conv): expected 4 input channels, found 3",
+        ),
+        (
+            one("Conv", "w", constants={"w": W}, x=(1, 4, 6)),
+            "node it (Conv): expected data of shape [N, C, H, W], found [1, 4, 6]",
+        ),
+        (
+            one("Conv", "w", constants={"w": W}, x=(1, 4, 2, 7)),
+            "node it (Conv): expected a padded image no smaller than its 3x3 window, found [2, 7]",
+        ),
+        (
+            one("Conv", "w", constants={"w": W}, x=(1, 16, 6, 7), group=4),
+            "node it (Conv): expected output channels divisible by 4 groups, found 6",
+        ),
+        (
+            one("Conv", "w", constants={"w": W}, kernel_shape=[2, 2]),
+            "node it (Conv): expected kernel_shape [3, 3] as in the weight, found [2, 2]",
+        ),
+        (
+            one("Conv", "w", constants={"w": W}, strides=[0, 1]),
+            "node it (Conv): expected two positive strides, found [0, 1]",
+        ),
+        (
+            one("Conv", "w", constants={"w": W}, pads=[0, -1, 0, 0]),
+            "node it (Conv): expected four pads ≥ 0, found [0, -1, 0, 0]",
+        ),
+        (
+            one("Conv", "w", constants={"w": W}, auto_pad="ODD"),
+            "node it (Conv): expected auto_pad NOTSET, VALID, SAME_UPPER or SAME_LOWER, found ODD",
+        ),
+        (
+            one("Conv", "w", "b", constants={"w": W, "b": np.zeros(5, np.float32)}),
+            "node it (Conv): expected a bias of shape [6], found [5]",
+        ),
+        (
+            one("MaxPool", kernel_shape=[2]),
+            "node it (MaxPool): expected a kernel_shape of two, found [2]",
+        ),
+        (
+            one("GlobalAveragePool", x=(1, 4)),
+            "node it (GlobalAveragePool): expected data of shape [N, C, H, W], found [1, 4]",
+        ),
+        (
+            one(
+                "AveragePool",
+                kernel_shape=[4, 4],
+                strides=[3, 3],
+                ceil_mode=1,
+                count_include_pad=1,
+            ),
+            "node it (AveragePool): expected ceil_mode 0 where count_include_pad is 1, "
+            "found ceil_mode 1",
+        ),
+        (
+            one("Gemm", "w", x=(2, 4), constants={"w": np.zeros((4, 5), np.float32)}, alpha=2.0),
+            "node it (Gemm): expected alpha = 1, found 2",
+        ),
+        (
+            one("Gemm", "w", x=(4, 2), constants={"w": np.zeros((4, 5), np.float32)}, transA=1),
+            "node it (Gemm): expected transA = 0, found 1",
+        ),
+        (
+            one("Gemm", "w", x=(2, 3), constants={"w": np.zeros((4, 5), np.float32)}),
+            "node it (Gemm): expected data of shape [N, 4], found [2, 3]",
+        ),
+        (
+            one("MatMul", "x", x=(4, 4)),
+            "node it (MatMul): expected a constant weight, found x, known only at run time",
+        ),
+        (
+            one("MatMul", "w", x=(2, 3, 4), constants={"w": np.zeros((4, 5), np.float32)}),
+            "node it (MatMul): expected data of shape [N, I] and a weight of two dimensions, "
+            "found [2, 3, 4]",
+        ),
+        (
+            one("Add", "c", constants={"c": np.zeros((3, 1, 1), np.float32)}),
+            "node it (Add): expected operands of one shape, found [1, 4, 6, 7] and [3, 1, 1]",
+        ),
+        (
+            one("Concat", "c", constants={"c": np.zeros((1, 4, 5, 7), np.float32)}, axis=1),
+            "node it (Concat): expected parts that differ from [1, 4, 6, 7] only in axis 1, "
+            "found [1, 4, 5, 7]",
+        ),
+        (
+            one("Reshape", "r", constants={"r": np.array([5, -1])}),
+            "node it (Reshape): expected a shape of 168 elements, found [5, -1]",
+        ),
+        (
+            one("Softmax", opset=11),
+            "node it (Softmax): expected axis 3 (before opset 13 it flattens), found 1",
+        ),
+        (
+            one("QuantizeLinear", "s", "z16", constants={"z16": np.array(0, np.int16)}, opset=21),
+            "node it (QuantizeLinear): expected an int8 or uint8 result, found int16",
+        ),
+        (
+            one("QuantizeLinear", "bad", "z", constants={"bad": np.array(0, np.float32)}),
+            "node it (QuantizeLinear): expected positive finite scales, found 0",
+        ),
+        (
+            one(
+                "QuantizeLinear",
+                "s3",
+                "z3",
+                constants={"s3": np.ones(3, np.float32), "z3": np.zeros(3, np.int8)},
+            ),
+            "node it (QuantizeLinear): expected 4 scales along axis 1, found 3",
+        ),
+        (
+            one("QuantizeLinear", "x", "z"),
+            "node it (QuantizeLinear): expected a constant scale, found x, known only at run time",
+        ),
+        (
+            one("BatchNormalization", *"gggg", constants={"g": np.ones(5, np.float32)}),
+            "node it (BatchNormalization): expected statistics of shape [4], found [5]",
+        ),
+    ],
+)
+def test_node_errors(proto, text):
+    assert message(proto) == f"m.onnx: {text}"
+
+
+def test_second_output():
+    node = helper.make_node("MaxPool", ["x"], ["y", "where"], name="it", kernel_shape=[2, 2])
+    assert message(model([node])) == (
+        "m.onnx: node it (MaxPool): expected one output, found a second one, where"
+    )
+
+
+def test_damaged_initializer():
+    proto = one("Conv", "w", constants={"w": W})
+    proto.graph.initializer[-1].raw_data = b"12"
+    text = message(proto)
+    assert text.startswith("m.onnx: expected a valid ONNX model, found ") or "initializer w" in text
+
+
+def test_missing_external_data(tmp_path):
+    proto = one("Conv", "w", constants={"w": W})
+    tensor = proto.graph.initializer[-1]
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="weights.bin")
+    path = tmp_path / "external.onnx"
+    path.write_bytes(proto.SerializeToString())
+    with pytest.raises(ModelError, match=r"external\.onnx: expected "):
+        import_onnx(path)
+    assert onnx  # the loader, not this test, looks for the file
