@@ -83,12 +83,9 @@ def linear(expr: Expr, ranges: Ranges | None = None) -> Linear:
             return divmod_form(expr.op, linear(a, ranges), int(c), expr.dtype, ranges)
         case Var():
             return Linear(0, {expr: 1})
-    folded = map_expr(expr, lambda e: simplify(e, ranges))
-    if folded is not expr:
-        folded = fold(folded, ranges)
-        if isinstance(folded, Const):
-            return Linear(int(folded.value), {})
-    return Linear(0, {folded: 1})
+    plain = map_expr(expr, lambda e: simplify(e, ranges))
+    folded = fold(plain, ranges)
+    return Linear(0, {plain: 1}) if folded is plain else linear(folded, ranges)
 
 
 def product(expr: Expr, a: Linear, b: Linear, ranges: Ranges | None) -> Linear:

@@ -1,0 +1,47 @@
+"""Requantization is exact."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from vdla.compiler.tir.ops import requantize, wrap
+
+
+def exact(x: int, m: int, k: int) -> int:
+    """Round half to even of x * m / 2**k, saturated: Python's own rounding of a fraction."""
+    return max(-(1 << 31), min((1 << 31) - 1, round(Fraction(x * m, 1 << k))))
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.integers(-(1 << 31), (1 << 31) - 1), st.integers(0, (1 << 24) - 1), st.integers(0, 63))
+@example(-(1 << 31), (1 << 24) - 1, 0)
+@example((1 << 31) - 1, (1 << 24) - 1, 63)
+@example(-1, 1, 1)
+@example(-3, 1, 1)
+@example(5, 1, 1)
+def test_requantize_is_exact(x, m, k):
+    word = np.array([m | k << 24]).astype(np.uint32).view(np.int32)
+    assert requantize(np.array([x], "int32"), word)[0] == exact(x, m, k)
+
+
+@pytest.mark.parametrize(("x", "result"), [(-6, -2), (-2, 0), (2, 0), (6, 2), (10, 2), (14, 4)])
+def test_ties_go_to_the_even_one(x, result):
+    assert requantize(np.array([x], "int32"), np.array([1 | 2 << 24], "int32"))[0] == result
+
+
+def test_requantize_broadcasts():
+    acc = np.arange(-8, 8, dtype="int32").reshape(4, 4)
+    scale = np.array([1 << 24 | 3, 2 << 24 | 1, 1, 0], "int32")
+    expected = [[exact(int(x), int(w) & 0xFFFFFF, int(w) >> 24) for x, w in
+                 zip(row, scale, strict=True)] for row in acc]
+    assert requantize(acc, scale).tolist() == expected
+
+
+def test_wrap():
+    assert wrap(200, "int8") == -56
+    assert wrap(-1, "uint8") == 255

@@ -1,0 +1,119 @@
+"""The verifier says what is wrong, and where."""
+
+from __future__ import annotations
+
+import pytest
+
+from vdla.compiler import te
+from vdla.compiler.tir import (
+    Alloc,
+    Block,
+    BlockIter,
+    Buffer,
+    BufferRef,
+    BufferRegion,
+    Evaluate,
+    For,
+    IntrinCall,
+    IRError,
+    Load,
+    PrimFunc,
+    Seq,
+    Store,
+    Token,
+    Var,
+    verify,
+)
+from vdla.compiler.tir.ir import const, point
+
+A = Buffer("A", (8,), "int32")
+B = Buffer("B", (8,), "int32")
+I, V = Var("i"), Var("v")
+
+
+def func(body):
+    return PrimFunc("f", (A, B), body)
+
+
+def loop(body, var=I, extent=8, kind="serial"):
+    return For(var, extent, kind, body)
+
+
+def copy(index=V, reads=None, writes=None, binding=I, extent=8, kind="spatial", **rest):
+    reads = (point(A, (index,)),) if reads is None else reads
+    writes = (point(B, (index,)),) if writes is None else writes
+    body = Store(B, (index,), Load(A, (index,)))
+    return Block("copy", (BlockIter(V, extent, kind, binding),), reads, writes, body, **rest)
+
+
+def intrinsic():
+    src = te.placeholder((4,), "int32", "src")
+    p = te.param("p")
+    return te.decl_intrin("add4", te.compute((4,), lambda l: src[l] + p, "dst"), [p])
+
+
+ADD4 = intrinsic()
+REFS = (BufferRef(B, (const(0),)), BufferRef(A, (const(0),)))
+
+BAD = {
+    "unbound variable": (Store(A, (I,), const(0)),
+                         "f: variable i is used outside its loop or block"),
+    "wrong value": (loop(Store(A, (I,), const(0, "int8"))),
+                    "f / for i: store to A: expected int32, found int8"),
+    "arity": (loop(Store(A, (I, I), const(0))), "f / for i: A: expected 1 indices, found 2"),
+    "float index": (Store(A, (const(0.0),), const(0)),
+                    "f: A: expected an integer index, found float32"),
+    "unknown buffer": (Store(Buffer("C", (1,), "int32"), (const(0),), const(0)),
+                       "f: buffer C is neither a parameter nor allocated here"),
+    "bound twice": (loop(loop(Store(A, (I,), I))), "f / for i / for i: variable i is bound twice"),
+    "loop kind": (loop(Store(A, (I,), I), kind="fast"),
+                  "f / for i: expected a loop kind of serial, parallel, vectorized, unrolled, "
+                  "thread, vthread, found 'fast'"),
+    "extent": (loop(Store(A, (I,), I), extent=0),
+               "f / for i: expected an extent of at least 1, found 0"),
+    "loop dtype": (For(Var("z", "int64"), 8, "serial", Seq(())),
+                   "f / for z: expected an int32 loop variable, found int64"),
+    "allocated twice": (Alloc(A, Seq(())), "f: buffer A is allocated twice"),
+    "token": (Token("throw", "a", "b"), "f: token: expected push or pop, found 'throw'"),
+    "binding": (loop(copy(binding=I + 8)),
+                "f / for i / block copy: v: expected a binding in 0..7, found i + 8 in 8..15"),
+    "iter kind": (loop(copy(kind="scan")),
+                  "f / for i / block copy: v: expected kind spatial or reduce, found 'scan'"),
+    "uncovered read": (loop(copy(reads=())),
+                       "f / for i / block copy: reads A[v], which its declared regions don't "
+                       "cover"),
+    "uncovered write": (loop(copy(writes=(point(B, (V + 1,)),))),
+                        "f / for i / block copy: writes B[v], which its declared regions don't "
+                        "cover"),
+    "region arity": (loop(copy(reads=(BufferRegion(A, ((V, 1), (V, 1))),))),
+                     "f / for i / block copy: A: expected 1 indices, found 2"),
+    "predicate": (loop(copy(predicate=I)),
+                  "f / for i / block copy: expected a bool predicate, found int32"),
+    "operands": (Evaluate(IntrinCall(ADD4, REFS[:1], {"p": const(0)})),
+                 "f: add4: expected 2 operands, found 1"),
+    "params": (Evaluate(IntrinCall(ADD4, REFS, {})), "f: add4: expected params ['p'], found []"),
+    "first": (Evaluate(IntrinCall(ADD4, REFS, {"p": const(0)}, const(True))),
+              "f: add4: expected `first` exactly where there is an init"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_rejects(case):
+    body, text = BAD[case]
+    with pytest.raises(IRError) as error:
+        verify(func(body))
+    assert str(error.value) == text
+
+
+def test_rejects_parameters_of_one_name():
+    with pytest.raises(IRError, match="f: two parameters are named A"):
+        verify(PrimFunc("f", (A, Buffer("A", (1,), "int8")), Seq(())))
+
+
+def test_accepts():
+    good = func(Seq((loop(copy()), Evaluate(IntrinCall(ADD4, REFS, {"p": const(0)})))))
+    assert verify(good) is good
+
+
+def test_accepts_wider_regions():
+    verify(func(loop(copy(reads=(BufferRegion(A, ((const(0), 8),)),)))))
