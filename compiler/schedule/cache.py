@@ -92,8 +92,8 @@ def cache_write(
 def fresh_axes(stage: str, own: Stmt, handle: Tensor) -> dict[Var, IterVar]:
     """New axes for the stage, whose loops must still be te's."""
     axes = (*handle.axis, *handle.reduce_axis)
-    loops = {s.var for s in walk(own) if isinstance(s, For)}
-    if loops != set(axes):
+    loops = [s.var for s in walk(own) if isinstance(s, For)]
+    if set(loops) != set(axes):
         raise ScheduleError(f"cache_write {stage}: expected the loops te made "
                             f"({', '.join(a.name for a in axes)}), found "
                             f"{', '.join(v.name for v in loops)}; call it before scheduling")

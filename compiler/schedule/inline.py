@@ -77,10 +77,11 @@ def inlinable(func: PrimFunc, block: Block) -> Store:
     if store.buffer in func.params:
         raise ScheduleError(f"{where}: expected an intermediate stage, found an output")
     formals = {i.var for i in block.iters}
-    if block.predicate != TRUE or not set(store.indices) <= set(formals):
-        raise ScheduleError(f"{where}: expected the stage as te made it, found it scheduled")
-    if not expr_vars(store.value) <= formals:
-        raise ScheduleError(f"{where}: expected the stage as te made it, found it attached")
+    if not set(store.indices) <= set(formals) or not expr_vars(store.value) <= formals:
+        raise ScheduleError(f"{where}: expected a stage of its own, found it attached")
+    if block.predicate != TRUE:
+        raise ScheduleError(f"{where}: expected unguarded loops, found a predicate; inline before "
+                            f"splitting")
     check_readers(func, block, store.buffer)
     return store
 

@@ -1,0 +1,405 @@
+"""Each primitive: what it makes, and what it says when it can't be applied."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vdla.compiler import te, tir
+from vdla.compiler.schedule import ScheduleError
+
+RNG = np.random.default_rng(0)
+
+
+def chain(n=10, m=8):
+    """A -> B -> C, elementwise."""
+    a = te.placeholder((n, m), "int32", "A")
+    b = te.compute((n, m), lambda y, x: a[y, x] + 1, "B")
+    c = te.compute((n, m), lambda y, x: b[y, x] * 2, "C")
+    return a, b, c, te.create_schedule(c)
+
+
+def matmul(n=6, m=4, k=5):
+    a, b = te.placeholder((n, k), "int32", "A"), te.placeholder((k, m), "int32", "B")
+    r = te.reduce_axis((0, k), "k")
+    c = te.compute((n, m), lambda y, x: te.sum(a[y, r] * b[r, x], axis=r), "C")
+    d = te.compute((n, m), lambda y, x: te.max(c[y, x], 0), "D")
+    return a, b, c, d, te.create_schedule(d)
+
+
+def check(s):
+    """The schedule computes what its tensors say, before and after lowering."""
+    func = s.built.func
+    arrays = [RNG.integers(-9, 9, p.shape).astype(p.dtype) for p in func.params[:-1]]
+    expected, = tir.evaluate(func, *arrays)
+    for mod in (s.mod, s.lower()):
+        np.testing.assert_array_equal(tir.evaluate(mod, *arrays)[0], expected)
+
+
+def body(s):
+    """The lowered function's lines below its head."""
+    return [line[4:] for line in tir.show(s.lower()).splitlines()[1:]]
+
+
+def rejects(action, text):
+    with pytest.raises(ScheduleError) as error:
+        action()
+    assert str(error.value) == text
+
+
+# --- loops --------------------------------------------------------------------------------------
+
+
+def test_split():
+    _, b, c, s = chain()
+    s[b].compute_inline()
+    yo, yi = s[c].split(c.axis[0], factor=4)
+    assert [v.name for v in s[c].leaf_iter_vars] == ["y_o", "y_i", "x"]
+    assert (s[c].extent(yo), s[c].extent(yi)) == (3, 4)
+    assert body(s) == [
+        "for y_o in 3:",
+        "    for y_i in 4:",
+        "        for x in 8:",
+        "            if y_o * 4 + y_i < 10:",
+        "                C[y_o * 4 + y_i, x] = (A[y_o * 4 + y_i, x] + 1) * 2",
+    ]
+    check(s)
+
+
+def test_split_by_parts():
+    _, _, c, s = chain()
+    yo, yi = s[c].split(c.axis[0], nparts=5)
+    assert (s[c].extent(yo), s[c].extent(yi)) == (5, 2)
+    check(s)
+
+
+def test_split_errors():
+    _, b, c, s = chain()
+    y, x = c.axis
+    rejects(lambda: s[c].split(y), "split C.y: expected one of factor and nparts")
+    rejects(lambda: s[c].split(y, factor=11),
+            "split C.y: expected factor in 1..10 (the loop's extent), found 11")
+    rejects(lambda: s[c].split(x, nparts=0),
+            "split C.x: expected nparts in 1..8 (the loop's extent), found 0")
+    rejects(lambda: s[c].split(b.axis[0], factor=2),
+            "split C: expected one of its loops (y, x), found B.y")
+    s[c].split(y, factor=2)
+    rejects(lambda: s[c].split(y, factor=2),
+            "split C.y: expected a present loop, found that it was split into C.y_o, C.y_i")
+
+
+def test_tile():
+    _, _, c, s = chain()
+    loops = s[c].tile(*c.axis, 5, 4)
+    assert s[c].leaf_iter_vars == loops
+    assert [v.name for v in loops] == ["y_o", "x_o", "y_i", "x_i"]
+    check(s)
+
+
+def test_fuse():
+    _, b, c, s = chain()
+    s[b].compute_inline()
+    both = s[c].fuse(*c.axis)
+    assert s[c].leaf_iter_vars == (both,)
+    assert body(s) == ["for y_x in 80:",
+                       "    C[y_x // 8, y_x % 8] = (A[y_x // 8, y_x % 8] + 1) * 2"]
+    check(s)
+
+
+def test_fuse_errors():
+    _, _, c, s = chain()
+    y, x = c.axis
+    rejects(lambda: s[c].fuse(x, y),
+            "fuse C.x: expected y (0..10) directly inside x (0..8), found Block")
+    rejects(lambda: s[c].fuse(), "fuse C: expected at least one loop, found none")
+
+
+def test_reorder():
+    _, _, c, _, s = matmul()
+    y, x = c.axis
+    k, = c.reduce_axis
+    s[c].reorder(k, x)
+    assert s[c].leaf_iter_vars == (y, k, x)
+    s[c].reorder(x, k, y)
+    assert s[c].leaf_iter_vars == (x, k, y)
+    check(s)
+
+
+def test_reorder_errors():
+    _, b, c, s = chain()
+    y, x = c.axis
+    rejects(lambda: s[c].reorder(y, y), "reorder C: a loop is named twice")
+    s[b].compute_at(s[c], y)
+    rejects(lambda: s[c].reorder(x, y),
+            "reorder C: expected a perfect nest from y (0..10) to x (0..8), found Alloc in between "
+            "(a stage is attached there: reorder before compute_at)")
+
+
+# --- annotations --------------------------------------------------------------------------------
+
+
+def test_loop_kinds():
+    _, b, c, s = chain()
+    s[b].compute_inline()
+    y, x = c.axis
+    s[c].bind(y, te.thread_axis("vthread"))
+    s[c].vectorize(x)
+    s[c].pragma(x, "dma", 2)
+    s[c].pragma(x, "dma", "whole")
+    assert body(s)[:2] == ['for y in 10 vthread("vthread"):',
+                           "    for x in 8 vectorized @dma='whole':"]
+    s[c].parallel(y)
+    s[c].unroll(x)
+    assert body(s)[:2] == ["for y in 10 parallel:", "    for x in 8 unrolled @dma='whole':"]
+    check(s)
+
+
+@pytest.mark.parametrize("primitive", ["vectorize", "parallel", "bind"])
+def test_reductions_are_not_independent(primitive):
+    _, _, c, _, s = matmul()
+    k, = c.reduce_axis
+    more = (te.thread_axis("vthread"),) if primitive == "bind" else ()
+    rejects(lambda: getattr(s[c], primitive)(k, *more),
+            f"{primitive} C.k: expected a loop over spatial axes, found that C reduces over it "
+            f"(v_k = k, 0..5)")
+    s[c].unroll(k)
+
+
+# --- where things are computed ------------------------------------------------------------------
+
+
+def test_compute_inline():
+    _, b, c, s = chain()
+    s[b].compute_inline()
+    assert body(s) == ["for y in 10:", "    for x in 8:",
+                       "        C[y, x] = (A[y, x] + 1) * 2"]
+    check(s)
+    rejects(lambda: s[b], "stage: expected one of C, found B")
+
+
+def test_compute_inline_errors():
+    _, _, c, d, s = matmul()
+    rejects(s[c].compute_inline,
+            "compute_inline C: expected an elementwise stage, found a reduction")
+    rejects(s[d].compute_inline,
+            "compute_inline D: expected an intermediate stage, found an output")
+    _, b, c, s = chain()
+    s[b].split(b.axis[0], factor=3)
+    rejects(s[b].compute_inline,
+            "compute_inline B: expected unguarded loops, found a predicate; inline before splitting")
+    _, b, c, s = chain()
+    s[b].compute_at(s[c], c.axis[0])
+    rejects(s[b].compute_inline,
+            "compute_inline B: expected a stage of its own, found it attached")
+
+
+def test_compute_at():
+    _, b, c, s = chain()
+    yo, _ = s[c].split(c.axis[0], factor=4)
+    s[b].compute_at(s[c], yo)
+    assert body(s) == [
+        "for y_o in 3:",
+        "    alloc B: int32[4, 8]",
+        "    for y in 4:",
+        "        for x in 8:",
+        "            if y_o * 4 + y < 10:",
+        "                B[y, x] = A[y_o * 4 + y, x] + 1",
+        "    for y_i in 4:",
+        "        for x_1 in 8:",
+        "            if y_o * 4 + y_i < 10:",
+        "                C[y_o * 4 + y_i, x_1] = B[y_i, x_1] * 2",
+    ]
+    check(s)
+
+
+def test_compute_at_takes_the_union_of_the_reads():
+    a = te.placeholder((20,), "int32", "A")
+    b = te.compute((20,), lambda i: a[i] + 1, "B")
+    c = te.compute((8,), lambda i: b[2 * i] + b[2 * i + 5] - b[i + i + 2], "C")
+    s = te.create_schedule(c)
+    io, _ = s[c].split(c.axis[0], factor=4)
+    s[b].compute_at(s[c], io)
+    assert "    alloc B: int32[12]" in body(s)     # 2 * 3 + 5 + 1
+    check(s)
+
+
+def test_compute_at_takes_a_whole_dimension_where_it_cannot_tell():
+    a = te.placeholder((20,), "int32", "A")
+    b = te.compute((20,), lambda i: a[i] + 1, "B")
+    c = te.compute((4, 20), lambda i, j: b[i * j % 20] + b[j], "C")
+    s = te.create_schedule(c)
+    s[b].compute_at(s[c], c.axis[0])
+    assert "    alloc B: int32[20]" in body(s)
+    check(s)
+
+
+@pytest.mark.parametrize(("stride", "dilation", "extent"), [(1, 1, 6), (2, 1, 9), (1, 2, 8)])
+def test_compute_at_of_windows(stride, dilation, extent):
+    a = te.placeholder((40,), "int32", "A")
+    b = te.compute((40,), lambda i: a[i] + 1, "B")
+    k = te.reduce_axis((0, 3), "k")
+    c = te.compute((16,), lambda i: te.sum(b[i * stride + k * dilation], axis=k), "C")
+    s = te.create_schedule(c)
+    io, _ = s[c].split(c.axis[0], factor=4)
+    s[b].compute_at(s[c], io)
+    assert f"    alloc B: int32[{extent}]" in body(s)
+    check(s)
+
+
+def test_compute_at_carries_attached_stages():
+    a = te.placeholder((16,), "int32", "A")
+    b = te.compute((16,), lambda i: a[i] + 1, "B")
+    c = te.compute((16,), lambda i: b[i] * 2, "C")
+    d = te.compute((16,), lambda i: c[i] - 3, "D")
+    s = te.create_schedule(d)
+    s[b].compute_at(s[c], c.axis[0])
+    io, _ = s[d].split(d.axis[0], factor=5)
+    s[c].compute_at(s[d], io)
+    assert [line.strip() for line in body(s) if "alloc" in line] == [
+        "alloc C: int32[5]", "alloc B: int32[1]"]
+    check(s)
+
+
+def test_compute_at_under_a_virtual_thread_allocates_per_thread():
+    _, b, c, s = chain()
+    s[c].bind(c.axis[1], te.thread_axis("vthread"))
+    s[c].reorder(c.axis[1], c.axis[0])
+    s[b].compute_at(s[c], c.axis[1])
+    assert body(s)[:2] == ['for x in 8 vthread("vthread"):', "    alloc B: int32[10, 1]"]
+    check(s)
+
+
+def test_compute_at_errors():
+    a = te.placeholder((8, 8), "int32", "A")
+    b = te.compute((8, 8), lambda y, x: a[y, x] + 1, "B")
+    c = te.compute((8, 8), lambda y, x: b[y, x] * 2, "C")
+    d = te.compute((8, 8), lambda y, x: b[y, x] + c[y, x], "D")
+    s = te.create_schedule(d)
+    rejects(lambda: s[b].compute_at(s[c], c.axis[0]),
+            "compute_at B at C's loop y (0..8): expected all its readers inside that loop, found D "
+            "outside")
+    rejects(lambda: s[d].compute_at(s[c], c.axis[0]),
+            "compute_at D: expected an intermediate stage, found an output")
+    rejects(lambda: s[c].compute_at(s[c], c.axis[0]),
+            "compute_at C at C's loop y (0..8): expected a loop of a reader, found one of its own")
+    rejects(lambda: s[c].compute_at(s[d], c.axis[0]),
+            "compute_at C at D: expected one of its loops (y, x), found C.y")
+    s[c].split(c.axis[0], factor=4)
+    rejects(lambda: s[c].compute_at(s[d], d.axis[0]),
+            "compute_at C: expected its spatial loops as te made them (one of 0..8), found y_o * 4 "
+            "+ y_i; split or fuse the stage after compute_at")
+
+
+def test_a_stage_is_attached_once():
+    _, b, c, s = chain()
+    s[b].compute_at(s[c], c.axis[0])
+    rejects(lambda: s[b].compute_at(s[c], c.axis[1]),
+            "compute_at B: expected a stage of its own, found it already attached")
+
+
+# --- memories -----------------------------------------------------------------------------------
+
+
+def test_cache_read():
+    a, b, c, s = chain()
+    copy = s.cache_read(a, "vdla.inp", [b])
+    assert copy.name == "A_inp"
+    s[b].compute_inline()
+    yo, _ = s[c].split(c.axis[0], factor=5)
+    s[copy].compute_at(s[c], yo)
+    assert body(s)[:5] == [
+        "for y_o in 2:",
+        '    alloc A_inp: int32[5, 8] @"vdla.inp"',
+        "    for i0 in 5:",
+        "        for i1 in 8:",
+        "            A_inp[i0, i1] = A[y_o * 5 + i0, i1]",
+    ]
+    check(s)
+
+
+def test_cache_read_of_some_readers():
+    a = te.placeholder((4,), "int32", "A")
+    b = te.compute((4,), lambda i: a[i] + 1, "B")
+    c = te.compute((4,), lambda i: a[i] * b[i], "C")
+    s = te.create_schedule(c)
+    s.cache_read(a, "near", [c])
+    assert "    B[i] = A[i] + 1" in body(s)[3:] or any("B[i] = A[i]" in x for x in body(s))
+    assert any("A_near[i_1]" in line for line in body(s))
+    check(s)
+    rejects(lambda: s.cache_read(b, "near", [b]),
+            "cache_read B: expected readers of it, found B, which doesn't read it")
+
+
+def test_cache_write():
+    a, _, c, d, s = matmul()
+    local = s.cache_write(d, "vdla.acc")
+    s[c].compute_inline() if not c.reduce_axis else None
+    assert [t.scope for t in (local, a)] == ["vdla.acc", "global"]
+    assert body(s)[-3:] == ["for y_2 in 6:", "    for x_2 in 4:",
+                            "        D[y_2, x_2] = D_acc[y_2, x_2]"]
+    s[local].compute_at(s[d], d.axis[0])
+    check(s)
+
+
+def test_cache_write_of_a_reduction():
+    _, _, c, d, s = matmul()
+    local = s.cache_write(c, "vdla.acc")
+    ko, _ = s[local].split(local.reduce_axis[0], factor=2)
+    s[local].reorder(ko, *local.axis)
+    s[c].compute_inline()
+    s[local].compute_at(s[d], d.axis[0])
+    check(s)
+
+
+def test_cache_write_errors():
+    _, b, c, s = chain()
+    s[c].split(c.axis[0], factor=2)
+    rejects(lambda: s.cache_write(c, "near"),
+            "cache_write C: expected the loops te made (y, x), found y_o, y_i, x; call it before "
+            "scheduling")
+    s[b].compute_at(s[c], c.axis[1])
+    rejects(lambda: s.cache_write(b, "near"),
+            "cache_write B: expected a stage of its own, found it attached; call it before "
+            "compute_at")
+
+
+def test_set_scope():
+    _, b, c, s = chain()
+    s[b].set_scope("vdla.acc")
+    assert body(s)[0] == 'alloc B: int32[10, 8] @"vdla.acc"'
+    check(s)
+    rejects(lambda: s[c].set_scope("vdla.acc"),
+            "set_scope C: expected an intermediate stage, found the output C, which stays in scope "
+            "global")
+
+
+# --- traces -------------------------------------------------------------------------------------
+
+
+def test_the_trace_names_what_was_done():
+    a, b, c, s = chain()
+    copy = s.cache_read(a, "near", [b])
+    yo, yi = s[c].split(c.axis[0], factor=4)
+    s[c].reorder(yi, yo)
+    s[b].compute_at(s[c], yi)
+    s[copy].set_scope("far")
+    assert [step.to_json() for step in s.trace] == [
+        {"primitive": "cache_read", "stage": "A", "args": {"scope": "near", "readers": ["B"]}},
+        {"primitive": "split", "stage": "C", "args": {"axis": "C.y", "factor": 4}},
+        {"primitive": "reorder", "stage": "C", "args": {"axes": ["C.y_i", "C.y_o"]}},
+        {"primitive": "compute_at", "stage": "B", "args": {"parent": "C", "axis": "C.y_i"}},
+        {"primitive": "set_scope", "stage": "A_near", "args": {"scope": "far"}},
+    ]
+
+
+def test_replay_errors():
+    from vdla.compiler.schedule import Step
+
+    _, _, _, s = chain()
+    rejects(lambda: s.replay([Step("melt", "C")]),
+            "replay: expected a primitive of split, fuse, reorder, compute_at, compute_inline, "
+            "set_scope, unroll, vectorize, parallel, bind, pragma, tensorize, found 'melt'")
+    rejects(lambda: s.replay([Step("split", "C", {"axis": "C.z", "factor": 2})]),
+            "loop: expected one of B.y, B.x, C.y, C.x, found C.z")
+    rejects(lambda: s.replay([Step("tensorize", "C", {"axis": "C.x", "intrin": "gemm"})]),
+            "replay: expected an intrinsic of , found 'gemm'")
