@@ -116,7 +116,7 @@ class Matcher:
         self.region = region
         self.mapping = mapping
         self.inner = {loop.var for loop in region.loops}
-        self.blame: tuple[int, str] = (-1, "")
+        self.blame: tuple[tuple[int, int], str] = ((-1, -1), "")
         self.depth = 0
 
     def pattern(self, expr: Expr) -> Expr:
@@ -150,11 +150,12 @@ class Matcher:
             parts[1] += f" from {show(self.region.init)}"
         return Mismatch(f"{', '.join(parts)}: {self.blame[1]}")
 
-    def fail(self, expected: Expr | str, found: Expr | str) -> None:
-        """Remembers the first of the deepest mismatches."""
-        if self.depth > self.blame[0]:
+    def fail(self, expected: Expr | str, found: Expr | str, env: Binding) -> None:
+        """Remembers the mismatch that came after most had matched, and deepest in the tree."""
+        progress = (len(env.operands) + len(env.params), self.depth)
+        if progress > self.blame[0]:
             want, have = (x if isinstance(x, str) else show(x) for x in (expected, found))
-            self.blame = (self.depth, f"expected {want}, found {have}")
+            self.blame = (progress, f"expected {want}, found {have}")
 
     # --- unification ---
 
@@ -167,8 +168,10 @@ class Matcher:
             self.depth -= 1
             yield found
             self.depth += 1
-        if not hit:
-            self.fail(p, t)
+        if not hit and p.dtype != t.dtype:
+            self.fail(f"{show(p)} of {p.dtype}", f"{show(t)} of {t.dtype}", env)
+        elif not hit:
+            self.fail(p, t, env)
         self.depth -= 1
 
     def ways(self, p: Expr, t: Expr, env: Binding) -> Iterator[Binding]:
@@ -218,6 +221,7 @@ class Matcher:
     def select(self, p: Select, t: Expr, env: Binding) -> Iterator[Binding]:
         if isinstance(t, Select):
             yield from self.children(p, t, env)
+            return
         cond = p.cond
         if isinstance(cond, Param) and cond.kind == "expr" and cond not in env.params:
             yield from self.unify(p.a, t, env.with_param(cond, TRUE))
@@ -248,7 +252,7 @@ class Matcher:
 
     def load(self, p: Load, t: Load, env: Binding) -> Iterator[Binding]:
         """The pattern's operand as a window of the target's innermost dimensions."""
-        ref = self.window(p, t)
+        ref = self.window(p, t, env)
         if ref is None:
             return
         known = env.operands.get(p.buffer)
@@ -260,28 +264,29 @@ class Matcher:
         ):
             yield env
         else:
-            self.fail(f"{p.buffer.name} at one place, {place(known)}", place(ref))
+            self.fail(f"{p.buffer.name} at one place, {place(known)}", place(ref), env)
 
-    def window(self, p: Load, t: Load) -> BufferRef | None:
+    def window(self, p: Load, t: Load, env: Binding) -> BufferRef | None:
         scope = self.intrin.scopes.get(p.buffer.name)
         shape, rank = p.buffer.shape, len(p.buffer.shape)
         lead = len(t.indices) - rank
         if t.buffer.dtype != p.buffer.dtype:
             self.fail(f"{p.buffer.name} of {p.buffer.dtype}",
-                      f"{t.buffer.name} of {t.buffer.dtype}")
+                      f"{t.buffer.name} of {t.buffer.dtype}", env)
             return None
         if scope is not None and t.buffer.scope != scope:
-            self.fail(f"{p.buffer.name} in scope {scope}", f"{t.buffer.name} in {t.buffer.scope}")
+            self.fail(f"{p.buffer.name} in scope {scope}",
+                      f"{t.buffer.name} in {t.buffer.scope}", env)
             return None
         if lead < 0 or t.buffer.shape[lead:][1:] != shape[1:] or t.buffer.shape[lead:] < shape[:1]:
             self.fail(f"{p.buffer.name} of innermost dimensions {list(shape)}",
-                      f"{t.buffer.name} of {list(t.buffer.shape)}")
+                      f"{t.buffer.name} of {list(t.buffer.shape)}", env)
             return None
         ranges = self.region.ranges
         offsets = (*(ZERO for _ in range(lead)), *p.indices)
         base = tuple(simplify(i - o, ranges) for i, o in zip(t.indices, offsets, strict=True))
         if any(uses(i, self.inner) for i in base):
-            self.fail(p, t)
+            self.fail(p, t, env)
             return None
         return BufferRef(t.buffer, base)
 
