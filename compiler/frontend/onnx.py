@@ -107,7 +107,7 @@ class Importer:
         for tensor in graph.initializer:
             try:
                 self.add_constant(tensor.name, numpy_helper.to_array(tensor))
-            except (ValueError, TypeError, RuntimeError, OSError) as error:
+            except Exception as error:  # numpy_helper checks little and raises anything
                 where = f"{self.where}: initializer {tensor.name}"
                 raise ModelError(where, "its declared elements", _first_line(error)) from None
 
@@ -150,8 +150,14 @@ class Importer:
             return
         try:
             CONVERTERS[node.op_type](view)
+        except ModelError:
+            raise
         except GraphError as error:
             raise ModelError(where, *_halves(str(error))) from None
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise ModelError(
+                where, "attributes that fit its operands", _first_line(error)
+            ) from None
 
     def fold(self, view: OnnxNode) -> bool:
         """Computes a node now if everything it reads is known; False if it isn't."""

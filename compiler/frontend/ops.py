@@ -227,14 +227,18 @@ def _gemm(view: OnnxNode) -> None:
     outputs = view.importer.tensors[weight].shape[0]
     bias = view.optional(2)
     if bias is not None and view.importer.tensors[bias].shape != (outputs,):
-        spread = np.broadcast_to
-        bias = _rearranged(view, bias, "bias", lambda b: spread(b.reshape(-1), (outputs,)))
+        bias = _rearranged(view, bias, "bias", lambda b: _row(b, outputs))
     _emit_dense(view, weight, bias)
 
 
 @converts("MatMul")
 def _matmul(view: OnnxNode) -> None:
     _emit_dense(view, _rearranged(view, view.operand(1), "weight", lambda w: w.T), None)
+
+
+def _row(array: Any, size: int) -> Any:
+    """One value per output: a scalar repeated, a row without its leading ones."""
+    return np.broadcast_to(array.reshape(-1), (size,) if array.size == 1 else array.size)
 
 
 def _emit_dense(view: OnnxNode, weight: str, bias: str | None) -> None:

@@ -26,7 +26,7 @@ def rq(x: Array, words: Array | int) -> NDArray[np.int64]:
     product = x.astype(np.int64) * mantissa
     quotient = product >> shift
     rest = product - (quotient << shift)
-    half = (np.int64(1) << shift) >> 1
+    half = np.int64(1) << np.maximum(shift - 1, 0)
     up = (shift > 0) & ((rest > half) | ((rest == half) & ((quotient & 1) == 1)))
     return np.asarray(np.clip(quotient + up, INT32_MIN, INT32_MAX), np.int64)
 

@@ -1,0 +1,297 @@
+"""The passes from float islands to integer operators, each by what it makes of a small model."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+from vdla.compiler.frontend import import_model
+from vdla.compiler.graph import fold, fuse, ir
+from vdla.compiler.graph.compare import ort_run
+from vdla.compiler.graph.infer import verify
+from vdla.compiler.graph.passes import PIPELINE, optimize
+from vdla.compiler.graph.printer import format_graph
+from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.models.qdq import QdqModel
+
+
+def ops(graph):
+    return [n.op for n in graph.nodes]
+
+
+def imported(build, dtype="int8", seed=0):
+    m = QdqModel(seed, dtype)
+    m.output(build(m))
+    return import_model(m.model())
+
+
+def optimized(build, dtype="int8", seed=0):
+    return optimize(imported(build, dtype, seed))
+
+
+def same_values(before, after, seed=0, atol=0.0):
+    rng = np.random.default_rng(seed)
+    x = {n: rng.standard_normal(before.tensors[n].shape).astype(np.float32) for n in before.inputs}
+    a, b = evaluate(before, x), evaluate(after, x)
+    for p, q in zip(before.outputs, after.outputs, strict=True):
+        np.testing.assert_allclose(a[p], b[q], atol=atol)
+
+
+def conv_block(m):
+    return m.conv(m.input("x", (1, 8, 6, 6)), 8, 3, pads=(1, 1, 1, 1), activation="Relu")
+
+
+def residual_block(m):
+    x = m.input("x", (1, 8, 6, 6))
+    a = m.conv(x, 8, 3, pads=(1, 1, 1, 1))
+    b = m.conv(x, 8, 1)
+    return m.add(a, b, "Relu")
+
+
+def test_convolution_island():
+    graph = optimized(conv_block)
+    assert ops(graph) == ["Quantize", "QConv2d", "Dequantize"]
+    node = graph.nodes[1]
+    assert node.lo == node.out_zp
+    assert node.hi == 127
+    assert graph.tensors[node.output].quant.zero_point == node.out_zp
+
+
+def test_scale_is_computed_in_float32_in_order():
+    before = imported(conv_block)
+    dq = {n.output: n for n in before.nodes if isinstance(n, ir.Dequantize)}
+    conv = next(n for n in before.nodes if isinstance(n, ir.Conv2d))
+    out = before.nodes[-1]
+    x_scale = np.float32(dq[conv.data].scale[0])
+    w_scale = np.array(dq[conv.weight].scale, np.float32)
+    want = x_scale * w_scale / np.float32(out.scale[0])
+    assert optimize(before).nodes[1].scale == tuple(float(s) for s in want)
+
+
+def test_clip_bounds_become_integers():
+    graph = optimized(lambda m: m.conv(m.input("x", (1, 4, 5, 5)), 4, 1, activation=(0.0, 6.0)))
+    node = graph.nodes[1]
+    quant = graph.tensors[node.output].quant
+    assert node.lo == quant.zero_point
+    assert node.hi == min(127, round(6 / np.float32(quant.scale)) + quant.zero_point)
+
+
+def test_uint8_is_int8_moved_by_128():
+    a, b = optimized(conv_block, "int8"), optimized(conv_block, "uint8")
+    assert ops(a) == ops(b)
+    assert {t.dtype for t in b.tensors.values()} == {"float32", "int8", "int32"}
+    assert a.nodes[1].in_zp == b.nodes[1].in_zp
+
+
+def test_residual_fuses_into_the_later_convolution():
+    graph = optimized(residual_block)
+    assert ops(graph) == ["Quantize", "QConv2d", "QConv2dAdd", "Dequantize"]
+    assert graph.nodes[2].residual == graph.nodes[1].output
+
+
+def test_residual_fusion_is_exact():
+    unfused = [(n, p) for n, p in PIPELINE if n != "fuse_residual"]
+    before = imported(residual_block)
+    plain = optimize(before, tuple(unfused))
+    assert "QAdd" in ops(plain)
+    same_values(plain, optimize(before))
+
+
+def test_residual_keeps_a_convolution_with_another_use():
+    def build(m):
+        a = m.conv(m.input("x", (1, 8, 6, 6)), 8, 1)
+        return m.conv(m.add(a, a), 8, 1)
+
+    assert ops(optimized(build)) == ["Quantize", "QConv2d", "QAdd", "QConv2d", "Dequantize"]
+
+
+def test_pools_move_into_the_integers():
+    def build(m):
+        return m.max_pool(m.input("x", (1, 8, 6, 6)), 3, 2, (1, 1, 1, 1))
+
+    graph = optimized(build)
+    assert ops(graph) == ["Quantize", "QMaxPool", "Dequantize"]
+
+
+def float_pool_model(order):
+    """x → Q → DQ → the operators of ``order`` → Q → DQ, with other parameters at the end."""
+    m = QdqModel(2)
+    x = m.input("x", (1, 4, 6, 6))
+    for op in order:
+        if op == "MaxPool":
+            x = m.node(op, [x], (1, 4, 3, 3), kernel_shape=[2, 2], strides=[2, 2])
+        else:
+            x = m.node(op, [x], m.shapes[x])
+    m.output(m.quantized(x, 0.031))
+    return m.model()
+
+
+@pytest.mark.parametrize(
+    ("order", "result"),
+    [
+        (["MaxPool"], ["Quantize", "QMaxPool", "QClip", "Dequantize"]),
+        (["MaxPool", "Relu"], ["Quantize", "QMaxPool", "QClip", "Dequantize"]),
+        (["Relu", "MaxPool"], ["Quantize", "QClip", "QMaxPool", "Dequantize"]),
+        (["Relu"], ["Quantize", "QClip", "Dequantize"]),
+        (["Sigmoid"], None),
+    ],
+)
+def test_change_of_scale(order, result):
+    proto = float_pool_model([o for o in order if o != "Sigmoid"])
+    graph = optimize(import_model(proto))
+    if result:
+        assert ops(graph) == result
+    x = np.random.default_rng(0).standard_normal((1, 4, 6, 6)).astype(np.float32)
+    (want,) = ort_run(proto, {"x": x}).values()
+    got = evaluate(graph, {"x": x})[graph.outputs[0]]
+    assert np.abs(got - want).max() <= 0.0311
+
+
+def test_pool_between_convolution_and_quantize():
+    """Conv → Relu → MaxPool → Q: the Quantize moves up to the convolution."""
+    m = QdqModel(1)
+    x = m.input("x", (1, 8, 6, 6))
+    w, _ = m.weight("w", (8, 8, 1, 1))
+    y = m.node("Conv", [x, w], (1, 8, 6, 6))
+    y = m.node("Relu", [y], (1, 8, 6, 6))
+    y = m.node("MaxPool", [y], (1, 8, 3, 3), kernel_shape=[2, 2], strides=[2, 2])
+    m.output(m.quantized(y, 0.1))
+    graph = optimize(import_model(m.model()))
+    assert ops(graph) == ["Quantize", "QConv2d", "QMaxPool", "Dequantize"]
+
+
+def test_flatten_of_a_pooled_image_disappears():
+    def build(m):
+        return m.dense(m.flatten(m.global_pool(m.input("x", (1, 8, 6, 6)))), 5)
+
+    graph = optimized(build)
+    assert ops(graph) == ["Quantize", "QAvgPool", "QDense", "Dequantize"]
+    assert graph.tensors[graph.nodes[2].data].shape == (1, 8, 1, 1)
+
+
+def test_flatten_of_an_image_stays():
+    def build(m):
+        return m.dense(m.flatten(m.input("x", (1, 8, 2, 2))), 5)
+
+    assert ops(optimized(build)) == ["Quantize", "QReshape", "QDense", "Dequantize"]
+
+
+def test_gemm_without_transposition():
+    def build(m):
+        return m.dense(m.input("x", (2, 6)), 5, transposed=False)
+
+    assert ops(optimized(build)) == ["Quantize", "QDense", "Dequantize"]
+
+
+def test_float_output_stays_float():
+    m = QdqModel(0)
+    x = m.input("x", (1, 4, 3, 3))
+    w, _ = m.weight("w", (4, 4, 1, 1))
+    m.output(m.node("Conv", [x, w], (1, 4, 3, 3)))
+    graph = optimize(import_model(m.model()))
+    assert ops(graph) == ["Quantize", "Dequantize", "Conv2d"]
+    same_values(import_model(m.model()), graph)
+
+
+def test_asymmetric_weights_fold_when_they_fit():
+    m = QdqModel(0)
+    x = m.input("x", (1, 4, 3, 3))
+    integers = np.random.default_rng(0).integers(100, 200, (4, 4, 1, 1)).astype(np.uint8)
+    names = [
+        m.constant("w8", integers),
+        m.constant("ws", np.float32(0.01).reshape(())),
+        m.constant("wz", np.array(150, np.uint8)),
+    ]
+    w = m.node("DequantizeLinear", names, integers.shape)
+    m.output(m.finished(m.node("Conv", [x, w], (1, 4, 3, 3)), 0.1, None))
+    graph = optimize(import_model(m.model()))
+    assert ops(graph) == ["Quantize", "QConv2d", "Dequantize"]
+    got = graph.constants[graph.nodes[1].weight]
+    np.testing.assert_array_equal(got, integers.astype(int) - 150)
+    m.weights[2].CopyFrom(onnx.numpy_helper.from_array(integers // np.uint8(10), "w8"))
+    assert "Conv2d" in ops(optimize(import_model(m.model())))
+
+
+def test_bias_in_other_units_is_rounded_to_the_accumulator():
+    m = QdqModel(0)
+    x = m.input("x", (1, 4, 3, 3))
+    w, scales = m.weight("w", (4, 4, 1, 1))
+    real = np.array([0.1, -0.2, 0.3, 4.0], np.float32)
+    y = m.node("Conv", [x, w, m.constant("b", real)], (1, 4, 3, 3))
+    m.output(m.finished(y, 0.1, None))
+    graph = optimize(import_model(m.model()))
+    units = np.float32(m.scales[x]) * scales
+    np.testing.assert_array_equal(graph.constants[graph.nodes[1].bias], np.rint(real / units))
+
+
+def test_duplicates_merge():
+    m = QdqModel(0)
+    x = m.input("x", (1, 4, 3, 3))
+    y = m.node("Relu", [x], (1, 4, 3, 3))
+    one, two = m.quantized(y, 0.1, 3), m.node("Relu", [x], (1, 4, 3, 3))
+    two = m.quantized(two, 0.1, 3)
+    m.output(m.finished(m.node("Add", [one, two], (1, 4, 3, 3)), 0.2, None))
+    graph = optimize(import_model(m.model()))
+    assert ops(graph) == ["Quantize", "QClip", "QAdd", "Dequantize"]
+    assert graph.nodes[2].a == graph.nodes[2].b
+
+
+def test_a_constant_operand_of_an_addition_is_spread():
+    m = QdqModel(0)
+    x = m.input("x", (1, 4, 3, 3))
+    c = m.constant("c", np.arange(4, dtype=np.int8).reshape(4, 1, 1))
+    names = [c, m.constant("cs", np.array(0.1, np.float32)), m.constant("cz", np.array(0, np.int8))]
+    y = m.node("Add", [x, m.node("DequantizeLinear", names, (4, 1, 1))], (1, 4, 3, 3))
+    m.output(m.finished(y, 0.2, None))
+    graph = optimize(import_model(m.model()))
+    assert ops(graph) == ["Quantize", "QAdd", "Dequantize"]
+    assert graph.tensors[graph.nodes[1].b].shape == (1, 4, 3, 3)
+
+
+def test_a_scale_out_of_range_stays_float():
+    m = QdqModel(0)
+    x = m.input("x", (1, 4, 3, 3), 1e6)
+    m.output(m.finished(m.node("Relu", [x], (1, 4, 3, 3)), 1e-6, None))
+    assert ops(optimize(import_model(m.model()))) == ["Quantize", "Dequantize", "Relu", "Quantize",
+                                                      "Dequantize"]  # fmt: skip
+
+
+def test_every_pass_keeps_the_meaning():
+    def build(m):
+        x = m.input("x", (1, 8, 8, 8))
+        y = m.max_pool(m.conv(x, 8, 3, pads=(1, 1, 1, 1), activation="Relu"), 2, 2)
+        z = m.add(m.conv(y, 8, 1), y, "Relu")
+        return m.dense(m.flatten(m.global_pool(m.concat([z, y]))), 4)
+
+    graph = imported(build, "uint8", 4)
+    step = max(n.scale[0] for n in graph.nodes if isinstance(n, ir.Dequantize))
+    for name, run in PIPELINE:
+        after = verify(run(graph))
+        same_values(graph, after, atol=3 * step if name == "fuse_qdq" else 0.0)
+        graph = after
+
+
+def test_dump_gets_the_text_after_every_pass():
+    seen = []
+    optimize(imported(conv_block), dump=lambda name, text: seen.append((name, text)))
+    assert [n for n, _ in seen] == ["imported", *(n for n, _ in PIPELINE)]
+    assert "QConv2d(" in seen[-1][1]
+
+
+def test_printed_graph():
+    text = format_graph(optimized(conv_block), {"conv4": "vdla"})
+    lines = text.splitlines()
+    assert lines[0] == "graph model"
+    assert lines[1] == "  input x : float32[1, 8, 6, 6]"
+    assert lines[3] == "  2 constants, 608 bytes"
+    assert "= QConv2d(quantizelinear0, conv2.weight, conv2.bias) strides=(1, 1)" in lines[5]
+    assert lines[5].endswith("# conv4 on vdla")
+
+
+def test_passes_document_before_and_after():
+    for function in (fuse.signed, fuse.commute, fuse.fuse_qdq, fuse.fuse_residual,
+                     fold.fold_batch_norm, fold.merge_duplicates, fold.fold_constants,
+                     fold.fold_flatten):  # fmt: skip
+        assert "before:" in function.__doc__
+        assert "after:" in function.__doc__

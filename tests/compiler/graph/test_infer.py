@@ -1,0 +1,167 @@
+"""The typing rules and what ``verify`` says about a broken graph."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from vdla.compiler.graph import ir
+from vdla.compiler.graph.infer import shape_of, verify
+from vdla.compiler.graph.ir import Graph, GraphError, TensorType
+
+F32, I8 = "float32", "int8"
+
+
+def graph(*nodes, constants=None, outputs=("y",), **types):
+    constants = constants or {}
+    tensors = {name: TensorType(tuple(shape), dtype) for name, (dtype, *shape) in types.items()}
+    tensors.update({n: TensorType(a.shape, str(a.dtype)) for n, a in constants.items()})
+    return Graph(("x",), outputs, nodes, tensors, constants)
+
+
+def relu(name="r", data="x", output="y"):
+    return ir.Relu(name=name, data=data, output=output)
+
+
+def test_a_good_graph_is_returned():
+    g = graph(relu(), x=(F32, 2, 3), y=(F32, 2, 3))
+    assert verify(g) is g
+
+
+@pytest.mark.parametrize(
+    ("g", "message"),
+    [
+        (
+            graph(relu(data="z"), x=(F32, 2), y=(F32, 2), z=(F32, 2)),
+            "node r (Relu): expected operands defined before their use, found z",
+        ),
+        (
+            graph(relu(), relu("r2", "x", "y"), x=(F32, 2), y=(F32, 2)),
+            "node r2 (Relu): expected a tensor written once, found y",
+        ),
+        (
+            graph(relu(), relu("r", "y", "z"), x=(F32, 2), y=(F32, 2), z=(F32, 2)),
+            "expected one node called r, found two",
+        ),
+        (
+            graph(relu(), x=(F32, 2), y=(F32, 3)),
+            "node r (Relu): expected an output of shape [2], found [3]",
+        ),
+        (
+            graph(relu(), x=(I8, 2), y=(F32, 2)),
+            "node r (Relu): expected float32 data, found int8",
+        ),
+        (
+            graph(relu(), x=(F32, 2), y=(I8, 2)),
+            "node r (Relu): expected a float32 result, found int8",
+        ),
+        (
+            graph(relu(output="z"), x=(F32, 2), y=(F32, 2), z=(F32, 2)),
+            "expected output y to be written by a node, found none",
+        ),
+        (
+            graph(relu(), x=("float16", 2), y=(F32, 2)),
+            "tensor x: expected one of float32, int8, uint8, int32, int64, found float16",
+        ),
+        (
+            graph(relu(), x=(F32, 0), y=(F32, 0)),
+            "tensor x: expected positive sizes, found [0]",
+        ),
+        (
+            graph(ir.Reshape(name="r", data="x", output="y"), x=(F32, 6), y=(F32, 2, 2)),
+            "node r (Reshape): expected an output of 6 elements, found [2, 2]",
+        ),
+        (
+            graph(
+                ir.Transpose(name="t", data="x", output="y", perm=(0, 0)),
+                x=(F32, 2, 2),
+                y=(F32, 2, 2),
+            ),
+            "node t (Transpose): expected a permutation of 2 axes, found [0, 0]",
+        ),
+        (
+            graph(
+                ir.Concat(name="c", parts=("x", "x"), output="y", axis=2), x=(F32, 2), y=(F32, 4)
+            ),
+            "node c (Concat): expected an axis below 1, found 2",
+        ),
+    ],
+)
+def test_broken_graphs(g, message):
+    with pytest.raises(GraphError, match=f"^{re.escape(message)}$"):
+        verify(g)
+
+
+def test_a_constant_must_have_its_declared_type():
+    g = graph(relu(data="c"), x=(F32, 2), y=(F32, 2), constants={"c": np.zeros(2, np.float32)})
+    g.constants["c"] = np.zeros(3, np.float32)
+    with pytest.raises(
+        GraphError, match=r"^constant c: expected float32\[2\], found float32\[3\]$"
+    ):
+        verify(g)
+
+
+def conv(**changes):
+    values = {
+        "name": "c", "data": "x", "weight": "w", "bias": "b", "output": "y", "in_zp": 0,
+        "out_zp": 0, "scale": (0.5,) * 6,
+    }  # fmt: skip
+    return ir.QConv2d(**{**values, **changes})
+
+
+def test_convolution_shape():
+    node = conv(strides=(2, 1), pads=(1, 0, 2, 1), dilations=(1, 2))
+    assert shape_of(node, [(3, 4, 8, 9), (6, 4, 3, 3), (6,)]) == (3, 6, 5, 6)
+
+
+@pytest.mark.parametrize(
+    ("node", "shapes", "message"),
+    [
+        (conv(), [(1, 5, 8, 8), (6, 4, 3, 3), (6,)], "expected 4 input channels, found 5"),
+        (conv(), [(1, 4, 8, 8), (6, 4, 3, 3), (5,)], "expected a bias of shape [6], found [5]"),
+        (conv(scale=(1.0,)), [(1, 4, 8, 8), (6, 4, 3, 3), (6,)], "expected 6 scales, found 1"),
+        (conv(), [(1, 4, 8, 8), (6, 4, 3), (6,)], "expected a weight of shape [O, I, KH, KW], "
+         "found [6, 4, 3]"),
+    ],
+)  # fmt: skip
+def test_convolution_errors(node, shapes, message):
+    with pytest.raises(GraphError) as caught:
+        shape_of(node, shapes)
+    assert str(caught.value) == f"node c (QConv2d): {message}"
+
+
+def test_residual_must_have_the_result_shape():
+    node = ir.QConv2dAdd(
+        name="c", data="x", weight="w", bias="b", residual="r", output="y", in_zp=0, out_zp=0,
+        scale=(0.5,) * 6, add_scales=(1.0, 1.0), res_zp=0, add_zp=0,
+    )  # fmt: skip
+    with pytest.raises(GraphError, match=r"expected a residual of shape \[1, 6, 6, 6\], found"):
+        shape_of(node, [(1, 4, 8, 8), (6, 4, 3, 3), (6,), (1, 6, 5, 6)])
+
+
+def test_dense_takes_a_pooled_image():
+    node = ir.QDense(
+        name="d", data="x", weight="w", bias="b", output="y", in_zp=0, out_zp=0, scale=(1.0,) * 3
+    )
+    assert shape_of(node, [(2, 8, 1, 1), (3, 8), (3,)]) == (2, 3)
+    with pytest.raises(GraphError, match=r"expected data of shape \[N, 8\], found \[2, 8, 2, 1\]"):
+        shape_of(node, [(2, 8, 2, 1), (3, 8), (3,)])
+
+
+def test_types_know_their_place_in_memory():
+    kind = TensorType((2, 20, 3, 5), "int8", block=16)
+    assert kind.physical == (2, 2, 3, 5, 16)
+    assert kind.nbytes == 2 * 2 * 3 * 5 * 16
+    assert TensorType((2, 20), "int8", block=16).physical == (2, 2, 1, 1, 16)
+    assert TensorType((2, 20), "float32").nbytes == 160
+
+
+def test_nodes_know_their_operands():
+    node = ir.Conv2d(name="c", data="x", weight="w", output="y")
+    assert node.inputs == ("x", "w")
+    assert node.renamed({"x": "z"}).inputs == ("z", "w")
+    concat = ir.Concat(name="c", parts=("a", "b"), output="y", axis=1)
+    assert concat.renamed({"b": "q"}).inputs == ("a", "q")
+    assert dict(concat.attributes()) == {"axis": 1}
