@@ -16,6 +16,7 @@ from vdla.compiler.codegen.vdla.intrinsics import ACC, INP, WGT, intrinsics
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Var
+from vdla.compiler.topi.vdla.common import requantize
 from vdla.isa.config import Config
 
 VTHREAD_AXES = ("n", "g", "o", "y", "x")
@@ -67,6 +68,17 @@ class ConvShape:
         """Columns of the output."""
         reach = (self.kernel[1] - 1) * self.dilations[1] + 1
         return (self.width + self.pads[1] + self.pads[3] - reach) // self.strides[1] + 1
+
+    @property
+    def sampling(self) -> tuple[int, int]:
+        """Strides that loading takes over: under a kernel of one, the rest is never looked at."""
+        (kh, kw), (sy, sx) = self.kernel, self.strides
+        return sy if kh == 1 else 1, sx if kw == 1 else 1
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """Strides on what has been loaded."""
+        return self.strides[0] // self.sampling[0], self.strides[1] // self.sampling[1]
 
     @property
     def padded(self) -> bool:
@@ -139,7 +151,7 @@ def conv2d(shape: ConvShape, config: Config) -> Conv:
     ci, cs = te.reduce_axis((0, shape.inputs), "ci"), te.reduce_axis((0, si), "cs")
     ky, kx = te.reduce_axis((0, kh), "ky"), te.reduce_axis((0, kw), "kx")
     i = te.reduce_axis((0, bi), "i")
-    (sy, sx), (dy, dx) = shape.strides, shape.dilations
+    (sy, sx), (dy, dx) = shape.steps, shape.dilations
 
     def reduce(n: Expr, g: Expr, o: Expr, y: Expr, x: Expr, s: Expr, l: Expr) -> Expr:
         pixel = padded[n, g, ci, y * sy + ky * dy, x * sx + kx * dx, cs, i]
@@ -151,7 +163,7 @@ def conv2d(shape: ConvShape, config: Config) -> Conv:
     if shape.residual is None:
         out = te.compute(
             out_shape,
-            lambda n, g, o, y, x, s, l: _requantize(
+            lambda n, g, o, y, x, s, l: requantize(
                 acc[n, g, o, y, x, s, l],
                 scale[channel(g, o, s), l],
                 shape.zero,
@@ -168,7 +180,7 @@ def conv2d(shape: ConvShape, config: Config) -> Conv:
     # The sum works on centred values, so the convolution's zero point cancels out.
     requantized = te.compute(
         out_shape,
-        lambda n, g, o, y, x, s, l: _requantize(
+        lambda n, g, o, y, x, s, l: requantize(
             acc[n, g, o, y, x, s, l],
             scale[channel(g, o, s), l],
             0,
@@ -187,7 +199,7 @@ def conv2d(shape: ConvShape, config: Config) -> Conv:
     )
     out = te.compute(
         out_shape,
-        lambda n, g, o, y, x, s, l: _requantize(
+        lambda n, g, o, y, x, s, l: requantize(
             added[n, g, o, y, x, s, l], out_scale[0, l], r.out_zero, r.low, r.high
         ).astype("int8"),
         "out",
@@ -268,19 +280,18 @@ def _schedule_reduction(
 
 
 def _pad(data: Tensor, shape: ConvShape) -> Tensor:
+    """The image that windows step over: padded, and without what strides skip."""
     top, left, bottom, right = shape.pads
     n, g, c, h, w, sub, lanes = data.shape
-    if not shape.padded:
-        return te.compute(data.shape, lambda *at: data[at], "padded")
+    fy, fx = shape.sampling
+    rows = shape.out_height if fy > 1 else h + top + bottom
+    cols = shape.out_width if fx > 1 else w + left + right
 
     def value(n: Expr, g: Expr, c: Expr, y: Expr, x: Expr, s: Expr, i: Expr) -> Expr:
-        inside = te.all(y >= top, y < h + top, x >= left, x < w + left)
-        zero = te.const(shape.in_zero, "int8")
-        return te.if_then_else(inside, data[n, g, c, y - top, x - left, s, i], zero)
+        y, x = y * fy - top, x * fx - left
+        if not shape.padded:
+            return data[n, g, c, y, x, s, i]
+        inside = te.all(y >= 0, y < h, x >= 0, x < w)
+        return te.if_then_else(inside, data[n, g, c, y, x, s, i], te.const(shape.in_zero, "int8"))
 
-    return te.compute((n, g, c, h + top + bottom, w + left + right, sub, lanes), value, "padded")
-
-
-def _requantize(x: Expr, scale: Expr, zero: int, low: int, high: int) -> Expr:
-    value = te.rq(x, scale) + te.const(zero)
-    return te.minimum(te.maximum(value, te.const(low)), te.const(high))
+    return te.compute((n, g, c, rows, cols, sub, lanes), value, "padded")

@@ -1,0 +1,349 @@
+"""Default schedules: an analytic model of the machine over the legal tilings.
+
+A candidate's tiles run through a max-plus recurrence of the engines: LOAD, COMPUTE and STORE each
+take their turn when they are free, when what they need is there and when what they overwrite is no
+longer needed. That is the machine's own rule (docs/timing.md) at the grain of tiles, so the model
+ranks schedules with one virtual thread and with several by the same measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
+from math import ceil, prod
+from typing import TypeVar
+
+from vdla.compiler.topi.vdla.conv2d import VTHREAD_AXES, ConvShape, ConvTile
+from vdla.compiler.topi.vdla.elementwise import AddShape, AddTile
+from vdla.compiler.topi.vdla.pool import PoolShape, PoolTile
+from vdla.isa.config import Config
+from vdla.isa.instructions import instruction_bytes
+
+T = TypeVar("T")
+
+STARTUP = 12  # cycles from a token to the first result: issue, pipeline, hand-over
+FINALISTS = 64  # candidates that get the recurrence, after the bound has ranked them
+
+
+class TilingError(ValueError):
+    """Not even the smallest tile fits the buffers."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The work of one tile: what the recurrence needs of a candidate, in cycles.
+
+    ``pairs`` counts the groups of tiles that all threads share, ``singles`` the tiles left for one
+    thread alone. A tile reduces in ``steps`` steps; each loads ``inp`` once and then, ``parts`` times, loads
+    ``wgt`` and runs ``gemm``. ``side`` is loaded for the ALU (a residual), ``alu`` runs after the
+    reduction and ``store`` writes the tile.
+    """
+
+    pairs: int
+    singles: int
+    threads: int
+    steps: int
+    parts: int
+    inp: float
+    wgt: float
+    gemm: float
+    side: float
+    alu: float
+    store: float
+
+    @property
+    def tiles(self) -> int:
+        """All tiles."""
+        return self.pairs * self.threads + self.singles
+
+    @property
+    def compute(self) -> float:
+        """Cycles of COMPUTE alone."""
+        return self.tiles * (self.steps * self.parts * self.gemm + self.alu)
+
+    @property
+    def traffic(self) -> float:
+        """Cycles of the memory bus alone."""
+        loads = self.steps * (self.inp + self.parts * self.wgt) + self.side
+        return self.tiles * (loads + self.store)
+
+
+def divisors(n: int) -> list[int]:
+    """Every divisor, ascending."""
+    return [d for d in range(1, n + 1) if n % d == 0]
+
+
+def parts(n: int) -> list[int]:
+    """The tile sizes that cut ``n`` into 1, 2, 3 … nearly equal tiles, ascending."""
+    return sorted({ceil(n / k) for k in range(1, n + 1)})
+
+
+def shares(tiles: int, along: int, threads: int) -> tuple[int, int, int]:
+    """(pairs, singles, threads) when ``along`` of ``tiles`` tiles are shared out at a time."""
+    rest = tiles // along
+    return rest * (along // threads), rest * (along % threads), threads
+
+
+def estimate(work: Steps, config: Config) -> float:
+    """Cycles of a candidate by the recurrence."""
+    cycles = _groups(work, work.threads, work.pairs, config)
+    cycles += _groups(work, 1, work.singles, config)
+    return max(cycles, work.traffic)
+
+
+def _groups(work: Steps, threads: int, groups: int, config: Config) -> float:
+    """Cycles of some groups of tiles; long runs are extrapolated from their period."""
+    if groups == 0:
+        return 0.0
+    marks = _recurrence(work, threads, min(groups, 5), config)
+    period = (marks[-1] - marks[1]) / (len(marks) - 2) if groups > 5 else 0.0
+    return marks[-1] + (groups - len(marks)) * period
+
+
+def _recurrence(work: Steps, threads: int, groups: int, config: Config) -> list[float]:
+    """The time at which each group of tiles (one per thread) has been stored."""
+    latency = config.memory.latency + STARTUP
+    load = compute = store = 0.0
+    inp_free, wgt_free = [0.0] * threads, [0.0] * threads
+    acc_free, side_free = [0.0] * threads, [0.0] * threads
+    marks = []
+    for _ in range(groups):
+        done, first = [0.0] * threads, [True] * threads
+        for _ in range(work.steps):
+            for part in range(work.parts):
+                for v in range(threads):
+                    if part == 0:
+                        load = max(load, inp_free[v]) + work.inp
+                    load = max(load, wgt_free[v]) + work.wgt
+                    ready = load + latency
+                    compute = max(compute, ready, acc_free[v] if first[v] else 0.0) + work.gemm
+                    first[v] = False
+                    wgt_free[v] = done[v] = compute + STARTUP
+            inp_free = list(done)
+        for v in range(threads):
+            if work.side:
+                load = max(load, side_free[v]) + work.side
+                compute = max(compute, load + latency)
+            compute += work.alu
+            side_free[v] = compute + STARTUP
+            store = max(store, max(done[v], side_free[v] if work.alu else 0.0)) + work.store
+            acc_free[v] = store + latency
+        marks.append(max(acc_free))
+    return marks
+
+
+def best(
+    candidates: Iterable[T], cost: Callable[[T], Steps], config: Config, what: str
+) -> T:
+    """The candidate with the least estimate.
+
+    Raises:
+        TilingError: there is none.
+    """
+    ranked = [(work, c) for c in candidates if (work := cost(c)).tiles]
+    if not ranked:
+        raise TilingError(
+            f"config {config.name}: expected buffers that hold one tile of {what}, "
+            f"found inp {config.depth('inp')}, wgt {config.depth('wgt')}, "
+            f"acc {config.depth('acc')} entries"
+        )
+    ranked.sort(key=lambda r: _rough(r[0], config))
+    return min(ranked[:FINALISTS], key=lambda r: estimate(r[0], config))[1]
+
+
+def _rough(work: Steps, config: Config) -> float:
+    """A quick stand-in for the estimate, to choose the finalists by."""
+    ends = work.inp + work.wgt + work.store
+    steps = work.tiles * work.steps
+    if work.threads == 1:  # loads and results take turns
+        waits = work.parts * (config.memory.latency + STARTUP)
+        return work.compute + steps * (work.inp + work.parts * work.wgt + waits) + ends
+    return max(work.compute, work.traffic) + ends + steps * work.parts * STARTUP / 4
+
+
+# Convolution ------------------------------------------------------------------------------------
+
+
+@lru_cache
+def conv_tile(shape: ConvShape, config: Config, vthreads: int) -> ConvTile:
+    """The default tile of a convolution for a number of virtual threads."""
+    model = _ConvModel(shape, config)
+    what = f"a {shape.kernel[0]}×{shape.kernel[1]} convolution"
+    return best(model.candidates(vthreads), model.steps, config, what)
+
+
+class _ConvModel:
+    def __init__(self, shape: ConvShape, config: Config) -> None:
+        self.shape, self.config = shape, config
+        self.si = config.channel_block // config.block_in
+        self.so = config.channel_block // config.block_out
+        self.taps = shape.kernel[0] * shape.kernel[1]
+        blocks = shape.groups * shape.outputs * self.so
+        self.parameters = 2 * blocks + (1 if shape.residual else 0)
+
+    def reach(self, rows: int, cols: int) -> tuple[int, int]:
+        """Input rows and columns under a tile."""
+        k, s, d = self.shape.kernel, self.shape.steps, self.shape.dilations
+        return (rows - 1) * s[0] + (k[0] - 1) * d[0] + 1, (cols - 1) * s[1] + (k[1] - 1) * d[1] + 1
+
+    def candidates(self, vthreads: int) -> Iterator[ConvTile]:
+        """The legal tiles."""
+        s = self.shape
+        axes = VTHREAD_AXES if vthreads > 1 else ("y",)
+        for rows, cols in product(parts(s.out_height), parts(s.out_width)):
+            tall, wide = self.reach(rows, cols)
+            for inputs, outputs in product(divisors(s.inputs), divisors(s.outputs)):
+                for weights in divisors(outputs):
+                    if not self._fits(rows * cols, tall * wide, inputs, outputs, weights, vthreads):
+                        continue
+                    tile = ConvTile(outputs, rows, cols, inputs, weights, vthreads)
+                    counts = self.counts(tile)
+                    for axis in axes:
+                        if counts[axis] >= vthreads:
+                            yield replace(tile, axis=axis)
+
+    def counts(self, tile: ConvTile) -> dict[str, int]:
+        """Tiles along each axis."""
+        s = self.shape
+        return {
+            "n": s.batch,
+            "g": s.groups,
+            "o": s.outputs // tile.outputs,
+            "y": ceil(s.out_height / tile.rows),
+            "x": ceil(s.out_width / tile.cols),
+        }
+
+    def _fits(
+        self, pixels: int, window: int, inputs: int, outputs: int, weights: int, vthreads: int
+    ) -> bool:
+        c, copies = self.config, 2 if self.shape.residual else 1
+        acc = outputs * self.so * pixels * copies * vthreads + self.parameters
+        inp = inputs * self.si * window * vthreads
+        wgt = weights * self.so * inputs * self.si * self.taps * vthreads
+        return acc <= c.depth("acc") and inp <= c.depth("inp") and wgt <= c.depth("wgt")
+
+    def steps(self, tile: ConvTile) -> Steps:
+        """The work of a candidate, averaged over full and partial tiles."""
+        s, c = self.shape, self.config
+        down, across = ceil(s.out_height / tile.rows), ceil(s.out_width / tile.cols)
+        tiles = s.batch * s.groups * (s.outputs // tile.outputs) * down * across
+        rows, cols = s.out_height / down, s.out_width / across
+        tall, wide = self.reach(tile.rows, tile.cols)
+        pixels = rows * cols
+        seen = min(tall, s.height) * min(wide, s.width)
+        dense = wide >= s.width and not (s.pads[1] or s.pads[3])
+        run = 1 if s.sampling[1] > 1 else seen if dense else min(wide, s.width)
+        inp = tile.inputs * _transfer(seen * c.channel_block, run * c.channel_block, c)
+        inp += tile.inputs * self.si * max(tall * wide - seen, 0)
+        weight_bytes = tile.weights * self.so * tile.inputs * self.si * self.taps * c.wgt_entry
+        outs = tile.outputs * self.so
+        store = tile.outputs * _transfer(pixels * c.channel_block, cols * c.channel_block, c)
+        return Steps(
+            *shares(tiles, self.counts(tile)[tile.axis], tile.vthreads),
+            s.inputs // tile.inputs,
+            tile.outputs // tile.weights,
+            inp,
+            _transfer(weight_bytes, weight_bytes, c) + _instructions(3, c),
+            tile.weights * self.so * pixels * tile.inputs * self.si * self.taps,
+            tile.outputs * _transfer(pixels * c.channel_block, cols * c.channel_block, c)
+            if s.residual
+            else 0.0,
+            2 * outs * pixels + STARTUP if s.residual else 0.0,
+            store + _instructions(1, c),
+        )
+
+
+# Pools and additions ----------------------------------------------------------------------------
+
+
+@lru_cache
+def pool_tile(shape: PoolShape, config: Config, vthreads: int) -> PoolTile:
+    """The default tile of a pool."""
+    sub = config.channel_block // config.block_out
+    taps = prod(shape.kernel)
+
+    def reach(tile: PoolTile) -> tuple[int, int]:
+        k, s, d = shape.kernel, shape.strides, shape.dilations
+        return (
+            (tile.rows - 1) * s[0] + (k[0] - 1) * d[0] + 1,
+            (tile.cols - 1) * s[1] + (k[1] - 1) * d[1] + 1,
+        )
+
+    def candidates() -> Iterator[PoolTile]:
+        for rows, cols in product(parts(shape.out_height), parts(shape.out_width)):
+            for blocks in divisors(shape.blocks):
+                counts = {
+                    "c": shape.blocks // blocks,
+                    "y": ceil(shape.out_height / rows),
+                    "x": ceil(shape.out_width / cols),
+                }
+                tall, wide = reach(PoolTile(blocks, rows, cols))
+                entries = blocks * sub * (tall * wide + rows * cols)
+                if entries * vthreads + 1 > config.depth("acc"):
+                    continue
+                for axis in ("c", "y", "x") if vthreads > 1 else ("c",):
+                    if counts[axis] >= vthreads:
+                        yield PoolTile(blocks, rows, cols, vthreads, axis)
+
+    def steps(tile: PoolTile) -> Steps:
+        down = ceil(shape.out_height / tile.rows)
+        across = ceil(shape.out_width / tile.cols)
+        tall, wide = reach(tile)
+        seen = min(tall, shape.height) * min(wide, shape.width)
+        load = tile.blocks * _transfer(seen * config.channel_block, wide * config.out_entry, config)
+        load += tile.blocks * sub * max(tall * wide - seen, 0)
+        vectors = tile.blocks * sub * tile.rows * tile.cols
+        store = _transfer(vectors * config.out_entry, tile.cols * config.out_entry, config)
+        tiles = shape.batch * (shape.blocks // tile.blocks) * down * across
+        along = {"c": shape.blocks // tile.blocks, "y": down, "x": across}[tile.axis]
+        share = shares(tiles, along, tile.vthreads)
+        return Steps(*share, 1, 1, load, 0.0, vectors * taps, 0.0, 0.0, store)
+
+    what = f"a {shape.kernel[0]}×{shape.kernel[1]} pool"
+    return best(candidates(), steps, config, what)
+
+
+@lru_cache
+def add_tile(shape: AddShape, config: Config, vthreads: int) -> AddTile:
+    """The default tile of an addition."""
+
+    def candidates() -> Iterator[AddTile]:
+        for vectors in parts(shape.vectors):
+            fits = 2 * vectors * vthreads + 1 <= config.depth("acc")
+            if fits and ceil(shape.vectors / vectors) >= vthreads:
+                yield AddTile(vectors, vthreads)
+
+    def steps(tile: AddTile) -> Steps:
+        size = tile.vectors * config.out_entry
+        move = _transfer(size, size, config)
+        tiles = ceil(shape.vectors / tile.vectors)
+        share = shares(tiles, tiles, tile.vthreads)
+        return Steps(*share, 1, 1, 2 * move, 0.0, tile.vectors, 0.0, 0.0, move)
+
+    return best(candidates(), steps, config, "an addition")
+
+
+# Cycles -----------------------------------------------------------------------------------------
+
+
+def _transfer(size: float, run: float, config: Config) -> float:
+    """Bus cycles to move ``size`` bytes in runs of ``run`` contiguous bytes."""
+    memory = config.memory
+    cycles = size / min(config.port_bytes, memory.bytes_per_cycle)
+    bursts = ceil(run / (config.port_bytes * config.burst_beats)) * size / max(run, 1)
+    return max(cycles, bursts * (memory.latency + 4) / config.reads_in_flight)
+
+
+def _instructions(n: int, config: Config) -> float:
+    """Bus cycles to fetch ``n`` instructions."""
+    return n * instruction_bytes(config) / min(config.port_bytes, config.memory.bytes_per_cycle)
+
+
+def tile_text(tile: object) -> str:
+    """A tile as the reports print it."""
+    fields: Sequence[str] = list(getattr(tile, "__dataclass_fields__", {}))
+    return " ".join(f"{name}={getattr(tile, name)}" for name in fields)
+
+
