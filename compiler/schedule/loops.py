@@ -14,7 +14,7 @@ from vdla.compiler.schedule.tree import (
     with_body,
 )
 from vdla.compiler.tir.ir import Binary, Block, Const, Expr, For, PrimFunc, Stmt, Var
-from vdla.compiler.tir.visitor import substitute
+from vdla.compiler.tir.visitor import blocks, substitute, uses
 
 
 def split(
@@ -66,11 +66,26 @@ def fuse(func: PrimFunc, where: str, outer: Var, inner: Var) -> tuple[PrimFunc, 
         found = f"loop {a.body.var.name}" if isinstance(a.body, For) else type(a.body).__name__
         raise ScheduleError(f"fuse {where}: expected {inner.name} (0..{b.extent}) directly inside "
                             f"{outer.name} (0..{a.extent}), found {found}")
+    check_kinds(where, a, b)
     fused = Var(f"{outer.name}_{inner.name}")
     mapping: dict[Var, Expr] = {outer: fused // b.extent, inner: fused % b.extent}
     new = For(fused, a.extent * b.extent, a.kind, substitute(b.body, mapping), a.thread_tag,
               a.annotations + b.annotations)
     return with_body(func, a, new), fused
+
+
+def check_kinds(where: str, a: For, b: For) -> None:
+    """A loop over both spatial and reduce axes could run a reduction's first step late."""
+    for block in blocks(b):
+        for it in block.iters:
+            for other in block.iters:
+                if it.kind != other.kind and uses(it.binding, {a.var}) \
+                        and uses(other.binding, {b.var}):
+                    raise ScheduleError(
+                        f"fuse {where}: expected loops of one kind, found {a.var.name} "
+                        f"(0..{a.extent}, {it.kind}) and {b.var.name} (0..{b.extent}, "
+                        f"{other.kind}) in {block.name}"
+                    )
 
 
 def reorder(func: PrimFunc, where: str, order: Sequence[Var]) -> PrimFunc:

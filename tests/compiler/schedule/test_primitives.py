@@ -112,6 +112,10 @@ def test_fuse_errors():
     rejects(lambda: s[c].fuse(x, y),
             "fuse C.x: expected y (0..10) directly inside x (0..8), found Block")
     rejects(lambda: s[c].fuse(), "fuse C: expected at least one loop, found none")
+    _, _, c, _, s = matmul()
+    rejects(lambda: s[c].fuse(c.axis[1], c.reduce_axis[0]),
+            "fuse C.x: expected loops of one kind, found x (0..4, spatial) and k (0..5, reduce) "
+            "in C")
 
 
 def test_reorder():
@@ -169,7 +173,7 @@ def test_reductions_are_not_independent(primitive):
 
 
 def test_compute_inline():
-    _, b, c, s = chain()
+    _, b, _, s = chain()
     s[b].compute_inline()
     assert body(s) == ["for y in 10:", "    for x in 8:",
                        "        C[y, x] = (A[y, x] + 1) * 2"]
@@ -186,7 +190,8 @@ def test_compute_inline_errors():
     _, b, c, s = chain()
     s[b].split(b.axis[0], factor=3)
     rejects(s[b].compute_inline,
-            "compute_inline B: expected unguarded loops, found a predicate; inline before splitting")
+            "compute_inline B: expected unguarded loops, found a predicate; inline before "
+            "splitting")
     _, b, c, s = chain()
     s[b].compute_at(s[c], c.axis[0])
     rejects(s[b].compute_inline,

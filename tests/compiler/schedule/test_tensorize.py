@@ -141,7 +141,7 @@ def test_gemm_mismatches():
 def test_scopes_are_checked():
     s, c, l, _ = dense()
     s[c].set_scope("global")
-    with pytest.raises(ScheduleError, match="expected acc in scope vdla.acc, found c in global"):
+    with pytest.raises(ScheduleError, match=r"expected acc in scope vdla\.acc, found c in global"):
         s[c].tensorize(l, INTRINSICS["gemm"])
 
 
