@@ -14,6 +14,7 @@ by side stay together. With two copies, one thread computes while the other load
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import groupby
 
@@ -23,6 +24,7 @@ from vdla.compiler.tir.ir import (
     Block,
     Buffer,
     Evaluate,
+    Expr,
     For,
     If,
     PrimFunc,
@@ -32,7 +34,7 @@ from vdla.compiler.tir.ir import (
     const,
     seq,
 )
-from vdla.compiler.tir.visitor import map_stmt, replace_buffer, substitute
+from vdla.compiler.tir.visitor import map_stmt, replace_buffer, rewrite, substitute, walk
 
 
 def inject_virtual_threads(func: PrimFunc) -> PrimFunc:
@@ -95,8 +97,21 @@ class _Interleave:
         return body
 
     def instance(self, thread: int, stmt: Stmt) -> Stmt:
-        """A statement of one thread."""
-        return substitute(stmt, {self.var: const(thread)})
+        """A statement of one thread, with loop variables of its own."""
+        loops = [each for each in walk(stmt) if isinstance(each, For)]
+        fresh: dict[Var, Expr] = {each.var: Var(each.var.name) for each in loops}
+        return rewrite(
+            substitute(stmt, {**fresh, self.var: const(thread)}),
+            lambda s: _with_var(s, fresh),
+        )
+
+
+def _with_var(stmt: Stmt, fresh: Mapping[Var, Expr]) -> Stmt:
+    if not isinstance(stmt, For):
+        return stmt
+    var = fresh[stmt.var]
+    assert isinstance(var, Var)
+    return replace(stmt, var=var)
 
 
 def engine(stmt: Stmt) -> str | None:

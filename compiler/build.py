@@ -1,0 +1,270 @@
+"""From an ONNX model to a module: the compiler, top to bottom.
+
+    ONNX → typed graph → fuse, fold → place → lay out → accelerator operators and host functions
+         → plan memory → link the streams → module
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.compiler.frontend.onnx import import_onnx
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.layout import layout
+from vdla.compiler.graph.partition import (
+    ACCELERATOR,
+    HOST,
+    Placement,
+    Placements,
+    partition,
+    report,
+)
+from vdla.compiler.graph.passes import optimize
+from vdla.compiler.graph.plan import MemoryPlan, align, plan_memory
+from vdla.compiler.graph.printer import format_graph
+from vdla.compiler.lower import UOPS, Linked, Linker, lower
+from vdla.compiler.topi.steps import (
+    Kernels,
+    constant_image,
+    host_code,
+    host_constants,
+    host_kernels,
+    make_steps,
+    tensor_table,
+)
+from vdla.compiler.topi.vdla.operators import Operator, Tile, operator
+from vdla.compiler.topi.vdla.tiling import TilingError, tile_text
+from vdla.isa.asm import disassemble
+from vdla.isa.config import Config
+from vdla.isa.instructions import instruction_bytes
+from vdla.isa.program import Program
+from vdla.runtime.module import Module
+
+Array = NDArray[Any]
+Progress = Callable[[str, int, int], None]
+Tiles = Callable[[Operator], Tile]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compile.
+
+    ``device`` "cpu" leaves the accelerator out. ``vthreads`` is how many virtual threads default
+    schedules use. ``min_fill`` is the share of the input lanes a convolution must fill. ``tiles``
+    chooses schedules in place of the analytic model. ``dump`` is a folder for the program's text
+    after every pass. ``progress`` is told (what, done, of).
+    """
+
+    device: str = ACCELERATOR
+    vthreads: int = 2
+    min_fill: float = 0.5
+    tiles: Tiles | None = None
+    dump: Path | None = None
+    progress: Progress = lambda what, done, total: None
+
+
+def compile_model(path: str | Path, config: Config, options: Options | None = None) -> Module:
+    """Compiles an ONNX file.
+
+    Raises:
+        ModelError: the file is not a model that can be compiled.
+        TilingError: the config's buffers can't hold one tile of some operator, and no host can.
+    """
+    return compile_graph(import_onnx(path), config, options)
+
+
+def compile_graph(graph: Graph, config: Config, options: Options | None = None) -> Module:
+    """Compiles an imported graph."""
+    options = options or Options()
+    dump = Dumper(options.dump)
+    graph = optimize(graph, dump=dump.graph)
+    placements = partition(graph, config, options.device, options.min_fill)
+    placements, tiles = _choose_tiles(graph, placements, config, options)
+    graph, placements = layout(graph, placements, config.channel_block)
+    dump.graph("layout", format_graph(graph))
+    operators = _operators(graph, placements, config)
+    kernels = host_kernels(graph, placements)
+    steps = make_steps(graph, placements, kernels)
+    linkers = _lower(steps, operators, tiles, config, options, dump)
+    return _assemble(graph, placements, operators, tiles, kernels, steps, linkers, config, dump)
+
+
+class Dumper:
+    """Writes texts as numbered files into a folder, or nowhere."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self.counts: dict[str, int] = {}
+
+    def graph(self, name: str, text: str) -> None:
+        """The graph after a pass."""
+        self.write("graph", name, text)
+
+    def layer(self, layer: str) -> Callable[[str, str], None] | None:
+        """What ``lower`` reports an operator's passes to."""
+        if self.folder is None:
+            return None
+        return lambda name, text: self.write(layer, name, text)
+
+    def write(self, group: str, name: str, text: str) -> None:
+        """``group/NN_name.txt``."""
+        if self.folder is None:
+            return
+        self.counts[group] = number = self.counts.get(group, 0) + 1
+        folder = self.folder / group.replace("/", "_").strip("_")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{number:02}_{name}.txt").write_text(text)
+
+
+def _choose_tiles(
+    graph: Graph, placements: Placements, config: Config, options: Options
+) -> tuple[Placements, dict[str, Tile]]:
+    """A tile per accelerator node; a node without a legal one falls back to the host."""
+    placements, tiles = dict(placements), {}
+    wanted = [n for n in graph.nodes if placements[n.name].device == ACCELERATOR]
+    for done, node in enumerate(wanted):
+        options.progress("schedule", done, len(wanted))
+        made = operator(node, graph, config)
+        choose = options.tiles or (lambda op: op.tile(config, options.vthreads))
+        try:
+            tiles[node.name] = choose(made)
+        except TilingError as error:
+            placements[node.name] = Placement(HOST, str(error))
+    return placements, tiles
+
+
+def _operators(graph: Graph, placements: Placements, config: Config) -> dict[str, Operator]:
+    nodes = (n for n in graph.nodes if placements[n.name].device == ACCELERATOR)
+    return {node.name: operator(node, graph, config) for node in nodes}
+
+
+def _lower(
+    steps: Iterable[Mapping[str, Any]],
+    operators: Mapping[str, Operator],
+    tiles: Mapping[str, Tile],
+    config: Config,
+    options: Options,
+    dump: Dumper,
+) -> dict[str, Linker]:
+    """Per accelerator program, its operators lowered and in line."""
+    linkers: dict[str, Linker] = {}
+    done = 0
+    for step in steps:
+        if step["kind"] != "vdla":
+            continue
+        linker = linkers[step["program"]] = Linker(config)
+        for name in step["layers"]:
+            options.progress("lower", done, len(operators))
+            made = operators[name]
+            linker.add(made, lower(made.shape, tiles[name], config, dump.layer(name)))
+            done += 1
+    return linkers
+
+
+def _assemble(
+    graph: Graph,
+    placements: Placements,
+    operators: Mapping[str, Operator],
+    tiles: Mapping[str, Tile],
+    kernels: Kernels,
+    steps: list[dict[str, Any]],
+    linkers: Mapping[str, Linker],
+    config: Config,
+    dump: Dumper,
+) -> Module:
+    """Lays out DRAM, links the streams, and puts everything into a module."""
+    constants: dict[str, Array] = host_constants(graph, kernels)
+    for made in operators.values():
+        constants.update(made.constants)
+        constants.update({n: graph.constants[n] for n in _stored(made.node, graph)})
+    for name, linker in linkers.items():
+        constants[f"{name}{UOPS}"] = np.frombuffer(linker.uops, np.uint8)
+    plan = plan_memory(graph, constants)
+    end = align(plan.total_bytes)
+    programs, linked = {}, {}
+    for name, linker in linkers.items():
+        addresses = _Addresses(plan, {UOPS: plan.constants[f"{name}{UOPS}"]})
+        linked[name] = linker.link(addresses, end)
+        program = Program(config, linked[name].instructions, end)
+        end = align(end + len(program.instructions) * instruction_bytes(config))
+        programs[name] = program.to_bytes()
+        dump.write("stream", name, disassemble(program))
+    return Module(
+        tensors=tensor_table(graph, plan, constants),
+        inputs=list(graph.inputs),
+        outputs=list(graph.outputs),
+        dram_bytes=end,
+        steps=[*map(dict, steps)],
+        constants=constant_image(plan, constants),
+        host=host_code(kernels),
+        programs=programs,
+        config=_config_header(config),
+        config_hash=config.hash,
+        metadata={
+            "model": graph.name,
+            "placement": report(graph, placements),
+            "layers": _layers(operators, tiles, linked, config),
+            "streams": {
+                name: {"layers": _runs(each.layers), "stages": each.stages}
+                for name, each in linked.items()
+            },
+        },
+    )
+
+
+class _Addresses(dict[str, int]):
+    """DRAM addresses: a few given ones, then the memory plan's."""
+
+    def __init__(self, plan: MemoryPlan, given: Mapping[str, int]) -> None:
+        super().__init__(given)
+        self.plan = plan
+
+    def __missing__(self, name: str) -> int:
+        return self.plan.address(name)
+
+
+def _stored(node: Node, graph: Graph) -> list[str]:
+    """Constants that a node reads as activations: a residual known at compile time."""
+    parameters = {getattr(node, key, None) for key in ("weight", "bias")}
+    return [n for n in node.inputs if n in graph.constants and n not in parameters]
+
+
+def _config_header(config: Config) -> dict[str, Any]:
+    return asdict(config)
+
+
+def _layers(
+    operators: Mapping[str, Operator],
+    tiles: Mapping[str, Tile],
+    linked: Mapping[str, Linked],
+    config: Config,
+) -> list[dict[str, Any]]:
+    """What reports say of each accelerator layer besides its cycles."""
+    return [
+        {
+            "name": name,
+            "op": made.node.op,
+            "output": made.node.output,
+            "macs": made.macs,
+            "dram_bytes": made.dram_bytes,
+            "tile": tile_text(tiles[name]),
+        }
+        for name, made in operators.items()
+    ]
+
+
+def _runs(names: Iterable[str]) -> list[tuple[str, int]]:
+    """Equal neighbours as (name, how many)."""
+    runs: list[tuple[str, int]] = []
+    for name in names:
+        if runs and runs[-1][0] == name:
+            runs[-1] = (name, runs[-1][1] + 1)
+        else:
+            runs.append((name, 1))
+    return runs

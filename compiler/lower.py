@@ -1,0 +1,109 @@
+"""One accelerator operator, from expression to instructions, as a list of named passes.
+
+    expression → schedule → loops → virtual threads → in place → instructions
+
+``link`` then joins the operators of a program into one stream: micro-ops placed, instructions
+reordered, tokens derived, addresses filled in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from vdla.compiler.codegen.vdla.fold import Op
+from vdla.compiler.codegen.vdla.kernel import Kernel, generate
+from vdla.compiler.passes.allocate import allocate
+from vdla.compiler.passes.inplace import unify_inplace
+from vdla.compiler.passes.order import reorder
+from vdla.compiler.passes.tokens import insert_tokens
+from vdla.compiler.passes.uops import UOPS, UopPlanner
+from vdla.compiler.passes.vthread import inject_virtual_threads
+from vdla.compiler.tir.ir import PrimFunc
+from vdla.compiler.tir.printer import show
+from vdla.compiler.tir.verify import verify
+from vdla.compiler.topi.vdla.operators import Operator, Shape, Tile, schedule
+from vdla.isa.config import Config
+from vdla.isa.instructions import Finish, Instruction
+
+Dump = Callable[[str, str], None]
+
+PASSES: tuple[tuple[str, Callable[[PrimFunc], PrimFunc]], ...] = (
+    ("virtual_threads", inject_virtual_threads),
+    ("in_place", unify_inplace),
+)
+
+
+def lower(shape: Shape, tile: Tile, config: Config, dump: Dump | None = None) -> Kernel:
+    """The instructions of an operator of a shape, in program order.
+
+    ``dump`` is called with each pass's name and the program's text after it.
+    """
+    return _lower(shape, tile, config) if dump is None else _run(shape, tile, config, dump)
+
+
+@lru_cache
+def _lower(shape: Shape, tile: Tile, config: Config) -> Kernel:
+    return _run(shape, tile, config, lambda name, text: None)
+
+
+def _run(shape: Shape, tile: Tile, config: Config, dump: Dump) -> Kernel:
+    scheduled = schedule(shape, tile, config)
+    dump("expression", show(scheduled.built.func))
+    dump("schedule", "\n".join(str(step) for step in scheduled.trace) + "\n")
+    func = scheduled.lower()
+    dump("loops", show(func))
+    for name, run in PASSES:
+        func = verify(run(func))
+        dump(name, show(func))
+    bases = allocate(func, config)
+    rows = (f"{b.scope:9} {base:6} {b.name} {list(b.shape)}" for b, base in bases.items())
+    dump("allocate", "\n".join(rows) + "\n")
+    kernel = generate(func, bases, config)
+    dump("instructions", "\n".join(f"{op.name}: {op.instruction}" for op in kernel.ops) + "\n")
+    return kernel
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A stream with the operator each instruction belongs to, and the micro-op image."""
+
+    instructions: list[Instruction]
+    layers: list[str]
+    stages: list[str]
+
+
+class Linker:
+    """Joins operators: first ``add`` each, then lay out DRAM with ``uops``, then ``link``."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.planner = UopPlanner(config)
+        self.ops: list[Op] = []
+        self.layers: list[str] = []
+
+    def add(self, operator: Operator, kernel: Kernel) -> None:
+        """Appends an operator's instructions."""
+        ops = reorder(self.planner.place(operator.node.name, kernel.ops))
+        self.ops += (_renamed(op, operator.tensors) for op in ops)
+        self.layers += [operator.node.name] * len(ops)
+
+    @property
+    def uops(self) -> bytes:
+        """The micro-ops that the stream loads, to lie at the address given for ``UOPS``."""
+        return bytes(self.planner.image)
+
+    def link(self, addresses: Mapping[str, int], dram_bytes: int) -> Linked:
+        """The finished stream."""
+        instructions = insert_tokens(self.ops, addresses, dram_bytes, self.config)
+        stages = [op.name for op in self.ops]
+        return Linked([*instructions, Finish()], [*self.layers, ""], [*stages, "finish"])
+
+
+def _renamed(op: Op, names: Mapping[str, str]) -> Op:
+    touches = tuple(replace(t, space=names.get(t.space, t.space)) for t in op.touches)
+    return replace(op, touches=touches, tensor=names.get(op.tensor, op.tensor))
+
+
+__all__ = ["PASSES", "UOPS", "Dump", "Linked", "Linker", "lower"]
