@@ -32,7 +32,9 @@ def check(m, seed):
     found = layer_differences(graph, tensors)
     for layer in found:
         assert layer.largest <= 1, layer
-        assert layer.different <= max(2, 0.001 * layer.elements), layer
+        # One of 256 input values may lie on a tie that float arithmetic misses; it may be frequent.
+        allowed = 0.05 if layer.op in ("QClip", "QConcat") else 0.001
+        assert layer.different <= max(2, allowed * layer.elements), layer
     return found
 
 

@@ -1,0 +1,211 @@
+"""The bundled models: their numbers against onnxruntime, their cache, the digits' accuracy."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import onnx
+import pytest
+
+from vdla.compiler.frontend import ModelError, import_onnx
+from vdla.compiler.graph import ir
+from vdla.compiler.graph.compare import (
+    cosine,
+    first_input,
+    layer_differences,
+    ort_session,
+    ort_tensors,
+    unmatched,
+)
+from vdla.compiler.graph.passes import optimize
+from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.models import (
+    MODELS,
+    RESNET18_CONVS,
+    digits_test,
+    images,
+    model_path,
+    model_paths,
+    networks,
+    quantize,
+    train_digits,
+)
+
+
+@pytest.mark.parametrize("name", ["resnet18", "mobilenet", "digits"])
+def test_layers_against_onnxruntime(name):
+    path = model_path(name)
+    graph = optimize(import_onnx(path))
+    key, kind = first_input(graph)
+    x = {key: images(kind.shape, 1, 42)}
+    tensors = ort_tensors(path, x)
+    assert unmatched(graph, tensors) == []
+    for layer in layer_differences(graph, tensors):
+        assert layer.largest <= 1, layer
+        assert layer.share <= 1e-3, layer
+
+
+@pytest.mark.parametrize("name", ["resnet18", "mobilenet"])
+def test_logits_are_like_a_trained_networks(name):
+    """Not constant between images, not saturated, and stable under our other rounding."""
+    path = model_path(name)
+    graph = optimize(import_onnx(path))
+    session = ort_session(path)
+    pictures = images(networks.IMAGE, 4, 9)
+    logits = [session.run(None, {"input": x[None]})[0].ravel() for x in pictures]
+    assert max(np.corrcoef(logits)[np.triu_indices(4, 1)]) < 0.97
+    assert all((x == x.max()).sum() < 3 for x in logits)
+    ours = evaluate(graph, {"input": pictures[:1]})[graph.outputs[0]].ravel()
+    assert cosine(ours, logits[0]) > 0.999
+
+
+def test_resnet18_is_resnet18():
+    graph = optimize(import_onnx(model_path("resnet18")))
+    kinds = [n.op for n in graph.nodes]
+    assert kinds.count("QConv2d") + kinds.count("QConv2dAdd") == 20
+    assert kinds.count("QConv2dAdd") == 8
+    assert not any(isinstance(n, ir.Conv2d | ir.Add | ir.MaxPool | ir.Dense) for n in graph.nodes)
+    macs = sum(
+        np.prod(graph.tensors[n.output].shape) * np.prod(graph.tensors[n.weight].shape[1:])
+        for n in graph.nodes
+        if hasattr(n, "weight")
+    )
+    assert macs == 1_814_073_344
+
+
+def test_mobilenet_is_mobilenet():
+    graph = optimize(import_onnx(model_path("mobilenet")))
+    convs = [n for n in graph.nodes if isinstance(n, ir.QConv2d)]
+    assert len(convs) == 27
+    assert sum(n.groups > 1 for n in convs) == 13
+
+
+def test_the_twelve_convolutions():
+    paths = model_paths("resnet18-convs")
+    assert list(paths) == [f"C{i}" for i in range(1, 13)]
+    for shape in RESNET18_CONVS:
+        graph = optimize(import_onnx(paths[shape.name]))
+        assert [n.op for n in graph.nodes] == ["Quantize", "QConv2d", "Dequantize"]
+        conv = graph.nodes[1]
+        assert graph.tensors[conv.weight].shape == (
+            shape.outputs, shape.inputs, shape.kernel, shape.kernel
+        )  # fmt: skip
+        out = graph.tensors[conv.output].shape
+        assert out[2] == -(-shape.size // shape.stride)
+        assert shape.macs == np.prod(out) * shape.inputs * shape.kernel**2
+
+
+def test_one_convolution_against_onnxruntime():
+    path = model_paths("resnet18-convs")["C8"]
+    graph = optimize(import_onnx(path))
+    name, kind = first_input(graph)
+    (layer,) = layer_differences(graph, ort_tensors(path, {name: images(kind.shape, 1, 1)}))
+    assert layer.largest <= 1
+    assert layer.share <= 1e-3
+
+
+def test_digits_accuracy():
+    pictures, labels = digits_test()
+    assert pictures.shape == (360, 1, 8, 8)
+    assert pictures.dtype == np.float32
+    path = model_path("digits")
+    graph, session = optimize(import_onnx(path)), ort_session(path)
+    ours = [evaluate(graph, {"image": x[None]})[graph.outputs[0]].argmax() for x in pictures]
+    theirs = [session.run(None, {"image": x[None]})[0].argmax() for x in pictures]
+    accuracy = np.mean(ours == labels)
+    assert accuracy > 0.96
+    assert abs(accuracy - np.mean(theirs == labels)) <= 0.003
+
+
+def test_digits_gradient():
+    """The training script's backward pass against finite differences."""
+    rng = np.random.default_rng(0)
+    p = train_digits.initial(rng)
+    x, labels = rng.uniform(0, 1, (4, 1, 8, 8)), np.array([1, 2, 3, 4])
+    _, g = train_digits.gradients(p, x, labels)
+    for key, value in p.items():
+        place = tuple(rng.integers(0, n) for n in value.shape)
+        value[place] += 1e-5
+        up, _ = train_digits.gradients(p, x, labels)
+        value[place] -= 2e-5
+        down, _ = train_digits.gradients(p, x, labels)
+        value[place] += 1e-5
+        assert g[key][place] == pytest.approx((up - down) / 2e-5, abs=1e-5)
+
+
+def test_models_are_cached_and_rebuilt_alike(tmp_path, monkeypatch):
+    monkeypatch.setenv("VDLA_CACHE", str(tmp_path / "cache"))
+    path = model_paths("resnet18-convs")["C11"]
+    assert tmp_path in path.parents
+    first, stamp = path.read_bytes(), path.stat().st_mtime_ns
+    assert model_paths("resnet18-convs")["C11"].stat().st_mtime_ns == stamp
+    path.unlink()
+    assert model_paths("resnet18-convs")["C11"].read_bytes() == first
+    assert {p.name for p in path.parent.iterdir()} == {f"C{i}.onnx" for i in range(1, 13)}
+
+
+def test_names():
+    assert list(MODELS) == ["resnet18", "resnet18-convs", "mobilenet", "digits"]
+    with pytest.raises(KeyError):
+        model_path("alexnet")
+
+
+# --- quantize ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def float_model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("float") / "conv.onnx"
+    onnx.save(networks.single_conv(RESNET18_CONVS[7]), str(path))
+    return path
+
+
+def test_quantize_writes_a_model_we_import(float_model, tmp_path):
+    target = tmp_path / "q.onnx"
+    samples = tmp_path / "samples.npz"
+    np.savez(samples, input=images((1, 128, 28, 28), 2, 3))
+    quantize(float_model, target, samples)
+    assert [n.op for n in optimize(import_onnx(target)).nodes] == [
+        "Quantize", "QConv2d", "Dequantize"
+    ]  # fmt: skip
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["q.onnx", "samples.npz"]
+
+
+def test_quantize_without_samples(float_model, tmp_path):
+    quantize(float_model, tmp_path / "q.onnx")
+    assert import_onnx(tmp_path / "q.onnx").inputs == ("input",)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"other": np.zeros((1, 128, 28, 28))}, "expected an array called input, found other"),
+        (
+            {"input": np.zeros((2, 3, 28, 28))},
+            "expected input of shape [samples, 128, 28, 28], found [2, 3, 28, 28]",
+        ),
+    ],
+)
+def test_samples_that_do_not_fit(float_model, tmp_path, arrays, message):
+    samples = tmp_path / "samples.npz"
+    np.savez(samples, **arrays)
+    with pytest.raises(ModelError, match=f"^{re.escape(f'{samples}: {message}')}$"):
+        quantize(float_model, tmp_path / "q.onnx", samples)
+    assert not (tmp_path / "q.onnx").exists()
+
+
+def test_quantize_errors(float_model, tmp_path):
+    target = tmp_path / "q.onnx"
+    with pytest.raises(ModelError, match=r"none\.onnx: expected an ONNX file, found no file$"):
+        quantize(tmp_path / "none.onnx", target)
+    with pytest.raises(ModelError, match=r"none\.npz: expected an \.npz of .*, found no file$"):
+        quantize(float_model, target, tmp_path / "none.npz")
+    bad = tmp_path / "bad.npz"
+    bad.write_bytes(b"PK nonsense")
+    with pytest.raises(ModelError, match=r"bad\.npz: expected an \.npz of calibration samples"):
+        quantize(float_model, target, bad)
+    text = "expected a float model, found one that is quantized already$"
+    with pytest.raises(ModelError, match=text):
+        quantize(model_path("digits"), target)
+    assert not target.exists()
