@@ -15,6 +15,8 @@ import llvmlite.binding as llvm
 from vdla.runtime.errors import ModuleError
 from vdla.runtime.module import HostCode
 
+OBJECT_MAGIC = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\x64\x86")  # ELF, Mach-O, COFF
+HEADER_BYTES = 20
 Entry = Any  # ctypes' function pointer types have no name to import
 
 
@@ -23,15 +25,13 @@ class NativeLibrary:
 
     def __init__(self, host: HostCode, where: str = "host code") -> None:
         check_machine(host, where)
+        check_object(host.code, where)
         _initialize()
         empty = llvm.parse_assembly("")
         machine = llvm.Target.from_default_triple().create_target_machine()
         self.engine = llvm.create_mcjit_compiler(empty, machine)  # the engine owns the machine
-        try:
-            self.engine.add_object_file(llvm.ObjectFileRef.from_data(host.code))
-            self.engine.finalize_object()
-        except RuntimeError as error:
-            raise ModuleError(f"{where}: expected an object file, found {error}") from None
+        self.engine.add_object_file(llvm.ObjectFileRef.from_data(host.code))
+        self.engine.finalize_object()
 
     def function(self, name: str) -> Entry:
         """The function exported as ``name``."""
@@ -64,6 +64,14 @@ def check_machine(host: HostCode, where: str) -> None:
         raise ModuleError(
             f"{where}: expected host code for this {cpu}, "
             f"found code for {host.cpu or 'a CPU'} that needs {some}"
+        )
+
+
+def check_object(code: bytes, where: str) -> None:
+    """Raises ModuleError unless ``code`` begins as an object file does; LLVM doesn't check."""
+    if len(code) < HEADER_BYTES or not code.startswith(OBJECT_MAGIC):
+        raise ModuleError(
+            f"{where}: expected an object file, found {len(code)} bytes of {code[:4]!r}"
         )
 
 

@@ -1,0 +1,232 @@
+"""Running modules: host steps, a pretended accelerator, and inputs that don't fit."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+
+from vdla.runtime import (
+    DeviceError,
+    Executor,
+    HostCode,
+    InputError,
+    Module,
+    ModuleError,
+    TensorInfo,
+)
+from vdla.runtime.devices import CpuDevice, DeviceResult
+from vdla.runtime.executor import aligned_bytes
+from vdla.runtime.native import NativeLibrary, check_machine, host_machine
+
+# double(x, y): y[i] = 2 * x[i] for four floats, in the host code's signature.
+DOUBLE = """
+define void @double(ptr %buffers) {
+  %second = getelementptr ptr, ptr %buffers, i64 1
+  %x = load ptr, ptr %buffers
+  %y = load ptr, ptr %second
+  %v = load <4 x float>, ptr %x, align 64
+  %w = fadd <4 x float> %v, %v
+  store <4 x float> %w, ptr %y, align 64
+  ret void
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def host():
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic")
+    return HostCode(machine.emit_object(llvm.parse_assembly(DOUBLE)), *host_machine())
+
+
+class AddOne:
+    """A device that adds one to the byte its program names."""
+
+    name = "addone"
+    config_hash = "c0ffee"
+
+    def run(self, program, dram):
+        dram[program[0]] += 1
+        return DeviceResult(cycles=7, trace="done")
+
+
+def host_module(host, **changes):
+    values = {
+        "tensors": {
+            "x": TensorInfo((2, 2), "float32", 64),
+            "y": TensorInfo((2, 2), "float32", 128),
+            "z": TensorInfo((4,), "float32", 192),
+        },
+        "inputs": ["x"],
+        "outputs": ["z", "y"],
+        "dram_bytes": 256,
+        "steps": [
+            {"kind": "host", "function": "double", "args": ["x", "y"], "name": "first"},
+            {"kind": "host", "function": "double", "args": ["y", "z"]},
+        ],
+        "host": host,
+    }
+    return Module(**{**values, **changes})
+
+
+X = np.array([[1, 2], [3, 4]], np.float32)
+
+
+def test_host_steps(host):
+    result = Executor(host_module(host)).run({"x": X})
+    np.testing.assert_array_equal(result.outputs["y"], 2 * X)
+    np.testing.assert_array_equal(result.outputs["z"], 4 * X.ravel())
+    assert list(result.outputs) == ["z", "y"]
+    assert result.cycles is None
+    assert result.seconds > 0
+    assert [(s.name, s.kind, s.cycles) for s in result.steps] == [
+        ("first", "host", None),
+        ("double", "host", None),
+    ]
+
+
+def test_runs_do_not_share_outputs(host):
+    executor = Executor(host_module(host))
+    first = executor.run({"x": X})
+    second = executor.run({"x": X + 1})
+    np.testing.assert_array_equal(first.outputs["y"], 2 * X)
+    np.testing.assert_array_equal(second.outputs["y"], 2 * X + 2)
+
+
+def test_an_input_may_lie_anyhow(host):
+    result = Executor(host_module(host)).run({"x": X.T})
+    np.testing.assert_array_equal(result.outputs["y"], 2 * X.T)
+
+
+def accelerated(**changes):
+    values = {
+        "tensors": {"x": TensorInfo((4,), "uint8", 0)},
+        "inputs": ["x"],
+        "outputs": ["x"],
+        "dram_bytes": 128,
+        "steps": [{"kind": "vdla", "program": "p", "layers": ["a"]}] * 2,
+        "programs": {"p": bytes([2])},
+        "addresses": {"p": 64},
+        "config_hash": "c0ffee",
+    }
+    return Module(**{**values, **changes})
+
+
+def test_accelerator_steps_share_the_image():
+    executor = Executor(accelerated(), AddOne())
+    result = executor.run({"x": np.arange(4, dtype=np.uint8)})
+    np.testing.assert_array_equal(result.outputs["x"], [0, 1, 4, 3])
+    assert result.cycles == 14
+    assert [s.device.trace for s in result.steps] == ["done", "done"]
+    assert executor.dram[64] == 2
+
+
+def test_constants_are_in_place():
+    executor = Executor(accelerated(constants=bytes(range(10, 20))), AddOne())
+    np.testing.assert_array_equal(executor.dram[:10], range(10, 20))
+    np.testing.assert_array_equal(executor.tensor("x"), [10, 11, 12, 13])
+
+
+def test_the_image_is_aligned():
+    for size in (1, 63, 1000):
+        image = aligned_bytes(size)
+        assert image.ctypes.data % 64 == 0
+        assert image.size == size
+        assert not image.any()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({}, "input x: expected float32[2, 2], found nothing"),
+        ({"x": X, "q": X}, "inputs: expected x, found q"),
+        ({"x": X.astype(float)}, "input x: expected float32[2, 2], found float64[2, 2]"),
+        ({"x": X[None]}, "input x: expected float32[2, 2], found float32[1, 2, 2]"),
+    ],
+)
+def test_inputs_that_do_not_fit(host, inputs, message):
+    with pytest.raises(InputError) as caught:
+        Executor(host_module(host)).run(inputs)
+    assert str(caught.value) == message
+
+
+def device_error(*arguments):
+    with pytest.raises(DeviceError) as caught:
+        Executor(*arguments)
+    return str(caught.value)
+
+
+def test_devices_that_do_not_fit():
+    assert device_error(accelerated()) == (
+        "device cpu: expected a module with host steps only, found 2 for the accelerator"
+    )
+    assert device_error(accelerated(config_hash="dead"), AddOne()) == (
+        "device addone: expected a module for config c0ffee, found one for dead"
+    )
+    with pytest.raises(DeviceError, match=r"^device cpu: expected host steps only, found an acc"):
+        CpuDevice().run(b"", aligned_bytes(1))
+
+
+def module_error(*arguments):
+    with pytest.raises(ModuleError) as caught:
+        Executor(*arguments)
+    return str(caught.value)
+
+
+def test_modules_that_point_outside(host):
+    tensors = {"x": TensorInfo((4,), "uint8", 126)}
+    assert module_error(accelerated(tensors=tensors), AddOne()) == (
+        "tensor x: expected to end by byte 128, found 130"
+    )
+    assert module_error(accelerated(addresses={"p": 128}), AddOne()) == (
+        "program p: expected to end by byte 128, found 129"
+    )
+    assert module_error(accelerated(constants=bytes(200)), AddOne()) == (
+        "module: expected constants of at most 128 bytes, found 200"
+    )
+    steps = [{"kind": "host", "function": "double", "args": ["x", "ghost"]}]
+    assert module_error(host_module(host, steps=steps)) == (
+        "step double: expected known tensors, found ghost"
+    )
+    steps = [{"kind": "vdla", "program": "ghost", "layers": []}]
+    assert module_error(accelerated(steps=steps), AddOne()) == (
+        "steps: expected a program or host code of the module, "
+        "found {'kind': 'vdla', 'program': 'ghost', 'layers': []}"
+    )
+    steps = [{"kind": "host", "function": "ghost", "args": []}]
+    assert module_error(host_module(host, steps=steps)) == (
+        "host code: expected a function ghost, found none"
+    )
+
+
+# --- host code -----------------------------------------------------------------------------------
+
+
+def test_code_for_another_machine(host):
+    triple, cpu, _ = host_machine()
+    text = f"m: expected host code for {triple}, found aarch64-unknown-linux-gnu"
+    with pytest.raises(ModuleError, match=f"^{re.escape(text)}$"):
+        check_machine(replace(host, triple="aarch64-unknown-linux-gnu"), "m")
+    wants = replace(host, cpu="future", features="+zz3,+zz1,+zz2,+zz5,+zz4,-avx")
+    with pytest.raises(ModuleError) as caught:
+        NativeLibrary(wants)
+    assert str(caught.value) == (
+        f"host code: expected host code for this {cpu}, "
+        "found code for future that needs zz1, zz2, zz3, zz4, …"
+    )
+
+
+def test_the_vendor_in_a_triple_means_nothing(host):
+    architecture, _, *rest = host.triple.split("-")
+    check_machine(replace(host, triple="-".join([architecture, "pc", *rest])), "m")
+
+
+def test_an_object_file_that_is_none(host):
+    with pytest.raises(ModuleError) as caught:
+        NativeLibrary(replace(host, code=b"no object"))
+    assert str(caught.value) == "host code: expected an object file, found 9 bytes of b'no o'"

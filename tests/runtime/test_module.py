@@ -1,0 +1,144 @@
+"""The module file: round trip, truncation, bit flips, and what each error says."""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vdla.runtime import HostCode, Module, ModuleError, TensorInfo
+from vdla.runtime.module import FORMAT_VERSION, MAGIC, PREFIX
+
+
+def module():
+    return Module(
+        tensors={
+            "x": TensorInfo((1, 3), "float32", 128),
+            "w": TensorInfo((2, 2), "int8", 0),
+        },
+        inputs=["x"],
+        outputs=["x"],
+        dram_bytes=1024,
+        steps=[
+            {"kind": "host", "function": "f", "args": ["x", "w"], "name": "conv"},
+            {"kind": "vdla", "program": "program0", "layers": ["a", "b"]},
+        ],
+        constants=bytes(range(64)),
+        host=HostCode(b"\x7fELF code", "x86_64-unknown-linux-gnu", "znver4", "+avx2,-sse4a"),
+        programs={"program0": b"VDLA program", "program1": b""},
+        addresses={"program0": 512},
+        config={"name": "paper", "block_in": 16},
+        config_hash="abc123",
+        metadata={"placement": [{"op": "QConv2d", "reason": "19 % · ≥"}]},
+    )
+
+
+DATA = module().to_bytes()
+
+
+def test_round_trip(tmp_path):
+    path = tmp_path / "m.vdla"
+    module().save(path)
+    assert Module.load(path) == module()
+    assert [p.name for p in tmp_path.iterdir()] == ["m.vdla"]
+
+
+def test_host_code_is_optional():
+    plain = module()
+    plain.host = None
+    assert Module.from_bytes(plain.to_bytes()).host is None
+
+
+def test_the_same_module_is_the_same_file():
+    assert module().to_bytes() == DATA
+
+
+def test_saving_replaces_and_leaves_nothing_behind(tmp_path):
+    path = tmp_path / "m.vdla"
+    path.write_bytes(b"old")
+    module().save(path)
+    assert path.read_bytes() == DATA
+
+
+def test_saving_where_nothing_can_be_written(tmp_path):
+    path = tmp_path / "none" / "m.vdla"
+    with pytest.raises(ModuleError) as caught:
+        module().save(path)
+    assert (
+        str(caught.value) == f"{path}: expected a place to write, found No such file or directory"
+    )
+
+
+@given(length=st.integers(0, len(DATA) - 1))
+def test_truncated_anywhere(length):
+    with pytest.raises(ModuleError) as caught:
+        Module.from_bytes(DATA[:length], "m.vdla")
+    text = str(caught.value)
+    assert text.startswith("m.vdla: expected ")
+    assert "\n" not in text
+    if length >= len(MAGIC):
+        assert re.fullmatch(
+            rf"m\.vdla: expected at least \d+ bytes, found {length}: truncated", text
+        )
+
+
+@settings(max_examples=400)
+@given(place=st.integers(0, len(DATA) - 1), bit=st.integers(0, 7))
+def test_every_flipped_bit_is_found(place, bit):
+    damaged = bytearray(DATA)
+    damaged[place] ^= 1 << bit
+    with pytest.raises(ModuleError, match=r"^m\.vdla: .*expected .*, found "):
+        Module.from_bytes(bytes(damaged), "m.vdla")
+
+
+def message(data):
+    with pytest.raises(ModuleError) as caught:
+        Module.from_bytes(data, "m.vdla")
+    return str(caught.value)
+
+
+def test_errors():
+    magic = "b'VDLAMOD\\n'"
+    assert message(b"") == f"m.vdla: expected a vdla module ({magic}), found an empty file"
+    assert message(b"\x7fELF....more") == (
+        f"m.vdla: expected a vdla module ({magic}), found b'\\x7fELF....'"
+    )
+    assert message(DATA[:11]) == "m.vdla: expected at least 20 bytes, found 11: truncated"
+    later = bytearray(DATA)
+    struct.pack_into("<I", later, 8, FORMAT_VERSION + 1)
+    assert message(bytes(later)) == "m.vdla: expected module format 1, found format 2"
+    assert message(DATA + b"!") == f"m.vdla: expected {len(DATA)} bytes, found {len(DATA) + 1}"
+    changed = DATA.replace(b"VDLA program", b"VDLA PROGRAM")
+    expected, found = zlib.crc32(b"VDLA program"), zlib.crc32(b"VDLA PROGRAM")
+    assert message(changed) == (
+        f"m.vdla: section program:program0: expected checksum {expected:08x}, found {found:08x}"
+    )
+
+
+def with_header(header: bytes) -> bytes:
+    return PREFIX.pack(MAGIC, FORMAT_VERSION, len(header), zlib.crc32(header)) + header
+
+
+def test_headers_that_say_too_little():
+    assert message(with_header(b"{]")).startswith("m.vdla: expected a JSON header, found ")
+    assert message(with_header(b"{}")) == (
+        "m.vdla: expected a complete header, found KeyError 'sections'"
+    )
+    assert message(with_header(b'{"sections": []}')) == (
+        "m.vdla: expected a complete header, found KeyError 'host'"
+    )
+    assert message(with_header(b'{"sections": [1]}')).startswith(
+        "m.vdla: expected a complete header, found TypeError"
+    )
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(ModuleError) as caught:
+        Module.load(tmp_path / "none.vdla")
+    assert str(caught.value) == (
+        f"{tmp_path}/none.vdla: expected a vdla module, found No such file or directory"
+    )

@@ -1,0 +1,48 @@
+"""Compiled networks through a module file on device ``cpu``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vdla.compiler.frontend import import_onnx
+from vdla.compiler.graph.passes import optimize
+from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.models import digits_test, images, model_path
+from vdla.compiler.topi.steps import compile_host
+from vdla.runtime import Executor, Module
+
+
+def executor(name, folder):
+    graph = optimize(import_onnx(model_path(name)))
+    path = folder / f"{name}.vdla"
+    compile_host(graph).save(path)
+    return graph, Executor(Module.load(path))
+
+
+def test_digits(tmp_path):
+    graph, ready = executor("digits", tmp_path)
+    pictures, labels = digits_test()
+    (out,) = graph.outputs
+    guesses = [ready.run({"image": x[None]}).outputs[out].argmax() for x in pictures]
+    assert np.mean(guesses == labels) > 0.96
+    want = evaluate(graph, {"image": pictures[:1]})
+    np.testing.assert_array_equal(ready.run({"image": pictures[:1]}).outputs[out], want[out])
+    rows = ready.module.metadata["placement"]
+    assert rows[1] == {
+        "op": "QConv2d", "name": "conv1", "device": "cpu", "reason": "device cpu has no accelerator"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["resnet18", "mobilenet"])
+def test_networks_are_bit_exact_and_fast(name, tmp_path):
+    graph, ready = executor(name, tmp_path)
+    x = {"input": images((1, 3, 224, 224), 1, 8)}
+    want = evaluate(graph, x)
+    ready.run(x)
+    result = ready.run(x)
+    for out in graph.outputs:
+        np.testing.assert_array_equal(result.outputs[out], want[out])
+    assert result.seconds < 5
+    first = next(s for s in result.steps if s.name == "conv1")
+    assert first.seconds < 0.5
