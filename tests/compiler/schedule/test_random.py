@@ -14,7 +14,7 @@ from vdla.compiler.codegen import llvm
 from vdla.compiler.schedule import Schedule, ScheduleError, Stage, from_json, to_json
 
 SETTINGS = settings(
-    max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    max_examples=120, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
 SPATIAL_STEPS = ("split", "fuse", "reorder", "unroll", "vectorize", "parallel", "bind", "pragma")
 STEPS = (*SPATIAL_STEPS, "split", "reorder", "compute_at", "compute_at", "compute_at",
@@ -113,16 +113,15 @@ def one_step(draw, s: Schedule, scopes: bool) -> None:
 
 def move_step(draw, s: Schedule, stage: Stage, step: str, scopes: bool) -> None:
     scope = "vdla.acc" if scopes else "global"
-    if step == "compute_at":
-        parent = s[pick(draw, s.stages)]
+    readers = [b.name for b in tir.blocks(s.mod.body)
+               if any(r.buffer.name == stage.name for r in b.reads)]
+    if step == "compute_at" and readers:
+        parent = s[readers[-1]]
         stage.compute_at(parent, pick(draw, parent.leaf_iter_vars))
     elif step == "compute_inline":
         stage.compute_inline()
-    elif step == "cache_read":
-        readers = [b.name for b in tir.blocks(s.mod.body)
-                   if any(r.buffer.name == stage.name for r in b.reads)]
-        if readers:
-            s.cache_read(stage.name, scope, readers)
+    elif step == "cache_read" and readers:
+        s.cache_read(stage.name, scope, readers)
     elif step == "cache_write":
         s.cache_write(stage.name, scope)
     elif step == "set_scope":

@@ -255,6 +255,19 @@ def test_one_stage_is_tensorized_once():
             "tensorize c.n: expected a stage not yet tensorized")
 
 
+def test_stages_attach_to_tensorized_readers():
+    s, c, l, _ = dense()
+    copy = s.cache_read("b", "vdla.acc", [c])
+    s[c].tensorize(l, INTRINSICS["gemm"])
+    s[copy].compute_at(s[c], c.axis[1])
+    call = calls(s)["gemm"]
+    assert tir.show(tir.Evaluate(call)) == (
+        "gemm(acc=c[n, m, 0], bias=b_acc[0, 0], inp=x[n, kb, 0], wgt=w[m, kb, 0, 0], "
+        "first=kb == 0)")
+    assert call.operand("bias").buffer.shape == (1, L)
+    check(s)
+
+
 # --- the accelerator's flow ---------------------------------------------------------------------
 
 
