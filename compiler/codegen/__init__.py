@@ -1,1 +1,1 @@
-"""Code for machines: `llvm` for the host."""
+"""Code for machines: `llvm` for the host, `vdla` for the accelerator."""
