@@ -71,9 +71,6 @@ class Executor:
         _check_layout(module)
         self.dram = aligned_bytes(module.dram_bytes)
         self.dram[: len(module.constants)] = np.frombuffer(module.constants, np.uint8)
-        for name, address in module.addresses.items():
-            code = np.frombuffer(module.programs[name], np.uint8)
-            self.dram[address : address + code.size] = code
         self.library = NativeLibrary(module.host) if module.host else None
         self.steps = [self._prepare(step) for step in module.steps]
 
@@ -149,7 +146,7 @@ def _check_device(module: Module, device: Device) -> None:
 
 
 def _check_layout(module: Module) -> None:
-    """Every tensor, program and step must refer to what is there."""
+    """Every tensor and step must refer to what is there."""
     size = module.dram_bytes
     if len(module.constants) > size:
         raise ModuleError(
@@ -159,10 +156,6 @@ def _check_layout(module: Module) -> None:
         if info.offset < 0 or info.offset + info.nbytes > size:
             end = info.offset + info.nbytes
             raise ModuleError(f"tensor {name}: expected to end by byte {size}, found {end}")
-    for name, address in module.addresses.items():
-        end = address + len(module.programs.get(name, b""))
-        if name not in module.programs or address < 0 or end > size:
-            raise ModuleError(f"program {name}: expected to end by byte {size}, found {end}")
     for step in module.steps:
         _check_step(module, step)
 

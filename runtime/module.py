@@ -65,7 +65,7 @@ class Module:
 
     ``steps`` run in order. ``{"kind": "host", "function": symbol, "args": [tensor, …], "name": …}``
     calls a host function; ``{"kind": "vdla", "program": name, "layers": […]}`` runs a program on
-    the accelerator. ``addresses`` says where in DRAM a program's bytes are copied, if they are.
+    the accelerator, which knows where in DRAM the program's own bytes go.
     """
 
     tensors: dict[str, TensorInfo]
@@ -76,7 +76,6 @@ class Module:
     constants: bytes = b""
     host: HostCode | None = None
     programs: dict[str, bytes] = field(default_factory=dict)
-    addresses: dict[str, int] = field(default_factory=dict)
     config: dict[str, Any] = field(default_factory=dict)
     config_hash: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -100,7 +99,6 @@ class Module:
             "outputs": self.outputs,
             "dram_bytes": self.dram_bytes,
             "steps": self.steps,
-            "addresses": self.addresses,
             "host": host and {"triple": host.triple, "cpu": host.cpu, "features": host.features},
             "metadata": self.metadata,
         }
@@ -227,7 +225,6 @@ def _module(header: dict[str, Any], sections: dict[str, bytes]) -> Module:
             for name, code in sections.items()
             if name.startswith(PROGRAM)
         },
-        addresses=header["addresses"],
         config=header["config"],
         config_hash=header["config_hash"],
         metadata=header["metadata"],

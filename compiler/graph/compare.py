@@ -114,6 +114,19 @@ def unmatched(graph: Graph, tensors: Mapping[str, Array]) -> list[str]:
     ]
 
 
+def isolate(graph: Graph, node: Node) -> Graph:
+    """``node`` alone: its activations are inputs (int8, as they are), its result the output."""
+    names = {*node.inputs, node.output}
+    return Graph(
+        tuple(dict.fromkeys(graph.activations(node))),
+        (node.output,),
+        (node,),
+        {n: t for n, t in graph.tensors.items() if n in names},
+        {n: a for n, a in graph.constants.items() if n in names},
+        node.name,
+    )
+
+
 def cosine(a: Array, b: Array) -> float:
     """The cosine of the angle between two tensors."""
     x, y = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.graph.ir import Array
 from vdla.compiler.models import builder, networks, quantizer
 from vdla.compiler.models.builder import images
@@ -100,5 +101,9 @@ def _built(name: str, build: Callable[[], Any], shape: tuple[int, ...]) -> Path:
     path = cache_folder() / "models" / _version() / f"{name}.onnx"
     if not path.exists():
         samples = [{"input": x[None]} for x in networks.calibration(shape)]
-        quantize_model(build(), path, samples)
+        try:
+            quantize_model(build(), path, samples)
+        except OSError as error:
+            expected = "a folder that can be written (VDLA_CACHE names another)"
+            raise ModelError(str(path.parent), expected, error.strerror) from None
     return path

@@ -111,7 +111,6 @@ def accelerated(**changes):
         "dram_bytes": 128,
         "steps": [{"kind": "vdla", "program": "p", "layers": ["a"]}] * 2,
         "programs": {"p": bytes([2])},
-        "addresses": {"p": 64},
         "config_hash": "c0ffee",
     }
     return Module(**{**values, **changes})
@@ -123,7 +122,6 @@ def test_accelerator_steps_share_the_image():
     np.testing.assert_array_equal(result.outputs["x"], [0, 1, 4, 3])
     assert result.cycles == 14
     assert [s.device.trace for s in result.steps] == ["done", "done"]
-    assert executor.dram[64] == 2
 
 
 def test_constants_are_in_place():
@@ -182,9 +180,6 @@ def test_modules_that_point_outside(host):
     tensors = {"x": TensorInfo((4,), "uint8", 126)}
     assert module_error(accelerated(tensors=tensors), AddOne()) == (
         "tensor x: expected to end by byte 128, found 130"
-    )
-    assert module_error(accelerated(addresses={"p": 128}), AddOne()) == (
-        "program p: expected to end by byte 128, found 129"
     )
     assert module_error(accelerated(constants=bytes(200)), AddOne()) == (
         "module: expected constants of at most 128 bytes, found 200"

@@ -30,7 +30,6 @@ def module():
         constants=bytes(range(64)),
         host=HostCode(b"\x7fELF code", "x86_64-unknown-linux-gnu", "znver4", "+avx2,-sse4a"),
         programs={"program0": b"VDLA program", "program1": b""},
-        addresses={"program0": 512},
         config={"name": "paper", "block_in": 16},
         config_hash="abc123",
         metadata={"placement": [{"op": "QConv2d", "reason": "19 % · ≥"}]},

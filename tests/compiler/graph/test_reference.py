@@ -11,10 +11,12 @@ from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ir
 from vdla.compiler.graph.compare import (
     cosine,
+    isolate,
     layer_differences,
     ort_tensors,
     unmatched,
 )
+from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate, pack, unpack
 from vdla.compiler.models.qdq import QdqModel
@@ -141,3 +143,16 @@ def test_a_network_ends_where_its_layers_lead():
     tensors = ort_tensors(proto, image)
     (out,) = graph.outputs
     assert cosine(evaluate(graph, image)[out], tensors[out]) > 0.9999
+
+
+def test_an_isolated_layer_computes_the_same():
+    m = QdqModel(3)
+    x = m.conv(m.input("x", (1, 8, 8, 8)), 8, 3, pads=(1, 1, 1, 1), activation="Relu")
+    m.output(m.add(m.conv(x, 8, 1), x))
+    graph = optimize(import_model(m.model()))
+    image = {"x": np.random.default_rng(1).standard_normal((1, 8, 8, 8)).astype(np.float32)}
+    values = evaluate(graph, image)
+    for node in graph.nodes:
+        alone = verify(isolate(graph, node))
+        got = evaluate(alone, {n: values[n] for n in alone.inputs})[node.output]
+        np.testing.assert_array_equal(got, values[node.output])

@@ -145,6 +145,18 @@ def test_models_are_cached_and_rebuilt_alike(tmp_path, monkeypatch):
     assert {p.name for p in path.parent.iterdir()} == {f"C{i}.onnx" for i in range(1, 13)}
 
 
+def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("VDLA_CACHE", str(tmp_path / "file"))
+    with pytest.raises(ModelError) as caught:
+        model_paths("resnet18-convs")
+    assert re.fullmatch(
+        rf"{tmp_path}/file/models/\w+: expected a folder that can be written "
+        r"\(VDLA_CACHE names another\), found Not a directory",
+        str(caught.value),
+    )
+
+
 def test_names():
     assert list(MODELS) == ["resnet18", "resnet18-convs", "mobilenet", "digits"]
     with pytest.raises(KeyError):
