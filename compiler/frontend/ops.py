@@ -211,6 +211,26 @@ def _global_average_pool(view: OnnxNode) -> None:
     view.importer.emit(node, "float32")
 
 
+@converts("ReduceMean")
+def _reduce_mean(view: OnnxNode) -> None:
+    _image(view)
+    if view.optional(1) is not None:
+        axes = [int(a) % 4 for a in view.constant(1, "axes")]
+    else:
+        axes = [a % 4 for a in view.integers("axes", ())]
+    if sorted(axes) != [2, 3]:
+        raise view.error("the mean of an image (axes 2 and 3)", axes)
+    n, c, h, w = view.shape(0)
+    keep = view.integer("keepdims", 1)
+    output = view.output if keep else view.importer.fresh(f"{view.output}.mean")
+    node = ir.AvgPool(name=view.name, output=output, data=view.operand(0), kernel=(h, w))
+    view.importer.emit(node, "float32")
+    if not keep:
+        flat = view.importer.fresh(f"{view.name}.flat")
+        node_flat = ir.Reshape(name=flat, output=view.output, data=output)
+        view.importer.emit(node_flat, "float32", (n, c))
+
+
 # --- dense ----------------------------------------------------------------------------------------
 
 
@@ -299,6 +319,61 @@ def _clip(view: OnnxNode) -> None:
             bounds.append(view.real(name, default))
     node = ir.Clip(
         name=view.name, output=view.output, data=view.operand(0), low=bounds[0], high=bounds[1]
+    )
+    view.importer.emit(node, "float32")
+
+
+UNARY = {
+    "Sigmoid": "sigmoid",
+    "Tanh": "tanh",
+    "Exp": "exp",
+    "Log": "log",
+    "Sqrt": "sqrt",
+    "Abs": "abs",
+    "Neg": "neg",
+    "Floor": "floor",
+    "Erf": "erf",
+    "LeakyRelu": "leaky_relu",
+    "Elu": "elu",
+    "HardSigmoid": "hard_sigmoid",
+    "HardSwish": "hard_swish",
+}
+ALPHAS = {"LeakyRelu": 0.01, "Elu": 1.0, "HardSigmoid": 0.2}
+BINARY = {
+    "Sub": "sub",
+    "Mul": "mul",
+    "Div": "div",
+    "Pow": "pow",
+    "Max": "max",
+    "Min": "min",
+    "PRelu": "prelu",
+}
+
+
+@converts(*UNARY)
+def _unary(view: OnnxNode) -> None:
+    op = view.proto.op_type
+    node = ir.Unary(
+        name=view.name,
+        output=view.output,
+        data=view.operand(0),
+        function=UNARY[op],
+        alpha=view.real("alpha", ALPHAS.get(op, 0.0)),
+        beta=view.real("beta", 0.5),
+    )
+    view.importer.emit(node, "float32")
+
+
+@converts(*BINARY)
+def _binary(view: OnnxNode) -> None:
+    if len(view.proto.input) != 2:
+        raise view.error("two operands", len(view.proto.input))
+    node = ir.Binary(
+        name=view.name,
+        output=view.output,
+        a=view.operand(0),
+        b=view.operand(1),
+        function=BINARY[view.proto.op_type],
     )
     view.importer.emit(node, "float32")
 

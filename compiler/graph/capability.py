@@ -81,4 +81,5 @@ def refusal(node: Node, graph: Graph, target: Target, min_fill: float = MIN_FILL
     question = REFUSALS.get(type(node))
     if question is not None:
         return question(node, graph, target, min_fill)
-    return HOST_ONLY.get(type(node), f"float operator {node.op}")
+    name = getattr(node, "function", node.op)
+    return HOST_ONLY.get(type(node), f"float operator {name}")

@@ -139,6 +139,8 @@ RULES: dict[type[Node], Rule] = {
     ir.QMaxPool: _pool,
     ir.QAvgPool: _pool,
     ir.Add: _broadcast,
+    ir.Binary: _broadcast,
+    ir.Unary: _same,
     ir.QAdd: _alike,
     ir.Concat: _concat,
     ir.QConcat: _concat,

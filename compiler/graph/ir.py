@@ -13,7 +13,7 @@ Grammar::
 
     Node       := Float | Integer | Boundary
     Float      := Conv2d | Dense | Add | Relu | Clip | MaxPool | AvgPool | Reshape | Transpose
-                | Concat | BatchNorm | Softmax
+                | Concat | BatchNorm | Softmax | Unary | Binary
     Integer    := QConv2d | QConv2dAdd | QDense | QAdd | QMaxPool | QAvgPool | QConcat | QClip
                 | QReshape | QTranspose
     Boundary   := Quantize | Dequantize | FlipSign | Pack | Unpack
@@ -242,6 +242,33 @@ class Softmax(Node):
 
     data: str
     axis: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unary(Node):
+    """``function(data)``, element by element; ``alpha`` and ``beta`` as the function needs them."""
+
+    FUNCTIONS: ClassVar[tuple[str, ...]] = (
+        "sigmoid", "tanh", "exp", "log", "sqrt", "abs", "neg", "floor", "erf", "leaky_relu", "elu",
+        "hard_sigmoid", "hard_swish",
+    )  # fmt: skip
+
+    data: str
+    function: str
+    alpha: float = 0.0
+    beta: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binary(Node):
+    """``function(a, b)``, with numpy's broadcasting."""
+
+    OPERANDS: ClassVar[tuple[str, ...]] = ("a", "b")
+    FUNCTIONS: ClassVar[tuple[str, ...]] = ("sub", "mul", "div", "pow", "max", "min", "prelu")
+
+    a: str
+    b: str
+    function: str
 
 
 # --- integer -------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ an int8 convolution's partial sums stay far below 2**53.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -153,6 +154,43 @@ def _softmax(node: ir.Softmax, args: Sequence[Array], kind: TensorType) -> Array
     return np.asarray(e / e.sum(axis=node.axis, keepdims=True))
 
 
+F32 = np.float32
+UNARY: dict[str, Callable[[Array, Any], Any]] = {
+    "sigmoid": lambda x, n: F32(1) / (F32(1) + np.exp(-x)),
+    "tanh": lambda x, n: np.tanh(x),
+    "exp": lambda x, n: np.exp(x),
+    "log": lambda x, n: np.log(x),
+    "sqrt": lambda x, n: np.sqrt(x),
+    "abs": lambda x, n: np.abs(x),
+    "neg": lambda x, n: -x,
+    "floor": lambda x, n: np.floor(x),
+    "erf": lambda x, n: np.vectorize(math.erf, otypes=[F32])(x),
+    "leaky_relu": lambda x, n: np.maximum(x, F32(0)) + F32(n.alpha) * np.minimum(x, F32(0)),
+    "elu": lambda x, n: np.where(x > 0, x, F32(n.alpha) * (np.exp(np.minimum(x, 0)) - F32(1))),
+    "hard_sigmoid": lambda x, n: np.clip(F32(n.alpha) * x + F32(n.beta), F32(0), F32(1)),
+    "hard_swish": lambda x, n: x * np.clip(x / F32(6) + F32(0.5), F32(0), F32(1)),
+}
+BINARY: dict[str, Callable[[Array, Array], Any]] = {
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "pow": np.power,
+    "max": np.maximum,
+    "min": np.minimum,
+    "prelu": lambda a, b: np.maximum(a, F32(0)) + b * np.minimum(a, F32(0)),
+}
+
+
+def _unary(node: ir.Unary, args: Sequence[Array], kind: TensorType) -> Array:
+    with np.errstate(all="ignore"):
+        return np.asarray(UNARY[node.function](args[0], node), F32)
+
+
+def _binary(node: ir.Binary, args: Sequence[Array], kind: TensorType) -> Array:
+    with np.errstate(all="ignore"):
+        return np.asarray(BINARY[node.function](args[0], args[1]), F32)
+
+
 # --- integer -------------------------------------------------------------------------------------
 
 
@@ -261,6 +299,8 @@ RULES: dict[type[Node], Rule] = {
     ir.Concat: lambda node, args, kind: np.concatenate(args, axis=node.axis),
     ir.BatchNorm: _batch_norm,
     ir.Softmax: _softmax,
+    ir.Unary: _unary,
+    ir.Binary: _binary,
     ir.QConv2d: _qconv,
     ir.QConv2dAdd: _qconv_add,
     ir.QDense: _qdense,

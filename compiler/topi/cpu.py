@@ -8,8 +8,8 @@ the entry: a node in, a function and its arguments out. Integer operators equal
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from operator import mul
 from typing import Any
 
@@ -210,7 +210,12 @@ def _qadd(recipe: Recipe, node: ir.QAdd) -> Tensor:
 
 @expresses(ir.Add)
 def _add(recipe: Recipe, node: ir.Add) -> Tensor:
-    a, b = recipe.read(node.a), recipe.read(node.b)
+    a, b = _broadcast(recipe, node)
+    return te.compute(recipe.out_shape, lambda *i: a(i) + b(i), "added")
+
+
+def _broadcast(recipe: Recipe, node: Any) -> list[Any]:
+    """The two operands as functions of an index of the result."""
 
     def spread(tensor: Tensor, i: Any) -> Any:
         skipped = len(i) - len(tensor.shape)
@@ -220,7 +225,61 @@ def _add(recipe: Recipe, node: ir.Add) -> Tensor:
         ]
         return tensor[tuple(fixed)]
 
-    return te.compute(recipe.out_shape, lambda *i: spread(a, i) + spread(b, i), "added")
+    return [partial(spread, recipe.read(name)) for name in (node.a, node.b)]
+
+
+UNARY: dict[str, Callable[[Any, Any], Any]] = {
+    "sigmoid": lambda x, n: te.sigmoid(x),
+    "tanh": lambda x, n: te.tanh(x),
+    "exp": lambda x, n: te.exp(x),
+    "log": lambda x, n: te.log(x),
+    "sqrt": lambda x, n: te.sqrt(x),
+    "abs": lambda x, n: te.abs(x),
+    "neg": lambda x, n: _real(0) - x,
+    "floor": lambda x, n: te.floor(x),
+    "erf": lambda x, n: te.erf(x),
+    "leaky_relu": lambda x, n: _bent(x, _real(n.alpha)),
+    "elu": lambda x, n: te.select(
+        x > _real(0), x, _real(n.alpha) * (te.exp(te.minimum(x, _real(0))) - _real(1))
+    ),
+    "hard_sigmoid": lambda x, n: _unit(_real(n.alpha) * x + _real(n.beta)),
+    "hard_swish": lambda x, n: x * _unit(x / _real(6) + _real(0.5)),
+}
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "pow": lambda a, b: te.power(a, b),
+    "max": lambda a, b: te.maximum(a, b),
+    "min": lambda a, b: te.minimum(a, b),
+    "prelu": lambda a, b: _bent(a, b),
+}
+
+
+def _real(value: float) -> Any:
+    return te.const(ir.f32(value), "float32")
+
+
+def _bent(x: Any, slope: Any) -> Any:
+    """``x`` where it is positive, ``slope * x`` elsewhere."""
+    return te.maximum(x, _real(0)) + slope * te.minimum(x, _real(0))
+
+
+def _unit(x: Any) -> Any:
+    return te.minimum(te.maximum(x, _real(0)), _real(1))
+
+
+@expresses(ir.Unary)
+def _unary(recipe: Recipe, node: ir.Unary) -> Tensor:
+    data, function = recipe.read(node.data), UNARY[node.function]
+    return te.compute(recipe.out_shape, lambda *i: function(data[i], node), node.function)
+
+
+@expresses(ir.Binary)
+def _binary(recipe: Recipe, node: ir.Binary) -> Tensor:
+    a, b = _broadcast(recipe, node)
+    function = BINARY[node.function]
+    return te.compute(recipe.out_shape, lambda *i: function(a(i), b(i)), node.function)
 
 
 @expresses(ir.Relu)

@@ -138,6 +138,47 @@ def test_others(op, extra, constants, attributes, shape):
     agrees(single(op, shape, extra=extra, constants=constants, **attributes))
 
 
+@pytest.mark.parametrize(
+    ("op", "attributes"),
+    [
+        *((op, {}) for op in ("Sigmoid", "Tanh", "Exp", "Abs", "Neg", "Floor", "Erf", "HardSwish")),
+        ("LeakyRelu", {}),
+        ("LeakyRelu", {"alpha": 0.2}),
+        ("Elu", {"alpha": 0.7}),
+        ("HardSigmoid", {}),
+        ("HardSigmoid", {"alpha": 0.3, "beta": 0.4}),
+    ],
+)
+def test_unary(op, attributes):
+    agrees(single(op, (1, 4, 6, 7), **attributes))
+
+
+@pytest.mark.parametrize("op", ["Sub", "Mul", "Div", "Max", "Min", "PRelu"])
+def test_binary(op):
+    c = RNG.uniform(0.5, 2, (4, 1, 1)).astype(np.float32)
+    agrees(single(op, (1, 4, 6, 7), extra=["c"], constants={"c": c}))
+
+
+def test_power_root_and_logarithm():
+    nodes = [
+        *quantized_input(),
+        helper.make_node("Abs", ["xq"], ["a"]),
+        helper.make_node("Pow", ["a", "c"], ["b"]),
+        helper.make_node("Sqrt", ["b"], ["d"]),
+        helper.make_node("Add", ["d", "c"], ["e"]),
+        helper.make_node("Log", ["e"], ["y"]),
+    ]
+    constants = {**QUANT, "c": np.array(1.5, np.float32)}
+    agrees(model(nodes, {"x": (2, 3)}, {"y": (2, 3)}, constants))
+
+
+@pytest.mark.parametrize(("keep", "shape"), [(1, (1, 4, 1, 1)), (0, (1, 4))])
+def test_reduce_mean(keep, shape):
+    agrees(single("ReduceMean", shape, axes=[2, 3], keepdims=keep))
+    extra = {"axes": np.array([-2, -1])}
+    agrees(single("ReduceMean", shape, extra=["axes"], constants=extra, opset=18, keepdims=keep))
+
+
 def test_clip_bounds_as_attributes():
     nodes = [helper.make_node("Clip", ["x"], ["y"], name="it", min=0.0, max=1.0)]
     nodes += [

@@ -79,6 +79,10 @@ def test_float_operators_say_so():
     m.output(x)
     graph = optimize(import_model(m.model()))
     assert partition(graph, PAPER)[graph.nodes[-1].name].reason == "float operator Softmax"
+    m = QdqModel()
+    m.output(m.node("Sigmoid", [m.input("x", (1, 4))], (1, 4)))
+    graph = optimize(import_model(m.model()))
+    assert partition(graph, PAPER)[graph.nodes[-1].name].reason == "float operator sigmoid"
 
 
 def test_device_cpu_takes_everything():

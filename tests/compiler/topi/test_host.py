@@ -226,6 +226,23 @@ def test_element_wise():
     check(node, real, vectors, exact=False)
 
 
+@pytest.mark.parametrize("function", ir.Unary.FUNCTIONS)
+def test_unary(function):
+    node = ir.Unary(name="n", data="x", output="y", function=function, alpha=0.3, beta=0.4)
+    x = RNG.uniform(0.1, 3, (3, 7)).astype(np.float32)
+    if function not in ("log", "sqrt"):
+        x -= 1.5
+    check(node, {"y": (F, 3, 7)}, {"x": x}, exact=False)
+
+
+@pytest.mark.parametrize("function", ir.Binary.FUNCTIONS)
+def test_binary(function):
+    node = ir.Binary(name="n", a="x", b="z", output="y", function=function)
+    z = RNG.uniform(0.5, 2, (5, 1, 1)).astype(np.float32)
+    x = RNG.uniform(0.5, 2, IMAGE).astype(np.float32) - np.float32(function != "pow")
+    check(node, {"y": (F, *IMAGE)}, {"x": x, "z": z}, exact=False)
+
+
 @pytest.mark.parametrize(("shape", "axis"), [((3, 10), 1), ((2, 4, 3, 3), 1), ((7,), 0)])
 def test_softmax(shape, axis):
     node = ir.Softmax(name="n", data="x", output="y", axis=axis)
