@@ -20,6 +20,7 @@ from vdla.compiler.frontend.ops import CONVERTERS, supported
 from vdla.compiler.graph import ir
 from vdla.compiler.graph.infer import shape_of, verify
 from vdla.compiler.graph.ir import Array, Graph, GraphError, Node, TensorType
+from vdla.compiler.graph.reference import RULES
 
 T = TypeVar("T")
 Shapes = Mapping[str, Sequence[int]]
@@ -275,10 +276,14 @@ class OnnxNode:
 
     def constant(self, index: int, what: str) -> Array:
         """The value of an operand that has to be known now."""
-        name = self.operand(index)
-        if name not in self.importer.constants:
+        name, importer = self.operand(index), self.importer
+        if name in importer.constants:
+            return importer.constants[name]
+        source = importer.dequantized(name)
+        if source is None:
             raise self.error(f"a constant {what}", f"{name}, known only at run time")
-        return self.importer.constants[name]
+        kind = importer.tensors[name]
+        return RULES[ir.Dequantize](source, [importer.constants[source.data]], kind)
 
     def integer(self, name: str, default: int) -> int:
         """An integer attribute."""

@@ -1,7 +1,7 @@
 """Islands of float between Dequantize and Quantize become integer operators.
 
 The passes, in the order :mod:`vdla.compiler.graph.passes` runs them: :func:`signed`,
-:func:`commute`, :func:`fuse_qdq`, :func:`fuse_residual`. Each docstring shows before → after.
+:func:`commute`, :func:`fuse_qdq`. Each docstring shows before → after.
 """
 
 from __future__ import annotations
@@ -442,55 +442,3 @@ def fuse_qdq(graph: Graph) -> Graph:
     weight that isn't constant int8, a scale out of range, a float result) stays float.
     """
     return _Fuser(graph).run()
-
-
-# --- fuse_residual -------------------------------------------------------------------------------
-
-
-def fuse_residual(graph: Graph) -> Graph:
-    """Joins an addition to the convolution that makes one of its operands.
-
-    before: v = QConv2d(x); y = QAdd(v, r)           after: y = QConv2dAdd(x, residual=r)
-    The convolution's result must have no other use; of two, the later one is taken, so that the
-    other operand is there. The arithmetic is that of the two nodes, bit for bit.
-    """
-    uses, makers = graph.uses(), graph.producers()
-    order = {node.name: i for i, node in enumerate(graph.nodes)}
-    taken: set[str] = set()
-    fused: dict[str, Node] = {}
-    for node in graph.nodes:
-        if not isinstance(node, ir.QAdd):
-            continue
-        convs = [
-            maker
-            for name in (node.a, node.b)
-            if type(maker := makers.get(name)) is ir.QConv2d
-            and len(uses[name]) == 1
-            and name not in graph.outputs
-        ]
-        if convs:
-            conv = max(convs, key=lambda n: order[n.name])
-            assert isinstance(conv, ir.QConv2d)
-            fused[node.name] = _with_residual(conv, node)
-            taken.add(conv.name)
-    nodes = [fused.get(n.name, n) for n in graph.nodes if n.name not in taken]
-    return replace(graph, nodes=tuple(nodes))
-
-
-def _with_residual(conv: ir.QConv2d, add: ir.QAdd) -> ir.QConv2dAdd:
-    first = add.a == conv.output
-    values = dict(conv.attributes())
-    return ir.QConv2dAdd(
-        name=conv.name,
-        output=add.output,
-        data=conv.data,
-        weight=conv.weight,
-        bias=conv.bias,
-        residual=add.b if first else add.a,
-        add_scales=add.scales if first else (add.scales[1], add.scales[0]),
-        res_zp=add.b_zp if first else add.a_zp,
-        add_zp=add.out_zp,
-        add_lo=add.lo,
-        add_hi=add.hi,
-        **values,
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vdla.compiler.graph import fold, fuse
+from vdla.compiler.graph import fold, fuse, join
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.printer import format_graph
@@ -19,7 +19,8 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("commute", fuse.commute),
     ("fuse_qdq", fuse.fuse_qdq),
     ("remove_dead", fold.remove_dead),
-    ("fuse_residual", fuse.fuse_residual),
+    ("fuse_clip", join.fuse_clip),
+    ("fuse_residual", join.fuse_residual),
     ("fold_flatten", fold.fold_flatten),
     ("fold_constants", fold.fold_constants),
     ("remove_dead_again", fold.remove_dead),

@@ -25,7 +25,8 @@ RANDOM_SAMPLES = 8
 def quantize(source: str | Path, target: str | Path, calibration: str | Path | None = None) -> None:
     """Writes the QDQ form of the float model ``source`` to ``target``.
 
-    Weights become int8 with one scale per output channel, activations int8 with a zero point.
+    Weights become int8 with one scale per output channel, activations int8 with a zero point;
+    batch normalizations are folded into their convolutions first.
 
     Args:
         source: a float ONNX model.
@@ -57,6 +58,7 @@ def quantize_model(model: Any, target: str | Path, samples: Sequence[Mapping[str
         QuantType,
         quantize_static,
     )
+    from onnxruntime.quantization.shape_inference import quant_pre_process
 
     class Reader(CalibrationDataReader):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -68,11 +70,12 @@ def quantize_model(model: Any, target: str | Path, samples: Sequence[Mapping[str
     target = Path(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder, _quiet():
-        source, written = Path(folder) / "float.onnx", Path(folder) / "quantized.onnx"
+        source, folded, written = (Path(folder) / f"{n}.onnx" for n in ("float", "folded", "q"))
         onnx.save(model, str(source))
         try:
+            quant_pre_process(str(source), str(folded), skip_symbolic_shape=True)
             quantize_static(
-                str(source),
+                str(folded),
                 str(written),
                 Reader(),
                 quant_format=QuantFormat.QDQ,

@@ -194,6 +194,15 @@ def test_batch_normalization():
     agrees(single("BatchNormalization", (1, 4, 6, 7), extra=list("gbmv"), constants=stats))
 
 
+def test_batch_normalization_with_quantized_statistics():
+    stats = {k: RNG.integers(1, 100, 4).astype(np.int8) for k in "gbmv"}
+    nodes = quantized_input()
+    for k in stats:
+        nodes.append(helper.make_node("DequantizeLinear", [k, "s"], [f"{k}f"]))
+    nodes.append(helper.make_node("BatchNormalization", ["xq", *(f"{k}f" for k in stats)], ["y"]))
+    agrees(model(nodes, {"x": (1, 4, 6, 7)}, {"y": (1, 4, 6, 7)}, {**QUANT, **stats}))
+
+
 def test_batch_normalization_folds_into_a_float_convolution():
     stats = {k: RNG.uniform(0.5, 2, 6).astype(np.float32) for k in "gbmv"}
     nodes = [

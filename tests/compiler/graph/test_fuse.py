@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 from vdla.compiler.frontend import import_model
-from vdla.compiler.graph import fold, fuse, ir
+from vdla.compiler.graph import fold, fuse, ir, join
 from vdla.compiler.graph.compare import ort_run
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.passes import PIPELINE, optimize
@@ -104,6 +104,33 @@ def test_residual_keeps_a_convolution_with_another_use():
         return m.conv(m.add(a, a), 8, 1)
 
     assert ops(optimized(build)) == ["Quantize", "QConv2d", "QAdd", "QConv2d", "Dequantize"]
+
+
+def relu_behind_a_quantization(same):
+    """Conv → Q → DQ → Relu → Q, as PyTorch exports it; the second Q may have other parameters."""
+    m = QdqModel(3)
+    x = m.conv(m.input("x", (1, 8, 6, 6)), 8, 1)
+    y = m.node("Relu", [x], (1, 8, 6, 6))
+    if same:
+        m.output(m._same_quant(x, y))
+    else:
+        m.output(m.quantized(y, m.scales[x] / 2))
+    return import_model(m.model())
+
+
+def test_a_relu_behind_a_quantization_becomes_the_convolutions_clip():
+    before = relu_behind_a_quantization(same=True)
+    graph = optimize(before)
+    assert ops(graph) == ["Quantize", "QConv2d", "Dequantize"]
+    assert graph.nodes[1].lo == graph.nodes[1].out_zp
+    unfused = tuple((n, p) for n, p in PIPELINE if n != "fuse_clip")
+    assert "QClip" in ops(optimize(before, unfused))
+    same_values(optimize(before, unfused), graph)
+
+
+def test_a_relu_that_changes_the_scale_stays():
+    graph = optimize(relu_behind_a_quantization(same=False))
+    assert ops(graph) == ["Quantize", "QConv2d", "QClip", "Dequantize"]
 
 
 def test_pools_move_into_the_integers():
@@ -290,7 +317,7 @@ def test_printed_graph():
 
 
 def test_passes_document_before_and_after():
-    for function in (fuse.signed, fuse.commute, fuse.fuse_qdq, fuse.fuse_residual,
+    for function in (fuse.signed, fuse.commute, fuse.fuse_qdq, join.fuse_clip, join.fuse_residual,
                      fold.fold_batch_norm, fold.merge_duplicates, fold.fold_constants,
                      fold.fold_flatten):  # fmt: skip
         assert "before:" in function.__doc__

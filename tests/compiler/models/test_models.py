@@ -7,6 +7,7 @@ import re
 import numpy as np
 import onnx
 import pytest
+from onnx import helper, numpy_helper
 
 from vdla.compiler.frontend import ModelError, import_onnx
 from vdla.compiler.graph import ir
@@ -182,6 +183,34 @@ def test_quantize_writes_a_model_we_import(float_model, tmp_path):
         "Quantize", "QConv2d", "Dequantize"
     ]  # fmt: skip
     assert sorted(p.name for p in tmp_path.iterdir()) == ["q.onnx", "samples.npz"]
+
+
+def normalized_model():
+    """Conv → BatchNormalization → Relu on a symbolic batch."""
+    rng = np.random.default_rng(0)
+    values = {"w": rng.standard_normal((8, 3, 3, 3)) / 5}
+    values.update({k: rng.uniform(0.5, 1.5, 8) for k in "gbmv"})
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], name="conv"),
+        helper.make_node("BatchNormalization", ["c", *"gbmv"], ["n"], name="bn"),
+        helper.make_node("Relu", ["n"], ["y"], name="relu"),
+    ]
+    ends = [
+        [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)]
+        for name, shape in (("x", ["N", 3, 8, 8]), ("y", ["N", 8, 6, 6]))
+    ]
+    weights = [numpy_helper.from_array(v.astype(np.float32), k) for k, v in values.items()]
+    graph = helper.make_graph(nodes, "normalized", *ends, weights)
+    opsets = [helper.make_opsetid("", 17)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def test_quantize_folds_batch_normalization(tmp_path):
+    onnx.save(normalized_model(), str(tmp_path / "bn.onnx"))
+    quantize(tmp_path / "bn.onnx", tmp_path / "q.onnx")
+    graph = optimize(import_onnx(tmp_path / "q.onnx", batch=2))
+    assert [n.op for n in graph.nodes] == ["Quantize", "QConv2d", "Dequantize"]
+    assert graph.tensors[graph.inputs[0]].shape == (2, 3, 8, 8)
 
 
 def test_quantize_without_samples(float_model, tmp_path):
