@@ -1,7 +1,7 @@
 """From an ONNX model to a module: the compiler, top to bottom.
 
-    ONNX → typed graph → fuse, fold → place → lay out → accelerator operators and host functions
-         → plan memory → link the streams → module
+ONNX → typed graph → fuse, fold → place → lay out → accelerator operators and host functions
+     → plan memory → link the streams → module
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from vdla.compiler.topi.steps import (
     make_steps,
     tensor_table,
 )
-from vdla.compiler.topi.vdla.operators import Operator, Tile, operator
+from vdla.compiler.topi.vdla.operators import Operator, Tile, operator, schedule
 from vdla.compiler.topi.vdla.tiling import TilingError, tile_text
 from vdla.isa.asm import disassemble
 from vdla.isa.config import Config
@@ -268,3 +268,66 @@ def _runs(names: Iterable[str]) -> list[tuple[str, int]]:
         else:
             runs.append((name, 1))
     return runs
+
+
+# One layer alone -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LayerProgram:
+    """An accelerator layer by itself: its stream, and a DRAM image with its constants."""
+
+    operator: Operator
+    program: Program
+    linked: Linked
+    addresses: Mapping[str, int]
+    dram: NDArray[np.uint8]
+
+
+def accelerator_layers(
+    graph: Graph, config: Config, options: Options | None = None
+) -> tuple[list[Operator], Placements]:
+    """The accelerator operators of an imported graph, and where everything was placed."""
+    options = options or Options()
+    graph = optimize(graph)
+    placements = partition(graph, config, options.device, options.min_fill)
+    laid_out, placements = layout(graph, placements, config.channel_block)
+    return list(_operators(laid_out, placements, config).values()), placements
+
+
+def layer_program(
+    made: Operator, tile: Tile, config: Config, sizes: Mapping[str, int] | None = None
+) -> LayerProgram:
+    """Compiles one operator alone and cold: nothing is on chip when it starts.
+
+    ``sizes`` has the bytes of its activations; by default they follow from its shape.
+    """
+    linker = Linker(config)
+    kernel = lower(made.shape, tile, config)
+    linker.add(made, kernel)
+    constants: dict[str, Array] = {**made.constants, UOPS: np.frombuffer(linker.uops, np.uint8)}
+    sizes = sizes or activation_bytes(made, config)
+    addresses, end = {}, 0
+    for name, size in [*sizes.items(), *((n, a.nbytes) for n, a in constants.items())]:
+        addresses[name] = end
+        end = align(end + max(size, 1))
+    linked = linker.link(addresses, end)
+    program = Program(config, linked.instructions, end)
+    stream = np.frombuffer(program.stream(), np.uint8)
+    dram = np.zeros(align(end + stream.size), np.uint8)
+    for name, array in constants.items():
+        raw = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+        dram[addresses[name] : addresses[name] + raw.size] = raw
+    dram[end : end + stream.size] = stream
+    return LayerProgram(made, program, linked, addresses, dram)
+
+
+def activation_bytes(made: Operator, config: Config) -> dict[str, int]:
+    """Bytes of an operator's activations, by DRAM tensor, from its expression's parameters."""
+    tile = made.tile(config, 1)
+    params = schedule(made.shape, tile, config).built.func.params
+    return {
+        made.tensors[p.name]: int(np.prod(p.shape))
+        for p in params
+        if made.tensors[p.name] not in made.constants
+    }

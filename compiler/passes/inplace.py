@@ -33,6 +33,4 @@ def _next_pair(body: Stmt) -> tuple[Buffer, Buffer] | None:
 
 
 def _drop_alloc(body: Stmt, buffer: Buffer) -> Stmt:
-    return rewrite(
-        body, lambda s: s.body if isinstance(s, Alloc) and s.buffer is buffer else s
-    )
+    return rewrite(body, lambda s: s.body if isinstance(s, Alloc) and s.buffer is buffer else s)

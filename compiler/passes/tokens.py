@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from vdla.compiler.codegen.vdla.fold import Op, Touch
 from vdla.isa.config import Config
-from vdla.isa.instructions import Engine, Instruction
+from vdla.isa.instructions import Engine, Instruction, Load, Store
 
 Clock = tuple[int, int, int]
 NEVER = -1
@@ -63,13 +63,17 @@ class _Tokens:
     def run(self, ops: Sequence[Op]) -> list[Instruction]:
         result = []
         for op in ops:
-            instruction = op.instruction.replace()
-            if op.tensor:
-                base = self.addresses[op.tensor]
-                instruction.dram_base = base + instruction.dram_base
+            instruction = self._addressed(op)
             self._order(instruction, op)
             result.append(instruction)
         return result
+
+    def _addressed(self, op: Op) -> Instruction:
+        """A copy of the op's instruction, its DRAM address absolute."""
+        instruction = op.instruction.replace()
+        if isinstance(instruction, Load | Store):
+            instruction.dram_base += self.addresses[op.tensor]
+        return instruction
 
     def _order(self, instruction: Instruction, op: Op) -> None:
         engine = instruction.engine

@@ -17,6 +17,7 @@ from vdla.isa.instructions import Load, Mem, Uop
 
 UOPS = "%uops"  # the DRAM tensor that holds every sequence
 Key = tuple[tuple[UopRow, ...], tuple[bool, ...]]
+Use = tuple[tuple[UopRow, ...], tuple[bool, ...] | None]  # None: any marks will do
 
 
 @dataclass
@@ -43,7 +44,7 @@ class UopPlanner:
             loads = [self._load(name, new)]
         return loads + [self._begin(op, wanted) for op in ops]
 
-    def _begin(self, op: Op, wanted: dict[Key | tuple[tuple[UopRow, ...], None], Key]) -> Op:
+    def _begin(self, op: Op, wanted: dict[Use, Key]) -> Op:
         if not op.uops:
             return op
         begin = self.resident[wanted[op.uops, op.first if _marked(op) else None]]
@@ -113,11 +114,9 @@ def _marked(op: Op) -> bool:
     return op.first is not None and any(op.first)
 
 
-def _keys(
-    ops: Sequence[Op], resident: set[Key]
-) -> dict[Key | tuple[tuple[UopRow, ...], None], Key]:
+def _keys(ops: Sequence[Op], resident: set[Key]) -> dict[Use, Key]:
     """For each (sequence, marks or None) used, the stored sequence that serves it."""
-    wanted: dict[Key | tuple[tuple[UopRow, ...], None], Key] = {}
+    wanted: dict[Use, Key] = {}
     by_rows = {key[0]: key for key in resident}
     for op in ops:
         if op.uops and op.first is not None and any(op.first):

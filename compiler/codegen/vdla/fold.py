@@ -111,9 +111,9 @@ class _Folder:
             for var, extent in leaf.loops
             if var not in env
         ]
-        self.empty = not self._guard()
         for axis in self.axes:
             axis.inside = (axis.low, axis.high)
+        self.empty = not self._guard()
         self._pad()
 
     def entry_bytes(self, memory: Mem) -> int:
@@ -147,9 +147,14 @@ class _Folder:
                     return False
                 continue
             axis, step = self._axis(form)
-            axis.low, axis.high = _satisfying(form.constant, step, axis.low, axis.high)
-            if axis.extent <= 0:
+            low, high = _satisfying(form.constant, step, axis.low, axis.high)
+            if low >= high:
                 return False
+            if self.leaf.call.intrin.attrs["emit"] != "load" or axis is self.axes[0]:
+                axis.low, axis.high = low, high
+                axis.inside = (max(axis.inside[0], low), min(axis.inside[1], high))
+            else:  # a tile lies densely in its buffer: what nobody needs of it is padding
+                axis.inside = (max(axis.inside[0], low), min(axis.inside[1], high))
         return True
 
     def _pad(self) -> None:
@@ -194,7 +199,7 @@ def _load(f: _Folder) -> Op:
     if len(axes) > 3 or any(a.padded for a in axes[:-2]):
         raise Unroll
     _check_dense(f, axes)
-    z, y, x = (*([None] * (3 - len(axes))), *axes)
+    z, y, x = _aligned(axes, 3)
     values = {"memory": memory, "sram_base": f.start["dst"]}
     source = f.start["src"]
     for letter, axis in (("z", z), ("y", y), ("x", x)):
@@ -212,7 +217,7 @@ def _load(f: _Folder) -> Op:
     values["zero"] = -f.leaf.params.get("offset", 0)
     size = f.entry_bytes(memory)
     values["dram_base"] = 0 if empty else source * size
-    reads = ()
+    reads: tuple[Touch, ...] = ()
     if not empty:
         dims = [(a.inside[1] - a.inside[0], a.steps["src"] * size) for a in axes]
         reads = (Touch(f.space["src"], source * size, (*dims, (size, 1)), False),)
@@ -238,7 +243,7 @@ def _store(f: _Folder) -> Op:
     if len(scaled) > 1 or len(plain) > 2 or any(a.steps.get("scale", 0) > 1 for a in scaled):
         raise Unroll
     z = scaled[0] if scaled else None
-    y, x = (*([None] * (2 - len(plain))), *plain)
+    y, x = _aligned(plain, 2)
     size = f.entry_bytes(memory)
     values = {
         "memory": memory,
@@ -341,6 +346,11 @@ class _Nest:
             rows.append((dst, src, wgt))
             first.append(all(form.at(at).constant == 0 for form in forms))
         return tuple(rows), tuple(first)
+
+
+def _aligned(axes: Sequence[Axis], count: int) -> list[Axis | None]:
+    """Exactly ``count`` axes: the outermost that are missing are None."""
+    return [None] * (count - len(axes)) + list(axes)
 
 
 # Arithmetic -------------------------------------------------------------------------------------

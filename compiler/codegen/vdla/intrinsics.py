@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from vdla.compiler import te
-from vdla.compiler.te import Tensor
 from vdla.compiler.tir.intrin import TensorIntrin
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.config import Config
@@ -153,14 +152,10 @@ def _alu_wadd(bo: int) -> TensorIntrin:
     )
 
 
-def _alu_reduce(
-    name: str, bo: int, combine: Callable[..., Tensor], op: AluOp
-) -> TensorIntrin:
+def _alu_reduce(name: str, bo: int, combine: Callable[..., Expr], op: AluOp) -> TensorIntrin:
     src = te.placeholder((bo,), "int32", "src")
     dst = te.compute((bo,), lambda l: combine(src[l], axis=[]), "dst")
-    return te.decl_intrin(
-        name, dst, scopes={dst: ACC, src: ACC}, attrs={"emit": "alu", "op": op}
-    )
+    return te.decl_intrin(name, dst, scopes={dst: ACC, src: ACC}, attrs={"emit": "alu", "op": op})
 
 
 def _store8(bo: int) -> TensorIntrin:

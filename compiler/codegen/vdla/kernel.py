@@ -38,7 +38,7 @@ class _Generator:
         self.leaves: dict[int, tuple[Stmt, Leaf | None]] = {}
         self.depth: dict[int, int] = {}  # loops a leaf was found to need unrolled
 
-    def walk(self, stmt: Stmt, env: dict[str, int] | Env) -> Iterator[Op]:
+    def walk(self, stmt: Stmt, env: Env) -> Iterator[Op]:
         leaf = self._leaf(stmt)
         if leaf is not None:
             yield from self._emit(leaf, dict(env), 0)

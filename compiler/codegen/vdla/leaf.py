@@ -135,7 +135,8 @@ def _leaf(path: _Path, call: IntrinCall) -> Leaf:
         for size, index in zip(ref.buffer.shape, ref.indices, strict=True):
             offset = _horner(offset, size, Form.of(path.bound(index), where))
         operands[buffer.name] = Position(ref.buffer, offset)
-    params, inside = {}, ()
+    params: dict[str, int] = {}
+    inside: tuple[Form, ...] = ()
     for name, expr in call.params.items():
         if name == "inside":
             inside = _conditions(path.bound(expr), where)
@@ -145,9 +146,7 @@ def _leaf(path: _Path, call: IntrinCall) -> Leaf:
     if call.first is not None:
         first = _zeros(path.bound(call.first), where)
     guards = tuple(form for guard in path.guards for form in _conditions(guard, where))
-    return Leaf(
-        where, call, tuple(path.loops), operands, params, guards, inside, first
-    )
+    return Leaf(where, call, tuple(path.loops), operands, params, guards, inside, first)
 
 
 def _horner(offset: Form, size: int, index: Form) -> Form:

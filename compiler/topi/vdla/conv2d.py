@@ -223,7 +223,8 @@ def schedule_conv2d(conv: Conv, shape: ConvShape, tile: ConvTile, config: Config
 
     where, lane = _tile_output(s, conv.out, tile)
     if conv.added is not None:
-        assert conv.wide is not None and conv.requantized is not None
+        assert conv.wide is not None
+        assert conv.requantized is not None
         assert conv.out_scale is not None
         out_scale = s.cache_read(conv.out_scale, ACC, [conv.out])
         s[out_scale].tensorize(s[out_scale].axis[-1], ins.load_acc)

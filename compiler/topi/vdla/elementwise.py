@@ -66,9 +66,9 @@ def add(shape: AddShape, config: Config) -> Add:
     )
     out = te.compute(
         dims,
-        lambda v, l: requantize(
-            added[v, l], scale[0, l], shape.zero, shape.low, shape.high
-        ).astype("int8"),
+        lambda v, l: requantize(added[v, l], scale[0, l], shape.zero, shape.low, shape.high).astype(
+            "int8"
+        ),
         "out",
     )
     return Add(a, b, scale, wide_a, wide_b, added, out)

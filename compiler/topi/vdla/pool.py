@@ -95,9 +95,7 @@ def pool(shape: PoolShape, config: Config) -> Pool:
 
     padded = te.compute(padded_shape, pad, "padded")
     offset = 0 if shape.kind == "max" else shape.in_zero
-    wide = te.compute(
-        padded_shape, lambda *i: padded[i].astype("int32") - te.const(offset), "wide"
-    )
+    wide = te.compute(padded_shape, lambda *i: padded[i].astype("int32") - te.const(offset), "wide")
     ky = te.reduce_axis((0, shape.kernel[0]), "ky")
     kx = te.reduce_axis((0, shape.kernel[1]), "kx")
     (sy, sx), (dy, dx) = shape.strides, shape.dilations
@@ -120,9 +118,7 @@ def pool(shape: PoolShape, config: Config) -> Pool:
     return Pool(data, scale, padded, wide, acc, out)
 
 
-def schedule_pool(
-    expression: Pool, shape: PoolShape, tile: PoolTile, config: Config
-) -> Schedule:
+def schedule_pool(expression: Pool, shape: PoolShape, tile: PoolTile, config: Config) -> Schedule:
     """Tiles the output and tensorizes every stage."""
     ins, e = intrinsics(config), expression
     s = te.create_schedule(e.out, e.inputs, "pool")

@@ -36,9 +36,9 @@ class Steps:
     """The work of one tile: what the recurrence needs of a candidate, in cycles.
 
     ``pairs`` counts the groups of tiles that all threads share, ``singles`` the tiles left for one
-    thread alone. A tile reduces in ``steps`` steps; each loads ``inp`` once and then, ``parts`` times, loads
-    ``wgt`` and runs ``gemm``. ``side`` is loaded for the ALU (a residual), ``alu`` runs after the
-    reduction and ``store`` writes the tile.
+    thread alone. A tile reduces in ``steps`` steps; each loads ``inp`` once and then, ``parts``
+    times, loads ``wgt`` and runs ``gemm``. ``side`` is loaded for the ALU (a residual), ``alu``
+    runs after the reduction and ``store`` writes the tile.
     """
 
     pairs: int
@@ -87,10 +87,10 @@ def shares(tiles: int, along: int, threads: int) -> tuple[int, int, int]:
 
 
 def estimate(work: Steps, config: Config) -> float:
-    """Cycles of a candidate by the recurrence."""
+    """Cycles of a candidate by the recurrence, and a little for every step: fewer are better."""
     cycles = _groups(work, work.threads, work.pairs, config)
     cycles += _groups(work, 1, work.singles, config)
-    return max(cycles, work.traffic)
+    return max(cycles, work.traffic) + work.tiles * work.steps * work.parts
 
 
 def _groups(work: Steps, threads: int, groups: int, config: Config) -> float:
@@ -134,9 +134,7 @@ def _recurrence(work: Steps, threads: int, groups: int, config: Config) -> list[
     return marks
 
 
-def best(
-    candidates: Iterable[T], cost: Callable[[T], Steps], config: Config, what: str
-) -> T:
+def best(candidates: Iterable[T], cost: Callable[[T], Steps], config: Config, what: str) -> T:
     """The candidate with the least estimate.
 
     Raises:
@@ -345,5 +343,3 @@ def tile_text(tile: object) -> str:
     """A tile as the reports print it."""
     fields: Sequence[str] = list(getattr(tile, "__dataclass_fields__", {}))
     return " ".join(f"{name}={getattr(tile, name)}" for name in fields)
-
-
