@@ -49,7 +49,7 @@ class Memory:
         return f"{self.latency} cycles, {self.bytes_per_cycle} B/cycle"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Config:
     """One accelerator. Sizes are in bytes unless they say otherwise."""
 
@@ -110,6 +110,20 @@ class Config:
                     f"config {self.name}: expected {buffer}_bytes to hold at least 2 entries of "
                     f"{self.entry(buffer)} bytes, found {getattr(self, buffer + '_bytes')}"
                 )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Config) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _key(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @cached_property
+    def _hash(self) -> int:  # a config keys many caches
+        return hash(self._key)
 
     # What follows from the parameters -------------------------------------------------------
 

@@ -11,6 +11,7 @@ Widths derive from a config; a value that doesn't fit raises and names the field
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, ClassVar, Self, overload
 
 from vdla.isa.config import Config
@@ -56,6 +57,12 @@ class Field:
         """Bits this field takes in a config's encoding."""
         return self._width if isinstance(self._width, int) else self._width(config)
 
+    def holds(self, value: int, width: int) -> bool:
+        """Whether ``width`` bits of this field can hold a value."""
+        if self.signed:
+            return -(1 << (width - 1)) <= value < 1 << (width - 1)
+        return 0 <= value < 1 << width
+
     @property
     def is_flag(self) -> bool:
         """Whether the field is one bit in every config."""
@@ -67,6 +74,16 @@ class Field:
         if self.signed:
             return -(1 << (width - 1)), (1 << (width - 1)) - 1
         return 0, (1 << width) - 1
+
+
+@cache
+def _layout(cls: type[Record], config: Config) -> tuple[tuple[Field, int, int], ...]:
+    rows, bit = [], 0
+    for f in cls.fields:
+        width = f.width(config)
+        rows.append((f, bit, width))
+        bit += width
+    return tuple(rows)
 
 
 class Record:
@@ -102,12 +119,7 @@ class Record:
     @classmethod
     def layout(cls, config: Config) -> list[tuple[Field, int, int]]:
         """Each field with its lowest bit and its width."""
-        rows, bit = [], 0
-        for f in cls.fields:
-            width = f.width(config)
-            rows.append((f, bit, width))
-            bit += width
-        return rows
+        return list(_layout(cls, config))
 
     @classmethod
     def bits(cls, config: Config) -> int:
@@ -121,10 +133,10 @@ class Record:
             EncodingError: a value its field can't hold; names the field and its range.
         """
         word = 0
-        for f, bit, width in self.layout(config):
+        for f, bit, width in _layout(type(self), config):
             value = self.__dict__[f.name]
-            low, high = f.bounds(config)
-            if not low <= value <= high:
+            if not f.holds(value, width):
+                low, high = f.bounds(config)
                 raise EncodingError(
                     f"{type(self).__name__.upper()}.{f.name}: expected {low}..{high} "
                     f"({width} bits in config {config.name}), found {value}"
@@ -136,7 +148,7 @@ class Record:
     def unpack(cls, word: int, config: Config) -> Self:
         """The record in the low bits of an integer; the inverse of ``pack``."""
         values: dict[str, Any] = {}
-        for f, bit, width in cls.layout(config):
+        for f, bit, width in _layout(cls, config):
             value = (word >> bit) & ((1 << width) - 1)
             if f.signed and value >> (width - 1):
                 value -= 1 << width

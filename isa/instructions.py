@@ -13,6 +13,7 @@ widens each lane and a STORE requantizes it.
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import cache
 from typing import ClassVar
 
 from vdla.isa.config import Config
@@ -286,6 +287,7 @@ class Uop(Record):
 INSTRUCTIONS: tuple[type[Instruction], ...] = (Load, Store, Gemm, Alu, Finish)
 
 
+@cache
 def instruction_bytes(config: Config) -> int:
     """Bytes of every instruction: the widest, rounded up to whole 64-bit words and beats."""
     bits = max(cls.bits(config) for cls in INSTRUCTIONS)

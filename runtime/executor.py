@@ -104,7 +104,7 @@ class Executor:
     def _prepare(self, step: Mapping[str, Any]) -> Callable[[], DeviceResult | None]:
         if step["kind"] == "vdla":
             program = self.module.programs[step["program"]]
-            return lambda: self.device.run(program, self.dram)
+            return self.device.load(program, self.dram)
         assert self.library is not None
         entry = self.library.function(step["function"])
         base = self.dram.ctypes.data

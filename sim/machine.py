@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vdla.isa.asm import format_instruction
-from vdla.isa.config import Config
-from vdla.isa.instructions import Engine, Instruction
+from vdla.isa.config import Config, load_config
+from vdla.isa.instructions import Alu, Engine, Finish, Gemm, Instruction, Load, Mem, Store
 from vdla.sim.semantics import State, execute
 from vdla.sim.stream import Bytes, Stream
 from vdla.sim.timing import CAUSES, Clock
@@ -50,7 +51,12 @@ def simulate(
     Raises:
         SimulationError: the machine stands still; names the instructions and what they wait for.
     """
-    stream = Stream.of(config, instructions, base)
+    return run_stream(Stream.of(config, instructions, base), dram, numerics=numerics)
+
+
+def run_stream(stream: Stream, dram: Bytes, *, numerics: bool = True) -> Run:
+    """As ``simulate``, for a stream laid out once and run often."""
+    config, instructions = stream.config, stream.instructions
     clock = Clock(stream, dram)
     if clock.cycles < 0:
         raise SimulationError(deadlock_report(instructions, clock.begun))
@@ -63,6 +69,22 @@ def simulate(
         for engine in Engine
     }
     return Run(config, instructions, clock.cycles, clock.begun, clock.ended, causes)
+
+
+@cache
+def warm_up() -> None:
+    """Compiles the simulator's loops, or fetches them from the cache, before anything is timed."""
+    config = load_config("tiny")
+    size = {"x_size": 1, "y_size": 1, "z_size": 1}
+    program = [
+        *(Load(memory=memory, **size) for memory in Mem),
+        Gemm(uop_count=1),
+        Alu(uop_count=1, push_next=1),
+        Store(memory=Mem.ACC, pop_prev=1, **size),
+        Store(memory=Mem.ACC8, **size),
+        Finish(),
+    ]
+    simulate(config, program, np.zeros(4096, np.uint8), 2048)
 
 
 def deadlock_report(instructions: Sequence[Instruction], begun: Sequence[int] | Bytes) -> str:

@@ -1,0 +1,13 @@
+"""vdla: a hardware–software co-design kit around a decoupled deep-learning accelerator.
+
+    import vdla
+    module = vdla.compile("resnet18", config="paper")     # ONNX in, token instruction stream out
+    module.save("resnet18.vdla")
+    result = vdla.run(module, {"input": image})           # every cycle, and the numbers
+    vdla.compare("resnet18-convs").utilization(2)         # what latency hiding bought
+"""
+
+from vdla.api import compare, compile, load, quantize, run
+
+__all__ = ["compare", "compile", "load", "quantize", "run"]
+__version__ = "0.1.0"

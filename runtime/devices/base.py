@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -33,6 +34,10 @@ class Device(Protocol):
         """The config its programs must be for; None for a device without an accelerator."""
         ...
 
-    def run(self, program: bytes, dram: Dram) -> DeviceResult:
-        """Runs ``program`` to its end."""
+    def load(self, program: bytes, dram: Dram) -> Callable[[], DeviceResult]:
+        """Makes ``program`` ready over ``dram``; the result runs it to its end, as often as called.
+
+        Whatever is done once (decoding, compiling loops, copying the stream) happens here, so that
+        a run's seconds are the device's own.
+        """
         ...

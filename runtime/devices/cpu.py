@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from vdla.runtime.devices.base import DeviceResult, Dram
 from vdla.runtime.errors import DeviceError
 
@@ -12,6 +14,6 @@ class CpuDevice:
     name = "cpu"
     config_hash: str | None = None
 
-    def run(self, program: bytes, dram: Dram) -> DeviceResult:
+    def load(self, program: bytes, dram: Dram) -> Callable[[], DeviceResult]:
         """Refuses: there is nothing here to run an accelerator program on."""
         raise DeviceError("device cpu: expected host steps only, found an accelerator program")

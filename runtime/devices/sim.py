@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from vdla.isa.config import Config
 from vdla.isa.program import Program
 from vdla.runtime.devices.base import DeviceResult, Dram
-from vdla.sim.machine import simulate
+from vdla.sim.machine import run_stream, warm_up
+from vdla.sim.stream import Stream
 
 
 class SimDevice:
@@ -19,12 +22,16 @@ class SimDevice:
         self.config, self.numerics = config, numerics
         self.config_hash: str | None = config.hash
 
-    def run(self, program: bytes, dram: Dram) -> DeviceResult:
-        """Places the stream in DRAM, as a driver would, and runs it to FINISH."""
+    def load(self, program: bytes, dram: Dram) -> Callable[[], DeviceResult]:
+        """Places the stream in DRAM, as a driver would, and lays it out for the simulator."""
+        warm_up()
         loaded = Program.from_bytes(program, self.config)
-        stream = np.frombuffer(loaded.stream(), np.uint8)
-        dram[loaded.base : loaded.base + stream.size] = stream
-        run = simulate(
-            self.config, loaded.instructions, dram, loaded.base, numerics=self.numerics
-        )
-        return DeviceResult(run.cycles, run)
+        code = np.frombuffer(loaded.stream(), np.uint8)
+        dram[loaded.base : loaded.base + code.size] = code
+        stream = Stream.of(self.config, loaded.instructions, loaded.base)
+
+        def run() -> DeviceResult:
+            result = run_stream(stream, dram, numerics=self.numerics)
+            return DeviceResult(result.cycles, result)
+
+        return run

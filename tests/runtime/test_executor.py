@@ -50,9 +50,12 @@ class AddOne:
     name = "addone"
     config_hash = "c0ffee"
 
-    def run(self, program, dram):
-        dram[program[0]] += 1
-        return DeviceResult(cycles=7, trace="done")
+    def load(self, program, dram):
+        def run():
+            dram[program[0]] += 1
+            return DeviceResult(cycles=7, trace="done")
+
+        return run
 
 
 def host_module(host, **changes):
@@ -167,7 +170,7 @@ def test_devices_that_do_not_fit():
         "device addone: expected a module for config c0ffee, found one for dead"
     )
     with pytest.raises(DeviceError, match=r"^device cpu: expected host steps only, found an acc"):
-        CpuDevice().run(b"", aligned_bytes(1))
+        CpuDevice().load(b"", aligned_bytes(1))
 
 
 def module_error(*arguments):

@@ -1,0 +1,158 @@
+"""The Python API: what the ``vdla`` command does, as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.compare import Comparison, Progress, compare_models
+from vdla.compiler import models
+from vdla.compiler.build import Options, compile_model
+from vdla.compiler.frontend.errors import ModelError
+from vdla.compiler.models import quantize
+from vdla.isa.config import Config, load_config, parse_config
+from vdla.runtime.devices.base import Device
+from vdla.runtime.devices.cpu import CpuDevice
+from vdla.runtime.devices.sim import SimDevice
+from vdla.runtime.errors import DeviceError
+from vdla.runtime.executor import Executor, RunResult
+from vdla.runtime.module import Module
+
+__all__ = ["compare", "compile", "executor", "load", "module_config", "quantize", "run"]
+
+Array = NDArray[Any]
+DEVICES = ("sim", "cpu")
+
+
+def compile(
+    model: str | Path,
+    config: str | Path | Config = "paper",
+    settings: Iterable[str] = (),
+    options: Options | None = None,
+) -> Module:
+    """Compiles a QDQ ONNX file or a bundled model.
+
+    Args:
+        model: a path, or a name that ``vdla models`` lists.
+        config: a config, its name, or a TOML file.
+        settings: ``KEY=VALUE`` overrides of the config or the memory.
+        options: devices, virtual threads, dump folder, progress.
+
+    Raises:
+        ModelError: the model can't be taken.
+        ConfigError: the config doesn't exist or describes no machine.
+    """
+    return compile_model(_model_file(model), resolve(config, settings), options)
+
+
+def load(path: str | Path) -> Module:
+    """Reads a ``.vdla`` file.
+
+    Raises:
+        ModuleError: it is not one, is damaged, or is for another machine.
+    """
+    return Module.load(path)
+
+
+def run(
+    model: Module | str | Path,
+    inputs: Mapping[str, Array],
+    device: str = "sim",
+    config: str | Path | Config | None = None,
+) -> RunResult:
+    """Runs a module or a model once.
+
+    Args:
+        model: a module, a ``.vdla`` or ONNX path, or a bundled name.
+        inputs: one array per graph input, of its exact shape and dtype.
+        device: ``sim`` or ``cpu``.
+        config: for an ONNX model, the accelerator (default ``paper``).
+
+    Raises:
+        InputError: an input is missing, unknown, or has another shape or dtype.
+    """
+    module = as_module(model, device, config)
+    return executor(module, device).run(inputs)
+
+
+def compare(
+    model: str | Path,
+    config: str | Path | Config = "paper",
+    vthreads: Sequence[int] = (1, 2),
+    settings: Iterable[str] = (),
+    progress: Progress = lambda what, done, total: None,
+) -> Comparison:
+    """Latency hiding per layer of a model or of ``resnet18-convs``."""
+    paths = models.model_paths(str(model)) if str(model) in models.MODELS else {
+        Path(model).stem: _model_file(model)
+    }
+    return compare_models(paths, resolve(config, settings), vthreads, progress)
+
+
+def resolve(config: str | Path | Config, settings: Iterable[str] = ()) -> Config:
+    """A config from its name, its file, or itself, with settings applied."""
+    if isinstance(config, Config):
+        return config.override(settings)
+    return load_config(config, settings)
+
+
+def module_config(module: Module) -> Config:
+    """The config and memory that a module was compiled for."""
+    return parse_config(module.config, str(module.config.get("name", "module")), "module header")
+
+
+def as_module(
+    model: Module | str | Path, device: str, config: str | Path | Config | None
+) -> Module:
+    """The module itself, the file's, or the model compiled for the device."""
+    if isinstance(model, Module):
+        return model
+    if str(model).endswith(".vdla"):
+        return load(model)
+    return compile(model, config or "paper", options=Options(device=_accelerator(device)))
+
+
+def executor(module: Module, device: str, config: Config | None = None) -> Executor:
+    """A module made ready on a device."""
+    return Executor(module, make_device(module, device, config))
+
+
+def make_device(module: Module, device: str, config: Config | None = None) -> Device:
+    """The device by its name; the simulator takes the memory of ``config``, if given."""
+    if device == "cpu":
+        return CpuDevice()
+    if device != "sim":
+        raise DeviceError(f"device: expected one of {', '.join(DEVICES)}, found {device}")
+    own = module_config(module)
+    return SimDevice(replace(own, memory=config.memory) if config else own)
+
+
+def random_inputs(module: Module, seed: int = 0) -> dict[str, Array]:
+    """Standard normal inputs of a module's shapes, the same for a seed on every machine."""
+    rng = np.random.default_rng(seed)
+    return {
+        name: rng.standard_normal(module.tensors[name].shape).astype(module.tensors[name].dtype)
+        for name in module.inputs
+    }
+
+
+def _accelerator(device: str) -> str:
+    return "cpu" if device == "cpu" else "vdla"
+
+
+def _model_file(model: str | Path) -> Path:
+    if str(model) in models.MODELS:
+        try:
+            return models.model_path(str(model))
+        except KeyError:
+            raise ModelError(str(model), "one network", "several; only compare takes it") from None
+    path = Path(model)
+    if not path.exists():
+        known = ", ".join(models.MODELS)
+        raise ModelError(str(model), f"an ONNX file or one of {known}", "neither")
+    return path

@@ -1,0 +1,187 @@
+"""The ``vdla`` command. Results go to stdout, progress and remarks to stderr.
+
+Exit codes: 0 done, 1 the thing checked does not hold, 2 the input is wrong. Wrong input gets one
+line that says what was expected, what was found, and where.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+
+from vdla.commands import catalog, measure, transform
+
+app = typer.Typer(
+    name="vdla",
+    help="Compile ONNX models for the VDLA accelerator, simulate every cycle, and see why.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+isa_app = typer.Typer(help="The ISA's generated forms.", no_args_is_help=True)
+app.add_typer(isa_app, name="isa")
+
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="An ONNX file or a bundled name.")]
+ConfigName = Annotated[
+    str, typer.Option("-c", "--config", metavar="CONFIG", help="A config's name or TOML file.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a parameter or memory.PARAMETER."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+Out = Annotated[Path | None, typer.Option("-o", "--output-file", metavar="FILE")]
+
+
+@app.command()
+def compare(
+    model: Model,
+    config: ConfigName = "paper",
+    vthreads: Annotated[str, typer.Option(help="Numbers of virtual threads, with commas.")] = "1,2",
+    out: Annotated[Path, typer.Option(help="Folder for the plots and the trace.")] = Path("out"),
+    trace_layer: Annotated[str, typer.Option(help="The layer to trace; default: the first.")] = "",
+    settings: Settings = None,
+    json: Json = False,
+) -> None:
+    """Latency hiding per layer: table, plots, and a timeline of one layer."""
+    measure.compare(model, config, vthreads, out, trace_layer, settings or [], json)
+
+
+@app.command(name="compile")
+def compile_(
+    model: Model,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="M.vdla")],
+    config: ConfigName = "paper",
+    device: Annotated[str, typer.Option(help="sim, or cpu for the host alone.")] = "sim",
+    vthreads: Annotated[int, typer.Option(min=1, max=8, help="Virtual threads.")] = 2,
+    dump: Annotated[Path | None, typer.Option(help="Folder for the text after each pass.")] = None,
+    settings: Settings = None,
+    json: Json = False,
+) -> None:
+    """Compile a QDQ ONNX model into a module."""
+    transform.compile_model(model, output, config, device, vthreads, dump, settings or [], json)
+
+
+@app.command()
+def run(
+    model: Annotated[str, typer.Argument(metavar="MODEL|M.vdla")],
+    device: Annotated[str, typer.Option(help="sim or cpu.")] = "sim",
+    config: Annotated[
+        str | None, typer.Option("-c", "--config", metavar="CONFIG", help="Default: paper.")
+    ] = None,
+    input: Annotated[
+        Path | None, typer.Option(metavar="X.npz", help="One array per input.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(metavar="Y.npz", help="Where the outputs go.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compare with onnxruntime, layer by layer.")
+    ] = False,
+    samples: Annotated[int, typer.Option(min=1, help="Random inputs that --check uses.")] = 8,
+    trace: Annotated[Path | None, typer.Option(help="Write a Perfetto timeline.")] = None,
+    settings: Settings = None,
+    json: Json = False,
+) -> None:
+    """Run a model: cycles, placement, outputs. Without --input: the bundled or a random input."""
+    measure.run(
+        model, device, config, input, output, check, samples, trace, settings or [], json
+    )
+
+
+@app.command()
+def quantize(
+    model: Annotated[Path, typer.Argument(metavar="MODEL.onnx")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="Q.onnx")],
+    calibration: Annotated[Path | None, typer.Option(metavar="X.npz")] = None,
+) -> None:
+    """Quantize a float model to int8 QDQ with onnxruntime's static quantization."""
+    transform.quantize(model, output, calibration)
+
+
+@app.command()
+def configs(
+    name: Annotated[str | None, typer.Argument(metavar="[CONFIG]")] = None,
+    settings: Settings = None,
+    json: Json = False,
+) -> None:
+    """List the configs, or print one with what follows from it."""
+    catalog.configs(name, settings or [], json)
+
+
+@app.command()
+def models(json: Json = False) -> None:
+    """List the bundled models."""
+    catalog.models(json)
+
+
+@app.command()
+def doctor(json: Json = False) -> None:
+    """What is there, what is missing, and how to install it."""
+    catalog.doctor(json)
+
+
+@isa_app.command()
+def doc(config: ConfigName = "paper", output: Out = None) -> None:
+    """The ISA manual in Markdown."""
+    catalog.isa_doc(config, output)
+
+
+@isa_app.command()
+def header(config: ConfigName = "paper", output: Out = None) -> None:
+    """A C header with the encodings."""
+    catalog.isa_header(config, output)
+
+
+@isa_app.command()
+def asm(
+    source: Annotated[Path, typer.Argument(metavar="FILE.s")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.bin")],
+    config: ConfigName = "paper",
+) -> None:
+    """Assemble a program."""
+    catalog.isa_asm(source, output, config)
+
+
+@isa_app.command()
+def disasm(
+    source: Annotated[Path, typer.Argument(metavar="FILE.bin|M.vdla")],
+    config: ConfigName = "paper",
+    output: Out = None,
+) -> None:
+    """Disassemble a program, or every program of a module."""
+    catalog.isa_disasm(source, config, output)
+
+
+def main() -> None:
+    """Runs the command; wrong input ends in one line and exit code 2."""
+    from vdla.commands.errors import FAILURES, USER_ERRORS
+
+    try:
+        code: Any = app(standalone_mode=False)
+    except click.exceptions.Abort:
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except FAILURES as error:
+        sys.exit(_say(error, 1))
+    except USER_ERRORS as error:
+        sys.exit(_say(error, 2))
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _say(error: Exception, code: int) -> int:
+    text = " ".join(str(error).split())
+    if isinstance(error, OSError) and error.filename:
+        text = f"{error.filename}: expected a file that can be used, found {error.strerror}"
+    print(f"vdla: {text}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    main()

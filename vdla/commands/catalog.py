@@ -1,0 +1,132 @@
+"""Commands that say what there is: configs, models, doctor, isa."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from vdla.commands.output import print_json, table, write_bytes, write_text
+from vdla.compiler.models import MODELS
+from vdla.isa.asm import assemble, disassemble
+from vdla.isa.config import Config, config_names, load_config
+from vdla.isa.instructions import INSTRUCTIONS, Uop, instruction_bytes
+from vdla.isa.manual import header, manual
+from vdla.isa.program import Program
+from vdla.runtime.module import MAGIC, Module
+
+PACKAGES = ("numpy", "numba", "llvmlite", "onnx", "onnxruntime", "typer", "rich", "matplotlib")
+TOOLS = {
+    "g++": "apt-get install g++",
+    "make": "apt-get install make",
+    "git": "apt-get install git",
+}
+
+
+def configs(name: str | None, settings: Sequence[str], json: bool) -> None:
+    """Lists configs, or prints one."""
+    if name is None:
+        found = [load_config(n, settings) for n in config_names()]
+        if json:
+            print_json({"configs": [{"name": c.name, **derived(c)} for c in found]})
+            return
+        rows = [
+            (c.name, f"{c.block_in} × {c.block_out}", f"{c.peak_gops:g}", *_depths(c),
+             f"{8 * c.port_bytes} bit", c.hash)
+            for c in found
+        ]
+        columns = ("config", "block", "GOPS", "INP", "WGT", "ACC", "micro-ops", "port", "hash")
+        table("configs (buffers in entries)", columns, rows)
+        return
+    config = load_config(name, settings)
+    if json:
+        print_json({**asdict(config), **derived(config)})
+        return
+    print(config.to_toml(), end="")
+    print("\n# what follows")
+    for key, value in derived(config).items():
+        print(f"# {key}: {value}")
+
+
+def derived(config: Config) -> dict[str, Any]:
+    """What follows from a config's parameters."""
+    return {
+        "hash": config.hash,
+        "peak_gops": config.peak_gops,
+        "macs_per_cycle": config.macs_per_cycle,
+        "bytes_per_cycle": min(config.port_bytes, config.memory.bytes_per_cycle),
+        "instruction_bytes": instruction_bytes(config),
+        "entries": dict(
+            zip(("inp", "wgt", "acc", "uop"), map(int, _depths(config)), strict=True)
+        ),
+        "field_bits": {cls.mnemonic: cls.bits(config) for cls in INSTRUCTIONS},
+        "uop_bits": Uop.bits(config),
+    }
+
+
+def models(json: bool) -> None:
+    """Lists the bundled models."""
+    if json:
+        print_json({"models": MODELS})
+        return
+    table("bundled models", ("model", "what it is"), list(MODELS.items()))
+
+
+def doctor(json: bool) -> None:
+    """Versions of what is there, and commands for what is missing."""
+    rows = [("python", platform.python_version(), "")]
+    for package in PACKAGES:
+        try:
+            rows.append((package, importlib.metadata.version(package), ""))
+        except importlib.metadata.PackageNotFoundError:
+            rows.append((package, "missing", f"pip install {package}"))
+    for tool, install in TOOLS.items():
+        path = shutil.which(tool)
+        rows.append((tool, path or "missing", "" if path else install))
+    if json:
+        found = {name: version for name, version, _ in rows}
+        print_json({"found": found, "install": {name: how for name, _, how in rows if how}})
+        return
+    table("doctor", ("part", "found", "to install"), rows)
+
+
+def isa_doc(config: str, output: Path | None) -> None:
+    """The manual."""
+    write_text(output, manual(load_config(config)))
+
+
+def isa_header(config: str, output: Path | None) -> None:
+    """The C header."""
+    write_text(output, header(load_config(config)))
+
+
+def isa_asm(source: Path, output: Path, config: str) -> None:
+    """Assembles a file."""
+    program = assemble(source.read_text(), load_config(config), str(source))
+    write_bytes(output, program.to_bytes())
+
+
+def isa_disasm(source: Path, config: str, output: Path | None) -> None:
+    """Disassembles a program, or the programs of a module."""
+    raw = source.read_bytes()
+    chosen = load_config(config)
+    if raw.startswith(MAGIC):
+        module = Module.load(source)
+        texts = [
+            f"; {name}\n" + disassemble(Program.from_bytes(code, chosen, f"{source}: {name}"))
+            for name, code in module.programs.items()
+        ]
+    else:
+        texts = [disassemble(Program.from_bytes(raw, chosen, str(source)))]
+    write_text(output, "\n".join(texts))
+
+
+def _depths(config: Config) -> tuple[str, ...]:
+    return (
+        *(str(config.depth(buffer)) for buffer in ("inp", "wgt", "acc")),
+        str(config.uop_depth),
+    )

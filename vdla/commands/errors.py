@@ -1,0 +1,36 @@
+"""Which errors are the user's, and which mean that the thing checked doesn't hold."""
+
+from __future__ import annotations
+
+from vdla.compiler.frontend.errors import ModelError
+from vdla.compiler.graph.ir import GraphError
+from vdla.compiler.passes.allocate import AllocationError
+from vdla.compiler.topi.vdla.tiling import TilingError
+from vdla.isa.asm import AsmError
+from vdla.isa.config import ConfigError
+from vdla.isa.fields import EncodingError
+from vdla.isa.program import ProgramError
+from vdla.runtime.errors import DeviceError, InputError, ModuleError
+from vdla.sim.machine import SimulationError
+
+
+class UsageError(ValueError):
+    """An option whose value makes no sense."""
+
+
+FAILURES = (SimulationError,)
+USER_ERRORS = (
+    AllocationError,
+    AsmError,
+    ConfigError,
+    DeviceError,
+    EncodingError,
+    GraphError,
+    InputError,
+    ModelError,
+    ModuleError,
+    OSError,
+    ProgramError,
+    TilingError,
+    UsageError,
+)

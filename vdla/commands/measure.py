@@ -1,0 +1,340 @@
+"""Commands that measure: compare and run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla import api, difference
+from vdla.commands.errors import UsageError
+from vdla.commands.output import console, log, print_json, progress, table
+from vdla.commands.transform import print_placement
+from vdla.compare import Comparison
+from vdla.compiler import models
+from vdla.compiler.build import Options
+from vdla.compiler.graph.compare import ort_run
+from vdla.isa.config import Config
+from vdla.plots import save_plots
+from vdla.runtime.errors import InputError
+from vdla.runtime.executor import Executor, RunResult
+from vdla.runtime.module import Module
+from vdla.sim.trace import write_trace
+
+Array = NDArray[Any]
+MAX_SHARE = 0.001  # elements of a layer that may differ from onnxruntime, by at most 1
+MIN_COSINE = 0.999
+
+
+# compare ----------------------------------------------------------------------------------------
+
+
+def compare(
+    model: str,
+    config: str,
+    vthreads: str,
+    out: Path,
+    trace_layer: str,
+    settings: Sequence[str],
+    json: bool,
+) -> None:
+    """Prints the comparison, and writes its plots and one timeline."""
+    threads = _thread_counts(vthreads)
+    with progress() as update:
+        found = api.compare(model, config, threads, settings, update)
+    if not found.layers:
+        reasons = "; ".join(f"{n}: {r}" for n, r in found.host.items())
+        raise UsageError(f"{model}: expected a layer for the accelerator, found none ({reasons})")
+    stem = f"{Path(model).stem}-{found.config.name}"
+    files = save_plots(found, out, stem)
+    files.append(_trace_one(found, trace_layer or found.layers[0].name, out, stem))
+    if json:
+        print_json(found.to_json())
+    else:
+        _print_comparison(found)
+    for name, reason in found.host.items():
+        log.print(f"{name} stays on the host: {reason}")
+    for file in files:
+        log.print(f"wrote {file}")
+
+
+def _thread_counts(text: str) -> list[int]:
+    try:
+        counts = [int(part) for part in text.split(",")]
+    except ValueError:
+        counts = []
+    if not counts or min(counts) < 1 or max(counts) > 8 or len(set(counts)) < len(counts):
+        raise UsageError(f"--vthreads: expected distinct numbers from 1 to 8, found {text!r}")
+    return counts
+
+
+def _print_comparison(found: Comparison) -> None:
+    threads = found.vthreads
+    columns = ["layer", "MMAC", "bound", "by", *(f"cycles {v}" for v in threads)]
+    columns += [f"utilization {v}" for v in threads]
+    rows = []
+    for layer in found.layers:
+        by = "memory" if layer.memory_cycles > layer.compute_cycles else "multipliers"
+        rows.append(
+            [layer.name, f"{layer.macs / 1e6:.1f}", f"{layer.bound_cycles:,.0f}", by]
+            + [f"{layer.measured[v].cycles:,}" for v in threads]
+            + [f"{100 * layer.measured[v].utilization:.1f} %" for v in threads]
+        )
+    bound = sum(layer.bound_cycles for layer in found.layers)
+    rows.append(
+        ["total", f"{found.macs / 1e6:.1f}", f"{bound:,.0f}", ""]
+        + [f"{found.cycles(v):,}" for v in threads]
+        + [f"{100 * found.utilization(v):.1f} %" for v in threads]
+    )
+    title = f"latency hiding on {found.config.name}, memory {found.config.memory.name}"
+    table(f"{title}; columns by virtual threads", columns, rows)
+
+
+def _trace_one(found: Comparison, name: str, out: Path, stem: str) -> Path:
+    layer = next((each for each in found.layers if each.name == name), None)
+    if layer is None:
+        known = ", ".join(each.name for each in found.layers)
+        raise UsageError(f"--trace-layer: expected one of {known}, found {name}")
+    measured = layer.measured[found.vthreads[-1]]
+    path = out / f"{stem}-{name.replace('/', '_')}.trace.json"
+    write_trace(
+        measured.run,
+        path,
+        layers=measured.program.linked.layers,
+        stages=measured.program.linked.stages,
+    )
+    return path
+
+
+# run --------------------------------------------------------------------------------------------
+
+
+def run(
+    model: str,
+    device: str,
+    config: str | None,
+    input: Path | None,
+    output: Path | None,
+    check: bool,
+    samples: int,
+    trace: Path | None,
+    settings: Sequence[str],
+    json: bool,
+) -> None:
+    """Runs a model once, or over a bundled test split, or against onnxruntime."""
+    if device not in api.DEVICES:
+        raise UsageError(f"--device: expected one of {', '.join(api.DEVICES)}, found {device}")
+    module, chosen = _prepare(model, device, config, settings)
+    ready = api.executor(module, device, chosen)
+    if check:
+        _check(model, module, ready, chosen, device, samples, json)
+        return
+    labels: Array | None = None
+    if input is None and model == "digits":
+        images, labels = models.digits_test()
+        batches = [{module.inputs[0]: image[None]} for image in images]
+    else:
+        batches = [read_inputs(input) if input else api.random_inputs(module)]
+    results = _run_all(ready, batches)
+    outputs = {
+        name: np.concatenate([r.outputs[name] for r in results]) for name in module.outputs
+    }
+    if output is not None:
+        write_outputs(output, outputs)
+    if trace is not None:
+        _write_run_trace(module, results[0], trace)
+    _report(module, device, chosen, results, outputs, json)
+    if labels is not None:
+        _report_accuracy(model, outputs[module.outputs[0]], batches, labels)
+
+
+def _prepare(
+    model: str, device: str, config: str | None, settings: Sequence[str]
+) -> tuple[Module, Config]:
+    if model.endswith(".vdla"):
+        module = api.load(model)
+        own = api.module_config(module)
+        chosen = api.resolve(config, settings) if config else own.override(settings)
+        if chosen.hash != module.config_hash:
+            raise UsageError(
+                f"{model}: expected config {chosen.name} ({chosen.hash}), "
+                f"found a module for {own.name} ({module.config_hash})"
+            )
+        return module, chosen
+    chosen = api.resolve(config or "paper", settings)
+    place = "cpu" if device == "cpu" else "vdla"
+    with progress() as update:
+        return api.compile(model, chosen, (), Options(device=place, progress=update)), chosen
+
+
+def _run_all(ready: Executor, batches: Sequence[Mapping[str, Array]]) -> list[RunResult]:
+    if len(batches) == 1:
+        return [ready.run(batches[0])]
+    results = []
+    with progress() as update:
+        for done, inputs in enumerate(batches):
+            update("run", done, len(batches))
+            results.append(ready.run(inputs))
+    return results
+
+
+def read_inputs(path: Path) -> dict[str, Array]:
+    """The arrays of an .npz file.
+
+    Raises:
+        InputError: it isn't one.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except OSError as error:
+        found = error.strerror or "something else"
+        raise InputError(f"{path}: expected a readable .npz file, found {found}") from None
+    except Exception:
+        raise InputError(f"{path}: expected an .npz file of arrays, found other content") from None
+
+
+def write_outputs(path: Path, outputs: Mapping[str, Array]) -> None:
+    """Writes an .npz file, whole or not at all."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.npz")
+    try:
+        np.savez(beside, **outputs)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _report(
+    module: Module,
+    device: str,
+    config: Config,
+    results: Sequence[RunResult],
+    outputs: Mapping[str, Array],
+    json: bool,
+) -> None:
+    cycles = sum(r.cycles or 0 for r in results)
+    seconds = sum(r.seconds for r in results)
+    summary = {
+        name: {
+            "shape": list(array.shape),
+            "dtype": str(array.dtype),
+            "sha256": hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest(),
+        }
+        for name, array in outputs.items()
+    }
+    if json:
+        print_json(
+            {
+                "device": device,
+                "config": config.name,
+                "cycles": cycles if module.accelerated else None,
+                "seconds": seconds,
+                "outputs": summary,
+                "placement": module.metadata["placement"],
+            }
+        )
+        return
+    print_placement(module)
+    _print_causes(results[0])
+    rows = [(n, str(s["shape"]), s["dtype"], str(s["sha256"])[:16]) for n, s in summary.items()]
+    table("outputs", ("name", "shape", "dtype", "sha256"), rows)
+    many = f"{len(results)} inputs, " if len(results) > 1 else ""
+    if module.accelerated:
+        at_clock = 1e3 * cycles / (config.clock_mhz * 1e6)
+        console.print(
+            f"{many}{cycles:,} cycles on {config.name} (memory {config.memory.name}): "
+            f"{at_clock:.2f} ms at {config.clock_mhz} MHz"
+        )
+    console.print(f"{many}{seconds:.3f} s on device {device}")
+
+
+def _print_causes(result: RunResult) -> None:
+    for step in result.steps:
+        if step.device is None or step.device.trace is None:
+            continue
+        run = step.device.trace
+        rows = [
+            (engine, *(f"{100 * n / run.cycles:.1f} %" for n in causes.values()))
+            for engine, causes in run.causes.items()
+        ]
+        causes = list(next(iter(run.causes.values())))
+        table(f"{step.name}: where each engine's cycles went", ("engine", *causes), rows)
+
+
+def _write_run_trace(module: Module, result: RunResult, path: Path) -> None:
+    for step in result.steps:
+        if step.device is not None and step.device.trace is not None:
+            stream = module.metadata["streams"][step.name]
+            layers = [name for name, count in stream["layers"] for _ in range(count)]
+            write_trace(step.device.trace, path, layers=layers, stages=stream["stages"])
+            log.print(f"wrote {path}")
+            return
+    raise UsageError(f"--trace {path}: expected an accelerator program, found host steps alone")
+
+
+def _report_accuracy(
+    model: str, logits: Array, batches: Sequence[Mapping[str, Array]], labels: Array
+) -> None:
+    path = models.model_path(model)
+    reference = np.concatenate([next(iter(ort_run(path, b).values())) for b in batches])
+    got, want = (float(np.mean(x.argmax(1) == labels)) for x in (logits, reference))
+    log.print(
+        f"accuracy over {len(labels)} test images: {100 * got:.2f} %, "
+        f"onnxruntime {100 * want:.2f} %"
+    )
+
+
+# run --check ------------------------------------------------------------------------------------
+
+
+def _check(
+    model: str,
+    module: Module,
+    ready: Executor,
+    config: Config,
+    device: str,
+    samples: int,
+    json: bool,
+) -> None:
+    """Compares with onnxruntime; exit code 1 when a bound doesn't hold."""
+    if model.endswith(".vdla"):
+        raise UsageError(f"--check: expected an ONNX model to compare with, found {model}")
+    path = models.model_path(model) if model in models.MODELS else Path(model)
+    inputs = [api.random_inputs(module, seed) for seed in range(samples)]
+    log.print("comparing every layer with onnxruntime, each fed onnxruntime's tensors")
+    layers = difference.per_layer(path, inputs[0], config, device)
+    agreement = difference.whole(path, ready, module, inputs)
+    layers_hold = all(d.largest <= 1 and d.share <= MAX_SHARE for d in layers)
+    whole_holds = all(a.cosine >= MIN_COSINE and (a.same_top1 or a.tie) for a in agreement)
+    if json:
+        print_json(
+            {
+                "layers": [{**vars(d), "share": d.share} for d in layers],
+                "whole": [vars(a) for a in agreement],
+                "holds": layers_hold and whole_holds,
+            }
+        )
+    else:
+        rows = [
+            (d.name, d.op, f"{d.elements:,}", f"{d.different:,}", f"{100 * d.share:.4f} %",
+             str(d.largest))
+            for d in layers
+        ]
+        columns = ("layer", "operator", "elements", "differ", "share", "largest")
+        table("difference from onnxruntime, per layer", columns, rows)
+        checks = [
+            (str(i), f"{a.cosine:.6f}", "same" if a.same_top1 else "tie" if a.tie else "differs")
+            for i, a in enumerate(agreement)
+        ]
+        table("whole network", ("input", "cosine of outputs", "best class"), checks)
+    if not (layers_hold and whole_holds):
+        log.print(
+            f"expected ≤ 1 on ≤ {100 * MAX_SHARE} % of elements per layer and a cosine "
+            f"≥ {MIN_COSINE} with the same best class"
+        )
+        raise SystemExit(1)

@@ -1,0 +1,76 @@
+"""Printing: JSON or tables on stdout, progress on stderr, files written whole or not at all."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+console = Console()
+log = Console(stderr=True)
+
+
+def print_json(value: Any) -> None:
+    """One object on stdout."""
+    print(jsonlib.dumps(value))
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """A table; every column but the first is right-aligned if all its cells look like numbers."""
+    grid = Table(title=title, title_justify="left", header_style="bold")
+    for i, column in enumerate(columns):
+        numeric = all(_numeric(str(row[i])) for row in rows)
+        grid.add_column(column, justify="right" if numeric and rows else "left", overflow="fold")
+    for row in rows:
+        grid.add_row(*map(str, row))
+    wide = console if console.is_terminal else Console(width=120)
+    wide.print(grid)
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on stderr; the callable is told (what, done, of)."""
+    bar = Progress(
+        TextColumn("{task.description:24}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=log,
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("", total=None)
+
+        def update(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total)
+
+        yield update
+
+
+def write_text(path: Path | None, text: str) -> None:
+    """To a file, whole or not at all; without a path to stdout."""
+    if path is None:
+        print(text, end="")
+        return
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Writes beside, then renames."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(data)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _numeric(text: str) -> bool:
+    return text[:1].isdigit() or text[:1] in "-–≤"

@@ -1,0 +1,158 @@
+"""Latency hiding, layer by layer: the same layer with one virtual thread and with several.
+
+Each layer runs alone and cold on the cycle simulator, with the best schedule that the analytic
+model finds for each number of threads: the baseline is the best one thread can do, not the hidden
+schedule made serial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vdla.compiler.build import LayerProgram, accelerator_layers, layer_program
+from vdla.compiler.frontend.onnx import import_onnx
+from vdla.compiler.topi.vdla.operators import Operator
+from vdla.compiler.topi.vdla.tiling import tile_text
+from vdla.isa.config import Config
+from vdla.sim.machine import Run, simulate
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One layer with one number of virtual threads."""
+
+    cycles: int
+    utilization: float
+    tile: str
+    run: Run
+    program: LayerProgram
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer against its bound; cycles of the bound are not rounded."""
+
+    name: str
+    macs: int
+    dram_bytes: int
+    compute_cycles: float
+    memory_cycles: float
+    measured: dict[int, Measured]
+
+    @property
+    def bound_cycles(self) -> float:
+        """No schedule is faster: every multiply-add and every byte takes its time."""
+        return max(self.compute_cycles, self.memory_cycles)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All layers of a model on one config, and the layers the host keeps, with the reason."""
+
+    config: Config
+    layers: list[Layer]
+    host: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def vthreads(self) -> list[int]:
+        """The numbers of virtual threads compared."""
+        return list(self.layers[0].measured) if self.layers else []
+
+    @property
+    def macs(self) -> int:
+        """Multiply-adds of all layers."""
+        return sum(layer.macs for layer in self.layers)
+
+    def cycles(self, vthreads: int) -> int:
+        """Cycles of all layers, one after the other."""
+        return sum(layer.measured[vthreads].cycles for layer in self.layers)
+
+    def utilization(self, vthreads: int) -> float:
+        """Of the whole: the cycles its multiply-adds need over the cycles it takes."""
+        cycles = self.cycles(vthreads)
+        return self.macs / self.config.macs_per_cycle / cycles if cycles else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of ``vdla compare --json``."""
+        memory = self.config.memory
+        return {
+            "config": self.config.name,
+            "memory": {"latency": memory.latency, "bytes_per_cycle": memory.bytes_per_cycle},
+            "layers": [_layer_json(layer) for layer in self.layers],
+            "total": {
+                "macs": self.macs,
+                "bound_cycles": sum(layer.bound_cycles for layer in self.layers),
+                "cycles": {str(v): self.cycles(v) for v in self.vthreads},
+                "utilization": {str(v): self.utilization(v) for v in self.vthreads},
+            },
+        }
+
+
+def compare_models(
+    paths: dict[str, Path],
+    config: Config,
+    vthreads: Sequence[int] = (1, 2),
+    progress: Progress = lambda what, done, total: None,
+) -> Comparison:
+    """Compares every accelerator layer with multiply-adds in some models.
+
+    Args:
+        paths: ONNX files by name; a file's only layer takes the file's name.
+        config: the accelerator and its memory.
+        vthreads: the numbers of virtual threads.
+        progress: told (layer, done, of).
+    """
+    operators: list[tuple[str, Operator]] = []
+    host: dict[str, str] = {}
+    for name, path in paths.items():
+        made, placements = accelerator_layers(import_onnx(path), config)
+        made = [op for op in made if op.macs]
+        operators += ((name if len(paths) > 1 else op.node.name, op) for op in made)
+        reasons = {n: p.reason for n, p in placements.items() if p.device != "vdla"}
+        if len(paths) > 1 and not made:
+            host[name] = next((r for r in reasons.values() if "channel" in r), "no such layer")
+        elif len(paths) == 1:
+            host.update(reasons)
+    layers = []
+    for done, (name, op) in enumerate(operators):
+        progress(name, done, len(operators))
+        layers.append(_measure(name, op, config, vthreads))
+    return Comparison(config, layers, host)
+
+
+def _measure(name: str, op: Operator, config: Config, vthreads: Sequence[int]) -> Layer:
+    compute = op.macs / config.macs_per_cycle
+    bandwidth = min(config.memory.bytes_per_cycle, config.port_bytes)
+    measured = {}
+    for threads in vthreads:
+        tile = op.tile(config, threads)
+        program = layer_program(op, tile, config)
+        run = simulate(
+            config,
+            program.program.instructions,
+            program.dram,
+            program.program.base,
+            numerics=False,
+        )
+        measured[threads] = Measured(
+            run.cycles, compute / run.cycles, tile_text(tile), run, program
+        )
+    return Layer(name, op.macs, op.dram_bytes, compute, op.dram_bytes / bandwidth, measured)
+
+
+def _layer_json(layer: Layer) -> dict[str, Any]:
+    return {
+        "name": layer.name,
+        "macs": layer.macs,
+        "dram_bytes": layer.dram_bytes,
+        "compute_cycles": layer.compute_cycles,
+        "memory_cycles": layer.memory_cycles,
+        "bound_cycles": layer.bound_cycles,
+        "cycles": {str(v): m.cycles for v, m in layer.measured.items()},
+        "utilization": {str(v): m.utilization for v, m in layer.measured.items()},
+    }

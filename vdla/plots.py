@@ -1,0 +1,100 @@
+"""Pictures of a comparison: utilization with and without latency hiding, and the roofline."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vdla.compare import Comparison
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PAPER = {1: 0.70, 2: 0.88}  # peak utilization without and with hiding: OSDI 2018, figure 10
+COLOURS = ("#9aa5b1", "#1f6feb", "#0b8f5a", "#b35900", "#7a3fb0")
+
+
+def save_plots(comparison: Comparison, folder: Path, stem: str) -> list[Path]:
+    """Writes ``STEM-utilization.png`` and ``STEM-roofline.png``; returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures = {"utilization": utilization_plot, "roofline": roofline_plot}
+    return [_save(draw(comparison), folder / f"{stem}-{n}.png") for n, draw in pictures.items()]
+
+
+def utilization_plot(comparison: Comparison) -> Figure:
+    """Bars per layer, one colour per number of virtual threads, the paper's peaks as lines."""
+    layers, threads = comparison.layers, comparison.vthreads
+    width = max(6.0, 1.6 + 0.55 * len(layers))
+    figure, axes = _figure(width, 3.8)
+    at = np.arange(len(layers))
+    bar = 0.8 / max(len(threads), 1)
+    for i, v in enumerate(threads):
+        values = [100 * layer.measured[v].utilization for layer in layers]
+        label = f"{v} virtual thread{'s' if v > 1 else ''}: {100 * comparison.utilization(v):.1f} %"
+        axes.bar(at + (i - (len(threads) - 1) / 2) * bar, values, bar, label=label,
+                 color=COLOURS[i % len(COLOURS)])
+        if v in PAPER:
+            axes.axhline(100 * PAPER[v], color=COLOURS[i % len(COLOURS)], lw=1, ls=":")
+            axes.text(len(layers) - 0.45, 100 * PAPER[v], f"OSDI'18 {100 * PAPER[v]:.0f} %",
+                      fontsize=7, va="bottom", ha="right", color="#444444")
+    bounds = [100 * layer.compute_cycles / layer.bound_cycles for layer in layers]
+    axes.plot(at, bounds, "_", color="black", ms=14, label="bound")
+    axes.set_xticks(at, [layer.name for layer in layers], rotation=0 if len(layers) < 13 else 75)
+    axes.set_ylim(0, 112)
+    axes.set_ylabel("utilization, % of peak")
+    memory = comparison.config.memory.name
+    axes.set_title(f"Latency hiding on {comparison.config.name} (memory: {memory})", fontsize=10)
+    axes.legend(fontsize=8, loc="upper center", ncols=len(threads) + 1, frameon=False)
+    return figure
+
+
+def roofline_plot(comparison: Comparison) -> Figure:
+    """Attained GOPS over operational intensity, under the roof of peak and bandwidth."""
+    config = comparison.config
+    figure, axes = _figure(6.0, 4.2)
+    bandwidth = min(config.memory.bytes_per_cycle, config.port_bytes) * config.clock_mhz / 1000
+    peak = config.peak_gops
+    x = np.logspace(0, 4, 200)
+    axes.plot(x, np.minimum(peak, x * bandwidth), color="black", lw=1.2)
+    for i, v in enumerate(comparison.vthreads):
+        intensity = [2 * layer.macs / layer.dram_bytes for layer in comparison.layers]
+        attained = [peak * layer.measured[v].utilization for layer in comparison.layers]
+        axes.plot(intensity, attained, "o", ms=5, color=COLOURS[i % len(COLOURS)],
+                  label=f"{v} virtual thread{'s' if v > 1 else ''}")
+    last = comparison.vthreads[-1]
+    for layer in comparison.layers if len(comparison.layers) < 16 else []:
+        at = (2 * layer.macs / layer.dram_bytes, peak * layer.measured[last].utilization)
+        axes.annotate(layer.name, at, textcoords="offset points", xytext=(4, 4), fontsize=7)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlim(1, 3000)
+    axes.set_ylim(peak / 50, peak * 1.6)
+    axes.set_xlabel("operations per byte of DRAM traffic")
+    axes.set_ylabel("GOPS")
+    axes.set_title(f"Roofline of {config.name}: {peak:g} GOPS, {bandwidth:g} GB/s", fontsize=10)
+    axes.legend(fontsize=8, loc="lower right", frameon=False)
+    return figure
+
+
+def _figure(width: float, height: float) -> tuple[Any, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
+    axes = figure.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#dddddd", lw=0.6)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def _save(figure: Any, path: Path) -> Path:
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        figure.savefig(beside, format="png", metadata={"Software": None})
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+    return path
