@@ -13,7 +13,7 @@ from vdla.isa.asm import format_instruction
 from vdla.isa.config import Config, load_config
 from vdla.isa.instructions import Alu, Engine, Finish, Gemm, Instruction, Load, Mem, Store
 from vdla.sim.semantics import State, execute
-from vdla.sim.stream import Bytes, Stream
+from vdla.sim.stream import Bytes, Stream, cache_lock
 from vdla.sim.timing import CAUSES, Clock
 
 
@@ -56,6 +56,11 @@ def simulate(
 
 def run_stream(stream: Stream, dram: Bytes, *, numerics: bool = True) -> Run:
     """As ``simulate``, for a stream laid out once and run often."""
+    warm_up()
+    return _run(stream, dram, numerics=numerics)
+
+
+def _run(stream: Stream, dram: Bytes, *, numerics: bool) -> Run:
     config, instructions = stream.config, stream.instructions
     clock = Clock(stream, dram)
     if clock.cycles < 0:
@@ -73,7 +78,10 @@ def run_stream(stream: Stream, dram: Bytes, *, numerics: bool = True) -> Run:
 
 @cache
 def warm_up() -> None:
-    """Compiles the simulator's loops, or fetches them from the cache, before anything is timed."""
+    """Compiles the simulator's loops, or fetches them from the cache, before anything is timed.
+
+    One process at a time: numba's cache mixes up entries that two processes write at once.
+    """
     config = load_config("tiny")
     size = {"x_size": 1, "y_size": 1, "z_size": 1}
     program = [
@@ -84,10 +92,11 @@ def warm_up() -> None:
         Store(memory=Mem.ACC8, **size),
         Finish(),
     ]
-    simulate(config, program, np.zeros(4096, np.uint8), 2048)
+    with cache_lock():
+        _run(Stream.of(config, program, 2048), np.zeros(4096, np.uint8), numerics=True)
 
 
-def deadlock_report(instructions: Sequence[Instruction], begun: Sequence[int] | Bytes) -> str:
+def deadlock_report(instructions: Sequence[Instruction], begun: Sequence[int] | NDArray[np.int64]) -> str:
     """Which instruction each engine stands at, and the tokens it pops."""
     waits = []
     for engine in Engine:

@@ -6,9 +6,12 @@ Column ``i`` of a row is the ``i``-th field of that instruction's class, so the 
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,7 +38,22 @@ def _key_cache() -> None:
         for path in sorted(room.rglob("*.py")):
             digest.update(path.read_bytes())
     root = Path(os.environ.get("VDLA_CACHE", Path.home() / ".cache" / "vdla"))
-    numba.config.CACHE_DIR = str(root / "numba" / digest.hexdigest()[:16])
+    folder = root / "numba" / digest.hexdigest()[:16]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:  # no home to write to
+        folder = Path(tempfile.mkdtemp(prefix="vdla-"))
+    numba.config.CACHE_DIR = str(folder)
+
+
+@contextmanager
+def cache_lock() -> Iterator[None]:
+    """Held by the one process that may compile into the cache."""
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or numba.config.CACHE_DIR)
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 _key_cache()
@@ -52,8 +70,8 @@ def jit(function: F) -> F:
 
 
 def inline(function: F) -> F:
-    """Compiles a helper that is inlined where compiled loops call it."""
-    compiled: F = numba.njit(cache=True, nogil=True, forceinline=True)(function)
+    """Compiles a helper that is inlined where compiled loops call it, and cached with them."""
+    compiled: F = numba.njit(nogil=True, forceinline=True)(function)
     return compiled
 
 
