@@ -228,9 +228,7 @@ class Config:
             try:
                 value = int(text.strip().replace("_", ""), 0)
             except ValueError:
-                raise ConfigError(
-                    f"--set {setting}: expected an integer, found {text!r}"
-                ) from None
+                raise ConfigError(f"--set {setting}: expected an integer, found {text!r}") from None
             change: dict[str, Any] = {name: value}
             if isinstance(target, Memory):
                 change = {"memory": replace(target, **change)}

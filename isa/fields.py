@@ -76,10 +76,17 @@ class Field:
         return 0, (1 << width) - 1
 
 
+Layout = tuple[tuple[Field, int, int], ...]
+
+
+def _layout(cls: type[Record], config: Config) -> Layout:
+    return _layout_of(cls.fields, config)
+
+
 @cache
-def _layout(cls: type[Record], config: Config) -> tuple[tuple[Field, int, int], ...]:
+def _layout_of(all_fields: tuple[Field, ...], config: Config) -> Layout:
     rows, bit = [], 0
-    for f in cls.fields:
+    for f in all_fields:
         width = f.width(config)
         rows.append((f, bit, width))
         bit += width

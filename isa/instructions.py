@@ -302,9 +302,7 @@ def decode(data: bytes, config: Config, where: str = "") -> Instruction:
         EncodingError: an opcode that no instruction has, a wrong length, or stray bits.
     """
     if len(data) != instruction_bytes(config):
-        raise EncodingError(
-            f"{where}expected {instruction_bytes(config)} bytes, found {len(data)}"
-        )
+        raise EncodingError(f"{where}expected {instruction_bytes(config)} bytes, found {len(data)}")
     word = int.from_bytes(data, "little")
     cls = BY_OPCODE.get(word & ((1 << OPCODE_BITS) - 1))
     if cls is None:

@@ -103,4 +103,3 @@ def _defines(prefix: str, cls: type[Record], config: Config) -> list[str]:
         lines += [f"#define VDLA_{prefix}_{f.name.upper()}_LSB {bit}"]
         lines += [f"#define VDLA_{prefix}_{f.name.upper()}_WIDTH {width}"]
     return lines
-

@@ -96,7 +96,9 @@ def warm_up() -> None:
         _run(Stream.of(config, program, 2048), np.zeros(4096, np.uint8), numerics=True)
 
 
-def deadlock_report(instructions: Sequence[Instruction], begun: Sequence[int] | NDArray[np.int64]) -> str:
+def deadlock_report(
+    instructions: Sequence[Instruction], begun: Sequence[int] | NDArray[np.int64]
+) -> str:
     """Which instruction each engine stands at, and the tokens it pops."""
     waits = []
     for engine in Engine:

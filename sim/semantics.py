@@ -65,20 +65,20 @@ class LoadEffect:
 
     def execute(self, state: State, row: Rows) -> None:
         memory = Mem(int(row[_L_MEMORY]))
-        zero = np.int32(row[_L_ZERO])
-        pad = np.int8(row[_L_PAD_VALUE])
+        zero, pad = int(row[_L_ZERO]), int(row[_L_PAD_VALUE])
+        byte = pad & 0xFF
         if memory == Mem.INP:
-            load_rows(row, state.dram, state.inp.view(np.uint8), pad.view(np.uint8))
+            load_rows(row, state.dram, state.inp.view(np.uint8), byte)
         elif memory == Mem.WGT:
             tiles = state.wgt.reshape(len(state.wgt), -1)
-            load_rows(row, state.dram, tiles.view(np.uint8), pad.view(np.uint8))
+            load_rows(row, state.dram, tiles.view(np.uint8), byte)
         elif memory == Mem.UOP:
-            load_rows(row, state.dram, state.uop_raw, pad.view(np.uint8))
+            load_rows(row, state.dram, state.uop_raw, byte)
             load_uops(state, row)
         elif memory == Mem.ACC:
-            _load_wide(row, state.dram.view(np.int32), state.acc, np.int32(pad), np.int32(0), 4)
+            _load_wide(row, state.dram.view(np.int32), state.acc, pad, 0, 4)
         else:
-            _load_wide(row, state.dram.view(np.int8), state.acc, np.int32(pad) - zero, zero, 1)
+            _load_wide(row, state.dram.view(np.int8), state.acc, pad - zero, zero, 1)
 
 
 def load_uops(state: State, row: Rows) -> None:
@@ -195,13 +195,11 @@ def load_rows(row: Rows, dram: Bytes, buffer: Bytes, pad: int) -> int:
                     for i in range(size):
                         buffer[at, i] = pad
                 at += 1
-    return at - row[_L_SRAM]
+    return int(at - row[_L_SRAM])
 
 
 @jit
-def _load_wide(
-    row: Rows, dram: Int32, acc: Int32, pad: int, zero: int, address_bytes: int
-) -> None:
+def _load_wide(row: Rows, dram: Int32, acc: Int32, pad: int, zero: int, address_bytes: int) -> None:
     """Loads int32 (address_bytes 4) or int8 (1) lanes into ACC, less ``zero``."""
     size = acc.shape[1]
     base = row[_L_DRAM] // address_bytes
@@ -257,11 +255,10 @@ def requantize(x: int, word: int) -> int:
     shift = (word64 >> MANTISSA_BITS) & MAX_SHIFT
     product = np.int64(x) * (word64 & _MANTISSA_MASK)
     half_less_one = (np.int64(1) << shift) // 2 - 1
-    if shift == 0:
-        value = product
-    else:  # adding the quotient's lowest bit makes ties go to even
+    value = product
+    if shift != 0:  # adding the quotient's lowest bit makes ties go to even
         value = (product + half_less_one + ((product >> shift) & 1)) >> shift
-    return min(max(value, np.int64(_I32_MIN)), np.int64(_I32_MAX))
+    return int(min(max(value, np.int64(_I32_MIN)), np.int64(_I32_MAX)))
 
 
 @jit
@@ -303,7 +300,7 @@ def _gemm(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32) -> None:
 @inline
 def _signed(value: int, bits: int) -> int:
     """The low ``bits`` of a value, sign-extended."""
-    return (np.int64(value) << (64 - bits)) >> (64 - bits)
+    return int((np.int64(value) << (64 - bits)) >> (64 - bits))
 
 
 @inline
@@ -320,8 +317,8 @@ def _operate(op: int, x: int, y: int, row: Rows) -> int:
     if op == _MUL:
         return x * _signed(y, 25)
     if op == _WADD:
-        return _signed(x, 18) * row[_A_WEIGHT] + _signed(y, 18) * _signed(row[_A_IMM], 24)
-    return min(max(requantize(x, y) + row[_A_ZERO], row[_A_LOW]), row[_A_HIGH])
+        return int(_signed(x, 18) * row[_A_WEIGHT] + _signed(y, 18) * _signed(row[_A_IMM], 24))
+    return int(min(max(requantize(x, y) + row[_A_ZERO], row[_A_LOW]), row[_A_HIGH]))
 
 
 @jit
@@ -337,6 +334,7 @@ def _alu(row: Rows, uops: Rows, acc: Int32) -> None:
                     dst, src = d0 + uops[u, 1], s0 + uops[u, 2]
                     start = uops[u, 0] != 0 and row[_A_INIT] != 0
                     for i in range(lanes):
-                        y = row[_A_IMM] if immediate else np.int64(acc[src, i])
-                        value = y if start else _operate(op, np.int64(acc[dst, i]), y, row)
+                        y = int(row[_A_IMM]) if immediate else int(np.int64(acc[src, i]))
+                        x = int(np.int64(acc[dst, i]))
+                        value = y if start else _operate(op, x, y, row)
                         acc[dst, i] = np.int32(value & 0xFFFFFFFF)

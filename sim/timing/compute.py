@@ -75,7 +75,7 @@ BULK_MARGIN = 12  # micro-ops at either end of a GEMM that are always stepped
 @inline
 def in_bulk(s: Registers) -> bool:
     """Whether the middle of a GEMM is being passed over."""
-    return s[C_BULK_END] > 0
+    return bool(s[C_BULK_END] > 0)
 
 
 @inline
@@ -84,7 +84,7 @@ def reads_second_port(s: Registers, rows: Rows) -> bool:
     row = s[C_READ + U_ROW]
     if row < 0 or s[C_READ + U_NULL] or rows[row, 0] != _ALU:
         return False
-    return rows[row, _A_USE_IMM] == 0 or rows[row, _A_OP] == _WADD
+    return bool(rows[row, _A_USE_IMM] == 0 or rows[row, _A_OP] == _WADD)
 
 
 @inline
@@ -137,9 +137,7 @@ def step_compute(
 
 
 @inline
-def leave_bulk(
-    s: Registers, q: Registers, rows: Rows, uops: Rows, visible: Rows, now: int
-) -> None:
+def leave_bulk(s: Registers, q: Registers, rows: Rows, uops: Rows, visible: Rows, now: int) -> None:
     """Restores the registers of cycle ``now`` by replaying the last WRITE_BACK + 1 micro-ops."""
     s[C_BULK_END] = 0
     s[C_LATE_MASK] = s[C_WRITE_MASK] = 0
@@ -190,7 +188,7 @@ def _shift_front(s: Registers) -> None:
 
 @inline
 def _steps(rows: Rows, row: int) -> int:
-    return rows[row, _E0] * rows[row, _E1] * rows[row, _E2] * rows[row, _COUNT]
+    return int(rows[row, _E0] * rows[row, _E1] * rows[row, _E2] * rows[row, _COUNT])
 
 
 @inline
@@ -218,7 +216,7 @@ def _operands_ready(s: Registers, rows: Rows, visible: Rows, now: int) -> bool:
     starts = s[C_READ + U_FIRST] and rows[row, _A_INIT]
     if starts or not (_EARLY >> rows[row, _A_OP]) & 1:
         return True
-    return visible[s[C_READ + U_DST]] <= now and s[C_LATE_MASK] & 1 == 0
+    return bool(visible[s[C_READ + U_DST]] <= now and s[C_LATE_MASK] & 1 == 0)
 
 
 @inline

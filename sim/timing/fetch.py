@@ -58,7 +58,7 @@ def step_fetch(s: Registers, q: Registers, rows: Rows, now: int) -> int:
 
 @inline
 def _all_retired(s: Registers) -> bool:
+    busy = False
     for engine in range(3):
-        if s[RETIRED + engine] != s[ISSUED + engine]:
-            return False
-    return True
+        busy |= s[RETIRED + engine] != s[ISSUED + engine]
+    return not busy

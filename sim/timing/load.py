@@ -85,7 +85,7 @@ def writes_acc(s: Registers, rows: Rows, order: Rows) -> bool:
     if s[RETIRED + _ENGINE] == s[STARTED + _ENGINE]:
         return False
     memory = rows[order[_ENGINE, s[RETIRED + _ENGINE]], _MEMORY]
-    return memory == _ACC or memory == _ACC8
+    return memory in (_ACC, _ACC8)
 
 
 @inline
@@ -102,9 +102,7 @@ def _request(
     dense = rows[row, _XS] == 1
     per_entry = beats[rows[row, _MEMORY]]
     if s[L_A_LEFT] == 0:  # a new run
-        entry = (
-            s[L_A_Z] * rows[row, _ZS] + s[L_A_Y] * rows[row, _YS] + s[L_A_X] * rows[row, _XS]
-        )
+        entry = s[L_A_Z] * rows[row, _ZS] + s[L_A_Y] * rows[row, _YS] + s[L_A_X] * rows[row, _XS]
         s[L_A_ADDRESS] = rows[row, _DRAM] + entry * per_entry * s[PORT]
         s[L_A_LEFT] = per_entry * (rows[row, _X] if dense else 1)
     n = burst_beats(s, s[L_A_ADDRESS], s[L_A_LEFT])

@@ -16,6 +16,7 @@ from vdla.sim.timing.fetch import FINISHED, REQUESTED, WAITED, step_fetch
 from vdla.sim.timing.load import step_load, writes_acc
 from vdla.sim.timing.memory import Registers, step_bus
 from vdla.sim.timing.registers import (
+    ACC_BEATS,
     BEATS_PER_INSTRUCTION,
     BUS_FREE,
     C_BULK_END,
@@ -39,7 +40,6 @@ from vdla.sim.timing.registers import (
     Q_EMIT_AT,
     Q_READ_READY,
     Q_RESPONSE_AT,
-    Q_RETIRE_AT,
     READ_HEAD,
     READ_TAIL,
     REGISTERS,
@@ -56,7 +56,6 @@ from vdla.sim.timing.registers import (
     TOKENS,
     U_ROW,
     WRITE_BUFFER_VECTORS,
-    ACC_BEATS,
     parameters,
 )
 from vdla.sim.timing.store import send_beat, step_store, write_waits

@@ -1,9 +1,9 @@
 """The memory behind the port: the contract of docs/timing.md, section 2, one cycle at a time.
 
 A read accepted in cycle t may move its first beat in cycle t + 1 + latency; reads are served in the
-order they were accepted. One data bus moves one beat per ``interval`` cycles; when a read beat and a write beat
-both wait, they alternate. A write burst whose last beat moves in cycle t is answered in cycle
-t + 1 + latency.
+order they were accepted. One data bus moves one beat per ``interval`` cycles; when a read beat and
+a write beat both wait, they alternate. A write burst whose last beat moves in cycle t is answered
+in cycle t + 1 + latency.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla.isa.config import PAGE_BYTES
+from vdla.sim.stream import inline
 from vdla.sim.timing.registers import (
     BURST,
     BUS_FREE,
@@ -34,7 +35,6 @@ from vdla.sim.timing.registers import (
     SERVED_WRITE,
     ST_RESPONDED,
 )
-from vdla.sim.stream import inline
 
 Registers = NDArray[np.int64]
 
@@ -57,16 +57,16 @@ def accept_read(s: Registers, q: Registers, now: int, who: int, beats: int) -> N
 def burst_beats(s: Registers, address: int, wanted: int) -> int:
     """Beats of the burst at ``address``: no longer than BURST, and within its 4 KiB page."""
     page = (PAGE_BYTES - (address & (PAGE_BYTES - 1))) // s[PORT]
-    return min(wanted, s[BURST], page)
+    return int(min(wanted, s[BURST], page))
 
 
 @inline
 def step_bus(s: Registers, q: Registers, now: int, write_waits: bool) -> bool:
     """Moves at most one beat; true when it was a write beat."""
-    if s[RESPONSE_HEAD] != s[RESPONSE_TAIL]:
-        if q[Q_RESPONSE_AT, s[RESPONSE_HEAD] & (RING - 1)] <= now:
-            s[RESPONSE_HEAD] += 1
-            s[ST_RESPONDED] += 1
+    answer = q[Q_RESPONSE_AT, s[RESPONSE_HEAD] & (RING - 1)]
+    if s[RESPONSE_HEAD] != s[RESPONSE_TAIL] and answer <= now:
+        s[RESPONSE_HEAD] += 1
+        s[ST_RESPONDED] += 1
     if now < s[BUS_FREE]:
         return False
     slot = s[READ_HEAD] & (RING - 1)

@@ -66,7 +66,7 @@ def write_waits(s: Registers, rows: Rows, order: Rows) -> bool:
     """Whether a write beat is ready for the bus."""
     if s[ST_LEVEL] == 0 or _entries(rows, order[_ENGINE, s[ST_W_DONE]]) == 0:
         return False
-    return s[ST_W_BURST_LEFT] > 0 or s[ST_BURSTS] - s[ST_RESPONDED] < s[WRITES]
+    return bool(s[ST_W_BURST_LEFT] > 0 or s[ST_BURSTS] - s[ST_RESPONDED] < s[WRITES])
 
 
 @inline
@@ -117,9 +117,7 @@ def send_beat(s: Registers, q: Registers, rows: Rows, order: Rows, now: int) -> 
     dense = rows[row, _XS] == 1
     per_entry = _entry_beats(s, rows, row)
     if s[ST_W_RUN_LEFT] == 0:
-        entry = (
-            s[ST_W_Z] * rows[row, _ZS] + s[ST_W_Y] * rows[row, _YS] + s[ST_W_X] * rows[row, _XS]
-        )
+        entry = s[ST_W_Z] * rows[row, _ZS] + s[ST_W_Y] * rows[row, _YS] + s[ST_W_X] * rows[row, _XS]
         s[ST_W_ADDRESS] = rows[row, _DRAM] + entry * per_entry * s[PORT]
         s[ST_W_RUN_LEFT] = per_entry * (rows[row, _X] if dense else 1)
     if s[ST_W_BURST_LEFT] == 0:
@@ -212,9 +210,9 @@ def _emit(s: Registers, q: Registers, now: int) -> bool:
 
 @inline
 def _entries(rows: Rows, row: int) -> int:
-    return rows[row, _X] * rows[row, _Y] * rows[row, _Z]
+    return int(rows[row, _X] * rows[row, _Y] * rows[row, _Z])
 
 
 @inline
 def _entry_beats(s: Registers, rows: Rows, row: int) -> int:
-    return s[OUT_BEATS] if rows[row, _MEMORY] == _ACC8 else s[ACC_BEATS]
+    return int(s[OUT_BEATS] if rows[row, _MEMORY] == _ACC8 else s[ACC_BEATS])

@@ -35,7 +35,7 @@ def can_start(s: Registers, rows: Rows, order: Rows, engine: int) -> bool:
         return False
     row = order[engine, s[STARTED + engine]]
     to_prev, to_next = _queue_to_prev(engine), _queue_to_next(engine)
-    return (
+    return bool(
         s[AVAILABLE + 2 * engine] >= rows[row, _POP_PREV]
         and s[AVAILABLE + 2 * engine + 1] >= rows[row, _POP_NEXT]
         and s[FREE + to_prev] >= rows[row, _PUSH_PREV]
