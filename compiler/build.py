@@ -38,8 +38,8 @@ from vdla.compiler.topi.steps import (
     make_steps,
     tensor_table,
 )
-from vdla.compiler.topi.vdla.operators import Operator, Tile, operator, schedule
-from vdla.compiler.topi.vdla.tiling import TilingError, tile_text
+from vdla.compiler.topi.vdla.operators import Operator, operator, schedule
+from vdla.compiler.topi.vdla.tiling import Tile, TilingError, tile_text
 from vdla.isa.asm import disassemble
 from vdla.isa.config import Config
 from vdla.isa.instructions import instruction_bytes

@@ -23,7 +23,8 @@ from vdla.compiler.passes.vthread import inject_virtual_threads
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.verify import verify
-from vdla.compiler.topi.vdla.operators import Operator, Shape, Tile, schedule
+from vdla.compiler.topi.vdla.operators import Operator, schedule
+from vdla.compiler.topi.vdla.tiling import Shape, Tile
 from vdla.isa.config import Config
 from vdla.isa.instructions import Finish, Instruction
 

@@ -28,6 +28,26 @@ class Target(Protocol):
 Question = Callable[[Any, Graph, Target, float], str | None]
 
 
+def _blind(node: Any, graph: Graph) -> str | None:
+    """Windows that never look at the image, in a direction: strides step over all of it."""
+    shape = graph.tensors[node.weight].shape[2:] if hasattr(node, "weight") else node.kernel
+    image, out = graph.tensors[node.data].shape[2:], graph.tensors[node.output].shape[2:]
+    for i in range(2):
+        positions = range(-node.pads[i], out[i] * node.strides[i] - node.pads[i], node.strides[i])
+        taps = range(0, shape[i] * node.dilations[i], node.dilations[i])
+        if not any(0 <= p + tap < image[i] for p in positions for tap in taps):
+            return "every window lies in the padding"
+    return None
+
+
+def _convolution(node: Any, graph: Graph, target: Target, min_fill: float) -> str | None:
+    return _input_channels(node, graph, target, min_fill) or _blind(node, graph)
+
+
+def _max_pool(node: ir.QMaxPool, graph: Graph, target: Target, min_fill: float) -> str | None:
+    return _blind(node, graph)
+
+
 def _input_channels(node: Any, graph: Graph, target: Target, min_fill: float) -> str | None:
     channels = graph.tensors[node.data].shape[1]
     fill = channels / target.block_in
@@ -42,7 +62,7 @@ def _input_channels(node: Any, graph: Graph, target: Target, min_fill: float) ->
 def _average(node: ir.QAvgPool, graph: Graph, target: Target, min_fill: float) -> str | None:
     if not node.uniform:
         return "the divisor of the average varies at the edges"
-    return None
+    return _blind(node, graph)
 
 
 def _image(node: Node, graph: Graph, target: Target, min_fill: float) -> str | None:
@@ -55,11 +75,11 @@ def _never(node: Node, graph: Graph, target: Target, min_fill: float) -> str | N
 
 
 REFUSALS: dict[type[Node], Question] = {
-    ir.QConv2d: _input_channels,
-    ir.QConv2dAdd: _input_channels,
+    ir.QConv2d: _convolution,
+    ir.QConv2dAdd: _convolution,
     ir.QDense: _never,
     ir.QAdd: _image,
-    ir.QMaxPool: _never,
+    ir.QMaxPool: _max_pool,
     ir.QAvgPool: _average,
 }
 

@@ -85,7 +85,16 @@ def fold(leaf: Leaf, env: Env, bases: Bases, config: Config) -> Op | None:
     folder = _Folder(leaf, env, bases, config)
     if folder.empty:
         return None
-    return rule(folder)
+    op = rule(folder)
+    if not _encodes(op.instruction, config):
+        raise Unroll
+    return op
+
+
+def _encodes(instruction: Instruction, config: Config) -> bool:
+    """Whether every field holds its value; a DRAM address is known only after linking."""
+    values = instruction.__dict__
+    return all(f.holds(values[f.name], width) for f, _, width in instruction.layout(config))
 
 
 class _Folder:
@@ -161,14 +170,19 @@ class _Folder:
         for form in (f.at(self.env) for f in self.leaf.inside):
             if not any(form.step(a.var) for a in self.axes):
                 if form.constant < 0:
-                    for axis in self.axes[-1:]:
-                        axis.inside = (axis.low, axis.low)
-                    if not self.axes:
-                        raise CodegenError(f"{self.leaf.name}: a single entry of padding")
+                    self._all_padding()
                 continue
             axis, step = self._axis(form)
             low, high = _satisfying(form.constant, step, *axis.inside)
             axis.inside = (min(low, axis.high), max(high, min(low, axis.high)))
+
+    def _all_padding(self) -> None:
+        """Nothing of what is left lies inside the tensor."""
+        if not self.axes:
+            self.axes.append(Axis(Var("one"), 0, 1, dict.fromkeys(self.start, 1)))
+        axis = self.axes[-1]
+        middle = min(axis.low + MAX_PAD, axis.high)
+        axis.inside = (middle, middle)
 
 
 def merge(axes: list[Axis]) -> list[Axis]:

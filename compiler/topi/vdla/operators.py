@@ -20,13 +20,11 @@ from vdla.compiler.schedule import Schedule
 from vdla.compiler.topi.vdla.conv2d import ConvShape, Residual, conv2d, schedule_conv2d
 from vdla.compiler.topi.vdla.elementwise import AddShape, add, schedule_add
 from vdla.compiler.topi.vdla.pool import PoolShape, pool, schedule_pool
-from vdla.compiler.topi.vdla.tiling import add_tile, conv_tile, pool_tile
+from vdla.compiler.topi.vdla.tiling import Shape, Tile, TilingError, best
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
 
 Array = NDArray[Any]
-Shape = ConvShape | PoolShape | AddShape
-Tile = Any
 
 
 @dataclass(frozen=True)
@@ -54,19 +52,15 @@ class Operator:
         return default_tile(self.shape, config, vthreads)
 
 
+@lru_cache
 def default_tile(shape: Shape, config: Config, vthreads: int) -> Tile:
     """The default tile of a shape; fewer threads where the work can't be shared out."""
-    choose: Callable[..., Tile] = {
-        ConvShape: conv_tile,
-        PoolShape: pool_tile,
-        AddShape: add_tile,
-    }[type(shape)]
     for threads in range(vthreads, 1, -1):
         try:
-            return choose(shape, config, threads)
-        except ValueError:  # not enough tiles, or not enough room for so many
+            return best(shape, config, threads)
+        except TilingError:  # not enough tiles, or not enough room for so many
             continue
-    return choose(shape, config, 1)
+    return best(shape, config, 1)
 
 
 @lru_cache

@@ -8,12 +8,11 @@ ranks schedules with one virtual thread and with several by the same measure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import product
 from math import ceil, prod
-from typing import TypeVar
+from typing import Any, Protocol
 
 from vdla.compiler.topi.vdla.conv2d import VTHREAD_AXES, ConvShape, ConvTile
 from vdla.compiler.topi.vdla.elementwise import AddShape, AddTile
@@ -21,7 +20,8 @@ from vdla.compiler.topi.vdla.pool import PoolShape, PoolTile
 from vdla.isa.config import Config
 from vdla.isa.instructions import instruction_bytes
 
-T = TypeVar("T")
+Shape = ConvShape | PoolShape | AddShape
+Tile = Any  # ConvTile, PoolTile or AddTile: whatever the shape asks for
 
 STARTUP = 12  # cycles from a token to the first result: issue, pipeline, hand-over
 FINALISTS = 64  # candidates that get the recurrence, after the bound has ranked them
@@ -134,21 +134,47 @@ def _recurrence(work: Steps, threads: int, groups: int, config: Config) -> list[
     return marks
 
 
-def best(candidates: Iterable[T], cost: Callable[[T], Steps], config: Config, what: str) -> T:
-    """The candidate with the least estimate.
+def best(shape: Shape, config: Config, vthreads: int) -> Tile:
+    """The legal tile with the least estimate.
 
     Raises:
         TilingError: there is none.
     """
-    ranked = [(work, c) for c in candidates if (work := cost(c)).tiles]
+    model = _model(shape, config)
+    ranked = [(work, t) for t in model.candidates(vthreads) if (work := model.steps(t)).tiles]
     if not ranked:
         raise TilingError(
-            f"config {config.name}: expected buffers that hold one tile of {what}, "
+            f"config {config.name}: expected buffers that hold one tile of {model.what}, "
             f"found inp {config.depth('inp')}, wgt {config.depth('wgt')}, "
             f"acc {config.depth('acc')} entries"
         )
     ranked.sort(key=lambda r: _rough(r[0], config))
     return min(ranked[:FINALISTS], key=lambda r: estimate(r[0], config))[1]
+
+
+def legal_tiles(shape: Shape, config: Config, vthreads: int) -> Iterator[Tile]:
+    """Every tile of the schedule space that the buffers hold."""
+    return _model(shape, config).candidates(vthreads)
+
+
+class _Model(Protocol):
+    """An operator's schedule space and what its points cost."""
+
+    what: str
+
+    def candidates(self, vthreads: int) -> Iterator[Any]:
+        """The legal tiles."""
+
+    def steps(self, tile: Any) -> Steps:
+        """The work of a candidate."""
+
+
+def _model(shape: Shape, config: Config) -> _Model:
+    if isinstance(shape, ConvShape):
+        return _ConvModel(shape, config)
+    if isinstance(shape, PoolShape):
+        return _PoolModel(shape, config)
+    return _AddModel(shape, config)
 
 
 def _rough(work: Steps, config: Config) -> float:
@@ -164,17 +190,10 @@ def _rough(work: Steps, config: Config) -> float:
 # Convolution ------------------------------------------------------------------------------------
 
 
-@lru_cache
-def conv_tile(shape: ConvShape, config: Config, vthreads: int) -> ConvTile:
-    """The default tile of a convolution for a number of virtual threads."""
-    model = _ConvModel(shape, config)
-    what = f"a {shape.kernel[0]}×{shape.kernel[1]} convolution"
-    return best(model.candidates(vthreads), model.steps, config, what)
-
-
 class _ConvModel:
     def __init__(self, shape: ConvShape, config: Config) -> None:
         self.shape, self.config = shape, config
+        self.what = f"a {shape.kernel[0]}×{shape.kernel[1]} convolution"
         self.si = config.channel_block // config.block_in
         self.so = config.channel_block // config.block_out
         self.taps = shape.kernel[0] * shape.kernel[1]
@@ -256,71 +275,75 @@ class _ConvModel:
 # Pools and additions ----------------------------------------------------------------------------
 
 
-@lru_cache
-def pool_tile(shape: PoolShape, config: Config, vthreads: int) -> PoolTile:
-    """The default tile of a pool."""
-    sub = config.channel_block // config.block_out
-    taps = prod(shape.kernel)
+class _PoolModel:
+    def __init__(self, shape: PoolShape, config: Config) -> None:
+        self.shape, self.config = shape, config
+        self.what = f"a {shape.kernel[0]}×{shape.kernel[1]} pool"
+        self.sub = config.channel_block // config.block_out
 
-    def reach(tile: PoolTile) -> tuple[int, int]:
-        k, s, d = shape.kernel, shape.strides, shape.dilations
-        return (
-            (tile.rows - 1) * s[0] + (k[0] - 1) * d[0] + 1,
-            (tile.cols - 1) * s[1] + (k[1] - 1) * d[1] + 1,
-        )
+    def reach(self, rows: int, cols: int) -> tuple[int, int]:
+        """Input rows and columns under a tile."""
+        k, s, d = self.shape.kernel, self.shape.strides, self.shape.dilations
+        return (rows - 1) * s[0] + (k[0] - 1) * d[0] + 1, (cols - 1) * s[1] + (k[1] - 1) * d[1] + 1
 
-    def candidates() -> Iterator[PoolTile]:
-        for rows, cols in product(parts(shape.out_height), parts(shape.out_width)):
-            for blocks in divisors(shape.blocks):
-                counts = {
-                    "c": shape.blocks // blocks,
-                    "y": ceil(shape.out_height / rows),
-                    "x": ceil(shape.out_width / cols),
-                }
-                tall, wide = reach(PoolTile(blocks, rows, cols))
-                entries = blocks * sub * (tall * wide + rows * cols)
-                if entries * vthreads + 1 > config.depth("acc"):
+    def candidates(self, vthreads: int) -> Iterator[PoolTile]:
+        """The legal tiles."""
+        s, depth = self.shape, self.config.depth("acc")
+        for rows, cols in product(parts(s.out_height), parts(s.out_width)):
+            tall, wide = self.reach(rows, cols)
+            for blocks in divisors(s.blocks):
+                tile = PoolTile(blocks, rows, cols, vthreads)
+                entries = blocks * self.sub * (tall * wide + rows * cols)
+                if entries * vthreads + 1 > depth:
                     continue
+                counts = self.counts(tile)
                 for axis in ("c", "y", "x") if vthreads > 1 else ("c",):
                     if counts[axis] >= vthreads:
-                        yield PoolTile(blocks, rows, cols, vthreads, axis)
+                        yield replace(tile, axis=axis)
 
-    def steps(tile: PoolTile) -> Steps:
-        down = ceil(shape.out_height / tile.rows)
-        across = ceil(shape.out_width / tile.cols)
-        tall, wide = reach(tile)
-        seen = min(tall, shape.height) * min(wide, shape.width)
-        load = tile.blocks * _transfer(seen * config.channel_block, wide * config.out_entry, config)
-        load += tile.blocks * sub * max(tall * wide - seen, 0)
-        vectors = tile.blocks * sub * tile.rows * tile.cols
-        store = _transfer(vectors * config.out_entry, tile.cols * config.out_entry, config)
-        tiles = shape.batch * (shape.blocks // tile.blocks) * down * across
-        along = {"c": shape.blocks // tile.blocks, "y": down, "x": across}[tile.axis]
-        share = shares(tiles, along, tile.vthreads)
-        return Steps(*share, 1, 1, load, 0.0, vectors * taps, 0.0, 0.0, store)
+    def counts(self, tile: PoolTile) -> dict[str, int]:
+        """Tiles along each axis."""
+        s = self.shape
+        return {
+            "c": s.blocks // tile.blocks,
+            "y": ceil(s.out_height / tile.rows),
+            "x": ceil(s.out_width / tile.cols),
+        }
 
-    what = f"a {shape.kernel[0]}×{shape.kernel[1]} pool"
-    return best(candidates(), steps, config, what)
+    def steps(self, tile: PoolTile) -> Steps:
+        """The work of a candidate."""
+        s, c = self.shape, self.config
+        counts = self.counts(tile)
+        tall, wide = self.reach(tile.rows, tile.cols)
+        seen = min(tall, s.height) * min(wide, s.width)
+        load = tile.blocks * _transfer(seen * c.channel_block, wide * c.out_entry, c)
+        load += tile.blocks * self.sub * max(tall * wide - seen, 0)
+        vectors = tile.blocks * self.sub * tile.rows * tile.cols
+        store = _transfer(vectors * c.out_entry, tile.cols * c.out_entry, c)
+        share = shares(s.batch * prod(counts.values()), counts[tile.axis], tile.vthreads)
+        return Steps(*share, 1, 1, load, 0.0, vectors * prod(s.kernel), 0.0, 0.0, store)
 
 
-@lru_cache
-def add_tile(shape: AddShape, config: Config, vthreads: int) -> AddTile:
-    """The default tile of an addition."""
+class _AddModel:
+    what = "an addition"
 
-    def candidates() -> Iterator[AddTile]:
-        for vectors in parts(shape.vectors):
-            fits = 2 * vectors * vthreads + 1 <= config.depth("acc")
-            if fits and ceil(shape.vectors / vectors) >= vthreads:
+    def __init__(self, shape: AddShape, config: Config) -> None:
+        self.shape, self.config = shape, config
+
+    def candidates(self, vthreads: int) -> Iterator[AddTile]:
+        """The legal tiles."""
+        for vectors in parts(self.shape.vectors):
+            fits = 2 * vectors * vthreads + 1 <= self.config.depth("acc")
+            if fits and ceil(self.shape.vectors / vectors) >= vthreads:
                 yield AddTile(vectors, vthreads)
 
-    def steps(tile: AddTile) -> Steps:
-        size = tile.vectors * config.out_entry
-        move = _transfer(size, size, config)
-        tiles = ceil(shape.vectors / tile.vectors)
+    def steps(self, tile: AddTile) -> Steps:
+        """The work of a candidate."""
+        size = tile.vectors * self.config.out_entry
+        move = _transfer(size, size, self.config)
+        tiles = ceil(self.shape.vectors / tile.vectors)
         share = shares(tiles, tiles, tile.vthreads)
         return Steps(*share, 1, 1, 2 * move, 0.0, tile.vectors, 0.0, 0.0, move)
-
-    return best(candidates(), steps, config, "an addition")
 
 
 # Cycles -----------------------------------------------------------------------------------------

@@ -1,0 +1,262 @@
+"""Random operators, compiled and simulated, equal the numpy reference bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from vdla.compiler.build import Options, accelerator_layers, layer_program
+from vdla.compiler.graph import ir
+from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.reference import evaluate, pack, unpack
+from vdla.compiler.topi.vdla.tiling import TilingError, legal_tiles
+from vdla.isa.config import load_config
+from vdla.sim.machine import simulate
+
+T = TypeVar("T")
+Pick = Callable[[Sequence[T]], T]
+CONFIGS = ("tiny", "paper", "narrow", "wide", "vta", "ulx3s")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A graph of one node, values for its inputs, and how to compile it."""
+
+    graph: Graph
+    inputs: dict[str, Any]
+    config: str
+    vthreads: int
+    tile: float | None  # which of the legal tiles, from 0 to 1; None for the default
+
+
+# Graphs of one node -----------------------------------------------------------------------------
+
+
+def convolution(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
+    """A convolution that leaves at least one pixel."""
+    groups, per_in, per_out = pick(CHANNELS)
+    strides, dilations = (pick((1, 1, 2, 3)), pick((1, 1, 2, 3))), (pick((1, 1, 2)), pick((1, 2)))
+    kernel = (pick(range(1, 8)), pick((1, 1, 2, 3, 3, 4, 5, 7)))
+    pads = tuple(pick((0, 0, 1, 2, 3, k // 2, k - 1)) for k in kernel * 2)
+    size = tuple(
+        max(pick((1, 2, 3, 5, 8, 9, 13, 17)), (k - 1) * d + 1 - low - high)
+        for k, d, low, high in zip(kernel, dilations, pads[:2], pads[2:], strict=True)
+    )
+    rng = np.random.default_rng(pick(range(1 << 16)))
+    shape = (pick((1, 1, 2, 3)), groups * per_in, *size)
+    node = {
+        "name": "conv", "output": "y", "data": "x", "weight": "w", "bias": "b",
+        "strides": strides, "pads": pads, "dilations": dilations, "groups": groups,
+        **finish(pick, groups * per_out, per_in * kernel[0] * kernel[1]),
+    }  # fmt: skip
+    out = (shape[0], groups * per_out, *extents(size, kernel, strides, dilations, pads))
+    constants = {
+        "w": rng.integers(-128, 128, (groups * per_out, per_in, *kernel), np.int8),
+        "b": rng.integers(-3000, 3000, groups * per_out, np.int32),
+    }
+    if not pick((0, 0, 1)):
+        return graph(ir.QConv2d(**node), {"x": shape}, out, constants, rng)
+    added = ir.QConv2dAdd(
+        **node,
+        residual="r",
+        add_scales=(pick((0.31, 1.0, 1.7)), pick((0.002, 0.53, 2.3))),
+        res_zp=pick(ZEROS),
+        add_zp=pick(ZEROS),
+        add_lo=pick((-128, -5)),
+        add_hi=pick((127, 90)),
+    )
+    return graph(added, {"x": shape, "r": out}, out, constants, rng)
+
+
+def dense(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
+    """A dense layer."""
+    n, ins, outs = pick((1, 2, 3)), pick((1, 5, 16, 40, 200)), pick((1, 4, 10, 33, 100))
+    rng = np.random.default_rng(pick(range(1 << 16)))
+    node = ir.QDense(
+        name="fc", output="y", data="x", weight="w", bias="b", **finish(pick, outs, ins)
+    )
+    constants = {
+        "w": rng.integers(-128, 128, (outs, ins), np.int8),
+        "b": rng.integers(-3000, 3000, outs, np.int32),
+    }
+    return graph(node, {"x": (n, ins)}, (n, outs), constants, rng)
+
+
+def pool(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
+    """A max pool, or an average pool with one divisor."""
+    kernel = (pick(range(1, 6)), pick(range(1, 6)))
+    strides, average = (pick((1, 2, 3)), pick((1, 2, 3))), pick((False, True))
+    dilations = (1, 1) if average else (pick((1, 1, 2)), pick((1, 1, 2)))
+    pads = tuple(pick(range(k)) for k in kernel * 2)
+    size = tuple(
+        max(pick((1, 2, 3, 7, 8, 12)), (k - 1) * d + 1 - low - high)
+        for k, d, low, high in zip(kernel, dilations, pads[:2], pads[2:], strict=True)
+    )
+    shape = (pick((1, 2)), pick((1, 4, 7, 16, 35)), *size)
+    rng = np.random.default_rng(pick(range(1 << 16)))
+    window = {
+        "name": "pool", "output": "y", "data": "x", "kernel": kernel,
+        "strides": strides, "pads": pads, "dilations": dilations,
+    }  # fmt: skip
+    node: ir.Node = ir.QMaxPool(**window)
+    if average:
+        scales = {"in_scale": 0.021, "out_scale": pick((0.021, 0.013))}
+        zeros = {"in_zp": pick(ZEROS), "out_zp": pick(ZEROS), "lo": pick((-128, 0))}
+        node = ir.QAvgPool(**window, **scales, **zeros, include_pad=True)
+    out = (*shape[:2], *extents(size, kernel, strides, dilations, pads))
+    return graph(node, {"x": shape}, out, {}, rng)
+
+
+def addition(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
+    """An addition of two images or of two vectors."""
+    image = (pick((1, 3, 8)), pick((1, 2, 7))) if pick((0, 1)) else ()
+    shape = (pick((1, 2, 3)), pick((1, 5, 16, 33, 64)), *image)
+    rng = np.random.default_rng(pick(range(1 << 16)))
+    node = ir.QAdd(
+        name="add",
+        output="y",
+        a="x",
+        b="r",
+        scales=(pick((0.31, 1.0, 1.7)), pick((0.002, 0.53, 2.3))),
+        a_zp=pick(ZEROS),
+        b_zp=pick(ZEROS),
+        out_zp=pick(ZEROS),
+        lo=pick((-128, -3)),
+    )
+    return graph(node, {"x": shape, "r": shape}, shape, {}, rng)
+
+
+CHANNELS = (  # groups, input and output channels of each
+    (1, 1, 1), (1, 3, 5), (1, 4, 8), (1, 16, 16), (1, 17, 33), (1, 40, 24), (1, 64, 64),
+    (2, 4, 4), (2, 3, 5), (3, 2, 2), (3, 5, 1), (2, 16, 16), (4, 8, 8),
+    (5, 1, 1), (16, 1, 1), (24, 1, 1), (35, 1, 1), (8, 1, 2), (6, 2, 1),
+)  # fmt: skip
+ZEROS = (0, -128, 127, 3, -17)
+
+
+def finish(pick: Pick[Any], channels: int, terms: int) -> dict[str, Any]:
+    """Zero points, scales and clip of a requantization that spreads its results."""
+    spread = 1.0 / (73.0 * max(terms, 1) ** 0.5)
+    return {
+        "in_zp": pick(ZEROS),
+        "out_zp": pick(ZEROS),
+        "scale": tuple(ir.f32(spread * (0.3 + (7 * c) % 5 / 5)) for c in range(channels)),
+        "lo": pick((-128, -128, 0, -9)),
+        "hi": pick((127, 127, 100)),
+    }
+
+
+def extents(
+    size: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+) -> tuple[int, ...]:
+    """Rows and columns of a window operator's output."""
+    return tuple(
+        (n + low + high - (k - 1) * d - 1) // s + 1
+        for n, k, s, d, low, high in zip(
+            size, kernel, strides, dilations, pads[:2], pads[2:], strict=True
+        )
+    )
+
+
+def graph(
+    node: ir.Node,
+    inputs: dict[str, tuple[int, ...]],
+    out: tuple[int, ...],
+    constants: dict[str, Any],
+    rng: np.random.Generator,
+) -> tuple[Graph, dict[str, Any]]:
+    """A graph of one node and random values for its inputs."""
+    tensors = {name: TensorType(shape, "int8") for name, shape in {**inputs, "y": out}.items()}
+    tensors |= {name: TensorType(a.shape, str(a.dtype)) for name, a in constants.items()}
+    made = Graph(tuple(inputs), ("y",), (node,), tensors, constants)
+    values = {name: rng.integers(-128, 128, shape, np.int8) for name, shape in inputs.items()}
+    return made, values
+
+
+def case(pick: Pick[Any], kind: Callable[[Pick[Any]], tuple[Graph, dict[str, Any]]]) -> Case:
+    """A graph and how to compile it."""
+    tile = pick((None, *(i / 40 for i in range(41))))
+    return Case(*kind(pick), pick(CONFIGS), pick((1, 1, 2, 2, 2, 3, 4)), tile)
+
+
+# The check --------------------------------------------------------------------------------------
+
+
+def check(case: Case) -> str:
+    """Compiles and simulates a case; the result equals the reference. Says what was done."""
+    config = load_config(case.config)
+    operators, placements = accelerator_layers(case.graph, config, Options(min_fill=0.0))
+    if not operators:
+        (node,) = case.graph.nodes
+        assert placements[node.name].reason == "every window lies in the padding"
+        return "host"
+    (operator,) = operators
+    tile = choose(operator, case, config)
+    if tile is None:
+        return "no tile fits"
+    layer = layer_program(operator, tile, config)
+    for name, value in case.inputs.items():
+        raw = pack(value, config.channel_block).reshape(-1).view(np.uint8)
+        at = layer.addresses[f"{name}.packed"]
+        layer.dram[at : at + raw.size] = raw
+    simulate(config, layer.program.instructions, layer.dram, layer.program.base)
+    want = evaluate(case.graph, case.inputs)["y"]
+    kind = TensorType(want.shape, "int8", block=config.channel_block)
+    at = layer.addresses["y.packed"]
+    got = layer.dram[at : at + kind.nbytes].view(np.int8).reshape(kind.physical)
+    np.testing.assert_array_equal(unpack(got, want.shape), want, err_msg=str(tile))
+    return str(tile)
+
+
+def choose(operator: Any, case: Case, config: Any) -> Any:
+    """The default tile, or one of all legal ones; None when the buffers can't hold any."""
+    if case.tile is None:
+        try:
+            return operator.tile(config, case.vthreads)
+        except TilingError:
+            return None
+    for vthreads in range(case.vthreads, 0, -1):
+        if tiles := list(legal_tiles(operator.shape, config, vthreads)):
+            return tiles[round(case.tile * (len(tiles) - 1))]
+    return None
+
+
+KINDS = (convolution, dense, pool, addition)
+
+
+@st.composite
+def cases(draw: Any, kind: Callable[[Pick[Any]], tuple[Graph, dict[str, Any]]]) -> Case:
+    """Cases for hypothesis."""
+    return case(lambda options: draw(st.sampled_from(options)), kind)
+
+
+def holds(kind: Callable[[Pick[Any]], tuple[Graph, dict[str, Any]]], examples: int) -> None:
+    """Checks as many random cases of a kind."""
+
+    @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(cases(kind))
+    def run(case: Case) -> None:
+        check(case)
+
+    run()
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_random_operators(kind):
+    holds(kind, 100 if kind is convolution else 30)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_many_random_operators(kind):
+    holds(kind, 3000 if kind is convolution else 600)
