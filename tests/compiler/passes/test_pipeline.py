@@ -1,0 +1,61 @@
+"""Every pass keeps what the program computes: the interpreter runs it before and after."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from vdla.compiler.lower import PASSES
+from vdla.compiler.tir import evaluate
+from vdla.compiler.topi.vdla.conv2d import ConvShape, ConvTile, Residual
+from vdla.compiler.topi.vdla.elementwise import AddShape, AddTile
+from vdla.compiler.topi.vdla.operators import schedule
+from vdla.compiler.topi.vdla.pool import PoolShape, PoolTile
+from vdla.isa.config import load_config
+from vdla.isa.numbers import pack_scale
+
+CONV = ConvShape(
+    batch=1, groups=1, inputs=2, outputs=2, height=5, width=6, kernel=(3, 2), strides=(2, 1),
+    pads=(1, 0, 1, 1), dilations=(1, 1), in_zero=3, zero=-4, low=-100, high=127,
+)  # fmt: skip
+RESIDUAL = Residual(weight=30000, imm=-20000, zero=5, out_zero=1, low=-128, high=127)
+POOL = PoolShape("sum", 1, 2, 5, 4, (2, 3), (2, 1), (1, 1, 0, 1), (1, 1), -7, 2, -128, 127)
+CASES = {
+    "conv": (CONV, ConvTile(1, 2, 3, 1, 1, 2, "o")),
+    "conv, three threads": (CONV, ConvTile(2, 1, 6, 2, 1, 3, "y")),
+    "residual": (dataclasses.replace(CONV, residual=RESIDUAL), ConvTile(1, 2, 6, 2, 1, 2, "o")),
+    "pool": (POOL, PoolTile(1, 2, 4, 2, "c")),
+    "max pool": (dataclasses.replace(POOL, kind="max"), PoolTile(2, 1, 3, 2, "y")),
+    "add": (AddShape(11, 9000, -7000, 3, -8, 2, -128, 127), AddTile(4, 2)),
+}
+
+
+def arguments(buffers):
+    """Random operands; scales are packed."""
+    rng = np.random.default_rng(7)
+    arrays = []
+    for buffer in buffers:
+        if "scale" in buffer.name:
+            words = [pack_scale(float(s)) for s in rng.uniform(0.0001, 0.01, buffer.size)]
+            arrays.append(np.array(words, np.int32).reshape(buffer.shape))
+        elif buffer.dtype == "int32":
+            arrays.append(rng.integers(-500, 500, buffer.shape).astype(np.int32))
+        else:
+            arrays.append(rng.integers(-128, 128, buffer.shape).astype(np.int8))
+    return arrays
+
+
+@pytest.mark.parametrize("config", ["tiny", "narrow"])
+@pytest.mark.parametrize("name", CASES)
+def test_passes_keep_the_result(name, config):
+    scheduled = schedule(*CASES[name], load_config(config))
+    unscheduled = scheduled.built.func
+    inputs = arguments(unscheduled.params[:-1])
+    (want,) = evaluate(unscheduled, *inputs)
+    func = scheduled.lower()
+    np.testing.assert_array_equal(evaluate(func, *inputs)[0], want)
+    for title, run in PASSES:
+        func = run(func)
+        np.testing.assert_array_equal(evaluate(func, *inputs)[0], want, err_msg=title)

@@ -1,0 +1,171 @@
+"""Passes over instruction lists: order, micro-ops, tokens, addresses."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from vdla.compiler.codegen.vdla.fold import Op, Touch
+from vdla.compiler.passes.allocate import AllocationError, allocate
+from vdla.compiler.passes.order import conflict, hoist_alu, reorder, sort_loads
+from vdla.compiler.passes.tokens import insert_tokens
+from vdla.compiler.passes.uops import UOPS, UopPlanner
+from vdla.compiler.tir.ir import Alloc, Buffer, PrimFunc, Seq
+from vdla.isa.config import load_config
+from vdla.isa.instructions import Alu, Engine, Gemm, Load, Store
+
+PAPER = load_config("paper")
+KINDS = {"load": Load, "gemm": Gemm, "alu": Alu, "store": Store}
+
+
+def op(kind: str, name: str, reads: str = "", writes: str = "") -> Op:
+    """An op that touches ACC entries, one per letter."""
+    touches = [Touch("acc", ord(c), (), False) for c in reads]
+    touches += [Touch("acc", ord(c), (), True) for c in writes]
+    return Op(KINDS[kind](), tuple(touches), name)
+
+
+def names(ops):
+    return [each.name for each in ops]
+
+
+def test_alu_moves_up_to_what_it_needs():
+    ops = [
+        op("gemm", "gemm 0", writes="a"), op("gemm", "gemm 1", writes="b"),
+        op("alu", "rq 0", "a", "a"), op("alu", "rq 1", "b", "b"),
+    ]  # fmt: skip
+    assert names(hoist_alu(ops)) == ["gemm 0", "rq 0", "gemm 1", "rq 1"]
+
+
+def test_loads_are_sorted_by_their_first_reader():
+    ops = [
+        op("load", "inp 0", writes="a"), op("load", "inp 1", writes="b"),
+        op("load", "wgt 0", writes="c"), op("load", "wgt 1", writes="d"),
+        op("gemm", "gemm 0", "ac", "x"), op("gemm", "gemm 1", "bd", "y"),
+    ]  # fmt: skip
+    assert names(sort_loads(ops))[:4] == ["inp 0", "wgt 0", "inp 1", "wgt 1"]
+
+
+def random_ops(seed: int, count: int) -> list[Op]:
+    rng = random.Random(seed)
+    letters = "abcdef"
+    return [
+        op(
+            rng.choice(list(KINDS)),
+            str(i),
+            "".join(rng.sample(letters, rng.randrange(3))),
+            "".join(rng.sample(letters, rng.randrange(2))),
+        )
+        for i in range(count)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_reordering_keeps_every_dependence(seed):
+    ops = random_ops(seed, 40)
+    moved = reorder(ops)
+    place = {each.name: i for i, each in enumerate(moved)}
+    assert sorted(place) == sorted(names(ops))
+    for i, first in enumerate(ops):
+        for second in ops[i + 1 :]:
+            if conflict(first, second):
+                assert place[first.name] < place[second.name]
+
+
+def flagged(instructions, engine, flag):
+    return [i for i, e in enumerate(instructions) if e.engine == engine and getattr(e, flag)]
+
+
+def happens_before(instructions):
+    """Pairs (i, j) where i finishes before j starts: tokens, program order, and their closure."""
+    after = {i: set() for i in range(len(instructions))}
+    last = dict.fromkeys(Engine, None)
+    tokens = {}
+    for source in Engine:
+        for sink, push, pop in (
+            (source.next, "push_next", "pop_prev"), (source.prev, "push_prev", "pop_next"),
+        ):  # fmt: skip
+            given, taken = flagged(instructions, source, push), flagged(instructions, sink, pop)
+            assert len(given) == len(taken)
+            for g, t in zip(given, taken, strict=True):
+                tokens.setdefault(t, []).append(g)
+    for j, each in enumerate(instructions):
+        if last[each.engine] is not None:
+            after[j] |= after[last[each.engine]]
+        for giver in tokens.get(j, []):
+            engine = instructions[giver].engine
+            after[j] |= after[giver]
+            after[j] |= {i for i in range(giver + 1) if instructions[i].engine == engine}
+        last[each.engine] = j
+    return after
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_tokens_order_every_conflict(seed):
+    ops = random_ops(seed, 60)
+    instructions = insert_tokens(ops, {"": 0}, 64, PAPER)
+    after = happens_before(instructions)
+    for j, second in enumerate(ops):
+        for i, first in enumerate(ops[:j]):
+            other = first.instruction.engine != second.instruction.engine
+            if other and conflict(first, second):
+                assert i in after[j], (i, j)
+
+
+def test_a_token_is_not_placed_twice():
+    """The store's wait for COMPUTE covers what COMPUTE waited for."""
+    ops = [op("load", "l", writes="a"), op("gemm", "g", "a", "b"), op("store", "s", "ab")]
+    load, gemm, store = insert_tokens(ops, {"": 0}, 64, PAPER)
+    assert (load.push_next, load.push_prev) == (1, 0)
+    assert (gemm.pop_prev, gemm.push_next) == (1, 1)
+    assert (store.pop_prev, store.pop_next) == (1, 0)
+
+
+def with_uops(name: str, rows, first=None) -> Op:
+    return Op(Gemm(uop_count=len(rows)), (), name, uops=tuple(rows), first=first)
+
+
+def test_equal_micro_ops_are_stored_once():
+    planner = UopPlanner(PAPER)
+    rows = [(0, k, k) for k in range(9)]
+    start = (True, *[False] * 8)
+    placed = planner.place("a", [with_uops("first", rows, start), with_uops("next", rows)])
+    assert names(placed) == ["uops", "first", "next"]
+    assert placed[1].instruction.uop_begin == placed[2].instruction.uop_begin == 0
+    assert names(planner.place("b", [with_uops("again", rows)])) == ["again"]
+    assert len(planner.image) == 10 * PAPER.uop_entry  # whole port words
+    assert placed[0].tensor == UOPS
+
+
+def test_micro_ops_are_evicted_and_loaded_again():
+    config = load_config("tiny")
+    planner = UopPlanner(config)
+    one, two = ([(k % 8, b, 0) for k in range(200)] for b in range(2))
+    assert names(planner.place("a", [with_uops("a", one)]))[0] == "uops"
+    assert names(planner.place("b", [with_uops("b", two)]))[0] == "uops"
+    assert names(planner.place("c", [with_uops("c", one)]))[0] == "uops"
+
+
+def test_too_many_micro_ops():
+    planner = UopPlanner(load_config("tiny"))
+    with pytest.raises(AllocationError) as caught:
+        planner.place("layer", [with_uops("a", [(0, k, 0) for k in range(300)])])
+    assert str(caught.value) == (
+        "layer: expected micro-ops within 256 words (config tiny), found 300"
+    )
+
+
+def test_nested_buffers_stack_up_and_neighbours_share():
+    a, b, c = (Buffer(n, (8, 16), "int8", "vdla.inp") for n in "abc")
+    body = Alloc(a, Seq((Alloc(b, Seq(())), Alloc(c, Seq(())))))
+    assert list(allocate(PrimFunc("f", (), body), PAPER).values()) == [0, 8, 8]
+
+
+def test_buffers_that_do_not_fit():
+    big = Buffer("big", (3000, 16), "int8", "vdla.inp")
+    with pytest.raises(AllocationError) as caught:
+        allocate(PrimFunc("f", (), Alloc(big, Seq(()))), PAPER)
+    assert str(caught.value) == (
+        "f: expected inp buffers within 2048 entries (config paper), found 3000 with big"
+    )
