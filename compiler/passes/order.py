@@ -48,10 +48,21 @@ def sort_loads(ops: Sequence[Op]) -> list[Op]:
         members = list(run)
         if is_load and len(members) > 1:
             end = members[-1][0] + 1
-            later = ops[end : end + WINDOW]
-            members.sort(key=lambda member: _first_reader(member[1], later))
-        result += (op for _, op in members)
+            result += _by_reader([op for _, op in members], ops[end : end + WINDOW])
+        else:
+            result += (op for _, op in members)
     return result
+
+
+def _by_reader(loads: Sequence[Op], later: Sequence[Op]) -> list[Op]:
+    """An insertion sort in which a LOAD never passes one it conflicts with."""
+    result: list[tuple[int, Op]] = []
+    for load in loads:
+        reader, place = _first_reader(load, later), len(result)
+        while place and result[place - 1][0] > reader and not conflict(load, result[place - 1][1]):
+            place -= 1
+        result.insert(place, (reader, load))
+    return [op for _, op in result]
 
 
 def conflict(a: Op, b: Op) -> bool:

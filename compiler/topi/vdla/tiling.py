@@ -14,6 +14,7 @@ from itertools import product
 from math import ceil, prod
 from typing import Any, Protocol
 
+from vdla.compiler.topi.vdla.common import only_padding
 from vdla.compiler.topi.vdla.conv2d import VTHREAD_AXES, ConvShape, ConvTile
 from vdla.compiler.topi.vdla.elementwise import AddShape, AddTile
 from vdla.compiler.topi.vdla.pool import PoolShape, PoolTile
@@ -28,7 +29,7 @@ FINALISTS = 64  # candidates that get the recurrence, after the bound has ranked
 
 
 class TilingError(ValueError):
-    """Not even the smallest tile fits the buffers."""
+    """No tile is legal: not even the smallest fits the buffers."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,8 @@ def best(shape: Shape, config: Config, vthreads: int) -> Tile:
         TilingError: there is none.
     """
     model = _model(shape, config)
+    if not isinstance(shape, AddShape) and only_padding(shape):
+        raise TilingError(f"expected windows that reach the image, found {model.what} of padding")
     ranked = [(work, t) for t in model.candidates(vthreads) if (work := model.steps(t)).tiles]
     if not ranked:
         raise TilingError(
@@ -154,6 +157,8 @@ def best(shape: Shape, config: Config, vthreads: int) -> Tile:
 
 def legal_tiles(shape: Shape, config: Config, vthreads: int) -> Iterator[Tile]:
     """Every tile of the schedule space that the buffers hold."""
+    if not isinstance(shape, AddShape) and only_padding(shape):
+        return iter(())
     return _model(shape, config).candidates(vthreads)
 
 
