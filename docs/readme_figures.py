@@ -1,0 +1,71 @@
+"""Writes the README's figures from the commands that print them.
+
+    python docs/readme_figures.py           # rewrite README.md and docs/images/
+    python docs/readme_figures.py --check   # exit code 1 if the README isn't current
+
+The text between ``BEGIN docs/readme_figures.py`` and ``END`` is generated.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import vdla
+from vdla import api
+from vdla.compare import Comparison
+from vdla.plots import save_plots
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"(<!-- BEGIN docs/readme_figures.py: (.*?) -->\n).*?(<!-- END -->)", re.DOTALL)
+
+
+def comparison_table(found: Comparison) -> str:
+    """Utilization and cycles per layer, with one virtual thread and with two."""
+    lines = ["| layer | one virtual thread | cycles | two virtual threads | cycles |"]
+    lines += ["| --- | ---: | ---: | ---: | ---: |"]
+    for layer in found.layers:
+        cells = [
+            f"{100 * layer.measured[v].utilization:.1f} % | {layer.measured[v].cycles:,}"
+            for v in (1, 2)
+        ]
+        lines.append(f"| {layer.name} | {' | '.join(cells)} |")
+    cells = [f"**{100 * found.utilization(v):.1f} %** | {found.cycles(v):,}" for v in (1, 2)]
+    lines.append(f"| all | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def network_line() -> str:
+    """Cycles of the whole network."""
+    module = vdla.compile("resnet18")
+    result = vdla.run(module, api.random_inputs(module))
+    assert result.cycles is not None
+    clock = api.module_config(module).clock_mhz
+    return (
+        f"Whole ResNet-18 at 224×224 takes **{result.cycles:,} cycles**: "
+        f"{result.cycles / clock / 1000:.1f} ms at {clock} MHz.\n"
+    )
+
+
+def main() -> int:
+    """Rewrites or checks the README."""
+    found = vdla.compare("resnet18-convs")
+    texts = {
+        "vdla compare resnet18-convs -c paper": comparison_table(found),
+        "vdla run resnet18 --device sim -c paper": network_line(),
+    }
+    readme = ROOT / "README.md"
+    old = readme.read_text()
+    new = BLOCK.sub(lambda m: m[1] + texts[m[2]] + m[3], old)
+    if "--check" in sys.argv:
+        if old != new:
+            print("README.md: expected current figures; run python docs/readme_figures.py")
+        return int(old != new)
+    readme.write_text(new)
+    save_plots(found, ROOT / "docs" / "images", "resnet18-convs-paper")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
