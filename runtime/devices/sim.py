@@ -9,6 +9,7 @@ import numpy as np
 from vdla.isa.config import Config
 from vdla.isa.program import Program
 from vdla.runtime.devices.base import DeviceResult, Dram
+from vdla.runtime.errors import DeviceError
 from vdla.sim.machine import run_stream, warm_up
 from vdla.sim.stream import Stream
 
@@ -27,6 +28,11 @@ class SimDevice:
         warm_up()
         loaded = Program.from_bytes(program, self.config)
         code = np.frombuffer(loaded.stream(), np.uint8)
+        if loaded.base + code.size > dram.size:
+            raise DeviceError(
+                f"device sim: expected a program that ends by byte {dram.size} of DRAM, "
+                f"found one that ends at {loaded.base + code.size}"
+            )
         dram[loaded.base : loaded.base + code.size] = code
         stream = Stream.of(self.config, loaded.instructions, loaded.base)
 

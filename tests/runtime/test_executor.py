@@ -9,6 +9,9 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
+from vdla.isa.config import load_config
+from vdla.isa.instructions import Finish
+from vdla.isa.program import Program
 from vdla.runtime import (
     DeviceError,
     Executor,
@@ -228,3 +231,14 @@ def test_an_object_file_that_is_none(host):
     with pytest.raises(ModuleError) as caught:
         NativeLibrary(replace(host, code=b"no object"))
     assert str(caught.value) == "host code: expected an object file, found 9 bytes of b'no o'"
+
+
+def test_a_program_beyond_the_dram_image():
+    config = load_config("tiny")
+    program = Program(config, [Finish()], base=4096).to_bytes()
+    with pytest.raises(DeviceError) as caught:
+        SimDevice(config).load(program, aligned_bytes(1024))
+    assert str(caught.value) == (
+        "device sim: expected a program that ends by byte 1024 of DRAM, "
+        "found one that ends at 4128"
+    )
