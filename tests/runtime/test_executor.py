@@ -22,6 +22,7 @@ from vdla.runtime import (
     TensorInfo,
 )
 from vdla.runtime.devices import CpuDevice, DeviceResult
+from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.executor import aligned_bytes
 from vdla.runtime.native import NativeLibrary, check_machine, host_machine
 
