@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vdla.compiler.codegen.vdla.leaf import CodegenError
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.layout import layout
@@ -29,6 +30,7 @@ from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.plan import MemoryPlan, align, plan_memory
 from vdla.compiler.graph.printer import format_graph
 from vdla.compiler.lower import UOPS, Linked, Linker, lower
+from vdla.compiler.passes.allocate import AllocationError
 from vdla.compiler.topi.steps import (
     Kernels,
     constant_image,
@@ -134,7 +136,8 @@ def _choose_tiles(
         choose = options.tiles or (lambda op: op.tile(config, options.vthreads))
         try:
             tiles[node.name] = choose(made)
-        except TilingError as error:
+            lower(made.shape, tiles[node.name], config)  # kept for the real one
+        except (TilingError, AllocationError, CodegenError) as error:
             placements[node.name] = Placement(HOST, str(error))
     return placements, tiles
 

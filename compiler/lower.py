@@ -40,11 +40,15 @@ def lower(shape: Shape, tile: Tile, config: Config, dump: Dump | None = None) ->
     """The instructions of an operator of a shape, in program order.
 
     ``dump`` is called with each pass's name and the program's text after it.
+
+    Raises:
+        AllocationError: the tile, or its micro-ops, exceed a buffer.
+        CodegenError: no instruction expresses an access.
     """
     return _lower(shape, tile, config) if dump is None else _run(shape, tile, config, dump)
 
 
-@lru_cache
+@lru_cache(maxsize=512)
 def _lower(shape: Shape, tile: Tile, config: Config) -> Kernel:
     return _run(shape, tile, config, lambda name, text: None)
 
@@ -62,6 +66,7 @@ def _run(shape: Shape, tile: Tile, config: Config, dump: Dump) -> Kernel:
     rows = (f"{b.scope:9} {base:6} {b.name} {list(b.shape)}" for b, base in bases.items())
     dump("allocate", "\n".join(rows) + "\n")
     kernel = generate(func, bases, config)
+    UopPlanner(config).place(func.name, kernel.ops)  # they fit the buffer, or this raises
     dump("instructions", "\n".join(f"{op.name}: {op.instruction}" for op in kernel.ops) + "\n")
     return kernel
 

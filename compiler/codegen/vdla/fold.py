@@ -329,7 +329,8 @@ class _Nest:
         inner = list(f.axes[split:])
         while len(self.loops) > 3:
             inner.insert(0, self.loops.pop())
-        if prod(a.extent for a in inner) > MAX_UOPS or _negative(f.axes):
+        most = min(MAX_UOPS, f.config.uop_depth)
+        if prod(a.extent for a in inner) > most or _negative(f.axes):
             raise Unroll
         self.uops, first = self._micro_ops(inner, forms)
         self.first = None if f.leaf.first is None else first

@@ -14,7 +14,7 @@ from itertools import product
 from math import ceil, prod
 from typing import Any, Protocol
 
-from vdla.compiler.topi.vdla.common import only_padding
+from vdla.compiler.codegen.vdla.fold import MAX_PAD, MAX_UOPS
 from vdla.compiler.topi.vdla.conv2d import VTHREAD_AXES, ConvShape, ConvTile
 from vdla.compiler.topi.vdla.elementwise import AddShape, AddTile
 from vdla.compiler.topi.vdla.pool import PoolShape, PoolTile
@@ -142,8 +142,6 @@ def best(shape: Shape, config: Config, vthreads: int) -> Tile:
         TilingError: there is none.
     """
     model = _model(shape, config)
-    if not isinstance(shape, AddShape) and only_padding(shape):
-        raise TilingError(f"expected windows that reach the image, found {model.what} of padding")
     ranked = [(work, t) for t in model.candidates(vthreads) if (work := model.steps(t)).tiles]
     if not ranked:
         raise TilingError(
@@ -157,8 +155,6 @@ def best(shape: Shape, config: Config, vthreads: int) -> Tile:
 
 def legal_tiles(shape: Shape, config: Config, vthreads: int) -> Iterator[Tile]:
     """Every tile of the schedule space that the buffers hold."""
-    if not isinstance(shape, AddShape) and only_padding(shape):
-        return iter(())
     return _model(shape, config).candidates(vthreads)
 
 
@@ -192,13 +188,27 @@ def _rough(work: Steps, config: Config) -> float:
     return max(work.compute, work.traffic) + ends + steps * work.parts * STARTUP / 4
 
 
+def _paddable(pads: tuple[int, int, int, int], tall: int, wide: int) -> bool:
+    """Whether one LOAD can pad any tile of a size."""
+    top, left, bottom, right = pads
+    rows, cols = min(max(top, bottom), tall), min(max(left, right), wide)
+    return max(rows, cols) <= MAX_PAD
+
+
+def _window(noun: str, shape: ConvShape | PoolShape) -> str:
+    """How errors name a window operator."""
+    pad = max(shape.pads)
+    padded = f" padded by {pad} (at most {MAX_PAD} in one LOAD)" if pad > MAX_PAD else ""
+    return f"a {shape.kernel[0]}×{shape.kernel[1]} {noun}{padded}"
+
+
 # Convolution ------------------------------------------------------------------------------------
 
 
 class _ConvModel:
     def __init__(self, shape: ConvShape, config: Config) -> None:
         self.shape, self.config = shape, config
-        self.what = f"a {shape.kernel[0]}×{shape.kernel[1]} convolution"
+        self.what = _window("convolution", shape)
         self.si = config.channel_block // config.block_in
         self.so = config.channel_block // config.block_out
         self.taps = shape.kernel[0] * shape.kernel[1]
@@ -212,11 +222,15 @@ class _ConvModel:
 
     def candidates(self, vthreads: int) -> Iterator[ConvTile]:
         """The legal tiles."""
-        s = self.shape
+        s, most = self.shape, min(MAX_UOPS, self.config.uop_depth)
         axes = VTHREAD_AXES if vthreads > 1 else ("y",)
         for rows, cols in product(parts(s.out_height), parts(s.out_width)):
             tall, wide = self.reach(rows, cols)
+            if not _paddable(s.pads, tall, wide):
+                continue
             for inputs, outputs in product(divisors(s.inputs), divisors(s.outputs)):
+                if inputs > 1 and inputs * self.si * self.taps > most:
+                    continue  # a step's reduction is one sequence of micro-ops
                 for weights in divisors(outputs):
                     if not self._fits(rows * cols, tall * wide, inputs, outputs, weights, vthreads):
                         continue
@@ -283,7 +297,7 @@ class _ConvModel:
 class _PoolModel:
     def __init__(self, shape: PoolShape, config: Config) -> None:
         self.shape, self.config = shape, config
-        self.what = f"a {shape.kernel[0]}×{shape.kernel[1]} pool"
+        self.what = _window("pool", shape)
         self.sub = config.channel_block // config.block_out
 
     def reach(self, rows: int, cols: int) -> tuple[int, int]:
@@ -296,6 +310,8 @@ class _PoolModel:
         s, depth = self.shape, self.config.depth("acc")
         for rows, cols in product(parts(s.out_height), parts(s.out_width)):
             tall, wide = self.reach(rows, cols)
+            if not _paddable(s.pads, tall, wide):
+                continue
             for blocks in divisors(s.blocks):
                 tile = PoolTile(blocks, rows, cols, vthreads)
                 entries = blocks * self.sub * (tall * wide + rows * cols)
