@@ -14,7 +14,7 @@ from pathlib import Path
 
 import vdla
 from vdla import api
-from vdla.compare import Comparison
+from vdla.comparison import Comparison
 from vdla.plots import save_plots
 
 ROOT = Path(__file__).parent.parent

@@ -7,7 +7,19 @@
     vdla.compare("resnet18-convs").utilization(2)         # what latency hiding bought
 """
 
-from vdla.api import compare, compile, load, quantize, run
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vdla.api import compare, compile, load, quantize, run
 
 __all__ = ["compare", "compile", "load", "quantize", "run"]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """The API is imported when it is first used: the compiler takes a second to load."""
+    if name not in __all__:
+        raise AttributeError(f"module 'vdla' has no attribute {name!r}")
+    from vdla import api
+
+    return getattr(api, name)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.compare import Comparison, Progress, compare_models
+from vdla.comparison import Comparison, Progress, compare_models
 from vdla.compiler import models
 from vdla.compiler.build import Options, compile_model
 from vdla.compiler.frontend.errors import ModelError

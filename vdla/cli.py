@@ -1,23 +1,21 @@
 """The ``vdla`` command. Results go to stdout, progress and remarks to stderr.
 
 Exit codes: 0 done, 1 the thing checked does not hold, 2 the input is wrong. Wrong input gets one
-line that says what was expected, what was found, and where.
+line that says what was expected, what was found, and where. What a command needs is imported when
+it runs, so that help and listings come at once.
 """
 
 from __future__ import annotations
 
 import sys
+from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import click
 import typer
-
-from vdla.commands import catalog, measure, transform
 
 app = typer.Typer(
     name="vdla",
-    help="Compile ONNX models for the VDLA accelerator, simulate every cycle, and see why.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -37,6 +35,21 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on std
 Out = Annotated[Path | None, typer.Option("-o", "--output-file", metavar="FILE")]
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"vdla {version('vdla')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Compile ONNX models for the VDLA accelerator, simulate every cycle, and see why."""
+
+
 @app.command()
 def compare(
     model: Model,
@@ -48,6 +61,8 @@ def compare(
     json: Json = False,
 ) -> None:
     """Latency hiding per layer: table, plots, and a timeline of one layer."""
+    from vdla.commands import measure
+
     measure.compare(model, config, vthreads, out, trace_layer, settings or [], json)
 
 
@@ -63,6 +78,8 @@ def compile_(
     json: Json = False,
 ) -> None:
     """Compile a QDQ ONNX model into a module."""
+    from vdla.commands import transform
+
     transform.compile_model(model, output, config, device, vthreads, dump, settings or [], json)
 
 
@@ -88,6 +105,8 @@ def run(
     json: Json = False,
 ) -> None:
     """Run a model: cycles, placement, outputs. Without --input: the bundled or a random input."""
+    from vdla.commands import measure
+
     measure.run(
         model, device, config, input, output, check, samples, trace, settings or [], json
     )
@@ -100,6 +119,8 @@ def quantize(
     calibration: Annotated[Path | None, typer.Option(metavar="X.npz")] = None,
 ) -> None:
     """Quantize a float model to int8 QDQ with onnxruntime's static quantization."""
+    from vdla.commands import transform
+
     transform.quantize(model, output, calibration)
 
 
@@ -110,30 +131,40 @@ def configs(
     json: Json = False,
 ) -> None:
     """List the configs, or print one with what follows from it."""
+    from vdla.commands import catalog
+
     catalog.configs(name, settings or [], json)
 
 
 @app.command()
 def models(json: Json = False) -> None:
     """List the bundled models."""
+    from vdla.commands import catalog
+
     catalog.models(json)
 
 
 @app.command()
 def doctor(json: Json = False) -> None:
     """What is there, what is missing, and how to install it."""
+    from vdla.commands import catalog
+
     catalog.doctor(json)
 
 
 @isa_app.command()
 def doc(config: ConfigName = "paper", output: Out = None) -> None:
     """The ISA manual in Markdown."""
+    from vdla.commands import catalog
+
     catalog.isa_doc(config, output)
 
 
 @isa_app.command()
 def header(config: ConfigName = "paper", output: Out = None) -> None:
     """A C header with the encodings."""
+    from vdla.commands import catalog
+
     catalog.isa_header(config, output)
 
 
@@ -144,6 +175,8 @@ def asm(
     config: ConfigName = "paper",
 ) -> None:
     """Assemble a program."""
+    from vdla.commands import catalog
+
     catalog.isa_asm(source, output, config)
 
 
@@ -154,25 +187,23 @@ def disasm(
     output: Out = None,
 ) -> None:
     """Disassemble a program, or every program of a module."""
+    from vdla.commands import catalog
+
     catalog.isa_disasm(source, config, output)
 
 
 def main() -> None:
     """Runs the command; wrong input ends in one line and exit code 2."""
-    from vdla.commands.errors import FAILURES, USER_ERRORS
-
     try:
-        code: Any = app(standalone_mode=False)
-    except click.exceptions.Abort:
-        sys.exit(130)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(2)
-    except FAILURES as error:
-        sys.exit(_say(error, 1))
-    except USER_ERRORS as error:
-        sys.exit(_say(error, 2))
-    sys.exit(code if isinstance(code, int) else 0)
+        app()
+    except Exception as error:
+        from vdla.commands.errors import FAILURES, USER_ERRORS
+
+        if isinstance(error, FAILURES):
+            sys.exit(_say(error, 1))
+        if isinstance(error, USER_ERRORS):
+            sys.exit(_say(error, 2))
+        raise
 
 
 def _say(error: Exception, code: int) -> int:

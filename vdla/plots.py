@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vdla.compare import Comparison
+from vdla.comparison import Comparison
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from vdla.commands.output import print_json, table, write_bytes, write_text
-from vdla.compiler.models import MODELS
 from vdla.isa.asm import assemble, disassemble
 from vdla.isa.config import Config, config_names, load_config
 from vdla.isa.instructions import INSTRUCTIONS, Uop, instruction_bytes
@@ -70,6 +69,8 @@ def derived(config: Config) -> dict[str, Any]:
 
 def models(json: bool) -> None:
     """Lists the bundled models."""
+    from vdla.compiler.models import MODELS
+
     if json:
         print_json({"models": MODELS})
         return

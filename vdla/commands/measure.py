@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from vdla import api, difference
 from vdla.commands.errors import UsageError
-from vdla.commands.output import console, log, print_json, progress, table
+from vdla.commands.output import check_folder, console, log, print_json, progress, table
 from vdla.commands.transform import print_placement
-from vdla.compare import Comparison
+from vdla.comparison import Comparison
 from vdla.compiler import models
 from vdla.compiler.build import Options
 from vdla.compiler.graph.compare import ort_run
@@ -129,6 +129,9 @@ def run(
     """Runs a model once, or over a bundled test split, or against onnxruntime."""
     if device not in api.DEVICES:
         raise UsageError(f"--device: expected one of {', '.join(api.DEVICES)}, found {device}")
+    for path in (output, trace):
+        if path is not None:
+            check_folder(path)
     module, chosen = _prepare(model, device, config, settings)
     ready = api.executor(module, device, chosen)
     if check:

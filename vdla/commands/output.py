@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from vdla.commands.errors import UsageError
+
 console = Console()
 log = Console(stderr=True)
 
@@ -44,6 +46,7 @@ def progress() -> Iterator[Callable[[str, int, int], None]]:
         TimeElapsedColumn(),
         console=log,
         transient=True,
+        disable=not log.is_terminal,
     )
     with bar:
         task = bar.add_task("", total=None)
@@ -64,12 +67,21 @@ def write_text(path: Path | None, text: str) -> None:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Writes beside, then renames."""
+    check_folder(path)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         beside.write_bytes(data)
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def check_folder(path: Path) -> None:
+    """Raises UsageError unless a file can be made at ``path``: known before hours of work."""
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: expected the folder {path.parent} to exist, found none")
+    if path.is_dir():
+        raise UsageError(f"{path}: expected a file to write, found a folder")
 
 
 def _numeric(text: str) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vdla import api
 from vdla.commands.errors import UsageError
-from vdla.commands.output import log, print_json, progress, table
+from vdla.commands.output import check_folder, log, print_json, progress, table
 from vdla.compiler.build import Options
 from vdla.runtime.module import Module
 
@@ -25,6 +25,7 @@ def compile_model(
     """Compiles a model into a module file."""
     if device not in api.DEVICES:
         raise UsageError(f"--device: expected one of {', '.join(api.DEVICES)}, found {device}")
+    check_folder(output)
     place = "cpu" if device == "cpu" else "vdla"
     with progress() as update:
         options = Options(device=place, vthreads=vthreads, dump=dump, progress=update)
@@ -58,6 +59,7 @@ def print_placement(module: Module) -> None:
 
 def quantize(model: Path, output: Path, calibration: Path | None) -> None:
     """Quantizes a float model."""
+    check_folder(output)
     if calibration is None:
         log.print("no --calibration: using random samples; good for speed, poor for accuracy")
     api.quantize(model, output, calibration)

@@ -1,0 +1,199 @@
+"""The public contract: what each command prints, writes and returns."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import vdla as api
+from vdla.compiler import models
+from vdla.isa.config import config_names
+
+
+def test_run_json_has_the_contract_keys(vdla):
+    done = vdla("run", "digits", "-c", "tiny", "--json")
+    assert done.code == 0
+    found = done.json
+    assert list(found) == ["device", "config", "cycles", "seconds", "outputs", "placement"]
+    assert (found["device"], found["config"]) == ("sim", "tiny")
+    assert found["cycles"] == 360 * 11808
+    (output,) = found["outputs"].values()
+    assert output["shape"] == [360, 10]
+    assert output["dtype"] == "float32"
+    assert len(output["sha256"]) == 64
+    assert set(found["placement"][0]) == {"op", "name", "device", "reason"}
+    assert {p["device"] for p in found["placement"]} == {"vdla", "cpu"}
+
+
+def test_digits_is_as_accurate_as_onnxruntime(vdla):
+    line = vdla("run", "digits").err.strip().splitlines()[-1]
+    words = line.replace(",", "").split()
+    assert line.startswith("accuracy over 360 test images")
+    got, want = (float(w) for w in words if w.replace(".", "").isdigit() and "." in w)
+    assert abs(got - want) <= 0.3
+    assert got > 95
+
+
+def test_cpu_and_sim_give_the_same_bytes(vdla):
+    on_sim, on_cpu = (vdla("run", "digits", "--device", d, "--json").json for d in ("sim", "cpu"))
+    assert on_sim["outputs"] == on_cpu["outputs"]
+    assert on_cpu["cycles"] is None
+
+
+def test_check_agrees_with_onnxruntime(vdla):
+    done = vdla("run", "digits", "--check", "--json")
+    assert done.code == 0
+    assert done.json["holds"] is True
+    assert all(layer["largest"] <= 1 for layer in done.json["layers"])
+    assert len(done.json["whole"]) == 8
+
+
+def test_check_of_resnet18(vdla):
+    """Issue numbers: ≤ 1 LSB on ≤ 0.1 % of each layer, cosine ≥ 0.999, the same top-1."""
+    done = vdla("run", "resnet18", "--check", "--json")
+    assert done.code == 0
+    assert max(layer["share"] for layer in done.json["layers"]) <= 0.001
+    assert min(a["cosine"] for a in done.json["whole"]) >= 0.999
+    assert all(a["same_top1"] or a["tie"] for a in done.json["whole"])
+
+
+def test_compile_then_run_a_module(vdla, tmp_path):
+    module, given, got = tmp_path / "d.vdla", tmp_path / "x.npz", tmp_path / "y.npz"
+    done = vdla("compile", "digits", "-c", "tiny", "-o", module, "--json")
+    assert done.code == 0
+    assert done.json["config"] == "tiny"
+    images, _ = models.digits_test()
+    (name,) = api.load(module).inputs
+    np.savez(given, **{name: images[:1]})
+    done = vdla("run", module, "--input", given, "--output", got, "--json")
+    assert done.code == 0
+    with np.load(got) as file:
+        want = api.run("digits", {name: images[:1]}, config="tiny").outputs
+        for output, array in want.items():
+            np.testing.assert_array_equal(file[output], array)
+
+
+def test_dump_writes_every_pass(vdla, tmp_path):
+    vdla("compile", "digits", "-c", "tiny", "-o", tmp_path / "d.vdla", "--dump", tmp_path / "dump")
+    layer = sorted(p.name for p in (tmp_path / "dump" / "conv2").iterdir())
+    assert layer == [
+        "01_expression.txt", "02_schedule.txt", "03_loops.txt", "04_virtual_threads.txt",
+        "05_in_place.txt", "06_allocate.txt", "07_instructions.txt",
+    ]  # fmt: skip
+    stream = (tmp_path / "dump" / "stream" / "01_program0.txt").read_text()
+    assert "push_next" in stream
+    assert stream.rstrip().endswith("FINISH")
+    assert (tmp_path / "dump" / "graph" / "01_imported.txt").exists()
+
+
+def test_compare_json_plots_and_trace(vdla, tmp_path):
+    done = vdla("compare", "digits", "-c", "tiny", "--out", tmp_path, "--json")
+    assert done.code == 0
+    found = done.json
+    assert list(found) == ["config", "memory", "layers", "total"]
+    assert list(found["layers"][0]) == [
+        "name", "macs", "dram_bytes", "compute_cycles", "memory_cycles", "bound_cycles",
+        "cycles", "utilization",
+    ]  # fmt: skip
+    assert list(found["total"]) == ["macs", "bound_cycles", "cycles", "utilization"]
+    for layer in found["layers"]:
+        assert layer["bound_cycles"] == max(layer["compute_cycles"], layer["memory_cycles"])
+        for v in ("1", "2"):
+            assert layer["utilization"][v] == layer["compute_cycles"] / layer["cycles"][v]
+    pictures = sorted(tmp_path.glob("*.png"))
+    assert [p.name for p in pictures] == ["digits-tiny-roofline.png", "digits-tiny-utilization.png"]
+    assert all(p.read_bytes().startswith(b"\x89PNG") for p in pictures)
+    (trace,) = tmp_path.glob("*.trace.json")
+    events = json.loads(trace.read_text())["traceEvents"]
+    starts = [e for e in events if e["ph"] == "s"]
+    assert starts
+    assert len(starts) == sum(e["ph"] == "f" for e in events)
+
+
+def test_latency_hiding_reaches_the_papers_figures(vdla, tmp_path):
+    """Issue numbers: best layer ≥ 88 %, the mean of C2–C12 ≥ 80 %, a gain on every layer."""
+    done = vdla("compare", "resnet18-convs", "-c", "paper", "--out", tmp_path, "--json")
+    layers = {layer["name"]: layer for layer in done.json["layers"]}
+    assert list(layers) == [f"C{i}" for i in range(2, 13)]
+    assert max(layer["utilization"]["2"] for layer in layers.values()) >= 0.88
+    macs = sum(layer["macs"] for layer in layers.values())
+    mean = sum(layer["macs"] * layer["utilization"]["2"] for layer in layers.values()) / macs
+    assert mean >= 0.80
+    assert all(layer["cycles"]["2"] < layer["cycles"]["1"] for layer in layers.values())
+
+
+def test_set_changes_the_machine_and_the_memory(vdla, tmp_path):
+    def cycles(*settings):
+        args = [a for s in settings for a in ("--set", s)]
+        out = ("--out", tmp_path, "--vthreads", "2", "--json")
+        return vdla("compare", "digits", "-c", "tiny", *out, *args).json["total"]["cycles"]["2"]
+
+    assert cycles("memory.latency=256") > cycles() > cycles("memory.latency=0")
+    assert cycles("acc_bytes=1024") != cycles()
+
+
+def test_quantize_writes_a_model_that_runs(vdla, tmp_path):
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    weight = np.random.default_rng(0).standard_normal((16, 16, 3, 3)).astype(np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])],
+        "float",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 16, 8, 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 16, 8, 8])],
+        [numpy_helper.from_array(weight, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    model.ir_version = 10  # what the installed onnxruntime reads
+    source, target = tmp_path / "f.onnx", tmp_path / "q.onnx"
+    onnx.save(model, str(source))
+    assert vdla("quantize", source, "-o", target).code == 0
+    found = vdla("run", target, "-c", "tiny", "--json").json
+    assert "vdla" in {p["device"] for p in found["placement"]}
+    refused = vdla("compare", source, "--out", tmp_path)
+    assert refused.code == 2
+    assert "vdla quantize" in refused.err
+
+
+@pytest.mark.parametrize("name", config_names())
+def test_configs_print_what_load_reads(vdla, tmp_path, name):
+    text = vdla("configs", name).out
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    assert vdla("configs", file, "--json").json == vdla("configs", name, "--json").json
+
+
+def test_listings(vdla):
+    assert {c["name"] for c in vdla("configs", "--json").json["configs"]} == set(config_names())
+    assert set(vdla("models", "--json").json["models"]) == set(models.MODELS)
+    assert "numpy" in vdla("doctor", "--json").json["found"]
+    assert vdla("--version").out.startswith("vdla ")
+
+
+def test_isa_commands(vdla, tmp_path):
+    source, program = tmp_path / "p.s", tmp_path / "p.bin"
+    source.write_text("LOAD memory=WGT x_size=2 y_size=1 z_size=1\nFINISH\n")
+    assert vdla("isa", "asm", source, "-o", program, "-c", "tiny").code == 0
+    text = vdla("isa", "disasm", program, "-c", "tiny").out
+    assert "LOAD memory=WGT x_size=2 y_size=1 z_size=1" in text
+    assert "#define VDLA_OPCODE_GEMM 2" in vdla("isa", "header").out
+
+
+def test_the_manual_is_current(vdla):
+    from pathlib import Path
+
+    manual = Path(__file__).parents[2] / "isa" / "ISA.md"
+    assert vdla("isa", "doc").out == manual.read_text(), "run: vdla isa doc -o isa/ISA.md"
+
+
+def test_the_api(tmp_path):
+    module = api.compile("digits", config="tiny")
+    module.save(tmp_path / "d.vdla")
+    images, labels = models.digits_test()
+    result = api.run(tmp_path / "d.vdla", {module.inputs[0]: images[:1]})
+    assert result.cycles == 11808
+    assert int(next(iter(result.outputs.values())).argmax()) == labels[0]
+    assert api.compare("digits", config="tiny").utilization(2) > 0
