@@ -19,13 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vdla.isa.asm import format_instruction
-from vdla.isa.config import Config
+from vdla.isa.config import Config, load_config
 from vdla.isa.instructions import (
     INSTRUCTIONS,
     Alu,
@@ -46,6 +47,7 @@ from vdla.sim.stream import (
     Bytes,
     Rows,
     Stream,
+    cache_lock,
     column,
     decode_uops,
     inline,
@@ -89,6 +91,20 @@ def check(
     """
     if found := _check_finish(instructions):
         return found
+    _warm_up()
+    return _check(config, instructions, dram, base)
+
+
+@cache
+def _warm_up() -> None:
+    """Compiles the loops; one process at a time, since numba's cache doesn't bear two."""
+    with cache_lock():
+        _check(load_config("tiny"), [Finish()], None, 0)
+
+
+def _check(
+    config: Config, instructions: Sequence[Instruction], dram: Bytes | None, base: int
+) -> list[Finding]:
     stream = Stream.of(config, instructions, base)
     if dram is None and np.any(_rows_of(stream, Load)[1][:, _L_MEMORY] == Mem.UOP):
         raise ValueError("expected the DRAM image that holds the program's micro-ops, found none")

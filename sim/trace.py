@@ -1,8 +1,8 @@
-"""A run as a timeline: one record per instruction, and the Chrome/Perfetto JSON of them.
+"""What happened in a run: records per instruction, a timeline for Perfetto, a breakdown of cycles.
 
-One track per engine. LOAD and STORE are pipelined, so their instructions overlap and lie on as many
-lanes as that takes. An arrow runs from the instruction that gives a token to the one that pops it.
-Timestamps are cycles: what the viewer calls a microsecond is one cycle.
+The timeline is Chrome's trace format, which https://ui.perfetto.dev opens. A process is an engine,
+a thread a lane of it: LOAD, COMPUTE and STORE each have several instructions in flight, and two
+that overlap are drawn in two lanes. Arrows are tokens. One microsecond of the viewer is one cycle.
 """
 
 from __future__ import annotations
@@ -11,169 +11,282 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from vdla.isa.asm import format_instruction
-from vdla.isa.instructions import Engine, Finish, Instruction, Load, Mem, Store
+from vdla.isa.instructions import Engine, Instruction, Load, Mem, Store
 from vdla.sim.machine import Run
 
-LANES = 100  # thread ids set aside for each engine
+Event = dict[str, Any]
+
+LAYERS = "layers"
+TIME_UNIT = "ts and dur count clock cycles: what the viewer shows as 1 us is 1 cycle"
 
 
 @dataclass(frozen=True)
 class Record:
-    """One instruction's stay on its engine: cycles [start, finish]."""
+    """One instruction of a run.
+
+    ``stall`` is what ended the ``stalled`` cycles before the start, in which its engine had nothing
+    in flight: ``token`` when a token or a token slot came last (given by instruction
+    ``waited_for``), ``fetch`` when the instruction itself did, ``drain`` for FINISH.
+    """
 
     index: int
     engine: Engine
-    name: str
     start: int
     finish: int
-    text: str
-    layer: str = ""
-    stage: str = ""
+    stall: str = ""
+    stalled: int = 0
+    waited_for: int | None = None
 
 
-def records(
-    run: Run, layers: Sequence[str] = (), stages: Sequence[str] = ()
-) -> list[Record]:
-    """A record per instruction but FINISH, in program order.
+@dataclass(frozen=True)
+class Token:
+    """A token: instruction ``giver`` pushed it when it finished, ``taker`` popped it to start."""
 
-    ``layers`` and ``stages`` name what each instruction belongs to, where that is known.
-    """
-    return [
-        Record(
-            index=i,
-            engine=each.engine,
-            name=instruction_name(each),
-            start=int(run.begun[i]),
-            finish=int(run.ended[i]),
-            text=format_instruction(each),
-            layer=layers[i] if layers else "",
-            stage=stages[i] if stages else "",
-        )
-        for i, each in enumerate(run.instructions)
-        if not isinstance(each, Finish)
-    ]
+    giver: int
+    taker: int
 
 
-def instruction_name(instruction: Instruction) -> str:
-    """The mnemonic, with the memory for LOAD and STORE."""
-    if isinstance(instruction, Load | Store):
-        return f"{instruction.mnemonic} {Mem(instruction.memory).name}"
-    return instruction.mnemonic
-
-
-def tokens(run: Run) -> list[tuple[int, int]]:
-    """Every token as (index of the giver, index of the taker), queue by queue.
-
-    Queues keep order: the n-th token given is the n-th taken.
-    """
-    pairs = []
-    for source in Engine:
-        for sink, push, pop in (
-            (source.next, "push_next", "pop_prev"),
-            (source.prev, "push_prev", "pop_next"),
+def tokens(instructions: Sequence[Instruction]) -> list[Token]:
+    """Every token that is pushed and popped; the n-th push of a queue meets its n-th pop."""
+    found = []
+    for giver in Engine:
+        for taker, push, pop in (
+            (giver.next, "push_next", "pop_prev"),
+            (giver.prev, "push_prev", "pop_next"),
         ):
-            given = _flagged(run, source, push)
-            taken = _flagged(run, sink, pop)
-            pairs += list(zip(given, taken, strict=False))
-    return pairs
+            givers = _with_flag(instructions, giver, push)
+            takers = _with_flag(instructions, taker, pop)
+            found += [Token(g, t) for g, t in zip(givers, takers, strict=False)]
+    return found
+
+
+def records(run: Run) -> list[Record]:
+    """The instructions of a run in program order, each with the stall before it."""
+    ready = _ready(run)
+    idle_from = [0, 0, 0]
+    found = []
+    for index, each in enumerate(run.instructions):
+        start, finish = int(run.begun[index]), int(run.ended[index])
+        stalled = max(start - idle_from[each.engine], 0)
+        stall, waited_for = "", None
+        if each.mnemonic == "FINISH":
+            stall = "drain" if stalled else ""
+        elif stalled:
+            cycle, other = ready.get(index, (-1, None))
+            stall, waited_for = ("token", other) if cycle == start else ("fetch", None)
+        idle_from[each.engine] = finish + 1
+        found.append(Record(index, each.engine, start, finish, stall, stalled, waited_for))
+    return found
 
 
 def breakdown(run: Run) -> dict[str, dict[str, float]]:
-    """Per engine the share of its cycles per cause; each engine's shares add up to 1."""
-    return {
-        engine: {cause: cycles / run.cycles for cause, cycles in causes.items()}
-        for engine, causes in run.causes.items()
-    }
+    """Per engine the share of cycles per cause, in percent to one decimal; each adds up to 100."""
+    return {engine: _shares(causes) for engine, causes in run.causes.items()}
 
 
-def chrome_trace(
+def breakdown_table(run: Run) -> str:
+    """The breakdown as aligned text."""
+    shares = breakdown(run)
+    causes = list(next(iter(shares.values())))
+    lines = ["engine   " + "".join(f"{cause:>9}" for cause in causes)]
+    for engine, row in shares.items():
+        lines.append(f"{engine:<9}" + "".join(f"{row[cause]:>8.1f}%" for cause in causes))
+    return "\n".join(lines) + "\n"
+
+
+def trace_events(
     run: Run, layers: Sequence[str] = (), stages: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The run as Chrome's trace event format, which Perfetto opens."""
-    placed = records(run, layers, stages)
-    lanes = _lanes(placed)
-    events = [*_names(lanes), *(_slice(r, lanes[r.index]) for r in placed)]
-    events += _arrows(run, lanes)
+    """The timeline as a JSON object; ``layers`` and ``stages`` have a name per instruction."""
+    spans = [(int(a), int(b) + 1) for a, b in zip(run.begun, run.ended, strict=True)]
+    lane = _lanes_per_engine(run.instructions, spans)
+    slices = [_slice(run, record, lane, layers, stages) for record in records(run)]
+    arrows = chain.from_iterable(
+        _arrow(run, token, number, lane) for number, token in enumerate(tokens(run.instructions), 1)
+    )
+    timed = [*slices, *arrows, *_layer_slices(layers, spans)]
+    timed.sort(key=lambda event: event["ts"])
     return {
-        "traceEvents": sorted(events, key=lambda e: (e.get("ts", -1), e["ph"] != "X")),
-        "displayTimeUnit": "ns",
-        "metadata": {
-            "time unit": "1 us of the viewer is 1 cycle",
+        "traceEvents": [*_names(timed), *timed],
+        "displayTimeUnit": "ms",
+        "otherData": {
+            "time_unit": TIME_UNIT,
             "config": run.config.name,
+            "config_hash": run.config.hash,
             "memory": run.config.memory.name,
             "cycles": run.cycles,
-            "causes": run.causes,
         },
     }
 
 
 def write_trace(
-    run: Run, path: Path, layers: Sequence[str] = (), stages: Sequence[str] = ()
+    run: Run, path: Path, *, layers: Sequence[str] = (), stages: Sequence[str] = ()
 ) -> None:
-    """Writes ``chrome_trace`` as JSON, whole or not at all."""
+    """Writes the timeline to ``path``, whole or not at all."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        beside.write_text(json.dumps(chrome_trace(run, layers, stages)))
-        beside.replace(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(beside, "w", encoding="utf-8") as file:
+            file.write(json.dumps(trace_events(run, layers, stages), separators=(",", ":")))
+        os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
 
 
-def _flagged(run: Run, engine: Engine, flag: str) -> list[int]:
+# Records --------------------------------------------------------------------------------------
+
+
+def _with_flag(instructions: Sequence[Instruction], engine: Engine, flag: str) -> list[int]:
     return [
-        i
-        for i, each in enumerate(run.instructions)
-        if each.engine == engine and getattr(each, flag)
+        index
+        for index, each in enumerate(instructions)
+        if each.engine == engine and each.mnemonic != "FINISH" and getattr(each, flag)
     ]
 
 
-def _lanes(placed: Sequence[Record]) -> dict[int, int]:
-    """Instruction to thread id: the first lane of its engine that is free."""
-    free: dict[Engine, list[int]] = {engine: [] for engine in Engine}
-    lanes = {}
-    for record in placed:
-        ends = free[record.engine]
-        lane = next((k for k, end in enumerate(ends) if end < record.start), len(ends))
-        ends[lane:] = [record.finish, *ends[lane + 1 :]]
-        lanes[record.index] = LANES * (record.engine + 1) + lane
+def _ready(run: Run) -> dict[int, tuple[int, int]]:
+    """Per instruction the cycle its last token or slot was there in, and who gave it."""
+    given = [(t.taker, int(run.ended[t.giver]) + 1, t.giver) for t in tokens(run.instructions)]
+    given += [(g, int(run.begun[t]) + 1, t) for g, t in _slots(run)]
+    ready: dict[int, tuple[int, int]] = {}
+    for index, cycle, other in given:
+        ready[index] = max(ready.get(index, (-1, -1)), (cycle, other))
+    return ready
+
+
+def _slots(run: Run) -> Iterator[tuple[int, int]]:
+    """Pairs of an instruction that pushes and the one whose pop freed the slot it takes."""
+    queues: dict[tuple[Engine, Engine], list[Token]] = {}
+    for token in tokens(run.instructions):
+        ends = run.instructions[token.giver].engine, run.instructions[token.taker].engine
+        queues.setdefault(ends, []).append(token)
+    for queue in queues.values():
+        for before, token in zip(queue, queue[run.config.token_queue :], strict=False):
+            yield token.giver, before.taker
+
+
+def _shares(causes: dict[str, int]) -> dict[str, float]:
+    """Tenths of a percent; those that rounding leaves over go to the largest remainders."""
+    total = sum(causes.values())
+    tenths = {cause: 1000 * n // total for cause, n in causes.items()}
+    by_remainder = sorted(causes, key=lambda cause: -(1000 * causes[cause] % total))
+    for cause in by_remainder[: 1000 - sum(tenths.values())]:
+        tenths[cause] += 1
+    return {cause: n / 10 for cause, n in tenths.items()}
+
+
+# Events ---------------------------------------------------------------------------------------
+
+
+def _lanes(spans: Sequence[tuple[int, int]]) -> list[int]:
+    """For each span, in order of their starts, the first lane that is free."""
+    free_from: list[int] = []
+    lanes = []
+    for start, end in spans:
+        lane = next((i for i, free in enumerate(free_from) if free <= start), len(free_from))
+        free_from[lane:] = [end, *free_from[lane + 1 :]]
+        lanes.append(lane)
     return lanes
 
 
-def _names(lanes: dict[int, int]) -> Iterator[dict[str, Any]]:
-    yield {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "VDLA"}}
-    for lane in sorted(set(lanes.values())):
-        engine, k = Engine(lane // LANES - 1), lane % LANES
-        name = engine.name if k == 0 else f"{engine.name} (overlapping {k})"
-        yield {"ph": "M", "pid": 1, "tid": lane, "name": "thread_name", "args": {"name": name}}
-        yield {"ph": "M", "pid": 1, "tid": lane, "name": "thread_sort_index",
-               "args": {"sort_index": lane}}
+def _lanes_per_engine(
+    instructions: Sequence[Instruction], spans: Sequence[tuple[int, int]]
+) -> list[int]:
+    lanes = [0] * len(spans)
+    for engine in Engine:
+        mine = [i for i, each in enumerate(instructions) if each.engine == engine]
+        for index, lane in zip(mine, _lanes([spans[i] for i in mine]), strict=True):
+            lanes[index] = lane
+    return lanes
 
 
-def _slice(record: Record, lane: int) -> dict[str, Any]:
-    args: dict[str, Any] = {"index": record.index, "asm": record.text}
-    if record.layer:
-        args["layer"] = record.layer
-    if record.stage:
-        args["stage"] = record.stage
+def _slice(
+    run: Run, record: Record, lane: Sequence[int], layers: Sequence[str], stages: Sequence[str]
+) -> Event:
+    """The bar of one instruction."""
+    index, each = record.index, run.instructions[record.index]
+    details: dict[str, Any] = {"index": index, "assembly": format_instruction(each)}
+    if layers:
+        details["layer"] = layers[index]
+    if stages:
+        details["stage"] = stages[index]
+    if record.stall:
+        details |= {"stall": record.stall, "stalled": record.stalled}
+    if record.waited_for is not None:
+        details["waited_for"] = record.waited_for
     return {
+        "name": _title(each),
+        "cat": each.engine.name,
         "ph": "X",
-        "pid": 1,
-        "tid": lane,
         "ts": record.start,
-        "dur": record.finish - record.start + 1,
-        "name": record.name,
-        "cat": record.engine.name,
-        "args": args,
+        "dur": record.finish + 1 - record.start,
+        "pid": int(each.engine) + 1,
+        "tid": lane[index] + 1,
+        "args": details,
     }
 
 
-def _arrows(run: Run, lanes: dict[int, int]) -> Iterator[dict[str, Any]]:
-    """A flow per token, from the giver's last cycle to the taker's first."""
-    for number, (giver, taker) in enumerate(tokens(run)):
-        shared = {"pid": 1, "name": "token", "cat": "token", "id": number}
-        yield {"ph": "s", "tid": lanes[giver], "ts": int(run.ended[giver]), **shared}
-        yield {"ph": "f", "bp": "e", "tid": lanes[taker], "ts": int(run.begun[taker]), **shared}
+def _title(instruction: Instruction) -> str:
+    if isinstance(instruction, Load | Store):
+        return f"{instruction.mnemonic} {Mem(instruction.memory).name}"
+    return instruction.mnemonic
+
+
+def _arrow(run: Run, token: Token, number: int, lane: Sequence[int]) -> tuple[Event, Event]:
+    """Both ends of one token's arrow."""
+    common = {"name": "token", "cat": "token", "id": number}
+    ends = []
+    for phase, index, ts in (
+        ("s", token.giver, int(run.ended[token.giver])),
+        ("f", token.taker, int(run.begun[token.taker])),
+    ):
+        place = {"pid": int(run.instructions[index].engine) + 1, "tid": lane[index] + 1}
+        ends.append({**common, "ph": phase, "ts": ts, **place})
+    ends[1]["bp"] = "e"  # the arrow ends at the bar around it, not at the next one
+    return ends[0], ends[1]
+
+
+def _layer_slices(layers: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[Event]:
+    """A bar from a layer's first start to its last finish."""
+    extents: dict[str, tuple[int, int]] = {}
+    for layer, (start, end) in zip(layers, spans, strict=bool(layers)):
+        if layer:
+            first, last = extents.get(layer, (start, end))
+            extents[layer] = min(first, start), max(last, end)
+    ordered = sorted(extents.items(), key=lambda item: item[1])
+    return [
+        {
+            "name": layer,
+            "cat": LAYERS,
+            "ph": "X",
+            "ts": start,
+            "dur": end - start,
+            "pid": len(Engine) + 1,
+            "tid": lane + 1,
+        }
+        for (layer, (start, end)), lane in zip(
+            ordered, _lanes([span for _, span in ordered]), strict=True
+        )
+    ]
+
+
+def _names(events: Sequence[Event]) -> Iterator[Event]:
+    """Names and order of the processes and threads that events lie on."""
+    titles = {int(engine) + 1: engine.name for engine in Engine} | {len(Engine) + 1: LAYERS}
+    tracks = sorted({(event["pid"], event["tid"]) for event in events})
+    for pid in sorted({pid for pid, _ in tracks}):
+        yield _meta("process_name", pid, 0, name=titles[pid])
+        yield _meta("process_sort_index", pid, 0, sort_index=pid)
+    for pid, tid in tracks:
+        title = titles[pid] if tid == 1 else f"{titles[pid]} +{tid - 1}"
+        yield _meta("thread_name", pid, tid, name=title)
+        yield _meta("thread_sort_index", pid, tid, sort_index=tid)
+
+
+def _meta(kind: str, pid: int, tid: int, **args: Any) -> Event:
+    return {"name": kind, "ph": "M", "pid": pid, "tid": tid, "ts": 0, "args": args}
