@@ -46,9 +46,7 @@ def convolution(residual: bool) -> Graph:
     inputs = ("x",)
     if residual:
         fields = {f.name: getattr(node, f.name) for f in dataclasses.fields(node)}
-        node = ir.QConv2dAdd(
-            **fields, residual="r", add_scales=(0.5, 0.7), res_zp=4, add_zp=0
-        )
+        node = ir.QConv2dAdd(**fields, residual="r", add_scales=(0.5, 0.7), res_zp=4, add_zp=0)
         tensors["r"] = TensorType(shape, "int8")
         inputs = ("x", "r")
     return Graph(inputs, ("y",), (node,), tensors, constants)

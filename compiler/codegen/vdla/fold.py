@@ -186,20 +186,26 @@ class _Folder:
 
 
 def merge(axes: list[Axis]) -> list[Axis]:
-    """Joins neighbours that step as one longer loop in every operand."""
+    """Joins neighbours that step as one longer loop in every operand; all start at 0."""
     merged: list[Axis] = []
     for axis in axes:
-        before = merged[-1] if merged else None
-        if (
-            before is not None
-            and not (before.padded or axis.padded)
-            and all(before.steps[n] == step * axis.extent for n, step in axis.steps.items())
-        ):
-            high = before.extent * axis.extent
-            merged[-1] = replace(axis, high=high, inside=(0, high))
-        else:
+        joined = _joined(merged[-1], axis) if merged else None
+        if joined is None:
             merged.append(replace(axis))
+        else:
+            merged[-1] = joined
     return merged
+
+
+def _joined(outer: Axis, inner: Axis) -> Axis | None:
+    """Two loops as one. The outer may be padded, if the padding of the longer loop fits a field."""
+    n = inner.extent
+    low, high = outer.inside[0] * n, outer.inside[1] * n
+    if inner.padded or any(outer.steps[name] != step * n for name, step in inner.steps.items()):
+        return None
+    if outer.padded and max(low, outer.extent * n - high) > MAX_PAD:
+        return None
+    return replace(inner, high=outer.extent * n, inside=(low, high))
 
 
 # Rules ------------------------------------------------------------------------------------------

@@ -188,11 +188,11 @@ def _rough(work: Steps, config: Config) -> float:
     return max(work.compute, work.traffic) + ends + steps * work.parts * STARTUP / 4
 
 
-def _paddable(pads: tuple[int, int, int, int], tall: int, wide: int) -> bool:
-    """Whether one LOAD can pad any tile of a size."""
+def _paddable(pads: tuple[int, int, int, int], tall: int, wide: int, entries: int) -> bool:
+    """Whether one LOAD can pad any tile of a size whose pixels are some entries each."""
     top, left, bottom, right = pads
     rows, cols = min(max(top, bottom), tall), min(max(left, right), wide)
-    return max(rows, cols) <= MAX_PAD
+    return max(rows, cols * entries) <= MAX_PAD
 
 
 def _window(noun: str, shape: ConvShape | PoolShape) -> str:
@@ -226,7 +226,7 @@ class _ConvModel:
         axes = VTHREAD_AXES if vthreads > 1 else ("y",)
         for rows, cols in product(parts(s.out_height), parts(s.out_width)):
             tall, wide = self.reach(rows, cols)
-            if not _paddable(s.pads, tall, wide):
+            if not _paddable(s.pads, tall, wide, self.si):
                 continue
             for inputs, outputs in product(divisors(s.inputs), divisors(s.outputs)):
                 if inputs > 1 and inputs * self.si * self.taps > most:
@@ -310,7 +310,7 @@ class _PoolModel:
         s, depth = self.shape, self.config.depth("acc")
         for rows, cols in product(parts(s.out_height), parts(s.out_width)):
             tall, wide = self.reach(rows, cols)
-            if not _paddable(s.pads, tall, wide):
+            if not _paddable(s.pads, tall, wide, self.sub):
                 continue
             for blocks in divisors(s.blocks):
                 tile = PoolTile(blocks, rows, cols, vthreads)
