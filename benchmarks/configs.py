@@ -1,0 +1,45 @@
+"""A whole network on every bundled config: cycles, time at the config's clock, GOPS attained.
+
+    python benchmarks/configs.py [--model resnet18]
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.console import Console
+from rich.table import Table
+
+import vdla
+from vdla import api
+from vdla.isa.config import config_names, load_config
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", default="resnet18")
+    model = parser.parse_args().model
+    table = Table("config", "block", "cycles", "ms", "GOPS", "of peak", "memory")
+    for name in config_names():
+        config = load_config(name)
+        module = vdla.compile(model, config)
+        cycles = vdla.run(module, api.random_inputs(module)).cycles
+        assert cycles is not None
+        operations = 2 * sum(layer["macs"] for layer in module.metadata["layers"])
+        seconds = cycles / (config.clock_mhz * 1e6)
+        gops = operations / seconds / 1e9
+        table.add_row(
+            name,
+            f"{config.block_in}×{config.block_out}",
+            f"{cycles:,}",
+            f"{1e3 * seconds:.1f}",
+            f"{gops:.1f}",
+            f"{100 * gops / config.peak_gops:.1f} %",
+            config.memory.name,
+        )
+    Console(width=110).print(table)
+
+
+if __name__ == "__main__":
+    main()

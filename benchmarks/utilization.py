@@ -1,0 +1,43 @@
+"""Latency hiding on ResNet-18's convolutions beside the figures that TVM published.
+
+    python benchmarks/utilization.py [-c CONFIG]
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.console import Console
+from rich.table import Table
+
+import vdla
+
+# Peak utilization over the layers, without and with latency hiding.
+PEERS = (
+    ("VDLA, OSDI 2018, figure 10", "70 %", "88 %"),
+    ("VDLA, SysML 2018", "52 %", "74 %"),
+)
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-c", "--config", default="paper")
+    found = vdla.compare("resnet18-convs", parser.parse_args().config)
+    table = Table("layer", "one virtual thread", "two", "bound")
+    for layer in found.layers:
+        shares = [f"{100 * layer.measured[v].utilization:.1f} %" for v in (1, 2)]
+        bound = f"{100 * layer.compute_cycles / layer.bound_cycles:.1f} %"
+        table.add_row(layer.name, *shares, bound)
+    table.add_row("all", *(f"{100 * found.utilization(v):.1f} %" for v in (1, 2)), end_section=True)
+    best = [max(layer.measured[v].utilization for layer in found.layers) for v in (1, 2)]
+    table.add_row("best layer", *(f"{100 * b:.1f} %" for b in best))
+    for name, without, hidden in PEERS:
+        table.add_row(name, without, hidden)
+    console = Console()
+    console.print(f"memory: {found.config.memory.name}; the papers measured a PYNQ board")
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()
