@@ -60,14 +60,14 @@ class Config:
     wgt_bytes: int = parameter("weight buffer, int8 tiles of block_out × block_in")
     acc_bytes: int = parameter("accumulator buffer, int32 vectors of block_out lanes")
     uop_bytes: int = parameter("micro-op buffer")
-    port_bytes: int = parameter("width of the memory port; one beat", 8, high=128)
+    port_bytes: int = parameter("width of the memory port; one beat", 8, low=4, high=128)
     clock_mhz: int = parameter("nominal clock, for GOPS and seconds", 200)
     command_queue: int = parameter("instructions waiting in front of each engine", 16, low=2)
     token_queue: int = parameter("tokens a dependency queue holds", 64, low=1)
     burst_beats: int = parameter("longest burst, in beats", 16, high=256)
-    reads_in_flight: int = parameter("read bursts LOAD keeps in flight", 32)
+    reads_in_flight: int = parameter("read bursts LOAD keeps in flight", 32, high=512)
     read_buffer_beats: int = parameter("beats LOAD can have requested and not yet written", 256)
-    writes_in_flight: int = parameter("write bursts STORE keeps in flight", 16)
+    writes_in_flight: int = parameter("write bursts STORE keeps in flight", 16, high=512)
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:

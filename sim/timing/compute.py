@@ -21,6 +21,7 @@ from vdla.sim.stream import Rows, column, inline
 from vdla.sim.timing.memory import Registers
 from vdla.sim.timing.registers import (
     BANK,
+    BULK,
     BUSY,
     C_BULK_AT,
     C_BULK_END,
@@ -125,7 +126,7 @@ def step_compute(
         moved = moved or s[C_ROW] >= 0 or s[C_F1 + U_ROW] >= 0
         _shift_front(s)
         _issue(s, rows, uops)
-        if (s[C_INDEX] & 63) == BULK_MARGIN:
+        if (s[C_INDEX] & 63) == BULK_MARGIN and s[BULK]:
             _enter_bulk(s, rows, now)
     if s[C_ROW] < 0 and can_start(s, rows, order, _ENGINE):
         s[C_ROW] = start(s, rows, order, _ENGINE, now, begun)

@@ -18,6 +18,7 @@ from vdla.sim.timing.memory import Registers, step_bus
 from vdla.sim.timing.registers import (
     ACC_BEATS,
     BEATS_PER_INSTRUCTION,
+    BULK,
     BUS_FREE,
     C_BULK_END,
     C_F1,
@@ -48,11 +49,13 @@ from vdla.sim.timing.registers import (
     RETIRED,
     RING,
     RINGS,
+    SKIP,
     ST_CREDIT,
     ST_EMIT_HEAD,
     ST_EMIT_TAIL,
     ST_R_NEXT,
     ST_R_ROW,
+    STOP,
     TOKENS,
     U_ROW,
     WRITE_BUFFER_VECTORS,
@@ -68,20 +71,29 @@ NEVER = np.iinfo(np.int64).max
 
 
 class Clock:
-    """Runs streams of one config and keeps what a run leaves behind.
+    """Runs a stream and keeps what the run leaves behind.
 
     ``begun`` and ``ended`` hold the cycle in which each instruction starts and finishes (-1 when it
     never did), ``causes`` the cycles of each engine per cause, ``cycles`` the total, or -1 when the
-    machine stood still.
+    machine stood still, ``registers`` everything that ``registers.py`` names.
+
+    ``stepped`` passes over no cycle, which is slower and changes nothing; ``until`` stops there.
     """
 
-    def __init__(self, stream: Stream, dram: Bytes) -> None:
+    def __init__(
+        self, stream: Stream, dram: Bytes, *, stepped: bool = False, until: int | None = None
+    ) -> None:
         config = stream.config
         n = len(stream.instructions)
         self.begun = np.full(n, -1, np.int64)
         self.ended = np.full(n, -1, np.int64)
         self.causes = np.zeros((3, len(CAUSES)), np.int64)
         s, order = _reset(stream)
+        if stepped:
+            s[BULK] = s[SKIP] = 0
+        if until is not None:
+            s[STOP] = until
+        self.registers = s
         memories = ("inp", "wgt", "acc", "acc8", "uop")
         beats = np.array([config.entry(m) // config.port_bytes for m in memories], np.int64)
         uop_raw = np.zeros((config.depth("uop"), config.entry("uop")), np.uint8)
@@ -141,7 +153,7 @@ def _run(
     causes: Rows,
 ) -> int:
     now = 0
-    while True:
+    while now < s[STOP]:
         writes = write_waits(s, rows, order)
         second_port = reads_second_port(s, rows)
         if in_bulk(s) and writes_acc(s, rows, order):
@@ -171,9 +183,10 @@ def _run(
             wake = _wake(s, q, now)
             if wake == NEVER:
                 return -1
-            step = wake - now
+            step = wake - now if s[SKIP] else 1
         _count(s, causes, step)
         now += step
+    return now
 
 
 @inline

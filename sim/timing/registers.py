@@ -8,12 +8,15 @@ collects what becomes visible in the next cycle.
 
 from __future__ import annotations
 
+import numpy as np
+
 from vdla.isa.config import Config
 from vdla.isa.instructions import instruction_bytes
 
 RING = 1024  # slots of each ring; a power of two above everything that can be in flight
 
-# Parameters of the config and the memory.
+# Parameters of the config and the memory; whether COMPUTE may pass over the middle of a GEMM, and
+# the clock over idle cycles; the cycle to stop in.
 (
     PORT,
     LATENCY,
@@ -28,9 +31,11 @@ RING = 1024  # slots of each ring; a power of two above everything that can be i
     FETCH_BUFFER,
     OUT_BEATS,
     ACC_BEATS,
-    UOPS_PER_WORD,
+    BULK,
+    SKIP,
+    STOP,
     PARAMETERS,
-) = range(15)
+) = range(17)
 
 # Memory: accepted reads, the data bus, write responses.
 (
@@ -122,7 +127,6 @@ UOPS_END = C_READ + U_FIELDS
     ST_EMIT_LEFT,
     ST_LEVEL,
     ST_W_DONE,
-    ST_W_READY,
     ST_W_Z,
     ST_W_Y,
     ST_W_X,
@@ -132,7 +136,7 @@ UOPS_END = C_READ + U_FIELDS
     ST_BURSTS,
     ST_RESPONDED,
     REGISTERS,
-) = range(UOPS_END, UOPS_END + 22)
+) = range(UOPS_END, UOPS_END + 21)
 
 # Rings.
 (
@@ -181,5 +185,7 @@ def parameters(config: Config) -> dict[int, int]:
         FETCH_BUFFER: max(FETCH_INSTRUCTIONS * per_instruction, config.burst_beats),
         OUT_BEATS: config.out_entry // port,
         ACC_BEATS: config.acc_entry // port,
-        UOPS_PER_WORD: config.uops_per_word,
+        BULK: 1,
+        SKIP: 1,
+        STOP: np.iinfo(np.int64).max,
     }

@@ -13,7 +13,6 @@ from vdla.sim.timing.registers import (
     AVAILABLE,
     AVAILABLE_NEXT,
     DRAIN,
-    F_DISPATCHED,
     F_TOTAL,
     FETCH_WAIT,
     FREE,
@@ -79,7 +78,8 @@ def idle_cause(s: Registers, engine: int) -> int:
     """Why an engine with nothing in flight does nothing."""
     if s[STARTED + engine] != s[ISSUED + engine]:
         return TOKEN
-    return DRAIN if s[F_DISPATCHED] >= s[F_TOTAL] - 1 else FETCH_WAIT
+    issued = s[ISSUED] + s[ISSUED + 1] + s[ISSUED + 2]
+    return DRAIN if issued >= s[F_TOTAL] - 1 else FETCH_WAIT
 
 
 @inline
