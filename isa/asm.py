@@ -64,7 +64,7 @@ def assemble(text: str, config: Config, where: str = "<text>") -> Program:
             if words[0] == ".base":
                 base = _integer(words[1:], at)
             elif words[0] == ".data":
-                _append(data, _integer(words[1:2], at), bytes.fromhex("".join(words[2:])))
+                _append(data, _integer(words[1:2], at), _bytes(words[2:], at))
             elif words[0] == ".uop":
                 uop = Uop(**_values(Uop, words[2:], at))
                 _append(data, _integer(words[1:2], at), uop.encode(config))
@@ -72,8 +72,6 @@ def assemble(text: str, config: Config, where: str = "<text>") -> Program:
                 instructions.append(_instruction(words, config, at))
         except EncodingError as error:
             raise AsmError(f"{at}: {error}") from None
-        except ValueError as error:
-            raise error if isinstance(error, AsmError) else AsmError(f"{at}: {error}") from None
     return Program(config, instructions, base, data)
 
 
@@ -119,6 +117,13 @@ def _integer(words: list[str], at: str) -> int:
         return int(word, 0)
     except ValueError:
         raise AsmError(f"{at}: expected one address, found {' '.join(words) or 'none'}") from None
+
+
+def _bytes(words: list[str], at: str) -> bytes:
+    try:
+        return bytes.fromhex("".join(words))
+    except ValueError:
+        raise AsmError(f"{at}: expected bytes in hex, found {' '.join(words)}") from None
 
 
 def _append(data: dict[int, bytes], address: int, raw: bytes) -> None:

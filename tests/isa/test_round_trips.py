@@ -1,0 +1,135 @@
+"""Encodings: what is written is what is read, for every config."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vdla.isa.asm import AsmError, assemble, disassemble
+from vdla.isa.config import config_names, load_config
+from vdla.isa.fields import EncodingError
+from vdla.isa.instructions import INSTRUCTIONS, Finish, Gemm, Uop, decode, instruction_bytes
+from vdla.isa.program import Program, ProgramError
+
+CONFIGS = [load_config(name) for name in config_names()]
+
+
+def value(draw, field, config):
+    low, high = field.bounds(config)
+    return draw(st.sampled_from((low, high, 0)) | st.integers(low, high))
+
+
+@st.composite
+def instructions(draw, config):
+    """Any instruction, its fields anywhere in their range."""
+    cls = draw(st.sampled_from(INSTRUCTIONS))
+    return cls(**{f.name: value(draw, f, config) for f in cls.fields if f.name != "op"})
+
+
+@st.composite
+def programs(draw):
+    """Any program with data, for any config."""
+    config = draw(st.sampled_from(CONFIGS))
+    data = {0x100: draw(st.binary(min_size=1, max_size=99)), 0x4000: draw(st.binary(min_size=1))}
+    listed = draw(st.lists(instructions(config), min_size=1, max_size=8))
+    return Program(config, listed, draw(st.integers(0, 1 << 31)), data)
+
+
+@settings(max_examples=150, deadline=None)
+@given(programs())
+def test_programs_round_trip(program):
+    assert Program.from_bytes(program.to_bytes(), program.config) == program
+    assert assemble(disassemble(program), program.config) == program
+    for each in program.instructions:
+        assert decode(each.encode(program.config), program.config) == each
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_micro_ops_round_trip(data):
+    config = data.draw(st.sampled_from(CONFIGS))
+    uop = Uop(**{f.name: value(data.draw, f, config) for f in Uop.fields})
+    assert Uop.decode(uop.encode(config), config) == uop
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda c: c.name)
+def test_widths_fit(config):
+    assert Uop.bits(config) <= 8 * config.uop_entry
+    for cls in INSTRUCTIONS:
+        assert cls.bits(config) <= 8 * instruction_bytes(config)
+        layout = cls.layout(config)
+        assert [bit for _, bit, _ in layout] == [
+            sum(w for _, _, w in layout[:i]) for i in range(len(layout))
+        ]
+
+
+def test_every_field_changes_the_encoding():
+    config = load_config("paper")
+    for cls in INSTRUCTIONS:
+        plain = cls().pack(config)
+        for f in cls.fields:
+            if f.name != "op":
+                assert cls(**{f.name: f.default ^ 1}).pack(config) != plain, f.name
+
+
+def test_a_value_that_does_not_fit():
+    config = load_config("paper")
+    with pytest.raises(EncodingError) as caught:
+        Gemm(uop_count=8193 * 2).encode(config)
+    assert str(caught.value) == (
+        "GEMM.uop_count: expected 0..16383 (14 bits in config paper), found 16386"
+    )
+    with pytest.raises(EncodingError, match=r"^GEMM: expected fields op, .*, found height$"):
+        Gemm(height=3)
+
+
+def test_bytes_that_are_no_instruction():
+    config = load_config("tiny")
+    size = instruction_bytes(config)
+    with pytest.raises(EncodingError) as caught:
+        decode((7).to_bytes(size, "little"), config, "instruction 3: ")
+    assert str(caught.value) == "instruction 3: expected an opcode in [0, 1, 2, 3, 4], found 7"
+    with pytest.raises(EncodingError, match=r"^expected 32 bytes, found 31$"):
+        decode(bytes(size - 1), config)
+    with pytest.raises(EncodingError, match=r"^expected zeros above FINISH's fields, found oth"):
+        decode((4 | 1 << 100).to_bytes(size, "little"), config)
+
+
+def error(raw, config) -> str:
+    with pytest.raises(ProgramError) as caught:
+        Program.from_bytes(raw, config, "p.bin")
+    return str(caught.value)
+
+
+def test_damaged_programs():
+    config = load_config("tiny")
+    raw = Program(config, [Gemm(), Finish()], 64, {0: b"abc"}).to_bytes()
+    for end in range(len(raw)):
+        assert error(raw[:end], config).startswith("p.bin: expected ")
+    rng = random.Random(0)
+    for _ in range(200):
+        damaged = bytearray(raw)
+        damaged[rng.randrange(len(raw))] ^= 1 << rng.randrange(8)
+        assert error(bytes(damaged), config).startswith("p.bin: expected ")
+    assert error(b"ELF" + raw, config) == "p.bin: expected a VDLA program, found other content"
+    other = load_config("paper")
+    assert error(raw, other) == (
+        f"p.bin: expected a program for config paper ({other.hash}), found one for {config.hash}"
+    )
+
+
+def test_assembly_errors():
+    config = load_config("tiny")
+    for text, message in (
+        ("LOAD memory=RAM", "t:1: expected memory to be an integer or one of INP, WGT, ACC, ACC8, "
+                            "UOP, found RAM"),
+        ("; a comment\nGEMM height=3", "t:2: expected a field of GEMM, found height"),
+        (".base", "t:1: expected one address, found none"),
+        (".data 0 xyz", "t:1: expected bytes in hex, found xyz"),
+    ):  # fmt: skip
+        with pytest.raises(AsmError) as caught:
+            assemble(text, config, "t")
+        assert str(caught.value) == message
