@@ -5,6 +5,10 @@ one that wrote what it reads or overwrites, or read what it overwrites. A token 
 where that isn't already known: through an earlier token, directly or by way of the third engine.
 What is known is kept as a vector clock per engine, so the tokens are as few as the data allows,
 and each instruction gives and takes at most one per queue.
+
+Queues are finite. Running the stream one by one never finds one full: where a token more would be
+too many, the newest one waiting is given later instead, and covers both. Engines that run ahead of
+that order can't deadlock either: an instruction that can start is never kept from it by another.
 """
 
 from __future__ import annotations
@@ -54,17 +58,22 @@ def insert_tokens(
 class _Tokens:
     def __init__(self, addresses: Mapping[str, int], dram_bytes: int, config: Config) -> None:
         self.addresses, self.unit = addresses, config.port_bytes
+        self.limit = config.token_queue
         self.spaces = {b: _Space.of(config.depth(b)) for b in ("inp", "wgt", "acc", "uop")}
         self.dram = _Space.of(-(-dram_bytes // self.unit) + 1)
         self.known: list[Clock] = [(NEVER, NEVER, NEVER)] * 3
         self.history: list[list[Clock]] = [[], [], []]  # what each finished instruction knew
         self.streams: list[list[Instruction]] = [[], [], []]
+        self.places: list[list[int]] = [[], [], []]  # where each stands in the program
+        self.queues: dict[tuple[Engine, Engine], list[tuple[int, int]]] = {
+            (source, sink): [] for source in Engine for sink in (source.prev, source.next)
+        }  # per token: the giver in its engine's order, the taker's place
 
     def run(self, ops: Sequence[Op]) -> list[Instruction]:
         result = []
-        for op in ops:
+        for place, op in enumerate(ops):
             instruction = self._addressed(op)
-            self._order(instruction, op)
+            self._order(instruction, op, place)
             result.append(instruction)
         return result
 
@@ -75,17 +84,18 @@ class _Tokens:
             instruction.dram_base += self.addresses[op.tensor]
         return instruction
 
-    def _order(self, instruction: Instruction, op: Op) -> None:
+    def _order(self, instruction: Instruction, op: Op, place: int) -> None:
         engine = instruction.engine
         views = [(touch, *self._views(touch)) for touch in op.touches]
         needs = {other: self._need(views, other) for other in (engine.prev, engine.next)}
         for other in sorted(needs, key=lambda o: self._covers(o, needs), reverse=True):
             if needs[other] > self.known[engine][other]:
-                self._token(instruction, other, needs[other])
+                self._token(instruction, other, needs[other], place)
         mine = len(self.streams[engine])
         for touch, wrote, read in views:
             (wrote if touch.write else read)[engine, ...] = mine
         self.streams[engine].append(instruction)
+        self.places[engine].append(place)
         self.history[engine].append(self.known[engine])
 
     def _need(
@@ -105,12 +115,19 @@ class _Tokens:
         need = needs[other]
         return need > NEVER and self.history[other][need][third] >= needs[third]
 
-    def _token(self, instruction: Instruction, source: Engine, index: int) -> None:
-        engine, giver = instruction.engine, self.streams[source][index]
-        if engine == source.next:
-            giver.push_next = instruction.pop_prev = 1
+    def _token(self, instruction: Instruction, source: Engine, index: int, place: int) -> None:
+        engine = instruction.engine
+        ahead = engine == source.next
+        push, pop = ("push_next", "pop_prev") if ahead else ("push_prev", "pop_next")
+        queue, givers = self.queues[source, engine], self.streams[source]
+        setattr(givers[index], push, 1)
+        if len(queue) < self.limit or queue[-self.limit][1] < self.places[source][index]:
+            setattr(instruction, pop, 1)
+            queue.append((index, place))
         else:
-            giver.push_prev = instruction.pop_next = 1
+            newest, taker = queue[-1]
+            setattr(givers[newest], push, 0)
+            queue[-1] = (index, taker)
         learned = list(map(max, self.known[engine], self.history[source][index]))
         learned[source] = max(learned[source], index)
         self.known[engine] = (learned[0], learned[1], learned[2])

@@ -89,6 +89,14 @@ def test_a_compiled_stream_is_sound(residual, config, vthreads):
     assert check(program.config, program.instructions, layer.dram, program.base) == []
 
 
+@pytest.mark.parametrize("slots", [1, 2, 3])
+def test_short_queues_do_not_deadlock(slots):
+    config = load_config("tiny", [f"token_queue={slots}", "command_queue=2"])
+    (operator,), _ = accelerator_layers(convolution(True), config, Options(min_fill=0.0))
+    layer = layer_program(operator, operator.tile(config, 2), config)
+    assert check(config, layer.program.instructions, layer.dram, layer.program.base) == []
+
+
 @pytest.mark.parametrize(("residual", "config", "vthreads"), CASES)
 def test_every_token_is_needed(residual, config, vthreads):
     """Without any one token, two conflicting accesses are no longer in order."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
+from itertools import product
 
 import pytest
 
@@ -101,16 +103,47 @@ def happens_before(instructions):
     return after
 
 
+@pytest.mark.parametrize("limit", [1, 2, 64])
 @pytest.mark.parametrize("seed", range(30))
-def test_tokens_order_every_conflict(seed):
+def test_tokens_order_every_conflict(seed, limit):
     ops = random_ops(seed, 60)
-    instructions = insert_tokens(ops, {"": 0}, 64, PAPER)
+    config = dataclasses.replace(PAPER, token_queue=limit)
+    instructions = insert_tokens(ops, {"": 0}, 64, config)
+    assert fullest(instructions) <= limit
     after = happens_before(instructions)
     for j, second in enumerate(ops):
         for i, first in enumerate(ops[:j]):
             other = first.instruction.engine != second.instruction.engine
             if other and conflict(first, second):
                 assert i in after[j], (i, j)
+
+
+def fullest(instructions):
+    """The most tokens any queue holds when the stream runs one by one."""
+    held = dict.fromkeys(product(Engine, Engine), 0)
+    most = 0
+    for each in instructions:
+        me = each.engine
+        held[me.prev, me] -= each.pop_prev
+        held[me.next, me] -= each.pop_next
+        assert min(held.values()) >= 0
+        held[me, me.prev] += each.push_prev
+        held[me, me.next] += each.push_next
+        most = max(most, *held.values())
+    return most
+
+
+def test_a_queue_that_would_overflow():
+    """With one slot, the first GEMM waits for both LOADs; with two, for its own."""
+    ops = [
+        op("load", "l0", writes="a"), op("load", "l1", writes="b"),
+        op("gemm", "g0", "a"), op("gemm", "g1", "b"),
+    ]  # fmt: skip
+    for limit, given, taken in ((1, [0, 1], [1, 0]), (2, [1, 1], [1, 1])):
+        config = dataclasses.replace(PAPER, token_queue=limit)
+        l0, l1, g0, g1 = insert_tokens(ops, {"": 0}, 64, config)
+        assert [l0.push_next, l1.push_next] == given
+        assert [g0.pop_prev, g1.pop_prev] == taken
 
 
 def test_a_token_is_not_placed_twice():

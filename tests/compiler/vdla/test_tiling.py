@@ -1,0 +1,69 @@
+"""Default tiles: one per accelerator layer of the bundled networks, legal on every config."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from vdla.compiler.build import accelerator_layers
+from vdla.compiler.frontend import import_onnx
+from vdla.compiler.models import model_path
+from vdla.compiler.topi.vdla.conv2d import ConvShape
+from vdla.compiler.topi.vdla.operators import default_tile
+from vdla.compiler.topi.vdla.pool import PoolShape
+from vdla.compiler.topi.vdla.tiling import TilingError, legal_tiles
+from vdla.isa.config import config_names, load_config
+
+NETWORKS = ("resnet18", "mobilenet")
+
+
+@cache
+def imported(network):
+    return import_onnx(model_path(network))
+
+
+def footprint(shape, tile, config):
+    """Entries of INP, WGT and ACC that a tile keeps alive, counted from the arithmetic alone."""
+    block = config.channel_block
+    ins, outs = block // config.block_in, block // config.block_out
+    if not isinstance(shape, ConvShape | PoolShape):
+        return 0, 0, 2 * tile.vectors * tile.vthreads + 1
+    strides = shape.steps if isinstance(shape, ConvShape) else shape.strides
+    window = 1
+    for n, k, s, d in zip(
+        (tile.rows, tile.cols), shape.kernel, strides, shape.dilations, strict=True
+    ):
+        window *= (n - 1) * s + (k - 1) * d + 1
+    pixels = tile.rows * tile.cols
+    if isinstance(shape, PoolShape):
+        return 0, 0, tile.blocks * outs * (window + pixels) * tile.vthreads + 1
+    taps = shape.kernel[0] * shape.kernel[1]
+    copies = 2 if shape.residual else 1
+    vectors = 2 * shape.groups * shape.outputs * outs + (copies - 1)
+    return (
+        tile.inputs * ins * window * tile.vthreads,
+        tile.weights * outs * tile.inputs * ins * taps * tile.vthreads,
+        tile.outputs * outs * pixels * copies * tile.vthreads + vectors,
+    )
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("config_name", config_names())
+def test_default_tiles_are_legal(network, config_name):
+    config = load_config(config_name)
+    layers, _ = accelerator_layers(imported(network), config)
+    depths = [config.depth(buffer) for buffer in ("inp", "wgt", "acc")]
+    chosen = 0
+    for shape in {layer.shape for layer in layers}:
+        try:
+            tile = default_tile(shape, config, 2)
+        except TilingError:
+            assert config_name == "tiny", "the other configs hold every layer"
+            assert not list(legal_tiles(shape, config, 1))
+            continue
+        assert tile in list(legal_tiles(shape, config, tile.vthreads))
+        used = footprint(shape, tile, config)
+        assert all(n <= depth for n, depth in zip(used, depths, strict=True)), (shape, tile)
+        chosen += 1
+    assert chosen > 3
