@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from vdla import isa
 from vdla.isa.config import Config
 from vdla.isa.instructions import INSTRUCTIONS, Engine, Finish, Instruction, Uop
+from vdla.isa.program import Program
 
 
 def _key_cache() -> None:
@@ -115,6 +116,14 @@ class Stream:
     def engine(self, engine: Engine) -> NDArray[np.int64]:
         """Indices of an engine's instructions; FINISH belongs to none."""
         return np.flatnonzero(ENGINE_OF[self.rows[:-1, 0]] == engine)
+
+
+def memory_image(program: Program, size: int) -> Bytes:
+    """DRAM of ``size`` bytes with a program's stream and data, and zeros elsewhere."""
+    image = np.zeros(size, np.uint8)
+    for address, raw in {**program.data, program.base: program.stream()}.items():
+        image[address : address + len(raw)] = np.frombuffer(raw, np.uint8)
+    return image
 
 
 def uop_layout(config: Config) -> NDArray[np.int64]:

@@ -9,12 +9,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-import numpy as np
-
 from vdla.isa.asm import assemble, format_instruction
 from vdla.isa.config import load_config
-from vdla.isa.program import Program
-from vdla.sim.stream import Bytes, Stream
+from vdla.sim.stream import Stream, memory_image
 from vdla.sim.timing.machine import Clock
 from vdla.sim.timing.memory import Registers
 from vdla.sim.timing.registers import (
@@ -60,7 +57,7 @@ def main(settings: Sequence[str]) -> None:
     """Prints the program, its starts and finishes, and one line per cycle."""
     config = load_config("tiny", [*SETTINGS, *settings])
     program = assemble(SOURCE, config)
-    dram = _image(program)
+    dram = memory_image(program, 1 << 10)
     stream = Stream.of(config, program.instructions, program.base)
     whole = Clock(stream, dram, stepped=True)
     print(f"config {config.name}, memory {config.memory.name}\n")
@@ -73,14 +70,6 @@ def main(settings: Sequence[str]) -> None:
         after = Clock(stream, dram, stepped=True, until=cycle + 1).registers
         print(_line(cycle, before, after))
         before = after
-
-
-def _image(program: Program) -> Bytes:
-    dram = np.zeros(1 << 10, np.uint8)
-    segments = {program.base: program.stream(), **program.data}
-    for address, raw in segments.items():
-        dram[address : address + len(raw)] = np.frombuffer(raw, np.uint8)
-    return dram
 
 
 def _line(cycle: int, before: Registers, after: Registers) -> str:

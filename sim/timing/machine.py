@@ -213,7 +213,8 @@ def _wake(s: Registers, q: Registers, now: int) -> int:
         wake = min(wake, max(q[Q_READ_READY, s[READ_HEAD] & (RING - 1)], s[BUS_FREE]))
     if s[RESPONSE_HEAD] != s[RESPONSE_TAIL]:
         wake = min(wake, q[Q_RESPONSE_AT, s[RESPONSE_HEAD] & (RING - 1)])
-    if s[C_RETIRE_HEAD] != s[C_RETIRE_TAIL]:
+    stalled = s[C_READ + U_ROW] >= 0 and not in_bulk(s)
+    if stalled or s[C_RETIRE_HEAD] != s[C_RETIRE_TAIL]:
         wake = min(wake, now + 1)
     if s[ST_EMIT_HEAD] != s[ST_EMIT_TAIL]:
         wake = min(wake, q[Q_EMIT_AT, s[ST_EMIT_HEAD] & (RING - 1)])

@@ -1,0 +1,368 @@
+"""Random legal programs: every instruction, padding, hazards, token patterns, page crossings.
+
+Instructions are drawn one by one within small windows of each memory, so that they collide often.
+Each remembers the exact entries it touches. Where an instruction collides with an earlier one of
+another engine that no token puts before it yet, a token is added: pushed by the earlier engine's
+last instruction or one a little before it, popped by the new one. So the order in which the
+instructions stand is always a legal execution, and every legal execution gives the same memories.
+Some more tokens are thrown in that nobody needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from vdla.isa.config import Config
+from vdla.isa.instructions import (
+    Alu,
+    AluOp,
+    Engine,
+    Finish,
+    Gemm,
+    Init,
+    Instruction,
+    Load,
+    Mem,
+    Store,
+    Uop,
+    instruction_bytes,
+)
+from vdla.isa.numbers import pack_scale
+from vdla.isa.program import Program
+
+WINDOW = 24  # entries of each buffer that are used, at its start or at its end
+UOP_WORDS = 24  # DRAM words that hold micro-ops
+DATA_BYTES = 3 * 4096  # DRAM that is loaded from and stored to, from the second page on
+DATA_AT = 4096
+DRAM_BYTES = 1 << 16
+
+Place = tuple[str, int]
+
+
+@dataclass
+class Step:
+    """An instruction with what it touches and how many of each engine finish before its start."""
+
+    instruction: Instruction
+    number: int  # within its engine, from 1
+    reads: set[Place]
+    writes: set[Place]
+    clock: list[int] = field(default_factory=lambda: [0, 0, 0])
+
+
+def random_program(config: Config, seed: int, size: int) -> Program:
+    """A legal program of ``size`` instructions and FINISH, the same for the same arguments."""
+    return _Generator(config, Random(seed)).program(size)
+
+
+class _Generator:
+    def __init__(self, config: Config, rng: Random) -> None:
+        self.config, self.rng = config, rng
+        self.steps: dict[Engine, list[Step]] = {engine: [] for engine in Engine}
+        self.order: list[Step] = []
+        self.top = rng.random() < 0.3  # use the ends of the buffers, not their starts
+        per_word = config.uops_per_word
+        self.dram_uops = [self._uop() for _ in range(UOP_WORDS * per_word)]
+        self.uops: dict[int, Uop] = {}  # what the UOP buffer holds by now
+
+    def program(self, size: int) -> Program:
+        makers = (self._load, self._load, self._gemm, self._alu, self._store)
+        for _ in range(size):
+            instruction, reads, writes = self.rng.choice(makers)()
+            self._append(instruction, reads, writes)
+        stream = [step.instruction for step in self.order]
+        data = {
+            0: b"".join(uop.encode(self.config) for uop in self.dram_uops),
+            DATA_AT: self.rng.randbytes(DATA_BYTES),
+        }
+        size_bytes = instruction_bytes(self.config) * (size + 1)
+        at = DRAM_BYTES - size_bytes - self.rng.randrange(8) * self.config.port_bytes
+        return Program(self.config, [*stream, Finish()], at - at % self.config.port_bytes, data)
+
+    # Tokens -----------------------------------------------------------------------------------
+
+    def _append(self, instruction: Instruction, reads: set[Place], writes: set[Place]) -> None:
+        mine = self.steps[instruction.engine]
+        step = Step(instruction, len(mine) + 1, reads, writes)
+        if mine:
+            step.clock = list(mine[-1].clock)
+        for other in (instruction.engine.prev, instruction.engine.next):
+            needed = self._last_collision(step, other)
+            if needed > step.clock[other]:
+                self._order(step, other, needed)
+            elif self.steps[other] and self.rng.random() < 0.1:
+                self._order(step, other, self.steps[other][-1].number)
+        mine.append(step)
+        self.order.append(step)
+
+    def _last_collision(self, step: Step, other: Engine) -> int:
+        for earlier in reversed(self.steps[other]):
+            if step.writes & (earlier.reads | earlier.writes) or step.reads & earlier.writes:
+                return earlier.number
+        return 0
+
+    def _order(self, step: Step, other: Engine, needed: int) -> None:
+        """Adds a token from ``other``'s instruction ``needed``, or a later one, to ``step``."""
+        forward = step.instruction.engine == other.next
+        push, pop = ("push_next", "pop_prev") if forward else ("push_prev", "pop_next")
+        last = len(self.steps[other])
+        roomy = self.config.token_queue > len(self.order)
+        giver = self.steps[other][self.rng.randint(needed, last) - 1 if roomy else last - 1]
+        if any(getattr(s.instruction, push) for s in self.steps[other][giver.number - 1 :]):
+            return  # that token, or a later one, is popped already
+        giver.instruction = giver.instruction.replace(**{push: 1})
+        step.instruction = step.instruction.replace(**{pop: 1})
+        step.clock = [max(a, b) for a, b in zip(step.clock, giver.clock, strict=True)]
+        step.clock[other] = max(step.clock[other], giver.number)
+
+    # Instructions -----------------------------------------------------------------------------
+
+    def _load(self) -> tuple[Instruction, set[Place], set[Place]]:
+        memory = self.rng.choice(list(Mem))
+        load = self._load_shape(memory)
+        entries = _load_entries(load)
+        load.sram_base = self._base(memory.buffer, entries)
+        per_entry = self._entry(memory) // self.config.port_bytes
+        reach = _reach(load)
+        if memory == Mem.UOP:
+            words = UOP_WORDS * self.config.entry("uop") // self.config.port_bytes
+            load.dram_base = self.rng.randint(0, words // per_entry - reach) * per_entry
+            load.dram_base *= self.config.port_bytes
+            self._enter_uops(load)
+        else:
+            load.dram_base = self._dram_base(reach * per_entry)
+        reads = _words(load, per_entry, self.config.port_bytes)
+        table = memory.buffer
+        return load, reads, {(table, load.sram_base + i) for i in range(entries)}
+
+    def _load_shape(self, memory: Mem) -> Load:
+        rng = self.rng
+        while True:
+            x, y, z = rng.choice((0, 1, 2, 5, 11)), rng.choice((1, 2, 3)), rng.choice((1, 1, 2))
+            pads = [rng.choice((0, 0, 0, 1, 2)) for _ in range(4)]
+            load = Load(
+                memory=memory,
+                x_size=x,
+                y_size=y,
+                z_size=z,
+                x_stride=rng.choice((1, 1, 1, 0, 2)),
+                y_stride=rng.choice((x, x + 1, 3, 0)),
+                z_stride=rng.choice((0, 1, 7, x * y)),
+                pad_x0=pads[0],
+                pad_x1=pads[1],
+                pad_y0=pads[2],
+                pad_y1=pads[3],
+                pad_value=0 if memory == Mem.UOP else rng.randint(-128, 127),
+                zero=rng.randint(-128, 127),
+            )
+            most = UOP_WORDS if memory == Mem.UOP else DATA_BYTES // self._entry(memory)
+            fits = _load_entries(load) <= min(WINDOW, self.config.depth(memory.buffer))
+            if fits and _reach(load) <= most:
+                return load
+
+    def _store(self) -> tuple[Instruction, set[Place], set[Place]]:
+        rng = self.rng
+        memory = rng.choice((Mem.ACC, Mem.ACC8))
+        x, y, z = rng.choice((0, 1, 2, 3, 4)), rng.choice((1, 2)), rng.choice((1, 1, 2))
+        store = Store(
+            memory=memory,
+            x_size=x,
+            y_size=y,
+            z_size=z,
+            y_pitch=rng.choice((x, x + 1, 0)),
+            z_pitch=rng.choice((x * y, 1, 3)),
+            x_stride=rng.choice((1, 1, 1, 0, 2)),
+            y_stride=rng.choice((x, x + 1, 0)),
+            z_stride=rng.choice((x * y, 0, 5)),
+            zero=rng.randint(-128, 127),
+            low=rng.choice((-128, -5)),
+            high=rng.choice((127, 9)),
+        )
+        span = (z - 1) * store.z_pitch + (y - 1) * store.y_pitch + max(x, 1)
+        store.sram_base = self._base("acc", span)
+        store.scale_base = self._base("acc", z)
+        per_entry = self._entry(memory) // self.config.port_bytes
+        store.dram_base = self._dram_base(_reach(store) * per_entry)
+        reads: set[Place] = set()
+        for k in range(z if x * y else 0):
+            if memory == Mem.ACC8:
+                reads.add(("acc", store.scale_base + k))
+            first = store.sram_base + k * store.z_pitch
+            reads |= {("acc", first + j * store.y_pitch + i) for j in range(y) for i in range(x)}
+        return store, reads, _words(store, per_entry, self.config.port_bytes)
+
+    def _gemm(self) -> tuple[Instruction, set[Place], set[Place]]:
+        gemm = Gemm(init=self.rng.choice(list(Init)), **self._nest())
+        wgt = self._steps(gemm, "wgt", "wgt_base", ("wgt_0", "wgt_1", "wgt_2"))
+        src = self._steps(gemm, "inp", "src_base", ("src_0", "src_1", "src_2"))
+        dst = self._steps(gemm, "acc", "dst_base", ("dst_0", "dst_1", "dst_2"))
+        bias = self._steps(gemm, "acc", "bias_base", ("bias_0", "bias_1", "bias_2"))
+        reads, writes = self._uop_reads(gemm), set()
+        for i, (u, uop) in self._iterations(gemm):
+            del u
+            writes.add(("acc", dst[i] + uop.dst))
+            reads |= {("inp", src[i] + uop.src), ("wgt", wgt[i] + uop.wgt)}
+            if uop.first and gemm.init == Init.BIAS:
+                reads.add(("acc", bias[i]))
+        return gemm, reads | writes, writes
+
+    def _alu(self) -> tuple[Instruction, set[Place], set[Place]]:
+        rng, op = self.rng, self.rng.choice(list(AluOp))
+        small = rng.choice((rng.randint(-9, 9), rng.randint(-(1 << 31), (1 << 31) - 1)))
+        alu = Alu(
+            alu_op=op,
+            use_imm=rng.randint(0, 1),
+            init=rng.choice((0, 0, 1)),
+            imm=pack_scale(rng.random() + 0.01) if op == AluOp.RQ else small,
+            weight=rng.randint(-(1 << 23), (1 << 23) - 1),
+            zero=rng.randint(-256, 255),
+            low=rng.choice((-128, -256)),
+            high=rng.choice((127, 255)),
+            **self._nest(),
+        )
+        src = self._steps(alu, "acc", "src_base", ("src_0", "src_1", "src_2"))
+        dst = self._steps(alu, "acc", "dst_base", ("dst_0", "dst_1", "dst_2"))
+        reads, writes = self._uop_reads(alu), set()
+        for i, (_, uop) in self._iterations(alu):
+            writes.add(("acc", dst[i] + uop.dst))
+            if not alu.use_imm or op == AluOp.WADD:
+                reads.add(("acc", src[i] + uop.src))
+        return alu, reads | writes, writes
+
+    # Parts ------------------------------------------------------------------------------------
+
+    def _uop(self) -> Uop:
+        """A micro-op whose indices leave room for bases and steps."""
+        rng = self.rng
+        return Uop(
+            first=rng.randint(0, 1),
+            dst=rng.randrange(min(6, self.config.depth("acc") // 2)),
+            src=rng.randrange(min(6, self.config.depth("inp") // 2, self.config.depth("acc") // 2)),
+            wgt=rng.randrange(min(4, self.config.depth("wgt") // 2)),
+        )
+
+    def _enter_uops(self, load: Load) -> None:
+        """Keeps account of the micro-ops that a LOAD writes; padding is a micro-op of zeros."""
+        per_word = self.config.uops_per_word
+        first = load.dram_base // self.config.entry("uop")
+        at = load.sram_base * per_word
+        for k in range(load.z_size):
+            for j in range(-load.pad_y0, load.y_size + load.pad_y1):
+                for i in range(-load.pad_x0, load.x_size + load.pad_x1):
+                    inside = 0 <= j < load.y_size and 0 <= i < load.x_size
+                    word = first + k * load.z_stride + j * load.y_stride + i * load.x_stride
+                    for u in range(per_word):
+                        self.uops[at] = self.dram_uops[word * per_word + u] if inside else Uop()
+                        at += 1
+
+    def _nest(self) -> dict[str, int]:
+        rng, depth = self.rng, self.config.uop_depth
+        known = sorted(self.uops) or [0]
+        begin = rng.choice(known)
+        extents = [rng.choice((1, 1, 2, 3)) for _ in range(3)]
+        if rng.random() < 0.05:
+            extents[rng.randrange(3)] = 0
+        if rng.random() < 0.1:
+            extents[2] = rng.choice((40, 80))
+        count = min(rng.choice((0, 1, 1, 2, 3, 5)), depth - begin)
+        nest = {f"extent_{i}": min(n, self.config.depth("acc")) for i, n in enumerate(extents)}
+        return {"uop_begin": begin, "uop_count": count, **nest}
+
+    def _steps(
+        self, nest: Gemm | Alu, buffer: str, base: str, names: tuple[str, str, str]
+    ) -> list[int]:
+        """Draws a base and loop steps that stay in the buffer; the index of every iteration."""
+        depth, used = self.config.depth(buffer), self._largest(nest, buffer)
+        steps = [self.rng.choice((0, 1, 1, 2)) for _ in range(3)]
+        extents = [max(n, 1) for n in nest.extents()]
+        while (reach := sum((n - 1) * s for n, s in zip(extents, steps, strict=True))) > min(
+            2 * WINDOW, depth - 1 - used
+        ):
+            steps[max(range(3), key=lambda i: (extents[i] - 1) * steps[i])] = 0
+        highest = depth - 1 - used - reach
+        first = highest - self.rng.randint(0, min(8, highest)) if self.top else 0
+        first = first if self.top else self.rng.randint(0, min(8, highest))
+        values = {base: first, **dict(zip(names, steps, strict=True))}
+        for name, number in values.items():
+            setattr(nest, name, number)
+        return [
+            first + i * steps[0] + j * steps[1] + k * steps[2]
+            for i in range(nest.extent_0)
+            for j in range(nest.extent_1)
+            for k in range(nest.extent_2)
+        ]
+
+    def _largest(self, nest: Gemm | Alu, buffer: str) -> int:
+        uops = [self.uops.get(u, Uop()) for u in self._range(nest)]
+        name = {"wgt": "wgt", "inp": "src", "acc": ""}[buffer]
+        if name:
+            return max((getattr(uop, name) for uop in uops), default=0)
+        return max((max(uop.dst, uop.src) for uop in uops), default=0)
+
+    def _range(self, nest: Gemm | Alu) -> range:
+        return range(nest.uop_begin, nest.uop_begin + nest.uop_count)
+
+    def _iterations(self, nest: Gemm | Alu) -> list[tuple[int, tuple[int, Uop]]]:
+        uops = [(u, self.uops.get(u, Uop())) for u in self._range(nest)]
+        extent_0, extent_1, extent_2 = nest.extents()
+        return [(i, uop) for i in range(extent_0 * extent_1 * extent_2) for uop in uops]
+
+    def _uop_reads(self, nest: Gemm | Alu) -> set[Place]:
+        if nest.steps() == 0:
+            return set()
+        return {("uop", u // self.config.uops_per_word) for u in self._range(nest)}
+
+    def _entry(self, memory: Mem) -> int:
+        return self.config.entry(memory.name.lower())
+
+    def _base(self, buffer: str, span: int) -> int:
+        depth = self.config.depth(buffer)
+        slack = min(WINDOW, depth) - span
+        offset = self.rng.randint(0, max(slack, 0))
+        if self.top:
+            return max(min(depth - span - offset, depth - 1), 0)
+        return min(offset, max(depth - span, 0))
+
+    def _dram_base(self, words: int) -> int:
+        """An address in the data, often close before a page."""
+        port = self.config.port_bytes
+        last = (DATA_AT + DATA_BYTES) // port - words
+        word = self.rng.randint(DATA_AT // port, last)
+        if self.rng.random() < 0.7:  # close together, so that stores meet loads
+            page = self.rng.choice((DATA_AT, DATA_AT + 4096)) // port
+            word = page + self.rng.randint(0, 16) * (self.config.channel_block // port or 1)
+            word -= self.rng.choice((0, 0, 5)) if page > DATA_AT // port else 0
+        return min(word, last) * port
+
+
+def _load_entries(load: Load) -> int:
+    height = load.pad_y0 + load.y_size + load.pad_y1
+    return load.z_size * height * (load.pad_x0 + load.x_size + load.pad_x1)
+
+
+def _reach(each: Load | Store) -> int:
+    """DRAM entries from the base to the last one."""
+    if each.x_size * each.y_size * each.z_size == 0:
+        return 0
+    return (
+        (each.z_size - 1) * each.z_stride
+        + (each.y_size - 1) * each.y_stride
+        + (each.x_size - 1) * each.x_stride
+        + 1
+    )
+
+
+def _words(each: Load | Store, per_entry: int, port: int) -> set[Place]:
+    """The port words of DRAM that a LOAD or STORE moves."""
+    first = each.dram_base // port
+    return {
+        (
+            "dram",
+            first + (k * each.z_stride + j * each.y_stride + i * each.x_stride) * per_entry + b,
+        )
+        for k in range(each.z_size)
+        for j in range(each.y_size)
+        for i in range(each.x_size)
+        for b in range(per_entry)
+    }
