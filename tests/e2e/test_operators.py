@@ -260,3 +260,26 @@ def test_random_operators(kind):
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_many_random_operators(kind):
     holds(kind, 3000 if kind is convolution else 600)
+
+
+@pytest.mark.parametrize("residual", [False, True])
+def test_more_channels_than_the_accumulators_hold_parameters_of(residual):
+    """On tiny, 256 channels' biases and scales fill ACC: each tile loads its own."""
+    rng = np.random.default_rng(5)
+    out, shape = (1, 256, 3, 5), (1, 8, 3, 5)
+    node = {
+        "name": "conv", "output": "y", "data": "x", "weight": "w", "bias": "b",
+        **finish(lambda options: options[0], 256, 8),
+    }  # fmt: skip
+    constants = {
+        "w": rng.integers(-128, 128, (256, 8, 1, 1), np.int8),
+        "b": rng.integers(-3000, 3000, 256, np.int32),
+    }
+    made: ir.Node = ir.QConv2d(**node)
+    inputs = {"x": shape}
+    if residual:
+        made = ir.QConv2dAdd(**node, residual="r", add_scales=(0.3, 0.5), res_zp=3, add_zp=-2)
+        inputs["r"] = out
+    built = graph(made, inputs, out, constants, rng)
+    for vthreads in (1, 2):
+        assert "resident=False" in check(Case(*built, "tiny", vthreads, None))

@@ -92,7 +92,8 @@ class ConvTile:
 
     One tile is ``outputs`` blocks of ``rows × cols``; ``inputs`` blocks are reduced per step, and
     within a step the weights of ``weights`` output blocks are on chip at a time. ``axis`` is what
-    the ``vthreads`` threads share out.
+    the ``vthreads`` threads share out. ``resident``: biases and scales of the whole layer stay on
+    chip; otherwise each tile loads its own.
     """
 
     outputs: int
@@ -102,6 +103,7 @@ class ConvTile:
     weights: int
     vthreads: int = 1
     axis: str = "y"
+    resident: bool = True
 
 
 @dataclass(frozen=True)
@@ -241,6 +243,9 @@ def schedule_conv2d(conv: Conv, shape: ConvShape, tile: ConvTile, config: Config
             s[stage].reorder(n, g, o, sub, y, x, l)
             s[stage].tensorize(l, intrin)
     s[conv.acc].compute_at(s[conv.out], where)
+    if not tile.resident:
+        s[bias].compute_at(s[conv.out], where)
+        s[scale].compute_at(s[conv.out], where)
     _schedule_reduction(s, conv, tile, inp, wgt, config)
     s[inp].tensorize(s[inp].axis[-1], ins.load_inp_pad if shape.padded else ins.load_inp)
     s[wgt].tensorize(s[wgt].axis[-2], ins.load_wgt)

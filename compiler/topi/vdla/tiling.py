@@ -212,8 +212,7 @@ class _ConvModel:
         self.si = config.channel_block // config.block_in
         self.so = config.channel_block // config.block_out
         self.taps = shape.kernel[0] * shape.kernel[1]
-        blocks = shape.groups * shape.outputs * self.so
-        self.parameters = 2 * blocks + (1 if shape.residual else 0)
+        self.blocks = shape.groups * shape.outputs * self.so
 
     def reach(self, rows: int, cols: int) -> tuple[int, int]:
         """Input rows and columns under a tile."""
@@ -232,9 +231,11 @@ class _ConvModel:
                 if inputs > 1 and inputs * self.si * self.taps > most:
                     continue  # a step's reduction is one sequence of micro-ops
                 for weights in divisors(outputs):
-                    if not self._fits(rows * cols, tall * wide, inputs, outputs, weights, vthreads):
-                        continue
                     tile = ConvTile(outputs, rows, cols, inputs, weights, vthreads)
+                    if not self._fits(tile, tall * wide):
+                        tile = replace(tile, resident=False)
+                        if not self._fits(tile, tall * wide):
+                            continue
                     counts = self.counts(tile)
                     for axis in axes:
                         if counts[axis] >= vthreads:
@@ -251,13 +252,14 @@ class _ConvModel:
             "x": ceil(s.out_width / tile.cols),
         }
 
-    def _fits(
-        self, pixels: int, window: int, inputs: int, outputs: int, weights: int, vthreads: int
-    ) -> bool:
-        c, copies = self.config, 2 if self.shape.residual else 1
-        acc = outputs * self.so * pixels * copies * vthreads + self.parameters
-        inp = inputs * self.si * window * vthreads
-        wgt = weights * self.so * inputs * self.si * self.taps * vthreads
+    def _fits(self, tile: ConvTile, window: int) -> bool:
+        """Whether every thread's part of the buffers holds a tile over ``window`` input pixels."""
+        c, residual = self.config, self.shape.residual is not None
+        outs, ins = tile.outputs * self.so, tile.inputs * self.si
+        acc = outs * tile.rows * tile.cols * (2 if residual else 1) * tile.vthreads + residual
+        acc += 2 * (self.blocks if tile.resident else outs * tile.vthreads)
+        inp = ins * window * tile.vthreads
+        wgt = tile.weights * self.so * ins * self.taps * tile.vthreads
         return acc <= c.depth("acc") and inp <= c.depth("inp") and wgt <= c.depth("wgt")
 
     def steps(self, tile: ConvTile) -> Steps:
