@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -153,19 +153,21 @@ def doctor(json: Json = False) -> None:
 
 
 @isa_app.command()
-def doc(config: ConfigName = "paper", output: Out = None) -> None:
+def doc(config: ConfigName = "paper", output: Out = None, settings: Settings = None) -> None:
     """The ISA manual in Markdown."""
     from vdla.commands import catalog
 
-    catalog.isa_doc(config, output)
+    catalog.isa_doc(config, output, settings or [])
 
 
 @isa_app.command()
-def header(config: ConfigName = "paper", output: Out = None) -> None:
+def header(
+    config: ConfigName = "paper", output: Out = None, settings: Settings = None
+) -> None:
     """A C header with the encodings."""
     from vdla.commands import catalog
 
-    catalog.isa_header(config, output)
+    catalog.isa_header(config, output, settings or [])
 
 
 @isa_app.command()
@@ -173,30 +175,39 @@ def asm(
     source: Annotated[Path, typer.Argument(metavar="FILE.s")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.bin")],
     config: ConfigName = "paper",
+    settings: Settings = None,
 ) -> None:
     """Assemble a program."""
     from vdla.commands import catalog
 
-    catalog.isa_asm(source, output, config)
+    catalog.isa_asm(source, output, config, settings or [])
 
 
 @isa_app.command()
 def disasm(
     source: Annotated[Path, typer.Argument(metavar="FILE.bin|M.vdla")],
-    config: ConfigName = "paper",
+    config: Annotated[
+        str | None,
+        typer.Option("-c", "--config", metavar="CONFIG", help="Default: the module's, or paper."),
+    ] = None,
     output: Out = None,
+    settings: Settings = None,
 ) -> None:
     """Disassemble a program, or every program of a module."""
     from vdla.commands import catalog
 
-    catalog.isa_disasm(source, config, output)
+    catalog.isa_disasm(source, config, output, settings or [])
 
 
 def main() -> None:
     """Runs the command; wrong input ends in one line and exit code 2."""
     try:
-        app()
+        code = app(standalone_mode=False)
+    except typer.Abort:
+        code = 130
     except Exception as error:
+        if hasattr(error, "format_message"):  # typer's own: a wrong option or argument
+            sys.exit(_say_usage(error))
         from vdla.commands.errors import FAILURES, USER_ERRORS
 
         if isinstance(error, FAILURES):
@@ -204,6 +215,17 @@ def main() -> None:
         if isinstance(error, USER_ERRORS):
             sys.exit(_say(error, 2))
         raise
+    sys.exit(code or 0)
+
+
+def _say_usage(error: Any) -> int:
+    """Without a message the help was asked for, and is printed already."""
+    message = " ".join(error.format_message().split()).rstrip(".")
+    if message:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "vdla"
+        print(f"vdla: {message}; see {command} --help", file=sys.stderr)
+    return 2
 
 
 def _say(error: Exception, code: int) -> int:

@@ -10,13 +10,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from vdla.commands.output import print_json, table, write_bytes, write_text
+from vdla.commands.output import check_folder, print_json, table, write_bytes, write_text
+from vdla.commands.usage import UsageError
 from vdla.isa.asm import assemble, disassemble
-from vdla.isa.config import Config, config_names, load_config
+from vdla.isa.config import Config, config_names, load_config, parse_config
 from vdla.isa.instructions import INSTRUCTIONS, Uop, instruction_bytes
 from vdla.isa.manual import header, manual
 from vdla.isa.program import Program
-from vdla.runtime.module import MAGIC, Module
 
 PACKAGES = ("numpy", "numba", "llvmlite", "onnx", "onnxruntime", "typer", "rich", "matplotlib")
 TOOLS = {
@@ -95,33 +95,47 @@ def doctor(json: bool) -> None:
     table("doctor", ("part", "found", "to install"), rows)
 
 
-def isa_doc(config: str, output: Path | None) -> None:
+def isa_doc(config: str, output: Path | None, settings: Sequence[str]) -> None:
     """The manual."""
-    write_text(output, manual(load_config(config)))
+    write_text(output, manual(load_config(config, settings)))
 
 
-def isa_header(config: str, output: Path | None) -> None:
+def isa_header(config: str, output: Path | None, settings: Sequence[str]) -> None:
     """The C header."""
-    write_text(output, header(load_config(config)))
+    write_text(output, header(load_config(config, settings)))
 
 
-def isa_asm(source: Path, output: Path, config: str) -> None:
+def isa_asm(source: Path, output: Path, config: str, settings: Sequence[str]) -> None:
     """Assembles a file."""
-    program = assemble(source.read_text(), load_config(config), str(source))
+    check_folder(output)
+    try:
+        text = source.read_text()
+    except UnicodeDecodeError:
+        raise UsageError(f"{source}: expected assembly text, found other content") from None
+    program = assemble(text, load_config(config, settings), str(source))
     write_bytes(output, program.to_bytes())
 
 
-def isa_disasm(source: Path, config: str, output: Path | None) -> None:
+def isa_disasm(
+    source: Path, config: str | None, output: Path | None, settings: Sequence[str]
+) -> None:
     """Disassembles a program, or the programs of a module."""
+    from vdla.runtime.module import MAGIC, Module
+
     raw = source.read_bytes()
-    chosen = load_config(config)
     if raw.startswith(MAGIC):
         module = Module.load(source)
+        if config is None:
+            own = parse_config(module.config, "module", f"{source}: header")
+            chosen = own.override(settings)
+        else:
+            chosen = load_config(config, settings)
         texts = [
             f"; {name}\n" + disassemble(Program.from_bytes(code, chosen, f"{source}: {name}"))
             for name, code in module.programs.items()
         ]
     else:
+        chosen = load_config(config or "paper", settings)
         texts = [disassemble(Program.from_bytes(raw, chosen, str(source)))]
     write_text(output, "\n".join(texts))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vdla.commands.usage import UsageError
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.graph.ir import GraphError
 from vdla.compiler.passes.allocate import AllocationError
@@ -12,11 +13,6 @@ from vdla.isa.fields import EncodingError
 from vdla.isa.program import ProgramError
 from vdla.runtime.errors import DeviceError, InputError, ModuleError
 from vdla.sim.machine import SimulationError
-
-
-class UsageError(ValueError):
-    """An option whose value makes no sense."""
-
 
 FAILURES = (SimulationError,)
 USER_ERRORS = (

@@ -12,10 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla import api, difference
-from vdla.commands.errors import UsageError
-from vdla.commands.output import check_folder, console, log, print_json, progress, table
+from vdla.commands.output import (
+    check_folder,
+    check_output_folder,
+    console,
+    log,
+    print_json,
+    progress,
+    table,
+)
 from vdla.commands.transform import print_placement
-from vdla.comparison import Comparison
+from vdla.commands.usage import UsageError
+from vdla.comparison import Comparison, Layer
 from vdla.compiler import models
 from vdla.compiler.build import Options
 from vdla.compiler.graph.compare import ort_run
@@ -45,14 +53,16 @@ def compare(
 ) -> None:
     """Prints the comparison, and writes its plots and one timeline."""
     threads = _thread_counts(vthreads)
+    check_output_folder(out)
     with progress() as update:
         found = api.compare(model, config, threads, settings, update)
     if not found.layers:
         reasons = "; ".join(f"{n}: {r}" for n, r in found.host.items())
         raise UsageError(f"{model}: expected a layer for the accelerator, found none ({reasons})")
+    traced = _traced(found, trace_layer)
     stem = f"{Path(model).stem}-{found.config.name}"
     files = save_plots(found, out, stem)
-    files.append(_trace_one(found, trace_layer or found.layers[0].name, out, stem))
+    files.append(_trace_one(found, traced, out, stem))
     if json:
         print_json(found.to_json())
     else:
@@ -95,13 +105,17 @@ def _print_comparison(found: Comparison) -> None:
     table(f"{title}; columns by virtual threads", columns, rows)
 
 
-def _trace_one(found: Comparison, name: str, out: Path, stem: str) -> Path:
-    layer = next((each for each in found.layers if each.name == name), None)
-    if layer is None:
-        known = ", ".join(each.name for each in found.layers)
-        raise UsageError(f"--trace-layer: expected one of {known}, found {name}")
+def _traced(found: Comparison, name: str) -> Layer:
+    for layer in found.layers:
+        if name in ("", layer.name):
+            return layer
+    known = ", ".join(each.name for each in found.layers)
+    raise UsageError(f"--trace-layer: expected one of {known}, found {name}")
+
+
+def _trace_one(found: Comparison, layer: Layer, out: Path, stem: str) -> Path:
     measured = layer.measured[found.vthreads[-1]]
-    path = out / f"{stem}-{name.replace('/', '_')}.trace.json"
+    path = out / f"{stem}-{layer.name.replace('/', '_')}.trace.json"
     write_trace(
         measured.run,
         path,

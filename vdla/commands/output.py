@@ -13,10 +13,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from vdla.commands.errors import UsageError
+from vdla.commands.usage import UsageError
 
-console = Console()
-log = Console(stderr=True)
+# Names and paths are printed as they are: no markup, no line breaks of our own.
+PLAIN: dict[str, Any] = {"markup": False, "emoji": False}
+console = Console(soft_wrap=True, **PLAIN)
+log = Console(stderr=True, soft_wrap=True, **PLAIN)
 
 
 def print_json(value: Any) -> None:
@@ -32,8 +34,8 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
         grid.add_column(column, justify="right" if numeric and rows else "left", overflow="fold")
     for row in rows:
         grid.add_row(*map(str, row))
-    wide = console if console.is_terminal else Console(width=120)
-    wide.print(grid)
+    width = None if console.is_terminal else 120
+    Console(width=width, **PLAIN).print(grid)
 
 
 @contextmanager
@@ -82,6 +84,15 @@ def check_folder(path: Path) -> None:
         raise UsageError(f"{path}: expected the folder {path.parent} to exist, found none")
     if path.is_dir():
         raise UsageError(f"{path}: expected a file to write, found a folder")
+
+
+def check_output_folder(path: Path) -> None:
+    """Raises UsageError unless ``path`` is a folder or can become one."""
+    there = next(each for each in (path, *path.absolute().parents) if each.exists())
+    if not there.is_dir():
+        raise UsageError(f"{path}: expected a folder to write to, found {there} to be a file")
+    if not os.access(there, os.W_OK):
+        raise UsageError(f"{path}: expected a folder to write to, found {there} to be read-only")
 
 
 def _numeric(text: str) -> bool:

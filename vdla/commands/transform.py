@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vdla import api
-from vdla.commands.errors import UsageError
-from vdla.commands.output import check_folder, log, print_json, progress, table
+from vdla.commands.output import check_folder, check_output_folder, log, print_json, progress, table
+from vdla.commands.usage import UsageError
 from vdla.compiler.build import Options
 from vdla.runtime.module import Module
 
@@ -26,6 +26,8 @@ def compile_model(
     if device not in api.DEVICES:
         raise UsageError(f"--device: expected one of {', '.join(api.DEVICES)}, found {device}")
     check_folder(output)
+    if dump is not None:
+        check_output_folder(dump)
     place = "cpu" if device == "cpu" else "vdla"
     with progress() as update:
         options = Options(device=place, vthreads=vthreads, dump=dump, progress=update)
@@ -44,7 +46,7 @@ def compile_model(
         )
         return
     print_placement(module)
-    log.print(f"wrote {output}: {output.stat().st_size / 1e6:.1f} MB")
+    log.print(f"wrote {output}: {output.stat().st_size:,} bytes")
 
 
 def print_placement(module: Module) -> None:
@@ -60,7 +62,7 @@ def print_placement(module: Module) -> None:
 def quantize(model: Path, output: Path, calibration: Path | None) -> None:
     """Quantizes a float model."""
     check_folder(output)
-    if calibration is None:
-        log.print("no --calibration: using random samples; good for speed, poor for accuracy")
     api.quantize(model, output, calibration)
+    if calibration is None:
+        log.print("no --calibration: used random samples; good for speed, poor for accuracy")
     log.print(f"wrote {output}")
