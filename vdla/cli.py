@@ -202,7 +202,7 @@ def disasm(
 def main() -> None:
     """Runs the command; wrong input ends in one line and exit code 2."""
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="vdla", standalone_mode=False)
     except typer.Abort:
         code = 130
     except Exception as error:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
 from vdla.compiler import models
+from vdla.isa.config import load_config
+from vdla.runtime.module import PREFIX
 
 
 @pytest.fixture
@@ -38,31 +42,63 @@ def model(op: str, shape=(1, 8), out=None, **attributes):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
 
 
-def test_models(refused, tmp_path):
+KEYS = (
+    "block_in, block_out, inp_bytes, wgt_bytes, acc_bytes, uop_bytes, port_bytes, clock_mhz, "
+    "command_queue, token_queue, burst_beats, reads_in_flight, read_buffer_beats, writes_in_flight"
+)
+NOT_QDQ = (
+    "expected a quantized (QDQ) model; `vdla quantize` makes one, "
+    "found no QuantizeLinear or DequantizeLinear node"
+)
+
+
+def test_models_that_are_not_there(refused):
     assert refused("run", "nosuch.onnx") == (
         "nosuch.onnx: expected an ONNX file or one of resnet18, resnet18-convs, mobilenet, digits, "
         "found neither"
     )
-    (tmp_path / "text.onnx").write_text("not a model")
-    assert refused("compile", "text.onnx", "-o", "m.vdla").startswith(
-        "text.onnx: expected an ONNX model, found "
-    )
-    whole = models.model_path("digits").read_bytes()
-    (tmp_path / "cut.onnx").write_bytes(whole[: len(whole) // 2])
-    assert refused("compile", "cut.onnx", "-o", "m.vdla").startswith("cut.onnx: expected ")
-    onnx.save(model("Relu", ("N", 8)), "dynamic.onnx")
-    assert "expected" in refused("run", "dynamic.onnx")
-    assert "N" in refused("run", "dynamic.onnx")
-    onnx.save(model("Det", (1, 8, 8), (1,)), "op.onnx")
-    line = refused("compile", "op.onnx", "-o", "m.vdla")
-    assert "Det" in line
-    assert "expected" in line
+    assert refused("run", ".") == ".: expected an ONNX file, found a folder"
     assert refused("run", "resnet18-convs") == (
         "resnet18-convs: expected one network, found several; only compare takes it"
     )
 
 
-def test_configs(refused, tmp_path):
+@pytest.mark.parametrize("command", [("compile", "-o", "m.vdla"), ("run",), ("compare",)])
+def test_files_that_are_no_models(refused, tmp_path, command):
+    whole = models.model_path("digits").read_bytes()
+    contents = {
+        "text": b"not a model",
+        "half": whole[: len(whole) // 2],
+        "cut": whole[:-3],
+        "module": b"VDLAMOD\n",
+    }
+    verb, *options = command
+    for name, content in contents.items():
+        (tmp_path / f"{name}.onnx").write_bytes(content)
+        line = refused(verb, f"{name}.onnx", *options)
+        assert line.startswith(f"{name}.onnx: expected an ONNX model, found ")
+    (tmp_path / "empty.onnx").touch()
+    assert refused(verb, "empty.onnx", *options) == (
+        "empty.onnx: expected an ONNX model, found no operators in it"
+    )
+
+
+@pytest.mark.parametrize("command", [("compile", "-o", "m.vdla"), ("run",), ("compare",)])
+def test_models_that_no_device_runs(refused, command):
+    verb, *options = command
+    onnx.save(model("Relu"), "float.onnx")
+    assert refused(verb, "float.onnx", *options) == f"float.onnx: {NOT_QDQ}"
+    onnx.save(model("Relu", ("N", 8)), "dynamic.onnx")
+    assert refused(verb, "dynamic.onnx", *options) == (
+        "dynamic.onnx: input x: expected a static shape, found 'N' in dimension 0"
+    )
+    onnx.save(model("Det", (1, 8, 8), (1,)), "op.onnx")
+    line = refused(verb, "op.onnx", *options)
+    assert line.startswith("op.onnx: node node (Det): expected an operator some device can run (")
+    assert line.endswith("), found Det")
+
+
+def test_config_files(refused, tmp_path):
     assert refused("configs", "nosuch") == (
         "config nosuch: expected a .toml file or one of narrow, paper, tiny, ulx3s, vta, wide, "
         "found neither"
@@ -70,20 +106,40 @@ def test_configs(refused, tmp_path):
     assert refused("configs", "missing.toml") == (
         "missing.toml: expected a readable file, found No such file or directory"
     )
-    (tmp_path / "bad.toml").write_text("block_in = \n")
-    assert refused("configs", "bad.toml").startswith("bad.toml: expected TOML, found ")
-    (tmp_path / "key.toml").write_text("blocks = 3\n")
-    assert refused("configs", "key.toml").endswith("found blocks")
-    assert refused("run", "digits", "--set", "block_in=3") == (
-        "config paper: expected block_in bytes to be a multiple of port_bytes = 8, found 3"
-    )
-    assert refused("compare", "digits", "--set", "memory.delay=3").endswith("found 'memory.delay'")
-    assert refused("configs", "tiny", "--set", "block_in=x") == (
-        "--set block_in=x: expected an integer, found 'x'"
-    )
-    assert refused("configs", "tiny", "--set", "acc_bytes=16") == (
-        "config tiny: expected acc_bytes to hold at least 2 entries of 16 bytes, found 16"
-    )
+    contents = {
+        "bad": ("block_in = \n", "TOML, found Invalid value (at line 1, column 12)"),
+        "key": ("blocks = 3\n", f"one of name, {KEYS}, found blocks"),
+        "few": ("block_in = 4\n", "block_out, found no such key"),
+        "type": ('block_in = "4"\n', "block_in to be an integer, found '4'"),
+    }
+    for name, (content, line) in contents.items():
+        (tmp_path / f"{name}.toml").write_text(content)
+        assert refused("configs", f"{name}.toml") == f"{name}.toml: expected {line}"
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    assert refused("configs", "binary.toml").startswith("binary.toml: expected TOML, found ")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("run", "digits"), ("compare", "digits"), ("compile", "digits", "-o", "m.vdla"),
+     ("configs", "paper"), ("isa", "doc"), ("isa", "header")],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("setting", "line"),
+    [
+        ("block_in=3", "config paper: expected block_in bytes to be a multiple of port_bytes = 8, "
+         "found 3"),
+        ("block_in=0", "config paper: expected 1 ≤ block_in ≤ 256, found 0"),
+        ("acc_bytes=64", "config paper: expected acc_bytes to hold at least 2 entries of 64 bytes, "
+         "found 64"),
+        ("block_in=x", "--set block_in=x: expected an integer, found 'x'"),
+        ("delay=3", f"--set delay=3: expected KEY=VALUE with KEY one of {KEYS}, found 'delay'"),
+        ("memory.delay=3", "--set memory.delay=3: expected KEY=VALUE with KEY one of "
+         "memory.latency, memory.bytes_per_cycle, found 'memory.delay'"),
+    ],
+)  # fmt: skip
+def test_settings(refused, command, setting, line):
+    assert refused(*command, "--set", setting) == line
 
 
 def test_a_config_that_holds_no_tile_falls_back_to_the_host(vdla):
@@ -98,15 +154,41 @@ def test_a_config_that_holds_no_tile_falls_back_to_the_host(vdla):
 def test_modules(refused, vdla, tmp_path):
     vdla("compile", "digits", "-c", "tiny", "-o", tmp_path / "d.vdla")
     raw = (tmp_path / "d.vdla").read_bytes()
-    assert refused("run", "d.vdla", "-c", "paper").startswith("d.vdla: expected config paper (")
-    (tmp_path / "cut.vdla").write_bytes(raw[:1000])
-    assert refused("run", "cut.vdla").startswith("cut.vdla: expected at least ")
-    flipped = bytearray(raw)
-    flipped[len(raw) // 2] ^= 4
-    (tmp_path / "flip.vdla").write_bytes(bytes(flipped))
-    assert "checksum" in refused("run", "flip.vdla")
-    (tmp_path / "foreign.vdla").write_bytes(b"PK\3\4" + raw)
-    assert refused("run", "foreign.vdla").startswith("foreign.vdla: expected ")
+    tiny, paper = load_config("tiny").hash, load_config("paper").hash
+    assert refused("run", "d.vdla", "-c", "paper") == (
+        f"d.vdla: expected config paper ({paper}), found a module for tiny ({tiny})"
+    )
+    assert refused("isa", "disasm", "d.vdla", "-c", "paper") == (
+        f"d.vdla: program0: expected a program for config paper ({paper}), found one for {tiny}"
+    )
+    assert refused("run", "d.vdla", "--check") == (
+        "--check: expected an ONNX model to compare with, found d.vdla"
+    )
+    assert refused("run", "none.vdla") == (
+        "none.vdla: expected a vdla module, found No such file or directory"
+    )
+    header = PREFIX.size + PREFIX.unpack_from(raw)[2]
+    changed = {
+        "empty": (b"", "expected a vdla module (b'VDLAMOD\\n'), found an empty file"),
+        "foreign": (b"PK\3\4" + raw,
+                    "expected a vdla module (b'VDLAMOD\\n'), found b'PK\\x03\\x04VDLA'"),
+        "newer": (raw[:8] + b"\5" + raw[9:], "expected module format 1, found format 5"),
+        "cut": (raw[:1000], f"expected at least {header} bytes, found 1000: truncated"),
+        "short": (raw[:-5],
+                  f"expected at least {len(raw)} bytes, found {len(raw) - 5}: truncated"),
+        "long": (raw + b"x", f"expected {len(raw)} bytes, found {len(raw) + 1}"),
+    }  # fmt: skip
+    for name, (content, line) in changed.items():
+        (tmp_path / f"{name}.vdla").write_bytes(content)
+        assert refused("run", f"{name}.vdla") == f"{name}.vdla: {line}"
+    for at, what in ((PREFIX.size + 40, "header"), (len(raw) - 100, "section program:program0")):
+        flipped = bytearray(raw)
+        flipped[at] ^= 4
+        (tmp_path / "flipped.vdla").write_bytes(flipped)
+        assert re.fullmatch(
+            f"flipped.vdla: {what}: expected checksum [0-9a-f]{{8}}, found [0-9a-f]{{8}}",
+            refused("run", "flipped.vdla"),
+        )
 
 
 def test_inputs(refused, tmp_path):
@@ -126,22 +208,68 @@ def test_inputs(refused, tmp_path):
     assert refused("run", "digits", "--input", "text.npz") == (
         "text.npz: expected an .npz file of arrays, found other content"
     )
+    np.savez("object.npz", image=np.array([{}], dtype=object))
+    assert refused("run", "digits", "--input", "object.npz") == (
+        "object.npz: expected an .npz file of arrays, found other content"
+    )
     assert refused("run", "digits", "--input", "none.npz") == (
         "none.npz: expected a readable .npz file, found No such file or directory"
     )
 
 
-def test_options(refused):
-    assert refused("run", "digits", "--device", "gpu") == (
-        "--device: expected one of sim, cpu, found gpu"
+@pytest.mark.parametrize("text", ["1,x", "0", "9", "1,1", ""])
+def test_thread_counts(refused, text):
+    assert refused("compare", "digits", "--vthreads", text) == (
+        f"--vthreads: expected distinct numbers from 1 to 8, found {text!r}"
     )
-    assert refused("compare", "digits", "--vthreads", "1,x") == (
-        "--vthreads: expected distinct numbers from 1 to 8, found '1,x'"
+
+
+def test_devices(refused):
+    line = "--device: expected one of sim, cpu, found gpu"
+    assert refused("run", "digits", "--device", "gpu") == line
+    assert refused("compile", "digits", "-o", "m.vdla", "--device", "gpu") == line
+
+
+def test_places_to_write(refused, tmp_path):
+    """Known before the work starts; nothing is written for a wrong option either."""
+    (tmp_path / "file").touch()
+    for command in (
+        ("compile", "digits", "-o"), ("run", "digits", "--output"), ("run", "digits", "--trace"),
+        ("quantize", "f.onnx", "-o"), ("isa", "doc", "-o"), ("isa", "asm", "file", "-o"),
+    ):  # fmt: skip
+        assert refused(*command, "none/x") == (
+            "none/x: expected the folder none to exist, found none"
+        )
+        assert refused(*command, ".") == ".: expected a file to write, found a folder"
+    for command in (("compare", "digits", "--out"), ("compile", "digits", "-o", "m", "--dump")):
+        assert refused(*command, "file/x") == (
+            f"file/x: expected a folder to write to, found {tmp_path / 'file'} to be a file"
+        )
+    assert refused("compare", "digits", "-c", "tiny", "--out", "a/b", "--trace-layer", "zz") == (
+        "--trace-layer: expected one of conv2, fc, found zz"
     )
-    assert refused("compile", "digits", "-o", "none/m.vdla") == (
-        "none/m.vdla: expected the folder none to exist, found none"
+    assert refused("run", "digits", "--device", "cpu", "--trace", "t.json") == (
+        "--trace t.json: expected an accelerator program, found host steps alone"
     )
-    assert refused("isa", "asm", "none.s", "-o", "p.bin").startswith("none.s: expected ")
+
+
+def test_usage(refused):
+    assert refused("run") == "Missing argument 'MODEL|M.vdla'; see vdla run --help"
+    assert refused("bogus") == "No such command 'bogus'; see vdla --help"
+    assert refused("compile", "digits") == (
+        "Missing option '-o' / '--output'; see vdla compile --help"
+    )
+    assert refused("run", "digits", "--samples", "x").startswith("Invalid value for '--samples': ")
+
+
+def test_quantize(refused, tmp_path):
+    assert refused("quantize", "none.onnx", "-o", "q.onnx") == (
+        "none.onnx: expected an ONNX file, found no file"
+    )
+    (tmp_path / "text.onnx").write_text("not a model")
+    assert refused("quantize", "text.onnx", "-o", "q.onnx").startswith(
+        "text.onnx: expected an ONNX model, found "
+    )
 
 
 def test_assembly(refused, tmp_path):
@@ -152,4 +280,12 @@ def test_assembly(refused, tmp_path):
     (tmp_path / "p.s").write_text("GEMM dst_base=9999999\n")
     assert refused("isa", "asm", "p.s", "-o", "p.bin") == (
         "p.s:1: GEMM.dst_base: expected 0..2047 (11 bits in config paper), found 9999999"
+    )
+    (tmp_path / "p.s").write_bytes(b"\x7fELF\xff")
+    assert refused("isa", "asm", "p.s", "-o", "p.bin") == (
+        "p.s: expected assembly text, found other content"
+    )
+    assert refused("isa", "disasm", "p.s") == "p.s: expected a VDLA program, found other content"
+    assert refused("isa", "disasm", "none.bin") == (
+        "none.bin: expected a file that can be used, found No such file or directory"
     )

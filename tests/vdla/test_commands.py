@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -122,6 +124,35 @@ def test_latency_hiding_reaches_the_papers_figures(vdla, tmp_path):
     mean = sum(layer["macs"] * layer["utilization"]["2"] for layer in layers.values()) / macs
     assert mean >= 0.80
     assert all(layer["cycles"]["2"] < layer["cycles"]["1"] for layer in layers.values())
+    assert "C1 stays on the host: " in done.err
+
+
+def test_configs_json_has_what_follows(vdla):
+    found = vdla("configs", "paper", "--json").json
+    assert (found["macs_per_cycle"], found["peak_gops"]) == (256, 102.4)
+    follows = {"hash", "bytes_per_cycle", "instruction_bytes", "entries", "field_bits", "uop_bits"}
+    assert follows <= set(found)
+    assert vdla("configs", "paper", "--set", "clock_mhz=100", "--json").json["peak_gops"] == 51.2
+
+
+def test_progress_is_for_terminals_alone(vdla, tmp_path):
+    assert vdla("compile", "digits", "-c", "tiny", "-o", tmp_path / "d.vdla", "--json").err == ""
+    assert vdla("run", tmp_path / "d.vdla", "--json").err == ""
+
+
+def test_listings_load_no_compiler():
+    """Help and listings come at once: nothing heavy is imported for them."""
+    heavy = {"numpy", "numba", "llvmlite", "onnx", "onnxruntime", "matplotlib"}
+    for args in (["--help"], ["configs"], ["isa", "doc"]):
+        code = (
+            "import contextlib, io, sys; from vdla.cli import main\n"
+            f"sys.argv = ['vdla', *{args}]\n"
+            "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
+            "    main()\n"
+            f"print(sorted({heavy} & set(sys.modules)))"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
 def test_set_changes_the_machine_and_the_memory(vdla, tmp_path):
@@ -177,6 +208,11 @@ def test_isa_commands(vdla, tmp_path):
     source, program = tmp_path / "p.s", tmp_path / "p.bin"
     source.write_text("LOAD memory=WGT x_size=2 y_size=1 z_size=1\nFINISH\n")
     assert vdla("isa", "asm", source, "-o", program, "-c", "tiny").code == 0
+    module = tmp_path / "d.vdla"
+    vdla("compile", "digits", "-c", "tiny", "-o", module)
+    assert vdla("isa", "disasm", module).out.startswith("; program0\n; config tiny ")
+    wider = vdla("isa", "header", "--set", "block_in=32").out
+    assert wider.splitlines()[1:] != vdla("isa", "header").out.splitlines()[1:]
     text = vdla("isa", "disasm", program, "-c", "tiny").out
     assert "LOAD memory=WGT x_size=2 y_size=1 z_size=1" in text
     assert "#define VDLA_OPCODE_GEMM 2" in vdla("isa", "header").out
