@@ -254,7 +254,7 @@ def requantize(x: int, word: int) -> int:
     word64 = np.int64(word)
     shift = (word64 >> MANTISSA_BITS) & MAX_SHIFT
     product = np.int64(x) * (word64 & _MANTISSA_MASK)
-    half_less_one = (np.int64(1) << shift) // 2 - 1
+    half_less_one = ((np.int64(1) << shift) - 1) >> 1  # right for a shift of 63 too
     value = product
     if shift != 0:  # adding the quotient's lowest bit makes ties go to even
         value = (product + half_less_one + ((product >> shift) & 1)) >> shift

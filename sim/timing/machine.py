@@ -30,6 +30,7 @@ from vdla.sim.timing.registers import (
     C_ROW,
     CAUSE,
     CAUSES,
+    DRAIN,
     F_ADDRESS,
     F_LEFT,
     F_TOTAL,
@@ -161,6 +162,7 @@ def _run(
         fetch = step_fetch(s, q, rows, now)
         if fetch & FINISHED:
             begun[-1] = ended[-1] = now
+            s[CAUSE : CAUSE + 3] = DRAIN
             _count(s, causes, 1)
             return now + 1
         moved = fetch != WAITED

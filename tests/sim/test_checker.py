@@ -1,0 +1,220 @@
+"""The static checker: what it finds, in which words, and what it leaves alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vdla.isa.asm import assemble
+from vdla.isa.config import load_config
+from vdla.isa.program import Program
+from vdla.sim.checker import check
+from vdla.sim.stream import memory_image
+
+TINY = load_config("tiny")
+SHAPE = "x_size=2 y_size=1 z_size=1"
+GEMM = "GEMM uop_count=1 extent_0=2 dst_0=1 src_0=1"
+
+
+def findings(text, config=TINY):
+    program = assemble(f".base 0x800\n{text}\nFINISH", config)
+    return check(config, program.instructions, memory_image(program, 4096), program.base)
+
+
+def only(text, config=TINY):
+    (found,) = findings(text, config)
+    return found.kind, found.index, found.text
+
+
+def test_a_program_that_is_sound():
+    assert findings(f"LOAD push_next {SHAPE}\n{GEMM} pop_prev push_next\nSTORE pop_prev memory=ACC "
+                    f"dram_base=64 {SHAPE}") == []  # fmt: skip
+
+
+def test_reading_what_may_not_be_there_yet():
+    assert only(f"LOAD sram_base=1 {SHAPE}\n{GEMM}") == (
+        "conflict",
+        1,
+        "GEMM 1 reads INP[1] that LOAD 0 may not have written yet: no token from LOAD orders them; "
+        f"LOAD 0 would push_next and GEMM 1 pop_prev; 0 is `LOAD sram_base=1 {SHAPE}`; "
+        "1 is `GEMM uop_count=1 extent_0=2 dst_0=1 src_0=1`",
+    )
+
+
+def test_overwriting_what_may_still_be_read():
+    kind, index, text = only(f"{GEMM}\nLOAD {SHAPE}")
+    assert (kind, index) == ("conflict", 1)
+    assert text.startswith(
+        "LOAD 1 writes INP[0] that GEMM 0 may still read: no token from COMPUTE orders them; "
+        "GEMM 0 would push_prev and LOAD 1 pop_next; "
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        (f"LOAD memory=ACC {SHAPE}\n{GEMM}", "GEMM 1 writes ACC[0] that LOAD 0 may not"),
+        (f"STORE memory=ACC {SHAPE}\n{GEMM}", "GEMM 1 writes ACC[0] that STORE 0 may still read"),
+        (f"STORE memory=ACC8 dram_base=64 scale_base=7 {SHAPE}\n"
+         f"LOAD memory=ACC sram_base=7 {SHAPE}",
+         "LOAD 1 writes ACC[7] that STORE 0 may still read: no token from STORE orders them; "
+         "STORE 0 would push_next and LOAD 1 pop_prev"),
+        (f"STORE memory=ACC dram_base=64 {SHAPE}\nLOAD dram_base=92 {SHAPE}",
+         "LOAD 1 reads DRAM[0x5c] that STORE 0 may not have written yet"),
+        (f"LOAD dram_base=92 {SHAPE}\nSTORE memory=ACC dram_base=64 {SHAPE}",
+         "STORE 1 writes DRAM[0x5c] that LOAD 0 may still read"),
+        (f"LOAD memory=UOP {SHAPE}\n{GEMM}", "GEMM 1 reads UOP[0] that LOAD 0 may not have"),
+        (f"LOAD memory=WGT {SHAPE}\n{GEMM}", "GEMM 1 reads WGT[0] that LOAD 0 may not have"),
+        (f"STORE memory=ACC dram_base=0x7f0 {SHAPE}",
+         "STORE 0 writes DRAM[0x800], which lies in the instruction stream that fetch reads"),
+    ],
+)  # fmt: skip
+def test_conflicts_in_every_memory(text, start):
+    kind, _, found = only(text)
+    assert kind == "conflict"
+    assert found.startswith(start)
+
+
+def test_a_token_orders_everything_before_it_and_through_third_engines():
+    """LOAD 0 → GEMM 2 → STORE 3 → LOAD 4, and LOAD 1's data by LOAD 0's later neighbour."""
+    assert findings(
+        f"LOAD memory=WGT {SHAPE}\nLOAD {SHAPE} push_next\n{GEMM} pop_prev push_next\n"
+        f"STORE memory=ACC dram_base=64 pop_prev push_next {SHAPE}\nLOAD {SHAPE} pop_prev"
+    ) == []  # fmt: skip
+
+
+def test_a_token_of_an_earlier_instruction_orders_nothing_later():
+    kind, index, text = only(f"LOAD {SHAPE} push_next\nLOAD {SHAPE}\n{GEMM} pop_prev")
+    assert (kind, index) == ("conflict", 2)
+    assert text.startswith("GEMM 2 reads INP[0] that LOAD 1 may not have written yet")
+
+
+def test_footprints_are_exact():
+    """A STORE of every other row, a LOAD of one between: no entry in common."""
+    store = "STORE memory=ACC x_size=2 y_size=3 z_size=1 y_pitch=4 dram_base=64"
+    assert findings(f"{store} y_stride=4\nLOAD memory=ACC sram_base=2 {SHAPE}") == []
+    assert len(findings(f"{store} y_stride=4\nLOAD memory=ACC sram_base=3 {SHAPE}")) == 1
+    assert findings(f"{store} y_stride=4\nLOAD dram_base=96 x_size=8 y_size=1 z_size=1") == []
+    assert len(findings(f"{store}\nLOAD dram_base=88 x_size=4 y_size=1 z_size=1")) == 1
+
+
+def test_padding_reads_no_memory():
+    assert findings(f"STORE memory=ACC {SHAPE}\nLOAD x_size=0 y_size=1 z_size=1 pad_x0=2") == []
+
+
+def test_missing_tokens():
+    kind, index, text = only(f"LOAD pop_next {SHAPE}")
+    assert (kind, index) == ("deadlock", 0)
+    assert text == (
+        "deadlock: LOAD stands at LOAD 0: the token it pops from COMPUTE is one that no "
+        f"instruction gives; 0 is `LOAD pop_next {SHAPE}`"
+    )
+
+
+def test_a_circle_of_tokens():
+    found = findings(f"LOAD pop_next push_next {SHAPE}\n{GEMM} pop_prev push_prev")
+    assert [(each.kind, each.index) for each in found] == [("deadlock", 0), ("deadlock", 1)]
+    assert "the token it pops from COMPUTE is one that GEMM 1 would give" in found[0].text
+    assert "the token it pops from LOAD is one that LOAD 0 would give" in found[1].text
+
+
+def test_full_token_queues():
+    config = load_config("tiny", ["token_queue=2"])
+    loads = "LOAD push_next x_size=0 y_size=0 z_size=0\n"
+    alus = "ALU pop_prev\n"
+    store = "STORE push_prev memory=ACC\n"
+    assert findings(loads * 2 + "ALU pop_next\n" + store + alus * 2, config) == []
+    found = findings(loads * 3 + alus * 3 + "STORE memory=ACC", config)
+    assert found == []  # COMPUTE pops while LOAD waits
+    found = findings("ALU pop_next\n" + alus * 3 + loads * 3 + "LOAD push_prev\n"
+                     "STORE pop_next push_prev memory=ACC", config)  # fmt: skip
+    assert {each.kind for each in found} == {"deadlock"}
+    assert "the queue it pushes to COMPUTE holds 2 tokens, all taken" in found[1].text
+
+
+def test_full_command_queues():
+    config = load_config("tiny", ["command_queue=2"])
+    alu = "ALU pop_prev\n"
+    load = "LOAD push_next\n"
+    assert findings(alu * 2 + load * 2, config) == []
+    first, blocked = findings(alu * 3 + load * 3, config)
+    assert "the token it pops from LOAD is one that LOAD 3 would give" in first.text
+    assert blocked.text == (
+        "deadlock: ALU 2 is never dispatched: COMPUTE's queue of 2 is full, with ALU 0 first; "
+        "2 is `ALU pop_prev`"
+    )
+
+
+def test_leftover_tokens():
+    assert only("LOAD push_next\nLOAD push_next\nALU pop_prev") == (
+        "leftover",
+        1,
+        "LOAD 1 push_next: COMPUTE pops 1 tokens of 2, and never this one; 1 is `LOAD push_next`",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        (f"LOAD sram_base=255 {SHAPE}", "range",
+         "LOAD 0: expected entries of INP below 256, found 256; 0 is"),
+        ("STORE memory=ACC8 scale_base=127 x_size=1 y_size=1 z_size=2", "range",
+         "STORE 0: expected entries of ACC below 128, found 128; 0 is"),
+        (f"STORE memory=ACC dram_base=0xff8 {SHAPE}", "range",
+         "STORE 0: expected DRAM addresses below 0x1000, found 0x1017; 0 is"),
+        (f"LOAD dram_base=6 {SHAPE}", "align",
+         "LOAD 0: expected dram_base to be a multiple of 4, found 0x6"),
+        ("GEMM uop_begin=255 uop_count=2", "range",
+         "GEMM 0: expected micro-ops below 256, found 256; 0 is"),
+        ("GEMM uop_count=1 extent_1=3 src_1=100 src_base=56", "range",
+         "GEMM 0: expected indices of INP below 256, found 256; 0 is"),
+        ("GEMM uop_count=1 extent_1=2 wgt_1=100 wgt_base=28", "range",
+         "GEMM 0: expected indices of WGT below 128, found 128; 0 is"),
+        ("GEMM uop_count=1 extent_0=2 bias_0=100 bias_base=28 init=BIAS", "range",
+         "GEMM 0: expected indices of ACC below 128, found 128; 0 is"),
+        ("ALU uop_count=1 src_base=128", "range",
+         "ALU 0: expected indices of ACC below 128, found 128; 0 is"),
+        ("STORE memory=INP", "field", "STORE 0: expected 2 ≤ memory ≤ 3, found 0"),
+        ("ALU alu_op=7", "field", "ALU 0: expected 0 ≤ alu_op ≤ 6, found 7"),
+        (f"STORE memory=ACC {SHAPE}\nLOAD memory=UOP pop_prev {SHAPE}\nALU\nSTORE push_next "
+         "memory=ACC", "uop", "LOAD 1 loads micro-ops from DRAM[0x0] that STORE 0 writes: they"),
+    ],
+)  # fmt: skip
+def test_values_out_of_bounds(text, kind, message):
+    found = findings(text)
+    assert [(each.kind, each.text.startswith(message)) for each in found if each.kind == kind] == [
+        (kind, True)
+    ], found
+
+
+def test_bounds_of_micro_ops():
+    """A micro-op's own index counts too, and an immediate operand has none."""
+    uops = ".uop 0x0 dst=0 src=120\n"
+    load = "LOAD memory=UOP x_size=1 y_size=1 z_size=1 push_next\n"
+    assert findings(uops + load + "ALU pop_prev uop_count=1 src_base=7") == []
+    (found,) = findings(uops + load + "ALU pop_prev uop_count=1 src_base=8")
+    assert found.text.startswith("ALU 1: expected indices of ACC below 128, found 128")
+    assert findings(uops + load + "ALU pop_prev uop_count=1 src_base=8 use_imm") == []
+
+
+def test_where_the_stream_lies():
+    program = Program(TINY, assemble("ALU\nFINISH", TINY).instructions, 4078)
+    found = check(TINY, program.instructions, np.zeros(4096, np.uint8), program.base)
+    assert [(each.kind, each.text) for each in found] == [
+        ("align", "expected the stream at a multiple of 4, found 0xfee"),
+        ("range", "expected the stream within DRAM of 0x1000 bytes, found its end at 0x102e"),
+    ]
+
+
+def test_programs_without_their_finish():
+    for text, index in (("ALU", 0), ("FINISH\nALU", 0), ("FINISH\nFINISH", 0)):
+        found = check(TINY, assemble(text, TINY).instructions)
+        assert (found[0].kind, found[0].index) == ("finish", index)
+    (found,) = check(TINY, assemble("FINISH push_next", TINY).instructions)
+    assert found.text == "FINISH 0: expected no token flags, found some"
+
+
+def test_micro_ops_need_their_image():
+    program = assemble("LOAD memory=UOP\nFINISH", TINY)
+    with pytest.raises(ValueError, match=r"^expected the DRAM image that holds"):
+        check(TINY, program.instructions)

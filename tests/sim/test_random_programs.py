@@ -1,0 +1,350 @@
+"""Random legal programs: sound for the checker, one result in every order, every cycle accounted.
+
+The instructions are also executed by a second reading of the manual, in plain Python.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import numpy as np
+import pytest
+
+from vdla.isa.config import config_names, load_config
+from vdla.isa.instructions import Alu, AluOp, Engine, Gemm, Init, Load, Mem, Store, Uop
+from vdla.isa.numbers import rq
+from vdla.sim.checker import check
+from vdla.sim.machine import simulate
+from vdla.sim.random_programs import DRAM_BYTES, random_program
+from vdla.sim.semantics import State, execute
+from vdla.sim.stream import Stream, memory_image
+from vdla.sim.timing import Clock
+from vdla.sim.trace import breakdown, records, tokens, trace_events
+
+CONFIGS = [load_config(name) for name in config_names()]
+TIGHT = load_config("tiny", ["token_queue=2", "command_queue=2", "writes_in_flight=1"])
+SLOW = load_config("tiny", ["memory.latency=3", "memory.bytes_per_cycle=1", "reads_in_flight=1"])
+FAST = load_config("narrow", ["memory.latency=0", "burst_beats=3", "read_buffer_beats=16"])
+EVERY = [*CONFIGS, TIGHT, SLOW, FAST]
+FLAGS = ("pop_prev", "pop_next", "push_prev", "push_next")
+
+
+def cases(count, size, configs=EVERY, seed=0):
+    for number in range(seed, seed + count):
+        program = random_program(configs[number % len(configs)], number, size)
+        yield program, memory_image(program, DRAM_BYTES)
+
+
+# The machine ------------------------------------------------------------------------------------
+
+
+def test_they_are_sound_and_use_everything():
+    seen = Counter()
+    for program, dram in cases(80, 40):
+        assert check(program.config, program.instructions, dram, program.base) == []
+        for each in program.instructions:
+            seen[each.mnemonic] += 1
+            seen.update((each.engine.name, flag) for flag in FLAGS if getattr(each, flag))
+            if isinstance(each, Load | Store):
+                seen[each.mnemonic, Mem(each.memory).name] += 1
+            if isinstance(each, Gemm):
+                seen["init", each.init] += 1
+            if isinstance(each, Alu):
+                seen["op", each.alu_op] += 1
+    wanted = [(engine.name, flag) for engine in Engine for flag in FLAGS]
+    wanted += [("LOAD", m.name) for m in Mem] + [("STORE", "ACC"), ("STORE", "ACC8")]
+    wanted += [("init", i) for i in Init] + [("op", op) for op in AluOp]
+    assert all(seen[each] > 20 for each in wanted), seen
+
+
+def test_they_are_reproducible():
+    assert random_program(CONFIGS[0], 7, 30) == random_program(CONFIGS[0], 7, 30)
+    assert random_program(CONFIGS[0], 7, 30) != random_program(CONFIGS[0], 8, 30)
+
+
+def test_shortcuts_change_nothing():
+    for program, dram in cases(60, 60, seed=1000):
+        stream = Stream.of(program.config, program.instructions, program.base)
+        quick, stepped = (Clock(stream, dram, stepped=s) for s in (False, True))
+        assert quick.cycles == stepped.cycles > 0
+        np.testing.assert_array_equal(quick.begun, stepped.begun)
+        np.testing.assert_array_equal(quick.ended, stepped.ended)
+        np.testing.assert_array_equal(quick.causes, stepped.causes)
+
+
+def test_the_books_of_a_run():
+    for program, dram in cases(40, 50, seed=2000):
+        run = simulate(program.config, program.instructions, dram, program.base)
+        for engine in Engine:
+            assert sum(run.causes[engine.name].values()) == run.cycles
+            mine = [i for i, e in enumerate(program.instructions[:-1]) if e.engine == engine]
+            assert (np.diff(run.begun[mine]) > 0).all()
+            assert (np.diff(run.ended[mine]) > 0).all()
+        for row in breakdown(run).values():
+            assert round(sum(row.values()), 6) == 100
+        for token in tokens(program.instructions):
+            assert run.ended[token.giver] < run.begun[token.taker]
+        check_records(run)
+        check_timeline(run)
+
+
+def check_records(run):
+    """Stalls are the cycles in which an engine has nothing in flight, and have a cause."""
+    for record in records(run):
+        assert record.start <= record.finish < run.cycles
+        assert (record.stall == "") == (record.stalled == 0)
+        assert (record.waited_for is not None) == (record.stall == "token")
+        if record.stall == "token":
+            assert record.start - 1 in (run.begun[record.waited_for], run.ended[record.waited_for])
+    for engine in (Engine.LOAD, Engine.STORE):  # idle_cause says the same, cycle by cycle
+        causes = run.causes[engine.name]
+        mine = [r for r in records(run) if r.engine == engine]
+        last = max((r.finish for r in mine), default=-1)
+        idle = sum(r.stalled for r in mine) + run.cycles - 1 - last
+        assert idle == causes["token"] + causes["fetch"] + causes["drain"]
+
+
+def check_timeline(run):
+    """Perfetto's rules: known phases, whole ordered times, bars of a lane apart, unique arrows."""
+    events = trace_events(run, ["a"] * len(run.instructions))["traceEvents"]
+    timed = [event for event in events if event["ph"] != "M"]
+    assert {event["ph"] for event in events} <= {"M", "X", "s", "f"}
+    assert all(type(event["ts"]) is int for event in events)
+    assert [event["ts"] for event in timed] == sorted(event["ts"] for event in timed)
+    named = {(e["pid"], e["tid"]) for e in events if e["name"] == "thread_name"}
+    ends = {}
+    for event in (e for e in timed if e["ph"] == "X"):
+        lane = event["pid"], event["tid"]
+        assert lane in named
+        assert event["ts"] >= ends.get(lane, 0)
+        ends[lane] = event["ts"] + event["dur"]
+    wanted = tokens(run.instructions)
+    for phase in "sf":
+        assert len({e["id"] for e in timed if e["ph"] == phase}) == len(wanted)
+        assert len([e for e in timed if e["ph"] == phase]) == len(wanted)
+
+
+# Tokens -----------------------------------------------------------------------------------------
+
+
+def test_deleting_any_flag_is_caught():
+    for program, dram in cases(6, 30, seed=3000):
+        for index, each in enumerate(program.instructions):
+            for flag in FLAGS:
+                if getattr(each, flag):
+                    changed = without(program.instructions, (index, flag))
+                    assert check(program.config, changed, dram, program.base)
+
+
+def test_deleting_any_token_is_caught_or_changes_nothing():
+    """What the checker lets pass gives the same memories in any order that tokens allow."""
+    caught = harmless = 0
+    rng = Random(0)
+    for program, dram in cases(9, 30, seed=4000):
+        wanted = run_in_order(program, dram, range(len(program.instructions)))
+        for token in tokens(program.instructions):
+            changed = without(program.instructions, *ends(program.instructions, token))
+            if check(program.config, changed, dram, program.base):
+                caught += 1
+                continue
+            harmless += 1
+            for prefer in ((0, 1, 2), (2, 1, 0), (1, 2, 0), None, None):
+                order = legal_order(changed, prefer, rng)
+                assert same(run_in_order(program, dram, order), wanted)
+    assert caught > 30
+    assert harmless > 10
+
+
+def without(instructions, *flags):
+    """The stream with some token flags cleared."""
+    changed = list(instructions)
+    for index, flag in flags:
+        changed[index] = changed[index].replace(**{flag: 0})
+    return changed
+
+
+def ends(instructions, token):
+    """The flags at both ends of a token."""
+    forward = instructions[token.taker].engine == instructions[token.giver].engine.next
+    push, pop = ("push_next", "pop_prev") if forward else ("push_prev", "pop_next")
+    return (token.giver, push), (token.taker, pop)
+
+
+def legal_order(instructions, prefer, rng):
+    """A serial order that tokens allow, by engines' preference or at random."""
+    left = {e: [i for i, each in enumerate(instructions[:-1]) if each.engine == e] for e in Engine}
+    held, order = Counter(), []
+    while any(left.values()):
+        heads = [left[engine][0] for engine in Engine if left[engine]]
+        ready = [i for i in heads if all(held[q] for q in pops(instructions[i]))]
+        index = rng.choice(ready)
+        if prefer is not None:
+            index = min(ready, key=lambda i: prefer.index(instructions[i].engine))
+        each = instructions[index]
+        held.subtract(pops(each))
+        held.update([(each.engine, each.engine.prev)] * each.push_prev)
+        held.update([(each.engine, each.engine.next)] * each.push_next)
+        left[each.engine].remove(index)
+        order.append(index)
+    return order
+
+
+def pops(each):
+    prev, following = (each.engine.prev, each.engine), (each.engine.next, each.engine)
+    return [prev] * each.pop_prev + [following] * each.pop_next
+
+
+# What instructions do -----------------------------------------------------------------------------
+
+
+def run_in_order(program, dram, order):
+    """The memories after executing the instructions one by one."""
+    state = State(program.config, dram.copy())
+    rows = Stream.of(program.config, program.instructions).rows
+    for index in order:
+        execute(state, rows[index])
+    return state
+
+
+def same(state, other):
+    names = ("inp", "wgt", "acc", "uop", "dram")
+    return all(np.array_equal(getattr(state, n), getattr(other, n)) for n in names)
+
+
+@pytest.mark.parametrize("config", [*CONFIGS, SLOW], ids=lambda c: c.name)
+def test_semantics_equal_a_second_reading(config):
+    for program, dram in cases(3, 40, [config], seed=5000):
+        state = run_in_order(program, dram, range(len(program.instructions)))
+        second = Plain(config, dram.copy())
+        for each in program.instructions:
+            second.execute(each)
+        np.testing.assert_array_equal(state.inp, second.inp)
+        np.testing.assert_array_equal(state.wgt, second.wgt)
+        np.testing.assert_array_equal(state.acc, second.acc)
+        np.testing.assert_array_equal(state.dram, second.dram)
+        simulate(config, program.instructions, dram, program.base)
+        np.testing.assert_array_equal(dram, second.dram)
+
+
+class Plain:
+    """Instructions executed from the manual's words, without speed in mind."""
+
+    def __init__(self, config, dram):
+        self.config, self.dram = config, dram
+        self.inp = np.zeros((config.depth("inp"), config.block_in), np.int8)
+        self.wgt = np.zeros((config.depth("wgt"), config.block_out, config.block_in), np.int8)
+        self.acc = np.zeros((config.depth("acc"), config.block_out), np.int32)
+        self.uop = [Uop()] * config.uop_depth
+
+    def execute(self, each):
+        getattr(self, each.mnemonic.lower())(each)
+
+    def finish(self, each):
+        pass
+
+    def load(self, load):
+        memory = Mem(load.memory)
+        size = self.config.entry(memory.name.lower())
+        shape = (
+            load.z_size,
+            load.pad_y0 + load.y_size + load.pad_y1,
+            load.pad_x0 + load.x_size + load.pad_x1,
+        )
+        for at, (z, y, x) in enumerate(np.ndindex(shape)):
+            y, x = y - load.pad_y0, x - load.pad_x0
+            raw = None
+            if 0 <= y < load.y_size and 0 <= x < load.x_size:
+                entry = z * load.z_stride + y * load.y_stride + x * load.x_stride
+                raw = self.dram[load.dram_base + entry * size :][:size].tobytes()
+            self.enter(memory, load.sram_base + at, raw, load)
+
+    def enter(self, memory, at, raw, load):
+        if memory == Mem.UOP:
+            each = self.config.uop_entry
+            for i in range(self.config.uops_per_word):
+                uop = Uop.decode(raw[i * each :][:each], self.config) if raw else Uop()
+                self.uop[at * self.config.uops_per_word + i] = uop
+        elif memory == Mem.ACC:
+            self.acc[at] = load.pad_value if raw is None else np.frombuffer(raw, "<i4")
+        elif memory == Mem.ACC8:
+            lanes = load.pad_value if raw is None else np.frombuffer(raw, "i1").astype(int)
+            self.acc[at] = lanes - load.zero
+        else:
+            buffer = self.inp if memory == Mem.INP else self.wgt
+            lanes = load.pad_value if raw is None else np.frombuffer(raw, "i1")
+            buffer[at] = lanes if raw is None else lanes.reshape(buffer.shape[1:])
+
+    def store(self, store):
+        narrow = store.memory == Mem.ACC8
+        size = self.config.entry(Mem(store.memory).name.lower())
+        for z, y, x in np.ndindex(store.z_size, store.y_size, store.x_size):
+            lanes = self.acc[store.sram_base + z * store.z_pitch + y * store.y_pitch + x]
+            if narrow:
+                scales = self.acc[store.scale_base + z]
+                lanes = [
+                    min(max(rq(int(v), int(s) & 0xFFFFFFFF) + store.zero, store.low), store.high)
+                    for v, s in zip(lanes, scales, strict=True)
+                ]
+            entry = z * store.z_stride + y * store.y_stride + x * store.x_stride
+            raw = np.array(lanes, "i1" if narrow else "<i4").view(np.uint8)
+            self.dram[store.dram_base + entry * size :][:size] = raw
+
+    def nest(self, each):
+        for loops in np.ndindex(each.extents()):
+            at = {
+                name: getattr(each, f"{name}_base")
+                + sum(i * getattr(each, f"{name}_{n}") for n, i in enumerate(loops))
+                for name in ("dst", "src", "wgt", "bias")
+                if hasattr(each, f"{name}_base")
+            }
+            for uop in self.uop[each.uop_begin : each.uop_begin + each.uop_count]:
+                yield at, uop
+
+    def gemm(self, gemm):
+        for at, uop in self.nest(gemm):
+            start = self.acc[at["dst"] + uop.dst].astype(np.int64)
+            if uop.first and gemm.init == Init.ZERO:
+                start = 0 * start
+            elif uop.first and gemm.init == Init.BIAS:
+                start = self.acc[at["bias"]].astype(np.int64)
+            tile = self.wgt[at["wgt"] + uop.wgt].astype(np.int64)
+            total = start + tile @ self.inp[at["src"] + uop.src].astype(np.int64)
+            self.acc[at["dst"] + uop.dst] = total.astype(np.int32)
+
+    def alu(self, alu):
+        for at, uop in self.nest(alu):
+            dst = at["dst"] + uop.dst
+            immediate = alu.use_imm and alu.alu_op != AluOp.WADD
+            ys = [alu.imm] * self.config.block_out
+            if not immediate:
+                ys = self.acc[at["src"] + uop.src].tolist()
+            starts = uop.first and alu.init
+            lanes = [
+                y if starts else self.operate(alu, x, y)
+                for x, y in zip(self.acc[dst].tolist(), ys, strict=True)
+            ]
+            self.acc[dst] = [signed(lane, 32) for lane in lanes]
+
+    def operate(self, alu, x, y):
+        match AluOp(alu.alu_op):
+            case AluOp.ADD:
+                return x + y
+            case AluOp.MIN:
+                return min(x, y)
+            case AluOp.MAX:
+                return max(x, y)
+            case AluOp.SHR:
+                amount = signed(y, 6)
+                return x >> amount if amount >= 0 else x << -amount
+            case AluOp.MUL:
+                return x * signed(y, 25)
+            case AluOp.WADD:
+                return signed(x, 18) * alu.weight + signed(y, 18) * signed(alu.imm, 24)
+            case AluOp.RQ:
+                return min(max(rq(x, y & 0xFFFFFFFF) + alu.zero, alu.low), alu.high)
+
+
+def signed(value, bits):
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
