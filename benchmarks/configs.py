@@ -14,6 +14,12 @@ import vdla
 from vdla import api
 from vdla.isa.config import config_names, load_config
 
+# Cycles of ResNet-18 v1 on VTA's cycle-accurate Chisel (tsim), 16×16, first layer on the host.
+PEERS = (
+    ("VTA, pipelined", "16×16", 7.73e6, "zero latency; apache/tvm-vta#30"),
+    ("VTA, before", "16×16", 31.4e6, "zero latency; apache/tvm#4986"),
+)
+
 
 def main() -> None:
     """Prints the table."""
@@ -38,6 +44,10 @@ def main() -> None:
             f"{100 * gops / config.peak_gops:.1f} %",
             config.memory.name,
         )
+    if model == "resnet18":
+        table.add_section()
+        for name, block, cycles, source in PEERS:
+            table.add_row(name, block, f"{cycles:,.0f}", "", "", "", source)
     Console(width=110).print(table)
 
 
