@@ -14,10 +14,10 @@ import vdla
 from vdla import api
 from vdla.isa.config import config_names, load_config
 
-# Cycles of ResNet-18 v1 on VTA's cycle-accurate Chisel (tsim), 16×16, first layer on the host.
+# Cycles of ResNet-18 v1 on VTA's cycle-accurate Chisel (tsim).
 PEERS = (
-    ("VTA, pipelined", "16×16", 7.73e6, "zero latency; apache/tvm-vta#30"),
-    ("VTA, before", "16×16", 31.4e6, "zero latency; apache/tvm#4986"),
+    ("VTA, pipelined", "16×16", 7.73e6, "zero latency; tvm-vta#30"),
+    ("VTA, before", "16×16", 31.4e6, "tsim; apache/tvm#4986"),
 )
 
 
