@@ -47,6 +47,7 @@ from vdla.sim.timing.registers import (
     Q_RETIRE_ROW,
     RETIRED,
     RING,
+    TOKEN,
     U_DST,
     U_FIELDS,
     U_FIRST,
@@ -130,6 +131,8 @@ def step_compute(
             _enter_bulk(s, rows, now)
     if s[C_ROW] < 0 and can_start(s, rows, order, _ENGINE):
         s[C_ROW] = start(s, rows, order, _ENGINE, now, begun)
+        if s[CAUSE + _ENGINE] == TOKEN:  # nothing was left to wait for
+            s[CAUSE + _ENGINE] = DRAIN
         _place(s, rows, 0)
         moved = True
     s[C_LATE_MASK] >>= 1

@@ -1,0 +1,123 @@
+"""Configs: what is accepted, what follows from it, and the errors of what is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from vdla.isa.config import Config, ConfigError, config_names, load_config
+
+REQUIRED = {
+    "block_in": 4,
+    "block_out": 4,
+    "inp_bytes": 256,
+    "wgt_bytes": 256,
+    "acc_bytes": 256,
+    "uop_bytes": 256,
+}
+
+
+def written(tmp_path, text="", **values):
+    lines = [f"{key} = {value}" for key, value in {**REQUIRED, "port_bytes": 4, **values}.items()]
+    path = tmp_path / "mine.toml"
+    path.write_text("\n".join([*lines, text]))
+    return path
+
+
+def error(*args) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load_config(*args)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", config_names())
+def test_bundled_configs_print_as_they_read(name, tmp_path):
+    config = load_config(name)
+    path = tmp_path / f"{name}.toml"
+    path.write_text(config.to_toml())
+    assert load_config(path) == config
+    assert load_config(path).hash == config.hash
+
+
+def test_what_follows():
+    config = load_config("paper")
+    assert [config.depth(m) for m in ("inp", "wgt", "acc", "acc8")] == [2048, 128, 2048, 2048]
+    assert config.macs_per_cycle == 256
+    assert config.peak_gops == 102.4
+    assert config.memory.name == "64 cycles, 8 B/cycle"
+
+
+def test_the_hash_covers_the_hardware_alone(tmp_path):
+    config = load_config(written(tmp_path))
+    assert config.name == "mine"
+    named = load_config(written(tmp_path, 'name = "other"\n[memory]\nlatency = 3'))
+    assert (named.name, named.memory.latency) == ("other", 3)
+    assert named.hash == config.hash
+    assert named != config
+    assert load_config(written(tmp_path, acc_bytes=512)).hash != config.hash
+
+
+def test_overrides():
+    config = load_config("tiny", ["memory.latency=0x10", "token_queue = 1_000", "acc_bytes=4096"])
+    assert config.memory.latency == 16
+    assert config.token_queue == 1000
+    assert config.depth("acc") == 256
+    assert load_config("tiny").memory.latency == 64
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("latency", "--set latency: expected KEY=VALUE with KEY one of block_in, "),
+        ("latency=3", "--set latency=3: expected KEY=VALUE with KEY one of block_in, "),
+        ("memory.size=3", "--set memory.size=3: expected KEY=VALUE with KEY one of memory.latency"),
+        ("acc_bytes=big", "--set acc_bytes=big: expected an integer, found 'big'"),
+        ("memory.latency=-1", "memory: expected 0 ≤ latency ≤ 1073741824, found -1"),
+        ("block_in=0", "config tiny: expected 1 ≤ block_in ≤ 256, found 0"),
+        ("port_bytes=2", "config tiny: expected 4 ≤ port_bytes ≤ 128, found 2"),
+        ("port_bytes=12", "config tiny: expected block_in bytes to be a multiple of port_byt"),
+        ("burst_beats=2000", "config tiny: expected 1 ≤ burst_beats ≤ 256, found 2000"),
+        ("read_buffer_beats=3", "config tiny: expected read_buffer_beats ≥ burst_beats = 16"),
+        ("acc_bytes=16", "config tiny: expected acc_bytes to hold at least 2 entries of 16 bytes"),
+    ],
+)
+def test_settings_that_make_no_machine(setting, message):
+    assert error("tiny", [setting]).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"block_in": 12, "block_out": 12, "port_bytes": 12},
+         "config mine: expected port_bytes to be a power of two, found 12"),
+        ({"block_in": 20, "block_out": 8},
+         "config mine: expected one of block_in, block_out to divide the other, found 20 and 8"),
+        ({"port_bytes": 64, "block_in": 64, "block_out": 64, "burst_beats": 128,
+          "wgt_bytes": 8192, "acc_bytes": 512},
+         "config mine: expected burst_beats × port_bytes ≤ 4096, found 8192"),
+    ],
+)  # fmt: skip
+def test_values_that_contradict_each_other(values, message):
+    with pytest.raises(ConfigError) as caught:
+        Config("mine", **{**REQUIRED, "port_bytes": 4, **values})
+    assert str(caught.value) == message
+
+
+def test_files_that_are_no_config(tmp_path):
+    assert error("nothing").startswith("config nothing: expected a .toml file or one of narrow, ")
+    missing = tmp_path / "gone.toml"
+    assert error(missing) == f"{missing}: expected a readable file, found No such file or directory"
+    path = written(tmp_path, "= 3")
+    assert error(path).startswith(f"{path}: expected TOML, found ")
+    path = written(tmp_path, lanes=3)
+    assert error(path).startswith(f"{path}: expected one of name, block_in, ")
+    assert error(path).endswith(", found lanes")
+    path = written(tmp_path, acc_bytes='"big"')
+    assert error(path) == f"{path}: expected acc_bytes to be an integer, found 'big'"
+    path = written(tmp_path, acc_bytes="true")
+    assert error(path) == f"{path}: expected acc_bytes to be an integer, found True"
+    path = written(tmp_path, memory=3)
+    assert error(path) == f"{path}: expected memory to be a table, found 3"
+    path.write_text("block_in = 4")
+    assert error(path) == f"{path}: expected block_out, found no such key"
+    path.write_bytes(b"\xff\xfe")
+    assert error(path).startswith(f"{path}: expected TOML, found ")

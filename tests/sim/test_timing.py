@@ -1,0 +1,180 @@
+"""Cycle counts worked out by hand from docs/timing.md, on config ``tiny``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vdla.isa.asm import assemble
+from vdla.isa.config import load_config
+from vdla.sim.machine import simulate
+from vdla.sim.stream import memory_image
+from vdla.sim.timing import example
+
+LATENCY = 64
+DISPATCH = LATENCY + 9  # 1 + latency: first beat; 8 beats per instruction; seen a cycle later
+START = DISPATCH + 1
+NONE = "LOAD x_size=0 y_size=0 z_size=0\n"
+
+
+def run(text, *settings):
+    config = load_config("tiny", settings)
+    program = assemble(f".base 0x2000\n{text}\nFINISH", config)
+    return simulate(config, program.instructions, memory_image(program, 1 << 14), program.base)
+
+
+def times(text, *settings):
+    result = run(text, *settings)
+    return [(int(b), int(e)) for b, e in zip(result.begun, result.ended, strict=True)][:-1]
+
+
+def test_the_shortest_program():
+    result = run("")
+    assert result.begun[0] == result.ended[0] == DISPATCH
+    assert result.cycles == DISPATCH + 1
+    assert result.causes["LOAD"] == dict.fromkeys(result.causes["LOAD"], 0) | {
+        "drain": result.cycles
+    }
+
+
+def test_fetch_delivers_an_instruction_per_eight_beats():
+    found = times("ALU\n" * 5)
+    assert [start for start, _ in found] == [START + 8 * i for i in range(5)]
+    halved = times("ALU\n" * 5, "memory.bytes_per_cycle=2")
+    assert [start for start, _ in halved] == [START + 7 + 16 * i for i in range(5)]
+
+
+def test_a_load_without_entries_takes_a_cycle():
+    assert times(NONE) == [(START, START + 1)]
+
+
+def test_padding_takes_a_cycle_per_entry():
+    load = "LOAD x_size=0 y_size=2 z_size=1 pad_x0=3 pad_y1=1"
+    assert times(load) == [(START, START + 9)]
+
+
+@pytest.mark.parametrize(("memory", "beats"), [("INP", 1), ("WGT", 4), ("ACC", 4), ("ACC8", 1)])
+def test_a_load_takes_latency_and_its_beats(memory, beats):
+    """Request a cycle after the start, first beat 1 + latency later, buffered a cycle later."""
+    load = f"LOAD memory={memory} x_size=3 y_size=1 z_size=1"
+    assert times(load) == [(START, START + 1 + 1 + LATENCY + 3 * beats)]
+
+
+def test_a_load_across_a_page():
+    """Two bursts, so the second is requested a cycle later: no difference at the data's rate."""
+    load = "LOAD dram_base=0xff8 x_size=4 y_size=1 z_size=1"
+    assert times(load) == [(START, START + 2 + LATENCY + 4)]
+    alone = times(load, "reads_in_flight=1")
+    assert alone == [(START, START + 2 + LATENCY + 2 + LATENCY + 1 + 2)]
+
+
+def test_gemm_passes_a_micro_op_per_cycle():
+    assert times("GEMM uop_count=1") == [(START, START + 10)]
+    assert times("GEMM uop_count=1 extent_0=40") == [(START, START + 49)]
+    long = times("GEMM uop_count=1 extent_0=90 extent_1=40")
+    assert long == [(START, START + 9 + 3600)]
+
+
+def test_instructions_follow_without_a_bubble():
+    """The second starts when the first issues its last micro-op."""
+    found = times("GEMM uop_count=1 extent_0=40\nGEMM uop_count=1 extent_0=5 init=ZERO")
+    assert found == [(START, START + 49), (START + 40, START + 54)]
+
+
+def test_an_instruction_without_micro_ops_is_a_bubble():
+    assert times("GEMM uop_count=0") == [(START, START + 10)]
+
+
+@pytest.mark.parametrize(
+    ("alu", "cycles"),
+    [
+        ("alu_op=ADD use_imm", 12),  # late: forwarded
+        ("alu_op=MAX use_imm", 12),
+        ("alu_op=SHR use_imm", 26),  # early: each waits for the one before to be written
+        ("alu_op=RQ use_imm", 26),
+        ("alu_op=ADD src_base=1", 12),
+        ("alu_op=ADD src_base=0", 26),  # y is the entry just written
+        ("alu_op=WADD src_base=1", 26),
+        ("alu_op=MUL use_imm dst_0=1", 12),  # independent entries
+    ],
+)
+def test_hazards(alu, cycles):
+    assert times(f"ALU uop_count=1 extent_0=3 {alu}") == [(START, START + cycles)]
+
+
+def test_an_early_read_gives_way_to_a_late_one():
+    """Three GEMMs read late 5 cycles after READ: there a SHR can't read x in the same cycle."""
+    gemm = "GEMM uop_count=1 extent_0=12 dst_0=1\n"
+    found = times(f"{gemm}ALU uop_count=1 alu_op=SHR use_imm dst_base=60")
+    assert found[1] == (START + 12, START + 12 + 10 + 5)
+
+
+def test_a_store_reads_requantizes_and_waits_for_its_answer():
+    """Start, scale, n reads, 8 stages, into the buffer, out, 1 + latency, seen."""
+    narrow = "STORE memory=ACC8 x_size=3 y_size=1 z_size=1"
+    assert times(narrow) == [(START, START + 1 + 3 + 9 + 1 + LATENCY + 1)]
+    planes = "STORE memory=ACC8 x_size=1 y_size=1 z_size=3 z_pitch=1 z_stride=1"
+    assert times(planes) == [(START, START + 2 * 3 + 9 + 1 + LATENCY + 1)]
+    raw = "STORE memory=ACC x_size=2 y_size=1 z_size=1"
+    assert times(raw) == [(START, START + 1 + 8 + 1 + 7 + 1 + LATENCY + 1)]
+
+
+def test_tokens_take_a_cycle():
+    found = times("LOAD push_next x_size=0 y_size=1 z_size=1 pad_x0=60\nGEMM pop_prev uop_count=1")
+    (_, loaded), (start, _) = found
+    assert start == loaded + 1
+
+
+def test_finish_waits_for_every_engine():
+    result = run("STORE memory=ACC x_size=1 y_size=1 z_size=1")
+    assert result.begun[-1] == result.ended[0] + 1
+    assert result.cycles == result.begun[-1] + 1
+
+
+def test_reads_and_writes_alternate():
+    """A long LOAD and a long STORE share the bus: each takes about as long as both together."""
+    store = "STORE memory=ACC dram_base=0x1000 x_size=8 y_size=8 z_size=1 y_pitch=8 y_stride=8\n"
+    load = "LOAD memory=WGT x_size=64 y_size=1 z_size=1\n"
+    (_, alone), = times(load)
+    both = times(load + store)
+    assert both[0][1] > alone + 200
+    assert abs(both[0][1] - both[1][1]) < 3 * LATENCY
+
+
+def test_memory_contract_sweep():
+    """More latency or less bandwidth never helps."""
+    text = NONE + "LOAD memory=WGT push_next x_size=40 y_size=2 z_size=1 y_stride=41\n" * 3
+    text += "GEMM pop_prev uop_count=1 extent_0=50\n" * 3
+    text += "STORE memory=ACC8 dram_base=0x1000 x_size=40 y_size=1 z_size=1"
+    by_latency = [run(text, f"memory.latency={n}").cycles for n in (0, 1, 7, 64, 65, 300)]
+    assert by_latency == sorted(set(by_latency))
+    by_rate = [run(text, f"memory.bytes_per_cycle={n}").cycles for n in (8, 4, 2, 1)]
+    assert by_rate[0] == by_rate[1]  # the port is 4 bytes wide
+    assert by_rate == sorted(by_rate)
+
+
+def test_the_example_in_the_document_is_current(capsys):
+    example.main(())
+    printed = capsys.readouterr().out.splitlines()
+    text = (Path(__file__).parents[2] / "docs" / "timing.md").read_text()
+    quoted = text.partition("```text\n")[2].partition("```")[0].splitlines()
+    assert len(quoted) > 20
+    missing = [line for line in quoted if line not in ("…", *printed)]
+    assert not missing, "run: python -m vdla.sim.timing.example"
+
+
+def test_numerics_can_be_left_out():
+    config = load_config("tiny")
+    program = assemble("LOAD memory=ACC x_size=1 y_size=1 z_size=1 push_next\n"
+                       "ALU pop_prev push_next\n"
+                       "STORE memory=ACC pop_prev x_size=1 y_size=1 z_size=1 dram_base=64\n"
+                       "FINISH", config)  # fmt: skip
+    dram = np.arange(1 << 12).astype(np.uint8)
+    copy = dram.copy()
+    quick = simulate(config, program.instructions, copy, 2048, numerics=False)
+    assert np.array_equal(copy, dram)
+    full = simulate(config, program.instructions, copy, 2048)
+    assert np.array_equal(copy[64:80], dram[:16])
+    assert full.cycles == quick.cycles
