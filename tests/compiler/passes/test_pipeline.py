@@ -24,6 +24,7 @@ RESIDUAL = Residual(weight=30000, imm=-20000, zero=5, out_zero=1, low=-128, high
 POOL = PoolShape("sum", 1, 2, 5, 4, (2, 3), (2, 1), (1, 1, 0, 1), (1, 1), -7, 2, -128, 127)
 CASES = {
     "conv": (CONV, ConvTile(1, 2, 3, 1, 1, 2, "o")),
+    "conv, parameters per tile": (CONV, ConvTile(1, 2, 3, 1, 1, 2, "o", resident=False)),
     "conv, three threads": (CONV, ConvTile(2, 1, 6, 2, 1, 3, "y")),
     "residual": (dataclasses.replace(CONV, residual=RESIDUAL), ConvTile(1, 2, 6, 2, 1, 2, "o")),
     "pool": (POOL, PoolTile(1, 2, 4, 2, "c")),
