@@ -1,0 +1,1 @@
+"""VDLA in Amaranth: one unit per file. ``core.py`` puts them together."""

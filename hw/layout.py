@@ -1,0 +1,32 @@
+"""Layouts and widths that derive from ``isa``: no bit position is written down in this room."""
+
+from __future__ import annotations
+
+from amaranth import Shape, signed, unsigned
+from amaranth.lib import data
+
+from vdla.isa.config import Config
+from vdla.isa.fields import Record
+from vdla.isa.instructions import instruction_bytes
+
+
+def layout(record: type[Record], config: Config) -> data.StructLayout:
+    """The fields of an instruction class or of ``Uop``, lowest bit first."""
+    return data.StructLayout(
+        {f.name: signed(w) if f.signed else unsigned(w) for f, _, w in record.layout(config)}
+    )
+
+
+def instruction_bits(config: Config) -> int:
+    """Bits of an instruction word."""
+    return 8 * instruction_bytes(config)
+
+
+def lanes(width: int, count: int, *, is_signed: bool = True) -> data.ArrayLayout:
+    """A vector of ``count`` lanes, lane 0 in the lowest bits."""
+    return data.ArrayLayout(Shape(width, is_signed), count)
+
+
+def beats(config: Config, buffer: str) -> int:
+    """Beats of one DRAM entry of ``inp``, ``wgt``, ``acc``, ``acc8`` or ``uop``."""
+    return config.entry(buffer) // config.port_bytes

@@ -1,0 +1,168 @@
+"""The control and status registers, seen through an AXI-Lite port of 4 KiB.
+
+A driver writes where the program lies and for which config it was compiled, sets START, and waits for
+DONE or FAULT. Registers are 32 bits wide; a 64-bit value takes two, the low half first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from vdla.isa.config import Config
+from vdla.isa.instructions import Engine, instruction_bytes
+
+IDENTITY = 0x56444C41  # "VDLA"
+VERSION = 0x0001_0000  # major, minor: 16 bits each
+SPACE_BYTES = 4096  # addresses the port decodes
+INDEX_BITS = 24  # instructions are numbered from 0; a program has fewer than 2**24
+
+
+class Cause(IntEnum):
+    """What a cycle of an engine went to: docs/timing.md, section 10."""
+
+    BUSY = 0
+    TOKEN = 1
+    MEMORY = 2
+    BANK = 3
+    FETCH = 4
+    DRAIN = 5
+
+
+class Fault(IntEnum):
+    """Why the core stopped: docs/timing.md, section 9."""
+
+    NONE = 0
+    PROGRAM_HASH = 1
+    ILLEGAL = 2
+    ADDRESS = 3
+    BUS = 4
+
+
+@dataclass(frozen=True)
+class Bits:
+    """A bit field of a register."""
+
+    name: str
+    low: int
+    width: int
+    doc: str
+
+    @property
+    def mask(self) -> int:
+        """The field's bits in place."""
+        return ((1 << self.width) - 1) << self.low
+
+
+@dataclass(frozen=True)
+class Register:
+    """One 32-bit register. ``access``: ``ro``, ``rw``, ``wo`` or ``w1c`` (write one to clear)."""
+
+    name: str
+    offset: int
+    access: str
+    doc: str
+    bits: tuple[Bits, ...] = ()
+
+    def field(self, name: str) -> Bits:
+        """A bit field by its name."""
+        return next(b for b in self.bits if b.name == name)
+
+
+_EVENTS = (Bits("DONE", 0, 1, "the program ended"), Bits("FAULT", 1, 1, "the core stopped"))
+
+
+def _counters() -> tuple[Register, ...]:
+    return tuple(
+        Register(
+            f"{engine.name}_{cause.name}",
+            0x80 + 4 * (len(Cause) * engine + cause),
+            "ro",
+            f"cycles {engine.name} spent: {cause.name.lower()}",
+        )
+        for engine in Engine
+        for cause in Cause
+    )
+
+
+REGISTERS: tuple[Register, ...] = (
+    Register("ID", 0x00, "ro", 'reads "VDLA"'),
+    Register("VERSION", 0x04, "ro", "version of this register map: major and minor, 16 bits each"),
+    Register("CONFIG_HASH_LOW", 0x08, "ro", "low half of the config hash the core was built from"),
+    Register("CONFIG_HASH_HIGH", 0x0C, "ro", "its high half"),
+    Register(
+        "CONTROL",
+        0x10,
+        "wo",
+        "commands; a written 1 acts once",
+        (
+            Bits("START", 0, 1, "runs the program; ignored while RUNNING or STOPPING"),
+            Bits("RESET", 1, 1, "stops the core and clears DONE and FAULT"),
+        ),
+    ),
+    Register(
+        "STATUS",
+        0x14,
+        "ro",
+        "what the core does",
+        (
+            Bits("RUNNING", 0, 1, "a program runs"),
+            Bits("DONE", 1, 1, "the last program ended"),
+            Bits("FAULT", 2, 1, "the last program was stopped by a fault"),
+            Bits("STOPPING", 3, 1, "waits for its transfers in flight after a fault or a reset"),
+        ),
+    ),
+    Register("INTERRUPT_ENABLE", 0x18, "rw", "events that raise the interrupt", _EVENTS),
+    Register("INTERRUPT_STATUS", 0x1C, "w1c", "events that have happened", _EVENTS),
+    Register("PROGRAM_HASH_LOW", 0x20, "rw", "config hash of the program, low half"),
+    Register("PROGRAM_HASH_HIGH", 0x24, "rw", "its high half"),
+    Register("PROGRAM_BASE", 0x28, "rw", "byte address of the stream, a multiple of port_bytes"),
+    Register(
+        "PROGRAM_LENGTH",
+        0x2C,
+        "rw",
+        "instructions of the stream, FINISH included",
+        (Bits("COUNT", 0, INDEX_BITS, "instructions"),),
+    ),
+    Register(
+        "DRAM_BASE",
+        0x30,
+        "rw",
+        "bus address of the program's DRAM, whole pages; every address in a program counts from here",
+        (Bits("PAGE", 12, 20, "page number"),),
+    ),
+    Register(
+        "DRAM_SIZE",
+        0x34,
+        "rw",
+        "bytes of DRAM from there, whole pages; what lies beyond is out of range, 0 is 4 GiB",
+        (Bits("PAGES", 12, 20, "pages"),),
+    ),
+    Register(
+        "FAULT_CAUSE",
+        0x40,
+        "ro",
+        "why the core stopped",
+        (Bits("CAUSE", 0, 3, ", ".join(f"{f.value} {f.name}" for f in Fault)),),
+    ),
+    Register("FAULT_INSTRUCTION", 0x44, "ro", "byte address of the instruction it stopped at"),
+    Register("CYCLES_LOW", 0x50, "ro", "cycles of the program so far, low half"),
+    Register("CYCLES_HIGH", 0x54, "ro", "the high half"),
+    *_counters(),
+)
+
+
+def register(name: str) -> Register:
+    """A register by its name."""
+    return next(r for r in REGISTERS if r.name == name)
+
+
+def hash_words(config: Config) -> tuple[int, int]:
+    """The config hash as the two words of CONFIG_HASH: low, high."""
+    value = int(config.hash, 16)
+    return value & 0xFFFF_FFFF, value >> 32
+
+
+def instruction_address(config: Config, base: int, index: int) -> int:
+    """Byte address of an instruction of the stream at ``base``: what FAULT_INSTRUCTION holds."""
+    return base + index * instruction_bytes(config)
