@@ -108,7 +108,7 @@ def write_request(config: Config) -> Signature:
 
 
 def read_port(depth: int, width: int) -> Signature:
-    """From a unit to a scratchpad: data follows in the cycle after ``enable``, and stays until the next."""
+    """From a unit to a scratchpad: data follows in the cycle after ``enable``, and stays."""
     return Signature({"enable": Out(1), "address": Out(range(depth)), "data": In(width)})
 
 

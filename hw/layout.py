@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Shape, signed, unsigned
+from amaranth import Const, Shape, Value, signed, unsigned
 from amaranth.lib import data
 
 from vdla.isa.config import Config
@@ -30,3 +30,12 @@ def lanes(width: int, count: int, *, is_signed: bool = True) -> data.ArrayLayout
 def beats(config: Config, buffer: str) -> int:
     """Beats of one DRAM entry of ``inp``, ``wgt``, ``acc``, ``acc8`` or ``uop``."""
     return config.entry(buffer) // config.port_bytes
+
+
+def scaled(value: Value, factor: int) -> Value:
+    """``value × factor`` as shifts and adds: a constant must not cost a multiplier."""
+    terms = [value << bit for bit in range(factor.bit_length()) if factor >> bit & 1]
+    total: Value = Const(0)
+    for term in terms:
+        total = total + term
+    return total

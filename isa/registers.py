@@ -1,7 +1,7 @@
 """The control and status registers, seen through an AXI-Lite port of 4 KiB.
 
-A driver writes where the program lies and for which config it was compiled, sets START, and waits for
-DONE or FAULT. Registers are 32 bits wide; a 64-bit value takes two, the low half first.
+A driver writes where the program lies and for which config it was compiled, sets START, and waits
+for DONE or FAULT. Registers are 32 bits wide; a 64-bit value takes two, the low half first.
 """
 
 from __future__ import annotations
@@ -56,13 +56,17 @@ class Bits:
 
 @dataclass(frozen=True)
 class Register:
-    """One 32-bit register. ``access``: ``ro``, ``rw``, ``wo`` or ``w1c`` (write one to clear)."""
+    """One 32-bit register. ``access``: ``ro``, ``rw``, ``wo`` or ``w1c`` (write one to clear).
+
+    A ``locked`` register can't be written while a program runs.
+    """
 
     name: str
     offset: int
     access: str
     doc: str
     bits: tuple[Bits, ...] = ()
+    locked: bool = False
 
     def field(self, name: str) -> Bits:
         """A bit field by its name."""
@@ -114,22 +118,30 @@ REGISTERS: tuple[Register, ...] = (
     ),
     Register("INTERRUPT_ENABLE", 0x18, "rw", "events that raise the interrupt", _EVENTS),
     Register("INTERRUPT_STATUS", 0x1C, "w1c", "events that have happened", _EVENTS),
-    Register("PROGRAM_HASH_LOW", 0x20, "rw", "config hash of the program, low half"),
-    Register("PROGRAM_HASH_HIGH", 0x24, "rw", "its high half"),
-    Register("PROGRAM_BASE", 0x28, "rw", "byte address of the stream, a multiple of port_bytes"),
+    Register("PROGRAM_HASH_LOW", 0x20, "rw", "config hash of the program, low half", locked=True),
+    Register("PROGRAM_HASH_HIGH", 0x24, "rw", "its high half", locked=True),
+    Register(
+        "PROGRAM_BASE",
+        0x28,
+        "rw",
+        "byte address of the stream, a multiple of port_bytes",
+        locked=True,
+    ),
     Register(
         "PROGRAM_LENGTH",
         0x2C,
         "rw",
         "instructions of the stream, FINISH included",
         (Bits("COUNT", 0, INDEX_BITS, "instructions"),),
+        locked=True,
     ),
     Register(
         "DRAM_BASE",
         0x30,
         "rw",
-        "bus address of the program's DRAM, whole pages; every address in a program counts from here",
+        "bus address of the program's DRAM, whole pages; a program's addresses count from here",
         (Bits("PAGE", 12, 20, "page number"),),
+        locked=True,
     ),
     Register(
         "DRAM_SIZE",
@@ -137,6 +149,7 @@ REGISTERS: tuple[Register, ...] = (
         "rw",
         "bytes of DRAM from there, whole pages; what lies beyond is out of range, 0 is 4 GiB",
         (Bits("PAGES", 12, 20, "pages"),),
+        locked=True,
     ),
     Register(
         "FAULT_CAUSE",

@@ -1,0 +1,48 @@
+"""Performance counters: the cycles of the program, and per engine what they went to.
+
+1. A cycle is counted in the cycle after it; the counts keep until ``clear``.
+2. Each counted cycle of an engine goes to one cause, so an engine's causes add up to the cycles
+   (a fault's own cycle has no cause: docs/timing.md, section 9).
+3. Counters of causes are 32 bits wide and wrap.
+"""
+
+from __future__ import annotations
+
+from amaranth import Module, Signal
+from amaranth.lib.wiring import Component, In, Out
+
+from vdla.hw.interfaces import Cause
+from vdla.isa.instructions import Engine
+from vdla.isa.registers import Cause as Causes
+
+
+class Counters(Component):
+    """``cycle`` counts one cycle, ``causes`` adds the engines' causes of that cycle."""
+
+    def __init__(self) -> None:
+        causes = {f"cause_{e.name.lower()}": In(Cause) for e in Engine}
+        counts = {f"{e.name}_{c.name}".lower(): Out(32) for e in Engine for c in Causes}
+        super().__init__(
+            {"clear": In(1), "cycle": In(1), "causes": In(1), "cycles": Out(64), **causes, **counts}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cycle = Signal()
+        m.d.sync += cycle.eq(self.cycle)
+        m.d.sync += self.cycles.eq(self.cycles + cycle)
+        for engine in Engine:
+            self._count(m, engine)
+        with m.If(self.clear):
+            m.d.sync += [cycle.eq(0), self.cycles.eq(0)]
+        return m
+
+    def _count(self, m: Module, engine: Engine) -> None:
+        now = getattr(self, f"cause_{engine.name.lower()}")
+        for cause in Causes:
+            name = f"{engine.name}_{cause.name}".lower()
+            count, here = getattr(self, name), Signal(name=f"{name}_here")
+            m.d.sync += here.eq(self.causes & (now == Cause[cause.name]))
+            m.d.sync += count.eq(count + here)
+            with m.If(self.clear):
+                m.d.sync += [here.eq(0), count.eq(0)]

@@ -1,0 +1,120 @@
+"""The registers behind AXI4-Lite: ``isa/registers.py`` lists them, this file only decodes.
+
+1. One write and one read at a time; a write takes its address and its data in the same cycle.
+2. An address that no register has answers SLVERR and changes nothing; so does a write to a register
+   that is read only, or locked while a program runs. Byte strobes are heeded: only the bytes they
+   name are written.
+3. A 1 written to a command bit is a pulse of one cycle; registers of that kind read 0.
+4. An event sets its bit in INTERRUPT_STATUS, a written 1 clears it, and the event wins. The
+   interrupt is high while any event that INTERRUPT_ENABLE names is set.
+"""
+
+from __future__ import annotations
+
+from amaranth import Cat, Module, Mux, Signal, Value
+from amaranth.lib.wiring import Component, In, Member, Out
+
+from vdla.hw.interfaces import axi_lite
+from vdla.isa.registers import REGISTERS, SPACE_BYTES, Register
+
+ADDRESS_BITS = (SPACE_BYTES - 1).bit_length()
+OKAY, SLVERR = 0b00, 0b10
+
+
+def port(register: Register) -> Member:
+    """What the core sees of a register: its value, its commands, or its events."""
+    if register.access == "ro":
+        return In(32)
+    if register.access == "w1c":
+        return In(len(register.bits))
+    return Out(32)
+
+
+class Csr(Component):
+    """A member per register, named like it in lower case; ``locked`` while a program runs."""
+
+    def __init__(self) -> None:
+        members = {r.name.lower(): port(r) for r in REGISTERS}
+        super().__init__(
+            {"bus": In(axi_lite(ADDRESS_BITS)), "locked": In(1), "interrupt": Out(1), **members}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        values = {r.name: self._value(m, r) for r in REGISTERS}
+        m.d.comb += self.interrupt.eq(
+            (values["INTERRUPT_STATUS"] & values["INTERRUPT_ENABLE"]).any()
+        )
+        self._read(m, values)
+        self._write(m, values)
+        return m
+
+    def _value(self, m: Module, register: Register) -> Value:
+        """The register as a read sees it."""
+        member = getattr(self, register.name.lower())
+        if register.access == "ro":
+            return member
+        if register.access == "wo":
+            return Signal(32, name=f"{register.name.lower()}_reads")
+        value = Signal(32, name=f"{register.name.lower()}_value")
+        if register.access == "rw":
+            m.d.comb += member.eq(value)
+        return value
+
+    def _read(self, m: Module, values: dict[str, Value]) -> None:
+        bus = self.bus
+        known, data = Signal(), Signal(32)
+        with m.Switch(bus.araddr[2:]):
+            for register in REGISTERS:
+                with m.Case(register.offset >> 2):
+                    m.d.comb += [known.eq(1), data.eq(values[register.name])]
+        m.d.comb += bus.arready.eq(~bus.rvalid)
+        with m.If(bus.arvalid & bus.arready):
+            m.d.sync += [
+                bus.rvalid.eq(1),
+                bus.rdata.eq(data),
+                bus.rresp.eq(Mux(known, OKAY, SLVERR)),
+            ]
+        with m.Elif(bus.rready):
+            m.d.sync += bus.rvalid.eq(0)
+
+    def _write(self, m: Module, values: dict[str, Value]) -> None:
+        bus = self.bus
+        go, known, mask = Signal(), Signal(), Signal(32)
+        m.d.comb += [
+            go.eq(bus.awvalid & bus.wvalid & (~bus.bvalid | bus.bready)),
+            bus.awready.eq(go),
+            bus.wready.eq(go),
+            mask.eq(Cat(bit.replicate(8) for bit in bus.wstrb)),
+        ]
+        for register in REGISTERS:
+            if register.access == "w1c":  # events come at any time
+                events = getattr(self, register.name.lower())
+                m.d.sync += values[register.name].eq(values[register.name] | events)
+        with m.If(go), m.Switch(bus.awaddr[2:]):
+            for register in REGISTERS:
+                if register.access != "ro":
+                    with m.Case(register.offset >> 2), m.If(~self.locked | (not register.locked)):
+                        m.d.comb += known.eq(1)
+                        self._take(m, register, values[register.name], bus.wdata & mask, mask)
+        with m.If(go):
+            m.d.sync += [bus.bvalid.eq(1), bus.bresp.eq(Mux(known, OKAY, SLVERR))]
+        with m.Elif(bus.bready):
+            m.d.sync += bus.bvalid.eq(0)
+
+    def _take(
+        self, m: Module, register: Register, value: Value, written: Value, mask: Value
+    ) -> None:
+        """Writes one register; ``mask`` are the bits that the strobes name."""
+        member = getattr(self, register.name.lower())
+        if register.access == "wo":
+            m.d.comb += member.eq(written & _writable(register))
+        elif register.access == "w1c":
+            m.d.sync += value.eq((value & ~written) | member)
+        else:
+            m.d.sync += value.eq(((value & ~mask) | written) & _writable(register))
+
+
+def _writable(register: Register) -> int:
+    """The bits that exist; all of them in a register without fields."""
+    return sum(b.mask for b in register.bits) if register.bits else 0xFFFF_FFFF

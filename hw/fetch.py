@@ -1,0 +1,182 @@
+"""Fetch: prefetches the stream and dispatches one instruction a cycle, in order.
+
+1. It requests the next burst whenever the buffer has room for ``burst_beats`` beats beyond what it
+   holds and has requested.
+2. An instruction whose beats have all arrived goes to its engine's queue, one a cycle, if there is
+   room. Beats are collected in slots of one instruction, so it is read in one piece.
+3. FINISH stays at the head until no queue is ``busy``; then the program has ended.
+4. An illegal instruction at the head is a fault, and so is a stream that FINISH doesn't end.
+5. While ``idle``, fetch takes over where the program lies.
+"""
+
+from __future__ import annotations
+
+from amaranth import Module, Mux, Signal, Value
+from amaranth.lib import data
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import Component, In, Out
+
+from vdla.hw.bursts import PAGE_BITS, burst_beats
+from vdla.hw.interfaces import Fault, fault, read_data, read_request
+from vdla.hw.layout import instruction_bits, layout, scaled
+from vdla.isa.config import Config
+from vdla.isa.instructions import (
+    BY_OPCODE,
+    DRAM_BITS,
+    OPCODE_BITS,
+    Alu,
+    AluOp,
+    Engine,
+    Finish,
+    Gemm,
+    Init,
+    Instruction,
+    Load,
+    Mem,
+    Store,
+    instruction_bytes,
+)
+from vdla.isa.registers import INDEX_BITS
+
+FETCH_INSTRUCTIONS = 16  # instructions the buffer holds
+_CHECKED = (Load, Store, Gemm, Alu)
+
+
+class Fetch(Component):
+    """Ports: where the stream lies; the DMA; ``put`` per engine with its word; what fetch sees."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.per_instruction = instruction_bytes(config) // config.port_bytes
+        super().__init__(
+            {
+                "idle": In(1),
+                "base": In(DRAM_BITS),
+                "length": In(INDEX_BITS),
+                "dram_pages": In(DRAM_BITS - PAGE_BITS + 1),
+                "request": Out(read_request(config)),
+                "data": In(read_data(config)),
+                "word": Out(instruction_bits(config)),
+                "index": Out(INDEX_BITS),
+                "put": Out(len(Engine)),
+                "room": In(len(Engine)),
+                "busy": In(1),
+                "dispatched": Out(1),
+                "finished": Out(1),
+                "fault": Out(fault()),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        room = max(FETCH_INSTRUCTIONS * self.per_instruction, config.burst_beats)
+        slots = -(-room // self.per_instruction)
+        complete, dispatch, outside = Signal(), Signal(), Signal()
+        self._request(m, room, dispatch, outside)
+        self._arrive(m, room, slots, complete, dispatch)
+        illegal = self._dispatch(m, complete, dispatch)
+        m.d.comb += [
+            self.fault.valid.eq(outside | illegal),
+            self.fault.cause.eq(Mux(outside, Fault.ADDRESS, Fault.ILLEGAL)),
+            self.fault.index.eq(self.index),
+        ]
+        return m
+
+    def _request(self, m: Module, room: int, dispatch: Value, outside: Value) -> None:
+        config, request = self.config, self.request
+        address = Signal(DRAM_BITS + 1)  # the top bit: it has left the 32-bit space
+        left = Signal(range(self.per_instruction * ((1 << INDEX_BITS) - 1) + 1))
+        held = Signal(range(room + 1))  # beats requested and not yet dispatched
+        beats = burst_beats(m, config, address[:DRAM_BITS], left)
+        wanted, sent = Signal(), Signal.like(request.beats)
+        off = address[: (config.port_bytes - 1).bit_length()].any()
+        m.d.comb += [
+            wanted.eq((left != 0) & (held <= room - config.burst_beats)),
+            outside.eq(wanted & ((address[PAGE_BITS:] >= self.dram_pages) | off)),
+            request.valid.eq(wanted & ~outside),
+            request.address.eq(address),
+            request.beats.eq(beats),
+        ]
+        with m.If(request.valid & request.ready):
+            m.d.comb += sent.eq(beats)
+            m.d.sync += address.eq(address + scaled(beats, config.port_bytes))
+        m.d.sync += left.eq(left - sent)
+        m.d.sync += held.eq(held + sent - Mux(dispatch, self.per_instruction, 0))
+        with m.If(self.idle):
+            m.d.sync += address.eq(self.base)
+            m.d.sync += left.eq(scaled(self.length, self.per_instruction))
+            m.d.sync += held.eq(0)
+
+    def _arrive(
+        self, m: Module, room: int, slots: int, complete: Value, dispatch: Value
+    ) -> None:
+        """Collects beats in slots, each beat in its column; shows the word in the oldest slot."""
+        bits = 8 * self.config.port_bytes
+        m.submodules.buffer = buffer = Memory(
+            shape=instruction_bits(self.config), depth=slots, init=[]
+        )
+        write = buffer.write_port(granularity=bits)
+        read = buffer.read_port(domain="comb")
+        arrived = Signal(range(room + 1))  # beats arrived and not yet dispatched
+        column = Signal(range(self.per_instruction))
+        last = column == self.per_instruction - 1
+        m.d.comb += [
+            complete.eq(arrived >= self.per_instruction),
+            write.data.eq(self.data.data.replicate(self.per_instruction)),
+            write.en.eq(Mux(self.data.valid, 1 << column, 0)),
+            self.word.eq(read.data),
+        ]
+        m.d.sync += arrived.eq(
+            arrived + self.data.valid - Mux(dispatch, self.per_instruction, 0)
+        )
+        with m.If(self.data.valid):
+            m.d.sync += column.eq(Mux(last, 0, column + 1))
+            with m.If(last):
+                m.d.sync += write.addr.eq(Mux(write.addr == slots - 1, 0, write.addr + 1))
+        with m.If(dispatch):
+            m.d.sync += read.addr.eq(Mux(read.addr == slots - 1, 0, read.addr + 1))
+        with m.If(self.idle):
+            m.d.sync += [arrived.eq(0), column.eq(0), write.addr.eq(0), read.addr.eq(0)]
+
+    def _dispatch(self, m: Module, complete: Value, dispatch: Value) -> Value:
+        """Gives the head to its engine; returns whether it is illegal."""
+        is_last = Signal()
+        opcode = self.word[:OPCODE_BITS]
+        m.d.comb += is_last.eq(self.index == self.length - 1)
+        m.d.comb += self.dispatched.eq(is_last)
+        for engine in Engine:
+            mine = [c for c, cls in BY_OPCODE.items() if cls.engine == engine and cls != Finish]
+            m.d.comb += self.put[engine].eq(
+                complete & ~is_last & opcode.matches(*mine) & self.room[engine]
+            )
+        m.d.comb += dispatch.eq(self.put.any())
+        m.d.comb += self.finished.eq(complete & is_last & ~self.busy)
+        m.d.sync += self.index.eq(self.index + dispatch)
+        with m.If(self.idle):
+            m.d.sync += self.index.eq(0)
+        illegal, ends = Signal(), opcode == Finish.opcode
+        m.d.comb += illegal.eq(complete & (self._malformed(m) | (ends ^ is_last)))
+        return illegal
+
+    def _malformed(self, m: Module) -> Value:
+        """Whether the head has an opcode or an enumerated field that the ISA doesn't know."""
+        view = {cls: data.View(layout(cls, self.config), self._bits(cls)) for cls in _CHECKED}
+        bad = Signal()
+        with m.Switch(self.word[:OPCODE_BITS]):
+            with m.Case(Load.opcode):
+                m.d.comb += bad.eq(view[Load].memory > max(Mem))
+            with m.Case(Store.opcode):
+                m.d.comb += bad.eq(~view[Store].memory.matches(Mem.ACC, Mem.ACC8))
+            with m.Case(Gemm.opcode):
+                m.d.comb += bad.eq(view[Gemm].init > max(Init))
+            with m.Case(Alu.opcode):
+                m.d.comb += bad.eq(view[Alu].alu_op > max(AluOp))
+            with m.Case(Finish.opcode):
+                m.d.comb += bad.eq(0)
+            with m.Default():
+                m.d.comb += bad.eq(1)
+        return bad
+
+    def _bits(self, cls: type[Instruction]) -> Value:
+        return self.word[: cls.bits(self.config)]

@@ -1,0 +1,88 @@
+"""The instructions that wait in front of an engine, and when the first of them may start.
+
+1. Fetch puts an instruction in when ``room`` is high; it can start in the next cycle.
+2. The first may start when every token it pops is there and every queue it pushes to has a free
+   slot. Starting pops the tokens and reserves the slots (docs/timing.md, section 7).
+3. ``busy`` is high while anything that was put in hasn't finished.
+"""
+
+from __future__ import annotations
+
+from amaranth import Cat, Module, Signal
+from amaranth.lib import data
+from amaranth.lib.fifo import SyncFIFO
+from amaranth.lib.wiring import Component, In, Out
+
+from vdla.hw.interfaces import command
+from vdla.hw.layout import instruction_bits, layout
+from vdla.isa.config import Config
+from vdla.isa.instructions import Instruction
+from vdla.isa.registers import INDEX_BITS
+
+
+class CommandQueue(Component):
+    """One engine's queue, between fetch and the engine.
+
+    ``has_*`` and ``slot_*`` are the neighbours' tokens and slots as the token queues show them;
+    ``pop_*``, ``reserve_*``, ``push_*`` act on those queues.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        sides = ("prev", "next")
+        seen = {f"{what}_{side}": In(1) for what in ("has", "slot") for side in sides}
+        acts = {f"{what}_{side}": Out(1) for what in ("pop", "reserve", "push") for side in sides}
+        super().__init__(
+            {
+                "put": In(1),
+                "word": In(instruction_bits(config)),
+                "index": In(INDEX_BITS),
+                "room": Out(1),
+                "busy": Out(1),
+                "command": Out(command(config)),
+                **seen,
+                **acts,
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config, port = self.config, self.command
+        width = instruction_bits(config) + INDEX_BITS
+        m.submodules.fifo = fifo = SyncFIFO(width=width, depth=config.command_queue)
+        m.d.comb += [
+            self.room.eq(fifo.w_rdy),
+            fifo.w_en.eq(self.put),
+            fifo.w_data.eq(Cat(self.word, self.index)),
+            fifo.r_en.eq(port.start),
+            Cat(port.word, port.index).eq(fifo.r_data),
+            port.waiting.eq(fifo.r_rdy),
+        ]
+        self._tokens(m)
+        self._count(m)
+        return m
+
+    def _tokens(self, m: Module) -> None:
+        port = self.command
+        common = port.word[: Instruction.bits(self.config)]
+        flags = data.View(layout(Instruction, self.config), common)
+        m.d.comb += port.ready.eq(
+            port.waiting
+            & (self.has_prev | ~flags.pop_prev)
+            & (self.has_next | ~flags.pop_next)
+            & (self.slot_prev | ~flags.push_prev)
+            & (self.slot_next | ~flags.push_next)
+        )
+        m.d.comb += [
+            self.pop_prev.eq(port.start & flags.pop_prev),
+            self.pop_next.eq(port.start & flags.pop_next),
+            self.reserve_prev.eq(port.start & flags.push_prev),
+            self.reserve_next.eq(port.start & flags.push_next),
+            self.push_prev.eq(port.finish & port.push_prev),
+            self.push_next.eq(port.finish & port.push_next),
+        ]
+
+    def _count(self, m: Module) -> None:
+        unfinished = Signal(range(1 << INDEX_BITS))
+        m.d.sync += unfinished.eq(unfinished + self.put - self.command.finish)
+        m.d.comb += self.busy.eq(unfinished != 0)
