@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from amaranth import Module, Mux, Signal, Value
+from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import Component, In, Out
@@ -21,25 +21,16 @@ from vdla.hw.interfaces import Fault, fault, read_data, read_request
 from vdla.hw.layout import instruction_bits, layout, scaled
 from vdla.isa.config import Config
 from vdla.isa.instructions import (
-    BY_OPCODE,
     DRAM_BITS,
+    INSTRUCTIONS,
     OPCODE_BITS,
-    Alu,
-    AluOp,
     Engine,
     Finish,
-    Gemm,
-    Init,
-    Instruction,
-    Load,
-    Mem,
-    Store,
     instruction_bytes,
 )
 from vdla.isa.registers import INDEX_BITS
 
 FETCH_INSTRUCTIONS = 16  # instructions the buffer holds
-_CHECKED = (Load, Store, Gemm, Alu)
 
 
 class Fetch(Component):
@@ -146,7 +137,7 @@ class Fetch(Component):
         m.d.comb += is_last.eq(self.index == self.length - 1)
         m.d.comb += self.dispatched.eq(is_last)
         for engine in Engine:
-            mine = [c for c, cls in BY_OPCODE.items() if cls.engine == engine and cls != Finish]
+            mine = [c.opcode for c in INSTRUCTIONS if c.engine == engine and c != Finish]
             m.d.comb += self.put[engine].eq(
                 complete & ~is_last & opcode.matches(*mine) & self.room[engine]
             )
@@ -161,22 +152,13 @@ class Fetch(Component):
 
     def _malformed(self, m: Module) -> Value:
         """Whether the head has an opcode or an enumerated field that the ISA doesn't know."""
-        view = {cls: data.View(layout(cls, self.config), self._bits(cls)) for cls in _CHECKED}
         bad = Signal()
         with m.Switch(self.word[:OPCODE_BITS]):
-            with m.Case(Load.opcode):
-                m.d.comb += bad.eq(view[Load].memory > max(Mem))
-            with m.Case(Store.opcode):
-                m.d.comb += bad.eq(~view[Store].memory.matches(Mem.ACC, Mem.ACC8))
-            with m.Case(Gemm.opcode):
-                m.d.comb += bad.eq(view[Gemm].init > max(Init))
-            with m.Case(Alu.opcode):
-                m.d.comb += bad.eq(view[Alu].alu_op > max(AluOp))
-            with m.Case(Finish.opcode):
-                m.d.comb += bad.eq(0)
+            for cls in INSTRUCTIONS:
+                with m.Case(cls.opcode):
+                    view = data.View(layout(cls, self.config), self.word[: cls.bits(self.config)])
+                    known = (view[f.name].matches(*f.legal) for f in cls.fields if f.legal)
+                    m.d.comb += bad.eq(~Cat(*known).all())
             with m.Default():
                 m.d.comb += bad.eq(1)
         return bad
-
-    def _bits(self, cls: type[Instruction]) -> Value:
-        return self.word[: cls.bits(self.config)]

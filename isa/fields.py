@@ -36,9 +36,11 @@ class Field:
         signed: bool = False,
         default: int = 0,
         names: tuple[str, ...] = (),
+        legal: tuple[int, ...] = (),
     ) -> None:
         self._width, self.doc, self.signed = width, doc, signed
         self.default, self.names = default, names
+        self.legal = legal or tuple(range(len(names)))  # of an enumerated field; empty: all
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name

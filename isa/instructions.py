@@ -129,6 +129,11 @@ class Instruction(Record):
         """The instruction as it lies in DRAM, little-endian."""
         return self.pack(config).to_bytes(instruction_bytes(config), "little")
 
+    @property
+    def is_legal(self) -> bool:
+        """Whether every enumerated field holds a value the ISA knows; else it is a fault."""
+        return all(not f.legal or self.__dict__[f.name] in f.legal for f in self.fields)
+
 
 BY_OPCODE: dict[int, type[Instruction]] = {}
 
@@ -171,7 +176,12 @@ class Store(Instruction):
 
     opcode = 1
     engine = Engine.STORE
-    memory = Field(3, "ACC stores int32 lanes, ACC8 int8", names=tuple(m.name for m in Mem))
+    memory = Field(
+        3,
+        "ACC stores int32 lanes, ACC8 int8",
+        names=tuple(m.name for m in Mem),
+        legal=(Mem.ACC, Mem.ACC8),
+    )
     sram_base = Field(index("acc"), "first entry")
     dram_base = Field(DRAM_BITS, "byte address of the first entry, a multiple of port_bytes")
     x_size = Field(count("acc"), "entries of a row")
@@ -264,6 +274,21 @@ class Finish(Instruction):
 
     opcode = 4
     engine = Engine.COMPUTE
+
+
+class Unknown(Instruction):
+    """Bits with an opcode that no instruction has: where the machine finds them it stops."""
+
+    engine = Engine.COMPUTE
+    mnemonic = "UNKNOWN"
+
+    def __init__(self, op: int) -> None:
+        Record.__init__(self, op=op)
+
+    @property
+    def is_legal(self) -> bool:
+        """Never."""
+        return False
 
 
 class Uop(Record):

@@ -154,9 +154,8 @@ def _check_fields(stream: Stream) -> list[Finding]:
         at, rows = _rows_of(stream, cls)
         for i, f in enumerate(cls.fields):
             low, high = f.bounds(stream.config)
-            high = min(high, len(f.names) - 1) if f.names else high
-            if cls is Store and f.name == "memory":
-                low, high = Mem.ACC, Mem.ACC8
+            if f.legal:
+                low, high = min(f.legal), max(f.legal)
             for k in np.flatnonzero((rows[:, i] < low) | (rows[:, i] > high)):
                 text = f"{_name(stream, int(at[k]))}: expected {low} ≤ {f.name} ≤ {high}"
                 found.append(Finding("field", int(at[k]), f"{text}, found {rows[k, i]}"))

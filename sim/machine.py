@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla.isa.asm import format_instruction
-from vdla.isa.config import Config, load_config
+from vdla.isa.config import PAGE_BYTES, Config, load_config
 from vdla.isa.instructions import Alu, Engine, Finish, Gemm, Instruction, Load, Mem, Store
+from vdla.isa.registers import Fault
 from vdla.sim.semantics import State, execute
 from vdla.sim.stream import Bytes, Stream, cache_lock
 from vdla.sim.timing import CAUSES, Clock
@@ -19,6 +20,14 @@ from vdla.sim.timing import CAUSES, Clock
 
 class SimulationError(RuntimeError):
     """A program that the machine can't run to its end: a deadlock or a fault."""
+
+
+class FaultError(SimulationError):
+    """A fault: docs/timing.md, section 9. ``instruction`` is its index, ``cycle`` when."""
+
+    def __init__(self, fault: Fault, instruction: int, cycle: int, text: str) -> None:
+        super().__init__(f"fault {fault.name} in cycle {cycle} at {instruction}: {text}")
+        self.fault, self.instruction, self.cycle = fault, instruction, cycle
 
 
 @dataclass(frozen=True)
@@ -49,6 +58,7 @@ def simulate(
     ``numerics=False`` computes cycles alone and leaves DRAM as it is.
 
     Raises:
+        FaultError: a fault stops the machine.
         SimulationError: the machine stands still; names the instructions and what they wait for.
     """
     return run_stream(Stream.of(config, instructions, base), dram, numerics=numerics)
@@ -63,17 +73,40 @@ def run_stream(stream: Stream, dram: Bytes, *, numerics: bool = True) -> Run:
 def _run(stream: Stream, dram: Bytes, *, numerics: bool) -> Run:
     config, instructions = stream.config, stream.instructions
     clock = Clock(stream, dram)
+    if clock.fault:
+        raise _fault_error(stream, clock)
     if clock.cycles < 0:
         raise SimulationError(deadlock_report(instructions, clock.begun))
     if numerics:
-        state = State(config, dram)
-        for index in np.lexsort((stream.rows[:, 0], clock.ended)):
-            execute(state, stream.rows[index])
+        perform(stream, clock.ended, dram)
     causes = {
         engine.name: dict(zip(CAUSES, map(int, clock.causes[engine]), strict=True))
         for engine in Engine
     }
     return Run(config, instructions, clock.cycles, clock.begun, clock.ended, causes)
+
+
+def perform(stream: Stream, ended: NDArray[np.int64], dram: Bytes) -> State:
+    """Runs the effects of a stream in the order in which its instructions finish.
+
+    DRAM is updated in place; what the on-chip memories hold in the end is in the result.
+    """
+    whole = dram
+    if dram.size % PAGE_BYTES:  # the machine may read up to the end of the last page
+        whole = np.zeros(-(-dram.size // PAGE_BYTES) * PAGE_BYTES, np.uint8)
+        whole[: dram.size] = dram
+    state = State(stream.config, whole)
+    for index in np.lexsort((stream.rows[:, 0], ended)):
+        execute(state, stream.rows[index])
+    if whole is not dram:
+        dram[:] = whole[: dram.size]
+    return state
+
+
+def _fault_error(stream: Stream, clock: Clock) -> FaultError:
+    known = clock.fault_row < len(stream.instructions)
+    text = format_instruction(stream.instructions[clock.fault_row]) if known else "no instruction"
+    return FaultError(clock.fault, clock.fault_row, clock.cycles - 1, text)
 
 
 @cache

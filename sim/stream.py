@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,7 +23,17 @@ from numpy.typing import NDArray
 
 from vdla import isa
 from vdla.isa.config import Config
-from vdla.isa.instructions import INSTRUCTIONS, Engine, Finish, Instruction, Uop
+from vdla.isa.instructions import (
+    BY_OPCODE,
+    INSTRUCTIONS,
+    OPCODE_BITS,
+    Engine,
+    Finish,
+    Instruction,
+    Unknown,
+    Uop,
+    instruction_bytes,
+)
 from vdla.isa.program import Program
 
 
@@ -82,12 +93,18 @@ def column(cls: type[Instruction], name: str) -> int:
 
 
 COLUMNS = max(len(cls.fields) for cls in INSTRUCTIONS)
-ENGINE_OF = np.array([cls.engine for cls in INSTRUCTIONS], np.int64)
+NO_ENGINE = -1  # of FINISH and of unknown opcodes
+ENGINE_OF = np.full(1 << OPCODE_BITS, NO_ENGINE, np.int64)
+for _cls in INSTRUCTIONS:
+    ENGINE_OF[_cls.opcode] = NO_ENGINE if _cls is Finish else _cls.engine
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Rows of a program and, per engine, the indices of its instructions in program order."""
+    """Rows of a program and, per engine, the indices of its instructions in program order.
+
+    ``legal`` is false where the machine stops, since the ISA doesn't know what stands there.
+    """
 
     config: Config
     instructions: Sequence[Instruction]
@@ -96,26 +113,34 @@ class Stream:
 
     @classmethod
     def of(cls, config: Config, instructions: Sequence[Instruction], base: int = 0) -> Stream:
-        """Lays a program out in rows.
-
-        Raises:
-            ValueError: the stream doesn't end with its only FINISH.
-        """
-        ends = [i for i, each in enumerate(instructions) if isinstance(each, Finish)]
-        if ends != [len(instructions) - 1]:
-            raise ValueError(
-                f"expected one FINISH, as the last of {len(instructions)} instructions, "
-                f"found FINISH at {ends}"
-            )
+        """Lays a program out in rows."""
         rows = np.zeros((len(instructions), COLUMNS), np.int64)
         for row, each in zip(rows, instructions, strict=True):
             values = list(each.__dict__.values())
             row[: len(values)] = values
         return cls(config, instructions, rows, base)
 
+    @classmethod
+    def of_bytes(cls, config: Config, raw: bytes, base: int = 0) -> Stream:
+        """Decodes a stream as the machine would: it doesn't look at bits above the fields."""
+        size = instruction_bytes(config)
+        words = [int.from_bytes(raw[i : i + size], "little") for i in range(0, len(raw), size)]
+        return cls.of(config, [_decode(word, config) for word in words], base)
+
     def engine(self, engine: Engine) -> NDArray[np.int64]:
-        """Indices of an engine's instructions; FINISH belongs to none."""
-        return np.flatnonzero(ENGINE_OF[self.rows[:-1, 0]] == engine)
+        """Indices of an engine's instructions; FINISH and the unknown belong to none."""
+        return np.flatnonzero(ENGINE_OF[self.rows[:, 0]] == engine)
+
+    @cached_property
+    def legal(self) -> NDArray[np.bool_]:
+        """Per instruction, whether every field holds a value the ISA knows."""
+        return np.array([each.is_legal for each in self.instructions], np.bool_)
+
+
+def _decode(word: int, config: Config) -> Instruction:
+    opcode = word & ((1 << OPCODE_BITS) - 1)
+    kind = BY_OPCODE.get(opcode)
+    return kind.unpack(word, config) if kind else Unknown(opcode)
 
 
 def memory_image(program: Program, size: int) -> Bytes:

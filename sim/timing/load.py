@@ -5,15 +5,18 @@
 * The write side writes one entry of padding a cycle, or takes one buffered beat a cycle and writes
   the entry with its last beat. ACC has one write port; a COMPUTE write goes first.
 * An instruction finishes with its last entry. One that moves nothing takes one cycle on each side.
+* A burst outside DRAM and an entry beyond its buffer are faults.
 """
 
 from __future__ import annotations
 
 from vdla.isa.instructions import Engine, Load, Mem
 from vdla.sim.stream import Rows, column, inline
+from vdla.sim.timing.faults import burst_faults, stop
 from vdla.sim.timing.memory import BY_LOAD, Registers, accept_read, burst_beats
 from vdla.sim.timing.registers import (
     BANK,
+    BEYOND,
     BUFFER,
     BUSY,
     C_WRITE_MASK,
@@ -29,6 +32,7 @@ from vdla.sim.timing.registers import (
     L_CONSUMED,
     L_REQUESTED,
     L_W_BEAT,
+    L_W_ENTRY,
     L_W_X,
     L_W_Y,
     L_W_Z,
@@ -43,6 +47,7 @@ from vdla.sim.timing.tokens import can_start, idle_cause, push, start
 
 _ENGINE = int(Engine.LOAD)
 _MEMORY, _DRAM = column(Load, "memory"), column(Load, "dram_base")
+_SRAM = column(Load, "sram_base")
 _X, _Y, _Z = (column(Load, f"{a}_size") for a in "xyz")
 _XS, _YS, _ZS = (column(Load, f"{a}_stride") for a in "xyz")
 _X0, _X1 = column(Load, "pad_x0"), column(Load, "pad_x1")
@@ -57,12 +62,14 @@ def step_load(
     rows: Rows,
     order: Rows,
     beats: Rows,
+    depths: Rows,
     now: int,
     channel_free: bool,
     begun: Rows,
     ended: Rows,
 ) -> bool:
-    """One cycle; true when anything moved. ``beats`` has the beats of an entry per memory."""
+    """One cycle; true when anything moved. ``beats`` has the beats of an entry per memory, and
+    ``depths`` its entries."""
     started = s[STARTED + _ENGINE]
     moved = _request(s, q, rows, beats, now, channel_free)
     in_flight = s[STARTED + _ENGINE] - s[RETIRED + _ENGINE]
@@ -74,7 +81,7 @@ def step_load(
     if s[RETIRED + _ENGINE] == started:
         s[CAUSE + _ENGINE] = BUSY if moved else idle_cause(s, _ENGINE)
         return moved
-    cause = _write(s, rows, order, beats, now, ended)
+    cause = _write(s, rows, order, beats, depths, now, ended)
     s[CAUSE + _ENGINE] = cause
     return moved or cause == BUSY
 
@@ -109,7 +116,9 @@ def _request(
     room = s[L_REQUESTED] - s[L_CONSUMED] + n <= s[BUFFER]
     if not (channel_free and room and s[L_BURSTS] < s[READS]):
         return False
-    accept_read(s, q, now, BY_LOAD, n)
+    if burst_faults(s, s[L_A_ADDRESS], row):
+        return False
+    accept_read(s, q, now, BY_LOAD, s[L_A_ADDRESS], n)
     s[L_BURSTS] += 1
     s[L_REQUESTED] += n
     s[L_A_ADDRESS] += n * s[PORT]
@@ -133,7 +142,9 @@ def _next_run(s: Registers, rows: Rows, row: int, dense: bool) -> None:
 
 
 @inline
-def _write(s: Registers, rows: Rows, order: Rows, beats: Rows, now: int, ended: Rows) -> int:
+def _write(
+    s: Registers, rows: Rows, order: Rows, beats: Rows, depths: Rows, now: int, ended: Rows
+) -> int:
     """Writes padding or a beat of the oldest instruction; the cause of this cycle."""
     row = order[_ENGINE, s[RETIRED + _ENGINE]]
     height = rows[row, _Y0] + rows[row, _Y] + rows[row, _Y1]
@@ -157,6 +168,9 @@ def _write(s: Registers, rows: Rows, order: Rows, beats: Rows, now: int, ended: 
             return BUSY
     elif port_taken:
         return BANK
+    if rows[row, _SRAM] + s[L_W_ENTRY] >= depths[memory]:
+        stop(s, BEYOND, row)
+    s[L_W_ENTRY] += 1
     s[L_W_X] += 1
     if s[L_W_X] == width:
         s[L_W_X] = 0
@@ -172,6 +186,7 @@ def _write(s: Registers, rows: Rows, order: Rows, beats: Rows, now: int, ended: 
 
 @inline
 def _retire(s: Registers, rows: Rows, row: int, now: int, ended: Rows) -> None:
+    s[L_W_ENTRY] = 0
     s[RETIRED + _ENGINE] += 1
     ended[row] = now
     push(s, rows, row, _ENGINE)

@@ -8,17 +8,27 @@ from __future__ import annotations
 
 import numpy as np
 
+from vdla.isa.config import PAGE_BYTES
 from vdla.isa.instructions import Engine, Load, Mem
+from vdla.isa.registers import Fault
 from vdla.sim.semantics import load_rows
 from vdla.sim.stream import Bytes, Rows, Stream, column, decode_uops, inline, jit, uop_layout
-from vdla.sim.timing.compute import in_bulk, leave_bulk, reads_second_port, step_compute
-from vdla.sim.timing.fetch import FINISHED, REQUESTED, WAITED, step_fetch
+from vdla.sim.timing.compute import (
+    in_bulk,
+    leave_bulk,
+    note_uops,
+    reads_second_port,
+    step_compute,
+)
+from vdla.sim.timing.faults import stop
+from vdla.sim.timing.fetch import FINISHED, REQUESTED, UNKNOWN, WAITED, step_fetch
 from vdla.sim.timing.load import step_load, writes_acc
-from vdla.sim.timing.memory import Registers, step_bus
+from vdla.sim.timing.memory import BAD_ANSWER, BAD_FETCH, BAD_LOAD, WROTE, Registers, step_bus
 from vdla.sim.timing.registers import (
     ACC_BEATS,
     BEATS_PER_INSTRUCTION,
     BULK,
+    BUS_ERROR,
     BUS_FREE,
     C_BULK_END,
     C_F1,
@@ -31,14 +41,20 @@ from vdla.sim.timing.registers import (
     CAUSE,
     CAUSES,
     DRAIN,
+    ERROR_FROM,
+    ERROR_TO,
     F_ADDRESS,
+    F_DISPATCHED,
     F_LEFT,
     F_TOTAL,
+    FAULT,
+    FAULT_ROW,
     FREE,
     FREE_NEXT,
     ISSUED,
     ISSUED_NEXT,
     L_A_ROW,
+    PAGES,
     Q_EMIT_AT,
     Q_READ_READY,
     Q_RESPONSE_AT,
@@ -62,12 +78,12 @@ from vdla.sim.timing.registers import (
     WRITE_BUFFER_VECTORS,
     parameters,
 )
-from vdla.sim.timing.store import send_beat, step_store, write_waits
+from vdla.sim.timing.store import open_burst, send_beat, step_store, write_waits
 from vdla.sim.timing.tokens import commit
 
-_LOAD = int(Engine.LOAD)
+_LOAD, _STORE = int(Engine.LOAD), int(Engine.STORE)
 _L_MEMORY, _L_SRAM = column(Load, "memory"), column(Load, "sram_base")
-_UOP = int(Mem.UOP)
+_UOP, _ACC = int(Mem.UOP), int(Mem.ACC)
 NEVER = np.iinfo(np.int64).max
 
 
@@ -76,13 +92,22 @@ class Clock:
 
     ``begun`` and ``ended`` hold the cycle in which each instruction starts and finishes (-1 when it
     never did), ``causes`` the cycles of each engine per cause, ``cycles`` the total, or -1 when the
-    machine stood still, ``registers`` everything that ``registers.py`` names.
+    machine stood still, ``registers`` everything that ``registers.py`` names. ``fault`` says what
+    stopped the program, ``fault_row`` at which instruction.
 
     ``stepped`` passes over no cycle, which is slower and changes nothing; ``until`` stops there.
+    ``config_hash`` is the program's, ``errors`` the byte addresses (from, to) that bear bus errors.
     """
 
     def __init__(
-        self, stream: Stream, dram: Bytes, *, stepped: bool = False, until: int | None = None
+        self,
+        stream: Stream,
+        dram: Bytes,
+        *,
+        stepped: bool = False,
+        until: int | None = None,
+        config_hash: str | None = None,
+        errors: tuple[int, int] = (0, 0),
     ) -> None:
         config = stream.config
         n = len(stream.instructions)
@@ -90,22 +115,34 @@ class Clock:
         self.ended = np.full(n, -1, np.int64)
         self.causes = np.zeros((3, len(CAUSES)), np.int64)
         s, order = _reset(stream)
+        rows = stream.rows
+        if not stream.legal.all():
+            rows = rows.copy()
+            rows[~stream.legal, 0] = UNKNOWN
         if stepped:
             s[BULK] = s[SKIP] = 0
         if until is not None:
             s[STOP] = until
+        s[PAGES] = -(-dram.size // PAGE_BYTES)
+        s[[ERROR_FROM, ERROR_TO]] = errors
+        if config_hash not in (None, config.hash):
+            s[FAULT] = Fault.PROGRAM_HASH
+        elif n == 0:
+            s[FAULT] = Fault.ILLEGAL
         self.registers = s
         memories = ("inp", "wgt", "acc", "acc8", "uop")
         beats = np.array([config.entry(m) // config.port_bytes for m in memories], np.int64)
+        depths = np.array([config.depth(m) for m in memories], np.int64)
         uop_raw = np.zeros((config.depth("uop"), config.entry("uop")), np.uint8)
         uops = np.zeros((config.uop_depth, 4), np.int64)
         self.cycles = int(
             _run(
                 s,
                 np.zeros((RINGS, RING), np.int64),
-                stream.rows,
+                rows,
                 order,
                 beats,
+                depths,
                 dram,
                 uop_raw,
                 uops,
@@ -116,6 +153,10 @@ class Clock:
                 self.causes,
             )
         )
+        self.fault, self.fault_row = Fault(int(s[FAULT])), int(s[FAULT_ROW])
+        if self.fault:  # nothing of its cycle counts
+            for events in (self.begun, self.ended):
+                events[events == self.cycles - 1] = -1
 
 
 def _reset(stream: Stream) -> tuple[Registers, Rows]:
@@ -144,6 +185,7 @@ def _run(
     rows: Rows,
     order: Rows,
     beats: Rows,
+    depths: Rows,
     dram: Bytes,
     uop_raw: Bytes,
     uops: Rows,
@@ -154,11 +196,14 @@ def _run(
     causes: Rows,
 ) -> int:
     now = 0
+    if s[FAULT]:
+        return 1
     while now < s[STOP]:
         writes = write_waits(s, rows, order)
         second_port = reads_second_port(s, rows)
         if in_bulk(s) and writes_acc(s, rows, order):
-            leave_bulk(s, q, rows, uops, visible, now)
+            leave_bulk(s, q, rows, uops, depths, visible, now)
+        head, loaded, stored = s[F_DISPATCHED], s[RETIRED + _LOAD], s[RETIRED + _STORE]
         fetch = step_fetch(s, q, rows, now)
         if fetch & FINISHED:
             begun[-1] = ended[-1] = now
@@ -166,16 +211,22 @@ def _run(
             _count(s, causes, 1)
             return now + 1
         moved = fetch != WAITED
-        loaded = s[RETIRED + _LOAD]
         channel = fetch & REQUESTED == 0
-        moved |= step_load(s, q, rows, order, beats, now, channel, begun, ended)
-        if s[RETIRED + _LOAD] != loaded:
-            _load_uops(rows[order[_LOAD, loaded]], dram, uop_raw, uops, layout)
-        moved |= step_compute(s, q, rows, order, uops, visible, now, begun, ended)
-        moved |= step_store(s, q, rows, order, now, second_port, begun, ended)
+        moved |= step_load(s, q, rows, order, beats, depths, now, channel, begun, ended)
+        if s[RETIRED + _LOAD] != loaded and s[FAULT] == 0:
+            _load_uops(s, rows[order[_LOAD, loaded]], dram, uop_raw, uops, layout)
+        moved |= step_compute(s, q, rows, order, uops, depths, visible, now, begun, ended)
+        moved |= step_store(s, q, rows, order, depths[_ACC], now, second_port, begun, ended)
+        if writes:
+            open_burst(s, rows, order)
         bus_before, answered = s[BUS_FREE], s[RESPONSE_HEAD]
-        if step_bus(s, q, now, writes):
+        bus = step_bus(s, q, now, writes)
+        if bus & WROTE:
             send_beat(s, q, rows, order, now)
+        if bus & ~WROTE:
+            _note_errors(s, bus, head, order[_LOAD, loaded], order[_STORE, stored])
+        if s[FAULT]:
+            return now + 1
         moved |= s[BUS_FREE] != bus_before or s[RESPONSE_HEAD] != answered
         commit(s)
         for engine in range(3):
@@ -198,13 +249,27 @@ def _count(s: Registers, causes: Rows, cycles: int) -> None:
 
 
 @inline
-def _load_uops(row: Rows, dram: Bytes, uop_raw: Bytes, uops: Rows, layout: Rows) -> None:
+def _note_errors(s: Registers, bus: int, head: int, load: int, store: int) -> None:
+    """Turns a transfer that bore an error into a fault of its oldest instruction."""
+    if bus & BAD_FETCH:
+        stop(s, BUS_ERROR, head)
+    if bus & BAD_LOAD:
+        stop(s, BUS_ERROR, load)
+    if bus & BAD_ANSWER:
+        stop(s, BUS_ERROR, store)
+
+
+@inline
+def _load_uops(
+    s: Registers, row: Rows, dram: Bytes, uop_raw: Bytes, uops: Rows, layout: Rows
+) -> None:
     """Micro-ops steer the loop nests, so the clock keeps its own copy of them."""
     if row[_L_MEMORY] == _UOP:
         n = load_rows(row, dram, uop_raw, 0)
         first = row[_L_SRAM]
         raw = uop_raw[first : first + n].reshape(-1)
         decode_uops(raw, layout, uops, first * layout[4, 1])
+        note_uops(s, uops, first * layout[4, 1], (first + n) * layout[4, 1])
 
 
 @inline

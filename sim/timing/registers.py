@@ -12,11 +12,13 @@ import numpy as np
 
 from vdla.isa.config import Config
 from vdla.isa.instructions import instruction_bytes
+from vdla.isa.registers import Cause, Fault
 
 RING = 1024  # slots of each ring; a power of two above everything that can be in flight
 
 # Parameters of the config and the memory; whether COMPUTE may pass over the middle of a GEMM, and
-# the clock over idle cycles; the cycle to stop in.
+# the clock over idle cycles; the cycle to stop in; the DRAM's pages and the bytes of it that bear
+# errors.
 (
     PORT,
     LATENCY,
@@ -34,8 +36,15 @@ RING = 1024  # slots of each ring; a power of two above everything that can be i
     BULK,
     SKIP,
     STOP,
+    PAGES,
+    ERROR_FROM,
+    ERROR_TO,
+    UOP_DEPTH,
     PARAMETERS,
-) = range(17)
+) = range(21)
+
+# A fault of this cycle (0: none), and the row of the instruction it belongs to.
+FAULT, FAULT_ROW, FAULT_END = range(PARAMETERS, PARAMETERS + 3)
 
 # Memory: accepted reads, the data bus, write responses.
 (
@@ -47,7 +56,7 @@ RING = 1024  # slots of each ring; a power of two above everything that can be i
     RESPONSE_HEAD,
     RESPONSE_TAIL,
     MEMORY_END,
-) = range(PARAMETERS, PARAMETERS + 8)
+) = range(FAULT_END, FAULT_END + 8)
 
 # Fetch: what is still to request, beats requested and arrived, instructions dispatched.
 (
@@ -84,8 +93,9 @@ TOKENS_END = ENGINES_END + 24
     L_W_Y,
     L_W_X,
     L_W_BEAT,
+    L_W_ENTRY,
     LOAD_END,
-) = range(TOKENS_END, TOKENS_END + 15)
+) = range(TOKENS_END, TOKENS_END + 16)
 
 # COMPUTE: the loop nest, the two stages of the front end, port use by the back end.
 (
@@ -104,12 +114,17 @@ TOKENS_END = ENGINES_END + 24
     C_WRITE_MASK,
     C_RETIRE_HEAD,
     C_RETIRE_TAIL,
+    C_CHECKED,
     COMPUTE_END,
-) = range(LOAD_END, LOAD_END + 16)
+) = range(LOAD_END, LOAD_END + 17)
+
+# The greatest fields of any micro-op loaded so far: what a loop nest can reach at most.
+U_MOST = COMPUTE_END  # its first, its dst, its src, its wgt
+MOST_END = COMPUTE_END + 4
 
 # A micro-op in a front-end stage: its row (-1: none), its addresses, its marks.
-U_ROW, U_DST, U_SRC, U_FIRST, U_LAST, U_NULL, U_FIELDS = range(7)
-C_F1 = COMPUTE_END
+U_ROW, U_DST, U_SRC, U_FIRST, U_LAST, U_NULL, U_BEYOND, U_FIELDS = range(8)
+C_F1 = MOST_END
 C_READ = C_F1 + U_FIELDS
 UOPS_END = C_READ + U_FIELDS
 
@@ -133,24 +148,27 @@ UOPS_END = C_READ + U_FIELDS
     ST_W_ADDRESS,
     ST_W_RUN_LEFT,
     ST_W_BURST_LEFT,
+    ST_W_BAD,
     ST_BURSTS,
     ST_RESPONDED,
     REGISTERS,
-) = range(UOPS_END, UOPS_END + 21)
+) = range(UOPS_END, UOPS_END + 22)
 
 # Rings.
 (
     Q_READ_WHO,
     Q_READ_BEATS,
     Q_READ_READY,
+    Q_READ_ADDRESS,
     Q_RESPONSE_AT,
+    Q_RESPONSE_BAD,
     Q_RETIRE_AT,
     Q_RETIRE_ROW,
     Q_EMIT_AT,
     Q_EMIT_BEATS,
     Q_STORE_TARGET,
     RINGS,
-) = range(10)
+) = range(12)
 
 LOADS_IN_FLIGHT = 8  # LOAD instructions started and not finished
 STORES_IN_FLIGHT = 8  # STORE instructions started and not finished
@@ -163,8 +181,9 @@ WRITE_BACK = 7  # from a micro-op's operand read to its write
 STORE_PIPELINE = 8  # from an ACC read to the first beat entering the write buffer
 
 # Causes, in the order of the columns of a breakdown.
-CAUSES = ("busy", "token", "memory", "bank", "fetch", "drain")
-BUSY, TOKEN, MEMORY, BANK, FETCH_WAIT, DRAIN = range(6)
+CAUSES = tuple(cause.name.lower() for cause in Cause)
+BUSY, TOKEN, MEMORY, BANK, FETCH_WAIT, DRAIN = (int(cause) for cause in Cause)
+NO_FAULT, WRONG_HASH, ILLEGAL, BEYOND, BUS_ERROR = (int(fault) for fault in Fault)
 
 
 def parameters(config: Config) -> dict[int, int]:
@@ -188,4 +207,5 @@ def parameters(config: Config) -> dict[int, int]:
         BULK: 1,
         SKIP: 1,
         STOP: np.iinfo(np.int64).max,
+        UOP_DEPTH: config.uop_depth,
     }

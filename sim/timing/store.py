@@ -7,16 +7,19 @@
   beat of a burst waits while WRITES bursts are unanswered.
 * An instruction finishes when its last burst is answered: its bytes are then in memory. One that
   moves nothing takes one cycle on each side.
+* Reading beyond ACC and a burst outside DRAM are faults.
 """
 
 from __future__ import annotations
 
 from vdla.isa.instructions import Engine, Mem, Store
 from vdla.sim.stream import Rows, column, inline
-from vdla.sim.timing.memory import Registers, burst_beats, respond
+from vdla.sim.timing.faults import burst_faults, stop
+from vdla.sim.timing.memory import Registers, bears_error, burst_beats, respond
 from vdla.sim.timing.registers import (
     ACC_BEATS,
     BANK,
+    BEYOND,
     BUSY,
     CAUSE,
     MEMORY,
@@ -41,6 +44,7 @@ from vdla.sim.timing.registers import (
     ST_R_Z,
     ST_RESPONDED,
     ST_W_ADDRESS,
+    ST_W_BAD,
     ST_W_BURST_LEFT,
     ST_W_DONE,
     ST_W_RUN_LEFT,
@@ -56,6 +60,8 @@ from vdla.sim.timing.tokens import can_start, idle_cause, push, start
 
 _ENGINE = int(Engine.STORE)
 _MEMORY, _DRAM = column(Store, "memory"), column(Store, "dram_base")
+_SRAM, _SCALE = column(Store, "sram_base"), column(Store, "scale_base")
+_YP, _ZP = column(Store, "y_pitch"), column(Store, "z_pitch")
 _X, _Y, _Z = (column(Store, f"{a}_size") for a in "xyz")
 _XS, _YS, _ZS = (column(Store, f"{a}_stride") for a in "xyz")
 _ACC8 = int(Mem.ACC8)
@@ -75,16 +81,17 @@ def step_store(
     q: Registers,
     rows: Rows,
     order: Rows,
+    depth: int,
     now: int,
     port_taken: bool,
     begun: Rows,
     ended: Rows,
 ) -> bool:
-    """One cycle; true when anything moved."""
+    """One cycle; true when anything moved. ``depth``: ACC's entries."""
     sent, written = s[ST_W_DONE], s[STARTED + _ENGINE]
     in_flight = written - s[RETIRED + _ENGINE]
     moved = _emit(s, q, now)
-    cause = _reader(s, q, rows, now, port_taken)
+    cause = _reader(s, q, rows, depth, now, port_taken)
     if s[ST_R_ROW] < 0 and in_flight < STORES_IN_FLIGHT and can_start(s, rows, order, _ENGINE):
         row = start(s, rows, order, _ENGINE, now, begun)
         s[ST_R_ROW] = row
@@ -111,27 +118,39 @@ def step_store(
 
 
 @inline
-def send_beat(s: Registers, q: Registers, rows: Rows, order: Rows, now: int) -> None:
-    """The bus took a beat of the oldest unsent instruction: opens, fills and closes bursts."""
+def open_burst(s: Registers, rows: Rows, order: Rows) -> None:
+    """A beat waits for the bus: when it opens a burst, makes out where that lies."""
+    if s[ST_W_BURST_LEFT] > 0:
+        return
     row = order[_ENGINE, s[ST_W_DONE]]
-    dense = rows[row, _XS] == 1
-    per_entry = _entry_beats(s, rows, row)
     if s[ST_W_RUN_LEFT] == 0:
+        dense = rows[row, _XS] == 1
+        per_entry = _entry_beats(s, rows, row)
         entry = s[ST_W_Z] * rows[row, _ZS] + s[ST_W_Y] * rows[row, _YS] + s[ST_W_X] * rows[row, _XS]
         s[ST_W_ADDRESS] = rows[row, _DRAM] + entry * per_entry * s[PORT]
         s[ST_W_RUN_LEFT] = per_entry * (rows[row, _X] if dense else 1)
+    burst_faults(s, s[ST_W_ADDRESS], row)
+
+
+@inline
+def send_beat(s: Registers, q: Registers, rows: Rows, order: Rows, now: int) -> None:
+    """The bus took a beat of the oldest unsent instruction: opens, fills and closes bursts."""
+    row = order[_ENGINE, s[ST_W_DONE]]
     if s[ST_W_BURST_LEFT] == 0:
         s[ST_W_BURST_LEFT] = burst_beats(s, s[ST_W_ADDRESS], s[ST_W_RUN_LEFT])
+        s[ST_W_BAD] = 0
         s[ST_BURSTS] += 1
+    if bears_error(s, s[ST_W_ADDRESS]):
+        s[ST_W_BAD] = 1
     s[ST_LEVEL] -= 1
     s[ST_CREDIT] += 1
     s[ST_W_ADDRESS] += s[PORT]
     s[ST_W_RUN_LEFT] -= 1
     s[ST_W_BURST_LEFT] -= 1
     if s[ST_W_BURST_LEFT] == 0:
-        respond(s, q, now)
+        respond(s, q, now, s[ST_W_BAD])
     if s[ST_W_RUN_LEFT] == 0:
-        _next_run(s, q, rows, row, dense)
+        _next_run(s, q, rows, row, rows[row, _XS] == 1)
 
 
 @inline
@@ -150,7 +169,9 @@ def _next_run(s: Registers, q: Registers, rows: Rows, row: int, dense: bool) -> 
 
 
 @inline
-def _reader(s: Registers, q: Registers, rows: Rows, now: int, port_taken: bool) -> int:
+def _reader(
+    s: Registers, q: Registers, rows: Rows, depth: int, now: int, port_taken: bool
+) -> int:
     """Reads scales or a vector; the cause of this cycle, or -1 when it has no instruction."""
     row = s[ST_R_ROW]
     if row < 0:
@@ -166,9 +187,14 @@ def _reader(s: Registers, q: Registers, rows: Rows, now: int, port_taken: bool) 
     if port_taken:
         return BANK
     if s[ST_R_SCALE_DUE]:
+        if rows[row, _SCALE] + s[ST_R_Z] >= depth:
+            stop(s, BEYOND, row)
         s[ST_R_SCALE_DUE] = 0
         s[ST_R_NEXT] = now + 1
         return BUSY
+    entry = rows[row, _SRAM] + s[ST_R_Z] * rows[row, _ZP] + s[ST_R_Y] * rows[row, _YP] + s[ST_R_X]
+    if entry >= depth:
+        stop(s, BEYOND, row)
     s[ST_CREDIT] -= beats
     s[ST_R_NEXT] = now + beats
     slot = s[ST_EMIT_TAIL] & (RING - 1)

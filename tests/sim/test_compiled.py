@@ -16,7 +16,7 @@ from vdla.isa.instructions import Engine, Finish, Gemm, Load, Mem
 from vdla.isa.program import Program
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.executor import Executor
-from vdla.sim.machine import SimulationError, simulate
+from vdla.sim.machine import FaultError, SimulationError, simulate
 from vdla.sim.stream import Stream
 from vdla.sim.timing import CAUSES, Clock
 from vdla.sim.trace import tokens, write_trace
@@ -106,7 +106,7 @@ def test_a_deadlock_names_the_instruction_and_the_token():
 
 def test_a_stream_ends_with_its_only_finish():
     config = load_config("tiny")
-    with pytest.raises(ValueError, match=r"^expected one FINISH, as the last of 1 instructions"):
+    with pytest.raises(FaultError, match=r"^fault ILLEGAL in cycle 73 at 0: GEMM$"):
         simulate(config, [Gemm()], np.zeros(64, np.uint8))
 
 
