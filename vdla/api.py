@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from vdla.compiler.models import quantize
 from vdla.isa.config import Config, load_config, parse_config
 from vdla.runtime.devices.base import Device
 from vdla.runtime.devices.cpu import CpuDevice
+from vdla.runtime.devices.rtl import RtlDevice
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.executor import Executor, RunResult
@@ -26,7 +27,7 @@ from vdla.runtime.module import Module
 __all__ = ["compare", "compile", "executor", "load", "module_config", "quantize", "run"]
 
 Array = NDArray[Any]
-DEVICES = ("sim", "cpu")
+DEVICES = ("sim", "rtl", "cpu")
 
 
 def compile(
@@ -70,7 +71,7 @@ def run(
     Args:
         model: a module, a ``.vdla`` or ONNX path, or a bundled name.
         inputs: one array per graph input, of its exact shape and dtype.
-        device: ``sim`` or ``cpu``.
+        device: ``sim``, ``rtl`` or ``cpu``.
         config: for an ONNX model, the accelerator (default ``paper``).
 
     Raises:
@@ -117,19 +118,37 @@ def as_module(
     return compile(model, config or "paper", options=Options(device=_accelerator(device)))
 
 
-def executor(module: Module, device: str, config: Config | None = None) -> Executor:
+def executor(
+    module: Module,
+    device: str,
+    config: Config | None = None,
+    *,
+    waves: Path | None = None,
+    report: Callable[[str], None] = lambda text: None,
+) -> Executor:
     """A module made ready on a device."""
-    return Executor(module, make_device(module, device, config))
+    return Executor(module, make_device(module, device, config, waves=waves, report=report))
 
 
-def make_device(module: Module, device: str, config: Config | None = None) -> Device:
-    """The device by its name; the simulator takes the memory of ``config``, if given."""
+def make_device(
+    module: Module,
+    device: str,
+    config: Config | None = None,
+    *,
+    waves: Path | None = None,
+    report: Callable[[str], None] = lambda text: None,
+) -> Device:
+    """The device by its name; simulator and RTL take the memory of ``config``, if given.
+
+    ``waves``: an FST file that the RTL writes; ``report`` is told of its one build.
+    """
     if device == "cpu":
         return CpuDevice()
-    if device != "sim":
+    if device not in DEVICES:
         raise DeviceError(f"device: expected one of {', '.join(DEVICES)}, found {device}")
     own = module_config(module)
-    return SimDevice(replace(own, memory=config.memory) if config else own)
+    own = replace(own, memory=config.memory) if config else own
+    return RtlDevice(own, waves=waves, report=report) if device == "rtl" else SimDevice(own)
 
 
 def random_inputs(module: Module, seed: int = 0) -> dict[str, Array]:

@@ -22,6 +22,8 @@ app = typer.Typer(
 )
 isa_app = typer.Typer(help="The ISA's generated forms.", no_args_is_help=True)
 app.add_typer(isa_app, name="isa")
+hw_app = typer.Typer(help="The accelerator's hardware.", no_args_is_help=True)
+app.add_typer(hw_app, name="hw")
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="An ONNX file or a bundled name.")]
 ConfigName = Annotated[
@@ -86,7 +88,7 @@ def compile_(
 @app.command()
 def run(
     model: Annotated[str, typer.Argument(metavar="MODEL|M.vdla")],
-    device: Annotated[str, typer.Option(help="sim or cpu.")] = "sim",
+    device: Annotated[str, typer.Option(help="sim, rtl or cpu.")] = "sim",
     config: Annotated[
         str | None, typer.Option("-c", "--config", metavar="CONFIG", help="Default: paper.")
     ] = None,
@@ -100,7 +102,10 @@ def run(
         bool, typer.Option("--check", help="Compare with onnxruntime, layer by layer.")
     ] = False,
     samples: Annotated[int, typer.Option(min=1, help="Random inputs that --check uses.")] = 8,
-    trace: Annotated[Path | None, typer.Option(help="Write a Perfetto timeline.")] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(help="Write a Perfetto timeline; or, from rtl to a .fst file, waves."),
+    ] = None,
     settings: Settings = None,
     json: Json = False,
 ) -> None:
@@ -150,6 +155,35 @@ def doctor(json: Json = False) -> None:
     from vdla.commands import catalog
 
     catalog.doctor(json)
+
+
+@app.command()
+def lockstep(
+    config: ConfigName = "paper",
+    programs: Annotated[int, typer.Option(min=1, help="Random programs to run.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="The first program's number.")] = 0,
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Run a model's program instead.")
+    ] = None,
+    settings: Settings = None,
+    json: Json = False,
+) -> None:
+    """Simulator against RTL, cycle by cycle and byte by byte, on random programs."""
+    from vdla.commands import hardware
+
+    hardware.lockstep(config, programs, seed, model, settings or [], json)
+
+
+@hw_app.command()
+def verilog(
+    config: ConfigName = "paper",
+    output: Out = None,
+    settings: Settings = None,
+) -> None:
+    """The core as plain Verilog."""
+    from vdla.commands import hardware
+
+    hardware.verilog(config, output, settings or [])
 
 
 @isa_app.command()

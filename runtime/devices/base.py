@@ -9,6 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from vdla.isa.config import Config
+from vdla.isa.program import Program
+from vdla.runtime.errors import DeviceError
+
 Dram = NDArray[np.uint8]
 
 
@@ -41,3 +45,22 @@ class Device(Protocol):
         a run's seconds are the device's own.
         """
         ...
+
+
+def place(device: str, program: bytes, config: Config, dram: Dram) -> Program:
+    """Decodes a program and copies its stream to where it belongs in DRAM.
+
+    Raises:
+        ProgramError: not a program for this config.
+        DeviceError: it doesn't fit.
+    """
+    loaded = Program.from_bytes(program, config)
+    code = np.frombuffer(loaded.stream(), np.uint8)
+    end = loaded.base + code.size
+    if end > dram.size:
+        raise DeviceError(
+            f"device {device}: expected a program that ends by byte {dram.size} of DRAM, "
+            f"found one that ends at {end}"
+        )
+    dram[loaded.base : end] = code
+    return loaded

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from vdla.isa.config import Config
-from vdla.isa.program import Program
-from vdla.runtime.devices.base import DeviceResult, Dram
-from vdla.runtime.errors import DeviceError
+from vdla.runtime.devices.base import DeviceResult, Dram, place
 from vdla.sim.machine import run_stream, warm_up
 from vdla.sim.stream import Stream
 
@@ -26,14 +22,7 @@ class SimDevice:
     def load(self, program: bytes, dram: Dram) -> Callable[[], DeviceResult]:
         """Places the stream in DRAM, as a driver would, and lays it out for the simulator."""
         warm_up()
-        loaded = Program.from_bytes(program, self.config)
-        code = np.frombuffer(loaded.stream(), np.uint8)
-        if loaded.base + code.size > dram.size:
-            raise DeviceError(
-                f"device sim: expected a program that ends by byte {dram.size} of DRAM, "
-                f"found one that ends at {loaded.base + code.size}"
-            )
-        dram[loaded.base : loaded.base + code.size] = code
+        loaded = place(self.name, program, self.config, dram)
         stream = Stream.of(self.config, loaded.instructions, loaded.base)
 
         def run() -> DeviceResult:

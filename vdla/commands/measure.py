@@ -147,7 +147,10 @@ def run(
         if path is not None:
             check_folder(path)
     module, chosen = _prepare(model, device, config, settings)
-    ready = api.executor(module, device, chosen)
+    waves = trace if trace is not None and trace.suffix == ".fst" else None
+    if waves and device != "rtl":
+        raise UsageError(f"--trace {waves}: expected --device rtl for waves, found {device}")
+    ready = api.executor(module, device, chosen, waves=waves, report=log.print)
     if check:
         _check(model, module, ready, chosen, device, samples, json)
         return
@@ -163,7 +166,9 @@ def run(
     }
     if output is not None:
         write_outputs(output, outputs)
-    if trace is not None:
+    if waves:
+        log.print(f"wrote {waves}")
+    elif trace is not None:
         _write_run_trace(module, results[0], trace)
     _report(module, device, chosen, results, outputs, json)
     if labels is not None:

@@ -1,0 +1,84 @@
+"""The accelerator's RTL, compiled by Verilator: the same cycles and bytes as the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from vdla.isa.asm import format_instruction
+from vdla.isa.config import PAGE_BYTES, Config
+from vdla.isa.instructions import Engine, instruction_bytes
+from vdla.runtime.devices.base import DeviceResult, Dram, place
+from vdla.runtime.rtl.bench import Bench, Stopped
+from vdla.runtime.rtl.build import Report, build
+from vdla.sim.machine import FaultError, Run, SimulationError, deadlock_report
+from vdla.sim.stream import Stream
+
+
+class RtlDevice:
+    """Runs programs on the Verilated core, driven through its registers like a board.
+
+    ``waves`` names an FST file that is written while programs run. ``report`` is told of the one
+    build per config.
+    """
+
+    name = "rtl"
+
+    def __init__(
+        self, config: Config, *, waves: Path | None = None, report: Report = lambda text: None
+    ) -> None:
+        self.config, self.waves = config, waves
+        self.config_hash: str | None = config.hash
+        library = build(config, trace=waves is not None, report=report)
+        self.bench = Bench(config, library)
+
+    def load(self, program: bytes, dram: Dram) -> Callable[[], DeviceResult]:
+        """Places the stream in DRAM, as a driver would."""
+        loaded = place(self.name, program, self.config, dram)
+        stream = Stream.of(self.config, loaded.instructions, loaded.base)
+        whole = dram
+        if dram.size % PAGE_BYTES:
+            whole = np.zeros(-(-dram.size // PAGE_BYTES) * PAGE_BYTES, np.uint8)
+
+        def run() -> DeviceResult:
+            if whole is not dram:
+                whole[: dram.size] = dram
+            result = self._run(stream, whole)
+            if whole is not dram:
+                dram[:] = whole[: dram.size]
+            return DeviceResult(result.cycles, result)
+
+        return run
+
+    def _run(self, stream: Stream, dram: Dram) -> Run:
+        rows = {engine: stream.engine(engine) for engine in Engine}
+        if self.waves:
+            self.bench.open_waves(self.waves)
+        try:
+            stopped = self.bench.run(dram, stream.base, [len(rows[engine]) for engine in Engine])
+        finally:
+            if self.waves:
+                self.bench.close_waves()
+        begun = np.full(len(stream.instructions), -1, np.int64)
+        ended = begun.copy()
+        for engine in Engine:
+            begun[rows[engine]], ended[rows[engine]] = stopped.begun[engine], stopped.ended[engine]
+        if stopped.fault:
+            raise _fault_error(stream, stopped)
+        if stopped.cycles < 0:
+            raise SimulationError(deadlock_report(stream.instructions, begun))
+        begun[-1] = ended[-1] = stopped.cycles - 1
+        causes = {
+            engine.name: {cause.name.lower(): n for cause, n in stopped.causes[engine].items()}
+            for engine in Engine
+        }
+        return Run(self.config, stream.instructions, stopped.cycles, begun, ended, causes)
+
+
+def _fault_error(stream: Stream, stopped: Stopped) -> FaultError:
+    index = (stopped.fault_instruction - stream.base) // instruction_bytes(stream.config)
+    known = index < len(stream.instructions)
+    text = format_instruction(stream.instructions[index]) if known else "no instruction"
+    return FaultError(stopped.fault, index, stopped.cycles - 1, text)

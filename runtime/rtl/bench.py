@@ -1,0 +1,201 @@
+"""A running RTL model: memory, registers, programs."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.isa.config import PAGE_BYTES, Config, Memory
+from vdla.isa.instructions import Engine
+from vdla.isa.registers import Cause, Fault, hash_words, register
+from vdla.runtime.errors import DeviceError
+from vdla.runtime.rtl.build import SCRATCHPADS
+
+DRAM_BASE = 0x1000_0000  # where the bench puts a program's DRAM on the bus
+CHUNK = 1 << 20  # cycles between two looks at Python's signals
+INTERRUPT, STUCK, MORE = range(3)
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """How a program ended on the RTL.
+
+    ``begun`` and ``ended`` hold per engine, in its order, the cycles its instructions start and
+    finish in; ``causes`` the counters; ``fault`` and the byte address of its instruction.
+    ``cycles`` is -1 when the machine stood still.
+    """
+
+    cycles: int
+    begun: dict[Engine, NDArray[np.int64]]
+    ended: dict[Engine, NDArray[np.int64]]
+    causes: dict[Engine, dict[Cause, int]]
+    fault: Fault
+    fault_instruction: int
+
+
+class Bench:
+    """One Verilated core with its memory. Not for several threads."""
+
+    def __init__(self, config: Config, library: Path) -> None:
+        self.config = config
+        self._lib = _load(library)
+        self._handle: Any = self._lib.vdla_new()
+
+    def close(self) -> None:
+        """Frees the model; closes its waves."""
+        if self._handle is not None:
+            self._lib.vdla_free(self._handle)
+            self._handle = None
+
+    def __del__(self) -> None:
+        if hasattr(self, "_handle"):
+            self.close()
+
+    # Registers --------------------------------------------------------------------------------
+
+    def read(self, name: str) -> int:
+        """A register's value, over AXI-Lite."""
+        return int(self._lib.vdla_read(self._handle, register(name).offset))
+
+    def write(self, name: str, value: int) -> None:
+        """Writes a register, over AXI-Lite."""
+        self._lib.vdla_write(self._handle, register(name).offset, value)
+
+    # Programs ---------------------------------------------------------------------------------
+
+    def run(
+        self,
+        dram: Bytes,
+        base: int,
+        counts: Sequence[int],
+        *,
+        memory: Memory | None = None,
+        config_hash: str | None = None,
+        length: int | None = None,
+        errors: tuple[int, int] = (0, 0),
+    ) -> Stopped:
+        """Runs the stream that lies at ``base`` in ``dram`` to its end; DRAM changes in place.
+
+        ``counts``: instructions per engine, for their events. ``dram`` ends with a page.
+        ``length``: instructions with FINISH, when not one more than ``counts`` add up to. Beats at
+        byte addresses within ``errors`` bear an error.
+        """
+        if dram.size % PAGE_BYTES or not dram.flags.c_contiguous:
+            raise ValueError(f"expected DRAM of whole pages, found {dram.size} bytes")
+        memory = memory or self.config.memory
+        interval = -(-self.config.port_bytes // memory.bytes_per_cycle)
+        self._lib.vdla_memory(
+            self._handle,
+            dram.ctypes.data,
+            dram.size,
+            DRAM_BASE,
+            memory.latency,
+            interval,
+            *errors,
+        )
+        begun = {e: np.full(counts[e], -1, np.int64) for e in Engine}
+        ended = {e: np.full(counts[e], -1, np.int64) for e in Engine}
+        for e in Engine:
+            where = (begun[e].ctypes.data, ended[e].ctypes.data)
+            self._lib.vdla_events(self._handle, int(e), *where, counts[e])
+        self._start(dram, base, sum(counts) + 1 if length is None else length, config_hash)
+        while (how := self._lib.vdla_run(self._handle, CHUNK)) == MORE:
+            pass
+        return self._result(how, begun, ended)
+
+    def _start(self, dram: Bytes, base: int, length: int, config_hash: str | None) -> None:
+        own = hash_words(self.config)
+        if config_hash is not None:
+            own = int(config_hash, 16) & 0xFFFF_FFFF, int(config_hash, 16) >> 32
+        self.write("PROGRAM_HASH_LOW", own[0])
+        self.write("PROGRAM_HASH_HIGH", own[1])
+        self.write("PROGRAM_BASE", base)
+        self.write("PROGRAM_LENGTH", length)
+        self.write("DRAM_BASE", DRAM_BASE)
+        self.write("DRAM_SIZE", dram.size & 0xFFFF_FFFF)
+        self.write("INTERRUPT_STATUS", 3)
+        self.write("INTERRUPT_ENABLE", 3)
+        self._lib.vdla_rewind(self._handle)
+        self.write("CONTROL", register("CONTROL").field("START").mask)
+
+    def _result(
+        self, how: int, begun: dict[Engine, NDArray[np.int64]], ended: dict[Engine, Any]
+    ) -> Stopped:
+        cycles = self.read("CYCLES_LOW") | self.read("CYCLES_HIGH") << 32
+        causes = {e: {c: self.read(f"{e.name}_{c.name}") for c in Cause} for e in Engine}
+        fault = Fault(self.read("FAULT_CAUSE"))
+        at = self.read("FAULT_INSTRUCTION")
+        if how == STUCK:
+            cycles = -1
+            self.write("CONTROL", register("CONTROL").field("RESET").mask)
+        self._settle()
+        return Stopped(cycles, begun, ended, causes, fault, at)
+
+    def _settle(self) -> None:
+        status = register("STATUS")
+        for _ in range(1 << 16):
+            if not self.read("STATUS") & (
+                status.field("RUNNING").mask | status.field("STOPPING").mask
+            ):
+                self.write("INTERRUPT_STATUS", 3)
+                return
+        raise DeviceError("device rtl: expected the core to come to rest, found it running")
+
+    # Memories and waves -----------------------------------------------------------------------
+
+    def scratchpad(self, name: str) -> Bytes:
+        """Bytes of ``inp``, ``wgt``, ``acc`` or ``uop``, to read and write: [entries, bytes]."""
+        stride, depth = ctypes.c_uint64(), ctypes.c_uint64()
+        index = SCRATCHPADS.index(name)
+        at = self._lib.vdla_scratchpad(
+            self._handle, index, ctypes.byref(stride), ctypes.byref(depth)
+        )
+        shape = (depth.value, stride.value)
+        raw = np.ctypeslib.as_array(ctypes.cast(at, ctypes.POINTER(ctypes.c_uint8)), shape)
+        return raw[:, : self.config.entry(name)]
+
+    def clear(self) -> None:
+        """Zeroes the scratchpads, as after power-up."""
+        for name in SCRATCHPADS:
+            self.scratchpad(name)[:] = 0
+
+    def open_waves(self, path: Path) -> None:
+        """Writes waves to an FST file from now on; needs a model built with ``trace``."""
+        if not self._lib.vdla_trace(self._handle, str(path).encode()):
+            raise DeviceError(f"device rtl: expected to write waves to {path}, found that it can't")
+
+    def close_waves(self) -> None:
+        """Ends the file."""
+        self._lib.vdla_trace_close(self._handle)
+
+
+def _load(library: Path) -> ctypes.CDLL:
+    lib = ctypes.CDLL(str(library))
+    handle, u64, i64, u32 = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int64, ctypes.c_uint32
+    pointer_u64 = ctypes.POINTER(u64)
+    signatures: dict[str, tuple[Any, list[Any]]] = {
+        "vdla_new": (handle, []),
+        "vdla_free": (None, [handle]),
+        "vdla_memory": (None, [handle, handle, u64, u64, u64, u64, u64, u64]),
+        "vdla_events": (None, [handle, ctypes.c_int, handle, handle, i64]),
+        "vdla_rewind": (None, [handle]),
+        "vdla_write": (None, [handle, u32, u32]),
+        "vdla_read": (u32, [handle, u32]),
+        "vdla_run": (ctypes.c_int, [handle, i64]),
+        "vdla_cycles": (i64, [handle]),
+        "vdla_scratchpad": (handle, [handle, ctypes.c_int, pointer_u64, pointer_u64]),
+        "vdla_trace": (ctypes.c_int, [handle, ctypes.c_char_p]),
+        "vdla_trace_close": (None, [handle]),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(lib, name)
+        function.restype, function.argtypes = result, arguments
+    return lib

@@ -1,0 +1,429 @@
+"""Lockstep: one program on the simulator and on the RTL, compared in every cycle and every byte.
+
+A case is a random program (``sim/random_programs.py``), now and then spoilt so that it must end in
+a fault or a deadlock. Both machines report an outcome: each instruction's start and finish, the
+counters, the fault, and what all memories hold. Outcomes are equal or they are not; there is no
+tolerance. A case that differs is shrunk as long as the machines still differ.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.isa.config import PAGE_BYTES, Config, Memory
+from vdla.isa.instructions import Engine, Finish, Instruction, Mem, instruction_bytes
+from vdla.isa.program import Program
+from vdla.isa.registers import Cause, Fault, instruction_address
+from vdla.runtime.devices.base import DeviceResult, Dram, place
+from vdla.runtime.rtl.bench import Bench
+from vdla.runtime.rtl.build import build
+from vdla.sim.checker import check
+from vdla.sim.machine import perform, warm_up
+from vdla.sim.random_programs import DRAM_BYTES, random_program
+from vdla.sim.semantics import State
+from vdla.sim.stream import Stream
+from vdla.sim.timing import Clock
+
+Cycles = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+SPOILT = 0.1  # share of cases that must end badly
+SIZES = (3, 12, 30, 60)  # instructions of a random program
+SCRATCHPADS = ("inp", "wgt", "acc", "uop")
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a machine is given: the stream as bytes, the DRAM, and what is wrong with them."""
+
+    config: Config
+    raw: bytes
+    base: int
+    dram: Bytes
+    config_hash: str
+    errors: tuple[int, int] = (0, 0)
+    spoilt: str = ""  # how; a spoilt program's memories aren't compared
+
+    @classmethod
+    def of(cls, program: Program, size: int = DRAM_BYTES) -> Case:
+        """A program in a DRAM of ``size`` bytes."""
+        raw = program.stream()
+        dram = np.zeros(size, np.uint8)
+        for address, part in {**program.data, program.base: raw}.items():
+            dram[address : address + len(part)] = np.frombuffer(part, np.uint8)
+        return cls(program.config, raw, program.base, dram, program.config.hash)
+
+    @property
+    def stream(self) -> Stream:
+        """The instructions as the machine decodes them."""
+        return Stream.of_bytes(self.config, self.raw, self.base)
+
+    def with_instructions(self, instructions: Sequence[Instruction]) -> Case:
+        """The same case with another stream."""
+        raw = b"".join(each.encode(self.config) for each in instructions)
+        dram = self.dram.copy()
+        dram[self.base : self.base + len(raw)] = np.frombuffer(raw, np.uint8)
+        return replace(self, raw=raw, dram=dram)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a case ended on one machine. ``cycles`` is -1 for a deadlock; -1 in ``begun`` or
+    ``ended`` stands for never. ``seconds`` is the machine's own time."""
+
+    cycles: int
+    begun: Cycles
+    ended: Cycles
+    causes: dict[str, int]
+    fault: Fault
+    fault_at: int
+    memories: dict[str, Bytes]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A case on which the machines differ, shrunk; ``where`` names the first thing that does."""
+
+    case: Case
+    memory: Memory
+    simulated: Outcome
+    rtl: Outcome
+    where: str
+    instruction: int | None
+
+
+@dataclass
+class Tally:
+    """What lockstep has seen so far."""
+
+    programs: int = 0
+    instructions: int = 0
+    mismatches: int = 0
+    max_cycle_error: int = 0
+    cycles: int = 0
+    rtl_seconds: float = 0.0
+    sim_seconds: float = 0.0
+    differences: list[Difference] = field(default_factory=list)
+
+    def add(self, simulated: Outcome, rtl: Outcome) -> None:
+        """Counts one pair of outcomes."""
+        self.instructions += len(simulated.begun)
+        self.cycles += max(simulated.cycles, 0)
+        self.sim_seconds += simulated.seconds
+        self.rtl_seconds += rtl.seconds
+        self.max_cycle_error = max(self.max_cycle_error, cycle_error(simulated, rtl))
+
+
+class Machines:
+    """A simulator and a Verilated core of one config, side by side."""
+
+    def __init__(self, config: Config, report: Callable[[str], None] = lambda text: None) -> None:
+        warm_up()
+        self.config = config
+        self.bench = Bench(config, build(config, report=report))
+
+    def run(self, case: Case, memory: Memory) -> tuple[Outcome, Outcome]:
+        """Both outcomes of a case in front of a memory."""
+        return simulate(case, memory), self.run_rtl(case, memory)
+
+    def run_rtl(self, case: Case, memory: Memory) -> Outcome:
+        """The case on the RTL, from cleared scratchpads."""
+        stream, dram = case.stream, case.dram.copy()
+        rows = {engine: stream.engine(engine) for engine in Engine}
+        counts = [len(rows[engine]) for engine in Engine]
+        self.bench.clear()
+        length = len(stream.instructions)
+        begun_at = time.perf_counter()
+        stopped = self.bench.run(
+            dram,
+            case.base,
+            counts,
+            memory=memory,
+            config_hash=case.config_hash,
+            length=length,
+            errors=case.errors,
+        )
+        seconds = time.perf_counter() - begun_at
+        begun, ended = np.full(length, -1, np.int64), np.full(length, -1, np.int64)
+        for engine in Engine:
+            begun[rows[engine]] = stopped.begun[engine]
+            ended[rows[engine]] = stopped.ended[engine]
+        if stopped.fault:
+            for events in (begun, ended):
+                events[events == stopped.cycles - 1] = -1
+        elif stopped.cycles >= 0:
+            begun[-1] = ended[-1] = stopped.cycles - 1
+        return Outcome(
+            stopped.cycles,
+            begun,
+            ended,
+            {f"{e.name}_{c.name}": stopped.causes[e][c] for e in Engine for c in Cause},
+            stopped.fault,
+            stopped.fault_instruction if stopped.fault else 0,
+            {"dram": dram, **{name: self.bench.scratchpad(name).copy() for name in SCRATCHPADS}},
+            seconds,
+        )
+
+
+def simulate(case: Case, memory: Memory) -> Outcome:
+    """The case on the simulator."""
+    config = replace(case.config, memory=memory)
+    stream = replace(case.stream, config=config)
+    dram = case.dram.copy()
+    begun_at = time.perf_counter()
+    clock = Clock(stream, dram, config_hash=case.config_hash, errors=case.errors)
+    memories = {"dram": dram}
+    if clock.cycles >= 0 and not clock.fault:
+        memories |= _scratchpads(perform(stream, clock.ended, dram))
+    seconds = time.perf_counter() - begun_at
+    at = instruction_address(config, case.base, clock.fault_row) if clock.fault else 0
+    causes = {f"{e.name}_{c.name}": int(clock.causes[e, c]) for e in Engine for c in Cause}
+    return Outcome(
+        clock.cycles, clock.begun, clock.ended, causes, clock.fault, at, memories, seconds
+    )
+
+
+def _scratchpads(state: State) -> dict[str, Bytes]:
+    arrays = {"inp": state.inp, "wgt": state.wgt, "acc": state.acc, "uop": state.uop_raw}
+    return {name: a.reshape(len(a), -1).view(np.uint8) for name, a in arrays.items()}
+
+
+# Comparing -------------------------------------------------------------------------------------
+
+
+def cycle_error(simulated: Outcome, rtl: Outcome) -> int:
+    """The largest difference of any start, finish or total."""
+    error = abs(simulated.cycles - rtl.cycles)
+    for a, b in ((simulated.begun, rtl.begun), (simulated.ended, rtl.ended)):
+        error = max(error, int(np.abs(a - b).max(initial=0)))
+    return error
+
+
+def first_difference(case: Case, simulated: Outcome, rtl: Outcome) -> tuple[str, int | None] | None:
+    """What differs first, and at which instruction; None when the outcomes are equal."""
+    times = [simulated.begun, rtl.begun, simulated.ended, rtl.ended]
+    apart = np.flatnonzero((times[0] != times[1]) | (times[2] != times[3]))
+    if apart.size:
+        earliest = [
+            min(int(t[i]) for t in times if t[i] >= 0) if any(t[i] >= 0 for t in times) else 0
+            for i in apart
+        ]
+        at = int(apart[int(np.argmin(earliest))])
+        return f"instruction {at}", at
+    if (simulated.fault, simulated.fault_at) != (rtl.fault, rtl.fault_at):
+        return "the fault", None
+    if simulated.cycles != rtl.cycles:
+        return "the cycles", None
+    deadlock = simulated.cycles < 0
+    for name, count in simulated.causes.items():
+        if count != rtl.causes[name] and not deadlock:  # each stands still for its own time
+            return f"counter {name}", None
+    if deadlock or simulated.fault or case.spoilt:
+        return None
+    for name, content in simulated.memories.items():
+        if not np.array_equal(content, rtl.memories[name]):
+            first = int(np.flatnonzero((content != rtl.memories[name]).reshape(-1))[0])
+            return f"byte {first:#x} of {name}", None
+    return None
+
+
+# Running many ----------------------------------------------------------------------------------
+
+
+def memory_models(config: Config) -> list[Memory]:
+    """The three memories every program meets: none to wait for, the config's own, a slow one."""
+    port = config.port_bytes
+    return [
+        Memory(latency=0, bytes_per_cycle=port),
+        config.memory,
+        Memory(latency=193, bytes_per_cycle=max(port // 3, 1)),
+    ]
+
+
+def random_case(config: Config, seed: int) -> Case:
+    """The ``seed``-th random case; one in ten is spoilt."""
+    rng = Random(seed)
+    case = Case.of(random_program(config, seed, rng.choice(SIZES)))
+    return _spoil(case, rng) if rng.random() < SPOILT else case
+
+
+def lockstep(machines: Machines, programs: int, seed: int, *, keep: int = 1) -> Iterator[Tally]:
+    """Runs cases ``seed`` .. ``seed + programs - 1`` under each memory; yields after each case.
+
+    Up to ``keep`` differences are shrunk and kept; all are counted.
+    """
+    tally = Tally()
+    for number in range(seed, seed + programs):
+        case = random_case(machines.config, number)
+        differs = False
+        for memory in memory_models(machines.config):
+            simulated, rtl = machines.run(case, memory)
+            tally.add(simulated, rtl)
+            if first_difference(case, simulated, rtl):
+                differs = True
+                if len(tally.differences) < keep:
+                    tally.differences.append(shrink(machines, case, memory))
+        tally.programs += 1
+        tally.mismatches += differs
+        yield tally
+
+
+class LockstepDevice:
+    """A device that runs each program on both machines, and goes on with the simulator's result."""
+
+    name = "lockstep"
+
+    def __init__(self, machines: Machines) -> None:
+        self.machines, self.tally = machines, Tally()
+        self.config_hash: str | None = machines.config.hash
+
+    def load(self, program: bytes, dram: Dram) -> Callable[[], DeviceResult]:
+        """Places the stream in DRAM."""
+        config = self.machines.config
+        loaded = place(self.name, program, config, dram)
+        raw = loaded.stream()
+
+        def run() -> DeviceResult:
+            whole = np.zeros(-(-dram.size // PAGE_BYTES) * PAGE_BYTES, np.uint8)
+            whole[: dram.size] = dram
+            case = Case(config, raw, loaded.base, whole, config.hash)
+            simulated, rtl = self.machines.run(case, config.memory)
+            self._note(case, simulated, rtl)
+            dram[:] = simulated.memories["dram"][: dram.size]
+            return DeviceResult(simulated.cycles)
+
+        return run
+
+    def _note(self, case: Case, simulated: Outcome, rtl: Outcome) -> None:
+        self.tally.programs += 1
+        self.tally.add(simulated, rtl)
+        found = first_difference(case, simulated, rtl)
+        if found:
+            memory = self.machines.config.memory
+            self.tally.mismatches += 1
+            self.tally.differences.append(Difference(case, memory, simulated, rtl, *found))
+
+
+def _spoil(case: Case, rng: Random) -> Case:
+    """Makes a program that must end in a fault or a deadlock, or might."""
+    how = rng.choice(("hash", "opcode", "end", "bus", "field", "token", "early"))
+    size, n = instruction_bytes(case.config), len(case.raw) // instruction_bytes(case.config)
+    at = rng.randrange(n)
+    stream = list(case.stream.instructions)
+    if how == "hash":
+        return replace(case, config_hash="0123456789abcdef", spoilt=how)
+    if how == "bus":
+        first = rng.randrange(0, len(case.dram), 64)
+        return replace(case, errors=(first, first + rng.choice((64, 4096, 16384))), spoilt=how)
+    if how == "end":
+        stream = stream[:-1] or stream
+    elif how == "early":
+        stream[at] = Finish()
+    elif how == "opcode":
+        raw = bytearray(case.raw)
+        raw[at * size] |= 7
+        case = replace(case, raw=bytes(raw), dram=case.dram.copy(), spoilt=how)
+        case.dram[case.base : case.base + len(raw)] = np.frombuffer(raw, np.uint8)
+        return case
+    else:
+        stream[at] = _spoil_one(stream[at], case.config, rng, how)
+    return replace(case.with_instructions(stream), spoilt=how)
+
+
+def _spoil_one(each: Instruction, config: Config, rng: Random, how: str) -> Instruction:
+    """One flag or field changed, so that no micro-op is read while it is loaded: what the machine
+    does then isn't defined. A token more to wait for or one fewer given only makes it wait."""
+    if how == "token":
+        name = rng.choice(("pop_prev", "pop_next", "push_prev", "push_next"))
+        return each.replace(**{name: int(name.startswith("pop"))})
+    spared = ("op", "memory", "uop_begin", "uop_count", "pop", "push", "extent", "pad")
+    if getattr(each, "memory", None) == Mem.UOP:
+        return each.replace(memory=max(Mem) + 1)
+    names = [f for f in each.fields if not f.name.startswith(spared) and "size" not in f.name]
+    if not names:
+        return each
+    chosen = rng.choice(names)
+    low, high = chosen.bounds(config)
+    return each.replace(**{chosen.name: rng.choice((high, rng.randint(low, high)))})
+
+
+# Shrinking -------------------------------------------------------------------------------------
+
+
+def shrink(machines: Machines, case: Case, memory: Memory) -> Difference:
+    """The smallest case found that still differs, by leaving out instructions and work."""
+
+    def differs(candidate: Case) -> bool:
+        return first_difference(candidate, *machines.run(candidate, memory)) is not None
+
+    smaller = True
+    while smaller:
+        smaller = False
+        for candidate in _candidates(case):
+            if _is_fair(candidate) and differs(candidate):
+                case, smaller = candidate, True
+                break
+    simulated, rtl = machines.run(case, memory)
+    found = first_difference(case, simulated, rtl)
+    where, at = found if found else ("nothing", None)
+    return Difference(case, memory, simulated, rtl, where, at)
+
+
+def _is_fair(case: Case) -> bool:
+    """A program that was sound stays sound, so that its memories are determined."""
+    if case.spoilt:
+        return True
+    return not check(case.config, case.stream.instructions, case.dram, case.base)
+
+
+def _candidates(case: Case) -> Iterator[Case]:
+    """Simpler cases, the boldest first."""
+    if case.spoilt == "opcode":
+        return
+    stream = list(case.stream.instructions)
+    body, tail = stream[:-1], stream[-1:]
+    step = len(body)
+    while step >= 1:
+        for first in range(0, len(body), step):
+            left = _without(body, range(first, min(first + step, len(body))))
+            yield case.with_instructions([*left, *tail])
+        step //= 2
+    for i, each in enumerate(body):
+        for simpler in _simpler(each):
+            yield case.with_instructions([*body[:i], simpler, *body[i + 1 :], *tail])
+
+
+def _simpler(each: Instruction) -> Iterator[Instruction]:
+    """The instruction with one field at its default, or halved."""
+    for f in each.fields[1:]:
+        value = getattr(each, f.name)
+        if f.name.startswith(("pop", "push")) or value == f.default:
+            continue
+        yield each.replace(**{f.name: f.default})
+        if value > 1:
+            yield each.replace(**{f.name: value // 2})
+
+
+def _without(stream: Sequence[Instruction], gone: range) -> list[Instruction]:
+    """A stream less some instructions, and less the other ends of their tokens."""
+    changes: dict[int, dict[str, int]] = {}
+    for engine in Engine:
+        for push, pop, other in (
+            ("push_next", "pop_prev", engine.next),
+            ("push_prev", "pop_next", engine.prev),
+        ):
+            givers = [i for i, s in enumerate(stream) if s.engine == engine and getattr(s, push)]
+            takers = [i for i, s in enumerate(stream) if s.engine == other and getattr(s, pop)]
+            for giver, taker in zip(givers, takers, strict=False):
+                if giver in gone or taker in gone:
+                    changes.setdefault(giver, {})[push] = 0
+                    changes.setdefault(taker, {})[pop] = 0
+    return [
+        each.replace(**changes.get(i, {})) for i, each in enumerate(stream) if i not in gone
+    ]
