@@ -20,14 +20,16 @@ class TokenQueue(Component):
     Invariant: tokens there + slots free + slots reserved = depth.
     """
 
-    pop: In(1)
-    push: In(1)
-    reserve: In(1)
-    available: Out(1)
-    vacant: Out(1)
-
     def __init__(self, depth: int) -> None:
-        super().__init__()
+        super().__init__(
+            {
+                "pop": In(1),
+                "push": In(1),
+                "reserve": In(1),
+                "available": Out(1),
+                "vacant": Out(1),
+            }
+        )
         self.depth = depth
         self.tokens = Signal(range(depth + 1))
         self.free = Signal(range(depth + 1), init=depth)

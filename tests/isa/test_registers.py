@@ -54,7 +54,7 @@ def test_systemrdl_says_the_same(tmp_path):
         writable = any(f.is_sw_writable for f in found[r.name].fields())
         assert writable == (r.access != "ro")
     low, high = hash_words(PAPER)
-    values = [next(found[n].fields()).get_property("reset") for n in
+    values = [found[n].fields()[0].get_property("reset") for n in
               ("CONFIG_HASH_LOW", "CONFIG_HASH_HIGH")]  # fmt: skip
     assert values == [low, high]
     assert f"{high:08x}{low:08x}" == PAPER.hash
