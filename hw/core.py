@@ -32,7 +32,6 @@ from vdla.hw.tokens import TokenQueue
 from vdla.isa.config import Config
 from vdla.isa.instructions import DRAM_BITS, Engine, instruction_bytes
 from vdla.isa.registers import IDENTITY, VERSION, hash_words, register
-from vdla.isa.registers import Cause as Causes
 
 
 class State(enum.Enum, shape=2):
@@ -193,7 +192,7 @@ class Core(Component):
                     unit.activity.cause,
                 )
             )
-            for each in Causes:
+            for each in Cause:
                 name = f"{engine.name}_{each.name}".lower()
                 m.d.comb += getattr(csr, name).eq(getattr(counters, name))
         commands = [self.queues[e].command for e in Engine]

@@ -13,7 +13,6 @@ from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw.interfaces import Cause
 from vdla.isa.instructions import Engine
-from vdla.isa.registers import Cause as Causes
 
 
 class Counters(Component):
@@ -21,7 +20,7 @@ class Counters(Component):
 
     def __init__(self) -> None:
         causes = {f"cause_{e.name.lower()}": In(Cause) for e in Engine}
-        counts = {f"{e.name}_{c.name}".lower(): Out(32) for e in Engine for c in Causes}
+        counts = {f"{e.name}_{c.name}".lower(): Out(32) for e in Engine for c in Cause}
         super().__init__(
             {"clear": In(1), "cycle": In(1), "causes": In(1), "cycles": Out(64), **causes, **counts}
         )
@@ -39,10 +38,10 @@ class Counters(Component):
 
     def _count(self, m: Module, engine: Engine) -> None:
         now = getattr(self, f"cause_{engine.name.lower()}")
-        for cause in Causes:
+        for cause in Cause:
             name = f"{engine.name}_{cause.name}".lower()
             count, here = getattr(self, name), Signal(name=f"{name}_here")
-            m.d.sync += here.eq(self.causes & (now == Cause[cause.name]))
+            m.d.sync += here.eq(self.causes & (now == cause))
             m.d.sync += count.eq(count + here)
             with m.If(self.clear):
                 m.d.sync += [here.eq(0), count.eq(0)]

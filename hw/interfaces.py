@@ -11,18 +11,12 @@ Rules that hold for every port of the core:
 
 from __future__ import annotations
 
-from amaranth.lib import enum
 from amaranth.lib.wiring import In, Out, Signature
 
 from vdla.hw.layout import instruction_bits
 from vdla.isa.config import Config
 from vdla.isa.instructions import DRAM_BITS
-from vdla.isa.registers import INDEX_BITS
-from vdla.isa.registers import Cause as _Cause
-from vdla.isa.registers import Fault as _Fault
-
-Cause = enum.Enum("Cause", {c.name: c.value for c in _Cause}, shape=3)
-Fault = enum.Enum("Fault", {f.name: f.value for f in _Fault}, shape=3)
+from vdla.isa.registers import INDEX_BITS, Cause, Fault
 
 
 def command(config: Config) -> Signature:
