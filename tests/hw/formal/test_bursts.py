@@ -1,0 +1,57 @@
+"""Where a burst ends, for every address that is a multiple of the port and every length left.
+
+1. Never longer than ``burst_beats``, nor than what is left; never empty when anything is left.
+2. Never across a 4 KiB page.
+3. Cut greedily: it ends with its run, at ``burst_beats``, or at the page's end.
+"""
+
+from __future__ import annotations
+
+import pytest
+from amaranth import Module
+from amaranth.lib.wiring import Component, In, Out
+
+from vdla.hw.bursts import burst_beats
+from vdla.isa.config import PAGE_BYTES, load_config
+
+CASES = {  # settings, and bits of what is left
+    "tiny": ([], 27),
+    "paper": ([], 3),
+    "ulx3s": (["burst_beats=7"], 12),
+    "wide": (["port_bytes=16", "burst_beats=256"], 27),
+    "narrow": (["burst_beats=1"], 4),
+}
+
+
+class Cut(Component):
+    """The unit: hw/bursts.py is a function."""
+
+    def __init__(self, config, left_bits):
+        self.config = config
+        beats = Out(range(config.burst_beats + 1))
+        super().__init__({"address": In(32), "left": In(left_bits), "beats": beats})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += self.beats.eq(burst_beats(m, self.config, self.address, self.left))
+        return m
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_where_a_burst_ends(proof, name):
+    settings, left_bits = CASES[name]
+    config = load_config(name, settings)
+    port, most = config.port_bytes, config.burst_beats
+    cut = Cut(config, left_bits)
+    proof.add(cut)
+    proof.assume(cut.address % port == 0)
+    end = cut.address % PAGE_BYTES + cut.beats * port
+    proof.check(cut.beats <= most)
+    proof.check(cut.beats <= cut.left)
+    proof.check((cut.beats != 0) == (cut.left != 0))
+    proof.check(end <= PAGE_BYTES)
+    proof.check((cut.beats == cut.left) | (cut.beats == most) | (end == PAGE_BYTES))
+    proof.cover((cut.beats == 1) & (cut.left > 1) & (end == PAGE_BYTES))
+    if most < (1 << left_bits) - 1:
+        proof.cover((cut.beats == most) & (cut.left != most))
+    proof.prove(depth=1, reach=1)

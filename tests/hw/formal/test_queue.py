@@ -1,0 +1,102 @@
+"""Command queues, and what they do to the token queues.
+
+1. ``ready`` means that an instruction waits, and that every token it pops and every slot it will
+   push to is there.
+2. ``busy`` is low exactly when everything that was put in has finished.
+3. Starting pops and reserves what the instruction names, finishing pushes what the engine says.
+4. With an engine that starts only when ``ready``, and finishes in order with the flags of what it
+   started, rule 4 of hw/tokens.py holds: the slots reserved are those of the instructions in
+   flight.
+
+Assumed: fetch puts only into ``room``; the engine starts only when ``ready``, finishes only what
+it has started, and has at most three instructions in flight.
+"""
+
+from __future__ import annotations
+
+import pytest
+from amaranth import Array, Cat, Mux, Signal, Value
+from amaranth.lib import data
+
+from vdla.hw.layout import layout
+from vdla.hw.queue import CommandQueue
+from vdla.hw.tokens import TokenQueue
+from vdla.isa.config import load_config
+from vdla.isa.instructions import Instruction
+
+IN_FLIGHT = 3
+SIDES = ("prev", "next")
+
+
+def flags_of(config, word):
+    return data.View(layout(Instruction, config), word[: Instruction.bits(config)])
+
+
+def build(proof, depth):
+    config = load_config("tiny", [f"command_queue={depth}", "token_queue=2"])
+    queue = CommandQueue(config)
+    inner = proof.add(queue)
+    port = queue.command
+    proof.assume(~queue.put | queue.room)
+    flying = proof.ghost(IN_FLIGHT, port.start, port.finish, "flying")
+    proof.assume(~port.finish | (flying != 0))
+    proof.assume(~port.start | (port.ready & (flying < IN_FLIGHT)))
+    proof.check(flying <= IN_FLIGHT)
+    return queue, inner, flying, flags_of(config, port.word)
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_ready_and_busy(proof, state, depth):
+    queue, inner, flying, flags = build(proof, depth)
+    port, fifo = queue.command, inner.submodules.fifo
+    for side in SIDES:
+        proof.check(getattr(queue, f"has_{side}"), when=port.ready & flags[f"pop_{side}"])
+        proof.check(getattr(queue, f"slot_{side}"), when=port.ready & flags[f"push_{side}"])
+        pops, takes = port.start & flags[f"pop_{side}"], port.start & flags[f"push_{side}"]
+        proof.check(getattr(queue, f"pop_{side}") == pops)
+        proof.check(getattr(queue, f"reserve_{side}") == takes)
+        pushes = port.finish & getattr(port, f"push_{side}")
+        proof.check(getattr(queue, f"push_{side}") == pushes)
+    proof.check(port.waiting, when=port.ready)
+    needed = (flags.pop_prev | flags.pop_next | flags.push_prev | flags.push_next) == 0
+    proof.check(port.ready, when=port.waiting & needed)
+
+    unfinished = proof.ghost(depth + IN_FLIGHT, queue.put, port.finish, "unfinished_ghost")
+    proof.check(queue.busy == (unfinished != 0))
+    proof.check(state(inner, "unfinished") == unfinished)
+    proof.check(unfinished == fifo.level + flying)
+    proof.check(fifo.level <= depth)
+    proof.cover(unfinished == depth + IN_FLIGHT)
+    proof.cover(proof.past(queue.busy) & ~queue.busy)
+    proof.cover(port.waiting & ~port.ready)
+    proof.prove()
+
+
+def test_the_slots_reserved_are_those_of_instructions_in_flight(proof):
+    """The queue with the two token queues that its engine pushes to."""
+    m = proof.m
+    queue, inner, flying, flags = build(proof, 2)
+    port = queue.command
+    pushed = Array(Signal(2, name=f"flags_{i}") for i in range(IN_FLIGHT))  # oldest first
+    new = Cat(flags.push_prev, flags.push_next)
+    for i, slot in enumerate(pushed):
+        older = pushed[i + 1] if i + 1 < IN_FLIGHT else 0
+        taken = port.start & (flying - port.finish == i)
+        m.d.sync += slot.eq(Mux(taken, new, Mux(port.finish, older, slot)))
+    proof.assume(Cat(port.push_prev, port.push_next) == pushed[0])
+    for i, side in enumerate(SIDES):
+        tokens = TokenQueue(2)
+        proof.add(tokens, tokens.push, tokens.reserve)
+        m.d.comb += [
+            tokens.reserve.eq(getattr(queue, f"reserve_{side}")),
+            tokens.push.eq(getattr(queue, f"push_{side}")),
+        ]
+        proof.assume(getattr(queue, f"slot_{side}") == tokens.vacant)
+        proof.assume(~tokens.pop | tokens.available)
+        reserved: Value = sum(Mux(n < flying, slot[i], 0) for n, slot in enumerate(pushed))
+        proof.check(tokens.tokens + tokens.free + reserved == 2)
+        proof.check(tokens.vacant, when=tokens.reserve)
+        proof.check(reserved != 0, when=tokens.push)
+        proof.cover(tokens.tokens == 2)
+        proof.cover(reserved == 2)
+    proof.prove()
