@@ -61,7 +61,8 @@ class Core(Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        state, reset = Signal(State), Signal()
+        state = Signal(State)
+        reset = Signal()
         in_reset = ResetInserter(reset)
         m.d.comb += reset.eq(state == State.IDLE)
 
@@ -208,7 +209,9 @@ class Core(Component):
 
     def _control(self, m: Module, state: Value) -> None:
         csr, dma, fetch, counters = self.csr, self.dma, self.fetch, self.counters
-        done, faulted, allowed = Signal(), Signal(), Signal()
+        done = Signal()
+        faulted = Signal()
+        allowed = Signal()
         found = fault().create()
         self._find_fault(m, allowed, found)
         control, status, events = (

@@ -63,7 +63,8 @@ class Csr(Component):
 
     def _read(self, m: Module, values: dict[str, Value]) -> None:
         bus = self.bus
-        known, data = Signal(), Signal(32)
+        known = Signal()
+        data = Signal(32)
         with m.Switch(bus.araddr[2:]):
             for register in REGISTERS:
                 with m.Case(register.offset >> 2):
@@ -80,7 +81,9 @@ class Csr(Component):
 
     def _write(self, m: Module, values: dict[str, Value]) -> None:
         bus = self.bus
-        go, known, mask = Signal(), Signal(), Signal(32)
+        go = Signal()
+        known = Signal()
+        mask = Signal(32)
         m.d.comb += [
             go.eq(bus.awvalid & bus.wvalid & (~bus.bvalid | bus.bready)),
             bus.awready.eq(go),

@@ -64,7 +64,9 @@ class Dma(Component):
 
     def _read(self, m: Module) -> Signal:
         axi, fetch, load = self.axi, self.fetch, self.load
-        shown, shown_load, by_load = Signal(), Signal(), Signal()
+        shown = Signal()
+        shown_load = Signal()
+        by_load = Signal()
         m.d.comb += [
             by_load.eq(Mux(shown, shown_load, ~fetch.valid)),
             axi.arvalid.eq(shown | ((fetch.valid | load.valid) & ~self.stop)),
@@ -96,7 +98,8 @@ class Dma(Component):
 
     def _write(self, m: Module) -> Signal:
         axi, store = self.axi, self.store
-        address_done, beat_done = Signal(), Signal()
+        address_done = Signal()
+        beat_done = Signal()
         address_taken = address_done | (axi.awvalid & axi.awready)
         beat_taken = beat_done | (axi.wvalid & axi.wready)
         m.d.comb += [
@@ -118,7 +121,8 @@ class Dma(Component):
             m.d.sync += [address_done.eq(address_taken & store.first), beat_done.eq(beat_taken)]
 
         taken = store.valid & store.ready
-        unanswered, is_open = Signal(16), Signal()
+        unanswered = Signal(16)
+        is_open = Signal()
         m.d.sync += unanswered.eq(unanswered + (taken & store.first) - axi.bvalid)
         with m.If(taken):
             m.d.sync += is_open.eq(~store.last)

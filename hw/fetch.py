@@ -63,7 +63,9 @@ class Fetch(Component):
         config = self.config
         room = max(FETCH_INSTRUCTIONS * self.per_instruction, config.burst_beats)
         slots = -(-room // self.per_instruction)
-        complete, dispatch, outside = Signal(), Signal(), Signal()
+        complete = Signal()
+        dispatch = Signal()
+        outside = Signal()
         self._request(m, room, dispatch, outside)
         self._arrive(m, room, slots, complete, dispatch)
         illegal = self._dispatch(m, complete, dispatch)
@@ -80,7 +82,8 @@ class Fetch(Component):
         left = Signal(range(self.per_instruction * ((1 << INDEX_BITS) - 1) + 1))
         held = Signal(range(room + 1))  # beats requested and not yet dispatched
         beats = burst_beats(m, config, address[:DRAM_BITS], left)
-        wanted, sent = Signal(), Signal.like(request.beats)
+        wanted = Signal()
+        sent = Signal.like(request.beats)
         off = address[: (config.port_bytes - 1).bit_length()].any()
         m.d.comb += [
             wanted.eq((left != 0) & (held <= room - config.burst_beats)),
@@ -146,7 +149,8 @@ class Fetch(Component):
         m.d.sync += self.index.eq(self.index + dispatch)
         with m.If(self.idle):
             m.d.sync += self.index.eq(0)
-        illegal, ends = Signal(), opcode == Finish.opcode
+        illegal = Signal()
+        ends = opcode == Finish.opcode
         m.d.comb += illegal.eq(complete & (self._malformed(m) | (ends ^ is_last)))
         return illegal
 
