@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Const, Shape, Value, signed, unsigned
+from amaranth import Cat, Const, Shape, Value, signed, unsigned
 from amaranth.lib import data
 
 from vdla.isa.config import Config
@@ -39,3 +39,10 @@ def scaled(value: Value, factor: int) -> Value:
     for term in terms:
         total = total + term
     return total
+
+
+def grow(total: Value, step: Value | int) -> Value:
+    """A sum that remembers in its top bit that it has left its range: indices never wrap."""
+    bits = len(total) - 1
+    there = total[:bits] + step
+    return Cat(there[:bits], total[bits] | there[bits:].any())

@@ -1,0 +1,382 @@
+"""COMPUTE: GEMM and ALU micro-ops, one a cycle, in order, across instruction boundaries.
+
+    issue → F1 → READ → 1 → 2 → 3 → 4 → 5 → 6 → 7
+                  |     |               |   |   write, finish
+      early operands    their data      |   combine
+                                        late read of ACC
+
+1. An instruction starts when the loop nest is free or issues its last micro-op. Issue reads the
+   micro-op, F1 adds its indices to the loops', READ shows addresses to the scratchpads.
+2. READ, and all before it, holds while an early operand (y; x of SHR, MUL, WADD, RQ) is the dst of
+   a micro-op in stages 1 to 7, or while its x would meet stage 5's late read at ACC's first port.
+3. The accumulator, or the bias in its place, is read late, and taken from stages 7 and 8 if these
+   have just computed it. Stages 1 to 7 never hold.
+4. A write is left out when the next cycle's micro-op accumulates into the same entry.
+5. An instruction without micro-ops passes as a bubble, which reads and writes nothing.
+6. A micro-op that goes beyond a buffer is a fault as soon as it stands in READ.
+7. Loop indices only grow and never wrap: their top bit says that they have left their buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data
+from amaranth.lib.wiring import Component, In, Out
+
+from vdla.hw.alu import Alu
+from vdla.hw.gemm import Gemm
+from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_port
+from vdla.hw.layout import grow, layout
+from vdla.isa import instructions as isa
+from vdla.isa.config import Config
+from vdla.isa.instructions import AluOp, Init
+from vdla.isa.registers import INDEX_BITS
+
+LATE_READ = 5  # stage of the accumulator's read
+COMBINE = 6
+WRITE = 7
+EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ)  # they read x early
+STREAMS = ("dst", "src", "wgt", "bias")  # the index streams of a loop nest
+
+
+class Compute(Component):
+    """The engine, its loop nest and its pipeline."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        acc = config.depth("acc"), 8 * config.acc_entry
+        super().__init__(
+            {
+                "command": In(command(config)),
+                "activity": Out(activity()),
+                "fault": Out(fault()),
+                "uop": Out(read_port(config.depth("uop"), 8 * config.entry("uop"))),
+                "inp": Out(read_port(config.depth("inp"), 8 * config.inp_entry)),
+                "wgt": Out(read_port(config.depth("wgt"), 8 * config.wgt_entry)),
+                "acc_x": Out(read_port(*acc)),
+                "acc_y": Out(read_port(*acc)),
+                "acc_write": Out(write_port(*acc)),
+                "takes_y": Out(1),
+            }
+        )
+        self.index_bits = {
+            "dst": config.index_bits("acc"),
+            "src": max(config.index_bits("inp"), config.index_bits("acc")),
+            "wgt": config.index_bits("wgt"),
+            "bias": config.index_bits("acc"),
+        }
+        self.operation = data.StructLayout(
+            {
+                "is_alu": 1,
+                "init": isa.Gemm.init.width(config),
+                "alu_init": 1,
+                "op": AluOp,
+                "use_imm": 1,
+                **{
+                    name: layout(isa.Alu, config)[name].shape
+                    for name in ("imm", "weight", "zero", "low", "high")
+                },
+                "push_prev": 1,
+                "push_next": 1,
+                "index": INDEX_BITS,
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        hold = Signal()
+        f1 = self._nest(m, hold)
+        read = self._f1(m, hold, f1)
+        stages = self._stages(m, hold, read)
+        self._operands(m, hold, read, stages)
+        self._combine(m, stages)
+        self._observe(m, hold, f1, read, stages)
+        return m
+
+    # Front end ---------------------------------------------------------------------------------
+
+    def _nest(self, m: Module, hold: Value) -> data.View:
+        """The loop nest; returns F1, the micro-op issued in the last cycle."""
+        config, port = self.config, self.command
+        word = data.View(layout(isa.Gemm, config), port.word[: isa.Gemm.bits(config)])
+        now = Signal(layout(isa.Gemm, config))  # an ALU's loop fields lie where GEMM's do
+        operation = Signal(self.operation)
+        self.nest_active = active = Signal()
+        null, advance, last = (Signal(name=n) for n in ("null", "advance", "last"))
+        at = Signal(len(now.uop_begin) + 1)  # micro-op address
+        u = Signal.like(now.uop_count)
+        ends_u = u + 1 == now.uop_count
+        offsets, ends = self._loops(m, word, now, advance & ends_u)
+        m.d.comb += [
+            advance.eq(active & ~hold),
+            last.eq(null | (ends_u & Cat(ends).all())),
+            port.start.eq(port.ready & (~active | (advance & last))),
+            self.uop.enable.eq(advance),
+            self.uop.address.eq(at >> (config.uops_per_word - 1).bit_length()),
+        ]
+        with m.If(advance):
+            m.d.sync += [
+                u.eq(Mux(ends_u, 0, u + 1)),
+                at.eq(Mux(ends_u, now.uop_begin, at + 1)),
+                active.eq(~last),
+            ]
+        with m.If(port.start):
+            extents = [word[f"extent_{i}"] for i in range(3)]
+            empty = Cat(n == 0 for n in (word.uop_count, *extents)).any()
+            m.d.sync += [now.eq(word), u.eq(0), at.eq(word.uop_begin)]
+            m.d.sync += [active.eq(1), null.eq(empty), operation.eq(self._decode(m))]
+
+        f1 = Signal(self._issued())
+        with m.If(~hold):
+            m.d.sync += [
+                f1.valid.eq(active),
+                f1.null.eq(null),
+                f1.last.eq(last),
+                f1.beyond.eq(at >= config.uop_depth),
+                f1.select.eq(at),
+                f1.operation.eq(operation),
+            ]
+            m.d.sync += [f1[name].eq(offsets[name]) for name in STREAMS]
+        return f1
+
+    def _loops(
+        self, m: Module, word: data.View, now: data.View, next_iteration: Value
+    ) -> tuple[dict[str, Signal], Sequence[Value]]:
+        """Loop counters, and per stream what they add up to; whether each loop is at its end.
+
+        ``sums[stream][i]`` is the index with loops i+1 .. 2 at their first iteration.
+        """
+        counts = [Signal.like(now[f"extent_{i}"], name=f"count_{i}") for i in range(3)]
+        ends = [counts[i] + 1 == now[f"extent_{i}"] for i in range(3)]
+        sums = {
+            name: [Signal(bits + 1, name=f"{name}_sum_{i}") for i in range(3)]
+            for name, bits in self.index_bits.items()
+        }
+        for i in range(3):
+            with m.If(next_iteration & Cat(*ends[i + 1 :], 1).all() & ~ends[i]):
+                m.d.sync += counts[i].eq(counts[i] + 1)
+                m.d.sync += [count.eq(0) for count in counts[i + 1 :]]
+                for name in STREAMS:
+                    there = grow(sums[name][i], now[f"{name}_{i}"])
+                    m.d.sync += [s.eq(there) for s in sums[name][i:]]
+        with m.If(self.command.start):
+            m.d.sync += [count.eq(0) for count in counts]
+            for name in STREAMS:
+                m.d.sync += [s.eq(word[f"{name}_base"]) for s in sums[name]]
+        return {name: sums[name][2] for name in STREAMS}, ends
+
+    def _decode(self, m: Module) -> data.View:
+        """What the stages need of the instruction at the queue's head."""
+        word, config = self.command.word, self.config
+        gemm = data.View(layout(isa.Gemm, config), word[: isa.Gemm.bits(config)])
+        alu = data.View(layout(isa.Alu, config), word[: isa.Alu.bits(config)])
+        decoded = Signal(self.operation, name="decoded")
+        m.d.comb += [
+            decoded.is_alu.eq(gemm.op == isa.Alu.opcode),
+            decoded.init.eq(gemm.init),
+            decoded.alu_init.eq(alu.init),
+            decoded.op.eq(alu.alu_op),
+            decoded.use_imm.eq(alu.use_imm),
+            decoded.push_prev.eq(gemm.push_prev),
+            decoded.push_next.eq(gemm.push_next),
+            decoded.index.eq(self.command.index),
+        ]
+        for name in ("imm", "weight", "zero", "low", "high"):
+            m.d.comb += decoded[name].eq(alu[name])
+        return decoded
+
+    def _issued(self) -> data.StructLayout:
+        """A micro-op in F1: its loops' sums, while its own fields come out of the scratchpad."""
+        sums = {name: bits + 1 for name, bits in self.index_bits.items()}
+        select = max((self.config.uops_per_word - 1).bit_length(), 1)
+        marks = {"valid": 1, "null": 1, "last": 1, "beyond": 1, "select": select}
+        return data.StructLayout({**marks, **sums, "operation": self.operation})
+
+    def _arrived(self) -> data.StructLayout:
+        """A micro-op in READ: what it reads and writes."""
+        marks = ("valid", "null", "last", "beyond", "first")
+        reads = ("reads_y", "early", "late", "accumulates")
+        return data.StructLayout(
+            {**dict.fromkeys((*marks, *reads), 1), **self.index_bits, "operation": self.operation}
+        )
+
+    def _f1(self, m: Module, hold: Value, f1: data.View) -> data.View:
+        """Adds a micro-op's indices to its loops'; returns READ, the micro-op after it."""
+        config = self.config
+        words = data.View(
+            data.ArrayLayout(8 * config.uop_entry, config.uops_per_word), self.uop.data
+        )
+        packed = words[f1.select] if config.uops_per_word > 1 else words[0]
+        uop = data.View(layout(isa.Uop, config), packed[: isa.Uop.bits(config)])
+        at = {name: Signal(bits + 2, name=f"{name}_at") for name, bits in self.index_bits.items()}
+        for name in ("dst", "src", "wgt"):
+            m.d.comb += at[name].eq(f1[name] + uop[name])
+        m.d.comb += at["bias"].eq(f1.bias)
+        op = f1.operation
+        first, kind = Signal(name="first"), Signal(name="multiplies")
+        starts_zero, biased, reads_y = (Signal(name=n) for n in ("starts", "biased", "reads_y"))
+        m.d.comb += [
+            kind.eq(op.op.matches(*EARLY)),
+            first.eq(uop.first & Mux(op.is_alu, op.alu_init, op.init != Init.ACC)),
+            starts_zero.eq(first & ~op.is_alu & (op.init == Init.ZERO)),
+            biased.eq(first & ~op.is_alu & (op.init == Init.BIAS)),
+            reads_y.eq(op.is_alu & (~op.use_imm | (op.op == AluOp.WADD))),
+        ]
+        beyond = f1.beyond | (at["dst"] >= config.depth("acc"))
+        of_alu = reads_y & (at["src"] >= config.depth("acc"))
+        of_gemm = (at["src"] >= config.depth("inp")) | (at["wgt"] >= config.depth("wgt"))
+        of_gemm |= biased & (at["bias"] >= config.depth("acc"))
+        read = Signal(self._arrived())
+        with m.If(~hold):
+            m.d.sync += [
+                read.valid.eq(f1.valid),
+                read.null.eq(f1.null),
+                read.last.eq(f1.last),
+                read.beyond.eq(~f1.null & (beyond | Mux(op.is_alu, of_alu, of_gemm))),
+                read.reads_y.eq(~f1.null & reads_y),
+                read.early.eq(~f1.null & op.is_alu & kind & ~first),
+                read.accumulates.eq(~f1.null & ~first & ~(op.is_alu & kind)),
+                read.late.eq(~f1.null & ~(op.is_alu & (kind | first)) & ~starts_zero),
+                read.first.eq(first),
+                read.operation.eq(op),
+            ]
+            m.d.sync += [read[name].eq(at[name]) for name in ("dst", "src", "wgt")]
+            # The late read takes the bias in the accumulator's place.
+            m.d.sync += read.bias.eq(Mux(biased, at["bias"], at["dst"]))
+        return read
+
+    # Back end ----------------------------------------------------------------------------------
+
+    def _stages(self, m: Module, hold: Value, read: data.View) -> list[data.View]:
+        """Stages 1 to WRITE; ``stages[0]`` is READ as it passes."""
+        passing = Signal(self._passed(), name="passing")
+        m.d.comb += [
+            passing[name].eq(read[name]) for name in ("last", "dst", "late", "first", "operation")
+        ]
+        m.d.comb += [
+            passing.valid.eq(read.valid & ~hold),
+            passing.writes.eq(read.valid & ~hold & ~read.null),
+            passing.late_at.eq(read.bias),
+        ]
+        stages = [passing]
+        for number in range(1, WRITE + 1):
+            stage = Signal(self._passed(), name=f"stage_{number}")
+            m.d.sync += stage.eq(stages[-1])
+            stages.append(stage)
+        # A chain on one accumulator writes once: the write before an accumulation is left out.
+        again = read.valid & ~hold & read.accumulates & (stages[1].dst == read.dst)
+        m.d.sync += stages[2].skipped.eq(again)
+        return stages
+
+    def _passed(self) -> data.StructLayout:
+        """A micro-op in the back end. ``writes``: it has a result; ``skipped``: not written."""
+        return data.StructLayout(
+            {
+                "valid": 1,
+                "writes": 1,
+                "skipped": 1,
+                "last": 1,
+                "late": 1,
+                "first": 1,
+                "dst": self.index_bits["dst"],
+                "late_at": self.index_bits["dst"],
+                "operation": self.operation,
+            }
+        )
+
+    def _operands(self, m: Module, hold: Value, read: data.View, stages: list[data.View]) -> None:
+        """Addresses to the scratchpads, and whether READ has to wait with them."""
+        late = stages[LATE_READ]
+        meets_late = late.writes & late.late
+        unwritten = [(s.writes, s.dst) for s in stages[1:]]
+        y_waits = Cat(there & (dst == read.src) for there, dst in unwritten).any()
+        x_waits = Cat(there & (dst == read.dst) for there, dst in unwritten).any() | meets_late
+        is_gemm = read.valid & ~read.null & ~read.operation.is_alu
+        m.d.comb += [
+            hold.eq(read.valid & ((read.reads_y & y_waits) | (read.early & x_waits))),
+            self.takes_y.eq(read.valid & read.reads_y),
+            self.inp.enable.eq(is_gemm),
+            self.inp.address.eq(read.src),
+            self.wgt.enable.eq(is_gemm),
+            self.wgt.address.eq(read.wgt),
+            self.acc_y.enable.eq(self.takes_y),
+            self.acc_y.address.eq(read.src),
+            self.acc_x.enable.eq(meets_late | (read.valid & read.early)),
+            self.acc_x.address.eq(Mux(meets_late, late.late_at, read.dst)),
+        ]
+
+    def _combine(self, m: Module, stages: list[data.View]) -> None:
+        """The late accumulator meets the sums; the result is written a cycle later."""
+        config = self.config
+        now, write = stages[COMBINE], stages[WRITE]
+        m.submodules.gemm = gemm = Gemm(config)
+        m.submodules.alu = alu = Alu(config)
+        early = stages[1].operation
+        results = [Signal(8 * config.acc_entry, name=f"result_{n}") for n in (WRITE, WRITE + 1)]
+        latest, before = results
+        gone = Signal(self._passed(), name=f"stage_{WRITE + 1}")
+        m.d.sync += [before.eq(latest), gone.eq(write)]
+        accumulator = Signal(8 * config.acc_entry)
+        m.d.comb += [
+            gemm.inp.eq(self.inp.data),
+            gemm.wgt.eq(self.wgt.data),
+            alu.x.eq(self.acc_x.data),
+            alu.y.eq(
+                Mux(
+                    early.use_imm & (early.op != AluOp.WADD),
+                    early.imm.as_unsigned().replicate(config.block_out),
+                    self.acc_y.data,
+                )
+            ),
+            alu.op.eq(early.op),
+            alu.weight.eq(early.weight),
+            alu.imm.eq(early.imm),
+            accumulator.eq(
+                Mux(
+                    write.writes & (write.dst == now.late_at),
+                    latest,
+                    Mux(gone.writes & (gone.dst == now.late_at), before, self.acc_x.data),
+                )
+            ),
+            alu.late_x.eq(accumulator),
+            alu.late_op.eq(now.operation.op),
+            alu.first.eq(now.first),
+            *(getattr(alu, n).eq(now.operation[n]) for n in ("zero", "low", "high")),
+        ]
+        start = Mux(now.late, accumulator, 0)
+        lanes = range(config.block_out)
+        sums = Cat((start[32 * i : 32 * i + 32] + gemm.sums[i])[:32] for i in lanes)
+        m.d.sync += latest.eq(Mux(now.operation.is_alu, alu.result.as_value(), sums))
+        m.d.comb += [
+            self.acc_write.enable.eq(write.writes & ~write.skipped),
+            self.acc_write.address.eq(write.dst),
+            self.acc_write.data.eq(latest),
+            self.command.finish.eq(write.valid & write.last),
+            self.command.push_prev.eq(write.operation.push_prev),
+            self.command.push_next.eq(write.operation.push_next),
+        ]
+
+    # What the core sees ------------------------------------------------------------------------
+
+    def _observe(
+        self,
+        m: Module,
+        hold: Value,
+        f1: data.View,
+        read: data.View,
+        stages: list[data.View],
+    ) -> None:
+        ahead = Cat(s.valid & s.last for s in stages[1:WRITE]).any()
+        under_way = self.nest_active | f1.valid | ahead
+        m.d.comb += [
+            self.activity.idle.eq(~read.valid & ~under_way & ~self.command.start),
+            self.activity.cause.eq(
+                Mux(hold, Cause.BANK, Mux(read.valid, Cause.BUSY, Cause.DRAIN))
+            ),
+            self.fault.valid.eq(read.valid & read.beyond),
+            self.fault.cause.eq(Fault.ADDRESS),
+            self.fault.index.eq(read.operation.index),
+        ]
+

@@ -1,0 +1,380 @@
+"""STORE: reads ACC, requantizes on the way, and writes bursts.
+
+    read → data → lanes → operands, products, sum → shifted, rounded → limited → write buffer
+     0      1      2         3        4        5      6       7          8          cycle
+
+1. The reader takes ACC's second read port when COMPUTE leaves it: before each plane of an ACC8
+   store the scales, then one vector as often as the write buffer takes its beats (one a cycle).
+2. A vector is held from cycle 1 on while its beats pass the pipeline, one a cycle; a raw vector's
+   beats pass the same stages unchanged.
+3. Room in the write buffer is taken when a vector is read and given back beat by beat.
+4. The burst side works on the oldest instruction whose beats haven't all moved. The first beat of a
+   burst waits while ``writes_in_flight`` bursts are unanswered; after ``stop`` it waits for ever.
+5. An instruction finishes when its last burst has been answered, one a cycle.
+6. Addresses only grow and never wrap, in DRAM and in ACC.
+"""
+
+from __future__ import annotations
+
+from amaranth import Cat, Module, Mux, Signal, Value, signed
+from amaranth.lib import data
+from amaranth.lib.fifo import SyncFIFO
+from amaranth.lib.wiring import Component, In, Out
+
+from vdla.hw.bursts import PAGE_BITS, burst_beats
+from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_request
+from vdla.hw.layout import beats, grow, layout, scaled
+from vdla.hw.requantize import SHIFT_BITS, MultiplyAdd, RoundShift, split
+from vdla.isa import instructions as isa
+from vdla.isa.config import Config
+from vdla.isa.instructions import DRAM_BITS, Mem
+from vdla.isa.numbers import MANTISSA_BITS
+from vdla.isa.registers import INDEX_BITS
+
+IN_FLIGHT = 8  # instructions started and not finished
+BUFFER_VECTORS = 4  # raw vectors the write buffer holds
+LANES_TO_BUFFER = 6  # cycles from a beat's lanes to the write buffer
+
+
+class Store(Component):
+    """STORE's reader, its pipeline, its burst side."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.layout = layout(isa.Store, config)
+        self.raw_beats, self.out_beats = beats(config, "acc"), beats(config, "acc8")
+        bytes_ = {name: signed(8) for name in ("zero", "low", "high")}
+        self.limits = data.StructLayout({"raw": 1, **bytes_})
+        super().__init__(
+            {
+                "command": In(command(config)),
+                "activity": Out(activity()),
+                "fault": Out(fault()),
+                "oldest": Out(INDEX_BITS),
+                "acc": Out(read_port(config.depth("acc"), 8 * config.acc_entry)),
+                "acc_taken": In(1),
+                "write": Out(write_request(config)),
+                "dram_pages": In(DRAM_BITS - PAGE_BITS + 1),
+                "stop": In(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        self.head = data.View(self.layout, self.command.word[: isa.Store.bits(self.config)])
+        self.now = Signal(self.layout)  # the reader's instruction
+        self.now_index = Signal(INDEX_BITS)
+        self.reads_scale, self.reads_vector = Signal(), Signal()
+        self.sent = Signal()  # a beat moves
+        beyond = self._reader(m)
+        beat_there = self._pipeline(m)
+        outside = self._burst_side(m, beat_there)
+        m.d.comb += [
+            self.fault.valid.eq(beyond | outside),
+            self.fault.cause.eq(Fault.ADDRESS),
+            self.fault.index.eq(Mux(beyond, self.now_index, self.sender.index)),
+        ]
+        return m
+
+    # Reader ------------------------------------------------------------------------------------
+
+    def _reader(self, m: Module) -> Value:
+        """Reads scales and vectors; returns whether this cycle's read goes beyond ACC."""
+        config, head, now = self.config, self.head, self.now
+        active, empty, due = Signal(name="active"), Signal(name="empty"), Signal(name="scale_due")
+        in_flight = Signal(range(IN_FLIGHT + 1))
+        pause = Signal(range(self.raw_beats))  # cycles until the next read
+        room = Signal(
+            range(BUFFER_VECTORS * self.raw_beats + 1), init=BUFFER_VECTORS * self.raw_beats
+        )
+        length = Mux(now.memory == Mem.ACC8, self.out_beats, self.raw_beats)
+        full = ~due & (room < length)
+        ready = active & ~empty & (pause == 0) & ~full & ~self.acc_taken
+        entry, scale, last = self._walk_acc(m, due)
+        free = ~active | empty | (self.reads_vector & last)
+        m.d.comb += [
+            self.reads_scale.eq(ready & due),
+            self.reads_vector.eq(ready & ~due),
+            self.acc.enable.eq(ready),
+            self.acc.address.eq(Mux(due, scale, entry)),
+            self.command.start.eq(self.command.ready & free & (in_flight != IN_FLIGHT)),
+        ]
+        m.d.sync += [
+            in_flight.eq(in_flight + self.command.start - self.command.finish),
+            room.eq(room + self.sent - Mux(self.reads_vector, length, 0)),
+            pause.eq(Mux(self.reads_vector, length - 1, Mux(pause == 0, 0, pause - 1))),
+        ]
+        with m.If(free):
+            m.d.sync += active.eq(0)
+        with m.If(self.command.start):
+            m.d.sync += [
+                now.eq(head),
+                self.now_index.eq(self.command.index),
+                active.eq(1),
+                empty.eq((head.x_size == 0) | (head.y_size == 0) | (head.z_size == 0)),
+            ]
+        waits = Mux((pause == 0) & full, Cause.MEMORY, Cause.BUSY)
+        held = (pause == 0) & ~full & self.acc_taken
+        reading = Mux(~empty & held, Cause.BANK, Mux(empty, Cause.BUSY, waits))
+        left_over = Mux(self.command.start, Cause.BUSY, Cause.MEMORY)
+        m.d.comb += [
+            self.activity.idle.eq(~active & ~self.command.start & (in_flight == 0)),
+            self.activity.cause.eq(Mux(active, reading, left_over)),
+        ]
+        depth = config.depth("acc")
+        return ready & Mux(due, scale >= depth, entry >= depth)
+
+    def _walk_acc(self, m: Module, due: Value) -> tuple[Value, Value, Value]:
+        """The vector to read, the scales of its plane, and whether it is the last."""
+        head, now = self.head, self.now
+        bits = len(head.sram_base) + 1
+        x_at, y_at, z_at, scale = (Signal(bits, name=n) for n in ("x_at", "y_at", "z_at", "scale"))
+        x, y, z = (Signal.like(head[f"{a}_size"], name=a) for a in "xyz")
+        ends = [x + 1 == now.x_size, y + 1 == now.y_size, z + 1 == now.z_size]
+        with m.If(self.reads_scale):
+            m.d.sync += due.eq(0)
+        with m.If(self.reads_vector):
+            m.d.sync += [x.eq(x + 1), x_at.eq(grow(x_at, 1))]
+            with m.If(ends[0]):
+                there = grow(y_at, now.y_pitch)
+                m.d.sync += [x.eq(0), y.eq(y + 1), x_at.eq(there), y_at.eq(there)]
+            with m.If(ends[0] & ends[1]):
+                there = grow(z_at, now.z_pitch)
+                m.d.sync += [y.eq(0), z.eq(z + 1), scale.eq(grow(scale, 1))]
+                m.d.sync += [x_at.eq(there), y_at.eq(there), z_at.eq(there)]
+                m.d.sync += due.eq(now.memory == Mem.ACC8)
+        with m.If(self.command.start):
+            m.d.sync += [x.eq(0), y.eq(0), z.eq(0), scale.eq(head.scale_base)]
+            m.d.sync += [at.eq(head.sram_base) for at in (x_at, y_at, z_at)]
+            m.d.sync += due.eq(head.memory == Mem.ACC8)
+        return x_at, scale, Cat(ends).all()
+
+    # Pipeline ----------------------------------------------------------------------------------
+
+    def _pipeline(self, m: Module) -> Value:
+        """From ACC to the write buffer; returns whether a beat waits there."""
+        config = self.config
+        port_bits = 8 * config.port_bytes
+        scales, vector = Signal(8 * config.acc_entry), Signal(8 * config.acc_entry)
+        scale_arrives, vector_arrives = Signal(), Signal()
+        arriving, held = Signal(self.limits), Signal(self.limits)
+        left = Signal(range(self.raw_beats + 1))  # beats of the held vector still to pass
+        number = Signal(range(self.raw_beats))
+        m.d.sync += [
+            scale_arrives.eq(self.reads_scale),
+            vector_arrives.eq(self.reads_vector),
+            arriving.raw.eq(self.now.memory == Mem.ACC),
+            *(arriving[name].eq(self.now[name]) for name in ("zero", "low", "high")),
+        ]
+        with m.If(scale_arrives):
+            m.d.sync += scales.eq(self.acc.data)
+        with m.If(left != 0):
+            m.d.sync += [left.eq(left - 1), number.eq(number + 1)]
+        with m.If(vector_arrives):
+            m.d.sync += [
+                vector.eq(self.acc.data),
+                held.eq(arriving),
+                left.eq(Mux(arriving.raw, self.raw_beats, self.out_beats)),
+                number.eq(0),
+            ]
+        raw = vector.word_select(number, port_bits)
+        narrow = [
+            self._requantize(m, lane, vector, scales, number) for lane in range(config.port_bytes)
+        ]
+        marks = delayed(m, Cat(left != 0, held), LANES_TO_BUFFER - 1, "marks")
+        limits = data.View(self.limits, marks[1:])
+        beat = Signal(port_bits)
+        enters = Signal()
+        m.d.sync += enters.eq(marks[0])
+        m.d.sync += beat.eq(
+            Mux(
+                limits.raw,
+                delayed(m, raw, LANES_TO_BUFFER - 1, "raw"),
+                Cat(_limit(m, lane, value, limits) for lane, value in enumerate(narrow)),
+            )
+        )
+        m.submodules.buffer = buffer = SyncFIFO(
+            width=port_bits, depth=BUFFER_VECTORS * self.raw_beats
+        )
+        m.d.comb += [
+            buffer.w_en.eq(enters),
+            buffer.w_data.eq(beat),
+            buffer.r_en.eq(self.sent),
+            self.write.data.eq(buffer.r_data),
+        ]
+        return buffer.r_rdy
+
+    def _requantize(
+        self, m: Module, lane: int, vector: Value, scales: Value, number: Value
+    ) -> Value:
+        """One lane of a beat; five cycles from the vector to the rounded number."""
+        port = self.config.port_bytes
+        groups = [32 * (group * port + lane) for group in range(self.out_beats)]
+        x = Cat(vector[at : at + 32] for at in groups).word_select(number, 32)
+        scale = Cat(scales[at : at + 32] for at in groups).word_select(number, 32)
+        m.submodules[f"multiply_{lane}"] = multiply = MultiplyAdd()
+        m.submodules[f"shift_{lane}"] = shift = RoundShift()
+        low, high = split(x)
+        m.d.comb += [
+            multiply.a0.eq(low),
+            multiply.a1.eq(high),
+            multiply.b0.eq(scale[:MANTISSA_BITS]),
+            multiply.b1.eq(scale[:MANTISSA_BITS]),
+            multiply.wide.eq(1),
+            shift.value.eq(multiply.result),
+            shift.shift.eq(
+                delayed(m, scale[MANTISSA_BITS : MANTISSA_BITS + SHIFT_BITS], 3, f"amount_{lane}")
+            ),
+        ]
+        return shift.result
+
+    # Burst side --------------------------------------------------------------------------------
+
+    def _burst_side(self, m: Module, beat_there: Value) -> Value:
+        """Sends beats; returns whether the burst to be opened would be out of bounds."""
+        config, write = self.config, self.write
+        self._context(m)
+        sender = self.sender
+        fresh = Signal(init=1)  # nothing of the oldest instruction has moved
+        address, left = Signal(DRAM_BITS + 1), Signal.like(sender.run)
+        here = Mux(fresh, sender.base, address)
+        run_left = Signal.like(left)
+        burst_left = Signal(range(config.burst_beats + 1))
+        unanswered = Signal(range(config.writes_in_flight + 1))
+        shown = Signal()
+        m.d.comb += run_left.eq(Mux(fresh, sender.run, left))
+        length = burst_beats(m, config, here[:DRAM_BITS], run_left)
+        offset = (config.port_bytes - 1).bit_length()
+        bad = (here[PAGE_BITS:] >= self.dram_pages) | here[:offset].any()
+        opens = burst_left == 0
+        offered = self.sending & ~sender.empty & beat_there
+        offered &= ~opens | (unanswered != config.writes_in_flight)
+        m.d.comb += [
+            write.valid.eq(offered & ~(opens & (bad | (self.stop & ~shown)))),
+            write.first.eq(opens),
+            write.last.eq(Mux(opens, length == 1, burst_left == 1)),
+            write.address.eq(here),
+            write.beats.eq(length),
+            self.sent.eq(write.valid & write.ready),
+        ]
+        ends_run = self.sent & (run_left == 1)
+        last_run = self._walk_dram(m, ends_run, address, fresh)
+        m.d.comb += self.passes.eq((ends_run & last_run) | (self.sending & sender.empty))
+        m.d.sync += [
+            shown.eq(write.valid & ~write.ready),
+            unanswered.eq(unanswered + (self.sent & opens) - write.answered),
+        ]
+        with m.If(self.sent):
+            m.d.sync += [
+                burst_left.eq(Mux(opens, length, burst_left) - 1),
+                left.eq(Mux(ends_run, sender.run, run_left - 1)),
+                fresh.eq(self.passes),
+            ]
+            with m.If(~ends_run):
+                m.d.sync += address.eq(grow(here, config.port_bytes))
+        self._finish(m, self.sent & opens)
+        return offered & opens & bad
+
+    def _walk_dram(self, m: Module, ends_run: Value, address: Value, fresh: Value) -> Value:
+        """Goes to the next run, x before y before z; returns whether this one is the last."""
+        sender = self.sender
+        bases = [Signal(DRAM_BITS + 1, name=f"base_{a}") for a in "xyz"]
+        counts = [Signal.like(sender[f"{a}_runs"], name=f"run_{a}") for a in "xyz"]
+        ends = [
+            count + 1 == sender[f"{a}_runs"] for a, count in zip("xyz", counts, strict=True)
+        ]
+        with m.If(self.sent & fresh):
+            m.d.sync += [base.eq(sender.base) for base in bases]
+        for level, axis in enumerate("xyz"):
+            with m.If(ends_run & Cat(*ends[:level], 1).all() & ~ends[level]):
+                there = grow(Mux(fresh, sender.base, bases[level]), sender[f"{axis}_step"])
+                m.d.sync += [address.eq(there), counts[level].eq(counts[level] + 1)]
+                m.d.sync += [base.eq(there) for base in bases[: level + 1]]
+                m.d.sync += [count.eq(0) for count in counts[:level]]
+        with m.If(ends_run & Cat(ends).all()):
+            m.d.sync += [count.eq(0) for count in counts]
+        return Cat(ends).all()
+
+    def _context(self, m: Module) -> None:
+        """The started instructions whose beats haven't all moved, oldest first."""
+        head, config = self.head, self.config
+        dense, narrow = head.x_stride == 1, head.memory == Mem.ACC8
+        entries = Mux(dense, head.x_size, 1)
+        run = Mux(narrow, scaled(entries, self.out_beats), scaled(entries, self.raw_beats))
+        steps = {
+            f"{a}_step": Mux(
+                narrow,
+                scaled(head[f"{a}_stride"], config.out_entry),
+                scaled(head[f"{a}_stride"], config.acc_entry),
+            )
+            for a in "xyz"
+        }
+        fields: dict[str, Value] = {
+            "base": head.dram_base,
+            "run": run,
+            "x_runs": Mux(dense, 1, head.x_size),
+            "y_runs": head.y_size,
+            "z_runs": head.z_size,
+            **steps,
+            "empty": (head.x_size == 0) | (head.y_size == 0) | (head.z_size == 0),
+            "push_prev": head.push_prev,
+            "push_next": head.push_next,
+            "index": self.command.index,
+        }
+        context = data.StructLayout({name: len(value) for name, value in fields.items()})
+        m.submodules.context = fifo = SyncFIFO(width=context.size, depth=IN_FLIGHT)
+        self.sender, self.sending = data.View(context, fifo.r_data), fifo.r_rdy
+        self.passes = Signal()  # the oldest instruction has nothing more to send
+        m.d.comb += [
+            fifo.w_en.eq(self.command.start),
+            fifo.w_data.eq(Cat(*fields.values())),
+            fifo.r_en.eq(self.passes),
+        ]
+
+    def _finish(self, m: Module, opened: Value) -> None:
+        """Instructions that have sent everything wait until their last burst is answered."""
+        sender = self.sender
+        # A target is less than a buffer of bursts ahead of the answers, or behind them.
+        width = self.config.writes_in_flight.bit_length() + IN_FLIGHT.bit_length() + 1
+        bursts, answered = Signal(width), Signal(width)
+        waiting = data.StructLayout(
+            {"target": width, "push_prev": 1, "push_next": 1, "index": INDEX_BITS}
+        )
+        m.submodules.waiting = fifo = SyncFIFO(width=waiting.size, depth=IN_FLIGHT)
+        entry, oldest = Signal(waiting), data.View(waiting, fifo.r_data)
+        m.d.sync += [
+            bursts.eq(bursts + opened),
+            answered.eq(answered + self.write.answered),
+        ]
+        ahead = Signal(width)
+        m.d.comb += [
+            entry.target.eq(bursts + opened),
+            entry.push_prev.eq(sender.push_prev),
+            entry.push_next.eq(sender.push_next),
+            entry.index.eq(sender.index),
+            fifo.w_en.eq(self.passes),
+            fifo.w_data.eq(entry),
+            fifo.r_en.eq(self.command.finish),
+            ahead.eq(answered - oldest.target),
+            self.command.finish.eq(fifo.r_rdy & ~ahead[-1]),
+            self.command.push_prev.eq(oldest.push_prev),
+            self.command.push_next.eq(oldest.push_next),
+            self.oldest.eq(Mux(fifo.r_rdy, oldest.index, sender.index)),
+        ]
+
+
+def _limit(m: Module, lane: int, value: Value, limits: data.View) -> Value:
+    """``min(max(value + zero, low), high)`` as a byte."""
+    moved = Signal(signed(33), name=f"moved_{lane}")
+    m.d.comb += moved.eq(value + limits.zero)
+    limited = Mux(moved < limits.low, limits.low, Mux(moved > limits.high, limits.high, moved))
+    return limited[:8]
+
+
+def delayed(m: Module, value: Value, cycles: int, name: str) -> Value:
+    """``value`` as it was some cycles ago."""
+    for cycle in range(cycles):
+        register = Signal(len(value), name=f"{name}_{cycle}")
+        m.d.sync += register.eq(value)
+        value = register
+    return value
