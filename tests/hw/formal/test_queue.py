@@ -75,7 +75,7 @@ def test_ready_and_busy(proof, state, depth):
 def test_the_slots_reserved_are_those_of_instructions_in_flight(proof):
     """The queue with the two token queues that its engine pushes to."""
     m = proof.m
-    queue, inner, flying, flags = build(proof, 2)
+    queue, _, flying, flags = build(proof, 2)
     port = queue.command
     pushed = Array(Signal(2, name=f"flags_{i}") for i in range(IN_FLIGHT))  # oldest first
     new = Cat(flags.push_prev, flags.push_next)
