@@ -58,8 +58,8 @@ def fault() -> Signature:
 def read_request(config: Config) -> Signature:
     """From a unit to the DMA: one burst that doesn't cross a page.
 
-    ``address`` counts from DRAM_BASE. ``valid`` may fall without ``ready``: the DMA holds what it
-    has shown to the bus.
+    ``address`` counts from DRAM_BASE. As rule 2 says, a request stays until it is taken: the DMA
+    shows it to the bus as it is, and keeps nothing of it.
     """
     return Signature(
         {
