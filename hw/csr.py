@@ -1,6 +1,7 @@
 """The registers behind AXI4-Lite: ``isa/registers.py`` lists them, this file only decodes.
 
-1. One write and one read at a time; a write takes its address and its data in the same cycle.
+1. One write and one read at a time; a write takes its address and its data in the same cycle. READY
+   comes from a register: AXI wants no path from its inputs to its outputs (Arm IHI 0022, A3.2.1).
 2. An address that no register has answers SLVERR and changes nothing; so does a write to a register
    that is read only, or locked while a program runs. Byte strobes are heeded: only the bytes they
    name are written.
@@ -81,15 +82,17 @@ class Csr(Component):
 
     def _write(self, m: Module, values: dict[str, Value]) -> None:
         bus = self.bus
+        ready = Signal()
         go = Signal()
         known = Signal()
         mask = Signal(32)
         m.d.comb += [
-            go.eq(bus.awvalid & bus.wvalid & (~bus.bvalid | bus.bready)),
-            bus.awready.eq(go),
-            bus.wready.eq(go),
+            go.eq(ready & bus.awvalid & bus.wvalid),
+            bus.awready.eq(ready),
+            bus.wready.eq(ready),
             mask.eq(Cat(bit.replicate(8) for bit in bus.wstrb)),
         ]
+        m.d.sync += ready.eq(bus.awvalid & bus.wvalid & ~ready & ~bus.bvalid)
         for register in REGISTERS:
             if register.access == "w1c":  # events come at any time
                 events = getattr(self, register.name.lower())
