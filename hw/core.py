@@ -51,7 +51,7 @@ class Core(Component):
             {
                 "bus": Out(axi4(config)),
                 "registers": In(axi_lite(ADDRESS_BITS)),
-                "interrupt": Out(1),
+                "irq": Out(1),
                 "trace_running": Out(1),
                 "trace_start": Out(len(Engine)),
                 "trace_finish": Out(len(Engine)),
@@ -174,7 +174,7 @@ class Core(Component):
             csr.version.eq(VERSION),
             csr.config_hash_low.eq(low),
             csr.config_hash_high.eq(high),
-            self.interrupt.eq(csr.interrupt),
+            self.irq.eq(csr.irq),
         ]
 
     def _observe(self, m: Module, state: Value) -> None:
@@ -257,8 +257,8 @@ class Core(Component):
         }
         for bits in status.bits:
             m.d.comb += csr.status[bits.low].eq(flags[bits.name])
-        for bits in events.bits:
-            m.d.comb += csr.interrupt_status[bits.low].eq(ends[bits.name])
+        for bits in events.bits:  # a cycle later, when the counters have counted the last one
+            m.d.sync += csr.interrupt_status[bits.low].eq(ends[bits.name])
 
     def _find_fault(self, m: Module, allowed: Value, found: Value) -> None:
         """The first fault of this cycle; ``allowed``: the program is for this core."""

@@ -37,13 +37,13 @@ class Csr(Component):
     def __init__(self) -> None:
         members = {r.name.lower(): port(r) for r in REGISTERS}
         super().__init__(
-            {"bus": In(axi_lite(ADDRESS_BITS)), "locked": In(1), "interrupt": Out(1), **members}
+            {"bus": In(axi_lite(ADDRESS_BITS)), "locked": In(1), "irq": Out(1), **members}
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         values = {r.name: self._value(m, r) for r in REGISTERS}
-        m.d.comb += self.interrupt.eq(
+        m.d.comb += self.irq.eq(
             (values["INTERRUPT_STATUS"] & values["INTERRUPT_ENABLE"]).any()
         )
         self._read(m, values)

@@ -86,7 +86,7 @@ class Fetch(Component):
         sent = Signal.like(request.beats)
         off = address[: (config.port_bytes - 1).bit_length()].any()
         m.d.comb += [
-            wanted.eq((left != 0) & (held <= room - config.burst_beats)),
+            wanted.eq(~self.idle & (left != 0) & (held <= room - config.burst_beats)),
             outside.eq(wanted & ((address[PAGE_BITS:] >= self.dram_pages) | off)),
             request.valid.eq(wanted & ~outside),
             request.address.eq(address),
@@ -161,8 +161,8 @@ class Fetch(Component):
             for cls in INSTRUCTIONS:
                 with m.Case(cls.opcode):
                     view = data.View(layout(cls, self.config), self.word[: cls.bits(self.config)])
-                    known = (view[f.name].matches(*f.legal) for f in cls.fields if f.legal)
-                    m.d.comb += bad.eq(~Cat(*known).all())
+                    unknown = (~view[f.name].matches(*f.legal) for f in cls.fields if f.legal)
+                    m.d.comb += bad.eq(Cat(*unknown).any())
             with m.Default():
                 m.d.comb += bad.eq(1)
         return bad

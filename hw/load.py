@@ -159,7 +159,7 @@ class Load(Component):
             m.d.comb += end.eq(count + 1 == now[f"{axis}_size"])
         m.d.comb += ends[0].eq(dense | (counts[0] + 1 == now.x_size))
         for level in range(3):
-            with m.If(ends_run & Cat(ends[:level]).all() & ~ends[level]):
+            with m.If(ends_run & Cat(*ends[:level], 1).all() & ~ends[level]):
                 there = grow(bases[level], steps[level])
                 m.d.sync += [self.address.eq(there), counts[level].eq(counts[level] + 1)]
                 m.d.sync += [base.eq(there) for base in bases[: level + 1]]
@@ -240,7 +240,7 @@ class Load(Component):
         ends = [x + 1 == here.width, y + 1 == here.height, z + 1 == row.z_size]
         finish = whole & Cat(ends).all()
         for level, count in enumerate((x, y, z)):
-            with m.If(whole & Cat(ends[:level]).all()):
+            with m.If(whole & Cat(*ends[:level], 1).all()):
                 m.d.sync += count.eq(Mux(ends[level], 0, count + 1))
         m.d.comb += [
             self.command.finish.eq(finish | (self.writing & here.empty)),

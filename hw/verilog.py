@@ -1,7 +1,7 @@
 """The core as Verilog: ports named as AXI tools expect them, so that Vivado infers the interfaces.
 
 One clock ``aclk``, one synchronous active-low reset ``aresetn``, ``m_axi_*`` to memory, ``s_axi_*``
-from the driver, ``interrupt``, and ``trace_*``, which may stay open.
+from the driver, ``irq``, and ``trace_*``, which may stay open.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class Bench {
     // Runs until the interrupt (0), until nothing can move any more (1), or for `cycles` (2).
     int run(int64_t cycles) {
         for (int64_t i = 0; i < cycles; ++i) {
-            if (top_->interrupt) return 0;
+            if (top_->irq) return 0;
             if (top_->trace_running && idle_ > kPatience) return 1;
             tick();
         }

@@ -117,10 +117,10 @@ def _build(config: Config, folder: Path, trace: bool) -> None:
 def _verilate(work: Path, trace: bool) -> None:
     root = verilator_root()
     memories = "\n".join(
-        f'public_flat_rw -module "vdla.core.{name}.mem" -var "*"' for name in SCRATCHPADS
+        f'public_flat_rw -module "vdla.core.{name}" -var "mem"' for name in SCRATCHPADS
     )
     (work / "public.vlt").write_text(f"`verilator_config\n{memories}\n")
-    options = ["--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert"]
+    options = ["--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--no-assert", "-Wno-fatal"]
     options += ["--prefix", "Vvdla", "--top-module", "vdla", "-Mdir", str(work / "model")]
     options += ["--trace-fst"] if trace else []
     command = [str(root / "bin" / "verilator_bin"), *options, "public.vlt", "vdla.v"]
@@ -132,7 +132,7 @@ def _names(work: Path, config: Config) -> str:
     text = (work / "model" / "Vvdla___024root.h").read_text()
     lines = [f"#define VDLA_PORT_BYTES {config.port_bytes}", "#define VDLA_SCRATCHPADS \\"]
     for index, name in enumerate(SCRATCHPADS):
-        pattern = rf"VlUnpacked<[^;]*?(\w+__DOT__{name}__DOT__mem__DOT__\w+);"
+        pattern = rf"VlUnpacked<[^;]*?(\w+__DOT__{name}__DOT__mem);"
         found = re.findall(pattern, text)
         if len(found) != 1:
             raise DeviceError(f"device rtl: expected one memory named {name}, found {found}")
