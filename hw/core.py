@@ -222,8 +222,8 @@ class Core(Component):
         m.d.comb += [
             fetch.idle.eq(state == State.IDLE),
             csr.locked.eq(state != State.IDLE),
-            dma.stop.eq((state == State.STOPPING) | ~allowed),
-            self.engines[Engine.STORE].stop.eq(state == State.STOPPING),
+            dma.stop.eq((state != State.RUNNING) | ~allowed),
+            self.engines[Engine.STORE].stop.eq(state != State.RUNNING),
         ]
         ends = {"DONE": Signal(name="ends"), "FAULT": Signal(name="fails")}
         with m.Switch(state):

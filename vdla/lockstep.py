@@ -32,7 +32,7 @@ from vdla.sim.timing import Clock
 
 Cycles = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
-SPOILT = 0.0  # share of cases that must end badly
+SPOILT = 0.1  # share of cases that must end badly
 SIZES = (3, 12, 30, 60)  # instructions of a random program
 SCRATCHPADS = ("inp", "wgt", "acc", "uop")
 
