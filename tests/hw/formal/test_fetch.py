@@ -1,0 +1,137 @@
+"""Fetch: what it asks for, what it holds, what it gives away.
+
+1. Beats requested and not dispatched fit its buffer, so that beats never need to wait.
+2. Bursts follow each other from the stream's base on, and never ask beyond its length.
+3. A burst lies within DRAM and within a page, and stays until it is taken.
+4. At most one instruction is dispatched a cycle, into a queue that has room, when all its beats
+   have arrived; the last one never is. ``index`` counts them.
+5. What is dispatched are the beats that arrived for it: any one of them, picked freely when it
+   arrives, is found in its place in the word that is dispatched after as many as were ahead.
+6. The end is announced when the last has arrived and no queue is busy.
+
+Assumed: a beat arrives only after the burst that asks for it was taken; the stream's place doesn't
+change, and the core is idle only when nothing is under way.
+"""
+
+from __future__ import annotations
+
+import pytest
+from amaranth import Mux, Signal
+
+from vdla.hw.bursts import PAGE_BITS
+from vdla.hw.fetch import FETCH_INSTRUCTIONS, Fetch
+from vdla.isa.config import PAGE_BYTES, load_config
+from vdla.isa.instructions import instruction_bytes
+
+
+def build(proof, config):
+    """Fetch of a stream that lies anywhere; ghosts of beats asked for and beats to come."""
+    fetch = Fetch(config)
+    m = proof.m
+    inner = proof.add(fetch, fetch.base, fetch.length, fetch.dram_pages)
+    for port, name in ((fetch.base, "base"), (fetch.length, "length"), (fetch.dram_pages, "pages")):
+        m.d.comb += port.eq(proof.constant(len(port), name))
+    request = fetch.request
+    taken = Mux(request.valid & request.ready, request.beats, 0)
+    coming = Signal(16)
+    m.d.sync += coming.eq(coming + taken - fetch.data.valid)
+    proof.assume(~fetch.data.valid | (coming != 0))
+    proof.assume(~fetch.idle | (coming == 0))
+    return fetch, inner, taken, coming
+
+
+@pytest.fixture(params=["tiny", "paper"])
+def config(request):
+    settings = {"tiny": ["burst_beats=24"], "paper": ["port_bytes=16", "burst_beats=48"]}
+    return load_config(request.param, [*settings[request.param], "read_buffer_beats=256"])
+
+
+def test_requests(proof, state, config):
+    fetch, inner, taken, coming = build(proof, config)
+    m, request = proof.m, fetch.request
+    port, per = config.port_bytes, instruction_bytes(config) // config.port_bytes
+    room = max(FETCH_INSTRUCTIONS * per, config.burst_beats)
+    held, arrived, left = (state(inner, name) for name in ("held", "arrived", "left"))
+    dispatch = fetch.put.any()
+
+    proof.check(held == coming + arrived)
+    proof.check((held <= room) & (taken + held <= room))
+    proof.check(arrived >= per, when=dispatch)
+    proof.check(~request.valid, when=fetch.idle)
+
+    asked = Signal(40)
+    m.d.sync += asked.eq(Mux(fetch.idle, 0, asked + taken))
+    started = Signal()
+    m.d.sync += started.eq(started | fetch.idle)
+    address = state(inner, "address")
+    proof.check(started | ((left == 0) & (held == 0)))
+    proof.check(asked + left == fetch.length * per, when=started)
+    proof.check(address == fetch.base + asked * port, when=started)
+    proof.check(request.address == (fetch.base + asked * port)[:32], when=request.valid)
+
+    end = request.address % PAGE_BYTES + request.beats * port
+    inside = fetch.base + asked * port < (fetch.dram_pages << PAGE_BITS)
+    proof.check(inside & (end <= PAGE_BYTES) & (request.address % port == 0), when=request.valid)
+    proof.check((request.beats != 0) & (request.beats <= config.burst_beats), when=request.valid)
+    waits = proof.past(request.valid & ~request.ready) & ~fetch.idle
+    same = (request.address == proof.past(request.address)) & (
+        request.beats == proof.past(request.beats)
+    )
+    proof.check(request.valid & same, when=waits)
+
+    proof.cover(proof.past(request.valid) & ~request.valid & (left != 0))
+    proof.cover(waits & (request.beats == 1) & (left > 1))
+    proof.prove()
+
+
+@pytest.mark.long
+def test_dispatch(proof, state, config):
+    fetch, inner, _, coming = build(proof, config)
+    m, beat = proof.m, fetch.data
+    bits, per = 8 * config.port_bytes, instruction_bytes(config) // config.port_bytes
+    slots = max(FETCH_INSTRUCTIONS, -(-config.burst_beats // per))
+    held, arrived, column = (state(inner, name) for name in ("held", "arrived", "column"))
+    proof.check(held == coming + arrived)
+    proof.check(held <= slots * per)
+
+    # One at a time, in order, into a queue that has room; the last stays.
+    dispatch, last = fetch.put.any(), fetch.index == fetch.length - 1
+    given = Signal(24)
+    m.d.sync += given.eq(Mux(fetch.idle, 0, given + dispatch))
+    proof.check(fetch.index == given)
+    proof.check((fetch.put & ~fetch.room) == 0)
+    proof.check((fetch.put & (fetch.put - 1)) == 0)
+    proof.check((arrived >= per) & ~last & fetch.word[:3].matches(0, 1, 2, 3), when=dispatch)
+    proof.check(fetch.finished == ((arrived >= per) & last & ~fetch.busy))
+
+    # Any one beat: ``ahead`` instructions are dispatched before the one that it belongs to.
+    pick, tracked = proof.free(name="pick"), Signal()
+    kept, place, ahead = Signal(bits), Signal(range(per)), Signal(range(slots))
+    with m.If(fetch.idle):
+        m.d.sync += tracked.eq(0)
+    with m.Elif(beat.valid & pick & ~tracked):
+        m.d.sync += [tracked.eq(1), kept.eq(beat.data), place.eq(arrived % per)]
+        m.d.sync += ahead.eq(arrived // per - dispatch)
+    with m.Elif(dispatch & tracked):
+        m.d.sync += [tracked.eq(ahead != 0), ahead.eq(ahead - 1)]
+    here = tracked & (ahead == 0) & dispatch
+    proof.check(fetch.word.word_select(place, bits) == kept, when=here)
+
+    # What makes it inductive: where the slots stand, and where the picked beat lies.
+    buffer = inner.submodules.buffer
+    (write,), (read, *_) = buffer.write_ports, buffer.read_ports
+    look = buffer.read_port(domain="comb")
+
+    def slot(ahead):
+        total = read.addr + ahead
+        return Mux(total >= slots, total - slots, total)
+
+    m.d.comb += look.addr.eq(slot(ahead))
+    proof.check((read.addr < slots) & (write.addr < slots) & (column < per))
+    proof.check((column == arrived % per) & (write.addr == slot(arrived // per)))
+    proof.check(ahead * per + place < arrived, when=tracked)
+    proof.check(look.data.word_select(place, bits) == kept, when=tracked)
+
+    proof.cover(here & (given == 1) & (kept == 0x5A))
+    proof.cover(fetch.finished & (given == 1))
+    proof.prove(depth=1, reach=2 * per + 8)
