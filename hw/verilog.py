@@ -1,6 +1,6 @@
 """The core as Verilog: ports named as AXI tools expect them, so that Vivado infers the interfaces.
 
-One clock ``aclk``, one synchronous active-low reset ``aresetn``, ``m_axi_*`` to memory, ``s_axi_*``
+One clock ``aclk``, one synchronous active-low reset ``aresetn`` (acts a cycle later), ``m_axi_*`` to memory, ``s_axi_*``
 from the driver, ``irq``, and ``trace_*``, which may stay open.
 """
 
@@ -32,7 +32,10 @@ class Top(Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.domains.sync = domain = ClockDomain("sync")
-        m.d.comb += [domain.clk.eq(self.aclk), domain.rst.eq(~self.aresetn)]
+        m.domains.raw = raw = ClockDomain("raw", reset_less=True, local=True)
+        m.d.comb += [domain.clk.eq(self.aclk), raw.clk.eq(self.aclk)]
+        # One register, so that the pin doesn't fan out to every flip-flop of the core.
+        m.d.raw += domain.rst.eq(~self.aresetn)
         m.submodules.core = core = self.core
         for path, member, inner in core.signature.flatten(core):
             outer = getattr(self, _name(path))
