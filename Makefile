@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test test-long lint types imports clean
+.PHONY: demo test test-long formal lint types imports clean
 
 demo: .venv/ready
 	$(BIN)/vdla compare resnet18-convs -c paper --out out
@@ -18,6 +18,9 @@ test: lint types imports
 
 test-long: .venv/ready
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m long
+
+formal: .venv/ready
+	$(BIN)/pytest -n $(JOBS) --dist worksteal tests/hw/formal
 
 lint: .venv/ready
 	$(BIN)/ruff check .
