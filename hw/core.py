@@ -2,6 +2,7 @@
 
 States: IDLE, everything but the registers and the DMA is held in reset; RUNNING, from cycle 0 of a
 program; STOPPING, after a fault or a reset: transfers in flight run to their end, then IDLE.
+COMPUTE is reset at once: its micro-ops must not keep STORE from the ACC entries of an open burst.
 
 1. START takes effect in IDLE: the next cycle is cycle 0.
 2. In RUNNING the program ends with fetch's ``finished``, or with a fault: the first of the cycle in
@@ -75,8 +76,11 @@ class Core(Component):
             Engine.COMPUTE: Compute(config),
             Engine.STORE: Store(config),
         }
+        stopped = Signal()
+        m.d.comb += stopped.eq(state != State.RUNNING)
         for engine, unit in self.engines.items():
-            m.submodules[engine.name.lower()] = in_reset(unit)
+            insert = ResetInserter(stopped) if engine == Engine.COMPUTE else in_reset
+            m.submodules[engine.name.lower()] = insert(unit)
         self._ring(m, in_reset)
         self._memories(m)
         self._memory_port(m)
