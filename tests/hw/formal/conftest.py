@@ -90,6 +90,20 @@ class Proof:
                     self._free.append(Value.cast(value))
         return inner
 
+    def open(self, inner: Module, name: str) -> Module:
+        """A part of a unit's module, elaborated, so that its registers can be seen."""
+        part = getattr(inner.submodules, name)
+        part._MustUse__used = True
+        opened = part.elaborate(None)
+        inner._named_submodules[name] = opened, inner._named_submodules[name][1]
+        return opened
+
+    def cut(self, inner: Module, name: str, *outputs: Value) -> None:
+        """Takes a part of a unit out; its outputs may be anything."""
+        getattr(inner.submodules, name)._MustUse__used = True
+        inner._named_submodules[name] = Module(), inner._named_submodules[name][1]
+        self._free += [Value.cast(each) for each in outputs]
+
     def past(self, value: Any, init: int = 0) -> Signal:
         """The value in the cycle before; ``init`` in the first one after a reset."""
         value = value.as_value() if isinstance(value, ValueCastable) else Value.cast(value)
@@ -157,15 +171,18 @@ class Proof:
         return status, done.stdout[-6000:]
 
 
-def _state(inner: Module, name: str) -> Signal:
+def _state(inner: Module, name: str, *, of: int = 1, which: int = 0) -> Signal:
     found = [signal for signal in inner._driving if signal.name == name]
-    assert len(found) == 1, f"{name}: {[s.name for s in inner._driving]}"
-    return found[0]
+    assert len(found) == of, f"{name}: {[s.name for s in inner._driving]}"
+    return found[which]
 
 
 @pytest.fixture
 def state():
-    """``state(module, name)``: a register or wire of an elaborated module."""
+    """``state(module, name)``: a register or wire of an elaborated module.
+
+    Where several have the name, ``of`` says how many and ``which`` counts them as they are driven.
+    """
     return _state
 
 

@@ -216,7 +216,8 @@ def test_writes(proof, config, state):
     proof.prove()
 
 
-def test_a_beat_taken_back_breaks_the_rules(proof, config):
+def test_a_beat_taken_back_breaks_the_rules(proof):
+    config = load_config("tiny")
     dma, _, _, _ = writes(proof, config, contract=False)
     proof.check(Cat(stays(proof, dma.axi.awvalid, dma.axi.awready, dma.axi.awaddr)).all())
     proof.refute()

@@ -1,0 +1,147 @@
+"""What the proof of the DMA (test_dma.py) assumes of LOAD and STORE, proved of them.
+
+LOAD
+1. A request stays, with its payload, until it is taken; it is a burst within a page of DRAM.
+2. No more than ``reads_in_flight`` bursts are under way, nor ``read_buffer_beats`` beats under way
+   or buffered: there is room for every beat that comes.
+
+STORE
+3. A beat stays, with its payload, until it is taken, even when the core stops meanwhile.
+4. ``first`` opens a burst of ``beats`` beats within a page of DRAM, ``last`` closes it with the
+   last of them.
+5. No more than ``writes_in_flight`` bursts are unanswered, and after ``stop`` none is opened that
+   had not been shown.
+
+Assumed: beats and answers come only for what is outstanding; what DRAM is doesn't change. Commands
+are free, but fetch lets only memories pass that exist. STORE's arithmetic is cut out: its results
+are free as well.
+"""
+
+from __future__ import annotations
+
+from amaranth import Cat, Mux, Signal
+from amaranth.lib import data
+
+from vdla.hw.bursts import PAGE_BITS
+from vdla.hw.load import Load
+from vdla.hw.store import IN_FLIGHT, Store
+from vdla.isa.config import PAGE_BYTES, load_config
+from vdla.isa.instructions import Mem
+
+CONFIG = load_config(
+    "tiny",
+    ["burst_beats=5", "read_buffer_beats=24", "reads_in_flight=3", "writes_in_flight=3"],
+)
+
+
+def stays(proof, valid, ready, *payload):
+    """What was shown and not taken is still there, unchanged."""
+    waits = proof.past(valid & ~ready)
+    kept = Cat(proof.past(each) == each for each in payload).all()
+    return ~waits | (valid & kept)
+
+
+def burst_is_legal(pages, address, beats):
+    port = CONFIG.port_bytes
+    return (
+        (beats != 0)
+        & (beats <= CONFIG.burst_beats)
+        & (address % port == 0)
+        & (address % PAGE_BYTES + beats * port <= PAGE_BYTES)
+        & (address[PAGE_BITS:] < pages)
+    )
+
+
+def dram(proof, unit):
+    """DRAM may end anywhere, but stays as it is."""
+    proof.m.d.comb += unit.dram_pages.eq(proof.constant(len(unit.dram_pages), "pages"))
+    return unit.dram_pages
+
+
+def test_load(proof, state):
+    load = Load(CONFIG)
+    inner = proof.add(load, load.dram_pages)
+    m, request, beat = proof.m, load.request, load.data
+    pages = dram(proof, load)
+    taken = request.valid & request.ready
+    coming, bursts = Signal(16), Signal(16)
+    m.d.sync += coming.eq(coming + Mux(taken, request.beats, 0) - beat.valid)
+    m.d.sync += bursts.eq(bursts + taken - (beat.valid & beat.last))
+    proof.assume(~beat.valid | (coming != 0))
+    proof.assume(~(beat.valid & beat.last) | (bursts != 0))
+    proof.assume(~load.command.start | (load.head.memory <= max(Mem)))
+
+    proof.check(stays(proof, request.valid, request.ready, request.address, request.beats))
+    proof.check(burst_is_legal(pages, request.address, request.beats), when=request.valid)
+    level = inner.submodules.buffer.level
+    proof.check(state(inner, "held", of=2) == coming + level)
+    proof.check(state(inner, "bursts") == bursts)
+    proof.check(coming + level <= CONFIG.read_buffer_beats)
+    proof.check(bursts <= CONFIG.reads_in_flight)
+    # A request is of an instruction at work, with beats left in its run.
+    at_work = state(inner, "active") & ~state(inner, "empty")
+    left, run = state(inner, "left"), state(inner, "run")
+    proof.check((left != 0) & (run != 0), when=at_work)
+
+    proof.cover(bursts == CONFIG.reads_in_flight)
+    proof.cover(level == 4)
+    proof.cover(proof.past(request.valid & ~request.ready) & (request.beats == 3))
+    proof.prove(reach=20)
+
+
+def test_store(proof, state):
+    store = Store(CONFIG)
+    inner = proof.add(store, store.dram_pages)
+    for lane in range(CONFIG.port_bytes):
+        for name in ("multiply", "shift"):
+            part = getattr(inner.submodules, f"{name}_{lane}")
+            proof.cut(inner, f"{name}_{lane}", part.result)
+    m, write = proof.m, store.write
+    pages = dram(proof, store)
+    taken = write.valid & write.ready
+    left = Signal(range(CONFIG.burst_beats + 1))  # beats of the open burst
+    m.d.sync += left.eq(Mux(taken, Mux(write.first, write.beats, left) - 1, left))
+    owed = Signal(16)
+    m.d.sync += owed.eq(owed + (taken & write.last) - write.answered)
+    proof.assume(~write.answered | (owed != 0))
+
+    proof.check(stays(proof, write.valid, write.ready, write.first, write.last, write.data))
+    opens = write.valid & write.first
+    proof.check(stays(proof, opens, write.ready, write.address, write.beats))
+    proof.check(write.first == (left == 0), when=write.valid)
+    proof.check(write.last == Mux(write.first, write.beats == 1, left == 1), when=write.valid)
+    proof.check(burst_is_legal(pages, write.address, write.beats), when=opens)
+    was_shown = proof.past(write.valid & ~write.ready)
+    proof.check(was_shown, when=opens & store.stop)
+    unanswered = owed + (left != 0)
+    proof.check(unanswered <= CONFIG.writes_in_flight)
+
+    # What makes it inductive: the queues' pointers, and what the oldest instruction still has.
+    for name, depth in (("context", IN_FLIGHT), ("buffer", None)):
+        fifo = getattr(inner.submodules, name)
+        depth = depth or fifo.depth
+        opened = proof.open(inner, name)
+        produce, consume = state(opened, "produce"), state(opened, "consume")
+        end = consume + fifo.level
+        proof.check((produce < depth) & (consume < depth) & (fifo.level <= depth))
+        proof.check(produce == Mux(end >= depth, end - depth, end))
+        if name == "context":
+            used, slots, oldest = fifo.level, opened.submodules.storage, consume
+    layout = store.sender.shape()
+    for slot in range(IN_FLIGHT):
+        look = slots.read_port(domain="comb")
+        m.d.comb += look.addr.eq(slot)
+        entry = data.View(layout, look.data)
+        is_used = (slot - oldest)[: len(oldest)] < used
+        proof.check(entry.empty | (entry.run != 0), when=is_used)
+    fresh, run_left = state(inner, "fresh"), state(inner, "left", of=2, which=1)
+    proof.check(state(inner, "burst_left") == left)
+    proof.check(state(inner, "unanswered") == unanswered)
+    proof.check(state(inner, "shown") == was_shown)
+    proof.check((used != 0) & ~store.sender.empty & (run_left != 0), when=~fresh)
+    proof.check((left == 0) | ~fresh)
+    proof.check(left <= run_left, when=~fresh)
+
+    proof.cover(taken & write.first & (write.beats == 4))
+    proof.cover(was_shown & store.stop & write.first)
+    proof.prove(reach=16)
