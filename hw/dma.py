@@ -121,12 +121,9 @@ class Dma(Component):
             m.d.sync += [address_done.eq(address_taken & store.first), beat_done.eq(beat_taken)]
 
         taken = store.valid & store.ready
-        unanswered = Signal(16)
-        is_open = Signal()
+        unanswered = Signal(16)  # bursts, from their first beat on
         m.d.sync += unanswered.eq(unanswered + (taken & store.first) - axi.bvalid)
-        with m.If(taken):
-            m.d.sync += is_open.eq(~store.last)
-        return store.valid | is_open | (unanswered != 0)
+        return store.valid | (unanswered != 0)
 
     def _bus_address(self, address: Signal) -> Cat:
         return Cat(address[:PAGE_BITS], address[PAGE_BITS:] + self.dram_base)
