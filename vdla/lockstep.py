@@ -126,7 +126,13 @@ class Machines:
     def __init__(self, config: Config, report: Callable[[str], None] = lambda text: None) -> None:
         warm_up()
         self.config = config
-        self.bench = Bench(config, build(config, report=report))
+        self.library = build(config, report=report)
+        self.bench = Bench(config, self.library)
+
+    def renew(self) -> None:
+        """Puts a core in the place of this one that has run nothing yet."""
+        self.bench.close()
+        self.bench = Bench(self.config, self.library)
 
     def run(self, case: Case, memory: Memory) -> tuple[Outcome, Outcome]:
         """Both outcomes of a case in front of a memory."""
@@ -265,10 +271,11 @@ def lockstep(machines: Machines, programs: int, seed: int, *, keep: int = 1) -> 
         for memory in memory_models(machines.config):
             simulated, rtl = machines.run(case, memory)
             tally.add(simulated, rtl)
-            if first_difference(case, simulated, rtl):
+            if found := first_difference(case, simulated, rtl):
                 differs = True
                 if len(tally.differences) < keep:
-                    tally.differences.append(shrink(machines, case, memory))
+                    seen = Difference(case, memory, simulated, rtl, *found)
+                    tally.differences.append(shrink(machines, seen))
         tally.programs += 1
         tally.mismatches += differs
         yield tally
@@ -356,23 +363,27 @@ def _spoil_one(each: Instruction, config: Config, rng: Random, how: str) -> Inst
 # Shrinking -------------------------------------------------------------------------------------
 
 
-def shrink(machines: Machines, case: Case, memory: Memory) -> Difference:
-    """The smallest case found that still differs, by leaving out instructions and work."""
+def shrink(machines: Machines, seen: Difference) -> Difference:
+    """The smallest case found that still differs, by leaving out instructions and work.
 
-    def differs(candidate: Case) -> bool:
-        return first_difference(candidate, *machines.run(candidate, memory)) is not None
+    Each try has a new core, so that what is found doesn't hang on what ran before it. A difference
+    that does is given back as it was seen.
+    """
 
-    smaller = True
-    while smaller:
-        smaller = False
-        for candidate in _candidates(case):
-            if _is_fair(candidate) and differs(candidate):
-                case, smaller = candidate, True
-                break
-    simulated, rtl = machines.run(case, memory)
-    found = first_difference(case, simulated, rtl)
-    where, at = found if found else ("nothing", None)
-    return Difference(case, memory, simulated, rtl, where, at)
+    def tried(case: Case) -> Difference | None:
+        machines.renew()
+        simulated, rtl = machines.run(case, seen.memory)
+        found = first_difference(case, simulated, rtl)
+        return Difference(case, seen.memory, simulated, rtl, *found) if found else None
+
+    smallest = tried(seen.case)
+    if smallest is None:
+        return replace(seen, where=f"{seen.where}, only after the programs before it")
+    while smaller := next(
+        (d for c in _candidates(smallest.case) if _is_fair(c) and (d := tried(c))), None
+    ):
+        smallest = smaller
+    return smallest
 
 
 def _is_fair(case: Case) -> bool:

@@ -1,0 +1,222 @@
+"""Area and logic depth of the core for Xilinx 7-series, per unit and per MAC, by yosys.
+
+    python benchmarks/area.py [-c CONFIG] [--set KEY=VALUE] [--json]
+
+yosys maps, it doesn't place or route: LUT counts are before packing, and depth is levels of logic
+between registers (a carry chain counts once), not nanoseconds. Hierarchy is kept, so a unit's cells
+are its own; depth follows paths through all units, and belongs to the unit of the path's end. The
+limits are the XC7Z020's, of a PYNQ-Z1 (DS190, table 1). Takes about five minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from amaranth.back import rtlil
+from rich.console import Console
+from rich.table import Table
+
+from vdla.hw.verilog import NAME, Top, run_yosys
+from vdla.isa.config import Config, load_config
+
+XC7Z020 = {"lut": 53_200, "ff": 106_400, "dsp": 220, "bram": 140}
+SCRIPT = f"""
+read_rtlil core.il
+synth_xilinx -family xc7 -noiopad -noclkbuf -top {NAME}
+write_json core.json
+"""
+UNITS = {  # by the first word of the instance's name in the core
+    "fetch": "fetch",
+    "load": "LOAD",
+    "compute": "COMPUTE",
+    "compute.gemm": "GEMM",
+    "compute.alu": "ALU",
+    "store": "STORE",
+    "dma": "DMA",
+    "csr": "registers",
+    "counters": "counters",
+    **dict.fromkeys(("inp", "wgt", "acc", "uop"), "scratchpads"),
+}
+LUT_RAMS = {"RAM32M": 4, "RAM64M": 4, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4}
+BLOCK_RAMS = {"RAMB36E1": 1.0, "RAMB18E1": 0.5}
+
+Netlist = dict[str, Any]
+
+
+def synthesize(config: Config) -> Netlist:
+    """The mapped netlist: yosys's JSON, modules by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        (work / "core.il").write_text(rtlil.convert(Top(config), name=NAME, emit_src=False))
+        (work / "core.ys").write_text(SCRIPT)
+        run_yosys(["-q", "-s", "core.ys"], work)
+        modules: Netlist = json.loads((work / "core.json").read_text())["modules"]
+    return modules
+
+
+class Flat:
+    """All cells of a netlist with the nets they are on; a port's net is its parent's."""
+
+    def __init__(self, modules: Netlist) -> None:
+        self.cells: list[tuple[str, str, dict[str, list[Any]], dict[str, str]]] = []
+        self.directions: dict[str, dict[str, str]] = {}
+        self.modules = modules
+        self._count = 0
+        self._add(NAME, "", {})
+
+    def _add(self, name: str, path: str, outer: dict[Any, int]) -> None:
+        module, nets = self.modules[name], dict(outer)
+
+        def net(bit: Any) -> Any:
+            if isinstance(bit, str):  # a constant
+                return None
+            if bit not in nets:
+                self._count += 1
+                nets[bit] = self._count
+            return nets[bit]
+
+        for cell_name, cell in module["cells"].items():
+            kind = cell["type"]
+            pins = {pin: [net(bit) for bit in bits] for pin, bits in cell["connections"].items()}
+            inner = self.modules.get(kind)
+            if inner is None or inner.get("attributes", {}).get("blackbox"):
+                self.directions.setdefault(kind, {}).update(cell["port_directions"])
+                self.cells.append((path, kind, pins, cell["parameters"]))
+                continue
+            ports = {
+                bit: pins[port][i]
+                for port, info in inner["ports"].items()
+                for i, bit in enumerate(info["bits"])
+                if port in pins and not isinstance(bit, str) and pins[port][i] is not None
+            }
+            self._add(kind, f"{path}.{cell_name}" if path else cell_name, ports)
+
+
+def unit_of(path: str) -> str:
+    """The unit that an instance path belongs to: ``core.compute.alu.shift_3`` is ALU's."""
+    parts = path.split(".")[1:]
+    for length in (2, 1):
+        if unit := UNITS.get(".".join(parts[:length])):
+            return unit
+    return "queues, tokens" if parts else "core"
+
+
+def area(flat: Flat) -> dict[str, Counter[str]]:
+    """LUT, FF, DSP and BRAM (in RAMB36) per unit."""
+    found: dict[str, Counter[str]] = {}
+    for path, kind, _, _ in flat.cells:
+        count = found.setdefault(unit_of(path), Counter())
+        if kind.startswith("LUT") or kind == "INV":
+            count["lut"] += 1
+        elif kind in LUT_RAMS:
+            count["lut"] += LUT_RAMS[kind]
+        elif kind.startswith("FD"):
+            count["ff"] += 1
+        elif kind == "DSP48E1":
+            count["dsp"] += 1
+        elif kind in BLOCK_RAMS:
+            count["bram"] += BLOCK_RAMS[kind]  # type: ignore[assignment]
+    return found
+
+
+class Paths:
+    """Levels of logic between registers; what a register gives comes at 0."""
+
+    def __init__(self, flat: Flat) -> None:
+        self.flat = flat
+        self.driver: dict[int, tuple[int, str]] = {}
+        for index, (_, kind, pins, _) in enumerate(flat.cells):
+            for pin, bits in pins.items():
+                if flat.directions[kind][pin] == "output":
+                    self.driver |= {bit: (index, pin) for bit in bits if bit is not None}
+        self._known: dict[tuple[int, str], int] = {}
+
+    def arrival(self, bits: list[Any]) -> int:
+        """Levels behind the latest of some nets; 0 for constants and inputs."""
+        return max((self._output(*self.driver[b]) for b in bits if b in self.driver), default=0)
+
+    def _output(self, index: int, pin: str) -> int:
+        key = (index, pin)
+        if key not in self._known:
+            _, kind, pins, _ = self.flat.cells[index]
+            levels = [
+                self.arrival(pins[name]) + (0 if kind == "CARRY4" and name == "CI" else 1)
+                for name in _followed(kind, pin, pins)
+            ]
+            self._known[key] = max(levels, default=0)
+        return self._known[key]
+
+    def longest(self) -> dict[str, int]:
+        """The longest path that ends at a register of each unit."""
+        worst: dict[str, int] = {}
+        for path, kind, pins, _ in self.flat.cells:
+            if kind.startswith(("FD", "RAM", "DSP")):
+                unit = unit_of(path)
+                inputs = (b for p, b in pins.items() if self.flat.directions[kind][p] == "input")
+                worst[unit] = max([worst.get(unit, 0), *map(self.arrival, inputs)])
+        return worst
+
+    def bare_multipliers(self) -> int:
+        """DSPs whose multiplier has logic before it, or no register behind it."""
+        bare = 0
+        for _, kind, pins, parameters in self.flat.cells:
+            if kind != "DSP48E1":
+                continue
+            has = {name: str(value).endswith("1") for name, value in parameters.items()}
+            fed = {"A": has["AREG"] or has["ADREG"], "B": has["BREG"], "D": has["ADREG"]}
+            before = all(inside or self.arrival(pins[p]) == 0 for p, inside in fed.items())
+            bare += not (before and (has["MREG"] or has["PREG"]))
+        return bare
+
+
+def _followed(kind: str, output: str, pins: dict[str, list[Any]]) -> list[str]:
+    """The input pins that an output follows without a clock."""
+    if kind.startswith(("FD", "DSP", "RAMB")):
+        return []
+    if kind in LUT_RAMS:  # a read follows its address
+        address = f"ADDR{output[-1]}" if output.startswith("DO") else "DPRA"
+        return [pin for pin in pins if pin.startswith(address)]
+    return [pin for pin in pins if pin not in ("O", "CO")]
+
+
+def main() -> None:
+    """Prints the table, or one JSON object."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-c", "--config", default="paper")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    config = load_config(arguments.config, arguments.set)
+    flat = Flat(synthesize(config))
+    units, paths = area(flat), Paths(flat)
+    levels, bare = paths.longest(), paths.bare_multipliers()
+    total: Counter[str] = sum(units.values(), Counter())
+    if arguments.json:
+        print(json.dumps({"config": config.name, "units": units, "total": total,
+                          "depth": levels, "bare_multipliers": bare}))  # fmt: skip
+        return
+    table = Table("unit", *XC7Z020, "LUT/MAC", "DSP/MAC", "depth", title=f"config {config.name}")
+    macs = config.macs_per_cycle
+    by_size = sorted(units.items(), key=lambda unit: -unit[1]["lut"])
+    for name, count in [*by_size, ("total", total)]:
+        if name == "total":
+            table.add_section()
+        table.add_row(
+            name,
+            *(f"{count[k]:,.10g}" for k in XC7Z020),
+            f"{count['lut'] / macs:.1f}",
+            f"{count['dsp'] / macs:.2f}",
+            str(levels.get(name, max(levels.values()) if name == "total" else "")),
+        )
+    table.add_row("XC7Z020", *(f"{n:,}" for n in XC7Z020.values()), "", "", "")
+    Console(width=110).print(table)
+    print(f"multipliers without registers on both sides: {bare}")
+
+
+if __name__ == "__main__":
+    main()

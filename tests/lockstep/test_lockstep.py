@@ -1,0 +1,220 @@
+"""Simulator and RTL agree on every cycle and every byte; and when they don't, it is noticed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from vdla import api, lockstep
+from vdla.hw import gemm, load
+from vdla.isa.config import load_config
+from vdla.isa.registers import Fault
+from vdla.lockstep import (
+    Difference,
+    LockstepDevice,
+    Machines,
+    Outcome,
+    first_difference,
+    memory_models,
+    random_case,
+    shrink,
+)
+from vdla.runtime.executor import Executor
+
+TINY = load_config("tiny")
+SHAPES = {
+    # 8 × 4 lanes; an ACC8 entry is one beat, a WGT tile eight; buffers of odd depths
+    "not square": ("block_in=8", "inp_bytes=2008", "acc_bytes=1616", "uop_bytes=1000"),
+    # 16 × 8 behind 64 bits; small queues and credits, so that they run full
+    "tight": (
+        "block_in=16", "block_out=8", "port_bytes=8", "inp_bytes=2048", "wgt_bytes=4096",
+        "acc_bytes=4096", "command_queue=2", "token_queue=1", "burst_beats=5",
+        "reads_in_flight=2", "read_buffer_beats=9", "writes_in_flight=1",
+    ),
+}  # fmt: skip
+MORE_SHAPES = {
+    # entries of three beats
+    "threes": ("block_in=12", "block_out=12", "inp_bytes=3072", "wgt_bytes=4608", "acc_bytes=6144"),
+    "wide port": (
+        "block_in=16", "block_out=16", "port_bytes=16", "inp_bytes=4096", "wgt_bytes=8192",
+        "acc_bytes=8192", "uop_bytes=4096", "memory.bytes_per_cycle=16",
+    ),
+    "long bursts": ("burst_beats=256", "read_buffer_beats=300", "reads_in_flight=3"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return Machines(TINY)
+
+
+def assert_equal(machines: Machines, programs: int, seed: int = 0) -> None:
+    *_, tally = lockstep.lockstep(machines, programs, seed)
+    assert tally.programs == programs
+    assert tally.instructions > programs
+    assert (tally.mismatches, tally.max_cycle_error) == (0, 0), tally.differences
+
+
+def test_tiny(tiny):
+    assert_equal(tiny, 300)
+
+
+@pytest.mark.parametrize("settings", SHAPES.values(), ids=SHAPES)
+def test_other_shapes(settings):
+    assert_equal(Machines(load_config("tiny", settings)), 60, seed=1000)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("settings", MORE_SHAPES.values(), ids=MORE_SHAPES)
+def test_more_shapes(settings):
+    assert_equal(Machines(load_config("tiny", settings)), 300, seed=2000)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("tiny", ()),
+        ("narrow", ()),
+        ("paper", ()),
+        ("paper", ("port_bytes=16", "memory.bytes_per_cycle=16")),
+    ],
+)
+def test_five_thousand_programs(name, settings):
+    assert_equal(Machines(load_config(name, settings)), 5000)
+
+
+@pytest.mark.long
+def test_resnet18():
+    """The whole network: every instruction's cycles, every byte of every memory."""
+    config = load_config("paper")
+    module = api.compile("resnet18", config)
+    device = LockstepDevice(Machines(config))
+    Executor(module, device).run(api.random_inputs(module))
+    tally = device.tally
+    assert tally.cycles > 7_000_000
+    assert (tally.mismatches, tally.max_cycle_error) == (0, 0)
+
+
+def test_a_network(tiny):
+    module = api.compile("digits", TINY)
+    device = LockstepDevice(tiny)
+    Executor(module, device).run(api.random_inputs(module))
+    assert (device.tally.programs, device.tally.mismatches) == (1, 0)
+
+
+# Programs that end badly ----------------------------------------------------------------------
+
+
+def test_spoilt_programs_end_alike(tiny):
+    """Every kind of fault and deadlock turns up, at the same cycle and instruction."""
+    ends = set()
+    for seed in range(400):
+        case = random_case(TINY, seed)
+        if case.spoilt:
+            memory = memory_models(TINY)[seed % 3]
+            simulated, rtl = tiny.run(case, memory)
+            assert first_difference(case, simulated, rtl) is None, (seed, case.spoilt)
+            ends.add("deadlock" if simulated.cycles < 0 else simulated.fault)
+    assert ends >= {Fault.PROGRAM_HASH, Fault.ILLEGAL, Fault.ADDRESS, Fault.BUS, "deadlock"}
+
+
+def test_a_fault_leaves_nothing_behind(tiny):
+    """After each fault the next program runs as on a new core."""
+    memory = memory_models(TINY)[2]
+    spoilt = [c for c in (random_case(TINY, seed) for seed in range(200)) if c.spoilt]
+    sound = next(c for c in (random_case(TINY, seed) for seed in range(200)) if not c.spoilt)
+    for case in spoilt[:12]:
+        tiny.run_rtl(case, memory)
+        assert first_difference(sound, *tiny.run(sound, memory)) is None
+
+
+# The check can fail ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("room", "constant", "value", "first"),
+    [
+        # One more register in GEMM's adder tree: sums come a cycle late.
+        (gemm, "TREE_STAGES", 4, "byte"),
+        pytest.param(load, "IN_FLIGHT", 7, "instruction", marks=pytest.mark.long),
+    ],
+)
+def test_a_change_of_the_rtl_is_caught(
+    vdla, monkeypatch, tmp_path, room, constant, value, first
+):
+    monkeypatch.setenv("VDLA_CACHE", str(tmp_path))
+    monkeypatch.setattr(room, constant, value)
+    done = vdla("lockstep", "-c", "tiny", "--programs", 12)
+    assert done.code == 1
+    assert "they differ" in done.out
+    assert f"first difference: {first}" in done.err
+    assert "number | start sim/rtl | finish sim/rtl" in done.err
+    listed = [line for line in done.err.splitlines() if line[:1].isdigit()]
+    assert 1 < len(listed) <= 7  # shrunk to a handful of instructions
+    assert "FINISH" in listed[-1]
+
+
+class Pretended:
+    """Machines of which the RTL takes one cycle more for every STORE."""
+
+    config = TINY
+
+    def renew(self):
+        self.renewed = True
+
+    def run(self, case, memory):
+        simulated = lockstep.simulate(case, memory)
+        stores = case.stream.engine(2)
+        ended = simulated.ended.copy()
+        ended[stores] += 1
+        return simulated, replace(simulated, ended=ended)
+
+
+def test_shrinking_keeps_what_differs():
+    memory = TINY.memory
+    machines = Pretended()
+    case = next(
+        c for c in (random_case(TINY, s) for s in range(50)) if not c.spoilt and len(c.raw) > 640
+    )
+    seen = Difference(case, memory, *machines.run(case, memory), "instruction 0", 0)
+    found = shrink(machines, seen)
+    mnemonics = [each.mnemonic for each in found.case.stream.instructions]
+    assert mnemonics == ["STORE", "FINISH"]
+    assert (found.where, found.instruction) == ("instruction 0", 0)
+
+
+def test_a_difference_that_hangs_on_the_past_is_given_back(tiny):
+    case = next(c for c in (random_case(TINY, s) for s in range(50)) if not c.spoilt)
+    simulated, rtl = tiny.run(case, TINY.memory)
+    seen = Difference(case, TINY.memory, simulated, rtl, "instruction 3", 3)
+    found = shrink(tiny, seen)
+    assert found.case is case
+    assert found.where == "instruction 3, only after the programs before it"
+
+
+def outcome(**changes) -> Outcome:
+    """Of a program of two instructions."""
+    two = np.array([3, 9], np.int64)
+    base = Outcome(10, two, two + 1, {"LOAD_BUSY": 4}, Fault.NONE, 0, {"dram": np.zeros(4)}, 0.1)
+    return replace(base, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "where"),
+    [
+        ({}, None),
+        ({"begun": np.array([3, 8])}, "instruction 1"),
+        ({"ended": np.array([5, 10])}, "instruction 0"),
+        ({"fault": Fault.BUS, "fault_at": 64}, "the fault"),
+        ({"cycles": 11}, "the cycles"),
+        ({"causes": {"LOAD_BUSY": 5}}, "counter LOAD_BUSY"),
+        ({"memories": {"dram": np.array([0, 0, 7, 0])}}, "byte 0x2 of dram"),
+    ],
+)
+def test_differences_are_named(changes, where):
+    case = random_case(TINY, 1)
+    found = first_difference(replace(case, spoilt=""), outcome(), outcome(**changes))
+    assert (found and found[0]) == where
