@@ -54,6 +54,7 @@ class RtlDevice:
 
     def _run(self, stream: Stream, dram: Dram) -> Run:
         rows = {engine: stream.engine(engine) for engine in Engine}
+        self.bench.clear()  # as the simulator: scratchpads hold zeros at a program's start
         if self.waves:
             self.bench.open_waves(self.waves)
         try:

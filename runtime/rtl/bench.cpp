@@ -199,7 +199,7 @@ class Bench {
 
     void dump() {
 #ifdef VDLA_TRACE
-        if (trace_) trace_->dump(time_);
+        if (trace_) trace_->dump(static_cast<uint64_t>(time_));
 #endif
         ++time_;
     }

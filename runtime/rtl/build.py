@@ -28,6 +28,8 @@ SCRATCHPADS = ("inp", "wgt", "acc", "uop")
 # -O3 costs half a minute of compiling and gives a tenth of speed; the model is run for hours.
 FLAGS = ("-std=c++20", "-O3", "-fPIC", "-DNDEBUG", "-DVL_TIME_CONTEXT")
 
+WAVE_HEADERS = {"lz4.h": "liblz4-dev", "zlib.h": "zlib1g-dev"}
+
 Report = Callable[[str], None]
 
 
@@ -43,6 +45,8 @@ def build(config: Config, *, trace: bool = False, report: Report = lambda text: 
         DeviceError: a tool is missing (names the command that installs it) or fails.
     """
     _need_tools()
+    if trace:
+        _need_headers()
     folder = cache_folder() / (_key(config) + ("-trace" if trace else ""))
     library = folder / "libvdla.so"
     if library.exists():
@@ -81,6 +85,14 @@ def _need_tools() -> None:
     verilator_root()
     if shutil.which("g++") is None:
         raise DeviceError(_missing("g++ on PATH", "apt-get install g++"))
+
+
+def _need_headers() -> None:
+    """Verilator's FST writer compresses with two libraries that it doesn't bring."""
+    for header, package in WAVE_HEADERS.items():
+        probe = ["g++", "-E", "-x", "c++", "-include", header, "/dev/null", "-o", "/dev/null"]
+        if subprocess.run(probe, capture_output=True).returncode:
+            raise DeviceError(_missing(f"{header} for waves", f"apt-get install {package}"))
 
 
 def _missing(what: str, command: str) -> str:
@@ -156,7 +168,7 @@ def _compile(work: Path, trace: bool) -> None:
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         list(pool.map(compile_one, zip(sources, objects, strict=True)))
-    libraries = ["-pthread", *(["-lz"] if trace else [])]
+    libraries = ["-pthread", *(["-llz4", "-lz"] if trace else [])]
     link = ["g++", "-shared", "-o", "libvdla.so", *map(str, objects), *libraries]
     _call(link, work)
 
