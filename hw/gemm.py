@@ -1,11 +1,11 @@
 """GEMM: a matrix–vector product of int8 per cycle, two multiply-adds per DSP48E1.
 
-    operands → products → sums → sums → sums
-       1          2        3      4      5       cycles after the data of the scratchpads
+    operands → products → lifted → sums → sums
+       1          2         3       4      5       cycles after the data of the scratchpads
 
-1. Two neighbouring outputs share an input lane: ``(w1 × 2**16 + w0) × x`` is a 25 × 8 product. Its
-   low half is ``w0 × x``; its high half is ``w1 × x``, less one when the low half is negative.
-2. These ones are counted, and added at the end of the tree: a few LUTs instead of an adder each.
+1. Two neighbouring outputs share an input lane: ``(w1 × 2**16 + w0) × x`` is a 25 × 8 product.
+2. The adder behind the multiplier lifts it by 2**15: so the low half, ``w0 × x + 2**15``, is
+   never negative and borrows nothing from the high one, ``w1 × x``. Flipping its top bit lowers it.
 3. Sums wrap at 32 bits nowhere: ``block_in`` products of 16 bits need at most 24.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth import Module, Signal, Value, signed
+from amaranth import Cat, Module, Signal, Value, signed
 from amaranth.lib import data
 from amaranth.lib.wiring import Component, In, Out
 
@@ -21,7 +21,7 @@ from vdla.hw.layout import lanes
 from vdla.isa.config import Config
 
 HALF = 16  # bits of an int8 product
-TREE_STAGES = 3  # registers in the adder tree
+TREE_STAGES = 2  # registers in the adder tree
 
 
 class Gemm(Component):
@@ -49,50 +49,45 @@ class Gemm(Component):
 
     def _pair(self, m: Module, vector: data.View, low: int, high: int | None) -> None:
         """Two output lanes, or the last one alone."""
-        products = []
+        lows, highs = [], []
         for i in range(self.config.block_in):
             weights = Signal(signed(25), name=f"weights_{low}_{i}")
             product = Signal(signed(33), name=f"product_{low}_{i}")
+            lifted = Signal(signed(33), name=f"lifted_{low}_{i}")
             packed = self._weight(low, i)
             if high is not None:
                 packed = (self._weight(high, i) << HALF) + packed
-            m.d.sync += [weights.eq(packed), product.eq(weights * vector[i])]
-            products.append(product)
-        lows = [p[:HALF].as_signed() for p in products]
+            m.d.sync += [
+                weights.eq(packed),
+                product.eq(weights * vector[i]),
+                lifted.eq(product + (1 << HALF - 1)),
+            ]
+            lows.append(Cat(lifted[: HALF - 1], ~lifted[HALF - 1]).as_signed())
+            highs.append(lifted[HALF:].as_signed())
         m.d.comb += self.sums[low].eq(self._sum(m, lows, f"sum_{low}"))
         if high is not None:
-            highs = [p[HALF:].as_signed() for p in products]
-            borrows = [p[HALF - 1] for p in products]
-            upper = self._sum(m, highs, f"sum_{high}", borrows)
-            m.d.comb += self.sums[high].eq(upper)
+            m.d.comb += self.sums[high].eq(self._sum(m, highs, f"sum_{high}"))
 
     def _weight(self, row: int, column: int) -> Value:
         value: Value = self.wgt[row * self.config.block_in + column]
         return value
 
-    def _sum(
-        self, m: Module, terms: Sequence[Value], name: str, borrows: Sequence[Value] = ()
-    ) -> Value:
-        """An adder tree with a register after each third of its levels."""
-        levels = max((len(terms) - 1).bit_length(), 1)
-        per_stage = -(-levels // TREE_STAGES)
-        count: Value = sum(borrows, start=Value.cast(0))
+    def _sum(self, m: Module, terms: Sequence[Value], name: str) -> Value:
+        """An adder tree with a register after each half of its levels."""
+        levels = (len(terms) - 1).bit_length()
         for stage in range(TREE_STAGES):
-            for _ in range(per_stage):
-                terms = [
-                    a + b if b is not None else a
-                    for a, b in zip(terms[::2], [*terms[1::2], None], strict=False)
-                ]
-            last = stage == TREE_STAGES - 1
-            terms = [self._register(m, t, f"{name}_{stage}_{i}") for i, t in enumerate(terms)]
-            if borrows and not last:
-                count = self._register(m, count, f"{name}_borrows_{stage}")
-                if stage == TREE_STAGES - 2:
-                    terms = [*terms[:-1], terms[-1] + count]
+            for _ in range(-(-levels // TREE_STAGES)):
+                terms = _pairs(terms)
+            terms = self._registers(m, terms, f"{name}_{stage}")
         return terms[0]
 
     @staticmethod
-    def _register(m: Module, value: Value, name: str) -> Signal:
-        register = Signal(value.shape(), name=name)
-        m.d.sync += register.eq(value)
-        return register
+    def _registers(m: Module, values: Sequence[Value], name: str) -> list[Signal]:
+        registers = [Signal(v.shape(), name=f"{name}_{i}") for i, v in enumerate(values)]
+        m.d.sync += [r.eq(v) for r, v in zip(registers, values, strict=True)]
+        return registers
+
+
+def _pairs(terms: Sequence[Value]) -> list[Value]:
+    """One level of an adder tree."""
+    return [sum(terms[i + 1 : i + 2], start=terms[i]) for i in range(0, len(terms), 2)]

@@ -1,0 +1,74 @@
+"""The MAC array against numpy: one product in every cycle, for every shape of array."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from amaranth.back import rtlil
+from amaranth.sim import Simulator
+
+from vdla.hw.gemm import Gemm
+
+CYCLES = 5  # from the data of the scratchpads to the sums
+INT8 = (-128, 127)
+
+
+def products(block_in, block_out, vectors, tiles):
+    """The sums that belong to each vector and tile, given in consecutive cycles."""
+    unit, results = Gemm(SimpleNamespace(block_in=block_in, block_out=block_out)), []
+
+    async def drive(ctx):
+        for n in range(len(vectors) + CYCLES):
+            if n < len(vectors):
+                ctx.set(unit.inp, vectors[n].tolist())
+                ctx.set(unit.wgt, tiles[n].reshape(-1).tolist())
+            results.append([ctx.get(unit.sums[o]) for o in range(block_out)])
+            await ctx.tick()
+
+    simulator = Simulator(unit)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(drive)
+    simulator.run()
+    return np.array(results[CYCLES:])
+
+
+def operands(block_in, block_out, count, seed):
+    """Random operands, and those at the limits of int8: they carry the most into each other."""
+    rng = np.random.default_rng(seed)
+    vectors = rng.integers(*INT8, (count, block_in), endpoint=True)
+    tiles = rng.integers(*INT8, (count, block_out, block_in), endpoint=True)
+    edges = np.array([-128, -127, -1, 0, 1, 127])
+    half = count // 2
+    vectors[:half] = rng.choice(edges, vectors[:half].shape)
+    tiles[:half] = rng.choice(edges, tiles[:half].shape)
+    for n, (x, w) in enumerate([(-128, -128), (-128, 127), (127, -128), (127, 127)]):
+        vectors[n], tiles[n] = x, w  # the greatest sums
+        vectors[4 + n], tiles[4 + n], tiles[4 + n, 1::2] = x, w, -1 - w  # neighbours against it
+    return vectors, tiles
+
+
+@pytest.mark.parametrize(
+    ("block_in", "block_out"),
+    [(4, 4), (8, 8), (8, 16), (24, 8), (64, 4), (256, 2), (1, 1), (2, 3), (3, 5), (5, 1), (9, 2)],
+)
+def test_sums(block_in, block_out):
+    vectors, tiles = operands(block_in, block_out, 40, seed=block_in)
+    wanted = np.einsum("noi,ni->no", tiles, vectors)
+    assert np.array_equal(products(block_in, block_out, vectors, tiles), wanted)
+
+
+def test_every_product_of_two_neighbours():
+    """All x with the weights at which the low product could borrow from the high one."""
+    weights = [(a, b) for a in (-128, -1, 0, 1, 127) for b in (-128, 127)]
+    cases = [(x, a, b) for x in range(-128, 128) for a, b in weights]
+    vectors = np.array([[x] for x, _, _ in cases])
+    tiles = np.array([[[a], [b]] for _, a, b in cases])
+    assert np.array_equal(products(1, 2, vectors, tiles), tiles[:, :, 0] * vectors)
+
+
+@pytest.mark.parametrize(("block_in", "block_out"), [(4, 4), (16, 8), (256, 4), (4, 5)])
+def test_two_multiplications_per_multiplier(block_in, block_out):
+    text = rtlil.convert(Gemm(SimpleNamespace(block_in=block_in, block_out=block_out)))
+    assert text.count("cell $mul") == block_in * -(-block_out // 2)
