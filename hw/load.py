@@ -92,18 +92,18 @@ class Load(Component):
         config, request, head = self.config, self.request, self.head
         now = Signal(self.layout)  # the instruction at work
         self.index = Signal(INDEX_BITS)
-        self.address = address = Signal(DRAM_BITS + 1)
-        self.run = run = Signal(range(self._longest_run() + 1))  # beats of a run
+        address = Signal(DRAM_BITS + 1)
+        run = Signal(range(self._longest_run() + 1))  # beats of a run
         left = Signal.like(run)
+        length = Signal(range(config.burst_beats + 1))  # of the next burst: ready in advance
         active, empty, sent, last_run = (
             Signal(name=n) for n in ("active", "empty", "sent", "last_run")
         )
-        length = burst_beats(m, config, address[:DRAM_BITS], left)
         offset = (config.port_bytes - 1).bit_length()
         bad = (address[PAGE_BITS:] >= self.dram_pages) | address[:offset].any()
         wanted = active & ~empty & self._credit(m, sent, length)
-        ends_run = sent & (left == length)
-        free = ~active | empty | (ends_run & last_run)
+        ends_run = left == length
+        free = ~active | empty | (sent & ends_run & last_run)
         m.d.comb += [
             request.valid.eq(wanted & ~bad),
             request.address.eq(address),
@@ -113,14 +113,24 @@ class Load(Component):
         ]
         with m.If(free):
             m.d.sync += active.eq(0)
+        next_run, is_last = self._walk(m, now, sent & ends_run)
+        m.d.comb += last_run.eq(is_last)
+        beyond, left_beyond = Signal.like(address), Signal.like(left)
+        m.d.comb += [
+            beyond.eq(Mux(ends_run, next_run, grow(address, scaled(length, config.port_bytes)))),
+            left_beyond.eq(Mux(ends_run, run, left - length)),
+        ]
         with m.If(sent):
-            m.d.sync += left.eq(Mux(ends_run, run, left - length))
-            m.d.sync += address.eq(grow(address, scaled(length, config.port_bytes)))
-        m.d.comb += last_run.eq(self._walk(m, now, ends_run))
+            m.d.sync += [
+                address.eq(beyond),
+                left.eq(left_beyond),
+                length.eq(burst_beats(m, config, beyond[:DRAM_BITS], left_beyond)),
+            ]
         with m.If(self.command.start):
             entries = Mux(head.x_stride == 1, head.x_size, 1)
             beats_of_run = self._of_memory(m, head.memory, entries, self._beats)
             m.d.sync += [
+                length.eq(burst_beats(m, config, head.dram_base, beats_of_run)),
                 now.eq(head),
                 self.index.eq(self.command.index),
                 address.eq(head.dram_base),
@@ -147,8 +157,8 @@ class Load(Component):
         m.d.sync += in_flight.eq(in_flight + self.command.start - self.command.finish)
         return in_flight != IN_FLIGHT
 
-    def _walk(self, m: Module, now: data.View, ends_run: Value) -> Value:
-        """Goes to the next run, x before y before z; returns whether this one is the last."""
+    def _walk(self, m: Module, now: data.View, next_run: Value) -> tuple[Value, Value]:
+        """Goes to the next run, x before y before z: where it is, and whether this is the last."""
         start, head = self.command.start, self.head
         dense = now.x_stride == 1
         bases = [Signal(DRAM_BITS + 1, name=f"base_{a}") for a in "xyz"]
@@ -158,17 +168,18 @@ class Load(Component):
         for axis, count, end in zip("xyz", counts, ends, strict=True):
             m.d.comb += end.eq(count + 1 == now[f"{axis}_size"])
         m.d.comb += ends[0].eq(dense | (counts[0] + 1 == now.x_size))
+        there = [grow(base, step) for base, step in zip(bases, steps, strict=True)]
+        following = Mux(ends[0], Mux(ends[1], there[2], there[1]), there[0])
         for level in range(3):
-            with m.If(ends_run & Cat(*ends[:level], 1).all() & ~ends[level]):
-                there = grow(bases[level], steps[level])
-                m.d.sync += [self.address.eq(there), counts[level].eq(counts[level] + 1)]
-                m.d.sync += [base.eq(there) for base in bases[: level + 1]]
+            with m.If(next_run & Cat(*ends[:level], 1).all() & ~ends[level]):
+                m.d.sync += counts[level].eq(counts[level] + 1)
+                m.d.sync += [base.eq(following) for base in bases[: level + 1]]
                 m.d.sync += [count.eq(0) for count in counts[:level]]
         with m.If(start):
             for axis, base, step, count in zip("xyz", bases, steps, counts, strict=True):
                 stride = self._of_memory(m, head.memory, head[f"{axis}_stride"], self.config.entry)
                 m.d.sync += [base.eq(head.dram_base), step.eq(stride), count.eq(0)]
-        return Cat(ends).all()
+        return following, Cat(ends).all()
 
     # Write side ------------------------------------------------------------------------------
 
