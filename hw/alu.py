@@ -15,7 +15,7 @@ from amaranth import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 from amaranth.lib.wiring import Component, In, Out
 
-from vdla.hw.layout import lanes
+from vdla.hw.layout import lanes, limited
 from vdla.hw.requantize import SHIFT_BITS, MultiplyAdd, RoundShift, split
 from vdla.isa.config import Config
 from vdla.isa.instructions import MUL_BITS, WEIGHT_BITS, AluOp
@@ -113,8 +113,7 @@ class Alu(Component):
             with m.Case(AluOp.MAX):
                 m.d.comb += result.eq(Mux(less, y, x))
             with m.Case(AluOp.RQ):
-                limited = Mux(moved < self.low, self.low, Mux(moved > self.high, self.high, moved))
-                m.d.comb += result.eq(limited)
+                m.d.comb += result.eq(limited(moved, self.low, self.high))
             with m.Case(AluOp.SHR, AluOp.MUL, AluOp.WADD):
                 m.d.comb += result.eq(multiplied)
             with m.Default():

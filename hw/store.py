@@ -23,7 +23,7 @@ from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw.bursts import PAGE_BITS, burst_beats
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_request
-from vdla.hw.layout import beats, grow, layout, scaled
+from vdla.hw.layout import beats, grow, layout, limited, scaled
 from vdla.hw.requantize import SHIFT_BITS, MultiplyAdd, RoundShift, split
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
@@ -367,8 +367,7 @@ def _limit(m: Module, lane: int, value: Value, limits: data.View) -> Value:
     """``min(max(value + zero, low), high)`` as a byte."""
     moved = Signal(signed(33), name=f"moved_{lane}")
     m.d.comb += moved.eq(value + limits.zero)
-    limited = Mux(moved < limits.low, limits.low, Mux(moved > limits.high, limits.high, moved))
-    return limited[:8]
+    return limited(moved, limits.low, limits.high)[:8]
 
 
 def delayed(m: Module, value: Value, cycles: int, name: str) -> Value:

@@ -176,8 +176,8 @@ class _Generator:
             y_stride=rng.choice((x, x + 1, 0)),
             z_stride=rng.choice((x * y, 0, 5)),
             zero=rng.randint(-128, 127),
-            low=rng.choice((-128, -5)),
-            high=rng.choice((127, 9)),
+            low=rng.choice((-128, -128, -5, 20)),  # they may cross: the high one wins
+            high=rng.choice((127, 127, 9)),
         )
         span = (z - 1) * store.z_pitch + (y - 1) * store.y_pitch + max(x, 1)
         store.sram_base = self._base("acc", span)
@@ -217,8 +217,8 @@ class _Generator:
             imm=pack_scale(rng.random() + 0.01) if op == AluOp.RQ else small,
             weight=rng.randint(-(1 << 23), (1 << 23) - 1),
             zero=rng.randint(-256, 255),
-            low=rng.choice((-128, -256)),
-            high=rng.choice((127, 255)),
+            low=rng.choice((-128, -256, 60)),
+            high=rng.choice((127, 255, -40)),
             **self._nest(),
         )
         src = self._steps(alu, "acc", "src_base", ("src_0", "src_1", "src_2"))

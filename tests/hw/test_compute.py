@@ -1,0 +1,329 @@
+"""COMPUTE alone: random streams of GEMM and ALU against the simulator, and the rules by hand.
+
+For the simulator a stream is loaded, with all that it works on, before its first instruction may
+start: from there on COMPUTE waits for nothing but itself, and its cycles can be told from those of
+the other engines. Cycles are counted from the first start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+import numpy as np
+import pytest
+from amaranth import Module, ResetInserter, Signal
+from amaranth.lib.memory import Memory
+from amaranth.sim import Simulator
+
+from vdla.hw.compute import Compute
+from vdla.isa.config import load_config
+from vdla.isa.instructions import Alu, AluOp, Engine, Finish, Gemm, Init, Load, Mem, Uop
+from vdla.isa.numbers import pack_scale
+from vdla.isa.registers import Cause, Fault
+from vdla.sim.machine import perform
+from vdla.sim.stream import Stream
+from vdla.sim.timing import Clock
+
+CONFIGS = {
+    "tiny": load_config("tiny", ["command_queue=64"]),
+    # 16 × 8, two micro-ops in a word, no depth a power of two
+    "not square": load_config(
+        "tiny",
+        [
+            "block_in=16", "block_out=8", "port_bytes=8", "memory.bytes_per_cycle=8",
+            "inp_bytes=1520", "wgt_bytes=7424", "acc_bytes=3040", "uop_bytes=1000",
+            "command_queue=64",
+        ],
+    ),
+}  # fmt: skip
+TINY = CONFIGS["tiny"]
+BUFFERS = ("uop", "inp", "wgt", "acc")
+EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ)
+PATIENCE = 12  # cycles after the last finish: nothing may follow
+
+
+# The machine under test -----------------------------------------------------------------------
+
+
+@dataclass
+class Seen:
+    """What COMPUTE did, cycle by cycle from the first start."""
+
+    begun: list[int] = field(default_factory=list)
+    ended: list[int] = field(default_factory=list)
+    pushed: list[tuple[int, int]] = field(default_factory=list)
+    causes: list[Cause | None] = field(default_factory=list)
+    takes_y: list[int] = field(default_factory=list)
+    writes: list[tuple[int, int]] = field(default_factory=list)  # cycle, entry
+    fault: tuple[Fault, int, int] | None = None  # what, instruction, cycle
+    acc: np.ndarray | None = None
+
+
+class Harness:
+    """COMPUTE with its memories; runs one stream after the other."""
+
+    def __init__(self, config):
+        self.config, self.compute, self.reset = config, Compute(config), Signal()
+        self.memories = {}
+
+    def run(self, test):
+        m = Module()
+        m.submodules.compute = ResetInserter(self.reset)(self.compute)
+        for name in BUFFERS:
+            shape = 8 * self.config.entry(name)
+            memory = Memory(shape=shape, depth=self.config.depth(name), init=[])
+            m.submodules[name] = self.memories[name] = memory
+            names = ("acc_x", "acc_y") if name == "acc" else (name,)
+            for port, outer in ((memory.read_port(), getattr(self.compute, n)) for n in names):
+                m.d.comb += [
+                    port.en.eq(outer.enable),
+                    port.addr.eq(outer.address),
+                    outer.data.eq(port.data),
+                ]
+        port, outer = self.memories["acc"].write_port(), self.compute.acc_write
+        m.d.comb += [
+            port.en.eq(outer.enable),
+            port.addr.eq(outer.address),
+            port.data.eq(outer.data),
+        ]
+        simulator = Simulator(m)
+        simulator.add_clock(1e-6)
+        simulator.add_testbench(test)
+        simulator.run()
+
+    async def program(self, ctx, instructions, contents, ready=lambda: True):
+        """Runs a stream to its end, or to its fault; ``contents`` are bytes of the memories."""
+        await self._prepare(ctx, contents)
+        compute, port, seen = self.compute, self.compute.command, Seen()
+        now, idle = 0, 0
+        while idle < PATIENCE and seen.fault is None:
+            at = len(seen.begun)
+            waiting = at < len(instructions)
+            ctx.set(port.waiting, waiting)
+            ctx.set(port.ready, waiting and (at == 0 or ready()))
+            if waiting:
+                ctx.set(port.word, instructions[at].pack(self.config))
+                ctx.set(port.index, at)
+            self._note(ctx, seen, now)
+            idle = idle + 1 if len(seen.ended) == len(instructions) else 0
+            await ctx.tick()
+            now += 1
+        entries = [ctx.get(self.memories["acc"].data[i]) for i in range(self.config.depth("acc"))]
+        raw = b"".join(e.to_bytes(self.config.acc_entry, "little") for e in entries)
+        seen.acc = np.frombuffer(raw, np.int32).reshape(-1, self.config.block_out)
+        return seen
+
+    async def _prepare(self, ctx, contents):
+        ctx.set(self.reset, 1)
+        await ctx.tick()
+        ctx.set(self.reset, 0)
+        for name in BUFFERS:
+            size, raw = self.config.entry(name), contents.get(name, b"")
+            for i in range(self.config.depth(name)):
+                value = int.from_bytes(raw[i * size : (i + 1) * size], "little")
+                ctx.set(self.memories[name].data[i], value)
+
+    def _note(self, ctx, seen, now):
+        compute, port = self.compute, self.compute.command
+        started = ctx.get(port.start)
+        assert not started or ctx.get(port.ready)
+        if ctx.get(compute.fault.valid):
+            seen.fault = Fault(ctx.get(compute.fault.cause)), ctx.get(compute.fault.index), now
+            return
+        if started:
+            seen.begun.append(now)
+        if ctx.get(port.finish):
+            seen.ended.append(now)
+            seen.pushed.append((ctx.get(port.push_prev), ctx.get(port.push_next)))
+        cause = None if ctx.get(compute.activity.idle) else Cause(ctx.get(compute.activity.cause))
+        seen.causes.append(cause)
+        seen.takes_y.append(ctx.get(compute.takes_y))
+        assert ctx.get(compute.acc_y.enable) <= seen.takes_y[-1]
+        if ctx.get(compute.acc_write.enable):
+            seen.writes.append((now, ctx.get(compute.acc_write.address)))
+
+
+# Random streams -------------------------------------------------------------------------------
+
+
+class Draw:
+    """Draws micro-ops and instructions that meet often: few entries, little distance."""
+
+    def __init__(self, config, seed):
+        self.config, self.random = config, Random(seed)
+        near = self.random.choice((2, 4, 7))
+        self.uops = [
+            Uop(
+                first=self.random.randrange(2),
+                dst=self.random.randrange(near),
+                src=self.random.randrange(near),
+                wgt=self.random.randrange(4),
+            )
+            for _ in range(config.uop_depth)
+        ]
+
+    def contents(self):
+        """The memories as bytes: micro-ops, and random data."""
+        config = self.config
+        raw = {
+            name: self.random.randbytes(config.depth(name) * config.entry(name))
+            for name in BUFFERS[1:]
+        }
+        packed = b"".join(uop.encode(config) for uop in self.uops)
+        return {"uop": packed, **raw}
+
+    def stream(self, length):
+        return [self.random.choice((self._gemm, self._alu))() for _ in range(length)]
+
+    def _nest(self, *streams):
+        pick, config = self.random.choice, self.config
+        extents = [pick((1, 1, 2, 3)) for _ in range(3)]
+        if self.random.random() < 0.1:
+            extents[self.random.randrange(3)] = 0
+        steps = {}
+        for stream, buffer in streams:
+            top = max(config.depth(buffer) - 25, 0)
+            steps[f"{stream}_base"] = pick((0, 0, 1, top))
+            steps |= {f"{stream}_{i}": pick((0, 0, 1, 2)) for i in range(3)}
+        return {
+            **{f"extent_{i}": n for i, n in enumerate(extents)},
+            "uop_begin": self.random.randrange(config.uop_depth - 5),
+            "uop_count": pick((0, 1, 1, 2, 3, 5)),
+            "push_prev": pick((0, 1)),
+            "push_next": pick((0, 1)),
+            **steps,
+        }
+
+    def _gemm(self):
+        streams = (("dst", "acc"), ("src", "inp"), ("wgt", "wgt"), ("bias", "acc"))
+        return Gemm(init=self.random.choice(list(Init)), **self._nest(*streams))
+
+    def _alu(self):
+        random, op = self.random, self.random.choice(list(AluOp))
+        wide = random.randrange(-(1 << 31), 1 << 31)
+        return Alu(
+            alu_op=op,
+            use_imm=random.randrange(2),
+            init=random.choice((0, 0, 1)),
+            imm=pack_scale(random.random()) if op == AluOp.RQ else random.choice((3, wide)),
+            weight=random.randrange(-(1 << 23), 1 << 23),
+            zero=random.randrange(-256, 256),
+            low=random.randrange(-256, 256),
+            high=random.randrange(-256, 256),
+            **self._nest(("dst", "acc"), ("src", "acc")),
+        )
+
+    def spoil(self, stream):
+        """One index made large, so that it may leave its buffer; sums that would wrap, too."""
+        at = self.random.randrange(len(stream))
+        parts = ("dst", "src", "wgt", "bias", "uop_begin")
+        names = [f for f in stream[at].fields if f.name.startswith(parts)]
+        each = self.random.choice(names)
+        _, high = each.bounds(self.config)
+        value = self.random.choice((high, self.random.randint(0, high)))
+        stream[at] = stream[at].replace(**{each.name: value})
+
+
+@dataclass
+class Expected:
+    """The simulator's run, from the start of the first instruction of COMPUTE."""
+
+    begun: list[int]
+    ended: list[int]
+    causes: dict[Cause, int]
+    fault: tuple[Fault, int, int] | None
+    acc: np.ndarray | None
+
+
+def expect(config, instructions, contents):
+    """The stream behind LOADs of all memories, of which the last gives the token to start."""
+    dram, loads, at = bytearray(1 << 14), [], 0
+    for name in BUFFERS:
+        raw = contents[name]
+        n = len(raw) // config.entry(name)
+        loads.append(
+            Load(memory=Mem[name.upper()], dram_base=at, x_size=n, y_size=1, z_size=1)
+        )
+        dram[at : at + len(raw)] = raw
+        at += -(-len(raw) // 64) * 64
+    loads[-1] = loads[-1].replace(push_next=1)
+    # Nobody takes what COMPUTE pushes, and the queues are deep.
+    stream = [i.replace(pop_prev=n == 0) for n, i in enumerate(instructions)]
+    laid = Stream.of(config, [*loads, *stream, Finish()], at)
+    raw = b"".join(i.encode(config) for i in laid.instructions)
+    dram[at : at + len(raw)] = raw
+    memory = np.frombuffer(bytes(dram), np.uint8).copy()
+    clock = Clock(laid, memory)
+    first = int(clock.begun[4])
+    begun, ended = ([int(t) - first for t in e[4:-1] if t >= 0] for e in (clock.begun, clock.ended))
+    counts = clock.causes[Engine.COMPUTE]
+    fault = None
+    if clock.fault:
+        fault = clock.fault, clock.fault_row - 4, clock.cycles - 1 - first
+    causes = {cause: int(counts[cause]) for cause in (Cause.BUSY, Cause.BANK)}
+    acc = None if fault else perform(laid, clock.ended, memory).acc
+    return Expected(begun, ended, causes, fault, acc)
+
+
+def assert_same(seen, wanted, instructions):
+    assert seen.fault == wanted.fault
+    assert (seen.begun, seen.ended) == (wanted.begun, wanted.ended)
+    counted = {cause: seen.causes.count(cause) for cause in wanted.causes}
+    assert counted == wanted.causes
+    flags = [(i.push_prev, i.push_next) for i in instructions[: len(seen.ended)]]
+    assert seen.pushed == flags
+    if wanted.acc is not None:
+        assert np.array_equal(seen.acc, wanted.acc)
+        assert seen.causes[wanted.ended[-1] + 1 :] == [None] * (PATIENCE - 1)
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_random_streams(config):
+    harness, met = Harness(config), set()
+
+    async def test(ctx):
+        for seed in range(14):
+            draw = Draw(config, seed)
+            stream, contents = draw.stream(24), draw.contents()
+            seen = await harness.program(ctx, stream, contents)
+            assert_same(seen, expect(config, stream, contents), stream)
+            met.update(seen.causes)
+
+    harness.run(test)
+    assert met == {Cause.BUSY, Cause.BANK, Cause.DRAIN, None}
+
+
+def test_instructions_that_come_when_they_like():
+    """Other cycles, the same results."""
+    harness = Harness(TINY)
+
+    async def test(ctx):
+        for seed in range(4):
+            draw = Draw(TINY, 100 + seed)
+            stream, contents = draw.stream(20), draw.contents()
+            late = draw.random.choice((0.05, 0.5))
+            ready = lambda: draw.random.random() < late  # noqa: E731
+            seen = await harness.program(ctx, stream, contents, ready)
+            wanted = expect(TINY, stream, contents)
+            assert len(seen.ended) == len(stream)
+            assert np.array_equal(seen.acc, wanted.acc)
+
+    harness.run(test)
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_random_streams_that_leave_their_buffers(config):
+    harness, faults = Harness(config), set()
+
+    async def test(ctx):
+        for seed in range(40):
+            draw = Draw(config, 200 + seed)
+            stream, contents = draw.stream(6), draw.contents()
+            draw.spoil(stream)
+            seen = await harness.program(ctx, stream, contents)
+            assert_same(seen, expect(config, stream, contents), stream)
+            faults.add(seen.fault and seen.fault[0])
+
+    harness.run(test)
+    assert faults == {None, Fault.ADDRESS}
