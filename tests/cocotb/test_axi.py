@@ -1,0 +1,92 @@
+"""The Verilog core in front of AXI peers that aren't ours: builds it and runs the modules beside.
+
+Each ``axi_*`` module with cocotb tests is one run of the simulator. The model is kept with the
+device's own, under a key of all it depends on, so that only a change builds it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+from importlib import metadata
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from cocotb_tools.runner import get_runner
+
+from vdla.isa.config import load_config
+from vdla.runtime.rtl.build import cache_folder, verilator_root, verilog
+
+HERE = Path(__file__).parent
+MODULES = ("programs", "bursts", "errors", "resets", "registers", "interrupts")
+TOP = "vdla"
+PORTS = f'`verilator_config\npublic_flat_rw -module "{TOP}" -var "*"\n'
+# cocotb wants all signals public, which is slow; the ports suffice, but aren't free of order then.
+OPTIONS = ("-O3", "--no-public-flat-rw", "-Wno-UNOPTFLAT", "--no-timing", "-CFLAGS", "-O1")
+# The wheel's makefile names the compiler it was built with.
+COMPILER = "CXX=g++ LINK=g++ CFG_CXXFLAGS_PCH_I=-include"
+QUIET = {"COCOTB_LOG_LEVEL": "ERROR", "GPI_LOG_LEVEL": "ERROR", "PYTHONWARNINGS": "ignore"}
+
+
+@pytest.fixture(scope="session")
+def model():
+    """The folder of the model."""
+    text = verilog(load_config("tiny"))
+    tools = [metadata.version(name) for name in ("verilator", "cocotb")]
+    key = hashlib.sha256(repr((text, PORTS, OPTIONS, tools)).encode()).hexdigest()[:16]
+    folder = cache_folder() / f"cocotb-{key}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with open(folder.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "done").exists():
+            build(folder, text)
+            (folder / "done").touch()
+    return folder
+
+
+def build(folder, text):
+    folder.mkdir(exist_ok=True)
+    (folder / "core.v").write_text(text)
+    (folder / "ports.vlt").write_text(PORTS)
+    root = verilator_root()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VERILATOR_ROOT", str(root))
+        patch.setenv("PATH", str(root / "bin"), prepend=os.pathsep)
+        patch.setenv("MAKEFLAGS", COMPILER)
+        get_runner("verilator").build(
+            sources=[folder / "core.v"],
+            hdl_toplevel=TOP,
+            build_dir=folder,
+            build_args=[*OPTIONS, str(folder / "ports.vlt")],
+            timescale=("1ns", "1ns"),
+            log_file=folder / "build.log",
+        )
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_axi(model, module, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(HERE)
+    with contextlib.suppress(SystemExit):  # without a reason; the results have one
+        get_runner("verilator").test(
+            hdl_toplevel=TOP,
+            hdl_toplevel_lang="verilog",
+            test_module=f"axi_{module}",
+            build_dir=model,
+            test_dir=tmp_path,
+            extra_env=QUIET,
+            seed=0,
+            log_file=tmp_path / "log",
+        )
+    results = list(tmp_path.glob("*.xml"))
+    assert results, f"the simulator ended early:\n{(tmp_path / 'log').read_text()}"
+    cases = list(ElementTree.parse(results[0]).iter("testcase"))
+    failed = [
+        f"{case.get('name')}:\n{reason.text}"
+        for case in cases
+        for reason in (*case.iter("failure"), *case.iter("error"))
+    ]
+    assert cases
+    assert not failed, "\n".join(failed)
