@@ -97,7 +97,9 @@ class Monitor:
         self.unanswered = deque()
         self.accesses = {"aw": 0, "w": 0, "ar": 0}  # register accesses without an answer
         self.was_running = False
-        self.cycles = self.cycles_at_read = 0
+        self.cycles = self.counted = 0
+        self.at_read = (False, 0)  # when a register was read last: running, counted
+        self.at_write = False  # when one was written last: running
         self.expect(self.window)
 
     def expect(self, window):
@@ -140,11 +142,12 @@ class Monitor:
         self._forget()
 
     def _count(self):
-        """``cycles`` that a program has run for before this one."""
+        """``cycles`` that a program has run for before this one; the core counts one later."""
         running = bool(self.dut.trace_running.value)
+        self.counted = self.cycles
         self.cycles += self.was_running
         if running and not self.was_running:
-            self.cycles = 0
+            self.cycles = self.counted = 0
         self.was_running = running
 
     def _address(self, name):
@@ -184,7 +187,8 @@ class Monitor:
             self._close_write()
         else:
             address = self.bus["aw"]
-            assert address.shown and not self.early, "a beat without an address"
+            assert address.shown, "a beat without an address"
+            assert not self.early, "two beats before their address"
             assert last == (address.shown[1] == 0), "WLAST elsewhere than at AWLEN + 1"
             self.early = 1
 
@@ -217,10 +221,12 @@ class Monitor:
             assert self.accesses["ar"] > 0
             self.accesses["ar"] -= 1
         if taken["b"]:
-            assert self.accesses["aw"] > 0 and self.accesses["w"] > 0
+            assert min(self.accesses["aw"], self.accesses["w"]) > 0
             self.accesses["aw"] -= 1
             self.accesses["w"] -= 1
         for name in self.accesses:
             self.accesses[name] += taken[name]
+        if taken["w"]:
+            self.at_write = self.was_running
         if taken["ar"]:
-            self.cycles_at_read = self.cycles
+            self.at_read = self.was_running, self.counted
