@@ -95,7 +95,7 @@ class Harness:
     async def program(self, ctx, instructions, contents, ready=lambda: True):
         """Runs a stream to its end, or to its fault; ``contents`` are bytes of the memories."""
         await self._prepare(ctx, contents)
-        compute, port, seen = self.compute, self.compute.command, Seen()
+        port, seen = self.compute.command, Seen()
         now, idle = 0, 0
         while idle < PATIENCE and seen.fault is None:
             at = len(seen.begun)
