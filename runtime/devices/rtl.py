@@ -20,8 +20,8 @@ from vdla.sim.stream import Stream
 class RtlDevice:
     """Runs programs on the Verilated core, driven through its registers like a board.
 
-    ``waves`` names an FST file that is written while programs run. ``report`` is told of the one
-    build per config.
+    ``waves`` names an FST file that is written while the first program runs. ``report`` is told of
+    the one build per config.
     """
 
     name = "rtl"
@@ -55,12 +55,13 @@ class RtlDevice:
     def _run(self, stream: Stream, dram: Dram) -> Run:
         rows = {engine: stream.engine(engine) for engine in Engine}
         self.bench.clear()  # as the simulator: scratchpads hold zeros at a program's start
-        if self.waves:
-            self.bench.open_waves(self.waves)
+        waves, self.waves = self.waves, None
+        if waves:
+            self.bench.open_waves(waves)
         try:
             stopped = self.bench.run(dram, stream.base, [len(rows[engine]) for engine in Engine])
         finally:
-            if self.waves:
+            if waves:
                 self.bench.close_waves()
         begun = np.full(len(stream.instructions), -1, np.int64)
         ended = begun.copy()

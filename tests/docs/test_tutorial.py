@@ -1,4 +1,4 @@
-"""The tutorial of docs/microarchitecture.md: its diffs apply, and lead to machines that are equal."""
+"""The tutorial of docs/microarchitecture.md: its diffs apply, and make two equal machines."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_operation_works(sources):
     done = command(sources, "vdla.cli", "lockstep", "-c", "tiny", "--programs", "200", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     assert '"mismatches": 0' in done.stdout
-    changed = sorted({path for path in re.findall(r"^\+\+\+ b/(tests/.*)", DIFF, re.MULTILINE)})
+    changed = sorted(set(re.findall(r"^\+\+\+ b/(tests/.*)", DIFF, re.MULTILINE)))
     tests = [str(sources / path) for path in changed]
     done = command(sources, "pytest", "-m", "not long", "-p", "no:cacheprovider", *tests)
     assert done.returncode == 0, done.stdout
