@@ -22,7 +22,7 @@ from __future__ import annotations
 from amaranth import Cat, Mux, Signal
 from amaranth.lib import data
 
-from vdla.hw.bursts import PAGE_BITS
+from vdla.hw.bursts import PAGE_BITS, burst_beats
 from vdla.hw.load import Load
 from vdla.hw.store import IN_FLIGHT, Store
 from vdla.isa.config import PAGE_BYTES, load_config
@@ -82,6 +82,8 @@ def test_load(proof, state):
     at_work = state(inner, "active") & ~state(inner, "empty")
     left, run = state(inner, "left"), state(inner, "run")
     proof.check((left != 0) & (run != 0), when=at_work)
+    following = burst_beats(m, CONFIG, request.address, left)
+    proof.check(request.beats == following, when=at_work)  # a register, filled a cycle ahead
 
     proof.cover(bursts == CONFIG.reads_in_flight)
     proof.cover(level == 4)
