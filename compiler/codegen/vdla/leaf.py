@@ -1,7 +1,8 @@
 """Leaves: one intrinsic call and the loops directly around it, in linear form.
 
-A leaf is what folds into instructions; unrolled loops stay outside of it. Its loops keep their order; its operands' positions and its
-conditions are linear in loop variables, those of the leaf and those of the loops outside it.
+A leaf is what folds into instructions; unrolled loops stay outside of it. Its loops keep their
+order; its operands' positions and its conditions are linear in loop variables, those of the leaf
+and those of the loops outside it.
 """
 
 from __future__ import annotations
