@@ -12,7 +12,7 @@ from vdla.isa.config import PAGE_BYTES
 from vdla.isa.instructions import Engine, Load, Mem
 from vdla.isa.registers import Fault
 from vdla.sim.semantics import load_rows
-from vdla.sim.stream import Bytes, Rows, Stream, column, decode_uops, inline, jit, uop_layout
+from vdla.sim.stream import Bytes, Rows, Stream, column, decode_uops, inline, jit_lean, uop_layout
 from vdla.sim.timing.compute import (
     in_bulk,
     leave_bulk,
@@ -178,7 +178,7 @@ def _reset(stream: Stream) -> tuple[Registers, Rows]:
     return s, order
 
 
-@jit
+@jit_lean
 def _run(
     s: Registers,
     q: Registers,
