@@ -1,7 +1,7 @@
 """From an ONNX model to a module: the compiler, top to bottom.
 
-ONNX → typed graph → fuse, fold → place → lay out → accelerator operators and host functions
-     → plan memory → link the streams → module
+ONNX → typed graph → fuse, fold → fold taps → place → lay out, fuse what the host keeps
+     → accelerator operators and host functions → plan memory → link the streams → module
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from vdla.compiler.codegen.vdla.leaf import CodegenError
 from vdla.compiler.frontend.onnx import import_onnx
+from vdla.compiler.graph.fuse_host import fuse_host
+from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.layout import layout
 from vdla.compiler.graph.partition import (
@@ -29,6 +31,7 @@ from vdla.compiler.graph.partition import (
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.plan import MemoryPlan, align, plan_memory
 from vdla.compiler.graph.printer import format_graph
+from vdla.compiler.graph.taps import fold_taps
 from vdla.compiler.lower import UOPS, Linked, Linker, lower
 from vdla.compiler.passes.allocate import AllocationError
 from vdla.compiler.topi.steps import (
@@ -86,10 +89,15 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
     options = options or Options()
     dump = Dumper(options.dump)
     graph = optimize(graph, dump=dump.graph)
+    if options.device == ACCELERATOR:
+        graph = verify(fold_taps(graph, config, options.min_fill))
+        dump.graph("fold_taps", format_graph(graph))
     placements = partition(graph, config, options.device, options.min_fill)
     placements, tiles = _choose_tiles(graph, placements, config, options)
     graph, placements = layout(graph, placements, config.channel_block)
     dump.graph("layout", format_graph(graph))
+    graph, placements = fuse_host(graph, placements)
+    dump.graph("fuse_host", format_graph(graph))
     operators = _operators(graph, placements, config)
     kernels = host_kernels(graph, placements)
     steps = make_steps(graph, placements, kernels)
@@ -292,7 +300,7 @@ def accelerator_layers(
 ) -> tuple[list[Operator], Placements]:
     """The accelerator operators of an imported graph, and where everything was placed."""
     options = options or Options()
-    graph = optimize(graph)
+    graph = fold_taps(optimize(graph), config, options.min_fill)
     placements = partition(graph, config, options.device, options.min_fill)
     laid_out, placements = layout(graph, placements, config.channel_block)
     return list(_operators(laid_out, placements, config).values()), placements

@@ -91,6 +91,7 @@ HOST_ONLY: dict[type[Node], str] = {
     ir.QClip: "change of scale alone; not supported on the accelerator",
     ir.QReshape: "channel blocks can't be reshaped in place",
     ir.QTranspose: "channel blocks can't be transposed in place",
+    ir.Im2col: "layout change on the way to the accelerator",
     ir.Pack: "layout change on the way to the accelerator",
     ir.Unpack: "layout change on the way from the accelerator",
 }

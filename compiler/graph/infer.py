@@ -85,6 +85,12 @@ def _pool(node: Node, shapes: Sequence[Shape]) -> Shape:
     return (*shapes[0][:2], h, w)
 
 
+def _im2col(node: Node, shapes: Sequence[Shape]) -> Shape:
+    assert isinstance(node, ir.Im2col)
+    h, w = _image(node, shapes[0], node.kernel)
+    return (shapes[0][0], shapes[0][1] * node.kernel[0] * node.kernel[1], h, w)
+
+
 def _same(node: Node, shapes: Sequence[Shape]) -> Shape:
     return shapes[0]
 
@@ -138,6 +144,7 @@ RULES: dict[type[Node], Rule] = {
     ir.AvgPool: _pool,
     ir.QMaxPool: _pool,
     ir.QAvgPool: _pool,
+    ir.Im2col: _im2col,
     ir.Add: _broadcast,
     ir.Binary: _broadcast,
     ir.Unary: _same,
@@ -245,7 +252,7 @@ def _verify_dtypes(node: Node, out: str, found: set[str]) -> None:
         ir.Dequantize: ({"int8", "uint8", "int32"}, {"float32"}),
         ir.FlipSign: ({"int8", "uint8"}, {"int8", "uint8"}),
     }
-    if isinstance(node, ir.Pack | ir.Unpack) or (
+    if isinstance(node, ir.Pack | ir.Unpack | ir.Im2col) or (
         node.op.startswith("Q") and not isinstance(node, ir.Quantize)
     ):
         wanted = ({"int8"}, {"int8"})

@@ -467,6 +467,30 @@ class FlipSign(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Im2col(Window):
+    """What each window sees, as channels: [N, C, H, W] to [N, C*KH*KW, OH, OW].
+
+    Channel ``(c * KH + ky) * KW + kx`` is tap (ky, kx) of channel c; padding holds ``fill``.
+    """
+
+    kernel: Pair
+    fill: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fused(Node):
+    """Host nodes in a row as one function: ``parts``, each reading what the one before writes."""
+
+    data: str
+    parts: tuple[Node, ...]
+
+    @property
+    def op(self) -> str:
+        """The one of them that isn't a mere move of bytes."""
+        return next(p.op for p in self.parts if isinstance(p, Quantize | Dequantize | FlipSign))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Pack(Node):
     """[N, C, H, W] (or [N, C]) to channel blocks [N, ceil(C/block), H, W, block], filled with 0."""
 

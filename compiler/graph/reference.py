@@ -33,6 +33,10 @@ def evaluate(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
 def evaluate_node(graph: Graph, node: Node, operands: Sequence[Array]) -> Array:
     """The value ``node`` writes when it reads ``operands`` (physical shapes in and out)."""
     kind = graph.tensors[node.output]
+    if isinstance(node, ir.Fused):
+        for part in node.parts:
+            operands = [evaluate_node(graph, part, operands)]
+        return operands[0]
     if isinstance(node, ir.Pack | ir.Unpack):
         return RULES[type(node)](node, operands, kind)
     logical = [
@@ -286,6 +290,10 @@ def _dequantize(node: ir.Dequantize, args: Sequence[Array], kind: TensorType) ->
     return dequantize(args[0], scale, zero).reshape(kind.shape)
 
 
+def _im2col(node: ir.Im2col, args: Sequence[Array], kind: TensorType) -> Array:
+    return _views(args[0], node, node.kernel, node.fill).reshape(kind.shape)
+
+
 RULES: dict[type[Node], Rule] = {
     ir.Conv2d: _conv,
     ir.Dense: _dense,
@@ -314,6 +322,7 @@ RULES: dict[type[Node], Rule] = {
     ir.Quantize: _quantize,
     ir.Dequantize: _dequantize,
     ir.FlipSign: lambda node, args, kind: (args[0].view(np.uint8) ^ 0x80).view(kind.dtype),
+    ir.Im2col: _im2col,
     ir.Pack: lambda node, args, kind: pack(args[0], node.block),
     ir.Unpack: lambda node, args, kind: unpack(args[0], kind.shape),
 }

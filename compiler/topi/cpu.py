@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from operator import mul
 from typing import Any
@@ -21,7 +22,7 @@ from vdla.compiler.graph.ir import Graph, Node, add_terms
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.topi import windows
-from vdla.compiler.topi.host import EXPRESSIONS, HostKernel, Recipe, expresses, requantize
+from vdla.compiler.topi.host import EXPRESSIONS, HostKernel, Recipe, expresses, inside, requantize
 from vdla.isa.numbers import pack_scale
 
 __all__ = ["HostKernel", "host_function", "host_kernel", "windows"]
@@ -124,6 +125,33 @@ def _unpack(recipe: Recipe, node: ir.Unpack) -> Tensor:
         return data[b, te.floordiv(channel, block), y, x, te.floormod(channel, block)]
 
     return te.compute((n, c, *(image or (1, 1))), value, "unpacked")
+
+
+@expresses(ir.Im2col)
+def _im2col(recipe: Recipe, node: ir.Im2col) -> Tensor:
+    data = recipe.read(node.data)
+    _, _, h, w = data.shape
+    (kh, kw), (sy, sx), (dy, dx) = node.kernel, node.strides, node.dilations
+    top, left, _, _ = node.pads
+    fill = te.const(node.fill, "int8")
+
+    def value(b: Any, channel: Any, y: Any, x: Any) -> Any:
+        ky, kx = te.floormod(te.floordiv(channel, kw), kh), te.floormod(channel, kw)
+        row, col = y * sy + ky * dy - top, x * sx + kx * dx - left
+        seen = data[b, te.floordiv(channel, kh * kw), row, col]
+        return te.if_then_else(te.all(inside(row, h), inside(col, w)), seen, fill)
+
+    return te.compute(recipe.out_shape, value, "taps")
+
+
+@expresses(ir.Fused)
+def _fused(recipe: Recipe, node: ir.Fused) -> Tensor:
+    for part in node.parts:
+        result = EXPRESSIONS[type(part)](replace(recipe, node=part), part)
+        if isinstance(part, ir.Im2col) and part.data in recipe.made:
+            recipe.kept.append(recipe.made[part.data])
+        recipe.made[part.output] = result
+    return result
 
 
 # --- shapes ---------------------------------------------------------------------------------------

@@ -37,6 +37,8 @@ class Recipe:
     tensors: list[Tensor] = field(default_factory=list)
     args: list[str] = field(default_factory=list)
     constants: dict[str, Array] = field(default_factory=dict)
+    made: dict[str, Tensor] = field(default_factory=dict)  # by the fused parts before this one
+    kept: list[Tensor] = field(default_factory=list)  # of those, what is read more than once
 
     @property
     def out_shape(self) -> tuple[int, ...]:
@@ -54,6 +56,8 @@ class Recipe:
     def read(self, name: str, shape: tuple[int, ...] | None = None) -> Tensor:
         """A tensor of the graph as an input, under another dense ``shape`` if one is given."""
         kind = self.graph.tensors[name]
+        if name in self.made:
+            return _viewed(self.made[name], shape or kind.physical)
         return self._input(name, shape or kind.physical, kind.dtype)
 
     def constant(self, suffix: str, array: Array) -> Tensor:
@@ -69,9 +73,23 @@ class Recipe:
         return tensor
 
     def kernel(self, result: Tensor, symbol: str) -> HostKernel:
-        """The finished function."""
-        func = te.create_prim_func(self.tensors, result, symbol)
-        return HostKernel(func, (*self.args, self.node.output), self.constants)
+        """The finished function. Of fused parts, those that are read once leave no tensor."""
+        s = te.create_schedule(result, self.tensors, symbol)
+        if self.made:
+            for tensor in te.producers((result,)):
+                if tensor.op is not None and tensor is not result and tensor not in self.kept:
+                    s[tensor].compute_inline()
+        return HostKernel(s.mod, (*self.args, self.node.output), self.constants)
+
+
+def _viewed(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The same elements under a shape that differs by dimensions of one at the end."""
+    if tensor.shape == shape:
+        return tensor
+    ones = len(tensor.shape) - len(shape)
+    if ones < 0 or tensor.shape != (*shape, *(1,) * ones):
+        raise ValueError(f"expected a view as {list(tensor.shape)}, found {list(shape)}")
+    return te.compute(shape, lambda *i: tensor[(*i, *(0,) * ones)], "viewed")
 
 
 Expression = Callable[[Recipe, Any], Tensor]
