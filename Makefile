@@ -35,7 +35,7 @@ imports: .venv/ready build/mypy
 build/mypy:
 	mkdir -p build/mypy/vdla
 	for room in isa sim hw compiler runtime; do ln -sfn ../../../$$room build/mypy/vdla/$$room; done
-	for part in vdla/*.py vdla/commands; do ln -sfn ../../../$$part build/mypy/vdla/; done
+	for part in vdla/*.py vdla/commands vdla/report; do ln -sfn ../../../$$part build/mypy/vdla/; done
 
 .venv/ready: pyproject.toml setup.py
 	$(PYTHON) -m venv .venv
