@@ -7,6 +7,12 @@ const KINDS = {
 };
 const kindOf = (name) => KINDS[name] ?? KINDS[name.split(" ")[0]] ?? "other";
 
+// What ended an engine's idle time before an instruction.
+const STALLS = {
+  token: "last came a token", fetch: "last came the instruction itself",
+  drain: "FINISH waits until all engines are done",
+};
+
 class Tracks {
   // `trace` is what write_trace writes: processes are engines, threads their rows, flows tokens.
   constructor(trace) {
@@ -88,5 +94,3 @@ class Tracks {
     return lines;
   }
 }
-
-const STALLS = { token: "a token came last,", fetch: "the instruction itself came last", drain: "the end waits for all engines" };
