@@ -145,7 +145,10 @@ def find_workload(paths: dict[str, Path], config: Config) -> Workload:
             found.placement.extend(rows)
             continue
         found.operators.extend((name, op) for op in made)
-        found.placement.extend({**row, "name": f"{name}: {row['name']}"} for row in rows)
+        layers = {op.node.name: name for op in made}
+        for row in rows:
+            title = layers.get(row["name"], f"{name}: {row['name']}")
+            found.placement.append({**row, "name": title})
         if not made:
             found.host[name] = next((r for r in reasons.values() if "channel" in r), "no such layer")
     return found

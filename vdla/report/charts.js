@@ -38,10 +38,12 @@ const nameRoom = (layers, room) => {
   return longest * 6.6 < room ? 26 : 22 + longest * 4.6;
 };
 
-function columns(node, layers, least) {
-  const inner = Math.max(node.clientWidth - MARGIN.left - MARGIN.right, layers.length * least);
+// Where columns stand that are `least` wide or wider; `beside` is kept free to their right.
+function columns(node, layers, least, beside = 0) {
+  const sides = MARGIN.left + MARGIN.right + beside;
+  const inner = Math.max(node.clientWidth - sides, layers.length * least);
   const room = inner / layers.length;
-  return { room, needed: inner + MARGIN.left + MARGIN.right, centre: (i) => MARGIN.left + (i + 0.5) * room };
+  return { room, needed: inner + sides, centre: (i) => MARGIN.left + (i + 0.5) * room };
 }
 
 // Utilization ------------------------------------------------------------------------------------
@@ -49,7 +51,7 @@ function columns(node, layers, least) {
 function drawUtilization(node, report) {
   const { layers } = report.comparison, threads = report.threads;
   const titles = layers.map((layer) => layer.name);
-  const { room, needed, centre } = columns(node, titles, 10 + 11 * threads.length);
+  const { room, needed, centre } = columns(node, titles, 10 + 11 * threads.length, 54);
   const bottom = 268;
   const { svg, width } = frame(node, "Utilization per layer", needed, bottom + nameRoom(titles, room));
   const y = (share) => bottom - share * (bottom - MARGIN.top - 10);
@@ -91,7 +93,7 @@ function drawPeers(svg, report, y, width) {
     svg.append(
       shape("line", { class: "peer", x1: MARGIN.left, x2: width - MARGIN.right, y1: y(share), y2: y(share),
         stroke: rank ? threadColour(rank) : "var(--soft)", "stroke-width": 1.5, "stroke-dasharray": "5 4", "pointer-events": "none" }),
-      shape("text", { class: "halo", x: MARGIN.left + 4, y: y(share) - 4 }, `OSDI’18 ${percent(share, 0)}`));
+      shape("text", { class: "halo", x: width - 4, y: y(share) - 5, "text-anchor": "end" }, `OSDI ${percent(share, 0)}`));
   }
 }
 
@@ -157,20 +159,27 @@ function pointOf(point, layer) {
   return layer ? point.layers.find((each) => each.name === layer) : point.total;
 }
 
+// What the height of the sweep's curves can be.
+const SWEEPS = {
+  utilization: { of: (own, v) => own.utilization[v], text: (n) => percent(n), tick: (n) => percent(n, 0) },
+  cycles: { of: (own, v) => own.cycles[v], text: short, tick: short },
+  growth: { of: (own, v, first) => own.cycles[v] / first.cycles[v] - 1, text: (n) => `+${percent(n)}`, tick: (n) => percent(n, n && n < 0.1 ? 1 : 0) },
+};
+
 function drawSweep(node, report, layer, scale) {
   const points = [...report.sweep.sweep].sort((a, b) => a.latency - b.latency);
+  const first = pointOf(points[0], layer), kind = SWEEPS[scale];
   const height = 290, bottom = height - 44;
   const { svg, width } = frame(node, "Latency hiding over memory latency", 300, height);
-  const value = (point, v) => pointOf(point, layer)[scale][v];
+  const value = (point, v) => kind.of(pointOf(point, layer), v, first);
   const all = points.flatMap((point) => report.threads.map((v) => value(point, v)));
-  const most = scale === "utilization" ? 1 : Math.max(...all) * 1.08;
+  const low = Math.min(0, ...all), high = scale === "utilization" ? 1 : Math.max(0.01, ...all) * 1.08;
   const right = width - MARGIN.right - 76, last = Math.max(points.at(-1).latency, 1);
   const x = (latency) => MARGIN.left + 12 + (latency / last) * (right - MARGIN.left - 12);
-  const y = (n) => bottom - (n / most) * (bottom - MARGIN.top);
-  const show = (n) => (scale === "utilization" ? percent(n) : short(n));
-  const by = scale === "utilization" ? 0.2 : step(most, 5);
-  const ticks = Array.from({ length: Math.floor(most / by + 1e-9) + 1 }, (_, i) => i * by);
-  grid(svg, ticks, y, width, (n) => (scale === "utilization" ? `${Math.round(100 * n)} %` : short(n)));
+  const y = (n) => bottom - ((n - low) / (high - low)) * (bottom - MARGIN.top);
+  const by = step(high - low, 5), ticks = [];
+  for (let tick = Math.ceil(low / by); tick * by <= high * 1.0001; tick++) ticks.push(tick * by);
+  grid(svg, ticks, y, width, kind.tick);
   let written = -99;
   for (const { latency } of points) {
     if (x(latency) - written < 30) continue;
@@ -188,12 +197,13 @@ function drawSweep(node, report, layer, scale) {
       const own = pointOf(point, layer);
       marks.push({ node: dot, lines: [
         `${layer || "All layers"}: ${percent(own.utilization[v])} with ${threadsText(v)}`,
-        `${count(own.cycles[v])} cycles behind ${count(point.latency)} cycles of latency`] });
+        `${count(own.cycles[v])} cycles behind ${count(point.latency)} cycles of latency, ` +
+          `${SWEEPS.growth.text(SWEEPS.growth.of(own, v, first))} over ${count(points[0].latency)}`] });
       svg.append(dot);
     }
-    ends.push({ at: y(value(points.at(-1), v)) + 4, text: `${v}: ${show(value(points.at(-1), v))}` });
+    ends.push({ at: y(value(points.at(-1), v)) + 4, text: `${v}: ${kind.text(value(points.at(-1), v))}` });
   }
-  ends.sort((a, b) => a.at - b.at).forEach((end, i) => {  // labels keep clear of one another
+  ends.sort((a, b) => a.at - b.at).forEach((end, i) => { // labels keep clear of one another
     if (i) end.at = Math.max(end.at, ends[i - 1].at + 14);
     svg.append(shape("text", { class: "strong", x: right + 10, y: end.at }, end.text));
   });

@@ -114,9 +114,9 @@ function sweepSection() {
   const points = [...report.sweep.sweep].sort((a, b) => a.latency - b.latency);
   const [first, last] = [points[0], points.at(-1)];
   const losses = report.threads.map((v) =>
-    `${threadsText(v)} ${v === plain ? "" : "only ".slice(5)}${percent(last.total.cycles[v] / first.total.cycles[v] - 1)}`);
+    `${percent(last.total.cycles[v] / first.total.cycles[v] - 1)} with ${threadsText(v)}`);
   byId("sweep-lead").textContent = `From ${count(first.latency)} to ${plural(last.latency, "cycle")} of latency, cycles ` +
-    `grow by: ${losses.join("; ")}. The schedule is chosen anew at every latency, for every number of threads.`;
+    `grow by ${losses.join(", ")}. The schedule is chosen anew at every latency, for every number of threads.`;
   legend(byId("sweep-legend"), threadEntries);
   const chosen = { layer: "", scale: "utilization" };
   const select = byId("sweep-layer");
@@ -130,7 +130,7 @@ function sweepSection() {
       return [count(point.latency), ...report.threads.map((v) => count(own.cycles[v])), ...report.threads.map((v) => percent(own.utilization[v]))];
     }));
   select.addEventListener("change", () => { chosen.layer = select.value; draw(); fillTable(); });
-  choices(byId("sweep-scale"), [["utilization", "utilization"], ["cycles", "cycles"]], "utilization", (scale) => { chosen.scale = scale; draw(); });
+  choices(byId("sweep-scale"), Object.keys(SWEEPS).map((scale) => [scale, scale]), "utilization", (scale) => { chosen.scale = scale; draw(); });
   fillTable();
   redraws.push(draw);
 }
@@ -174,7 +174,7 @@ function timelineSection() {
     legend(byId("timeline-legend"), [
       ...kinds.filter(([, kind]) => used.has(kind)).map(([text, kind]) => [text, `var(--${kind})`]),
       ...["token", "fetch", "drain"].filter((cause) => idle.has(cause)).map((cause) =>
-        [`idle, ${CAUSES[cause]}`, `color-mix(in srgb, var(--${cause}) 22%, var(--card))`]),
+        [`idle, ${CAUSES[cause]}`, `color-mix(in srgb, var(--${cause}) 28%, var(--card))`]),
     ]);
   });
   byId("timeline-arrows").addEventListener("change", (event) => { timeline.arrows = event.target.checked; timeline.redraw(); });

@@ -6,10 +6,11 @@ function drawRoofline(node, report) {
   const height = 400, bottom = height - 44;
   const { svg, width } = frame(node, "Roofline", 320, height);
   const right = width - MARGIN.right, ridge = machine.peak_gops / machine.gb_per_s;
-  const [least, most] = [1, 10 ** Math.ceil(Math.log10(1.2 * Math.max(ridge, ...points.map((p) => p.intensity))))];
-  const floor = Math.min(machine.gb_per_s, ...points.flatMap(({ layer }) =>
-    threads.map((v) => machine.peak_gops * layer.utilization[v]))) * 0.8;
-  const top = machine.peak_gops * 1.5;
+  const least = 0.5 * Math.min(ridge / 3, ...points.map((p) => p.intensity));
+  const most = 1.6 * Math.max(ridge, ...points.map((p) => p.intensity));
+  const floor = 0.7 * Math.min(least * machine.gb_per_s, ...points.flatMap(({ layer }) =>
+    threads.map((v) => machine.peak_gops * layer.utilization[v])));
+  const top = machine.peak_gops * 1.4;
   const scale = (low, high, from, to) => (value) =>
     from + (Math.log(value / low) / Math.log(high / low)) * (to - from);
   const x = scale(least, most, MARGIN.left, right), y = scale(floor, top, bottom, MARGIN.top);
@@ -21,16 +22,15 @@ function drawRoofline(node, report) {
     return found;
   };
   grid(svg, ticks(floor, top, [1, 2, 5]), y, width, (t) => `${+t.toPrecision(2)}`);
-  for (const t of ticks(least, most, [1])) {
+  for (const t of ticks(least, most, [1, 2, 5])) {
     svg.append(
       shape("line", { class: "grid", x1: x(t), x2: x(t), y1: MARGIN.top, y2: bottom }),
-      shape("text", { x: x(t), y: bottom + 18, "text-anchor": t === most ? "end" : "middle" }, count(t)));
+      shape("text", { x: x(t), y: bottom + 18, "text-anchor": "middle" }, +t.toPrecision(2)));
   }
-  const start = Math.max(least, floor / machine.gb_per_s);
   svg.append(
-    shape("path", { class: "roof", d: `M${x(start)} ${y(start * machine.gb_per_s)}L${x(ridge)} ${y(machine.peak_gops)}L${right} ${y(machine.peak_gops)}` }),
+    shape("path", { class: "roof", d: `M${x(least)} ${y(least * machine.gb_per_s)}L${x(ridge)} ${y(machine.peak_gops)}L${right} ${y(machine.peak_gops)}` }),
     shape("text", { class: "strong", x: right, y: y(machine.peak_gops) - 8, "text-anchor": "end" }, `${+machine.peak_gops.toPrecision(4)} GOPS`),
-    shape("text", { class: "strong halo", x: x(ridge / 3.2), y: y(machine.peak_gops / 3.2) - 12, "text-anchor": "end" }, `${+machine.gb_per_s.toPrecision(3)} GB/s`),
+    shape("text", { class: "strong halo", x: x(ridge / 2) - 6, y: y(machine.peak_gops / 2) - 8, "text-anchor": "end" }, `${+machine.gb_per_s.toPrecision(3)} GB/s`),
     shape("text", { x: (MARGIN.left + right) / 2, y: bottom + 38, "text-anchor": "middle" }, "operations per byte of DRAM traffic"),
     shape("text", { x: 4, y: MARGIN.top }, "GOPS"));
   const marks = drawPoints(svg, report, points, x, y);

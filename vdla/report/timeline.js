@@ -255,7 +255,7 @@ class Timeline {
         if (!each.stall) continue;
         const left = Math.max(GUTTER, this.x(from)), right = Math.min(this.width, this.x(each.start));
         if (right - left < 0.5) continue;
-        c.globalAlpha = 0.17;
+        c.globalAlpha = 0.24;
         c.fillStyle = this.colour(each.stall);
         c.fillRect(left, band.top - 3, right - left, band.bottom - band.top + 6);
         c.globalAlpha = 1;
