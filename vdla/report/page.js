@@ -2,7 +2,6 @@
 
 const report = readJson("data");
 report.threads = Object.keys(report.comparison.total.cycles);
-report.rank = (v) => report.threads.indexOf(v);
 
 const { total, layers } = report.comparison;
 const plain = report.threads[0];
@@ -160,8 +159,9 @@ function timelineSection() {
   const texts = Object.fromEntries(report.threads.map((v) => [v, byId(`trace-${v}`).textContent]));
   const tracks = {};
   let shown = best;
-  const timeline = new Timeline(byId("timeline-canvas"), (each) => describe(timeline, each), (from, to, cycles) => {
-    byId("timeline-range").textContent = `Cycles ${count(from)} to ${count(to)} of ${count(cycles)}, ${threadsText(shown)}`;
+  const timeline = new Timeline(byId("timeline-canvas"), (each) => describe(timeline, each), (crowded) => {
+    byId("timeline-range").textContent = `Cycles ${count(timeline.from)} to ${count(timeline.to)} of ` +
+      `${count(timeline.tracks.cycles)}, ${threadsText(shown)}${crowded ? "; zoom in to see token arrows" : ""}`;
   });
   const kinds = [["LOAD INP", "inp"], ["LOAD WGT", "wgt"], ["LOAD ACC", "acc"], ["LOAD UOP", "uop"], ["GEMM", "gemm"],
     ["ALU", "alu"], ["STORE", "store"]];

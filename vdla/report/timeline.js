@@ -3,7 +3,8 @@
 const GUTTER = 86, MAP = 26, AXIS = 24, ROW = 20, BETWEEN = 14, ARROWS = 500, NEAREST = 4;
 
 class Timeline {
-  // `changed` is told of the instruction that is chosen or under the pointer, or of null.
+  // `changed` is told of the instruction that is chosen, or of null; `moved` of every new view, and
+  // whether it has too many tokens for arrows.
   constructor(canvas, changed, moved) {
     Object.assign(this, { canvas, changed, moved, arrows: true, chosen: null, under: null, pending: false });
     this.context = canvas.getContext("2d");
@@ -65,7 +66,8 @@ class Timeline {
     const span = Math.min(Math.max(to - from, 20), Math.max(this.tracks.cycles, 20));
     this.from = Math.min(Math.max(from, 0), Math.max(0, this.tracks.cycles - span));
     this.to = this.from + span;
-    this.moved(this.from, this.to, this.tracks.cycles);
+    this.seen = this.tracks.tokens.filter(({ from, to }) => to.start >= this.from && from.end - 1 <= this.to);
+    this.moved(this.seen.length > ARROWS);
     this.redraw();
   }
 
@@ -295,10 +297,7 @@ class Timeline {
 
   drawTokens(c) {
     const lit = this.under ?? this.chosen;
-    const seen = this.arrows
-      ? this.tracks.tokens.filter(({ from, to }) => to.start >= this.from && from.end - 1 <= this.to) : [];
-    this.crowded = seen.length > ARROWS;
-    for (const token of this.crowded ? [] : seen) {
+    for (const token of this.arrows && this.seen.length <= ARROWS ? this.seen : []) {
       if (token.from !== lit && token.to !== lit) this.drawArrow(c, token, lit ? 0.3 : 0.62, 1.1);
     }
     if (!lit) return;
