@@ -150,7 +150,8 @@ def find_workload(paths: dict[str, Path], config: Config) -> Workload:
             title = layers.get(row["name"], f"{name}: {row['name']}")
             found.placement.append({**row, "name": title})
         if not made:
-            found.host[name] = next((r for r in reasons.values() if "channel" in r), "no such layer")
+            why = (reason for reason in reasons.values() if "channel" in reason)
+            found.host[name] = next(why, "no such layer")
     return found
 
 

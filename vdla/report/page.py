@@ -2,8 +2,8 @@
 
 The page is drawn by the scripts beside this file from two kinds of data: the comparison (``data``),
 and one timeline per number of virtual threads (``trace-N``), each the very object that
-``write_trace`` writes. Names come from models, so all data is escaped here and the scripts set text,
-never markup.
+``write_trace`` writes. Names come from models, so all data is escaped here, and the scripts set
+text, never markup.
 """
 
 from __future__ import annotations
