@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from vdla import api
+from vdla.comparison import compare_models
+from vdla.compiler.models import model_paths
+from vdla.isa.config import load_config
 
 
 def test_a_point_is_the_comparison_at_its_latency(vdla, tmp_path):
@@ -25,10 +28,10 @@ def test_a_point_is_the_comparison_at_its_latency(vdla, tmp_path):
 
 def test_schedules_are_chosen_anew():
     """The compiler knows the memory: one schedule for all latencies would be slower."""
-    slow, fast = (api.compare("resnet18-convs", settings=[f"memory.latency={n}"], vthreads=[2])
-                  for n in (256, 0))  # fmt: skip
-    tiles = [[layer.measured[2].tile for layer in found.layers] for found in (slow, fast)]
-    assert tiles[0] != tiles[1]
+    path = {"C5": model_paths("resnet18-convs")["C5"]}
+    configs = [load_config("paper", [f"memory.latency={n}"]) for n in (0, 256)]
+    ((fast,), (slow,)) = (compare_models(path, config, [2]).layers for config in configs)
+    assert fast.measured[2].tile != slow.measured[2].tile
 
 
 def test_the_configs_own_latency_is_measured_once():
