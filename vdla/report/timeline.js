@@ -212,7 +212,8 @@ class Timeline {
 
   draw() {
     const style = getComputedStyle(document.documentElement);
-    this.colour = (name) => style.getPropertyValue(`--${name}`);
+    const known = {};
+    this.colour = (name) => (known[name] ??= style.getPropertyValue(`--${name}`));
     const { context: c } = this;
     c.fillStyle = this.colour("card");
     c.fillRect(0, 0, this.width, this.height);
@@ -265,24 +266,35 @@ class Timeline {
     }
   }
 
+  // Bars too thin to see are drawn by how much of each pixel they cover.
   drawRow(c, row) {
-    let filled = -1; // bars that share a pixel are drawn once
+    const cover = new Float64Array(Math.ceil(this.width) + 2), kinds = [];
     for (let i = Tracks.after(row.items, this.from); i < row.items.length; i++) {
       const each = row.items[i];
       if (each.start > this.to) break;
-      const left = this.x(each.start), right = Math.max(this.x(each.end), left + 1);
-      if (right <= filled) continue;
-      const lit = each === this.chosen || each === this.under;
-      const gap = right - left > 4 ? 1 : 0;
-      c.fillStyle = this.colour(each.kind);
-      c.fillRect(Math.max(left, filled), row.top + 2, right - Math.max(left, filled) - gap, ROW - 4);
-      filled = Math.floor(right);
-      if (lit) {
-        c.strokeStyle = this.colour("ink");
-        c.lineWidth = 2;
-        c.strokeRect(left, row.top + 2, Math.max(right - left, 3), ROW - 4);
+      const left = this.x(each.start), right = this.x(each.end);
+      if (right - left < 2) {
+        const pixel = Math.max(0, Math.floor(left));
+        cover[pixel] += right - left;
+        kinds[pixel] = each.kind;
+      } else {
+        c.fillStyle = this.colour(each.kind);
+        c.fillRect(left, row.top + 2, right - left - (right - left > 4 ? 1 : 0), ROW - 4);
+        this.drawName(c, each, Math.max(left, GUTTER), Math.min(right, this.width), row.top + ROW / 2);
       }
-      this.drawName(c, each, Math.max(left, GUTTER), Math.min(right, this.width), row.top + ROW / 2);
+    }
+    for (const [pixel, kind] of kinds.entries()) {
+      if (!kind) continue;
+      c.globalAlpha = Math.min(1, Math.max(0.35, cover[pixel]));
+      c.fillStyle = this.colour(kind);
+      c.fillRect(pixel, row.top + 2, 1, ROW - 4);
+    }
+    c.globalAlpha = 1;
+    for (const each of [this.chosen, this.under]) {
+      if (each?.row !== row) continue;
+      c.strokeStyle = this.colour("ink");
+      c.lineWidth = 2;
+      c.strokeRect(this.x(each.start), row.top + 2, Math.max(this.x(each.end) - this.x(each.start), 3), ROW - 4);
     }
   }
 
