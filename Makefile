@@ -9,9 +9,9 @@ JOBS ?= 2
 
 demo: .venv/ready
 	$(BIN)/vdla compare resnet18-convs -c paper --out out
-	$(BIN)/vdla compare resnet18 -c paper --out out
+	$(BIN)/vdla compare resnet18 -c paper --out out --report out/resnet18-paper.html
 	$(BIN)/vdla run resnet18 --device sim -c paper --trace out/resnet18-paper.trace.json
-	@echo "Pictures and timelines are in out/; open the traces at https://ui.perfetto.dev"
+	@echo "Open out/resnet18-paper.html in a browser; the traces in out/ open at https://ui.perfetto.dev"
 
 test: lint types imports chromium
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "not long"

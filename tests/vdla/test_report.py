@@ -187,10 +187,14 @@ def test_the_sweeps_curves(visit, sweep):
     assert page.locator("#sweep-chart").inner_html() != before
 
 
-def test_without_a_sweep_there_is_no_curve(visit, sweep):
-    page = visit(report_page("digits", sweep.base, sweep.base.layers[0]))
+def test_a_page_without_a_sweep_and_with_one_number_of_threads(visit):
+    found = api.compare("digits", "tiny", [2])
+    page = visit(report_page("digits", found, found.layers[0]))
     assert page.locator("#sweep").is_hidden()
     assert "Slower memory" not in page.inner_text("#contents")
+    assert page.locator("#utilization-chart .bar").count() == len(found.layers)
+    assert page.inner_text("#headline").endswith("of peak with 2 virtual threads")
+    assert page.locator("#causes-threads").is_hidden()
 
 
 def test_placement_and_its_filter(visit, sweep):

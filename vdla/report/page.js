@@ -75,10 +75,10 @@ function utilizationSection() {
     ...(report.vta ? [["open VTA, tuned, on a PYNQ board", "", "diamond"]] : []),
   ]);
   chart(() => drawUtilization(byId("utilization-chart"), report));
-  const peers = report.peers.map((peer) =>
-    `${peer.name}: ${percent(peer.without, 0)} without, ${percent(peer.hidden, 0)} with hiding (${peer.source}).`);
-  const vta = report.vta ? [`Open VTA: ${report.vta.source}.`] : [];
-  byId("peers").textContent = `Measured by others: ${[...peers, ...vta].join(" ")}`;
+  const sources = report.peers.map((peer) =>
+    [`${peer.name}, ${percent(peer.without, 0)} without and ${percent(peer.hidden, 0)} with hiding: `, peer.source]);
+  if (report.vta) sources.push(["Open VTA: ", report.vta.source]);
+  byId("peers").replaceChildren(...sources.map(([name, source]) => element("li", {}, element("b", {}, name), source)));
   const columns = ["layer", "MMAC", "bound", ...report.threads.map((v) => `cycles, ${v}`),
     ...report.threads.map((v) => `utilization, ${v}`), ...report.threads.map((v) => `schedule, ${v}`)];
   const cells = (name, own, schedules) => [name, (own.macs / 1e6).toFixed(1), count(own.bound_cycles),
