@@ -22,7 +22,15 @@ from vdla.peers import HIDING, VTA_SOURCE, vta_utilization
 from vdla.sim.trace import trace_events
 from vdla.sweep import Sweep
 
-SCRIPTS = ("dom.js", "charts.js", "roofline.js", "timeline.js", "tracks.js", "page.js")
+SCRIPTS = (
+    "dom.js",
+    "charts.js",
+    "roofline.js",
+    "tracks.js",
+    "drawing.js",
+    "timeline.js",
+    "page.js",
+)
 
 
 def report_page(
