@@ -99,7 +99,8 @@ class Timeline extends Drawing {
     on("wheel", (event) => this.wheel(event), { passive: false });
     on("pointerdown", (event) => this.press(event));
     on("pointermove", (event) => this.hover(event));
-    for (const name of ["pointerup", "pointercancel"]) on(name, (event) => this.release(event));
+    on("pointerup", (event) => this.release(event));
+    on("pointercancel", (event) => { this.still = false; this.release(event); }); // the page scrolls
     on("pointerleave", () => { this.under = null; hideTip(); this.redraw(); });
     on("keydown", (event) => this.key(event));
   }
