@@ -84,9 +84,10 @@ class Fetch(Component):
         beats = burst_beats(m, config, address[:DRAM_BITS], left)
         wanted = Signal()
         sent = Signal.like(request.beats)
+        enough = room - config.burst_beats + 1  # held: there is no room for another burst
         off = address[: (config.port_bytes - 1).bit_length()].any()
         m.d.comb += [
-            wanted.eq(~self.idle & (left != 0) & (held <= room - config.burst_beats)),
+            wanted.eq(~self.idle & (left != 0) & (held < enough)),
             outside.eq(wanted & ((address[PAGE_BITS:] >= self.dram_pages) | off)),
             request.valid.eq(wanted & ~outside),
             request.address.eq(address),

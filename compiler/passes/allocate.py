@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
-
-from vdla.compiler.codegen.vdla.intrinsics import BUFFER_OF_SCOPE
+from vdla.compiler.codegen.vdla.intrinsics import BUFFER_OF_SCOPE, entries
 from vdla.compiler.tir.ir import Alloc, Buffer, PrimFunc, Stmt
 from vdla.compiler.tir.visitor import stmt_children
 from vdla.isa.config import Config
@@ -15,7 +13,7 @@ class AllocationError(ValueError):
 
 
 def allocate(func: PrimFunc, config: Config) -> dict[Buffer, int]:
-    """The first entry of every allocated buffer.
+    """The first entry of every allocated buffer's first copy.
 
     Raises:
         AllocationError: the live buffers of a scope exceed it; says which and by how much.
@@ -25,23 +23,13 @@ def allocate(func: PrimFunc, config: Config) -> dict[Buffer, int]:
     return bases
 
 
-def entries(buffer: Buffer, config: Config) -> int:
-    """Entries a buffer takes in its scope: its elements over the lanes of one entry."""
-    lanes = {
-        "inp": config.block_in,
-        "wgt": config.block_in * config.block_out,
-        "acc": config.block_out,
-    }
-    return -(-prod(buffer.shape) // lanes[BUFFER_OF_SCOPE[buffer.scope]])
-
-
 def _place(
     stmt: Stmt, used: dict[str, int], bases: dict[Buffer, int], config: Config, name: str
 ) -> None:
     if isinstance(stmt, Alloc) and stmt.buffer.scope in BUFFER_OF_SCOPE:
         scope = stmt.buffer.scope
         depth = config.depth(BUFFER_OF_SCOPE[scope])
-        end = used[scope] + entries(stmt.buffer, config)
+        end = used[scope] + stmt.buffer.copies * entries(stmt.buffer, config)
         if end > depth:
             raise AllocationError(
                 f"{name}: expected {BUFFER_OF_SCOPE[scope]} buffers within {depth} entries "

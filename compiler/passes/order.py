@@ -4,24 +4,25 @@ Two moves, each only past instructions it doesn't conflict with:
 
 * an ALU instruction moves up to what it depends on, so that one virtual thread's results leave
   while the next thread's GEMM runs;
-* neighbouring LOADs are sorted by who needs them first, so that a thread's weights don't queue up
-  behind the other thread's activations.
+* LOADs move down to who needs them first, so that nothing that is urgent queues up behind what is
+  not. LOAD runs ahead all the same: it stands in another queue.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from vdla.compiler.codegen.vdla.fold import Op, Touch
 from vdla.isa.instructions import Alu, Engine, Gemm
 
-WINDOW = 64  # instructions looked at in either direction
+WINDOW = 256  # instructions looked at in either direction
 
 
 def reorder(ops: Sequence[Op]) -> list[Op]:
     """Both moves, ALU first."""
-    return sort_loads(hoist_alu(ops))
+    return sink_loads(hoist_alu(ops))
 
 
 def hoist_alu(ops: Sequence[Op]) -> list[Op]:
@@ -38,31 +39,19 @@ def hoist_alu(ops: Sequence[Op]) -> list[Op]:
     return result
 
 
-def sort_loads(ops: Sequence[Op]) -> list[Op]:
-    """Sorts each run of LOADs by its first reader.
+def sink_loads(ops: Sequence[Op]) -> list[Op]:
+    """Moves each LOAD down to the first instruction that needs it; LOADs of one reader keep order.
 
-    before  inp 0 · inp 1 · wgt 0 · wgt 1        after  inp 0 · wgt 0 · inp 1 · wgt 1
+    before  inp 0 · inp 1 · wgt 0 · gemm 0 · wgt 1 · gemm 1
+    after   inp 0 · wgt 0 · gemm 0 · inp 1 · wgt 1 · gemm 1
     """
-    result: list[Op] = []
-    for is_load, run in groupby(enumerate(ops), key=lambda p: p[1].instruction.engine == 0):
-        members = list(run)
-        if is_load and len(members) > 1:
-            end = members[-1][0] + 1
-            result += _by_reader([op for _, op in members], ops[end : end + WINDOW])
-        else:
-            result += (op for _, op in members)
-    return result
-
-
-def _by_reader(loads: Sequence[Op], later: Sequence[Op]) -> list[Op]:
-    """An insertion sort in which a LOAD never passes one it conflicts with."""
-    result: list[tuple[int, Op]] = []
-    for load in loads:
-        reader, place = _first_reader(load, later), len(result)
-        while place and result[place - 1][0] > reader and not conflict(load, result[place - 1][1]):
+    result: deque[Op] = deque()
+    for op in reversed(ops):
+        place = _first_reader(op, result) if op.instruction.engine == Engine.LOAD else 0
+        while place and result[place - 1].instruction.engine == Engine.LOAD:
             place -= 1
-        result.insert(place, (reader, load))
-    return [op for _, op in result]
+        result.insert(place, op)
+    return list(result)
 
 
 def conflict(a: Op, b: Op) -> bool:
@@ -101,8 +90,6 @@ def _backwards(ops: Sequence[Op]) -> Iterator[Op]:
         yield ops[i]
 
 
-def _first_reader(load: Op, later: Sequence[Op]) -> int:
-    for i, op in enumerate(later):
-        if op.instruction.engine != Engine.LOAD and conflict(load, op):
-            return i
-    return len(later)
+def _first_reader(load: Op, later: Iterable[Op]) -> int:
+    near = islice(later, WINDOW)
+    return next((place for place, op in enumerate(near) if conflict(load, op)), 0)

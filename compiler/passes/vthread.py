@@ -22,7 +22,6 @@ from vdla.compiler.tir.ir import (
     ZERO,
     Alloc,
     Block,
-    Buffer,
     Evaluate,
     Expr,
     For,
@@ -88,7 +87,7 @@ class _Interleave:
         for thread, stmt in enumerate(copies):
             assert isinstance(stmt, Alloc)
             old = stmt.buffer
-            new = Buffer(f"{old.name}.{thread}", old.shape, old.dtype, old.scope)
+            new = replace(old, name=f"{old.name}.{thread}")
             buffers.append(new)
             bodies.append(replace_buffer(stmt.body, old, new))
         body = self.visit(bodies)

@@ -130,6 +130,22 @@ def copy_nest(target: Buffer, source: Tensor, handle: Tensor) -> Stmt:
     return replace_buffer(nest(shown, {shown: shown, source: source}), shown, target)
 
 
+def double_buffer(func: PrimFunc, stage: str, copies: int) -> tuple[PrimFunc, Buffer]:
+    """The stage's buffer in several copies; (function, new buffer).
+
+    Before: `for i in 8: alloc B: B = …; C = B`.
+    After:  `for i in 8: alloc B x2: B = …; C = B`, where odd and even steps have a place each.
+    """
+    if copies < 1:
+        raise ScheduleError(f"double_buffer {stage}: expected at least 1 copy, found {copies}")
+    old = get_block(func, stage).writes[0].buffer
+    if old in func.params:
+        raise ScheduleError(f"double_buffer {stage}: expected an intermediate stage, found the "
+                            f"output {old.name}")
+    new = replace(old, copies=copies)
+    return replace(func, body=replace_buffer(func.body, old, new)), new
+
+
 def set_scope(func: PrimFunc, stage: str, scope: str) -> tuple[PrimFunc, Buffer, Buffer]:
     """The stage's buffer in another memory; (function, old buffer, new buffer)."""
     block = get_block(func, stage)

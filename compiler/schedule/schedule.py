@@ -266,6 +266,16 @@ class Stage:
         self.schedule.commit(func, Step("set_scope", self.name, {"scope": scope}))
         self.schedule.replace_buffer(self.name, new)
 
+    def double_buffer(self, copies: int = 2) -> None:
+        """As many copies of the stage's buffer, which the loop it is attached to takes in turn.
+
+        While one is read the next can be filled. Virtual threads give every thread a buffer of its
+        own; copies serve one thread, step by step. Call it after compute_at.
+        """
+        func, new = cache.double_buffer(self.schedule.mod, self.name, copies)
+        self.schedule.commit(func, Step("double_buffer", self.name, {"copies": copies}))
+        self.schedule.replace_buffer(self.name, new)
+
     # --- how its loops run ---
 
     def unroll(self, axis: Var) -> None:
@@ -343,7 +353,7 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
         Stage.split, Stage.fuse, Stage.reorder, Stage.compute_at, Stage.compute_inline,
-        Stage.set_scope, Stage.unroll, Stage.vectorize, Stage.parallel, Stage.bind, Stage.pragma,
-        Stage.tensorize,
+        Stage.set_scope, Stage.double_buffer, Stage.unroll, Stage.vectorize, Stage.parallel,
+        Stage.bind, Stage.pragma, Stage.tensorize,
     )
 }

@@ -3,7 +3,8 @@
 Grammar (every node is an immutable dataclass of the same name)::
 
     PrimFunc  ::= PrimFunc(name, params: Buffer*, body: Stmt)
-    Buffer    ::= Buffer(name, shape: int*, dtype, scope)        scope: "global" | "vdla.acc" | ...
+    Buffer    ::= Buffer(name, shape: int*, dtype, scope, copies: int)
+                    scope: "global" | "vdla.acc" | ...; copies: what steps of a loop take in turn
 
     Stmt      ::= For(var, extent: int, kind, body, thread_tag, annotations)
                     kind: serial | parallel | vectorized | unrolled | thread | vthread
@@ -274,12 +275,17 @@ class Cast(Expr):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
-    """A dense row-major array. Two buffers are the same only if they are one object."""
+    """A dense row-major array. Two buffers are the same only if they are one object.
+
+    Each time its Alloc is reached the buffer is a new one; ``copies`` say how many of those have a
+    place of their own in memory before the first one's is used again.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     scope: str = "global"
+    copies: int = 1
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:

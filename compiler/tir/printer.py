@@ -109,7 +109,8 @@ class Printer:
     def buffer(self, buffer: Buffer) -> str:
         shape = ", ".join(map(str, buffer.shape))
         scope = "" if buffer.scope == "global" else f' @"{buffer.scope}"'
-        return f"{self.name(buffer)}: {buffer.dtype}[{shape}]{scope}"
+        copies = f" x{buffer.copies}" if buffer.copies > 1 else ""
+        return f"{self.name(buffer)}: {buffer.dtype}[{shape}]{scope}{copies}"
 
     def stmt(self, s: Stmt) -> Iterator[str]:
         match s:

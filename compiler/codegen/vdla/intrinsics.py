@@ -10,15 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 
 from vdla.compiler import te
 from vdla.compiler.tir.intrin import TensorIntrin
-from vdla.compiler.tir.ir import Expr
+from vdla.compiler.tir.ir import Buffer, Expr
 from vdla.isa.config import Config
 from vdla.isa.instructions import AluOp, Mem
 
 INP, WGT, ACC = "vdla.inp", "vdla.wgt", "vdla.acc"
 BUFFER_OF_SCOPE = {INP: "inp", WGT: "wgt", ACC: "acc"}
+
+
+def entries(buffer: Buffer, config: Config) -> int:
+    """Entries one copy of a buffer takes in its scope: its elements over the lanes of an entry."""
+    lanes = {INP: config.block_in, WGT: config.block_in * config.block_out, ACC: config.block_out}
+    return -(-prod(buffer.shape) // lanes[buffer.scope])
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vdla.compiler.codegen.vdla.fold import Bases, Op, Touch, Unroll, fold
+from vdla.compiler.codegen.vdla.intrinsics import entries
 from vdla.compiler.codegen.vdla.leaf import CodegenError, Env, Leaf, find_leaf
-from vdla.compiler.tir.ir import Alloc, Block, For, If, PrimFunc, Seq, Stmt
+from vdla.compiler.tir.ir import Alloc, Block, Buffer, For, If, PrimFunc, Seq, Stmt
 from vdla.isa.config import Config
 
 __all__ = ["Kernel", "Op", "Touch", "generate"]
@@ -34,7 +36,8 @@ def generate(func: PrimFunc, bases: Bases, config: Config) -> Kernel:
 
 class _Generator:
     def __init__(self, bases: Bases, config: Config) -> None:
-        self.bases, self.config = bases, config
+        self.first, self.bases, self.config = bases, dict(bases), config
+        self.reached: Counter[Buffer] = Counter()  # how often an Alloc was
         self.leaves: dict[int, tuple[Stmt, Leaf | None]] = {}
         self.depth: dict[int, int] = {}  # loops a leaf was found to need unrolled
 
@@ -49,11 +52,18 @@ class _Generator:
             for each in stmt.stmts:
                 yield from self.walk(each, env)
         elif isinstance(stmt, Alloc):
+            self._next_copy(stmt.buffer)
             yield from self.walk(stmt.body, env)
         else:
             kind = type(stmt).__name__
             name = stmt.name if isinstance(stmt, Block) else kind
             raise CodegenError(f"{name}: expected a tensorized stage, found {kind}")
+
+    def _next_copy(self, buffer: Buffer) -> None:
+        """The copies of a buffer take turns."""
+        copy = self.reached[buffer] % buffer.copies
+        self.bases[buffer] = self.first[buffer] + copy * entries(buffer, self.config)
+        self.reached[buffer] += 1
 
     def _leaf(self, stmt: Stmt) -> Leaf | None:
         if not isinstance(stmt, For | Block | If):

@@ -1,7 +1,8 @@
 """Leaves: one intrinsic call and the loops directly around it, in linear form.
 
-A leaf is what folds into instructions. Its loops keep their order; its operands' positions and its
-conditions are linear in loop variables, those of the leaf and those of the loops outside it.
+A leaf is what folds into instructions; unrolled loops stay outside of it. Its loops keep their
+order; its operands' positions and its conditions are linear in loop variables, those of the leaf
+and those of the loops outside it.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def find_leaf(stmt: Stmt) -> Leaf | None:
     """The leaf that a statement is, or None when it holds more than one call."""
     path = _Path()
     while not isinstance(stmt, Evaluate):
-        if isinstance(stmt, For) and stmt.kind != "vthread":
+        if isinstance(stmt, For) and stmt.kind not in ("vthread", "unrolled"):
             path.loops.append((stmt.var, stmt.extent))
             stmt = stmt.body
         elif isinstance(stmt, Block) and stmt.init is None:

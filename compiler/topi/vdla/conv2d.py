@@ -9,10 +9,11 @@ convolutions of a 1 × 1 image.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vdla.compiler import te
-from vdla.compiler.codegen.vdla.intrinsics import ACC, INP, WGT, intrinsics
+from vdla.compiler.codegen.vdla.intrinsics import ACC, INP, WGT, Intrinsics, intrinsics
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Var
@@ -88,12 +89,15 @@ class ConvShape:
 
 @dataclass(frozen=True)
 class ConvTile:
-    """A point of the schedule space: tile sizes, in blocks and pixels, and virtual threads.
+    """A point of the schedule space: tile sizes, in blocks and pixels, and what hides latency.
 
-    One tile is ``outputs`` blocks of ``rows × cols``; ``inputs`` blocks are reduced per step, and
-    within a step the weights of ``weights`` output blocks are on chip at a time. ``axis`` is what
-    the ``vthreads`` threads share out. ``resident``: biases and scales of the whole layer stay on
-    chip; otherwise each tile loads its own.
+    One tile is ``outputs`` blocks of ``rows × cols``; ``inputs`` blocks are reduced per step, in
+    parts of ``weights`` output blocks. Either ``vthreads`` virtual threads share out ``axis`` and
+    take turns step by step; or, without an axis, they take turns tile by tile, and what they read
+    streams through ``stages`` copies of its buffer.
+    ``keep`` names what stays on chip while tiles go by that share it: "wgt" the weights of
+    ``outputs`` blocks, "inp" the image under ``rows × cols``. ``resident``: biases and scales of
+    the whole layer stay on chip; otherwise each tile loads its own.
     """
 
     outputs: int
@@ -104,6 +108,18 @@ class ConvTile:
     vthreads: int = 1
     axis: str = "y"
     resident: bool = True
+    keep: str = ""
+    stages: int = 1
+
+
+def kept_copies(shape: ConvShape, tile: ConvTile) -> int:
+    """Copies of what a tile keeps: one if it never changes, else one per thread."""
+    if tile.keep == "inp":
+        windows = -(-shape.out_height // tile.rows) * -(-shape.out_width // tile.cols)
+        changes = shape.batch * shape.groups * windows
+    else:
+        changes = shape.groups * shape.batch * (shape.outputs // tile.outputs)
+    return tile.vthreads if changes > 1 else 1
 
 
 @dataclass(frozen=True)
@@ -223,66 +239,132 @@ def schedule_conv2d(conv: Conv, shape: ConvShape, tile: ConvTile, config: Config
     last = conv.out if conv.requantized is None else conv.requantized
     scale = s.cache_read(conv.scale, ACC, [last])
 
-    where, lane = _tile_output(s, conv.out, tile)
-    if conv.added is not None:
-        assert conv.wide is not None
-        assert conv.requantized is not None
-        assert conv.out_scale is not None
-        out_scale = s.cache_read(conv.out_scale, ACC, [conv.out])
-        s[out_scale].tensorize(s[out_scale].axis[-1], ins.load_acc)
-        finish = {
-            conv.added: ins.alu_wadd,
-            conv.wide: ins.load_acc8,
-            conv.requantized: ins.alu_rq,
-        }
-        for stage in finish:
-            s[stage].set_scope(ACC)
-        for stage, intrin in finish.items():
-            s[stage].compute_at(s[conv.out], where)
-            n, g, o, y, x, sub, l = s[stage].axis
-            s[stage].reorder(n, g, o, sub, y, x, l)
-            s[stage].tensorize(l, intrin)
-    s[conv.acc].compute_at(s[conv.out], where)
+    tiles = _tile_output(s, conv.out, tile)
+    _finish(s, conv, tiles.innermost, ins)
+    s[conv.acc].compute_at(s[conv.out], tiles.innermost)
     if not tile.resident:
-        s[bias].compute_at(s[conv.out], where)
-        s[scale].compute_at(s[conv.out], where)
-    _schedule_reduction(s, conv, tile, inp, wgt, config)
-    s[inp].tensorize(s[inp].axis[-1], ins.load_inp_pad if shape.padded else ins.load_inp)
-    s[wgt].tensorize(s[wgt].axis[-2], ins.load_wgt)
+        s[bias].compute_at(s[conv.out], tiles.innermost)
+        s[scale].compute_at(s[conv.out], tiles.innermost)
+    _schedule_reduction(s, conv, tile, tiles, inp, wgt, config)
+    if not tile.axis:
+        _double_buffer(s, conv, shape, tile, inp, wgt, [bias, scale])
+    s[inp].tensorize(s[inp].leaf_iter_vars[-1], ins.load_inp_pad if shape.padded else ins.load_inp)
+    s[wgt].tensorize(s[wgt].leaf_iter_vars[-2], ins.load_wgt)
     s[bias].tensorize(s[bias].axis[-1], ins.load_acc)
     s[scale].tensorize(s[scale].axis[-1], ins.load_acc)
-    s[conv.out].tensorize(lane, ins.store8)
+    s[conv.out].tensorize(tiles.lanes, ins.store8)
     return s
 
 
-def _tile_output(s: Schedule, out: Tensor, tile: ConvTile) -> tuple[Var, Var]:
-    """Tiles the output and binds the threads; the loop that stages attach to, and the lanes."""
+@dataclass(frozen=True)
+class _Tiles:
+    """Loops over tiles by axis, the innermost one (a thread's, if there are any), the lanes."""
+
+    outer: Mapping[str, Var]
+    innermost: Var
+    lanes: Var
+
+
+def _tile_output(s: Schedule, out: Tensor, tile: ConvTile) -> _Tiles:
+    """Tiles the output and binds the threads. What is kept changes slowest."""
     n, g, o, y, x, sub, l = s[out].axis
     oo, oi = s[out].split(o, factor=tile.outputs)
     yo, yi = s[out].split(y, factor=tile.rows)
     xo, xi = s[out].split(x, factor=tile.cols)
-    outer = {"n": n, "g": g, "o": oo, "y": yo, "x": xo}
-    s[out].reorder(n, g, oo, yo, xo, oi, sub, yi, xi, l)
-    outer[tile.axis], thread = s[out].split(outer[tile.axis], factor=tile.vthreads)
-    s[out].reorder(*outer.values(), thread, oi, sub, yi, xi, l)
-    if tile.vthreads > 1:
-        s[out].bind(thread, te.thread_axis("vthread"))
-    return thread, l
+    order = "ngyxo" if tile.keep == "inp" else "ngoyx"
+    loops = {"n": n, "g": g, "o": oo, "y": yo, "x": xo}
+    outer = {axis: loops[axis] for axis in order}
+    inside = (oi, sub, yi, xi, l)
+    s[out].reorder(*outer.values(), *inside)
+    if tile.axis:
+        outer[tile.axis], thread = s[out].split(outer[tile.axis], factor=tile.vthreads)
+        s[out].reorder(*outer.values(), thread, *inside)
+        if tile.vthreads > 1:
+            s[out].bind(thread, te.thread_axis("vthread"))
+        return _Tiles(outer, thread, l)
+    part, _ = s[out].split(oi, factor=tile.weights)
+    s[out].unroll(part)
+    return _Tiles(outer, outer[order[-1]], l)
+
+
+def _finish(s: Schedule, conv: Conv, where: Var, ins: Intrinsics) -> None:
+    """Places the stages between a convolution and its residual sum."""
+    if conv.added is None:
+        return
+    assert conv.wide is not None
+    assert conv.requantized is not None
+    assert conv.out_scale is not None
+    out_scale = s.cache_read(conv.out_scale, ACC, [conv.out])
+    s[out_scale].tensorize(s[out_scale].axis[-1], ins.load_acc)
+    finish = {
+        conv.added: ins.alu_wadd,
+        conv.wide: ins.load_acc8,
+        conv.requantized: ins.alu_rq,
+    }
+    for stage in finish:
+        s[stage].set_scope(ACC)
+    for stage, intrin in finish.items():
+        s[stage].compute_at(s[conv.out], where)
+        n, g, o, y, x, sub, l = s[stage].axis
+        s[stage].reorder(n, g, o, sub, y, x, l)
+        s[stage].tensorize(l, intrin)
 
 
 def _schedule_reduction(
-    s: Schedule, conv: Conv, tile: ConvTile, inp: Tensor, wgt: Tensor, config: Config
+    s: Schedule,
+    conv: Conv,
+    tile: ConvTile,
+    tiles: _Tiles,
+    inp: Tensor,
+    wgt: Tensor,
+    config: Config,
 ) -> None:
-    """Splits the reduction into steps that fit on chip and attaches the loads to them."""
+    """Splits the reduction into steps that fit on chip and attaches the loads to them.
+
+    What is kept is loaded in the portions in which the steps need it.
+    """
     acc = s[conv.acc]
     n, g, o, y, x, sub, l = acc.axis
     ci, cs, ky, kx, i = acc.reduce_axis
     co, ci = acc.split(ci, factor=tile.inputs)
     oo, oi = acc.split(o, factor=tile.weights)
     acc.reorder(n, g, co, oo, oi, sub, y, x, ci, cs, ky, kx, l, i)
-    s[inp].compute_at(acc, co)
-    s[wgt].compute_at(acc, oo)
+    if tile.keep == "inp":
+        s[inp].compute_at(s[conv.out], tiles.outer["x"])
+        portion, _ = s[inp].split(s[inp].axis[2], factor=tile.inputs)
+        s[inp].unroll(portion)
+    else:
+        s[inp].compute_at(acc, co)
+    if tile.keep == "wgt":
+        s[wgt].compute_at(s[conv.out], tiles.outer["o"])
+        portion, _ = s[wgt].split(s[wgt].axis[1], factor=tile.weights)
+        s[wgt].unroll(portion)
+        acc.unroll(co)
+        acc.unroll(oo)
+    else:
+        s[wgt].compute_at(acc, oo)
     acc.tensorize(l, intrinsics(config).gemm)
+
+
+def _double_buffer(
+    s: Schedule,
+    conv: Conv,
+    shape: ConvShape,
+    tile: ConvTile,
+    inp: Tensor,
+    wgt: Tensor,
+    params: list[Tensor],
+) -> None:
+    """Accumulators per virtual thread, and copies of what streams by."""
+    own = [conv.acc, conv.wide, conv.requantized, conv.added]
+    if not tile.resident:
+        own += params
+    for stage in own:
+        if stage is not None:
+            s[stage].double_buffer(tile.vthreads)
+    kept = kept_copies(shape, tile)
+    s[inp].double_buffer(kept if tile.keep == "inp" else tile.stages)
+    s[wgt].double_buffer(kept if tile.keep == "wgt" else tile.stages)
 
 
 def _pad(data: Tensor, shape: ConvShape) -> Tensor:

@@ -8,14 +8,15 @@ ranks schedules with one virtual thread and with several by the same measure.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import islice, product
 from math import ceil, prod
 from typing import Any, Protocol
 
 from vdla.compiler.codegen.vdla.fold import MAX_PAD, MAX_UOPS
-from vdla.compiler.topi.vdla.conv2d import VTHREAD_AXES, ConvShape, ConvTile
+from vdla.compiler.topi.vdla.conv2d import VTHREAD_AXES, ConvShape, ConvTile, kept_copies
 from vdla.compiler.topi.vdla.elementwise import AddShape, AddTile
 from vdla.compiler.topi.vdla.pool import PoolShape, PoolTile
 from vdla.isa.config import Config
@@ -26,6 +27,8 @@ Tile = Any  # ConvTile, PoolTile or AddTile: whatever the shape asks for
 
 STARTUP = 12  # cycles from a token to the first result: issue, pipeline, hand-over
 FINALISTS = 64  # candidates that get the recurrence, after the bound has ranked them
+CHUNKS = 600  # portions that the recurrence follows before it extrapolates
+MOST_STAGES = 16  # copies of what streams by: more hide nothing more
 
 
 class TilingError(ValueError):
@@ -36,10 +39,14 @@ class TilingError(ValueError):
 class Steps:
     """The work of one tile: what the recurrence needs of a candidate, in cycles.
 
-    ``pairs`` counts the groups of tiles that all threads share, ``singles`` the tiles left for one
-    thread alone. A tile reduces in ``steps`` steps; each loads ``inp`` once and then, ``parts``
-    times, loads ``wgt`` and runs ``gemm``. ``side`` is loaded for the ALU (a residual), ``alu``
-    runs after the reduction and ``store`` writes the tile.
+    A tile reduces in ``steps`` steps; each loads ``inp`` once and then, ``parts`` times, loads
+    ``wgt`` and runs ``gemm``. ``side`` is loaded for the ALU (a residual) or for the tile alone
+    (its biases), ``alu`` runs after the reduction and ``store`` writes the tile.
+
+    With ``shared`` virtual threads take turns step by step: ``pairs`` counts the groups of tiles
+    that all threads share, ``singles`` the tiles left for one thread alone. Otherwise they take
+    turns tile by tile, ``stages`` copies of what streams by are on chip, and ``inp`` is loaded for
+    the first of every ``inp_every`` tiles, ``wgt`` for the first of every ``wgt_every``.
     """
 
     pairs: int
@@ -53,6 +60,10 @@ class Steps:
     side: float
     alu: float
     store: float
+    shared: bool = True
+    stages: int = 1
+    inp_every: int = 1
+    wgt_every: int = 1
 
     @property
     def tiles(self) -> int:
@@ -67,8 +78,9 @@ class Steps:
     @property
     def traffic(self) -> float:
         """Cycles of the memory bus alone."""
-        loads = self.steps * (self.inp + self.parts * self.wgt) + self.side
-        return self.tiles * (loads + self.store)
+        inp = ceil(self.tiles / self.inp_every) * self.steps * self.inp
+        wgt = ceil(self.tiles / self.wgt_every) * self.steps * self.parts * self.wgt
+        return inp + wgt + self.tiles * (self.side + self.store)
 
 
 def divisors(n: int) -> list[int]:
@@ -89,9 +101,69 @@ def shares(tiles: int, along: int, threads: int) -> tuple[int, int, int]:
 
 def estimate(work: Steps, config: Config) -> float:
     """Cycles of a candidate by the recurrence, and a little for every step: fewer are better."""
-    cycles = _groups(work, work.threads, work.pairs, config)
-    cycles += _groups(work, 1, work.singles, config)
+    if work.shared:
+        cycles = _groups(work, work.threads, work.pairs, config)
+        cycles += _groups(work, 1, work.singles, config)
+    else:
+        cycles = _in_turn(work, config)
     return max(cycles, work.traffic) + work.tiles * work.steps * work.parts
+
+
+def _in_turn(work: Steps, config: Config) -> float:
+    """Cycles when tiles follow one another; long runs are extrapolated from their second half."""
+    tiles = min(work.tiles, max(4, ceil(CHUNKS / (work.steps * work.parts))))
+    run = _Run(work, config)
+    marks = [run.tile(index) for index in range(tiles)]
+    half = len(marks) // 2
+    period = (marks[-1] - marks[half]) / max(len(marks) - 1 - half, 1)
+    return marks[-1] + (work.tiles - tiles) * period
+
+
+class _Run:
+    """The engines' clocks while tiles go by in turn."""
+
+    def __init__(self, work: Steps, config: Config) -> None:
+        self.work, self.latency = work, config.memory.latency
+        self.load = float(2 * self.latency + STARTUP)  # the stream's first beats come first
+        self.compute = self.store = self.store_from = 0.0
+        self.inp_free = deque([0.0] * work.stages, work.stages)
+        self.wgt_free = deque([0.0] * work.stages, work.stages)
+        self.acc_free = deque([0.0] * work.threads, work.threads)
+
+    def tile(self, index: int) -> float:
+        """Runs a tile; the time at which it has been stored."""
+        work = self.work
+        new_inp, new_wgt = index % work.inp_every == 0, index % work.wgt_every == 0
+        ready, free = 0.0, self.acc_free[0]
+        if work.side:
+            ready = self.loaded(free, work.side)
+        for _ in range(work.steps):
+            if new_inp:
+                ready = self.loaded(self.inp_free[0], work.inp)
+            for _ in range(work.parts):
+                if new_wgt:
+                    ready = self.loaded(self.wgt_free[0], work.wgt)
+                self.compute = max(self.compute, ready, free) + work.gemm
+                if new_wgt:
+                    self.wgt_free.append(self.compute + STARTUP)
+            if new_inp:
+                self.inp_free.append(self.compute + STARTUP)
+        self.compute += work.alu
+        part = self.work.store / work.parts
+        self.store_from = max(self.store, self.compute - (work.parts - 1) * work.gemm + STARTUP)
+        self.store = max(self.store_from + work.store, self.compute + STARTUP + part)
+        self.acc_free.append(self.store + self.latency)
+        return self.store + self.latency
+
+    def loaded(self, free: float, cycles: float) -> float:
+        """Loads a portion into a place that is free from some time on; when it may be read."""
+        start = max(self.load, free + self.latency if free > self.load - self.latency else 0.0)
+        delay = 0.0
+        if start < self.store and start + cycles > self.store_from:  # the bus is shared
+            delay = min(cycles, self.store - max(start, self.store_from))
+            self.store += delay
+        self.load = start + cycles + delay
+        return self.load + 4
 
 
 def _groups(work: Steps, threads: int, groups: int, config: Config) -> float:
@@ -180,11 +252,11 @@ def _model(shape: Shape, config: Config) -> _Model:
 
 def _rough(work: Steps, config: Config) -> float:
     """A quick stand-in for the estimate, to choose the finalists by."""
-    ends = work.inp + work.wgt + work.store
     steps = work.tiles * work.steps
+    ends = work.inp + work.wgt + work.store / (1 if work.shared else work.parts)
     if work.threads == 1:  # loads and results take turns
         waits = work.parts * (config.memory.latency + STARTUP)
-        return work.compute + steps * (work.inp + work.parts * work.wgt + waits) + ends
+        return work.compute + work.traffic + steps * waits + ends
     return max(work.compute, work.traffic) + ends + steps * work.parts * STARTUP / 4
 
 
@@ -222,7 +294,6 @@ class _ConvModel:
     def candidates(self, vthreads: int) -> Iterator[ConvTile]:
         """The legal tiles."""
         s, most = self.shape, min(MAX_UOPS, self.config.uop_depth)
-        axes = VTHREAD_AXES if vthreads > 1 else ("y",)
         for rows, cols in product(parts(s.out_height), parts(s.out_width)):
             tall, wide = self.reach(rows, cols)
             if not _paddable(s.pads, tall, wide, self.si):
@@ -231,15 +302,29 @@ class _ConvModel:
                 if inputs > 1 and inputs * self.si * self.taps > most:
                     continue  # a step's reduction is one sequence of micro-ops
                 for weights in divisors(outputs):
-                    tile = ConvTile(outputs, rows, cols, inputs, weights, vthreads)
-                    if not self._fits(tile, tall * wide):
-                        tile = replace(tile, resident=False)
-                        if not self._fits(tile, tall * wide):
-                            continue
-                    counts = self.counts(tile)
-                    for axis in axes:
-                        if counts[axis] >= vthreads:
-                            yield replace(tile, axis=axis)
+                    tile = ConvTile(outputs, rows, cols, inputs, weights, vthreads, "")
+                    yield from self._in_turn(tile, tall * wide)
+                    if vthreads > 1:
+                        yield from self._shared(tile, tall * wide)
+
+    def _in_turn(self, tile: ConvTile, window: int) -> Iterator[ConvTile]:
+        """Threads that take turns tile by tile, whatever is kept meanwhile."""
+        for keep, resident in product(("", "inp", "wgt"), (True, False)):
+            if keep == "wgt" and tile.inputs < self.shape.inputs and tile.weights < tile.outputs:
+                continue  # a portion of what is kept lies densely
+            most = self._stages(replace(tile, keep=keep, resident=resident), window)
+            if most:
+                stages = min(most, MOST_STAGES) if tile.vthreads > 1 else 1
+                yield replace(tile, keep=keep, resident=resident, stages=stages)
+
+    def _shared(self, tile: ConvTile, window: int) -> Iterator[ConvTile]:
+        """Threads that take turns step by step."""
+        fits = (r for r in (True, False) if self._fits(replace(tile, resident=r), window))
+        for resident in islice(fits, 1):
+            counts = self.counts(tile)
+            for axis in VTHREAD_AXES:
+                if counts[axis] >= tile.vthreads:
+                    yield replace(tile, axis=axis, resident=resident)
 
     def counts(self, tile: ConvTile) -> dict[str, int]:
         """Tiles along each axis."""
@@ -252,21 +337,49 @@ class _ConvModel:
             "x": ceil(s.out_width / tile.cols),
         }
 
+    def _acc(self, tile: ConvTile) -> int:
+        """ACC entries of all threads' tiles, biases and scales."""
+        residual, outs = self.shape.residual is not None, tile.outputs * self.so
+        acc = outs * tile.rows * tile.cols * (2 if residual else 1) * tile.vthreads + residual
+        return acc + 2 * (self.blocks if tile.resident else outs * tile.vthreads)
+
     def _fits(self, tile: ConvTile, window: int) -> bool:
         """Whether every thread's part of the buffers holds a tile over ``window`` input pixels."""
-        c, residual = self.config, self.shape.residual is not None
+        c = self.config
         outs, ins = tile.outputs * self.so, tile.inputs * self.si
-        acc = outs * tile.rows * tile.cols * (2 if residual else 1) * tile.vthreads + residual
-        acc += 2 * (self.blocks if tile.resident else outs * tile.vthreads)
         inp = ins * window * tile.vthreads
         wgt = tile.weights * self.so * ins * self.taps * tile.vthreads
-        return acc <= c.depth("acc") and inp <= c.depth("inp") and wgt <= c.depth("wgt")
+        return (
+            self._acc(tile) <= c.depth("acc")
+            and inp <= c.depth("inp")
+            and wgt <= c.depth("wgt")
+            and outs > 0
+        )
+
+    def _stages(self, tile: ConvTile, window: int) -> int:
+        """How many copies of what streams by fit; 0 when the tile itself doesn't."""
+        c, s = self.config, self.shape
+        if self._acc(tile) > c.depth("acc"):
+            return 0
+        step = tile.inputs * self.si
+        inp, wgt = step * window, tile.weights * self.so * step * self.taps
+        all_inp = s.inputs * self.si * window
+        all_wgt = tile.outputs * self.so * s.inputs * self.si * self.taps
+        most = []
+        for name, portion, whole in (("inp", inp, all_inp), ("wgt", wgt, all_wgt)):
+            if tile.keep == name:
+                copies = kept_copies(s, tile)
+                most.append(MOST_STAGES if copies * whole <= c.depth(name) else 0)
+            else:
+                most.append(c.depth(name) // portion)
+        return min(most)
 
     def steps(self, tile: ConvTile) -> Steps:
         """The work of a candidate, averaged over full and partial tiles."""
         s, c = self.shape, self.config
-        down, across = ceil(s.out_height / tile.rows), ceil(s.out_width / tile.cols)
-        tiles = s.batch * s.groups * (s.outputs // tile.outputs) * down * across
+        counts = self.counts(tile)
+        down, across = counts["y"], counts["x"]
+        tiles = prod(counts.values())
         rows, cols = s.out_height / down, s.out_width / across
         tall, wide = self.reach(tile.rows, tile.cols)
         pixels = rows * cols
@@ -277,19 +390,32 @@ class _ConvModel:
         inp += tile.inputs * self.si * max(tall * wide - seen, 0)
         weight_bytes = tile.weights * self.so * tile.inputs * self.si * self.taps * c.wgt_entry
         outs = tile.outputs * self.so
-        store = tile.outputs * _transfer(pixels * c.channel_block, cols * c.channel_block, c)
-        return Steps(
-            *shares(tiles, self.counts(tile)[tile.axis], tile.vthreads),
+        moved = tile.outputs * _transfer(pixels * c.channel_block, cols * c.channel_block, c)
+        side = moved if s.residual else 0.0
+        if not tile.resident:
+            side += _transfer(2 * outs * c.acc_entry, outs * c.acc_entry, c) + _instructions(2, c)
+        share = shares(tiles, counts[tile.axis], tile.vthreads) if tile.axis else (0, tiles, 1)
+        work = Steps(
+            *share,
             s.inputs // tile.inputs,
             tile.outputs // tile.weights,
-            inp,
-            _transfer(weight_bytes, weight_bytes, c) + _instructions(3, c),
+            inp + _instructions(1, c),
+            _transfer(weight_bytes, weight_bytes, c) + _instructions(2, c),
             tile.weights * self.so * pixels * tile.inputs * self.si * self.taps,
-            tile.outputs * _transfer(pixels * c.channel_block, cols * c.channel_block, c)
-            if s.residual
-            else 0.0,
+            side,
             2 * outs * pixels + STARTUP if s.residual else 0.0,
-            store + _instructions(1, c),
+            moved + _instructions(1 if tile.axis else tile.outputs // tile.weights, c),
+        )
+        if tile.axis:
+            return work
+        return replace(
+            work,
+            threads=tile.vthreads,
+            pairs=0,
+            shared=False,
+            stages=tile.stages,
+            inp_every=counts["o"] if tile.keep == "inp" else 1,
+            wgt_every=down * across if tile.keep == "wgt" else 1,
         )
 
 

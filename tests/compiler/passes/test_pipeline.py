@@ -26,6 +26,12 @@ CASES = {
     "conv": (CONV, ConvTile(1, 2, 3, 1, 1, 2, "o")),
     "conv, parameters per tile": (CONV, ConvTile(1, 2, 3, 1, 1, 2, "o", resident=False)),
     "conv, three threads": (CONV, ConvTile(2, 1, 6, 2, 1, 3, "y")),
+    "conv, weights kept": (CONV, ConvTile(1, 2, 3, 1, 1, 2, "", keep="wgt", stages=3)),
+    "conv, image kept": (CONV, ConvTile(1, 2, 6, 1, 1, 2, "", keep="inp", stages=2)),
+    "residual, in turn": (
+        dataclasses.replace(CONV, residual=RESIDUAL),
+        ConvTile(2, 1, 6, 2, 1, 2, "", resident=False, stages=2),
+    ),
     "residual": (dataclasses.replace(CONV, residual=RESIDUAL), ConvTile(1, 2, 6, 2, 1, 2, "o")),
     "pool": (POOL, PoolTile(1, 2, 4, 2, "c")),
     "max pool": (dataclasses.replace(POOL, kind="max"), PoolTile(2, 1, 3, 2, "y")),

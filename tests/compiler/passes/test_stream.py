@@ -10,7 +10,7 @@ import pytest
 
 from vdla.compiler.codegen.vdla.fold import Op, Touch
 from vdla.compiler.passes.allocate import AllocationError, allocate
-from vdla.compiler.passes.order import conflict, hoist_alu, reorder, sort_loads
+from vdla.compiler.passes.order import conflict, hoist_alu, reorder, sink_loads
 from vdla.compiler.passes.tokens import insert_tokens
 from vdla.compiler.passes.uops import UOPS, UopPlanner
 from vdla.compiler.tir.ir import Alloc, Buffer, PrimFunc, Seq
@@ -40,13 +40,14 @@ def test_alu_moves_up_to_what_it_needs():
     assert names(hoist_alu(ops)) == ["gemm 0", "rq 0", "gemm 1", "rq 1"]
 
 
-def test_loads_are_sorted_by_their_first_reader():
+def test_loads_sink_to_their_first_reader():
     ops = [
         op("load", "inp 0", writes="a"), op("load", "inp 1", writes="b"),
         op("load", "wgt 0", writes="c"), op("load", "wgt 1", writes="d"),
         op("gemm", "gemm 0", "ac", "x"), op("gemm", "gemm 1", "bd", "y"),
     ]  # fmt: skip
-    assert names(sort_loads(ops))[:4] == ["inp 0", "wgt 0", "inp 1", "wgt 1"]
+    expected = ["inp 0", "wgt 0", "gemm 0", "inp 1", "wgt 1", "gemm 1"]
+    assert names(sink_loads(ops)) == expected
 
 
 def random_ops(seed: int, count: int) -> list[Op]:

@@ -403,7 +403,8 @@ def test_replay_errors():
     _, _, _, s = chain()
     rejects(lambda: s.replay([Step("melt", "C")]),
             "replay: expected a primitive of split, fuse, reorder, compute_at, compute_inline, "
-            "set_scope, unroll, vectorize, parallel, bind, pragma, tensorize, found 'melt'")
+            "set_scope, double_buffer, unroll, vectorize, parallel, bind, pragma, tensorize, "
+            "found 'melt'")
     rejects(lambda: s.replay([Step("split", "C", {"axis": "C.z", "factor": 2})]),
             "loop: expected one of B.y, B.x, C.y, C.x, found C.z")
     rejects(lambda: s.replay([Step("tensorize", "C", {"axis": "C.x", "intrin": "gemm"})]),

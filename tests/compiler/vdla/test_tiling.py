@@ -42,9 +42,14 @@ def footprint(shape, tile, config):
     copies = 2 if shape.residual else 1
     blocks = shape.groups * shape.outputs if tile.resident else tile.outputs * tile.vthreads
     vectors = 2 * blocks * outs + (copies - 1)
+    streams = tile.vthreads if tile.axis else tile.stages
+    inputs, inp = (shape.inputs, 1) if tile.keep == "inp" else (tile.inputs, streams)
+    weights = tile.weights * tile.inputs * streams
+    if tile.keep == "wgt":
+        weights = tile.outputs * shape.inputs
     return (
-        tile.inputs * ins * window * tile.vthreads,
-        tile.weights * outs * tile.inputs * ins * taps * tile.vthreads,
+        inputs * ins * window * inp,
+        weights * outs * ins * taps,
         tile.outputs * outs * pixels * copies * tile.vthreads + vectors,
     )
 
