@@ -56,7 +56,7 @@ def main() -> None:
     table.add_section()
     slowest = found[-1]
     for latency, cycles in found[:-1]:
-        losses = [f"+{100 * (b / a - 1):.2f} %" for a, b in zip(cycles, slowest[1], strict=True)]
+        losses = [f"{100 * (b / a - 1):+.2f} %" for a, b in zip(cycles, slowest[1], strict=True)]
         table.add_row(f"{latency} → {slowest[0]}", *losses[:2], "", *losses[2:], "")
     console = Console(width=110)
     where = f"{config.name}, {config.memory.bytes_per_cycle} B/cycle"

@@ -163,7 +163,7 @@ function pointOf(point, layer) {
 const SWEEPS = {
   utilization: { of: (own, v) => own.utilization[v], text: (n) => percent(n), tick: (n) => percent(n, 0) },
   cycles: { of: (own, v) => own.cycles[v], text: short, tick: short },
-  growth: { of: (own, v, first) => own.cycles[v] / first.cycles[v] - 1, text: (n) => `+${percent(n)}`, tick: (n) => percent(n, n && n < 0.1 ? 1 : 0) },
+  growth: { of: (own, v, first) => own.cycles[v] / first.cycles[v] - 1, text: (n) => `${n < 0 ? "−" : "+"}${percent(Math.abs(n))}`, tick: (n) => percent(n, n && n < 0.1 ? 1 : 0) },
 };
 
 function drawSweep(node, report, layer, scale) {
