@@ -106,7 +106,8 @@ class Drawing {
   drawName(c, each, left, right, y) {
     if (right - left < 26) return;
     c.font = "600 10.5px system-ui, sans-serif";
-    const text = right - left > 70 ? each.name : each.name.split(" ").pop();
+    const [verb, memory] = each.name.split(" ");
+    const text = right - left > 70 ? each.name : verb === "LOAD" ? memory : verb;
     if (c.measureText(text).width > right - left - 6) return;
     c.fillStyle = each.kind === "gemm" || each.kind === "store" ? "#fff" : "#12161a";
     c.fillText(text, left + 4, y + 0.5);
