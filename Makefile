@@ -5,15 +5,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test test-long formal lint types imports clean
+.PHONY: demo test test-long formal lint types imports chromium clean
 
 demo: .venv/ready
 	$(BIN)/vdla compare resnet18-convs -c paper --out out
-	$(BIN)/vdla compare resnet18 -c paper --out out
+	$(BIN)/vdla compare resnet18 -c paper --out out --report out/resnet18-paper.html
 	$(BIN)/vdla run resnet18 --device sim -c paper --trace out/resnet18-paper.trace.json
-	@echo "Pictures and timelines are in out/; open the traces at https://ui.perfetto.dev"
+	@echo "Open out/resnet18-paper.html in a browser; the traces in out/ open at https://ui.perfetto.dev"
 
-test: lint types imports
+test: lint types imports chromium
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "not long"
 
 test-long: .venv/ready
@@ -31,11 +31,19 @@ types: .venv/ready build/mypy
 imports: .venv/ready build/mypy
 	cd build/mypy && ../../$(BIN)/lint-imports --config ../../pyproject.toml
 
+# The report's tests drive a real browser; where there is none and it can't be installed, they are
+# skipped and say so.
+chromium:
+	@if ! command -v chromium > /dev/null && command -v apt-get > /dev/null && [ $$(id -u) = 0 ]; then \
+	  echo "installing chromium for the tests of vdla compare --report"; \
+	  { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; } > /dev/null \
+	  || echo "chromium could not be installed"; fi
+
 # mypy and import-linter can't follow an editable install's finder: they get a folder of symlinks.
 build/mypy:
 	mkdir -p build/mypy/vdla
 	for room in isa sim hw compiler runtime; do ln -sfn ../../../$$room build/mypy/vdla/$$room; done
-	for part in vdla/*.py vdla/commands; do ln -sfn ../../../$$part build/mypy/vdla/; done
+	for part in vdla/*.py vdla/commands vdla/report; do ln -sfn ../../../$$part build/mypy/vdla/; done
 
 .venv/ready: pyproject.toml setup.py
 	$(PYTHON) -m venv .venv

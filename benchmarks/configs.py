@@ -13,10 +13,11 @@ from rich.table import Table
 import vdla
 from vdla import api
 from vdla.isa.config import config_names, load_config
+from vdla.peers import VTA_RESNET18_CYCLES
 
 # Cycles of ResNet-18 v1 on VTA's cycle-accurate Chisel (tsim).
 PEERS = (
-    ("VTA, pipelined", "16×16", 7.73e6, "zero latency; tvm-vta#30"),
+    ("VTA, pipelined", "16×16", VTA_RESNET18_CYCLES, "zero latency; tvm-vta#30"),
     ("VTA, before", "16×16", 31.4e6, "tsim; apache/tvm#4986"),
 )
 

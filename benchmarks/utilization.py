@@ -11,12 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 import vdla
-
-# Peak utilization over the layers, without and with latency hiding.
-PEERS = (
-    ("VDLA, OSDI 2018, figure 10", "70 %", "88 %"),
-    ("VDLA, SysML 2018", "52 %", "74 %"),
-)
+from vdla.peers import HIDING, VTA_SOURCE, vta_utilization
 
 
 def main() -> None:
@@ -24,19 +19,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-c", "--config", default="paper")
     found = vdla.compare("resnet18-convs", parser.parse_args().config)
-    table = Table("layer", "one virtual thread", "two", "bound")
+    table = Table("layer", "one virtual thread", "two", "bound", "open VTA, tuned")
     for layer in found.layers:
         shares = [f"{100 * layer.measured[v].utilization:.1f} %" for v in (1, 2)]
         bound = f"{100 * layer.compute_cycles / layer.bound_cycles:.1f} %"
-        table.add_row(layer.name, *shares, bound)
+        vta = vta_utilization(layer.name, layer.macs)
+        table.add_row(layer.name, *shares, bound, f"{100 * vta:.1f} %" if vta else "–")
     table.add_row("all", *(f"{100 * found.utilization(v):.1f} %" for v in (1, 2)), end_section=True)
     best = [max(layer.measured[v].utilization for layer in found.layers) for v in (1, 2)]
     table.add_row("best layer", *(f"{100 * b:.1f} %" for b in best))
-    for name, without, hidden in PEERS:
-        table.add_row(name, without, hidden)
+    for peer in HIDING:
+        table.add_row(peer.name, f"{100 * peer.without:.0f} %", f"{100 * peer.hidden:.0f} %")
     console = Console()
     console.print(f"memory: {found.config.memory.name}; the papers measured a PYNQ board")
     console.print(table)
+    for name, source in [*((peer.name, peer.source) for peer in HIDING), ("VTA", VTA_SOURCE)]:
+        console.print(f"{name}: {source}")
 
 
 if __name__ == "__main__":

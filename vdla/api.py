@@ -23,8 +23,9 @@ from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.executor import Executor, RunResult
 from vdla.runtime.module import Module
+from vdla.sweep import Sweep, sweep_latency
 
-__all__ = ["compare", "compile", "executor", "load", "module_config", "quantize", "run"]
+__all__ = ["compare", "compile", "executor", "load", "module_config", "quantize", "run", "sweep"]
 
 Array = NDArray[Any]
 DEVICES = ("sim", "rtl", "cpu")
@@ -89,10 +90,20 @@ def compare(
     progress: Progress = lambda what, done, total: None,
 ) -> Comparison:
     """Latency hiding per layer of a model or of ``resnet18-convs``."""
-    paths = models.model_paths(str(model)) if str(model) in models.MODELS else {
-        Path(model).stem: _model_file(model)
-    }
-    return compare_models(paths, resolve(config, settings), vthreads, progress)
+    return compare_models(_model_files(model), resolve(config, settings), vthreads, progress)
+
+
+def sweep(
+    model: str | Path,
+    latencies: Sequence[int],
+    config: str | Path | Config = "paper",
+    vthreads: Sequence[int] = (1, 2),
+    settings: Iterable[str] = (),
+    progress: Progress = lambda what, done, total: None,
+) -> Sweep:
+    """Latency hiding as memory gets slower: ``compare`` once per latency, in cycles."""
+    chosen = resolve(config, settings)
+    return sweep_latency(_model_files(model), chosen, latencies, vthreads, progress)
 
 
 def resolve(config: str | Path | Config, settings: Iterable[str] = ()) -> Config:
@@ -162,6 +173,13 @@ def random_inputs(module: Module, seed: int = 0) -> dict[str, Array]:
 
 def _accelerator(device: str) -> str:
     return "cpu" if device == "cpu" else "vdla"
+
+
+def _model_files(model: str | Path) -> dict[str, Path]:
+    """Every network that a path or a bundled name stands for."""
+    if str(model) in models.MODELS:
+        return models.model_paths(str(model))
+    return {Path(model).stem: _model_file(model)}
 
 
 def _model_file(model: str | Path) -> Path:

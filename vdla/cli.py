@@ -59,13 +59,25 @@ def compare(
     vthreads: Annotated[str, typer.Option(help="Numbers of virtual threads, with commas.")] = "1,2",
     out: Annotated[Path, typer.Option(help="Folder for the plots and the trace.")] = Path("out"),
     trace_layer: Annotated[str, typer.Option(help="The layer to trace; default: the first.")] = "",
+    latency: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,N,…",
+            help="Sweep over memory latencies, in cycles; schedules are chosen anew at each.",
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="OUT.html", help="Write one page that opens offline.")
+    ] = None,
     settings: Settings = None,
     json: Json = False,
 ) -> None:
-    """Latency hiding per layer: table, plots, and a timeline of one layer."""
-    from vdla.commands import measure
+    """Latency hiding per layer: table, plots, a timeline of one layer, a page to look around in."""
+    from vdla.commands import compare
 
-    measure.compare(model, config, vthreads, out, trace_layer, settings or [], json)
+    compare.compare(
+        model, config, vthreads, out, trace_layer, latency, report, settings or [], json
+    )
 
 
 @app.command(name="compile")

@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vdla.compiler.build import LayerProgram, accelerator_layers, layer_program
+from vdla.compiler.build import LayerProgram, layer_program
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.topi.vdla.operators import Operator
+from vdla.compiler.graph.layout import layout
+from vdla.compiler.graph.partition import ACCELERATOR, partition, report
+from vdla.compiler.graph.passes import optimize
+from vdla.compiler.topi.vdla.operators import Operator, operator
 from vdla.compiler.topi.vdla.tiling import tile_text
 from vdla.isa.config import Config
 from vdla.sim.machine import Run, simulate
@@ -52,11 +55,15 @@ class Layer:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All layers of a model on one config, and the layers the host keeps, with the reason."""
+    """All layers of a model on one config, and the layers the host keeps, with the reason.
+
+    ``placement`` has a row per operator, like that of ``vdla run --json``.
+    """
 
     config: Config
     layers: list[Layer]
     host: dict[str, str] = field(default_factory=dict)
+    placement: list[dict[str, str]] = field(default_factory=list)
 
     @property
     def vthreads(self) -> list[int]:
@@ -93,6 +100,18 @@ class Comparison:
         }
 
 
+@dataclass(frozen=True)
+class Workload:
+    """What is measured of a model: operators with multiply-adds, by layer; the rest as remarks.
+
+    It depends on the accelerator, not on its memory.
+    """
+
+    operators: list[tuple[str, Operator]]
+    host: dict[str, str]
+    placement: list[dict[str, str]]
+
+
 def compare_models(
     paths: dict[str, Path],
     config: Config,
@@ -107,22 +126,47 @@ def compare_models(
         vthreads: the numbers of virtual threads.
         progress: told (layer, done, of).
     """
-    operators: list[tuple[str, Operator]] = []
-    host: dict[str, str] = {}
+    return measure(find_workload(paths, config), config, vthreads, progress)
+
+
+def find_workload(paths: dict[str, Path], config: Config) -> Workload:
+    """Imports and places some models."""
+    found = Workload([], {}, [])
     for name, path in paths.items():
-        made, placements = accelerator_layers(import_onnx(path), config)
-        made = [op for op in made if op.macs]
-        operators += ((name if len(paths) > 1 else op.node.name, op) for op in made)
-        reasons = {n: p.reason for n, p in placements.items() if p.device != "vdla"}
-        if len(paths) > 1 and not made:
-            host[name] = next((r for r in reasons.values() if "channel" in r), "no such layer")
-        elif len(paths) == 1:
-            host.update(reasons)
+        graph = optimize(import_onnx(path))
+        graph, placements = layout(graph, partition(graph, config), config.channel_block)
+        mine = [n for n in graph.nodes if placements[n.name].device == ACCELERATOR]
+        made = [op for op in (operator(n, graph, config) for n in mine) if op.macs]
+        rows = report(graph, placements)
+        reasons = {row["name"]: row["reason"] for row in rows if row["device"] != ACCELERATOR}
+        if len(paths) == 1:
+            found.operators.extend((op.node.name, op) for op in made)
+            found.host.update(reasons)
+            found.placement.extend(rows)
+            continue
+        found.operators.extend((name, op) for op in made)
+        layers = {op.node.name: name for op in made}
+        for row in rows:
+            title = layers.get(row["name"], f"{name}: {row['name']}")
+            found.placement.append({**row, "name": title})
+        if not made:
+            why = (reason for reason in reasons.values() if "channel" in reason)
+            found.host[name] = next(why, "no such layer")
+    return found
+
+
+def measure(
+    work: Workload,
+    config: Config,
+    vthreads: Sequence[int],
+    progress: Progress = lambda what, done, total: None,
+) -> Comparison:
+    """Simulates every layer of a workload with every number of virtual threads."""
     layers = []
-    for done, (name, op) in enumerate(operators):
-        progress(name, done, len(operators))
+    for done, (name, op) in enumerate(work.operators):
+        progress(name, done, len(work.operators))
         layers.append(_measure(name, op, config, vthreads))
-    return Comparison(config, layers, host)
+    return Comparison(config, layers, work.host, work.placement)
 
 
 def _measure(name: str, op: Operator, config: Config, vthreads: Sequence[int]) -> Layer:

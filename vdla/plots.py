@@ -1,4 +1,4 @@
-"""Pictures of a comparison: utilization with and without latency hiding, and the roofline."""
+"""Pictures of a comparison: utilization with and without latency hiding, roofline, sweep."""
 
 from __future__ import annotations
 
@@ -9,19 +9,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vdla.comparison import Comparison
+from vdla.peers import OSDI
+from vdla.sweep import Sweep
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PAPER = {1: 0.70, 2: 0.88}  # peak utilization without and with hiding: OSDI 2018, figure 10
+PAPER = {1: OSDI.without, 2: OSDI.hidden}
 COLOURS = ("#9aa5b1", "#1f6feb", "#0b8f5a", "#b35900", "#7a3fb0")
 
 
-def save_plots(comparison: Comparison, folder: Path, stem: str) -> list[Path]:
-    """Writes ``STEM-utilization.png`` and ``STEM-roofline.png``; returns their paths."""
+def save_plots(
+    comparison: Comparison, folder: Path, stem: str, sweep: Sweep | None = None
+) -> list[Path]:
+    """Writes ``STEM-utilization.png``, ``STEM-roofline.png`` and, of a sweep, ``STEM-latency.png``.
+
+    Returns their paths.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    pictures = {"utilization": utilization_plot, "roofline": roofline_plot}
-    return [_save(draw(comparison), folder / f"{stem}-{n}.png") for n, draw in pictures.items()]
+    pictures = {
+        "utilization": utilization_plot(comparison),
+        "roofline": roofline_plot(comparison),
+    }
+    if sweep:
+        pictures["latency"] = latency_plot(sweep)
+    return [_save(figure, folder / f"{stem}-{n}.png") for n, figure in pictures.items()]
 
 
 def utilization_plot(comparison: Comparison) -> Figure:
@@ -76,6 +88,26 @@ def roofline_plot(comparison: Comparison) -> Figure:
     axes.set_ylabel("GOPS")
     axes.set_title(f"Roofline of {config.name}: {peak:g} GOPS, {bandwidth:g} GB/s", fontsize=10)
     axes.legend(fontsize=8, loc="lower right", frameon=False)
+    return figure
+
+
+def latency_plot(sweep: Sweep) -> Figure:
+    """Utilization of the whole over memory latency, one line per number of virtual threads."""
+    figure, axes = _figure(6.0, 3.8)
+    points = sorted(sweep.points, key=lambda point: point.latency)
+    latencies = [point.latency for point in points]
+    for i, v in enumerate(sweep.vthreads):
+        values = [100 * point.utilization(v) for point in points]
+        axes.plot(latencies, values, "o-", ms=4, color=COLOURS[i % len(COLOURS)],
+                  label=f"{v} virtual thread{'s' if v > 1 else ''}")
+    axes.set_xticks(latencies)
+    axes.set_ylim(0, 105)
+    axes.set_xlabel("memory latency, cycles")
+    axes.set_ylabel("utilization, % of peak")
+    bandwidth = sweep.config.memory.bytes_per_cycle
+    title = f"Latency hiding on {sweep.config.name} as memory gets slower ({bandwidth} B/cycle)"
+    axes.set_title(title, fontsize=10)
+    axes.legend(fontsize=8, loc="lower left", frameon=False)
     return figure
 
 

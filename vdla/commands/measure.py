@@ -1,4 +1,4 @@
-"""Commands that measure: compare and run."""
+"""The command that runs a model, and compares it with onnxruntime."""
 
 from __future__ import annotations
 
@@ -12,23 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla import api, difference
-from vdla.commands.output import (
-    check_folder,
-    check_output_folder,
-    console,
-    log,
-    print_json,
-    progress,
-    table,
-)
+from vdla.commands.output import check_folder, console, log, print_json, progress, table
 from vdla.commands.transform import print_placement
 from vdla.commands.usage import UsageError
-from vdla.comparison import Comparison, Layer
 from vdla.compiler import models
 from vdla.compiler.build import Options
 from vdla.compiler.graph.compare import ort_run
 from vdla.isa.config import Config
-from vdla.plots import save_plots
 from vdla.runtime.errors import InputError
 from vdla.runtime.executor import Executor, RunResult
 from vdla.runtime.module import Module
@@ -37,95 +27,6 @@ from vdla.sim.trace import write_trace
 Array = NDArray[Any]
 MAX_SHARE = 0.001  # elements of a layer that may differ from onnxruntime, by at most 1
 MIN_COSINE = 0.999
-
-
-# compare ----------------------------------------------------------------------------------------
-
-
-def compare(
-    model: str,
-    config: str,
-    vthreads: str,
-    out: Path,
-    trace_layer: str,
-    settings: Sequence[str],
-    json: bool,
-) -> None:
-    """Prints the comparison, and writes its plots and one timeline."""
-    threads = _thread_counts(vthreads)
-    check_output_folder(out)
-    with progress() as update:
-        found = api.compare(model, config, threads, settings, update)
-    if not found.layers:
-        reasons = "; ".join(f"{n}: {r}" for n, r in found.host.items())
-        raise UsageError(f"{model}: expected a layer for the accelerator, found none ({reasons})")
-    traced = _traced(found, trace_layer)
-    stem = f"{Path(model).stem}-{found.config.name}"
-    files = save_plots(found, out, stem)
-    files.append(_trace_one(found, traced, out, stem))
-    if json:
-        print_json(found.to_json())
-    else:
-        _print_comparison(found)
-    for name, reason in found.host.items():
-        log.print(f"{name} stays on the host: {reason}")
-    for file in files:
-        log.print(f"wrote {file}")
-
-
-def _thread_counts(text: str) -> list[int]:
-    try:
-        counts = [int(part) for part in text.split(",")]
-    except ValueError:
-        counts = []
-    if not counts or min(counts) < 1 or max(counts) > 8 or len(set(counts)) < len(counts):
-        raise UsageError(f"--vthreads: expected distinct numbers from 1 to 8, found {text!r}")
-    return counts
-
-
-def _print_comparison(found: Comparison) -> None:
-    threads = found.vthreads
-    columns = ["layer", "MMAC", "bound", "by", *(f"cycles {v}" for v in threads)]
-    columns += [f"utilization {v}" for v in threads]
-    rows = []
-    for layer in found.layers:
-        by = "memory" if layer.memory_cycles > layer.compute_cycles else "multipliers"
-        rows.append(
-            [layer.name, f"{layer.macs / 1e6:.1f}", f"{layer.bound_cycles:,.0f}", by]
-            + [f"{layer.measured[v].cycles:,}" for v in threads]
-            + [f"{100 * layer.measured[v].utilization:.1f} %" for v in threads]
-        )
-    bound = sum(layer.bound_cycles for layer in found.layers)
-    rows.append(
-        ["total", f"{found.macs / 1e6:.1f}", f"{bound:,.0f}", ""]
-        + [f"{found.cycles(v):,}" for v in threads]
-        + [f"{100 * found.utilization(v):.1f} %" for v in threads]
-    )
-    title = f"latency hiding on {found.config.name}, memory {found.config.memory.name}"
-    table(f"{title}; columns by virtual threads", columns, rows)
-
-
-def _traced(found: Comparison, name: str) -> Layer:
-    for layer in found.layers:
-        if name in ("", layer.name):
-            return layer
-    known = ", ".join(each.name for each in found.layers)
-    raise UsageError(f"--trace-layer: expected one of {known}, found {name}")
-
-
-def _trace_one(found: Comparison, layer: Layer, out: Path, stem: str) -> Path:
-    measured = layer.measured[found.vthreads[-1]]
-    path = out / f"{stem}-{layer.name.replace('/', '_')}.trace.json"
-    write_trace(
-        measured.run,
-        path,
-        layers=measured.program.linked.layers,
-        stages=measured.program.linked.stages,
-    )
-    return path
-
-
-# run --------------------------------------------------------------------------------------------
 
 
 def run(

@@ -1,0 +1,145 @@
+"""The command that compares virtual threads, at one memory latency or at several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from vdla import api
+from vdla.commands.output import (
+    check_folder,
+    check_output_folder,
+    log,
+    print_json,
+    progress,
+    table,
+    write_text,
+)
+from vdla.commands.usage import UsageError
+from vdla.comparison import Comparison, Layer
+from vdla.isa.config import Config
+from vdla.plots import save_plots
+from vdla.report import report_page
+from vdla.sim.trace import write_trace
+from vdla.sweep import Sweep
+
+
+def compare(
+    model: str,
+    config: str,
+    vthreads: str,
+    out: Path,
+    trace_layer: str,
+    latency: str | None,
+    report: Path | None,
+    settings: Sequence[str],
+    json: bool,
+) -> None:
+    """Prints the comparison or the sweep; writes its plots, one timeline, and the page."""
+    threads = _numbers("--vthreads", vthreads, 1, 8)
+    latencies = _numbers("--latency", latency, 0) if latency is not None else None
+    chosen = api.resolve(config, settings)
+    check_output_folder(out)
+    if report is not None:
+        check_folder(report)
+    found, sweep = _measure(model, chosen, threads, latencies)
+    if not found.layers:
+        reasons = "; ".join(f"{n}: {r}" for n, r in found.host.items())
+        raise UsageError(f"{model}: expected a layer for the accelerator, found none ({reasons})")
+    traced = _traced(found, trace_layer)
+    name = Path(model).stem
+    files = save_plots(found, out, f"{name}-{chosen.name}", sweep)
+    files.append(_trace_one(found, traced, out, f"{name}-{chosen.name}"))
+    if report is not None:
+        write_text(report, report_page(name, found, traced, sweep))
+        files.append(report)
+    if json:
+        print_json((sweep or found).to_json())
+    else:
+        _print_comparison(found)
+        if sweep:
+            _print_sweep(sweep)
+    for layer, reason in found.host.items():
+        log.print(f"{layer} stays on the host: {reason}")
+    for file in files:
+        log.print(f"wrote {file}")
+
+
+def _numbers(option: str, text: str, low: int, high: int | None = None) -> list[int]:
+    """Distinct numbers with commas between them."""
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    inside = all(low <= n and (high is None or n <= high) for n in numbers)
+    if not numbers or not inside or len(set(numbers)) < len(numbers):
+        span = f"from {low} to {high}" if high is not None else f"from {low} up"
+        raise UsageError(f"{option}: expected distinct numbers {span}, found {text!r}")
+    return numbers
+
+
+def _measure(
+    model: str, config: Config, threads: list[int], latencies: list[int] | None
+) -> tuple[Comparison, Sweep | None]:
+    with progress() as update:
+        if latencies is None:
+            return api.compare(model, config, threads, progress=update), None
+        found = api.sweep(model, latencies, config, threads, progress=update)
+        return found.base, found
+
+
+def _print_comparison(found: Comparison) -> None:
+    threads = found.vthreads
+    columns = ["layer", "MMAC", "bound", "by", *(f"cycles {v}" for v in threads)]
+    columns += [f"utilization {v}" for v in threads]
+    rows = []
+    for layer in found.layers:
+        by = "memory" if layer.memory_cycles > layer.compute_cycles else "multipliers"
+        rows.append(
+            [layer.name, f"{layer.macs / 1e6:.1f}", f"{layer.bound_cycles:,.0f}", by]
+            + [f"{layer.measured[v].cycles:,}" for v in threads]
+            + [f"{100 * layer.measured[v].utilization:.1f} %" for v in threads]
+        )
+    bound = sum(layer.bound_cycles for layer in found.layers)
+    rows.append(
+        ["total", f"{found.macs / 1e6:.1f}", f"{bound:,.0f}", ""]
+        + [f"{found.cycles(v):,}" for v in threads]
+        + [f"{100 * found.utilization(v):.1f} %" for v in threads]
+    )
+    title = f"latency hiding on {found.config.name}, memory {found.config.memory.name}"
+    table(f"{title}; columns by virtual threads", columns, rows)
+
+
+def _print_sweep(sweep: Sweep) -> None:
+    """A table per number of virtual threads: cycles of each layer at each latency."""
+    points = sweep.points
+    columns = ["layer", *(str(point.latency) for point in points)]
+    for v in sweep.vthreads:
+        rows = [
+            [layer.name, *(f"{p.layers[i]['cycles'][str(v)]:,}" for p in points)]
+            for i, layer in enumerate(sweep.base.layers)
+        ]
+        rows.append(["total", *(f"{p.cycles(v):,}" for p in points)])
+        rows.append(["utilization", *(f"{100 * p.utilization(v):.1f} %" for p in points)])
+        title = f"{v} virtual thread{'s' if v > 1 else ''} on {sweep.config.name}"
+        table(f"{title}: cycles by memory latency", columns, rows)
+
+
+def _traced(found: Comparison, name: str) -> Layer:
+    for layer in found.layers:
+        if name in ("", layer.name):
+            return layer
+    known = ", ".join(each.name for each in found.layers)
+    raise UsageError(f"--trace-layer: expected one of {known}, found {name}")
+
+
+def _trace_one(found: Comparison, layer: Layer, out: Path, stem: str) -> Path:
+    measured = layer.measured[found.vthreads[-1]]
+    path = out / f"{stem}-{layer.name.replace('/', '_')}.trace.json"
+    write_trace(
+        measured.run,
+        path,
+        layers=measured.program.linked.layers,
+        stages=measured.program.linked.stages,
+    )
+    return path

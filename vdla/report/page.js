@@ -1,0 +1,221 @@
+// The page, section by section, from the data in it.
+
+const report = readJson("data");
+report.threads = Object.keys(report.comparison.total.cycles);
+
+const { total, layers } = report.comparison;
+const plain = report.threads[0];
+const best = report.threads.reduce((a, b) => (total.cycles[b] < total.cycles[a] ? b : a));
+const compared = report.threads.length > 1;
+const threadEntries = report.threads.map((v, rank) => [threadsText(v), threadColour(rank)]);
+const threadOptions = report.threads.map((v) => [v, v]);
+const redraws = [];
+
+// Draws now and whenever the page's width changes.
+function chart(draw) {
+  redraws.push(draw);
+  draw();
+}
+
+// Header -----------------------------------------------------------------------------------------
+
+function causeShare(v, engine, cause) {
+  const runs = layers.map((layer) => report.layers[layer.name][v].causes[engine]);
+  return sum(runs.map((causes) => causes[cause])) / total.cycles[v];
+}
+
+function drawHeader() {
+  document.querySelector(".kicker").textContent = `Latency hiding · ${report.model} on ${report.machine.name}`;
+  const strong = (share) => element("b", {}, percent(share));
+  const headline = byId("headline");
+  if (compared) {
+    headline.replaceChildren("Latency hiding lifts utilization from ", strong(total.utilization[plain]), " to ", strong(total.utilization[best]));
+    byId("lead").textContent =
+      `${threadsText(plain)} spends ${percent(causeShare(plain, "COMPUTE", "token"))} of the cycles with COMPUTE waiting ` +
+      `for a token; with ${best} it is ${percent(causeShare(best, "COMPUTE", "token"))}. Memory answers after ` +
+      `${plural(report.machine.latency, "cycle")}, and the schedule of each is the best the compiler finds for it.`;
+  } else {
+    headline.replaceChildren(strong(total.utilization[plain]), ` of peak with ${threadsText(plain)}`);
+  }
+  const top = (v) => layers.reduce((a, b) => (b.utilization[v] > a.utilization[v] ? b : a));
+  const figures = [
+    ...report.threads.map((v) => [threadsText(v), `${short(total.cycles[v])}`, `cycles; ${percent(total.utilization[v])} of peak`]),
+    ...(compared ? [["Speed-up", `${(total.cycles[plain] / total.cycles[best]).toFixed(2)}×`, `${threadsText(best)} over ${plain}`]] : []),
+    ["Bound", short(total.bound_cycles), `cycles; ${percent(total.bound_cycles / total.cycles[best])} of it attained`],
+    ["Best layer", percent(top(best).utilization[best]), `${top(best).name}, ${threadsText(best)}`],
+  ];
+  byId("figures").replaceChildren(...figures.map(([name, value, remark]) =>
+    element("div", {}, element("dt", {}, name), element("dd", {}, value, element("small", {}, remark)))));
+  const { machine } = report;
+  const facts = [
+    ["config", `${machine.name} (${machine.hash})`], ["multipliers", `${machine.block} int8`],
+    ["peak", `${machine.peak_gops} GOPS at ${machine.clock_mhz} MHz`], ["memory", machine.memory],
+    ["buffers", Object.entries(machine.buffers).map(([name, bytes]) => `${name} ${bytes / 1024} KiB`).join(", ")],
+  ];
+  byId("machine").replaceChildren(...facts.map(([name, value]) =>
+    element("li", {}, `${name} `, element("b", {}, value))));
+  byId("origin").textContent = `vdla ${report.version}. Layers run alone and cold on the cycle simulator, whose ` +
+    "cycles are the RTL’s. This file holds all its data and asks no server for anything.";
+}
+
+function drawContents() {
+  const sections = [...document.querySelectorAll("section")].filter((section) => !section.hidden);
+  byId("contents").replaceChildren(...sections.map((section) => {
+    const title = { utilization: "Utilization", causes: "Causes", roofline: "Roofline", sweep: "Slower memory",
+      timeline: "Timeline", placement: "Placement" }[section.id];
+    return element("a", { href: `#${section.id}` }, title);
+  }));
+}
+
+// Charts -----------------------------------------------------------------------------------------
+
+function utilizationSection() {
+  legend(byId("utilization-legend"), [
+    ...threadEntries, ["bound", "", "tick"], [report.peers[0].name, "var(--soft)", "dash"],
+    ...(report.vta ? [["open VTA, tuned, on a PYNQ board", "", "diamond"]] : []),
+  ]);
+  chart(() => drawUtilization(byId("utilization-chart"), report));
+  const sources = report.peers.map((peer) =>
+    [`${peer.name}, ${percent(peer.without, 0)} without and ${percent(peer.hidden, 0)} with hiding: `, peer.source]);
+  if (report.vta) sources.push(["Open VTA: ", report.vta.source]);
+  byId("peers").replaceChildren(...sources.map(([name, source]) => element("li", {}, element("b", {}, name), source)));
+  const columns = ["layer", "MMAC", "bound", ...report.threads.map((v) => `cycles, ${v}`),
+    ...report.threads.map((v) => `utilization, ${v}`), ...report.threads.map((v) => `schedule, ${v}`)];
+  const cells = (name, own, schedules) => [name, (own.macs / 1e6).toFixed(1), count(own.bound_cycles),
+    ...report.threads.map((v) => count(own.cycles[v])), ...report.threads.map((v) => percent(own.utilization[v])), ...schedules];
+  const rows = layers.map((layer) =>
+    cells(layer.name, layer, report.threads.map((v) => report.layers[layer.name][v].schedule)));
+  table(byId("utilization-table"), columns, [...rows, cells("total", total, report.threads.map(() => ""))], true);
+}
+
+function causesSection() {
+  const chosen = { v: plain, scale: "share" };
+  legend(byId("causes-legend"), Object.entries(CAUSES).map(([cause, text]) => [text, `var(--${cause})`]));
+  const draw = () => drawCauses(byId("causes-chart"), report, chosen.v, chosen.scale);
+  const fillTable = () => {
+    const rows = layers.flatMap((layer) => Object.entries(report.layers[layer.name][chosen.v].causes).map(([engine, causes]) =>
+      [layer.name, engine, ...Object.values(causes).map(count)]));
+    table(byId("causes-table"), ["layer", "engine", ...Object.keys(CAUSES)], rows);
+  };
+  choices(byId("causes-scale"), [["share", "share"], ["cycles", "cycles"]], "share", (scale) => { chosen.scale = scale; draw(); });
+  choices(byId("causes-threads"), threadOptions, plain, (v) => { chosen.v = v; draw(); fillTable(); });
+  redraws.push(draw);
+}
+
+function rooflineSection() {
+  legend(byId("roofline-legend"), threadEntries);
+  chart(() => drawRoofline(byId("roofline-chart"), report));
+}
+
+function sweepSection() {
+  if (!report.sweep) return;
+  byId("sweep").hidden = false;
+  const points = [...report.sweep.sweep].sort((a, b) => a.latency - b.latency);
+  const [first, last] = [points[0], points.at(-1)];
+  const losses = report.threads.map((v) =>
+    `${percent(last.total.cycles[v] / first.total.cycles[v] - 1)} with ${threadsText(v)}`);
+  byId("sweep-lead").textContent = `From ${count(first.latency)} to ${plural(last.latency, "cycle")} of latency, cycles ` +
+    `grow by ${losses.join(", ")}. The schedule is chosen anew at every latency, for every number of threads.`;
+  legend(byId("sweep-legend"), threadEntries);
+  const chosen = { layer: "", scale: "utilization" };
+  const select = byId("sweep-layer");
+  select.append(element("option", { value: "" }, "all layers"),
+    ...layers.map((layer) => element("option", { value: layer.name }, layer.name)));
+  const draw = () => drawSweep(byId("sweep-chart"), report, chosen.layer, chosen.scale);
+  const fillTable = () => table(byId("sweep-table"),
+    ["latency", ...report.threads.map((v) => `cycles, ${v}`), ...report.threads.map((v) => `utilization, ${v}`)],
+    points.map((point) => {
+      const own = pointOf(point, chosen.layer);
+      return [count(point.latency), ...report.threads.map((v) => count(own.cycles[v])), ...report.threads.map((v) => percent(own.utilization[v]))];
+    }));
+  select.addEventListener("change", () => { chosen.layer = select.value; draw(); fillTable(); });
+  choices(byId("sweep-scale"), Object.keys(SWEEPS).map((scale) => [scale, scale]), "utilization", (scale) => { chosen.scale = scale; draw(); });
+  fillTable();
+  redraws.push(draw);
+}
+
+// Timeline ---------------------------------------------------------------------------------------
+
+function describe(timeline, each) {
+  const place = byId("timeline-detail");
+  if (!each) {
+    place.replaceChildren(element("p", { class: "note" }, "Choose an instruction to see where its tokens come from and go to."));
+    return;
+  }
+  const [title, assembly, ...rest] = timeline.tracks.lines(each).filter((line) => !/^(pops|pushes)/.test(line));
+  const jump = (other) => {
+    const button = element("button", { type: "button" }, `#${other.index} ${other.name}`);
+    button.addEventListener("click", () => timeline.choose(other));
+    return button;
+  };
+  const links = [["pops a token of ", each.pops], ["pushes a token to ", each.pushes]]
+    .filter(([, list]) => list.length).map(([text, list]) => element("p", {}, text, ...list.map(jump)));
+  place.replaceChildren(element("p", {}, element("b", {}, title), " ", element("span", { class: "mono" }, assembly)),
+    element("p", {}, rest.join("; ")), ...links);
+}
+
+function timelineSection() {
+  byId("timeline-layer").textContent = report.traced;
+  const texts = Object.fromEntries(report.threads.map((v) => [v, byId(`trace-${v}`).textContent]));
+  const tracks = {};
+  let shown = best;
+  const timeline = new Timeline(byId("timeline-canvas"), (each) => describe(timeline, each), (crowded) => {
+    byId("timeline-range").textContent = `Cycles ${count(timeline.from)} to ${count(timeline.to)} of ` +
+      `${count(timeline.tracks.cycles)}, ${threadsText(shown)}${crowded ? "; zoom in to see token arrows" : ""}`;
+  });
+  const kinds = [["LOAD INP", "inp"], ["LOAD WGT", "wgt"], ["LOAD ACC", "acc"], ["LOAD UOP", "uop"], ["GEMM", "gemm"],
+    ["ALU", "alu"], ["STORE", "store"]];
+  choices(byId("timeline-threads"), threadOptions, best, (v) => {
+    shown = v;
+    tracks[v] ??= new Tracks(JSON.parse(texts[v]));
+    timeline.show(tracks[v]);
+    const used = new Set(tracks[v].instructions.map((each) => each.kind));
+    const idle = new Set(tracks[v].instructions.map((each) => each.stall));
+    legend(byId("timeline-legend"), [
+      ...kinds.filter(([, kind]) => used.has(kind)).map(([text, kind]) => [text, `var(--${kind})`]),
+      ...["token", "fetch", "drain"].filter((cause) => idle.has(cause)).map((cause) =>
+        [`idle, ${CAUSES[cause]}`, `color-mix(in srgb, var(--${cause}) 28%, var(--card))`]),
+    ]);
+  });
+  byId("timeline-arrows").addEventListener("change", (event) => { timeline.arrows = event.target.checked; timeline.redraw(); });
+  byId("timeline-in").addEventListener("click", () => timeline.zoom(0.6));
+  byId("timeline-out").addEventListener("click", () => timeline.zoom(1 / 0.6));
+  byId("timeline-fit").addEventListener("click", () => timeline.fit());
+  const file = report.traced.replaceAll("/", "_");
+  byId("timeline-save").addEventListener("click", () =>
+    save(`${report.model}-${report.machine.name}-${file}-${shown}.trace.json`, JSON.stringify(JSON.parse(texts[shown]))));
+}
+
+// Placement --------------------------------------------------------------------------------------
+
+function placementSection() {
+  const ours = report.placement.filter((row) => row.device === "vdla").length;
+  const rest = report.placement.length - ours;
+  byId("placement-lead").textContent =
+    `${plural(ours, "operator")} on the accelerator, ${count(rest)} on the host.`;
+  choices(byId("placement-filter"), [["all", "all"], ["vdla", "accelerator"], ["cpu", "host"]], "all", (device) => {
+    const rows = report.placement.filter((row) => device === "all" || row.device === device);
+    table(byId("placement-table"), ["operator", "kind", "runs on", "why", `schedule, ${threadsText(best)}`], rows.map((row) => [
+      row.name, row.op, element("span", { class: `where ${row.device}` }, row.device), row.reason,
+      report.layers[row.name]?.[best]?.schedule ?? ""]));
+  });
+}
+
+drawHeader();
+utilizationSection();
+causesSection();
+rooflineSection();
+sweepSection();
+timelineSection();
+placementSection();
+drawContents();
+byId("data-save").addEventListener("click", () =>
+  save(`${report.model}-${report.machine.name}.json`, JSON.stringify(report.sweep ?? report.comparison)));
+
+let wide = innerWidth;
+addEventListener("resize", () => {
+  if (innerWidth === wide) return; // a phone's address bar comes and goes
+  wide = innerWidth;
+  hideTip();
+  redraws.forEach((draw) => draw());
+});

@@ -1,0 +1,134 @@
+"""A comparison as one HTML file: data as JSON, styles and scripts inline, no request to anywhere.
+
+The page is drawn by the scripts beside this file from two kinds of data: the comparison (``data``),
+and one timeline per number of virtual threads (``trace-N``), each the very object that
+``write_trace`` writes. Names come from models, so all data is escaped here, and the scripts set
+text, never markup.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any
+
+from vdla.comparison import Comparison, Layer
+from vdla.isa.config import Config
+from vdla.peers import HIDING, VTA_SOURCE, vta_utilization
+from vdla.sim.trace import trace_events
+from vdla.sweep import Sweep
+
+SCRIPTS = (
+    "dom.js",
+    "charts.js",
+    "roofline.js",
+    "tracks.js",
+    "drawing.js",
+    "timeline.js",
+    "page.js",
+)
+
+
+def report_page(
+    model: str, found: Comparison, traced: Layer, sweep: Sweep | None = None
+) -> str:
+    """The page; the same for the same input.
+
+    Args:
+        model: how the page names the model.
+        found: at least one layer, measured.
+        traced: the layer of ``found`` whose timelines the page holds.
+        sweep: adds the curve over memory latency.
+    """
+    traces = {f"trace-{v}": _trace(traced, v) for v in found.vthreads}
+    blocks = {"data": _data(model, found, traced, sweep), **traces}
+    return _fill(
+        _asset("page.html"),
+        {
+            "title": html.escape(f"{model} on {found.config.name}: latency hiding"),
+            "style": _asset("page.css"),
+            "data": "\n".join(embed(name, value) for name, value in blocks.items()),
+            "script": "\n".join(map(_asset, SCRIPTS)),
+        },
+    )
+
+
+def embed(name: str, value: Any) -> str:
+    """A script element that holds ``value`` as JSON and that no text inside can end."""
+    text = json.dumps(value, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return f'<script type="application/json" id="{html.escape(name)}">{text}</script>'
+
+
+def _fill(template: str, parts: Mapping[str, str]) -> str:
+    """Replaces each ``{{name}}``; what is put in is not looked at again."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
+
+
+def _asset(name: str) -> str:
+    return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _trace(layer: Layer, vthreads: int) -> dict[str, Any]:
+    measured = layer.measured[vthreads]
+    linked = measured.program.linked
+    return trace_events(measured.run, linked.layers, linked.stages)
+
+
+def _data(
+    model: str, found: Comparison, traced: Layer, sweep: Sweep | None
+) -> dict[str, Any]:
+    return {
+        "model": model,
+        "version": version("vdla"),
+        "machine": _machine(found.config),
+        "comparison": found.to_json(),
+        "layers": {layer.name: _details(layer) for layer in found.layers},
+        "placement": found.placement,
+        "peers": [vars(peer) for peer in HIDING],
+        "vta": _vta(found),
+        "traced": traced.name,
+        "sweep": sweep.to_json() if sweep else None,
+    }
+
+
+def _machine(config: Config) -> dict[str, Any]:
+    """What follows from the config, for the header and the roof."""
+    bandwidth = min(config.memory.bytes_per_cycle, config.port_bytes)
+    return {
+        "name": config.name,
+        "hash": config.hash,
+        "block": f"{config.block_in} × {config.block_out}",
+        "clock_mhz": config.clock_mhz,
+        "peak_gops": config.peak_gops,
+        "memory": config.memory.name,
+        "latency": config.memory.latency,
+        "gb_per_s": bandwidth * config.clock_mhz / 1000,
+        "buffers": {
+            name: getattr(config, f"{name}_bytes") for name in ("inp", "wgt", "acc", "uop")
+        },
+    }
+
+
+def _details(layer: Layer) -> dict[str, Any]:
+    """What the comparison's JSON leaves out, by number of virtual threads."""
+    return {
+        str(v): {
+            "schedule": measured.tile,
+            "instructions": len(measured.run.instructions),
+            "causes": measured.run.causes,
+        }
+        for v, measured in layer.measured.items()
+    }
+
+
+def _vta(found: Comparison) -> dict[str, Any] | None:
+    """Open VTA's utilization on the layers it published."""
+    shares = {layer.name: vta_utilization(layer.name, layer.macs) for layer in found.layers}
+    known = {name: share for name, share in shares.items() if share is not None}
+    return {"utilization": known, "source": VTA_SOURCE} if known else None
