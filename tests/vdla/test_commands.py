@@ -20,7 +20,7 @@ def test_run_json_has_the_contract_keys(vdla):
     found = done.json
     assert list(found) == ["device", "config", "cycles", "seconds", "outputs", "placement"]
     assert (found["device"], found["config"]) == ("sim", "tiny")
-    assert found["cycles"] == 360 * 11808
+    assert found["cycles"] == 360 * 12720
     (output,) = found["outputs"].values()
     assert output["shape"] == [360, 10]
     assert output["dtype"] == "float32"
@@ -230,6 +230,6 @@ def test_the_api(tmp_path):
     module.save(tmp_path / "d.vdla")
     images, labels = models.digits_test()
     result = api.run(tmp_path / "d.vdla", {module.inputs[0]: images[:1]})
-    assert result.cycles == 11808
+    assert result.cycles == 12720
     assert int(next(iter(result.outputs.values())).argmax()) == labels[0]
     assert api.compare("digits", config="tiny").utilization(2) > 0
