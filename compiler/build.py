@@ -295,15 +295,22 @@ class LayerProgram:
     dram: NDArray[np.uint8]
 
 
+def placed_graph(
+    graph: Graph, config: Config, options: Options | None = None
+) -> tuple[Graph, Placements]:
+    """An imported graph as the compiler lays it out for its devices, before any schedule."""
+    options = options or Options()
+    graph = fold_taps(optimize(graph), config, options.min_fill)
+    placements = partition(graph, config, options.device, options.min_fill)
+    return fuse_host(*layout(graph, placements, config.channel_block))
+
+
 def accelerator_layers(
     graph: Graph, config: Config, options: Options | None = None
 ) -> tuple[list[Operator], Placements]:
     """The accelerator operators of an imported graph, and where everything was placed."""
-    options = options or Options()
-    graph = fold_taps(optimize(graph), config, options.min_fill)
-    placements = partition(graph, config, options.device, options.min_fill)
-    laid_out, placements = layout(graph, placements, config.channel_block)
-    return list(_operators(laid_out, placements, config).values()), placements
+    graph, placements = placed_graph(graph, config, options)
+    return list(_operators(graph, placements, config).values()), placements
 
 
 def layer_program(

@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vdla.compiler.build import LayerProgram, layer_program
+from vdla.compiler.build import LayerProgram, layer_program, placed_graph
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.graph.layout import layout
-from vdla.compiler.graph.partition import ACCELERATOR, partition, report
-from vdla.compiler.graph.passes import optimize
+from vdla.compiler.graph.partition import ACCELERATOR, report
 from vdla.compiler.topi.vdla.operators import Operator, operator
 from vdla.compiler.topi.vdla.tiling import tile_text
 from vdla.isa.config import Config
@@ -133,8 +131,7 @@ def find_workload(paths: dict[str, Path], config: Config) -> Workload:
     """Imports and places some models."""
     found = Workload([], {}, [])
     for name, path in paths.items():
-        graph = optimize(import_onnx(path))
-        graph, placements = layout(graph, partition(graph, config), config.channel_block)
+        graph, placements = placed_graph(import_onnx(path), config)
         mine = [n for n in graph.nodes if placements[n.name].device == ACCELERATOR]
         made = [op for op in (operator(n, graph, config) for n in mine) if op.macs]
         rows = report(graph, placements)
