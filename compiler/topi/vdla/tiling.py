@@ -26,6 +26,7 @@ Shape = ConvShape | PoolShape | AddShape
 Tile = Any  # ConvTile, PoolTile or AddTile: whatever the shape asks for
 
 STARTUP = 12  # cycles from a token to the first result: issue, pipeline, hand-over
+TURN = 8  # cycles from a token to the first beat, besides memory's: start, request, buffer
 FINALISTS = 64  # candidates that get the recurrence, after the bound has ranked them
 CHUNKS = 600  # portions that the recurrence follows before it extrapolates
 MOST_STAGES = 16  # copies of what streams by: more hide nothing more
@@ -123,7 +124,7 @@ class _Run:
     """The engines' clocks while tiles go by in turn."""
 
     def __init__(self, work: Steps, config: Config) -> None:
-        self.work, self.latency = work, config.memory.latency
+        self.work, self.latency = work, config.memory.latency + TURN
         self.load = float(2 * self.latency + STARTUP)  # the stream's first beats come first
         self.compute = self.store = self.store_from = 0.0
         self.inp_free = deque([0.0] * work.stages, work.stages)
