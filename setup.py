@@ -26,5 +26,5 @@ for room in ROOMS:
 setup(
     packages=packages,
     package_dir=package_dir,
-    package_data={"": ["*.toml", "*.onnx", "*.npz", "*.cpp", "*.v", "py.typed"]},
+    package_data={"": ["*.toml", "*.onnx", "*.npz", "*.jsonl", "*.cpp", "*.v", "py.typed"]},
 )

@@ -12,9 +12,13 @@ from numpy.typing import NDArray
 
 from vdla.comparison import Comparison, Progress, compare_models
 from vdla.compiler import models
-from vdla.compiler.build import Options, compile_model
+from vdla.compiler.build import Options, accelerator_layers, compile_model
 from vdla.compiler.frontend.errors import ModelError
+from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.models import quantize
+from vdla.compiler.tune.records import Log
+from vdla.compiler.tune.tuner import Task, TuneOptions, make_tasks
+from vdla.compiler.tune.tuner import tune as tune_tasks
 from vdla.isa.config import Config, load_config, parse_config
 from vdla.runtime.devices.base import Device
 from vdla.runtime.devices.cpu import CpuDevice
@@ -24,7 +28,7 @@ from vdla.runtime.errors import DeviceError
 from vdla.runtime.executor import Executor, RunResult
 from vdla.runtime.module import Module
 
-__all__ = ["compare", "compile", "executor", "load", "module_config", "quantize", "run"]
+__all__ = ["compare", "compile", "executor", "load", "module_config", "quantize", "run", "tune"]
 
 Array = NDArray[Any]
 DEVICES = ("sim", "rtl", "cpu")
@@ -89,10 +93,47 @@ def compare(
     progress: Progress = lambda what, done, total: None,
 ) -> Comparison:
     """Latency hiding per layer of a model or of ``resnet18-convs``."""
-    paths = models.model_paths(str(model)) if str(model) in models.MODELS else {
-        Path(model).stem: _model_file(model)
-    }
-    return compare_models(paths, resolve(config, settings), vthreads, progress)
+    return compare_models(_model_files(model), resolve(config, settings), vthreads, progress)
+
+
+def tune(
+    model: str | Path,
+    log: str | Path | Log,
+    config: str | Path | Config = "paper",
+    settings: Iterable[str] = (),
+    options: TuneOptions | None = None,
+    layer: str = "",
+) -> list[Task]:
+    """Searches schedules for every accelerator layer of a model or of ``resnet18-convs``.
+
+    Args:
+        model: a path, or a name that ``vdla models`` lists.
+        log: the records' file, made or gone on with.
+        config: a config, its name, or a TOML file.
+        settings: ``KEY=VALUE`` overrides of the config or the memory.
+        options: trials, searcher, seed, workers, virtual threads.
+        layer: the one layer to search for; all without it.
+
+    Raises:
+        RecordError: the log holds something else, or another search writes to it.
+        LookupError: the model has no accelerator layer of that name.
+    """
+    options, chosen = options or TuneOptions(), resolve(config, settings)
+    found = []
+    for name, path in (paths := _model_files(model)).items():
+        made, _ = accelerator_layers(import_onnx(path), chosen)
+        found += [(name if len(paths) > 1 else op.node.name, op) for op in made]
+    wanted = [each for each in found if layer in ("", each[0])]
+    if not wanted:
+        names = ", ".join(dict.fromkeys(name for name, _ in found)) or "none at all"
+        raise LookupError(f"expected a layer for the accelerator out of {names}, found {layer!r}")
+    tasks = make_tasks(wanted, chosen, options.vthreads)
+    if isinstance(log, Log):
+        tune_tasks(tasks, chosen, log, options)
+    else:
+        with Log(Path(log)) as opened:
+            tune_tasks(tasks, chosen, opened, options)
+    return tasks
 
 
 def resolve(config: str | Path | Config, settings: Iterable[str] = ()) -> Config:
@@ -162,6 +203,13 @@ def random_inputs(module: Module, seed: int = 0) -> dict[str, Array]:
 
 def _accelerator(device: str) -> str:
     return "cpu" if device == "cpu" else "vdla"
+
+
+def _model_files(model: str | Path) -> dict[str, Path]:
+    """Every network of a bundled model, or the file, by name."""
+    if str(model) in models.MODELS:
+        return models.model_paths(str(model))
+    return {Path(model).stem: _model_file(model)}
 
 
 def _model_file(model: str | Path) -> Path:

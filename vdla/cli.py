@@ -118,6 +118,30 @@ def run(
 
 
 @app.command()
+def tune(
+    model: Model,
+    log: Annotated[Path, typer.Option("--log", metavar="F", help="Records; resumed if there.")],
+    config: ConfigName = "paper",
+    trials: Annotated[int, typer.Option(min=1, help="Candidates per distinct layer.")] = 64,
+    searcher: Annotated[str, typer.Option(help="xgboost, random, grid or genetic.")] = "xgboost",
+    vthreads: Annotated[str, typer.Option(help="Numbers of virtual threads, with commas.")] = "2",
+    layer: Annotated[str, typer.Option(metavar="NAME", help="This layer alone.")] = "",
+    seed: Annotated[int, typer.Option(min=0, help="Of the search's random draws.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that measure.")] = 2,
+    export: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Merge the best records into a file.")
+    ] = None,
+    settings: Settings = None,
+    json: Json = False,
+) -> None:
+    """Search schedules on the cycle simulator; resumes from the log."""
+    from vdla.commands import tuning
+
+    options = tuning.Request(trials, searcher, vthreads, layer, seed, workers)
+    tuning.tune(model, config, log, options, export, settings or [], json)
+
+
+@app.command()
 def quantize(
     model: Annotated[Path, typer.Argument(metavar="MODEL.onnx")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="Q.onnx")],

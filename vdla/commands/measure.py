@@ -52,7 +52,7 @@ def compare(
     json: bool,
 ) -> None:
     """Prints the comparison, and writes its plots and one timeline."""
-    threads = _thread_counts(vthreads)
+    threads = thread_counts(vthreads)
     check_output_folder(out)
     with progress() as update:
         found = api.compare(model, config, threads, settings, update)
@@ -73,7 +73,8 @@ def compare(
         log.print(f"wrote {file}")
 
 
-def _thread_counts(text: str) -> list[int]:
+def thread_counts(text: str) -> list[int]:
+    """The value of ``--vthreads``."""
     try:
         counts = [int(part) for part in text.split(",")]
     except ValueError:
