@@ -253,7 +253,7 @@ def _window(
     for name, size, i in sizes:
         span = (k[name] - 1) * steps[i] + (shape.kernel[i] - 1) * shape.dilations[i] + 1
         spans.append(np.minimum(span, -(-size // sampling[i])))
-    return (spans[0] * spans[1]).astype(np.float64)
+    return np.asarray(spans[0] * spans[1], np.float64)
 
 
 def _ceil(total: int, size: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -81,7 +81,9 @@ def _tell_resumed(records: Log, config: Config) -> None:
     if records.cut:
         log.print(f"{records.path}: removed {records.cut} bytes of a record that was cut off")
     stale = sum(not record.fresh for record in records.records)
-    other = sum(record.workload.config != config for record in records.records)
+    machine = (config.hash, config.memory)
+    found = (record.workload.config for record in records.records)
+    other = sum((each.hash, each.memory) != machine for each in found)
     if stale:
         log.print(f"{records.path}: {stale} records are of other sources and don't count as tried")
     if other:
