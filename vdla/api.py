@@ -98,7 +98,7 @@ def compare(
 
 def tune(
     model: str | Path,
-    log: str | Path | Log,
+    log: str | Path,
     config: str | Path | Config = "paper",
     settings: Iterable[str] = (),
     options: TuneOptions | None = None,
@@ -119,21 +119,29 @@ def tune(
         LookupError: the model has no accelerator layer of that name.
     """
     options, chosen = options or TuneOptions(), resolve(config, settings)
+    tasks = tuning_tasks(model, chosen, options.vthreads, layer)
+    with Log(Path(log)) as opened:
+        tune_tasks(tasks, chosen, opened, options)
+    return tasks
+
+
+def tuning_tasks(
+    model: str | Path, config: Config, vthreads: Sequence[int], layer: str = ""
+) -> list[Task]:
+    """What there is to search for in a model: its distinct layers, or one of them.
+
+    Raises:
+        LookupError: the model has no accelerator layer of that name.
+    """
     found = []
     for name, path in (paths := _model_files(model)).items():
-        made, _ = accelerator_layers(import_onnx(path), chosen)
+        made, _ = accelerator_layers(import_onnx(path), config)
         found += [(name if len(paths) > 1 else op.node.name, op) for op in made]
     wanted = [each for each in found if layer in ("", each[0])]
     if not wanted:
         names = ", ".join(dict.fromkeys(name for name, _ in found)) or "none at all"
         raise LookupError(f"expected a layer for the accelerator out of {names}, found {layer!r}")
-    tasks = make_tasks(wanted, chosen, options.vthreads)
-    if isinstance(log, Log):
-        tune_tasks(tasks, chosen, log, options)
-    else:
-        with Log(Path(log)) as opened:
-            tune_tasks(tasks, chosen, opened, options)
-    return tasks
+    return make_tasks(wanted, config, vthreads)
 
 
 def resolve(config: str | Path | Config, settings: Iterable[str] = ()) -> Config:

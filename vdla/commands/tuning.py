@@ -17,6 +17,7 @@ from vdla.compiler.tune.model import load_xgboost
 from vdla.compiler.tune.records import Log, export, load
 from vdla.compiler.tune.search import SEARCHERS
 from vdla.compiler.tune.tuner import Task, TuneOptions
+from vdla.compiler.tune.tuner import tune as search_schedules
 from vdla.isa.config import Config
 
 
@@ -55,15 +56,16 @@ def tune(
         before = load(exported) if exported.exists() else []
     chosen = api.resolve(config, settings)
     begun = time.monotonic()
+    try:
+        tasks = api.tuning_tasks(model, chosen, threads, asked.layer)
+    except LookupError as error:
+        raise UsageError(f"--layer: {error.args[0]}") from None
     with Log(path) as records, progress() as update:
         _tell_resumed(records, chosen)
         options = TuneOptions(
             asked.trials, asked.searcher, asked.seed, asked.workers, threads, progress=update
         )
-        try:
-            tasks = api.tune(model, records, chosen, (), options, asked.layer)
-        except LookupError as error:
-            raise UsageError(f"--layer: {error.args[0]}") from None
+        search_schedules(tasks, chosen, records, options)
         everything = list(records.records)
     seconds = time.monotonic() - begun
     if json:

@@ -136,7 +136,7 @@ def test_records_of_another_workload_replace_the_random_start():
 def test_diversity_prefers_new_knob_values():
     ranked = [SPACE.index[Point(13, b, "x")] for b in (4, 5, 6)] + [SPACE.index[Point(2, 9, "y")]]
     scores = np.zeros(len(SPACE))
-    scores[ranked] = [1.0, 0.99, 0.98, 0.9]
+    scores[ranked] = [1.0, 0.9, 0.9, 0.89]
     assert diverse(SPACE, ranked, scores, 1) == ranked[:1]
     assert ranked[3] in diverse(SPACE, ranked, scores, 2)
     scores[ranked] = [1.0, 0.99, 0.98, 0.0]
