@@ -3,8 +3,9 @@
 A schedule is a nest of four loop levels, outermost first: the **layer**, a **tile** of its output,
 a **step** of the tile's reduction and a **part** of the step's weights. Per buffer and level:
 
-- ``inp@step`` and the like: bytes that one iteration of the level touches;
-- ``inp.moved``: bytes that cross the port in all, and ``inp.again``: how often each byte does;
+- ``inp@step`` and the like: bytes that one iteration of the level touches in a whole tile;
+- ``inp.moved``: bytes that cross the port in all, smaller tiles at the edges included, and
+  ``inp.again``: how often each byte does;
 - ``inp.reuse``: operations per byte moved.
 
 Counts of iterations, instructions and tokens follow, and the knobs themselves: numbers as they are,
@@ -32,7 +33,6 @@ from vdla.isa.instructions import instruction_bytes
 
 Floats = NDArray[np.float64]
 Columns = dict[str, Floats]
-LEVELS = ("layer", "tile", "step", "part")
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,14 @@ class _Nest:
     """The loops of an operator's tiles, one entry per tile of the space in every array.
 
     ``trips`` counts the iterations of each level in all. ``touched[buffer][level]`` are bytes per
-    iteration; ``level[buffer]`` is where the buffer is moved. ``commands`` is how many
-    instructions one iteration at that level issues for it.
+    iteration, ``moved`` bytes in all, ``commands`` instructions in all.
     """
 
     ops: float
-    trips: Mapping[str, Floats]
-    touched: Mapping[str, Mapping[str, Floats]]
-    level: Mapping[str, NDArray[np.str_]]
-    commands: Mapping[str, Floats]
+    trips: Columns
+    touched: Mapping[str, Columns]
+    moved: Columns
+    commands: Columns
 
 
 def features(shape: Shape, space: Space, config: Config) -> Features:
@@ -83,50 +82,34 @@ def _memory(nest: _Nest) -> Columns:
     """Touched bytes, traffic and reuse of every buffer."""
     columns: Columns = {}
     for buffer, levels in nest.touched.items():
-        for name, size in levels.items():
-            columns[f"{buffer}@{name}"] = size
-        moved = _moved(nest, buffer)
-        columns[f"{buffer}.moved"] = moved
-        columns[f"{buffer}.again"] = moved / levels["layer"]
-        columns[f"{buffer}.reuse"] = nest.ops / moved
-    moved = sum((_moved(nest, b) for b in nest.touched), np.zeros(1))
-    columns["moved"] = moved
-    columns["ops.per.byte"] = nest.ops / moved
+        columns |= {f"{buffer}@{name}": size for name, size in levels.items()}
+        columns[f"{buffer}.moved"] = nest.moved[buffer]
+        columns[f"{buffer}.again"] = nest.moved[buffer] / levels["layer"]
+        columns[f"{buffer}.reuse"] = nest.ops / nest.moved[buffer]
+    columns["moved"] = _sum(nest.moved)
+    columns["ops.per.byte"] = nest.ops / columns["moved"]
     return columns
-
-
-def _moved(nest: _Nest, buffer: str) -> Floats:
-    """Bytes that cross the port: what the level touches, as often as it runs."""
-    at, levels = nest.level[buffer], nest.touched[buffer]
-    names = list(levels)
-    sizes = [np.asarray(levels[n] * nest.trips[n], np.float64) for n in names]
-    return np.select([at == n for n in names], sizes)
 
 
 def _counts(nest: _Nest, knobs: Mapping[str, Any], config: Config) -> Columns:
     """Iterations, instructions and tokens."""
-    columns = {f"trips.{name}": count for name, count in nest.trips.items() if name != "layer"}
-    total: Floats = np.zeros(1)
-    for buffer, each in nest.commands.items():
-        at = nest.level.get(buffer, np.array("part"))
-        trips = np.select([at == n for n in nest.trips], [*nest.trips.values()])
-        columns[f"commands.{buffer}"] = trips * each
-        total = total + trips * each
-    columns["commands"] = total
-    columns["commands.bytes"] = total * instruction_bytes(config)
+    columns = {f"trips.{name}": count for name, count in nest.trips.items()}
+    columns |= {f"commands.{name}": count for name, count in nest.commands.items()}
+    columns["commands"] = _sum(nest.commands)
+    columns["commands.bytes"] = columns["commands"] * instruction_bytes(config)
     # LOAD and COMPUTE hand over every part both ways, COMPUTE and STORE every tile.
     columns["tokens"] = 2 * nest.trips["part"] + 2 * nest.trips["tile"]
-    columns["ops.per.command"] = nest.ops / total
+    columns["ops.per.command"] = nest.ops / columns["commands"]
     columns["tiles.per.thread"] = nest.trips["tile"] / knobs["vthreads"]
     return columns
 
 
 def _knobs(space: Space, knobs: Mapping[str, Any]) -> Columns:
-    """The tile's own fields: numbers as they are, choices one-hot; a fixed one says nothing."""
+    """The tile's own fields: numbers as they are, choices one-hot."""
     columns: Columns = {}
     for name, values in space.knobs.items():
         if isinstance(values[0], str):
-            columns.update({f"{name}={v}": (knobs[name] == v).astype(np.float64) for v in values})
+            columns |= {f"{name}={v}": (knobs[name] == v).astype(np.float64) for v in values}
         else:
             columns[name] = knobs[name].astype(np.float64)
     return columns
@@ -136,126 +119,122 @@ def _knobs(space: Space, knobs: Mapping[str, Any]) -> Columns:
 
 
 def _conv(shape: ConvShape, k: Mapping[str, Any], config: Config) -> _Nest:
-    block, taps = config.channel_block, shape.kernel[0] * shape.kernel[1]
-    down, across = _ceil(shape.out_height, k["rows"]), _ceil(shape.out_width, k["cols"])
-    tiles = shape.batch * shape.groups * (shape.outputs // k["outputs"]) * down * across
+    block, taps = float(config.channel_block), shape.kernel[0] * shape.kernel[1]
+    images, chunks = shape.batch * shape.groups, shape.outputs // k["outputs"]
+    rows, cols = _axis(shape, k, 0), _axis(shape, k, 1)
+    tiles = images * chunks * rows.tiles * cols.tiles
     steps, parts = shape.inputs // k["inputs"], k["outputs"] // k["weights"]
-    trips = {
-        "layer": np.ones(len(tiles)),
-        "tile": tiles.astype(np.float64),
-        "step": (tiles * steps).astype(np.float64),
-        "part": (tiles * steps * parts).astype(np.float64),
+    trips = {"tile": tiles, "step": tiles * steps, "part": tiles * steps * parts}
+    window, pixels = rows.window * cols.window, k["rows"] * k["cols"]
+    every = np.ones(len(tiles))
+    out = {
+        "layer": every * images * shape.outputs * shape.out_height * shape.out_width * block,
+        "tile": k["outputs"] * pixels * block,
+        "part": k["weights"] * pixels * block,
     }
-    window = _window(shape, k, shape.steps, shape.sampling)
-    image = np.full(len(tiles), float(shape.height * shape.width))
-    pixels = k["rows"] * k["cols"]
-    everything = shape.batch * shape.groups * shape.out_height * shape.out_width
-    weight = float(block * block * taps)
-    outs = shape.batch * shape.groups * shape.outputs
-    touched: dict[str, dict[str, Floats]] = {
+    touched: dict[str, Columns] = {
         "inp": {
-            "layer": image * shape.batch * shape.groups * shape.inputs * block,
-            "tile": window * shape.inputs * block,
-            "step": window * k["inputs"] * block,
+            "layer": every * images * shape.inputs * rows.seen * cols.seen * block,
+            "tile": shape.inputs * window * block,
+            "step": k["inputs"] * window * block,
         },
         "wgt": {
-            "layer": np.full(len(tiles), weight * shape.groups * shape.outputs * shape.inputs),
-            "tile": weight * k["outputs"] * shape.inputs,
-            "step": weight * k["outputs"] * k["inputs"],
-            "part": weight * k["weights"] * k["inputs"],
+            "layer": every * shape.groups * shape.outputs * shape.inputs * taps * block * block,
+            "tile": k["outputs"] * shape.inputs * taps * block * block,
+            "step": k["outputs"] * k["inputs"] * taps * block * block,
+            "part": k["weights"] * k["inputs"] * taps * block * block,
         },
-        "out": {
-            "layer": np.full(len(tiles), float(everything * shape.outputs * block)),
-            "tile": k["outputs"] * pixels * float(block),
-            "part": k["weights"] * pixels * float(block),
-        },
+        "out": out,
         "bias": {  # with the scales: two int32 per channel
-            "layer": np.full(len(tiles), 8.0 * shape.groups * shape.outputs * block),
-            "tile": 8.0 * k["outputs"] * block,
+            "layer": every * 8 * shape.groups * shape.outputs * block,
+            "tile": 8 * k["outputs"] * block,
         },
     }
-    resident = k.get("resident", np.zeros(len(tiles), np.bool_))
-    level = {
-        "inp": np.array("step"),
-        "wgt": np.array("part"),
-        "out": np.array("tile"),
-        "bias": np.where(resident, "layer", "tile"),
+    moved = {
+        "inp": images * chunks * shape.inputs * rows.moved * cols.moved * block,
+        "wgt": touched["wgt"]["part"] * trips["part"],
+        "out": out["layer"],
+        "bias": np.where(k["resident"], touched["bias"]["layer"], touched["bias"]["tile"] * tiles),
     }
-    commands: dict[str, Floats] = {
-        "inp": k["inputs"].astype(np.float64),
-        "wgt": np.ones(1),
-        "gemm": np.ones(1),
-        "out": k["outputs"].astype(np.float64),
-        "bias": np.full(1, 2.0),
+    commands = {
+        "inp": trips["step"] * k["inputs"],
+        "wgt": trips["part"],
+        "gemm": trips["part"],
+        "out": tiles * k["outputs"],
+        "bias": 2 * np.where(k["resident"], 1, tiles),
     }
     if shape.residual is not None:
-        touched["residual"] = touched["out"]
-        level["residual"] = level["out"]
-        commands["residual"] = commands["out"] + 2  # and the ALU's
-    macs = float(outs * block * shape.out_height * shape.out_width * shape.inputs * block * taps)
-    return _Nest(macs, trips, touched, level, commands)
+        touched["residual"], moved["residual"] = out, out["layer"]
+        commands["residual"] = tiles * (k["outputs"] + 2)  # loads, and the ALU's two
+    macs = images * shape.outputs * shape.out_height * shape.out_width * shape.inputs * taps
+    return _Nest(float(macs * block * block), trips, touched, moved, commands)
 
 
 def _pool(shape: PoolShape, k: Mapping[str, Any], config: Config) -> _Nest:
-    block = float(config.channel_block)
-    down, across = _ceil(shape.out_height, k["rows"]), _ceil(shape.out_width, k["cols"])
-    tiles = shape.batch * (shape.blocks // k["blocks"]) * down * across
-    out = shape.batch * shape.blocks * shape.out_height * shape.out_width * block
-    seen = shape.batch * shape.blocks * shape.height * shape.width * block
+    rows, cols = _axis(shape, k, 0), _axis(shape, k, 1)
+    tiles = shape.batch * (shape.blocks // k["blocks"]) * rows.tiles * cols.tiles
+    whole = np.full(len(tiles), float(shape.batch * shape.blocks * config.channel_block))
+    out = whole * shape.out_height * shape.out_width
+    part = k["blocks"] * float(config.channel_block)
     touched = {
-        "inp": {
-            "layer": np.full(len(tiles), seen),
-            "tile": _window(shape, k, shape.strides, (1, 1)) * k["blocks"] * block,
-        },
-        "out": {
-            "layer": np.full(len(tiles), out),
-            "tile": k["rows"] * k["cols"] * k["blocks"] * block,
-        },
+        "inp": {"layer": whole * rows.seen * cols.seen, "tile": part * rows.window * cols.window},
+        "out": {"layer": out, "tile": part * k["rows"] * k["cols"]},
     }
-    commands = {"inp": k["blocks"] * 1.0, "alu": np.ones(1), "out": k["blocks"] * 1.0}
-    return _flat(out * shape.kernel[0] * shape.kernel[1], tiles, touched, commands)
+    moved = {"inp": whole * rows.moved * cols.moved, "out": out}
+    commands = {"inp": tiles * k["blocks"], "alu": tiles, "out": tiles * k["blocks"]}
+    ops = float(out[0] * shape.kernel[0] * shape.kernel[1])
+    return _Nest(ops, _flat(tiles), touched, moved, commands)
 
 
 def _add(shape: AddShape, k: Mapping[str, Any], config: Config) -> _Nest:
-    tiles = _ceil(shape.vectors, k["vectors"])
-    whole = np.full(len(tiles), float(shape.vectors * config.out_entry))
-    size = k["vectors"] * float(config.out_entry)
-    touched = {
-        "inp": {"layer": 2 * whole, "tile": 2 * size},
-        "out": {"layer": whole, "tile": size},
-    }
-    commands = {"inp": np.full(1, 2.0), "alu": np.ones(1), "out": np.ones(1)}
-    return _flat(float(whole[0]), tiles, touched, commands)
+    tiles = -(-shape.vectors // k["vectors"])
+    out = np.full(len(tiles), float(shape.vectors * config.out_entry))
+    tile = k["vectors"] * float(config.out_entry)
+    touched = {"inp": {"layer": 2 * out, "tile": 2 * tile}, "out": {"layer": out, "tile": tile}}
+    commands = {"inp": 2 * tiles, "alu": tiles, "out": tiles}
+    return _Nest(float(out[0]), _flat(tiles), touched, {"inp": 2 * out, "out": out}, commands)
 
 
-def _flat(
-    ops: float,
-    tiles: NDArray[np.int64],
-    touched: Mapping[str, Mapping[str, Floats]],
-    commands: Mapping[str, Floats],
-) -> _Nest:
-    """A nest without a reduction over steps: each tile is one step of one part."""
-    trips = {"layer": np.ones(len(tiles))}
-    trips |= {name: tiles.astype(np.float64) for name in LEVELS[1:]}
-    level = {buffer: np.array("tile") for buffer in touched}
-    return _Nest(ops, trips, touched, level, commands)
+def _flat(tiles: Any) -> Columns:
+    """The trips of a nest without a reduction: each tile is one step of one part."""
+    return dict.fromkeys(("tile", "step", "part"), tiles)
 
 
-def _window(
-    shape: ConvShape | PoolShape,
-    k: Mapping[str, Any],
-    steps: tuple[int, int],
-    sampling: tuple[int, int],
-) -> Floats:
-    """Pixels of the image under a whole tile."""
-    sizes = zip(("rows", "cols"), (shape.height, shape.width), range(2), strict=True)
-    spans = []
-    for name, size, i in sizes:
-        span = (k[name] - 1) * steps[i] + (shape.kernel[i] - 1) * shape.dilations[i] + 1
-        spans.append(np.minimum(span, -(-size // sampling[i])))
-    return np.asarray(spans[0] * spans[1], np.float64)
+@dataclass(frozen=True)
+class _Axis:
+    """One axis of the image: how many ``tiles`` cut it, and input positions along it.
+
+    ``window`` lie under a whole tile, ``moved`` under all tiles one after the other, ``seen`` under
+    any.
+    """
+
+    tiles: Floats
+    window: Floats
+    moved: Floats
+    seen: int
 
 
-def _ceil(total: int, size: NDArray[np.int64]) -> NDArray[np.int64]:
-    result: NDArray[np.int64] = -(-total // size)
-    return result
+def _axis(shape: ConvShape | PoolShape, k: Mapping[str, Any], axis: int) -> _Axis:
+    size = (shape.height, shape.width)[axis]
+    total = (shape.out_height, shape.out_width)[axis]
+    stride, reach = shape.strides[axis], (shape.kernel[axis] - 1) * shape.dilations[axis] + 1
+    # A convolution loads nothing that its strides skip under a kernel of one.
+    skip = shape.sampling[axis] if isinstance(shape, ConvShape) else 1
+
+    def under(first: int, last: int) -> int:
+        """Positions of the image under some outputs."""
+        low = max(first * stride - shape.pads[axis], 0)
+        high = min((last - 1) * stride - shape.pads[axis] + reach, size)
+        return max(-(-(high - low) // skip), 0)
+
+    found = {}
+    for tile in set(k[("rows", "cols")[axis]].tolist()):
+        cuts = [(first, min(first + tile, total)) for first in range(0, total, tile)]
+        each = [under(*cut) for cut in cuts]
+        found[tile] = (len(cuts), max(each), sum(each))
+    columns = np.array([found[tile] for tile in k[("rows", "cols")[axis]].tolist()], np.float64)
+    return _Axis(columns[:, 0], columns[:, 1], columns[:, 2], under(0, total))
+
+
+def _sum(columns: Columns) -> Floats:
+    return np.sum(np.stack(list(columns.values())), axis=0)

@@ -32,9 +32,10 @@ Measure = Callable[[Sequence[Tile]], dict[int, Outcome]]
 class TuneOptions:
     """How to search.
 
-    ``trials`` is the number of candidates per workload, those in the log included. ``batch`` is
-    how many are proposed at a time. ``timeout`` is in seconds per candidate. ``progress`` is told
-    (what, done, of).
+    ``trials`` is the most candidates per workload, those in the log included; a search ends
+    before that where the best is within ``enough`` of the bound. ``batch`` is how many are
+    proposed at a time. ``timeout`` is in seconds per candidate. ``progress`` is told (what, done,
+    of).
     """
 
     trials: int = 64
@@ -44,6 +45,7 @@ class TuneOptions:
     vthreads: tuple[int, ...] = (2,)
     batch: int = 8
     timeout: float = TIMEOUT
+    enough: float = 0.995
     progress: Progress = lambda what, done, total: None
 
 
@@ -75,6 +77,13 @@ class Task:
     def best(self) -> Tile:
         """The fastest tile tried; the default until there is one."""
         return min(self.costs, key=lambda tile: self.costs[tile], default=self.default)
+
+    @property
+    def bound(self) -> float:
+        """Cycles that no schedule is below: every multiply-add and every byte takes its time."""
+        memory = min(self.config.memory.bytes_per_cycle, self.config.port_bytes)
+        op = self.operator
+        return max(op.macs / self.config.macs_per_cycle, op.dram_bytes / memory)
 
     def cycles(self, tile: Tile) -> int | None:
         """Cycles of a tile, if it was tried and is legal."""
@@ -161,12 +170,14 @@ def search(
     options: TuneOptions,
     first: Sequence[int] = (),
 ) -> None:
-    """Proposes and measures until the trials are used up or the space is.
+    """Proposes and measures until the best is good enough, or trials or space are used up.
 
     ``first`` are points to try before the searcher is asked.
     """
     points = [p for p in first if task.space.tiles[p] not in task.costs]
     while task.trials < options.trials:
+        if task.costs and task.bound >= options.enough * task.costs[task.best]:
+            return
         count = min(options.batch, options.trials - task.trials)
         points = points[:count] or searcher.propose(count)
         if not points:

@@ -119,6 +119,7 @@ def _json(
                 "resumed": task.resumed,
                 "illegal": task.counts.get("illegal", 0),
                 "failed": task.counts.get("crash", 0) + task.counts.get("timeout", 0),
+                "bound_cycles": task.bound,
                 "default_cycles": task.cycles(task.default),
                 "best_cycles": task.cycles(task.best),
                 "tile": vars(task.best),
@@ -129,7 +130,7 @@ def _json(
 
 
 def _print(config: Config, tasks: Sequence[Task], seconds: float) -> None:
-    columns = ("layer", "threads", "space", "tried", "default", "best", "faster", "schedule")
+    columns = ("layer", "threads", "space", "tried", "bound", "default", "best", "faster", "tile")
     rows = []
     for task in tasks:
         default, best = task.cycles(task.default), task.cycles(task.best)
@@ -141,6 +142,7 @@ def _print(config: Config, tasks: Sequence[Task], seconds: float) -> None:
                 task.workload.vthreads,
                 f"{len(task.space):,}",
                 task.trials,
+                f"{task.bound:,.0f}",
                 f"{default:,}" if default else "–",
                 f"{best:,}" if best else "–",
                 gain,

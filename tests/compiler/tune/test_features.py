@@ -71,18 +71,38 @@ def moved(shape, tile, config):
     return bytes_, gemms
 
 
+def even(shape, tile):
+    """Whether the threads share the tiles evenly; a thread without a tile loads weights too."""
+    along = {
+        "y": -(-shape.out_height // tile.rows),
+        "x": -(-shape.out_width // tile.cols),
+        "o": shape.outputs // tile.outputs,
+    }
+    return along[tile.axis] % tile.vthreads == 0
+
+
 @pytest.mark.parametrize("vthreads", [1, 2])
 @pytest.mark.parametrize("residual", [None, Residual(1, 1, 0, 0, -128, 127)])
-def test_traffic_is_what_the_stream_moves_where_tiles_divide_the_image(vthreads, residual):
-    shape = replace(SHAPE, inputs=2, outputs=2, residual=residual)
+@pytest.mark.parametrize(
+    "window",
+    [
+        {},
+        {"kernel": (3, 3), "pads": (1, 1, 1, 1), "height": 9},
+        {"strides": (2, 2), "height": 11},
+        {"kernel": (3, 3), "strides": (2, 2), "pads": (1, 1, 1, 1), "height": 13},
+    ],
+)
+def test_traffic_is_what_the_stream_moves(vthreads, residual, window):
+    shape = replace(SHAPE, inputs=2, outputs=2, residual=residual, **window)
     found = space(shape, PAPER, vthreads)
-    even = [t for t in found.tiles if 8 % t.rows == 8 % t.cols == 0]
-    picked = [even[i] for i in np.random.default_rng(0).integers(len(even), size=6)]
+    picked = [found.tiles[i] for i in np.random.default_rng(0).integers(len(found), size=6)]
     rows = features(shape, Space.of(picked), PAPER)
     for i, tile in enumerate(picked):
         row, (stream, gemms) = rows.row(i), moved(shape, tile, PAPER)
         for buffer in ("inp", "wgt", "out", *(["residual"] if residual else [])):
-            assert row[f"{buffer}.moved"] == stream[buffer], (buffer, tile)
+            assert row[f"{buffer}.moved"] <= stream[buffer], (buffer, tile)
+            if even(shape, tile):
+                assert row[f"{buffer}.moved"] == stream[buffer], (buffer, tile)
         assert gemms >= row["trips.part"]
 
 

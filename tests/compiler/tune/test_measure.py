@@ -14,7 +14,6 @@ from vdla.compiler.tune.measure import Measurer, Outcome, measure
 from vdla.sim.checker import Finding
 from vdla.sim.machine import simulate
 
-
 MISBEHAVE = """
 import os, signal, time
 from vdla.compiler.tune.measure import Outcome

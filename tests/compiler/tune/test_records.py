@@ -148,7 +148,7 @@ def test_a_full_disk_loses_nothing(tmp_path, record, monkeypatch, part):
             log.append(record)
             held = path.read_bytes()
             monkeypatch.setattr(module.os, "write", broken)
-            with pytest.raises(OSError, match="No space left|no room") as refused:
+            with pytest.raises(OSError, match=r"No space left|no room") as refused:
                 log.append(record)
             monkeypatch.setattr(module.os, "write", real)
             assert refused.value.filename == str(path)

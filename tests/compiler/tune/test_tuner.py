@@ -33,7 +33,7 @@ def made_up(tiles):
     """Cycles without a machine: rows and columns near 5 are best; some tiles are illegal."""
     found = {}
     for i, t in enumerate(tiles):
-        cycles = 1000 + 10 * abs(t.rows - 5) + 7 * abs(t.cols - 5) + t.inputs
+        cycles = 100_000 + 10 * abs(t.rows - 5) + 7 * abs(t.cols - 5) + t.inputs
         found[i] = Outcome("illegal", note="odd") if t.weights == 4 else Outcome("ok", cycles)
     return found
 
@@ -124,6 +124,18 @@ def test_other_configs_and_stale_sources_do_not_count_as_tried(fake, tmp_path, l
     assert tried.index(best.tile) <= 1  # known good, so measured again at once
 
 
+def test_a_search_ends_near_the_bound(fake, tmp_path, layer, tiny):
+    near = 100_000 / 0.995
+    easy = replace(layer, macs=int(near) * tiny.macs_per_cycle)
+    (task,) = tuned(tmp_path / "log", [("a", easy)], tiny, trials=200)
+    assert task.trials < 200
+    assert task.bound >= 0.995 * task.costs[task.best]
+    (again,) = tuned(tmp_path / "log", [("a", easy)], tiny, trials=200)
+    assert again.trials == again.resumed == task.trials
+    (whole,) = tuned(tmp_path / "log", [("a", easy)], tiny, trials=200, enough=1.1)
+    assert whole.trials == 200
+
+
 def test_a_small_space_is_used_up(fake, tmp_path, layer, tiny):
     small = replace(layer, shape=replace(layer.shape, height=2, width=2, pads=(1, 1, 1, 1)))
     (task,) = tuned(tmp_path / "log", [("a", small)], tiny, trials=10_000)
@@ -187,7 +199,8 @@ def test_a_killed_search_goes_on_and_loses_no_record(tmp_path):
     """The whole command, killed twice wherever it happens to be."""
     path, rng = tmp_path / "log", random.Random(2)
     command = [sys.executable, "-m", "vdla.cli", "tune", "digits", "-c", "tiny", "--trials", "12"]
-    command += ["--log", str(path), "--layer", "conv2", "--workers", "1", "--json", "--searcher", "random"]
+    command += ["--log", str(path), "--layer", "conv2", "--workers", "1", "--json"]
+    command += ["--searcher", "random"]
     before = b""
     for _ in range(2):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
