@@ -16,7 +16,8 @@ from vdla.compiler.build import Options, accelerator_layers, compile_model
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.models import quantize
-from vdla.compiler.tune.records import Log
+from vdla.compiler.tune.records import BUNDLED, BUNDLED_PATH, Log, Records
+from vdla.compiler.tune.records import load as load_records
 from vdla.compiler.tune.tuner import Task, TuneOptions, make_tasks
 from vdla.compiler.tune.tuner import tune as tune_tasks
 from vdla.isa.config import Config, load_config, parse_config
@@ -91,9 +92,29 @@ def compare(
     vthreads: Sequence[int] = (1, 2),
     settings: Iterable[str] = (),
     progress: Progress = lambda what, done, total: None,
+    records: Records | None = BUNDLED,
 ) -> Comparison:
-    """Latency hiding per layer of a model or of ``resnet18-convs``."""
-    return compare_models(_model_files(model), resolve(config, settings), vthreads, progress)
+    """Latency hiding per layer of a model or of ``resnet18-convs``.
+
+    ``records`` are tuned schedules; None compares what the analytic model chooses.
+    """
+    chosen = resolve(config, settings)
+    return compare_models(_model_files(model), chosen, vthreads, progress, records)
+
+
+def tuned(choice: str | Path | None) -> Records | None:
+    """Tuned schedules: the bundled ones, with those of a log; or, for "none", no schedules.
+
+    Raises:
+        RecordError: the file holds something else.
+        OSError: it can't be read.
+    """
+    if choice is None:
+        return BUNDLED
+    if str(choice) == "none":
+        return None
+    own = load_records(Path(choice))
+    return Records(lambda: [*load_records(BUNDLED_PATH), *own])
 
 
 def tune(
@@ -116,7 +137,7 @@ def tune(
 
     Raises:
         RecordError: the log holds something else, or another search writes to it.
-        LookupError: the model has no accelerator layer of that name.
+        ModelError: the model can't be taken, or has no accelerator layer of that name.
     """
     options, chosen = options or TuneOptions(), resolve(config, settings)
     tasks = tuning_tasks(model, chosen, options.vthreads, layer)
@@ -131,7 +152,7 @@ def tuning_tasks(
     """What there is to search for in a model: its distinct layers, or one of them.
 
     Raises:
-        LookupError: the model has no accelerator layer of that name.
+        ModelError: the model has no accelerator layer of that name.
     """
     found = []
     for name, path in (paths := _model_files(model)).items():
@@ -139,8 +160,8 @@ def tuning_tasks(
         found += [(name if len(paths) > 1 else op.node.name, op) for op in made]
     wanted = [each for each in found if layer in ("", each[0])]
     if not wanted:
-        names = ", ".join(dict.fromkeys(name for name, _ in found)) or "none at all"
-        raise LookupError(f"expected a layer for the accelerator out of {names}, found {layer!r}")
+        names = ", ".join(dict.fromkeys(name for name, _ in found))
+        raise ModelError(str(model), f"a layer {layer} for the accelerator", names or "none")
     return make_tasks(wanted, config, vthreads)
 
 

@@ -33,6 +33,10 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a parameter or memory.PARAMETER."),
 ]
+RecordsFile = Annotated[
+    str | None,
+    typer.Option("--records", metavar="F|none", help="Tuned schedules; default: the bundled."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Out = Annotated[Path | None, typer.Option("-o", "--output-file", metavar="FILE")]
 
@@ -59,13 +63,14 @@ def compare(
     vthreads: Annotated[str, typer.Option(help="Numbers of virtual threads, with commas.")] = "1,2",
     out: Annotated[Path, typer.Option(help="Folder for the plots and the trace.")] = Path("out"),
     trace_layer: Annotated[str, typer.Option(help="The layer to trace; default: the first.")] = "",
+    records: RecordsFile = None,
     settings: Settings = None,
     json: Json = False,
 ) -> None:
     """Latency hiding per layer: table, plots, and a timeline of one layer."""
     from vdla.commands import measure
 
-    measure.compare(model, config, vthreads, out, trace_layer, settings or [], json)
+    measure.compare(model, config, vthreads, out, trace_layer, records, settings or [], json)
 
 
 @app.command(name="compile")
@@ -76,13 +81,16 @@ def compile_(
     device: Annotated[str, typer.Option(help="sim, or cpu for the host alone.")] = "sim",
     vthreads: Annotated[int, typer.Option(min=1, max=8, help="Virtual threads.")] = 2,
     dump: Annotated[Path | None, typer.Option(help="Folder for the text after each pass.")] = None,
+    records: RecordsFile = None,
     settings: Settings = None,
     json: Json = False,
 ) -> None:
     """Compile a QDQ ONNX model into a module."""
     from vdla.commands import transform
 
-    transform.compile_model(model, output, config, device, vthreads, dump, settings or [], json)
+    transform.compile_model(
+        model, output, config, device, vthreads, dump, records, settings or [], json
+    )
 
 
 @app.command()
@@ -106,6 +114,7 @@ def run(
         Path | None,
         typer.Option(help="Write a Perfetto timeline; or, from rtl to a .fst file, waves."),
     ] = None,
+    records: RecordsFile = None,
     settings: Settings = None,
     json: Json = False,
 ) -> None:
@@ -113,7 +122,7 @@ def run(
     from vdla.commands import measure
 
     measure.run(
-        model, device, config, input, output, check, samples, trace, settings or [], json
+        model, device, config, input, output, check, samples, trace, records, settings or [], json
     )
 
 

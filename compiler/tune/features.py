@@ -237,4 +237,4 @@ def _axis(shape: ConvShape | PoolShape, k: Mapping[str, Any], axis: int) -> _Axi
 
 
 def _sum(columns: Columns) -> Floats:
-    return np.sum(np.stack(list(columns.values())), axis=0)
+    return np.asarray(np.sum(np.stack(list(columns.values())), axis=0), np.float64)

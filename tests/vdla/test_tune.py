@@ -76,6 +76,31 @@ def test_exported_records_choose_the_schedules(tmp_path, logged):
     assert {each["name"] for each in plain.metadata["layers"]} == set(tiles)
 
 
+def test_own_records_are_used_by_the_commands(vdla, tmp_path, logged):
+    record = max(
+        (r for r in load(logged) if r.workload.kind == "conv" and r.cycles), key=lambda r: r.cycles
+    )
+    own = tmp_path / "own.jsonl"
+    own.write_bytes(record.to_line())
+    out = ("--out", tmp_path / "out", "--vthreads", 2, "--json")
+    cycles = {
+        choice: {
+            layer["name"]: layer["cycles"]["2"]
+            for layer in vdla(
+                "compare", "digits", "-c", "tiny", "--records", choice, *out
+            ).json["layers"]
+        }
+        for choice in ("none", own)
+    }
+    assert record.cycles in cycles[own].values()
+    assert record.cycles not in cycles["none"].values()
+    command = ("compile", "digits", "-c", "tiny", "-o", tmp_path / "m.vdla", "--records")
+    assert vdla(*command, own).code == 0
+    found = refused(vdla(*command, tmp_path / "nosuch"))
+    expected = "expected a file that can be used, found No such file or directory"
+    assert found == f"{tmp_path / 'nosuch'}: {expected}"
+
+
 def test_what_does_not_count_is_said(vdla, tmp_path, logged):
     log = tmp_path / "log"
     lines = logged.read_bytes()
@@ -110,7 +135,7 @@ def test_wrong_options(vdla, tmp_path, monkeypatch):
         "nosuch.onnx: expected an ONNX file or one of resnet18"
     )
     assert refused(vdla("tune", "digits", "-c", "tiny", "--log", "l", "--layer", "x")) == (
-        "--layer: expected a layer for the accelerator out of pool1, conv2, pool2, fc, found 'x'"
+        "digits: expected a layer x for the accelerator, found pool1, conv2, pool2, fc"
     )
     assert refused(vdla("tune", "digits", "--log", "l", "--trials", 0)).startswith(
         "Invalid value for '--trials'"

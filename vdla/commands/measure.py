@@ -48,14 +48,16 @@ def compare(
     vthreads: str,
     out: Path,
     trace_layer: str,
+    records: str | None,
     settings: Sequence[str],
     json: bool,
 ) -> None:
     """Prints the comparison, and writes its plots and one timeline."""
     threads = thread_counts(vthreads)
     check_output_folder(out)
+    known = api.tuned(records)
     with progress() as update:
-        found = api.compare(model, config, threads, settings, update)
+        found = api.compare(model, config, threads, settings, update, known)
     if not found.layers:
         reasons = "; ".join(f"{n}: {r}" for n, r in found.host.items())
         raise UsageError(f"{model}: expected a layer for the accelerator, found none ({reasons})")
@@ -138,6 +140,7 @@ def run(
     check: bool,
     samples: int,
     trace: Path | None,
+    records: str | None,
     settings: Sequence[str],
     json: bool,
 ) -> None:
@@ -147,7 +150,7 @@ def run(
     for path in (output, trace):
         if path is not None:
             check_folder(path)
-    module, chosen = _prepare(model, device, config, settings)
+    module, chosen = _prepare(model, device, config, records, settings)
     waves = trace if trace is not None and trace.suffix == ".fst" else None
     if waves and device != "rtl":
         raise UsageError(f"--trace {waves}: expected --device rtl for waves, found {device}")
@@ -177,7 +180,7 @@ def run(
 
 
 def _prepare(
-    model: str, device: str, config: str | None, settings: Sequence[str]
+    model: str, device: str, config: str | None, records: str | None, settings: Sequence[str]
 ) -> tuple[Module, Config]:
     if model.endswith(".vdla"):
         module = api.load(model)
@@ -191,8 +194,10 @@ def _prepare(
         return module, chosen
     chosen = api.resolve(config or "paper", settings)
     place = "cpu" if device == "cpu" else "vdla"
+    known = api.tuned(records)
     with progress() as update:
-        return api.compile(model, chosen, (), Options(device=place, progress=update)), chosen
+        options = Options(device=place, records=known, progress=update)
+        return api.compile(model, chosen, (), options), chosen
 
 
 def _run_all(ready: Executor, batches: Sequence[Mapping[str, Array]]) -> list[RunResult]:

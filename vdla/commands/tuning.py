@@ -56,10 +56,7 @@ def tune(
         before = load(exported) if exported.exists() else []
     chosen = api.resolve(config, settings)
     begun = time.monotonic()
-    try:
-        tasks = api.tuning_tasks(model, chosen, threads, asked.layer)
-    except LookupError as error:
-        raise UsageError(f"--layer: {error.args[0]}") from None
+    tasks = api.tuning_tasks(model, chosen, threads, asked.layer)
     with Log(path) as records, progress() as update:
         _tell_resumed(records, chosen)
         options = TuneOptions(
