@@ -11,6 +11,7 @@ measured on which machine, and the sources that decided the cycles:
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -214,7 +215,7 @@ class Log:
         try:
             written = os.write(self.file, line)
             if written < len(line):
-                raise OSError(28, "no room for a whole record", str(self.path))
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(self.file)
         except OSError as error:
             os.ftruncate(self.file, self.size)
