@@ -78,7 +78,7 @@ def main() -> None:
             return [known[p] for p in points]
 
         for task in tasks:
-            console.print(f"[dim]{task.layers[0]}: looking for the best[/dim]")
+            console.print(f"{task.layers[0]}: looking for the best", style="dim")
             measure(task, known_good(task, log.records))
             bound = task.bound / OPTIMAL
             reach(task, _searcher(task, "xgboost", 0, []), measure, bound, LONG)
@@ -90,7 +90,8 @@ def main() -> None:
                     for seed in range(1 if name == "grid" else asked.seeds)
                 ]
                 found = trials[name][task.layers[0]]
-                console.print(f"[dim]{name} on {task.layers[0]}: {found}[/dim]")
+                counts = " ".join(_count(each, asked.limit) for each in found)
+                console.print(f"{name} on {task.layers[0]}: {counts}", style="dim")
         for name in searchers:  # again, from memory: a later run may have raised the bar
             for task in tasks:
                 trials[name][task.layers[0]] = [

@@ -14,7 +14,6 @@ from vdla.compiler.topi.vdla.operators import default_tile
 from vdla.compiler.topi.vdla.tiling import best as analytic
 from vdla.compiler.tune import records as module
 from vdla.compiler.tune.records import (
-    BUNDLED_PATH,
     Log,
     Record,
     RecordError,
@@ -25,7 +24,7 @@ from vdla.compiler.tune.records import (
     make_tile,
 )
 from vdla.compiler.tune.workload import Workload, sources
-from vdla.isa.config import config_names, load_config
+from vdla.isa.config import load_config
 
 
 @pytest.fixture
@@ -206,11 +205,3 @@ def test_default_tiles_come_from_records_where_they_fit(layer, tiny, record):
     for wrong in ({**record.tile, "rows": 999}, {**record.tile, "newer": 1}, {"rows": 2}):
         unusable = Records(lambda wrong=wrong: [replace(record, tile=wrong)])
         assert default_tile(shape, tiny, 2, unusable) == analytic_choice
-
-
-def test_the_bundled_records_are_records_of_bundled_configs():
-    hashes = {load_config(name).hash for name in config_names()}
-    bundled = load(BUNDLED_PATH)
-    assert {r.workload.config.hash for r in bundled} <= hashes
-    assert len(best(bundled)) == len(bundled)
-    assert all(r.status == "ok" for r in bundled)
