@@ -18,15 +18,13 @@ from math import inf
 from pathlib import Path
 from statistics import median
 
-import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 from vdla.compiler import models
 from vdla.compiler.build import accelerator_layers
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.tune.features import features
+from vdla.compiler.tune.features import fastest
 from vdla.compiler.tune.measure import Measurer
 from vdla.compiler.tune.records import Log, Record, make_tile
 from vdla.compiler.tune.search import Searcher
@@ -125,12 +123,12 @@ def _trials(
     limit: int,
 ) -> float:
     """Trials of one run to the best known; measuring may find a better one, which then counts."""
-    fastest = _fastest(task)
+    floor = fastest(task.features, task.config)
     while True:
         best = min(costs[task.layers[0]].values())
 
         def hopeful(task: Task, points: Sequence[int]) -> list[float]:
-            measured = [p for p in points if fastest[p] <= best / NEAR]
+            measured = [p for p in points if floor[p] <= best / NEAR]
             found = dict(zip(measured, measure(task, measured), strict=True))
             return [found.get(p, inf) for p in points]
 
@@ -138,13 +136,6 @@ def _trials(
         needed = reach(task, _searcher(task, name, seed, records), each, best / NEAR, limit)
         if min(costs[task.layers[0]].values()) == best:
             return needed
-
-
-def _fastest(task: Task) -> NDArray[np.float64]:
-    """Cycles that the bytes of each tile take on the bus: none is faster."""
-    seen = features(task.operator.shape, task.space, task.config)
-    memory = task.config.memory.bytes_per_cycle
-    return seen.values[:, seen.names.index("moved")] / min(memory, task.config.port_bytes)
 
 
 def _searcher(task: Task, name: str, seed: int, records: Sequence[Record]) -> Searcher:

@@ -28,7 +28,7 @@ from vdla.isa.instructions import Finish
 from vdla.sim.checker import check
 from vdla.sim.machine import SimulationError, simulate, warm_up
 
-TIMEOUT = 60.0  # seconds for one candidate, before its worker is replaced
+TIMEOUT = 20.0  # seconds for one candidate, before its worker is replaced
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ All speak one protocol: ``propose`` gives points of the space that were never pr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ class Searcher(ABC):
         self.space = space
         self.rng = np.random.default_rng(seed)
         self.cost: dict[int, float] = {}
-        self.known: set[int] = set()  # proposed or measured
+        self.known: set[int] = set()  # proposed, measured or ruled out
 
     def propose(self, count: int) -> list[int]:
         """Up to ``count`` new points; fewer only when the space is used up."""
@@ -56,6 +56,10 @@ class Searcher(ABC):
         """Takes the measured cycles of points, proposed or not; infinity for an illegal one."""
         self.cost.update(costs)
         self.known.update(costs)
+
+    def rule_out(self, points: Iterable[int]) -> None:
+        """Never proposes some points."""
+        self.known.update(points)
 
     @abstractmethod
     def _choose(self, count: int) -> Sequence[int]:

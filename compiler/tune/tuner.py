@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf
 
 import numpy as np
 
 from vdla.compiler.topi.vdla.operators import Operator, default_tile
 from vdla.compiler.topi.vdla.tiling import Tile
-from vdla.compiler.tune.features import Features, Floats, features
+from vdla.compiler.tune.features import Features, Floats, fastest, features
 from vdla.compiler.tune.measure import TIMEOUT, Measurer, Outcome
 from vdla.compiler.tune.records import BUNDLED, Log, Record, Records, make_tile
 from vdla.compiler.tune.search import SEARCHERS, Group, ModelSearcher, Searcher
@@ -55,7 +56,7 @@ class Task:
 
     ``default`` is the analytic model's tile, ``costs`` the cycles of every tile tried, infinity
     where there are none; ``counts`` has the tiles by status, and ``resumed`` of them were in the
-    log.
+    log. ``ruled_out`` tiles weren't tried: their bytes alone take longer than the best.
     """
 
     operator: Operator
@@ -67,6 +68,12 @@ class Task:
     costs: dict[Tile, float] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     resumed: int = 0
+    ruled_out: int = 0
+
+    @cached_property
+    def features(self) -> Features:
+        """What the learned model sees of every tile."""
+        return features(self.operator.shape, self.space, self.config)
 
     @property
     def trials(self) -> int:
@@ -147,8 +154,8 @@ def make_searcher(task: Task, lessons: Lessons, name: str, seed: int) -> Searche
     """A searcher over a task's space; the learned one is taught all lessons of its kind."""
     if SEARCHERS[name] is not ModelSearcher:
         return SEARCHERS[name](task.space, seed)
-    seen = features(task.operator.shape, task.space, task.config)
-    return ModelSearcher(task.space, seed, seen, lessons.groups(task.workload, seen.names))
+    groups = lessons.groups(task.workload, task.features.names)
+    return ModelSearcher(task.space, seed, task.features, groups)
 
 
 def resume(task: Task, searcher: Searcher, records: Sequence[Record]) -> None:
@@ -172,12 +179,19 @@ def search(
 ) -> None:
     """Proposes and measures until the best is good enough, or trials or space are used up.
 
+    A tile whose bytes alone take as long as the best one found is never tried.
+
     ``first`` are points to try before the searcher is asked.
     """
     points = [p for p in first if task.space.tiles[p] not in task.costs]
+    floor = fastest(task.features, task.config)
     while task.trials < options.trials:
-        if task.costs and task.bound >= options.enough * task.costs[task.best]:
+        best = task.costs.get(task.best, inf)
+        if task.bound >= options.enough * best:
             return
+        slower = np.flatnonzero(floor >= best).tolist()
+        searcher.rule_out(slower)
+        task.ruled_out = sum(task.space.tiles[p] not in task.costs for p in slower)
         count = min(options.batch, options.trials - task.trials)
         points = points[:count] or searcher.propose(count)
         if not points:

@@ -112,6 +112,7 @@ def _json(
                 "layers": task.layers,
                 "vthreads": task.workload.vthreads,
                 "space": len(task.space),
+                "ruled_out": task.ruled_out,
                 "trials": task.trials,
                 "resumed": task.resumed,
                 "illegal": task.counts.get("illegal", 0),
@@ -127,7 +128,8 @@ def _json(
 
 
 def _print(config: Config, tasks: Sequence[Task], seconds: float) -> None:
-    columns = ("layer", "threads", "space", "tried", "bound", "default", "best", "faster", "tile")
+    columns = ("layer", "threads", "space", "ruled out", "tried", "bound", "default", "best")
+    columns += ("faster", "tile")
     rows = []
     for task in tasks:
         default, best = task.cycles(task.default), task.cycles(task.best)
@@ -138,6 +140,7 @@ def _print(config: Config, tasks: Sequence[Task], seconds: float) -> None:
                 f"{task.layers[0]}{more}",
                 task.workload.vthreads,
                 f"{len(task.space):,}",
+                f"{task.ruled_out:,}",
                 task.trials,
                 f"{task.bound:,.0f}",
                 f"{default:,}" if default else "–",

@@ -11,10 +11,12 @@ import sys
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from vdla.compiler.topi.vdla.operators import default_tile
 from vdla.compiler.tune import tuner as module
+from vdla.compiler.tune.features import fastest
 from vdla.compiler.tune.measure import Outcome
 from vdla.compiler.tune.records import Log, Record, load
 from vdla.compiler.tune.tuner import (
@@ -134,6 +136,22 @@ def test_a_search_ends_near_the_bound(fake, tmp_path, layer, tiny):
     assert again.trials == again.resumed == task.trials
     (whole,) = tuned(tmp_path / "log", [("a", easy)], tiny, trials=200, enough=1.1)
     assert whole.trials == 200
+
+
+def test_what_its_bytes_rule_out_is_never_tried(tmp_path, layer, tiny):
+    (task,) = make_tasks([("a", layer)], tiny, (2,))
+    floor = fastest(task.features, tiny)
+    goal = float(np.quantile(floor, 0.02))
+
+    def measured(tiles):
+        costs = [max(floor[task.space.index[t]], goal) for t in tiles]
+        return {i: Outcome("ok", int(np.ceil(cost))) for i, cost in enumerate(costs)}
+
+    searcher = make_searcher(task, Lessons(), "random", 0)
+    search(task, searcher, measured, TuneOptions(trials=len(task.space), enough=1e9))
+    assert task.costs[task.best] == np.ceil(goal)
+    assert task.ruled_out > 0
+    assert task.trials + task.ruled_out == len(task.space)
 
 
 def test_a_small_space_is_used_up(fake, tmp_path, layer, tiny):
