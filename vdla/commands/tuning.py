@@ -12,7 +12,6 @@ from vdla import api
 from vdla.commands.measure import thread_counts
 from vdla.commands.output import check_folder, console, log, print_json, progress, table
 from vdla.commands.usage import UsageError
-from vdla.compiler.topi.vdla.tiling import tile_text
 from vdla.compiler.tune.model import load_xgboost
 from vdla.compiler.tune.records import Log, export, load
 from vdla.compiler.tune.search import SEARCHERS
@@ -128,8 +127,8 @@ def _json(
 
 
 def _print(config: Config, tasks: Sequence[Task], seconds: float) -> None:
-    columns = ("layer", "threads", "space", "ruled out", "tried", "bound", "default", "best")
-    columns += ("faster", "tile")
+    """The table; the schedules themselves are in the log and in ``--json``."""
+    columns = ("layer", "threads", "space", "ruled out", "tried", "bound", "default", "best", "gain")
     rows = []
     for task in tasks:
         default, best = task.cycles(task.default), task.cycles(task.best)
@@ -146,7 +145,6 @@ def _print(config: Config, tasks: Sequence[Task], seconds: float) -> None:
                 f"{default:,}" if default else "–",
                 f"{best:,}" if best else "–",
                 gain,
-                tile_text(task.best),
             )
         )
     table(f"tuned on {config.name}, memory {config.memory.name}; cycles", columns, rows)
