@@ -185,13 +185,13 @@ def search(
     """
     points = [p for p in first if task.space.tiles[p] not in task.costs]
     floor = fastest(task.features, task.config)
-    while task.trials < options.trials:
+    while True:
         best = task.costs.get(task.best, inf)
-        if task.bound >= options.enough * best:
-            return
         slower = np.flatnonzero(floor >= best).tolist()
         searcher.rule_out(slower)
         task.ruled_out = sum(task.space.tiles[p] not in task.costs for p in slower)
+        if task.trials >= options.trials or task.bound >= options.enough * best:
+            return
         count = min(options.batch, options.trials - task.trials)
         points = points[:count] or searcher.propose(count)
         if not points:

@@ -128,7 +128,8 @@ def _json(
 
 def _print(config: Config, tasks: Sequence[Task], seconds: float) -> None:
     """The table; the schedules themselves are in the log and in ``--json``."""
-    columns = ("layer", "threads", "space", "ruled out", "tried", "bound", "default", "best", "gain")
+    columns = ["layer", "threads", "space", "ruled out", "tried", "bound"]
+    columns += ["default", "best", "gain"]
     rows = []
     for task in tasks:
         default, best = task.cycles(task.default), task.cycles(task.best)
