@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test test-long formal lint types imports chromium clean
+.PHONY: demo test test-long formal records lint types imports chromium clean
 
 demo: .venv/ready
 	$(BIN)/vdla compare resnet18-convs -c paper --out out
@@ -21,6 +21,14 @@ test-long: .venv/ready
 
 formal: .venv/ready
 	$(BIN)/pytest -n $(JOBS) --dist worksteal tests/hw/formal
+
+# The tuned schedules that ship with the package; goes on from build/records.jsonl.
+records: .venv/ready
+	mkdir -p build
+	for model in resnet18 resnet18-convs mobilenet digits; do \
+	  $(BIN)/vdla tune $$model -c paper --vthreads 1,2 --workers $(JOBS) \
+	    --log build/records.jsonl --export compiler/tune/data/best.jsonl || exit 1; \
+	done
 
 lint: .venv/ready
 	$(BIN)/ruff check .

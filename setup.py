@@ -27,6 +27,6 @@ setup(
     packages=packages,
     package_dir=package_dir,
     package_data={
-        "": ["*.toml", "*.onnx", "*.npz", "*.cpp", "*.v", "*.html", "*.css", "*.js", "py.typed"]
+        "": ["*.toml", "*.onnx", "*.npz", "*.jsonl", "*.cpp", "*.v", "*.html", "*.css", "*.js", "py.typed"]
     },
 )

@@ -45,6 +45,7 @@ from vdla.compiler.topi.steps import (
 )
 from vdla.compiler.topi.vdla.operators import Operator, operator, schedule
 from vdla.compiler.topi.vdla.tiling import Tile, TilingError, tile_text
+from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.asm import disassemble
 from vdla.isa.config import Config
 from vdla.isa.instructions import instruction_bytes
@@ -61,14 +62,16 @@ class Options:
     """How to compile.
 
     ``device`` "cpu" leaves the accelerator out. ``vthreads`` is how many virtual threads default
-    schedules use. ``min_fill`` is the share of the input lanes a convolution must fill. ``tiles``
-    chooses schedules in place of the analytic model. ``dump`` is a folder for the program's text
-    after every pass. ``progress`` is told (what, done, of).
+    schedules use. ``min_fill`` is the share of the input lanes a convolution must fill.
+    ``records`` are tuned schedules to use where they fit; None leaves all to the analytic model.
+    ``tiles`` chooses schedules in place of both. ``dump`` is a folder for the program's text after
+    every pass. ``progress`` is told (what, done, of).
     """
 
     device: str = ACCELERATOR
     vthreads: int = 2
     min_fill: float = 0.5
+    records: Records | None = BUNDLED
     tiles: Tiles | None = None
     dump: Path | None = None
     progress: Progress = lambda what, done, total: None
@@ -141,7 +144,7 @@ def _choose_tiles(
     for done, node in enumerate(wanted):
         options.progress("schedule", done, len(wanted))
         made = operator(node, graph, config)
-        choose = options.tiles or (lambda op: op.tile(config, options.vthreads))
+        choose = options.tiles or (lambda op: op.tile(config, options.vthreads, options.records))
         try:
             tiles[node.name] = choose(made)
             lower(made.shape, tiles[node.name], config)  # kept for the real one
@@ -342,7 +345,7 @@ def layer_program(
 
 def activation_bytes(made: Operator, config: Config) -> dict[str, int]:
     """Bytes of an operator's activations, by DRAM tensor, from its expression's parameters."""
-    tile = made.tile(config, 1)
+    tile = made.tile(config, 1, None)
     params = schedule(made.shape, tile, config).built.func.params
     return {
         made.tensors[p.name]: int(np.prod(p.shape))

@@ -53,6 +53,11 @@ def _lower(shape: Shape, tile: Tile, config: Config) -> Kernel:
     return _run(shape, tile, config, lambda name, text: None)
 
 
+def forget() -> None:
+    """Empties the cache of ``lower``: a search lowers thousands of candidates, each once."""
+    _lower.cache_clear()
+
+
 def _run(shape: Shape, tile: Tile, config: Config, dump: Dump) -> Kernel:
     scheduled = schedule(shape, tile, config)
     dump("expression", show(scheduled.built.func))
@@ -112,4 +117,4 @@ def _renamed(op: Op, names: Mapping[str, str]) -> Op:
     return replace(op, touches=touches, tensor=names.get(op.tensor, op.tensor))
 
 
-__all__ = ["PASSES", "UOPS", "Dump", "Linked", "Linker", "lower"]
+__all__ = ["PASSES", "UOPS", "Dump", "Linked", "Linker", "forget", "lower"]

@@ -10,9 +10,9 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vdla.api import compare, compile, load, quantize, run
+    from vdla.api import compare, compile, load, quantize, run, tune
 
-__all__ = ["compare", "compile", "load", "quantize", "run"]
+__all__ = ["compare", "compile", "load", "quantize", "run", "tune"]
 __version__ = "0.1.0"
 
 

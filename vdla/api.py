@@ -12,9 +12,14 @@ from numpy.typing import NDArray
 
 from vdla.comparison import Comparison, Progress, compare_models
 from vdla.compiler import models
-from vdla.compiler.build import Options, compile_model
+from vdla.compiler.build import Options, accelerator_layers, compile_model
 from vdla.compiler.frontend.errors import ModelError
+from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.models import quantize
+from vdla.compiler.tune.records import BUNDLED, BUNDLED_PATH, Log, Records
+from vdla.compiler.tune.records import load as load_records
+from vdla.compiler.tune.tuner import Task, TuneOptions, make_tasks
+from vdla.compiler.tune.tuner import tune as tune_tasks
 from vdla.isa.config import Config, load_config, parse_config
 from vdla.runtime.devices.base import Device
 from vdla.runtime.devices.cpu import CpuDevice
@@ -25,7 +30,9 @@ from vdla.runtime.executor import Executor, RunResult
 from vdla.runtime.module import Module
 from vdla.sweep import Sweep, sweep_latency
 
-__all__ = ["compare", "compile", "executor", "load", "module_config", "quantize", "run", "sweep"]
+__all__ = [
+    "compare", "compile", "executor", "load", "module_config", "quantize", "run", "sweep", "tune",
+]  # fmt: skip
 
 Array = NDArray[Any]
 DEVICES = ("sim", "rtl", "cpu")
@@ -88,9 +95,14 @@ def compare(
     vthreads: Sequence[int] = (1, 2),
     settings: Iterable[str] = (),
     progress: Progress = lambda what, done, total: None,
+    records: Records | None = BUNDLED,
 ) -> Comparison:
-    """Latency hiding per layer of a model or of ``resnet18-convs``."""
-    return compare_models(_model_files(model), resolve(config, settings), vthreads, progress)
+    """Latency hiding per layer of a model or of ``resnet18-convs``.
+
+    ``records`` are tuned schedules; None compares what the analytic model chooses.
+    """
+    chosen = resolve(config, settings)
+    return compare_models(_model_files(model), chosen, vthreads, progress, records)
 
 
 def sweep(
@@ -100,10 +112,74 @@ def sweep(
     vthreads: Sequence[int] = (1, 2),
     settings: Iterable[str] = (),
     progress: Progress = lambda what, done, total: None,
+    records: Records | None = BUNDLED,
 ) -> Sweep:
     """Latency hiding as memory gets slower: ``compare`` once per latency, in cycles."""
     chosen = resolve(config, settings)
-    return sweep_latency(_model_files(model), chosen, latencies, vthreads, progress)
+    return sweep_latency(_model_files(model), chosen, latencies, vthreads, progress, records)
+
+
+def tuned(choice: str | Path | None) -> Records | None:
+    """Tuned schedules: the bundled ones, with those of a log; or, for "none", no schedules.
+
+    Raises:
+        RecordError: the file holds something else.
+        OSError: it can't be read.
+    """
+    if choice is None:
+        return BUNDLED
+    if str(choice) == "none":
+        return None
+    own = load_records(Path(choice))
+    return Records(lambda: [*load_records(BUNDLED_PATH), *own])
+
+
+def tune(
+    model: str | Path,
+    log: str | Path,
+    config: str | Path | Config = "paper",
+    settings: Iterable[str] = (),
+    options: TuneOptions | None = None,
+    layer: str = "",
+) -> list[Task]:
+    """Searches schedules for every accelerator layer of a model or of ``resnet18-convs``.
+
+    Args:
+        model: a path, or a name that ``vdla models`` lists.
+        log: the records' file, made or gone on with.
+        config: a config, its name, or a TOML file.
+        settings: ``KEY=VALUE`` overrides of the config or the memory.
+        options: trials, searcher, seed, workers, virtual threads.
+        layer: the one layer to search for; all without it.
+
+    Raises:
+        RecordError: the log holds something else, or another search writes to it.
+        ModelError: the model can't be taken, or has no accelerator layer of that name.
+    """
+    options, chosen = options or TuneOptions(), resolve(config, settings)
+    tasks = tuning_tasks(model, chosen, options.vthreads, layer)
+    with Log(Path(log)) as opened:
+        tune_tasks(tasks, chosen, opened, options)
+    return tasks
+
+
+def tuning_tasks(
+    model: str | Path, config: Config, vthreads: Sequence[int], layer: str = ""
+) -> list[Task]:
+    """What there is to search for in a model: its distinct layers, or one of them.
+
+    Raises:
+        ModelError: the model has no accelerator layer of that name.
+    """
+    found = []
+    for name, path in (paths := _model_files(model)).items():
+        made, _ = accelerator_layers(import_onnx(path), config)
+        found += [(name if len(paths) > 1 else op.node.name, op) for op in made]
+    wanted = [each for each in found if layer in ("", each[0])]
+    if not wanted:
+        names = ", ".join(dict.fromkeys(name for name, _ in found))
+        raise ModelError(str(model), f"a layer {layer} for the accelerator", names or "none")
+    return make_tasks(wanted, config, vthreads)
 
 
 def resolve(config: str | Path | Config, settings: Iterable[str] = ()) -> Config:

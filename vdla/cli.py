@@ -33,6 +33,10 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a parameter or memory.PARAMETER."),
 ]
+RecordsFile = Annotated[
+    str | None,
+    typer.Option("--records", metavar="F|none", help="Tuned schedules; default: the bundled."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Out = Annotated[Path | None, typer.Option("-o", "--output-file", metavar="FILE")]
 
@@ -69,6 +73,7 @@ def compare(
     report: Annotated[
         Path | None, typer.Option(metavar="OUT.html", help="Write one page that opens offline.")
     ] = None,
+    records: RecordsFile = None,
     settings: Settings = None,
     json: Json = False,
 ) -> None:
@@ -76,7 +81,7 @@ def compare(
     from vdla.commands import compare
 
     compare.compare(
-        model, config, vthreads, out, trace_layer, latency, report, settings or [], json
+        model, config, vthreads, out, trace_layer, latency, report, records, settings or [], json
     )
 
 
@@ -88,13 +93,16 @@ def compile_(
     device: Annotated[str, typer.Option(help="sim, or cpu for the host alone.")] = "sim",
     vthreads: Annotated[int, typer.Option(min=1, max=8, help="Virtual threads.")] = 2,
     dump: Annotated[Path | None, typer.Option(help="Folder for the text after each pass.")] = None,
+    records: RecordsFile = None,
     settings: Settings = None,
     json: Json = False,
 ) -> None:
     """Compile a QDQ ONNX model into a module."""
     from vdla.commands import transform
 
-    transform.compile_model(model, output, config, device, vthreads, dump, settings or [], json)
+    transform.compile_model(
+        model, output, config, device, vthreads, dump, records, settings or [], json
+    )
 
 
 @app.command()
@@ -118,6 +126,7 @@ def run(
         Path | None,
         typer.Option(help="Write a Perfetto timeline; or, from rtl to a .fst file, waves."),
     ] = None,
+    records: RecordsFile = None,
     settings: Settings = None,
     json: Json = False,
 ) -> None:
@@ -125,8 +134,32 @@ def run(
     from vdla.commands import measure
 
     measure.run(
-        model, device, config, input, output, check, samples, trace, settings or [], json
+        model, device, config, input, output, check, samples, trace, records, settings or [], json
     )
+
+
+@app.command()
+def tune(
+    model: Model,
+    log: Annotated[Path, typer.Option("--log", metavar="F", help="Records; resumed if there.")],
+    config: ConfigName = "paper",
+    trials: Annotated[int, typer.Option(min=1, help="Candidates per distinct layer.")] = 64,
+    searcher: Annotated[str, typer.Option(help="xgboost, random, grid or genetic.")] = "xgboost",
+    vthreads: Annotated[str, typer.Option(help="Numbers of virtual threads, with commas.")] = "2",
+    layer: Annotated[str, typer.Option(metavar="NAME", help="This layer alone.")] = "",
+    seed: Annotated[int, typer.Option(min=0, help="Of the search's random draws.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that measure.")] = 2,
+    export: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Merge the best records into a file.")
+    ] = None,
+    settings: Settings = None,
+    json: Json = False,
+) -> None:
+    """Search schedules on the cycle simulator; resumes from the log."""
+    from vdla.commands import tuning
+
+    options = tuning.Request(trials, searcher, vthreads, layer, seed, workers)
+    tuning.tune(model, config, log, options, export, settings or [], json)
 
 
 @app.command()

@@ -1,8 +1,8 @@
 """Latency hiding, layer by layer: the same layer with one virtual thread and with several.
 
-Each layer runs alone and cold on the cycle simulator, with the best schedule that the analytic
-model finds for each number of threads: the baseline is the best one thread can do, not the hidden
-schedule made serial.
+Each layer runs alone and cold on the cycle simulator, with the best schedule known for each number
+of threads, tuned or the analytic model's: the baseline is the best one thread can do, not the
+hidden schedule made serial.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.graph.partition import ACCELERATOR, report
 from vdla.compiler.topi.vdla.operators import Operator, operator
 from vdla.compiler.topi.vdla.tiling import tile_text
+from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config
 from vdla.sim.machine import Run, simulate
 
@@ -115,6 +116,7 @@ def compare_models(
     config: Config,
     vthreads: Sequence[int] = (1, 2),
     progress: Progress = lambda what, done, total: None,
+    records: Records | None = BUNDLED,
 ) -> Comparison:
     """Compares every accelerator layer with multiply-adds in some models.
 
@@ -123,8 +125,9 @@ def compare_models(
         config: the accelerator and its memory.
         vthreads: the numbers of virtual threads.
         progress: told (layer, done, of).
+        records: tuned schedules; None leaves all to the analytic model.
     """
-    return measure(find_workload(paths, config), config, vthreads, progress)
+    return measure(find_workload(paths, config), config, vthreads, progress, records)
 
 
 def find_workload(paths: dict[str, Path], config: Config) -> Workload:
@@ -157,21 +160,24 @@ def measure(
     config: Config,
     vthreads: Sequence[int],
     progress: Progress = lambda what, done, total: None,
+    records: Records | None = BUNDLED,
 ) -> Comparison:
     """Simulates every layer of a workload with every number of virtual threads."""
     layers = []
     for done, (name, op) in enumerate(work.operators):
         progress(name, done, len(work.operators))
-        layers.append(_measure(name, op, config, vthreads))
+        layers.append(_measure(name, op, config, vthreads, records))
     return Comparison(config, layers, work.host, work.placement)
 
 
-def _measure(name: str, op: Operator, config: Config, vthreads: Sequence[int]) -> Layer:
+def _measure(
+    name: str, op: Operator, config: Config, vthreads: Sequence[int], records: Records | None
+) -> Layer:
     compute = op.macs / config.macs_per_cycle
     bandwidth = min(config.memory.bytes_per_cycle, config.port_bytes)
     measured = {}
     for threads in vthreads:
-        tile = op.tile(config, threads)
+        tile = op.tile(config, threads, records)
         program = layer_program(op, tile, config)
         run = simulate(
             config,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vdla.comparison import Comparison, Progress, find_workload, measure
+from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config
 
 
@@ -65,6 +66,7 @@ def sweep_latency(
     latencies: Sequence[int],
     vthreads: Sequence[int] = (1, 2),
     progress: Progress = lambda what, done, total: None,
+    records: Records | None = BUNDLED,
 ) -> Sweep:
     """Measures some models at every latency, in the order given.
 
@@ -74,6 +76,7 @@ def sweep_latency(
         latencies: cycles from a read request to its first beat.
         vthreads: the numbers of virtual threads.
         progress: told (layer at latency, done, of).
+        records: tuned schedules; None leaves all to the analytic model.
 
     Raises:
         ConfigError: a latency is out of its range.
@@ -88,10 +91,10 @@ def sweep_latency(
 
         return told
 
-    base = measure(work, config, vthreads, at(config.memory.latency, 0))
+    base = measure(work, config, vthreads, at(config.memory.latency, 0), records)
     points = {config.memory.latency: _point(config.memory.latency, base)}
     for turn, latency in enumerate(rest, 1):
-        found = measure(work, configs[latency], vthreads, at(latency, turn))
+        found = measure(work, configs[latency], vthreads, at(latency, turn), records)
         points[latency] = _point(latency, found)
     return Sweep(base, [points[n] for n in latencies])
 

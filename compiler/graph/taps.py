@@ -131,7 +131,8 @@ class _Fold:
         steps = ceil(c / config.block_in) * kh * kw
         compute = pixels * steps * ceil(o / config.block_out)
         block = config.channel_block
-        moved = ceil(c / block) * block * prod(self.kind.shape[2:]) + ceil(o / block) * block * pixels
+        moved = block * ceil(c / block) * prod(self.kind.shape[2:])
+        moved += block * ceil(o / block) * pixels
         bandwidth = min(config.port_bytes, config.memory.bytes_per_cycle)
         return max(compute, moved / bandwidth), compute
 

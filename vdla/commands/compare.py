@@ -15,8 +15,9 @@ from vdla.commands.output import (
     table,
     write_text,
 )
-from vdla.commands.usage import UsageError
+from vdla.commands.usage import UsageError, numbers
 from vdla.comparison import Comparison, Layer
+from vdla.compiler.tune.records import Records
 from vdla.isa.config import Config
 from vdla.plots import save_plots
 from vdla.report import report_page
@@ -32,17 +33,18 @@ def compare(
     trace_layer: str,
     latency: str | None,
     report: Path | None,
+    records: str | None,
     settings: Sequence[str],
     json: bool,
 ) -> None:
     """Prints the comparison or the sweep; writes its plots, one timeline, and the page."""
-    threads = _numbers("--vthreads", vthreads, 1, 8)
-    latencies = _numbers("--latency", latency, 0) if latency is not None else None
+    threads = numbers("--vthreads", vthreads, 1, 8)
+    latencies = numbers("--latency", latency, 0) if latency is not None else None
     chosen = api.resolve(config, settings)
     check_output_folder(out)
     if report is not None:
         check_folder(report)
-    found, sweep = _measure(model, chosen, threads, latencies)
+    found, sweep = _measure(model, chosen, threads, latencies, api.tuned(records))
     if not found.layers:
         reasons = "; ".join(f"{n}: {r}" for n, r in found.host.items())
         raise UsageError(f"{model}: expected a layer for the accelerator, found none ({reasons})")
@@ -65,26 +67,17 @@ def compare(
         log.print(f"wrote {file}")
 
 
-def _numbers(option: str, text: str, low: int, high: int | None = None) -> list[int]:
-    """Distinct numbers with commas between them."""
-    try:
-        numbers = [int(part) for part in text.split(",")]
-    except ValueError:
-        numbers = []
-    inside = all(low <= n and (high is None or n <= high) for n in numbers)
-    if not numbers or not inside or len(set(numbers)) < len(numbers):
-        span = f"from {low} to {high}" if high is not None else f"from {low} up"
-        raise UsageError(f"{option}: expected distinct numbers {span}, found {text!r}")
-    return numbers
-
-
 def _measure(
-    model: str, config: Config, threads: list[int], latencies: list[int] | None
+    model: str,
+    config: Config,
+    threads: list[int],
+    latencies: list[int] | None,
+    records: Records | None,
 ) -> tuple[Comparison, Sweep | None]:
     with progress() as update:
         if latencies is None:
-            return api.compare(model, config, threads, progress=update), None
-        found = api.sweep(model, latencies, config, threads, progress=update)
+            return api.compare(model, config, threads, (), update, records), None
+        found = api.sweep(model, latencies, config, threads, (), update, records)
         return found.base, found
 
 

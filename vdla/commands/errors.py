@@ -7,6 +7,8 @@ from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.graph.ir import GraphError
 from vdla.compiler.passes.allocate import AllocationError
 from vdla.compiler.topi.vdla.tiling import TilingError
+from vdla.compiler.tune.model import TuneDependencyError
+from vdla.compiler.tune.records import RecordError
 from vdla.isa.asm import AsmError
 from vdla.isa.config import ConfigError
 from vdla.isa.fields import EncodingError
@@ -27,6 +29,8 @@ USER_ERRORS = (
     ModuleError,
     OSError,
     ProgramError,
+    RecordError,
     TilingError,
+    TuneDependencyError,
     UsageError,
 )

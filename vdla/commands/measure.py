@@ -38,6 +38,7 @@ def run(
     check: bool,
     samples: int,
     trace: Path | None,
+    records: str | None,
     settings: Sequence[str],
     json: bool,
 ) -> None:
@@ -47,7 +48,7 @@ def run(
     for path in (output, trace):
         if path is not None:
             check_folder(path)
-    module, chosen = _prepare(model, device, config, settings)
+    module, chosen = _prepare(model, device, config, records, settings)
     waves = trace if trace is not None and trace.suffix == ".fst" else None
     if waves and device != "rtl":
         raise UsageError(f"--trace {waves}: expected --device rtl for waves, found {device}")
@@ -77,7 +78,7 @@ def run(
 
 
 def _prepare(
-    model: str, device: str, config: str | None, settings: Sequence[str]
+    model: str, device: str, config: str | None, records: str | None, settings: Sequence[str]
 ) -> tuple[Module, Config]:
     if model.endswith(".vdla"):
         module = api.load(model)
@@ -91,8 +92,10 @@ def _prepare(
         return module, chosen
     chosen = api.resolve(config or "paper", settings)
     place = "cpu" if device == "cpu" else "vdla"
+    known = api.tuned(records)
     with progress() as update:
-        return api.compile(model, chosen, (), Options(device=place, progress=update)), chosen
+        options = Options(device=place, records=known, progress=update)
+        return api.compile(model, chosen, (), options), chosen
 
 
 def _run_all(ready: Executor, batches: Sequence[Mapping[str, Array]]) -> list[RunResult]:

@@ -19,6 +19,7 @@ def compile_model(
     device: str,
     vthreads: int,
     dump: Path | None,
+    records: str | None,
     settings: Sequence[str],
     json: bool,
 ) -> None:
@@ -29,8 +30,9 @@ def compile_model(
     if dump is not None:
         check_output_folder(dump)
     place = "cpu" if device == "cpu" else "vdla"
+    known = api.tuned(records)
     with progress() as update:
-        options = Options(device=place, vthreads=vthreads, dump=dump, progress=update)
+        options = Options(place, vthreads, records=known, dump=dump, progress=update)
         module = api.compile(model, config, settings, options)
     module.save(output)
     if json:

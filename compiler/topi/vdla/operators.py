@@ -21,6 +21,7 @@ from vdla.compiler.topi.vdla.conv2d import ConvShape, Residual, conv2d, schedule
 from vdla.compiler.topi.vdla.elementwise import AddShape, add, schedule_add
 from vdla.compiler.topi.vdla.pool import PoolShape, pool, schedule_pool
 from vdla.compiler.topi.vdla.tiling import Shape, Tile, TilingError, best
+from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
 
@@ -43,24 +44,33 @@ class Operator:
     macs: int
     dram_bytes: int
 
-    def tile(self, config: Config, vthreads: int) -> Tile:
+    def tile(self, config: Config, vthreads: int, records: Records | None = BUNDLED) -> Tile:
         """The default tile, for as many of the threads as there are tiles for.
 
         Raises:
             TilingError: the buffers can't hold one tile.
         """
-        return default_tile(self.shape, config, vthreads)
+        return default_tile(self.shape, config, vthreads, records)
 
 
 @lru_cache
-def default_tile(shape: Shape, config: Config, vthreads: int) -> Tile:
-    """The default tile of a shape; fewer threads where the work can't be shared out."""
-    for threads in range(vthreads, 1, -1):
+def default_tile(
+    shape: Shape, config: Config, vthreads: int, records: Records | None = BUNDLED
+) -> Tile:
+    """The best recorded tile of a shape, else the analytic model's.
+
+    There are fewer threads where the work can't be shared out.
+    """
+    for threads in range(vthreads, 0, -1):
+        tuned = records.tile(shape, config, threads) if records else None
+        if tuned is not None:
+            return tuned
         try:
             return best(shape, config, threads)
         except TilingError:  # not enough tiles, or not enough room for so many
-            continue
-    return best(shape, config, 1)
+            if threads == 1:
+                raise
+    raise ValueError(f"vthreads: expected at least 1, found {vthreads}")
 
 
 @lru_cache

@@ -1,0 +1,192 @@
+"""Schedule search on ResNet-18's convolutions: trials to 98 % of the best known, and what it wins.
+
+    python benchmarks/tuning.py --cache F [-c CONFIG] [--limit N] [--seeds N] [--searchers …]
+
+Every searcher starts from nothing: no default schedule, no records. A run ends at its first
+schedule within 98 % of the best that any run, or the bundled records, know for the layer; a run
+that doesn't get there in --limit trials counts as more than that. Random and grid search don't
+learn, so theirs count a candidate as tried without measuring it where the bytes it moves alone
+take longer than that. Measurements are kept in the cache, a log as `vdla tune` writes it, and
+shared by all searchers; a benchmark that was stopped goes on from there.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from math import inf
+from pathlib import Path
+from statistics import median
+
+from rich.console import Console
+from rich.table import Table
+
+from vdla.compiler import models
+from vdla.compiler.build import accelerator_layers
+from vdla.compiler.frontend.onnx import import_onnx
+from vdla.compiler.tune.features import fastest
+from vdla.compiler.tune.measure import Measurer
+from vdla.compiler.tune.records import Log, Record, make_tile
+from vdla.compiler.tune.search import Searcher
+from vdla.compiler.tune.tuner import Lessons, Task, known_good, make_searcher, make_tasks
+from vdla.isa.config import load_config
+
+NEAR = 0.98
+OPTIMAL = 0.995  # of the bound: nobody needs to look for a better one
+BATCH = 8
+LONG = 96  # trials of the search that looks for the best schedule
+BLIND = ("random", "grid")
+TAUGHT = "xgboost, taught"  # by the records of the other layers
+
+Measure = Callable[[Task, Sequence[int]], list[float]]
+
+
+def main() -> None:
+    """Prints both tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-c", "--config", default="paper")
+    parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--limit", type=int, default=256)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--workers", type=int, default=2)
+    names = f"xgboost,{TAUGHT},genetic,random,grid".replace(", ", "+")
+    parser.add_argument("--searchers", default=names)
+    asked = parser.parse_args()
+    searchers = [name.replace("+", ", ") for name in asked.searchers.split(",")]
+    config = load_config(asked.config)
+    layers = [
+        (name, op)
+        for name, path in models.model_paths("resnet18-convs").items()
+        for op in accelerator_layers(import_onnx(path), config)[0]
+    ]
+    tasks = make_tasks(layers, config, [2])
+    operators = {task.layers[0]: task.operator for task in tasks}
+    console = Console()
+    with Log(asked.cache) as log, Measurer(operators, config, asked.workers) as measurer:
+        costs = _remembered(tasks, log.records)
+
+        def measure(task: Task, points: Sequence[int]) -> list[float]:
+            known = costs[task.layers[0]]
+            tiles = [task.space.tiles[p] for p in points if p not in known]
+            for position, outcome in measurer.run(task.layers[0], tiles):
+                tile = tiles[position]
+                found = (outcome.status, outcome.cycles, outcome.note)
+                log.append(Record(task.workload, vars(tile), *found))
+                known[task.space.index[tile]] = outcome.cycles or inf
+            return [known[p] for p in points]
+
+        for task in tasks:
+            console.print(f"{task.layers[0]}: looking for the best", style="dim")
+            measure(task, known_good(task, log.records))
+            bound = task.bound / OPTIMAL
+            reach(task, _searcher(task, "xgboost", 0, []), measure, bound, LONG)
+        trials: dict[str, dict[str, list[float]]] = {}
+        for name in searchers:
+            for task in tasks:
+                trials.setdefault(name, {})[task.layers[0]] = [
+                    _trials(task, name, seed, measure, costs, log.records, asked.limit)
+                    for seed in range(1 if name == "grid" else asked.seeds)
+                ]
+                found = trials[name][task.layers[0]]
+                counts = " ".join(_count(each, asked.limit) for each in found)
+                console.print(f"{name} on {task.layers[0]}: {counts}", style="dim")
+        for name in searchers:  # again, from memory: a later run may have raised the bar
+            for task in tasks:
+                trials[name][task.layers[0]] = [
+                    _trials(task, name, seed, measure, costs, log.records, asked.limit)
+                    for seed in range(len(trials[name][task.layers[0]]))
+                ]
+    _print_trials(console, tasks, trials, asked.limit)
+    _print_gains(console, tasks, costs)
+
+
+def reach(task: Task, searcher: Searcher, measure: Measure, goal: float, limit: int) -> float:
+    """Trials until the first schedule of at most ``goal`` cycles; infinity beyond ``limit``."""
+    tried = 0
+    while tried < limit and (points := searcher.propose(min(BATCH, limit - tried))):
+        found = measure(task, points)
+        for position, cost in enumerate(found):
+            if cost <= goal:
+                return tried + position + 1
+        searcher.update(dict(zip(points, found, strict=True)))
+        tried += len(points)
+    return inf
+
+
+def _trials(
+    task: Task,
+    name: str,
+    seed: int,
+    measure: Measure,
+    costs: dict[str, dict[int, float]],
+    records: Sequence[Record],
+    limit: int,
+) -> float:
+    """Trials of one run to the best known; measuring may find a better one, which then counts."""
+    floor = fastest(task.features, task.config)
+    while True:
+        best = min(costs[task.layers[0]].values())
+
+        def hopeful(task: Task, points: Sequence[int]) -> list[float]:
+            measured = [p for p in points if floor[p] <= best / NEAR]
+            found = dict(zip(measured, measure(task, measured), strict=True))
+            return [found.get(p, inf) for p in points]
+
+        each = hopeful if name in BLIND else measure
+        needed = reach(task, _searcher(task, name, seed, records), each, best / NEAR, limit)
+        if min(costs[task.layers[0]].values()) == best:
+            return needed
+
+
+def _searcher(task: Task, name: str, seed: int, records: Sequence[Record]) -> Searcher:
+    lessons = Lessons(records) if name == TAUGHT else Lessons()
+    return make_searcher(task, lessons, name.split(",")[0], seed)
+
+
+def _remembered(tasks: Sequence[Task], records: Sequence[Record]) -> dict[str, dict[int, float]]:
+    """Cycles by layer and point that the cache holds."""
+    costs: dict[str, dict[int, float]] = {task.layers[0]: {} for task in tasks}
+    by_workload = {task.workload: task for task in tasks}
+    for record in records:
+        task = by_workload.get(record.workload)
+        tile = make_tile(record)
+        if task is not None and record.fresh and tile in task.space.index:
+            costs[task.layers[0]][task.space.index[tile]] = record.cycles or inf
+    return costs
+
+
+def _print_trials(
+    console: Console,
+    tasks: Sequence[Task],
+    trials: dict[str, dict[str, list[float]]],
+    limit: int,
+) -> None:
+    table = Table("layer", "space", *trials, title="trials to 98 % of the best known: median")
+    for task in tasks:
+        name = task.layers[0]
+        cells = [_count(median(found[name]), limit) for found in trials.values()]
+        table.add_row(name, f"{len(task.space):,}", *cells)
+    pooled = [[n for each in found.values() for n in each] for found in trials.values()]
+    table.add_section()
+    table.add_row("all runs", "", *(_count(median(each), limit) for each in pooled))
+    console.print(table)
+
+
+def _count(value: float, limit: int) -> str:
+    return f"> {limit}" if value == inf else f"{value:g}"
+
+
+def _print_gains(
+    console: Console, tasks: Sequence[Task], costs: dict[str, dict[int, float]]
+) -> None:
+    table = Table("layer", "default", "best known", "default is slower by", "measured")
+    for task in tasks:
+        known = costs[task.layers[0]]
+        default, best = known[task.space.index[task.default]], min(known.values())
+        slower = f"{100 * (default / best - 1):.1f} %"
+        table.add_row(task.layers[0], f"{default:,.0f}", f"{best:,.0f}", slower, f"{len(known):,}")
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

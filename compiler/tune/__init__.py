@@ -1,0 +1,1 @@
+"""Schedule search: a declared space, features, a learned model, searchers, measurement, records."""

@@ -1,0 +1,138 @@
+"""Loop features: against a hand-computed example, and against the lowered streams."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vdla.compiler.lower import lower
+from vdla.compiler.topi.vdla.conv2d import ConvShape, ConvTile, Residual
+from vdla.compiler.topi.vdla.elementwise import AddShape, AddTile
+from vdla.compiler.topi.vdla.pool import PoolShape
+from vdla.compiler.tune.features import features
+from vdla.compiler.tune.space import Space, space
+from vdla.isa.config import load_config
+from vdla.isa.instructions import Gemm, Load, Mem, Store
+
+PAPER, TINY = load_config("paper"), load_config("tiny")
+# 64 to 128 channels in blocks of 16, 1×1, on 8×8 pixels: everything divides.
+SHAPE = ConvShape(1, 1, 4, 8, 8, 8, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 0, 0, -128, 127)
+TILE = ConvTile(outputs=4, rows=4, cols=8, inputs=2, weights=2, vthreads=2, axis="y")
+POOL = PoolShape("max", 1, 4, 12, 12, (3, 3), (2, 2), (1, 1, 1, 1), (1, 1), 0, 0, -128, 127)
+
+
+def test_an_example_by_hand():
+    rows = features(SHAPE, Space.of([TILE, replace(TILE, axis="o")]), PAPER)
+    row = rows.row(0)
+    tiles = 2 * 2  # halves of the channels, halves of the image
+    assert row["trips.tile"] == tiles
+    assert row["trips.step"] == tiles * 2
+    assert row["trips.part"] == tiles * 2 * 2
+    assert row["inp@step"] == 2 * 4 * 8 * 16
+    assert row["inp@tile"] == 4 * 4 * 8 * 16
+    assert row["inp@layer"] == 4 * 8 * 8 * 16
+    assert row["inp.moved"] == tiles * 4 * 4 * 8 * 16
+    assert row["inp.again"] == 2  # once per half of the output channels
+    assert row["wgt@part"] == 2 * 2 * 16 * 16
+    assert row["wgt.moved"] == tiles * 4 * 4 * 16 * 16
+    assert row["wgt.again"] == 2  # once per half of the image
+    assert row["out.moved"] == row["out@layer"] == 8 * 8 * 8 * 16
+    assert row["bias.moved"] == 2 * 4 * 128  # resident: once
+    macs = 64 * 128 * 64
+    assert row["wgt.reuse"] == macs / row["wgt.moved"]
+    moved = sum(row[f"{b}.moved"] for b in ("inp", "wgt", "out", "bias"))
+    assert row["ops.per.byte"] == macs / moved
+    assert row["tokens"] == 2 * 16 + 2 * 4
+    assert (row["axis=y"], row["axis=o"]) == (1, 0)
+    assert (row["rows"], row["resident"], row["vthreads"]) == (4, 1, 2)
+
+
+def moved(shape, tile, config):
+    """Bytes that the lowered stream moves, by memory, and its GEMM instructions."""
+    bytes_ = dict.fromkeys(("inp", "wgt", "out", "residual"), 0)
+    gemms = 0
+    for op in lower(shape, tile, config).ops:
+        each = op.instruction
+        if isinstance(each, Load | Store):
+            entries = each.x_size * each.y_size * each.z_size
+            if isinstance(each, Store):
+                bytes_["out"] += entries * config.out_entry
+            elif each.memory == Mem.INP:
+                bytes_["inp"] += entries * config.inp_entry
+            elif each.memory == Mem.WGT:
+                bytes_["wgt"] += entries * config.wgt_entry
+            elif each.memory == Mem.ACC8:
+                bytes_["residual"] += entries * config.out_entry
+        gemms += isinstance(each, Gemm)
+    return bytes_, gemms
+
+
+def even(shape, tile):
+    """Whether the threads share the tiles evenly; a thread without a tile loads weights too."""
+    along = {
+        "y": -(-shape.out_height // tile.rows),
+        "x": -(-shape.out_width // tile.cols),
+        "o": shape.outputs // tile.outputs,
+    }
+    return along[tile.axis] % tile.vthreads == 0
+
+
+@pytest.mark.parametrize("vthreads", [1, 2])
+@pytest.mark.parametrize("residual", [None, Residual(1, 1, 0, 0, -128, 127)])
+@pytest.mark.parametrize(
+    "window",
+    [
+        {},
+        {"kernel": (3, 3), "pads": (1, 1, 1, 1), "height": 9},
+        {"strides": (2, 2), "height": 11},
+        {"kernel": (3, 3), "strides": (2, 2), "pads": (1, 1, 1, 1), "height": 13},
+    ],
+)
+def test_traffic_is_what_the_stream_moves(vthreads, residual, window):
+    shape = replace(SHAPE, inputs=2, outputs=2, residual=residual, **window)
+    found = space(shape, PAPER, vthreads)
+    picked = [found.tiles[i] for i in np.random.default_rng(0).integers(len(found), size=6)]
+    rows = features(shape, Space.of(picked), PAPER)
+    for i, tile in enumerate(picked):
+        row, (stream, gemms) = rows.row(i), moved(shape, tile, PAPER)
+        for buffer in ("inp", "wgt", "out", *(["residual"] if residual else [])):
+            assert row[f"{buffer}.moved"] <= stream[buffer], (buffer, tile)
+            if even(shape, tile):
+                assert row[f"{buffer}.moved"] == stream[buffer], (buffer, tile)
+        assert gemms >= row["trips.part"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_invariants(data):
+    size, kernel = data.draw(st.integers(4, 14)), data.draw(st.sampled_from([1, 3]))
+    blocks = st.sampled_from([1, 2, 4, 6])
+    pads = (kernel // 2,) * 4
+    shape = ConvShape(
+        1, 1, data.draw(blocks), data.draw(blocks), size, size, (kernel, kernel), (1, 1), pads,
+        (1, 1), 0, 0, -128, 127,
+    )  # fmt: skip
+    found = space(shape, PAPER, 1)
+    rows = features(shape, found, PAPER)
+    column = {name: rows.values[:, i] for i, name in enumerate(rows.names)}
+    assert np.isfinite(rows.values).all()
+    assert (rows.values >= 0).all()
+    for buffer in ("inp", "wgt", "out", "bias"):
+        assert (column[f"{buffer}.again"] >= 1 - 1e-9).all(), buffer
+        assert (column[f"{buffer}@tile"] <= column[f"{buffer}@layer"] + 1e-9).all(), buffer
+    for outer, inner in (("tile", "step"), ("step", "part")):
+        assert (column[f"trips.{outer}"] <= column[f"trips.{inner}"]).all()
+    assert (column["wgt@part"] <= column["wgt@step"]).all()
+    assert (column["tokens"] <= 2 * column["commands"]).all()
+
+
+def test_pools_and_additions_have_features():
+    pool = features(POOL, space(POOL, TINY, 2), TINY)
+    assert (pool.values[:, pool.names.index("inp.again")] >= 1).all()
+    add = features(AddShape(64, 1, 1, 0, 0, 0, -128, 127), Space.of([AddTile(16, 2)]), TINY)
+    row = add.row(0)
+    assert (row["trips.tile"], row["inp.moved"], row["out.moved"]) == (4, 2 * 64 * 4, 64 * 4)

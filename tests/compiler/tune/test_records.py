@@ -1,0 +1,207 @@
+"""Records: nothing written is ever lost, and nothing foreign is taken for ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+from dataclasses import replace
+
+import pytest
+
+from vdla.compiler.topi.vdla.conv2d import ConvTile
+from vdla.compiler.topi.vdla.operators import default_tile
+from vdla.compiler.topi.vdla.tiling import best as analytic
+from vdla.compiler.tune import records as module
+from vdla.compiler.tune.records import (
+    Log,
+    Record,
+    RecordError,
+    Records,
+    best,
+    export,
+    load,
+    make_tile,
+)
+from vdla.compiler.tune.workload import Workload, sources
+from vdla.isa.config import load_config
+
+
+@pytest.fixture
+def workload(layer, tiny):
+    return Workload.of(layer.shape, tiny, 2)
+
+
+@pytest.fixture
+def record(workload):
+    tile = ConvTile(outputs=1, rows=2, cols=4, inputs=1, weights=1, vthreads=2, axis="x")
+    return Record(workload, vars(tile), "ok", 1234)
+
+
+def test_a_record_survives_the_disk(tmp_path, record):
+    path = tmp_path / "log"
+    bad = replace(record, status="illegal", cycles=None, note="“conflict”\nat 3")
+    with Log(path) as log:
+        log.append(record)
+        log.append(bad)
+    assert load(path) == [record, bad]
+    with Log(path) as log:
+        assert log.records == [record, bad]
+        assert log.cut == 0
+    value = json.loads(path.read_text().splitlines()[0])
+    assert (value["schema"], value["cycles"], value["sources"]) == (1, 1234, sources())
+    assert value["workload"]["config"] == load_config("tiny").hash
+    assert make_tile(record).rows == 2
+
+
+def test_a_workload_is_geometry_and_machine(layer, tiny, workload):
+    shape = layer.shape
+    assert Workload.of(replace(shape, zero=7, low=-3, in_zero=1), tiny, 2) == workload
+    assert Workload.of(shape, replace(tiny, name="other"), 2) == workload
+    assert Workload.of(replace(shape, height=13), tiny, 2) != workload
+    assert Workload.of(shape, tiny, 1) != workload
+    assert Workload.of(shape, tiny.override(["memory.latency=9"]), 2) != workload
+    assert Workload.of(shape, tiny.override(["token_queue=32"]), 2) != workload
+    assert Workload.of(workload.like(), workload.config, 2) == workload
+    assert workload.config.hash == tiny.hash
+
+
+@pytest.mark.parametrize("kept", [1, 10, 200, -1])
+def test_a_line_cut_off_is_removed_on_resuming(tmp_path, record, kept):
+    path, line = tmp_path / "log", record.to_line()
+    path.write_bytes(line + line[:kept])
+    assert load(path) == [record]
+    with Log(path) as log:
+        assert log.cut == len(line[:kept])
+        assert log.records == [record]
+        log.append(record)
+    assert path.read_bytes() == 2 * line
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"a,b\n1,2\n", "found 'a,b'"),
+        (b"no newline", "found 'no newline'"),
+        (b"\x00\xff\x00\n", "expected a tuning record"),
+        (b"[]\n", "found '[]'"),
+        (b'{"schema": 2, "cycles": 3}\n', "expected schema 1, found 2"),
+        (b'{"schema": 1}\n', "found a record without 'workload'"),
+    ],
+)
+def test_a_foreign_file_is_refused_and_left_alone(tmp_path, content, found):
+    path = tmp_path / "log"
+    path.write_bytes(content)
+    with pytest.raises(RecordError) as refused:
+        Log(path)
+    text = str(refused.value)
+    assert text.startswith(f"{path}")
+    assert "expected" in text
+    assert found in text
+    assert "\n" not in text
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "found"),
+    [
+        ("status", "fine", "status 'fine'"),
+        ("cycles", None, "status ok with cycles None"),
+        ("cycles", -3, "status ok with cycles -3"),
+        ("tile", [1], "tile [1]"),
+        ("workload", {"kind": 3}, "workload with kind 3"),
+    ],
+)
+def test_a_damaged_line_is_named(tmp_path, record, key, value, found):
+    path = tmp_path / "log"
+    damaged = json.dumps({**json.loads(record.to_line()), key: value})
+    path.write_bytes(record.to_line() + damaged.encode() + b"\n")
+    with pytest.raises(RecordError) as refused:
+        Log(path)
+    assert str(refused.value) == f"{path}:2: expected a tuning record, found {found}"
+
+
+def test_one_search_at_a_time(tmp_path, record):
+    path = tmp_path / "log"
+    with Log(path) as log:
+        with pytest.raises(RecordError, match="found another search writing it"):
+            Log(path)
+        log.append(record)
+    with Log(path) as log:
+        assert log.records == [record]
+
+
+@pytest.mark.parametrize("part", [0, 17])
+def test_a_full_disk_loses_nothing(tmp_path, record, monkeypatch, part):
+    path = tmp_path / "log"
+    real = os.write
+
+    def full(file, data):
+        real(file, data[:part])
+        raise OSError(28, "No space left on device")
+
+    def partial(file, data):
+        return real(file, data[:part])
+
+    for broken in (full, partial):
+        with Log(path) as log:
+            log.append(record)
+            held = path.read_bytes()
+            monkeypatch.setattr(module.os, "write", broken)
+            with pytest.raises(OSError, match="No space left") as refused:
+                log.append(record)
+            monkeypatch.setattr(module.os, "write", real)
+            assert refused.value.filename == str(path)
+            assert path.read_bytes() == held
+            log.append(record)  # room again
+        assert path.read_bytes() == held + record.to_line()
+
+
+def test_a_disk_that_fills_up_in_the_middle_of_a_record(tmp_path, record):
+    path, line = tmp_path / "log", record.to_line()
+    child = os.fork()
+    if child == 0:  # a real short write: this process's files may not grow any further
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2 * len(line) + 40, 2 * len(line) + 40))
+        code = 1
+        with Log(path) as log:
+            try:
+                for _ in range(5):
+                    log.append(record)
+            except OSError as error:
+                code = 0 if error.filename == str(path) else 2
+        os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert path.read_bytes() == 2 * line
+
+
+def test_best_prefers_fresh_figures(record):
+    stale = replace(record, sources="0" * 12, cycles=1)
+    slow = replace(record, cycles=2000)
+    failed = replace(record, status="crash", cycles=None)
+    assert best([stale, slow, record, failed]) == {record.workload: record}
+    assert best([stale]) == {record.workload: stale}
+    assert best([failed]) == {}
+
+
+def test_export_keeps_the_best(tmp_path, record):
+    path = tmp_path / "best"
+    other = replace(record, workload=replace(record.workload, vthreads=1))
+    assert export([record, replace(record, cycles=99), other], path) == 2
+    assert sorted(r.cycles for r in load(path)) == [99, 1234]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_default_tiles_come_from_records_where_they_fit(layer, tiny, record):
+    shape = layer.shape
+    chosen = make_tile(record)
+    analytic_choice = analytic(shape, tiny, 2)
+    assert chosen != analytic_choice
+    kept = Records(lambda: [record])
+    assert default_tile(shape, tiny, 2, kept) == chosen
+    assert default_tile(shape, tiny, 2, None) == analytic_choice
+    assert default_tile(shape, tiny, 1, kept) == analytic(shape, tiny, 1)
+    other = tiny.override(["memory.latency=9"])
+    assert default_tile(shape, other, 2, kept) == analytic(shape, other, 2)
+    for wrong in ({**record.tile, "rows": 999}, {**record.tile, "newer": 1}, {"rows": 2}):
+        unusable = Records(lambda wrong=wrong: [replace(record, tile=wrong)])
+        assert default_tile(shape, tiny, 2, unusable) == analytic_choice

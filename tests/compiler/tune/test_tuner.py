@@ -1,0 +1,242 @@
+"""Tuning: resumes, teaches across layers, and survives being killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from vdla.compiler.topi.vdla.operators import default_tile
+from vdla.compiler.tune import tuner as module
+from vdla.compiler.tune.features import fastest
+from vdla.compiler.tune.measure import Outcome
+from vdla.compiler.tune.records import Log, Record, load
+from vdla.compiler.tune.tuner import (
+    Lessons,
+    TuneOptions,
+    make_searcher,
+    make_tasks,
+    resume,
+    search,
+    tune,
+)
+from vdla.compiler.tune.workload import Workload
+
+
+def made_up(tiles):
+    """Cycles without a machine: rows and columns near 5 are best; some tiles are illegal."""
+    found = {}
+    for i, t in enumerate(tiles):
+        cycles = 100_000 + 10 * abs(t.rows - 5) + 7 * abs(t.cols - 5) + t.inputs
+        found[i] = Outcome("illegal", note="odd") if t.weights == 4 else Outcome("ok", cycles)
+    return found
+
+
+class FakeMeasurer:
+    """Stands in for the workers; answers in reverse order."""
+
+    def __init__(self, operators, config, workers, timeout):
+        self.config = config
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def run(self, name, tiles):
+        yield from reversed(made_up(tiles).items())
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    monkeypatch.setattr(module, "Measurer", FakeMeasurer)
+
+
+def tuned(path, layers, config, **options):
+    tasks = make_tasks(layers, config, options.pop("vthreads", (2,)))
+    with Log(path) as log:
+        tune(tasks, config, log, TuneOptions(**options))
+    return tasks
+
+
+def test_equal_layers_are_tuned_once_per_thread_count(layer, tiny):
+    same = replace(layer, shape=replace(layer.shape, zero=3))
+    other = replace(layer, shape=replace(layer.shape, height=14))
+    tasks = make_tasks([("a", layer), ("b", same), ("c", other)], tiny, (1, 2))
+    found = [(t.layers, t.workload.vthreads) for t in tasks]
+    assert found == [(["a", "b"], 1), (["a", "b"], 2), (["c"], 1), (["c"], 2)]
+    assert all(tile.vthreads == t.workload.vthreads for t in tasks for tile in t.space.tiles)
+
+
+@pytest.mark.parametrize("searcher", ["xgboost", "random", "grid", "genetic"])
+def test_the_default_is_tried_first_and_every_trial_is_recorded(
+    fake, tmp_path, layer, tiny, searcher
+):
+    path = tmp_path / "log"
+    (task,) = tuned(path, [("a", layer)], tiny, trials=30, searcher=searcher)
+    records = load(path)
+    assert len(records) == task.trials == 30
+    assert records[0].tile == vars(default_tile(layer.shape, tiny, 2, None))
+    assert len({json.dumps(dict(r.tile)) for r in records}) == 30
+    costs = [r.cycles for r in records if r.status == "ok"]
+    assert task.cycles(task.best) == min(costs)
+    assert task.cycles(task.default) == records[0].cycles
+    assert task.counts == {s: sum(r.status == s for r in records) for s in task.counts}
+
+
+def test_a_search_goes_on_from_its_log(fake, tmp_path, layer, tiny):
+    path = tmp_path / "log"
+    tuned(path, [("a", layer)], tiny, trials=20)
+    (again,) = tuned(path, [("a", layer)], tiny, trials=20)
+    assert (again.resumed, again.trials, len(load(path))) == (20, 20, 20)
+    (more,) = tuned(path, [("a", layer)], tiny, trials=33)
+    assert (more.resumed, more.trials, len(load(path))) == (20, 33, 33)
+    assert len({json.dumps(dict(r.tile)) for r in load(path)}) == 33
+
+
+def test_the_same_seed_tries_the_same_candidates(fake, tmp_path, layer, tiny):
+    for name in ("one", "two"):
+        tuned(tmp_path / name, [("a", layer)], tiny, trials=40)
+    one, two = (sorted(r.to_line() for r in load(tmp_path / n)) for n in ("one", "two"))
+    assert one == two
+
+
+def test_other_configs_and_stale_sources_do_not_count_as_tried(fake, tmp_path, layer, tiny):
+    path = tmp_path / "log"
+    other = tiny.override(["memory.latency=9"])
+    tuned(path, [("a", layer)], other, trials=16)
+    stale = [replace(r, sources="0" * 12, workload=Workload.of(layer.shape, tiny, 2))
+             for r in load(path)]  # fmt: skip
+    with Log(path) as log:
+        for record in stale:
+            log.append(record)
+    (task,) = tuned(path, [("a", layer)], tiny, trials=16)
+    assert (task.resumed, task.trials) == (0, 16)
+    best = min(stale, key=lambda r: r.cycles or 1e9)
+    tried = [r.tile for r in load(path)[32:]]
+    assert tried.index(best.tile) <= 1  # known good, so measured again at once
+
+
+def test_a_search_ends_near_the_bound(fake, tmp_path, layer, tiny):
+    near = 100_000 / 0.995
+    easy = replace(layer, macs=int(near) * tiny.macs_per_cycle)
+    (task,) = tuned(tmp_path / "log", [("a", easy)], tiny, trials=200)
+    assert task.trials < 200
+    assert task.bound >= 0.995 * task.costs[task.best]
+    (again,) = tuned(tmp_path / "log", [("a", easy)], tiny, trials=200)
+    assert again.trials == again.resumed == task.trials
+    (whole,) = tuned(tmp_path / "log", [("a", easy)], tiny, trials=200, enough=1.1)
+    assert whole.trials == 200
+
+
+def test_what_its_bytes_rule_out_is_never_tried(tmp_path, layer, tiny):
+    (task,) = make_tasks([("a", layer)], tiny, (2,))
+    floor = fastest(task.features, tiny)
+    goal = float(np.quantile(floor, 0.02))
+
+    def measured(tiles):
+        costs = [max(floor[task.space.index[t]], goal) for t in tiles]
+        return {i: Outcome("ok", int(np.ceil(cost))) for i, cost in enumerate(costs)}
+
+    searcher = make_searcher(task, Lessons(), "random", 0)
+    search(task, searcher, measured, TuneOptions(trials=len(task.space), enough=1e9))
+    assert task.costs[task.best] == np.ceil(goal)
+    assert task.ruled_out > 0
+    assert task.trials + task.ruled_out == len(task.space)
+
+
+def test_a_small_space_is_used_up(fake, tmp_path, layer, tiny):
+    small = replace(layer, shape=replace(layer.shape, height=2, width=2, pads=(1, 1, 1, 1)))
+    (task,) = tuned(tmp_path / "log", [("a", small)], tiny, trials=10_000)
+    assert task.trials == len(task.space)
+
+
+def test_records_teach_the_search_of_another_layer(layer, tiny):
+    shape = replace(layer.shape, height=14, width=14)
+    records = []
+    (first,) = make_tasks([("a", layer)], tiny, (2,))
+    for tile, outcome in zip(first.space.tiles, made_up(first.space.tiles).values(), strict=True):
+        records.append(Record(first.workload, vars(tile), outcome.status, outcome.cycles))
+    best = {}
+    for name, lessons in (("taught", Lessons(records)), ("untaught", Lessons())):
+        (task,) = make_tasks([("b", replace(layer, shape=shape))], tiny, (2,))
+        searcher = make_searcher(task, lessons, "xgboost", 0)
+        search(task, searcher, made_up, TuneOptions(trials=8))
+        best[name] = task.costs[task.best]
+    assert best["taught"] < best["untaught"]
+    unreadable = replace(records[0], workload=replace(first.workload, shape='{"old":1}'))
+    assert Lessons([unreadable]).tables == {}
+
+
+def test_resuming_tells_the_searcher(layer, tiny):
+    (task,) = make_tasks([("a", layer)], tiny, (2,))
+    record = Record(task.workload, vars(task.space.tiles[3]), "illegal", None)
+    searcher = make_searcher(task, Lessons(), "random", 0)
+    resume(task, searcher, [record, record])
+    assert searcher.cost == {3: float("inf")}
+    assert (task.resumed, task.counts) == (1, {"illegal": 1})
+
+
+# Killed at random points ------------------------------------------------------------------------
+
+
+def test_a_killed_writer_loses_nothing_it_was_told_was_written(tmp_path, layer, tiny):
+    path, rng = tmp_path / "log", random.Random(1)
+    record = Record(Workload.of(layer.shape, tiny, 2), {"rows": 1}, "ok", 5)
+    total = 0
+    for _ in range(25):
+        told, tell = os.pipe()
+        child = os.fork()
+        if child == 0:
+            with Log(path) as log:
+                while True:
+                    log.append(record)
+                    os.write(tell, b".")
+        os.close(tell)
+        time.sleep(rng.uniform(0.001, 0.05))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        with os.fdopen(told, "rb") as pipe:
+            total += len(pipe.read())
+        found = len(load(path)) if path.exists() else 0
+        assert total <= found <= total + 1
+        total = found
+    assert total > 25
+
+
+def test_a_killed_search_goes_on_and_loses_no_record(tmp_path):
+    """The whole command, killed twice wherever it happens to be."""
+    path, rng = tmp_path / "log", random.Random(2)
+    command = [sys.executable, "-m", "vdla.cli", "tune", "digits", "-c", "tiny", "--trials", "12"]
+    command += ["--log", str(path), "--layer", "conv2", "--workers", "1", "--json"]
+    command += ["--searcher", "random"]
+    before = b""
+    for _ in range(2):
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 120
+        while (path.stat().st_size if path.exists() else 0) <= len(before):
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0, 0.2))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        raw = path.read_bytes()
+        assert raw.startswith(before)
+        before = raw[: raw.rfind(b"\n") + 1]
+    killed = len(load(path))
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    (row,) = json.loads(done.stdout)["layers"]
+    assert (row["trials"], row["resumed"]) == (12, killed)
+    assert path.read_bytes().startswith(before)
+    tiles = [json.dumps(dict(r.tile)) for r in load(path)]
+    assert len(tiles) == len(set(tiles)) == 12

@@ -1,0 +1,196 @@
+"""``vdla tune``: what it prints, what it resumes from, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from vdla import api
+from vdla.compiler.build import Options
+from vdla.compiler.tune.records import Log, Record, Records, load
+from vdla.compiler.tune.workload import Workload
+from vdla.isa.config import load_config
+
+
+@pytest.fixture(scope="module")
+def logged(tmp_path_factory):
+    """A log of a short search."""
+    from vdla.compiler.tune.tuner import TuneOptions
+
+    path = tmp_path_factory.mktemp("tune") / "log"
+    options = TuneOptions(trials=6, workers=1, vthreads=(2,))
+    api.tune("digits", path, "tiny", (), options)
+    return path
+
+
+def refused(done) -> str:
+    assert done.code == 2, done
+    assert done.out == ""
+    (line,) = done.err.strip().splitlines()
+    return line.removeprefix("vdla: ")
+
+
+def test_it_prints_json_and_exports_the_best(vdla, tmp_path, logged):
+    best = tmp_path / "best.jsonl"
+    log = tmp_path / "log"
+    log.write_bytes(logged.read_bytes())
+    done = vdla("tune", "digits", "-c", "tiny", "--trials", 6, "--log", log, "--export", best,
+                "--json")  # fmt: skip
+    assert done.code == 0
+    assert done.json["config"] == "tiny"
+    assert done.json["memory"] == {"latency": 64, "bytes_per_cycle": 4}
+    assert done.json["searcher"] == "xgboost"
+    layers = done.json["layers"]
+    assert [row["layers"] for row in layers] == [["pool1"], ["conv2"], ["pool2"], ["fc"]]
+    for row in layers:
+        assert row["vthreads"] == 2
+        assert row["trials"] == row["resumed"] == min(6, row["space"])
+        assert row["bound_cycles"] <= row["best_cycles"] <= row["default_cycles"]
+        assert row["tile"]["vthreads"] == 2
+    assert log.read_bytes() == logged.read_bytes()
+    assert f"wrote {best}: the best of 4 workloads" in done.err
+    exported = {r.cycles for r in load(best)}
+    assert exported == {row["best_cycles"] for row in layers}
+    assert len(load(best)) == 4
+
+
+def test_it_prints_a_table(vdla, tmp_path, logged):
+    log = tmp_path / "log"
+    log.write_bytes(logged.read_bytes())
+    done = vdla("tune", "digits", "-c", "tiny", "--trials", 6, "--log", log, "--searcher", "grid")
+    assert done.code == 0
+    assert "tuned on tiny, memory 64 cycles, 4 B/cycle; cycles" in done.out
+    assert "0 candidates measured in" in done.out
+
+
+def test_exported_records_choose_the_schedules(tmp_path, logged):
+    config = load_config("tiny")
+    record = next(r for r in load(logged) if r.workload.kind == "conv" and r.cycles)
+    kept = Records(lambda: [record])
+    module = api.compile("digits", config, options=Options(records=kept))
+    tiles = {layer["name"]: layer["tile"] for layer in module.metadata["layers"]}
+    assert tiles["conv2"] == " ".join(f"{k}={v}" for k, v in record.tile.items())
+    plain = api.compile("digits", config, options=Options(records=None))
+    assert {each["name"] for each in plain.metadata["layers"]} == set(tiles)
+
+
+def test_own_records_are_used_by_the_commands(vdla, tmp_path, logged):
+    record = max(
+        (r for r in load(logged) if r.workload.kind == "conv" and r.cycles), key=lambda r: r.cycles
+    )
+    own = tmp_path / "own.jsonl"
+    own.write_bytes(record.to_line())
+    out = ("--out", tmp_path / "out", "--vthreads", 2, "--json")
+    cycles = {
+        choice: {
+            layer["name"]: layer["cycles"]["2"]
+            for layer in vdla(
+                "compare", "digits", "-c", "tiny", "--records", choice, *out
+            ).json["layers"]
+        }
+        for choice in ("none", own)
+    }
+    assert record.cycles in cycles[own].values()
+    assert record.cycles not in cycles["none"].values()
+    command = ("compile", "digits", "-c", "tiny", "-o", tmp_path / "m.vdla", "--records")
+    assert vdla(*command, own).code == 0
+    found = refused(vdla(*command, tmp_path / "nosuch"))
+    expected = "expected a file that can be used, found No such file or directory"
+    assert found == f"{tmp_path / 'nosuch'}: {expected}"
+
+
+def test_what_does_not_count_is_said(vdla, tmp_path, logged):
+    log = tmp_path / "log"
+    lines = logged.read_bytes()
+    stale = json.dumps({**json.loads(lines.splitlines()[0]), "sources": "0" * 12}).encode() + b"\n"
+    log.write_bytes(lines + stale + b'{"schema": 1, "work')
+    done = vdla("tune", "digits", "-c", "tiny", "--set", "memory.latency=65", "--layer", "pool2",
+                "--trials", 1, "--workers", 1, "--log", log)  # fmt: skip
+    assert done.code == 0
+    count = len(lines.splitlines()) + 1
+    assert f"{log}: removed 19 bytes of a record that was cut off" in done.err
+    assert f"{log}: 1 records are of other sources and don't count as tried" in done.err
+    assert f"{log}: {count} records are of other configs and only teach the model" in done.err
+    assert len(load(log)) == count + 1
+
+
+def test_wrong_options(vdla, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert refused(vdla("tune", "digits")) == "Missing option '--log'; see vdla tune --help"
+    assert refused(vdla("tune", "digits", "--log", "l", "--searcher", "best")) == (
+        "--searcher: expected one of xgboost, random, grid, genetic, found best"
+    )
+    assert refused(vdla("tune", "digits", "--log", "l", "--vthreads", "0")) == (
+        "--vthreads: expected distinct numbers from 1 to 8, found '0'"
+    )
+    assert refused(vdla("tune", "digits", "--log", "no/l")) == (
+        "no/l: expected the folder no to exist, found none"
+    )
+    assert refused(vdla("tune", "digits", "--log", ".")) == (
+        ".: expected a file to write, found a folder"
+    )
+    assert refused(vdla("tune", "nosuch.onnx", "--log", "l")).startswith(
+        "nosuch.onnx: expected an ONNX file or one of resnet18"
+    )
+    assert refused(vdla("tune", "digits", "-c", "tiny", "--log", "l", "--layer", "x")) == (
+        "digits: expected a layer x for the accelerator, found pool1, conv2, pool2, fc"
+    )
+    assert refused(vdla("tune", "digits", "--log", "l", "--trials", 0)).startswith(
+        "Invalid value for '--trials'"
+    )
+    assert not [*tmp_path.iterdir()]
+
+
+def test_foreign_logs(vdla, tmp_path, logged):
+    log = tmp_path / "log"
+    log.write_text("layer,cycles\nconv2,3\n")
+    command = ("tune", "digits", "-c", "tiny", "--log", log)
+    expected = f"{log}:1: expected a tuning record, found 'layer,cycles'"
+    assert refused(vdla(*command)) == expected
+    assert log.read_text() == "layer,cycles\nconv2,3\n"
+    assert refused(vdla(*command[:-1], tmp_path / "new", "--export", log)) == expected
+    log.write_bytes(logged.read_bytes().replace(b'"schema":1', b'"schema":2'))
+    assert refused(vdla(*command)) == f"{log}:1: expected schema 1, found 2"
+    log.write_bytes(logged.read_bytes())
+    with Log(log):
+        assert refused(vdla(*command)) == (
+            f"{log}: expected a log for this search alone, found another search writing it"
+        )
+
+
+def test_a_full_disk_stops_the_search_and_keeps_the_log(vdla, tmp_path, logged, monkeypatch):
+    log = tmp_path / "log"
+    log.write_bytes(logged.read_bytes())
+
+    def full(self, record):
+        raise OSError(28, "No space left on device", str(self.path))
+
+    monkeypatch.setattr(Log, "append", full)
+    assert refused(vdla("tune", "digits", "-c", "tiny", "--trials", 9, "--log", log)) == (
+        f"{log}: expected a file that can be used, found No space left on device"
+    )
+    assert log.read_bytes() == logged.read_bytes()
+
+
+def test_lost_candidates_are_told(vdla, tmp_path):
+    config = load_config("tiny")
+    log = tmp_path / "log"
+    task = api.tune("digits", tmp_path / "first", config, (), None, "pool2")[0]
+    with Log(log) as opened:
+        for tile, status in zip(task.space.tiles, ("crash", "timeout"), strict=True):
+            opened.append(Record(task.workload, vars(tile), status, None, "it did"))
+    assert isinstance(task.workload, Workload)
+    done = vdla("tune", "digits", "-c", "tiny", "--layer", "pool2", "--trials", 2, "--log", log)
+    assert done.code == 0
+    assert "pool2: lost candidates, 1 by crash, 1 by timeout; the log says why" in done.err
+
+
+def test_without_xgboost_one_line_says_what_to_install(vdla, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    assert refused(vdla("tune", "digits", "--log", tmp_path / "l")) == (
+        "--searcher xgboost: expected the package xgboost, found none; "
+        "pip install 'vdla[tune]', or choose random, grid or genetic"
+    )
+    assert not (tmp_path / "l").exists()
