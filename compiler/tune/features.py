@@ -156,17 +156,22 @@ def _conv(shape: ConvShape, k: Mapping[str, Any], config: Config) -> _Nest:
             "tile": 8 * k["outputs"] * block,
         },
     }
+    again = np.where(k["keep"] == "inp", 1, chunks)  # how often the image is loaded
+    loads = {
+        "inp": trips["step"] / chunks * again,
+        "wgt": np.where(k["keep"] == "wgt", images * chunks * steps * parts, trips["part"]),
+    }
     moved = {
-        "inp": images * chunks * shape.inputs * rows.moved * cols.moved * block,
-        "wgt": touched["wgt"]["part"] * trips["part"],
+        "inp": images * again * shape.inputs * rows.moved * cols.moved * block,
+        "wgt": touched["wgt"]["part"] * loads["wgt"],
         "out": out["layer"],
         "bias": np.where(k["resident"], touched["bias"]["layer"], touched["bias"]["tile"] * tiles),
     }
     commands = {
-        "inp": trips["step"] * k["inputs"],
-        "wgt": trips["part"],
+        "inp": loads["inp"] * k["inputs"],
+        "wgt": loads["wgt"],
         "gemm": trips["part"],
-        "out": tiles * k["outputs"],
+        "out": tiles * parts,
         "bias": 2 * np.where(k["resident"], 1, tiles),
     }
     if shape.residual is not None:

@@ -20,8 +20,6 @@ from vdla.compiler.tir.ir import Expr, Var
 from vdla.compiler.topi.vdla.common import requantize
 from vdla.isa.config import Config
 
-VTHREAD_AXES = ("n", "g", "o", "y", "x")
-
 
 @dataclass(frozen=True)
 class Residual:
@@ -92,9 +90,8 @@ class ConvTile:
     """A point of the schedule space: tile sizes, in blocks and pixels, and what hides latency.
 
     One tile is ``outputs`` blocks of ``rows × cols``; ``inputs`` blocks are reduced per step, in
-    parts of ``weights`` output blocks. Either ``vthreads`` virtual threads share out ``axis`` and
-    take turns step by step; or, without an axis, they take turns tile by tile, and what they read
-    streams through ``stages`` copies of its buffer.
+    parts of ``weights`` output blocks. ``vthreads`` virtual threads, each with accumulators of its
+    own, take turns tile by tile; what they read streams through ``stages`` copies of its buffer.
     ``keep`` names what stays on chip while tiles go by that share it: "wgt" the weights of
     ``outputs`` blocks, "inp" the image under ``rows × cols``. ``resident``: biases and scales of
     the whole layer stay on chip; otherwise each tile loads its own.
@@ -106,7 +103,6 @@ class ConvTile:
     inputs: int
     weights: int
     vthreads: int = 1
-    axis: str = "y"
     resident: bool = True
     keep: str = ""
     stages: int = 1
@@ -246,8 +242,7 @@ def schedule_conv2d(conv: Conv, shape: ConvShape, tile: ConvTile, config: Config
         s[bias].compute_at(s[conv.out], tiles.innermost)
         s[scale].compute_at(s[conv.out], tiles.innermost)
     _schedule_reduction(s, conv, tile, tiles, inp, wgt, config)
-    if not tile.axis:
-        _double_buffer(s, conv, shape, tile, inp, wgt, [bias, scale])
+    _double_buffer(s, conv, shape, tile, inp, wgt, [bias, scale])
     s[inp].tensorize(s[inp].leaf_iter_vars[-1], ins.load_inp_pad if shape.padded else ins.load_inp)
     s[wgt].tensorize(s[wgt].leaf_iter_vars[-2], ins.load_wgt)
     s[bias].tensorize(s[bias].axis[-1], ins.load_acc)
@@ -258,7 +253,7 @@ def schedule_conv2d(conv: Conv, shape: ConvShape, tile: ConvTile, config: Config
 
 @dataclass(frozen=True)
 class _Tiles:
-    """Loops over tiles by axis, the innermost one (a thread's, if there are any), the lanes."""
+    """Loops over tiles by axis, the innermost one, the lanes."""
 
     outer: Mapping[str, Var]
     innermost: Var
@@ -266,7 +261,7 @@ class _Tiles:
 
 
 def _tile_output(s: Schedule, out: Tensor, tile: ConvTile) -> _Tiles:
-    """Tiles the output and binds the threads. What is kept changes slowest."""
+    """Tiles the output: what is kept changes slowest. A part is stored when it is ready."""
     n, g, o, y, x, sub, l = s[out].axis
     oo, oi = s[out].split(o, factor=tile.outputs)
     yo, yi = s[out].split(y, factor=tile.rows)
@@ -274,14 +269,7 @@ def _tile_output(s: Schedule, out: Tensor, tile: ConvTile) -> _Tiles:
     order = "ngyxo" if tile.keep == "inp" else "ngoyx"
     loops = {"n": n, "g": g, "o": oo, "y": yo, "x": xo}
     outer = {axis: loops[axis] for axis in order}
-    inside = (oi, sub, yi, xi, l)
-    s[out].reorder(*outer.values(), *inside)
-    if tile.axis:
-        outer[tile.axis], thread = s[out].split(outer[tile.axis], factor=tile.vthreads)
-        s[out].reorder(*outer.values(), thread, *inside)
-        if tile.vthreads > 1:
-            s[out].bind(thread, te.thread_axis("vthread"))
-        return _Tiles(outer, thread, l)
+    s[out].reorder(*outer.values(), oi, sub, yi, xi, l)
     part, _ = s[out].split(oi, factor=tile.weights)
     s[out].unroll(part)
     return _Tiles(outer, outer[order[-1]], l)

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import product
 from math import ceil, prod
 from typing import Any, Protocol
 
 from vdla.compiler.codegen.vdla.fold import MAX_PAD, MAX_UOPS
-from vdla.compiler.topi.vdla.conv2d import VTHREAD_AXES, ConvShape, ConvTile, kept_copies
+from vdla.compiler.topi.vdla.conv2d import ConvShape, ConvTile, kept_copies
 from vdla.compiler.topi.vdla.elementwise import AddShape, AddTile
 from vdla.compiler.topi.vdla.pool import PoolShape, PoolTile
 from vdla.isa.config import Config
@@ -303,29 +303,17 @@ class _ConvModel:
                 if inputs > 1 and inputs * self.si * self.taps > most:
                     continue  # a step's reduction is one sequence of micro-ops
                 for weights in divisors(outputs):
-                    tile = ConvTile(outputs, rows, cols, inputs, weights, vthreads, "")
-                    yield from self._in_turn(tile, tall * wide)
-                    if vthreads > 1:
-                        yield from self._shared(tile, tall * wide)
+                    tile = ConvTile(outputs, rows, cols, inputs, weights, vthreads)
+                    yield from self._variants(tile, tall * wide)
 
-    def _in_turn(self, tile: ConvTile, window: int) -> Iterator[ConvTile]:
-        """Threads that take turns tile by tile, whatever is kept meanwhile."""
+    def _variants(self, tile: ConvTile, window: int) -> Iterator[ConvTile]:
+        """What may be kept on chip, with as many copies of the rest as fit."""
         for keep, resident in product(("", "inp", "wgt"), (True, False)):
             if keep == "wgt" and tile.inputs < self.shape.inputs and tile.weights < tile.outputs:
                 continue  # a portion of what is kept lies densely
-            most = self._stages(replace(tile, keep=keep, resident=resident), window)
-            if most:
-                stages = min(most, MOST_STAGES) if tile.vthreads > 1 else 1
-                yield replace(tile, keep=keep, resident=resident, stages=stages)
-
-    def _shared(self, tile: ConvTile, window: int) -> Iterator[ConvTile]:
-        """Threads that take turns step by step."""
-        fits = (r for r in (True, False) if self._fits(replace(tile, resident=r), window))
-        for resident in islice(fits, 1):
-            counts = self.counts(tile)
-            for axis in VTHREAD_AXES:
-                if counts[axis] >= tile.vthreads:
-                    yield replace(tile, axis=axis, resident=resident)
+            chosen = replace(tile, keep=keep, resident=resident)
+            if most := self._stages(chosen, window):
+                yield replace(chosen, stages=min(most, MOST_STAGES) if tile.vthreads > 1 else 1)
 
     def counts(self, tile: ConvTile) -> dict[str, int]:
         """Tiles along each axis."""
@@ -343,19 +331,6 @@ class _ConvModel:
         residual, outs = self.shape.residual is not None, tile.outputs * self.so
         acc = outs * tile.rows * tile.cols * (2 if residual else 1) * tile.vthreads + residual
         return acc + 2 * (self.blocks if tile.resident else outs * tile.vthreads)
-
-    def _fits(self, tile: ConvTile, window: int) -> bool:
-        """Whether every thread's part of the buffers holds a tile over ``window`` input pixels."""
-        c = self.config
-        outs, ins = tile.outputs * self.so, tile.inputs * self.si
-        inp = ins * window * tile.vthreads
-        wgt = tile.weights * self.so * ins * self.taps * tile.vthreads
-        return (
-            self._acc(tile) <= c.depth("acc")
-            and inp <= c.depth("inp")
-            and wgt <= c.depth("wgt")
-            and outs > 0
-        )
 
     def _stages(self, tile: ConvTile, window: int) -> int:
         """How many copies of what streams by fit; 0 when the tile itself doesn't."""
@@ -395,9 +370,10 @@ class _ConvModel:
         side = moved if s.residual else 0.0
         if not tile.resident:
             side += _transfer(2 * outs * c.acc_entry, outs * c.acc_entry, c) + _instructions(2, c)
-        share = shares(tiles, counts[tile.axis], tile.vthreads) if tile.axis else (0, tiles, 1)
-        work = Steps(
-            *share,
+        return Steps(
+            0,
+            tiles,
+            tile.vthreads,
             s.inputs // tile.inputs,
             tile.outputs // tile.weights,
             inp + _instructions(1, c),
@@ -405,14 +381,7 @@ class _ConvModel:
             tile.weights * self.so * pixels * tile.inputs * self.si * self.taps,
             side,
             2 * outs * pixels + STARTUP if s.residual else 0.0,
-            moved + _instructions(1 if tile.axis else tile.outputs // tile.weights, c),
-        )
-        if tile.axis:
-            return work
-        return replace(
-            work,
-            threads=tile.vthreads,
-            pairs=0,
+            moved + _instructions(tile.outputs // tile.weights, c),
             shared=False,
             stages=tile.stages,
             inp_every=counts["o"] if tile.keep == "inp" else 1,

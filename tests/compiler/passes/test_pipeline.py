@@ -23,16 +23,16 @@ CONV = ConvShape(
 RESIDUAL = Residual(weight=30000, imm=-20000, zero=5, out_zero=1, low=-128, high=127)
 POOL = PoolShape("sum", 1, 2, 5, 4, (2, 3), (2, 1), (1, 1, 0, 1), (1, 1), -7, 2, -128, 127)
 CASES = {
-    "conv": (CONV, ConvTile(1, 2, 3, 1, 1, 2, "o")),
-    "conv, parameters per tile": (CONV, ConvTile(1, 2, 3, 1, 1, 2, "o", resident=False)),
-    "conv, three threads": (CONV, ConvTile(2, 1, 6, 2, 1, 3, "y")),
-    "conv, weights kept": (CONV, ConvTile(1, 2, 3, 1, 1, 2, "", keep="wgt", stages=3)),
-    "conv, image kept": (CONV, ConvTile(1, 2, 6, 1, 1, 2, "", keep="inp", stages=2)),
+    "conv": (CONV, ConvTile(1, 2, 3, 1, 1, 2)),
+    "conv, parameters per tile": (CONV, ConvTile(1, 2, 3, 1, 1, 2, resident=False)),
+    "conv, three threads": (CONV, ConvTile(2, 1, 6, 2, 1, 3)),
+    "conv, weights kept": (CONV, ConvTile(1, 2, 3, 1, 1, 2, keep="wgt", stages=3)),
+    "conv, image kept": (CONV, ConvTile(1, 2, 6, 1, 1, 2, keep="inp", stages=2)),
     "residual, in turn": (
         dataclasses.replace(CONV, residual=RESIDUAL),
-        ConvTile(2, 1, 6, 2, 1, 2, "", resident=False, stages=2),
+        ConvTile(2, 1, 6, 2, 1, 2, resident=False, stages=2),
     ),
-    "residual": (dataclasses.replace(CONV, residual=RESIDUAL), ConvTile(1, 2, 6, 2, 1, 2, "o")),
+    "residual": (dataclasses.replace(CONV, residual=RESIDUAL), ConvTile(1, 2, 6, 2, 1, 2)),
     "pool": (POOL, PoolTile(1, 2, 4, 2, "c")),
     "max pool": (dataclasses.replace(POOL, kind="max"), PoolTile(2, 1, 3, 2, "y")),
     "add": (AddShape(11, 9000, -7000, 3, -8, 2, -128, 127), AddTile(4, 2)),

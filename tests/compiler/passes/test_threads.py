@@ -10,17 +10,14 @@ from vdla.compiler.passes.inplace import unify_inplace
 from vdla.compiler.passes.vthread import inject_virtual_threads
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.tir.printer import show
-from vdla.compiler.topi.vdla.conv2d import ConvShape, ConvTile
 from vdla.compiler.topi.vdla.elementwise import AddShape, AddTile
 from vdla.compiler.topi.vdla.operators import schedule
+from vdla.compiler.topi.vdla.pool import PoolShape, PoolTile
 from vdla.isa.config import load_config
 
 TINY = load_config("tiny")
 ADD = AddShape(12, 9000, -7000, 3, -8, 2, -128, 127)
-CONV = ConvShape(
-    batch=1, groups=1, inputs=2, outputs=1, height=4, width=4, kernel=(1, 1), strides=(1, 1),
-    pads=(0, 0, 0, 0), dilations=(1, 1), in_zero=0, zero=0, low=-128, high=127,
-)  # fmt: skip
+POOL = PoolShape("max", 1, 1, 4, 4, (2, 2), (2, 2), (0, 0, 0, 0), (1, 1), 0, 0, -128, 127)
 
 
 def lines(func):
@@ -49,13 +46,12 @@ def test_two_threads_of_an_addition():
     ]  # fmt: skip
 
 
-def test_two_threads_of_a_convolution():
-    """A thread's weights arrive with its activations; then both compute."""
-    calls = interleaved(schedule(CONV, ConvTile(1, 2, 4, 1, 1, 2, "y"), TINY))
-    assert [line for line in calls if re.match(r"load_(inp|wgt)|gemm|store", line)] == [
-        "load_inp padded_inp.0", "load_inp padded_inp.1",
-        "load_wgt weight_wgt.0", "load_wgt weight_wgt.1",
-        "gemm acc.0", "gemm acc.1", "store8 out", "store8 out",
+def test_two_threads_of_a_pool():
+    """Neighbouring leaves of one engine stay together; then the other engine takes its turn."""
+    calls = interleaved(schedule(POOL, PoolTile(1, 1, 2, 2, "y"), TINY))
+    assert [line for line in calls if re.match(r"load_acc8|alu|store", line)] == [
+        "load_acc8 wide.0", "load_acc8 wide.1",
+        "alu_max acc.0", "alu_max acc.1", "store8 out", "store8 out",
     ]  # fmt: skip
 
 

@@ -34,7 +34,7 @@ def workload(layer, tiny):
 
 @pytest.fixture
 def record(workload):
-    tile = ConvTile(outputs=1, rows=2, cols=4, inputs=1, weights=1, vthreads=2, axis="x")
+    tile = ConvTile(outputs=1, rows=2, cols=4, inputs=1, weights=1, vthreads=2)
     return Record(workload, vars(tile), "ok", 1234)
 
 

@@ -26,38 +26,38 @@ def places(tile: ConvTile, stage: str, key: str = "sram_base") -> list[int]:
 
 
 def test_steps_take_copies_in_turn():
-    tile = ConvTile(2, 4, 4, 1, 2, 2, "", stages=3)
+    tile = ConvTile(2, 4, 4, 1, 2, 2, stages=3)
     assert places(tile, "load_inp") == [0, 36, 72, 0, 36, 72, 0, 36]  # 2 tiles of 4 steps
     assert places(tile, "load_wgt")[:4] == [0, 18, 36, 0]
 
 
 def test_tiles_take_accumulators_in_turn():
-    tile = ConvTile(1, 4, 4, 4, 1, 2, "", stages=2)
+    tile = ConvTile(1, 4, 4, 4, 1, 2, stages=2)
     first, second, *rest = places(tile, "store8")
     assert second - first == 16
     assert rest == [first, second]
 
 
 def test_what_is_kept_is_loaded_once_in_the_steps_portions():
-    tile = ConvTile(1, 4, 4, 2, 1, 2, "", stages=2, keep="inp")
+    tile = ConvTile(1, 4, 4, 2, 1, 2, stages=2, keep="inp")
     assert places(tile, "load_inp") == [0, 72]
-    tile = ConvTile(2, 2, 4, 4, 1, 1, "", stages=2, keep="wgt")
+    tile = ConvTile(2, 2, 4, 4, 1, 1, stages=2, keep="wgt")
     assert places(tile, "load_wgt") == [0, 36, 0, 36]
 
 
 def test_one_copy_is_the_default():
-    assert "\" x" not in show(schedule(CONV, ConvTile(2, 4, 4, 1, 2, 1, ""), CONFIG).mod)
-    text = show(schedule(CONV, ConvTile(2, 4, 4, 1, 2, 1, "", stages=2), CONFIG).mod)
+    assert "\" x" not in show(schedule(CONV, ConvTile(2, 4, 4, 1, 2, 1), CONFIG).mod)
+    text = show(schedule(CONV, ConvTile(2, 4, 4, 1, 2, 1, stages=2), CONFIG).mod)
     assert 'alloc padded_inp: int8[1, 1, 1, 6, 6, 1, 16] @"vdla.inp" x2' in text
 
 
 def test_copies_count_where_memory_is_given_out():
     with pytest.raises(AllocationError, match="expected wgt buffers within 128 entries"):
-        lower(CONV, ConvTile(2, 4, 4, 1, 2, 2, "", stages=8), CONFIG)
+        lower(CONV, ConvTile(2, 4, 4, 1, 2, 2, stages=8), CONFIG)
 
 
 def test_errors():
-    s = schedule(CONV, ConvTile(2, 4, 4, 1, 2, 2, ""), CONFIG)
+    s = schedule(CONV, ConvTile(2, 4, 4, 1, 2, 2), CONFIG)
     with pytest.raises(ScheduleError) as caught:
         s["acc"].double_buffer(0)
     assert str(caught.value) == "double_buffer acc: expected at least 1 copy, found 0"

@@ -9,7 +9,7 @@ import pytest
 from vdla.compiler.build import accelerator_layers
 from vdla.compiler.frontend import import_onnx
 from vdla.compiler.models import model_path
-from vdla.compiler.topi.vdla.conv2d import ConvShape
+from vdla.compiler.topi.vdla.conv2d import ConvShape, kept_copies
 from vdla.compiler.topi.vdla.operators import default_tile
 from vdla.compiler.topi.vdla.pool import PoolShape
 from vdla.compiler.topi.vdla.tiling import legal_tiles
@@ -42,11 +42,11 @@ def footprint(shape, tile, config):
     copies = 2 if shape.residual else 1
     blocks = shape.groups * shape.outputs if tile.resident else tile.outputs * tile.vthreads
     vectors = 2 * blocks * outs + (copies - 1)
-    streams = tile.vthreads if tile.axis else tile.stages
-    inputs, inp = (shape.inputs, 1) if tile.keep == "inp" else (tile.inputs, streams)
-    weights = tile.weights * tile.inputs * streams
+    kept = kept_copies(shape, tile)
+    inputs, inp = (shape.inputs, kept) if tile.keep == "inp" else (tile.inputs, tile.stages)
+    weights = tile.weights * tile.inputs * tile.stages
     if tile.keep == "wgt":
-        weights = tile.outputs * shape.inputs
+        weights = tile.outputs * shape.inputs * kept
     return (
         inputs * ins * window * inp,
         weights * outs * ins * taps,
