@@ -27,6 +27,7 @@ setup(
     packages=packages,
     package_dir=package_dir,
     package_data={
-        "": ["*.toml", "*.onnx", "*.npz", "*.jsonl", "*.cpp", "*.v", "*.html", "*.css", "*.js", "py.typed"]
+        "": ["*.toml", "*.onnx", "*.npz", "*.jsonl", "*.cpp", "*.v", "py.typed"],
+        "vdla.report": ["*.html", "*.css", "*.js"],
     },
 )
