@@ -80,10 +80,8 @@ def main() -> None:
         table = Table("", *(f"memory {name}" for name in found), title=f"{model} on {config.name}")
         totals = [whole.run.cycles for whole in found.values()]
         for part in next(iter(found.values())).parts():
-            cells = [whole.parts()[part] for whole in found.values()]
-            table.add_row(
-                part, *(f"{n:,.0f} ({100 * n / t:.2f} %)" for n, t in zip(cells, totals, strict=True))
-            )
+            pairs = [(whole.parts()[part], whole.run.cycles) for whole in found.values()]
+            table.add_row(part, *(f"{n:,.0f} ({100 * n / of:.2f} %)" for n, of in pairs))
         table.add_section()
         table.add_row("cycles", *(f"{n:,}" for n in totals))
         after = [w.run.cycles - w.second_layer for w in found.values()]
@@ -92,7 +90,7 @@ def main() -> None:
             less = (f"{100 * (1 - n / VTA_RESNET18_CYCLES):.1f} % fewer" for n in after)
             table.add_row(f"VTA: {VTA_RESNET18_CYCLES:,}", *less)
         console.print(table)
-    console.print(f"VTA: {VTA_RESNET18_SOURCE}; without its first layer, and nothing shares its bus")
+    console.print(f"VTA: {VTA_RESNET18_SOURCE}, without its first layer")
 
 
 if __name__ == "__main__":
