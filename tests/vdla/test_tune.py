@@ -43,17 +43,17 @@ def test_it_prints_json_and_exports_the_best(vdla, tmp_path, logged):
     assert done.json["memory"] == {"latency": 64, "bytes_per_cycle": 4}
     assert done.json["searcher"] == "xgboost"
     layers = done.json["layers"]
-    assert [row["layers"] for row in layers] == [["pool1"], ["conv2"], ["pool2"], ["fc"]]
+    assert [row["layers"] for row in layers] == [[n] for n in ("conv1", "pool1", "conv2", "pool2", "fc")]
     for row in layers:
         assert row["vthreads"] == 2
         assert row["trials"] == row["resumed"] == min(6, row["space"])
         assert row["bound_cycles"] <= row["best_cycles"] <= row["default_cycles"]
         assert row["tile"]["vthreads"] == 2
     assert log.read_bytes() == logged.read_bytes()
-    assert f"wrote {best}: the best of 4 workloads" in done.err
+    assert f"wrote {best}: the best of 5 workloads" in done.err
     exported = {r.cycles for r in load(best)}
     assert exported == {row["best_cycles"] for row in layers}
-    assert len(load(best)) == 4
+    assert len(load(best)) == 5
 
 
 def test_it_prints_a_table(vdla, tmp_path, logged):
@@ -71,7 +71,7 @@ def test_exported_records_choose_the_schedules(tmp_path, logged):
     kept = Records(lambda: [record])
     module = api.compile("digits", config, options=Options(records=kept))
     tiles = {layer["name"]: layer["tile"] for layer in module.metadata["layers"]}
-    assert tiles["conv2"] == " ".join(f"{k}={v}" for k, v in record.tile.items())
+    assert " ".join(f"{k}={v}" for k, v in record.tile.items()) in tiles.values()
     plain = api.compile("digits", config, options=Options(records=None))
     assert {each["name"] for each in plain.metadata["layers"]} == set(tiles)
 
@@ -135,7 +135,7 @@ def test_wrong_options(vdla, tmp_path, monkeypatch):
         "nosuch.onnx: expected an ONNX file or one of resnet18"
     )
     assert refused(vdla("tune", "digits", "-c", "tiny", "--log", "l", "--layer", "x")) == (
-        "digits: expected a layer x for the accelerator, found pool1, conv2, pool2, fc"
+        "digits: expected a layer x for the accelerator, found conv1, pool1, conv2, pool2, fc"
     )
     assert refused(vdla("tune", "digits", "--log", "l", "--trials", 0)).startswith(
         "Invalid value for '--trials'"
