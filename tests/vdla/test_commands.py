@@ -115,7 +115,7 @@ def test_compare_json_plots_and_trace(vdla, tmp_path):
 
 
 def test_every_layer_is_at_its_bound(vdla, tmp_path):
-    """C2 to C12 within 5 % of the bound (C3, bound twice, within 10 %), 97 % of peak in the mean."""
+    """C2 to C12 within 5 % of the bound (C3, bound twice: 10 %), 97 % of peak in the mean."""
     done = vdla("compare", "resnet18-convs", "-c", "paper", "--out", tmp_path, "--json")
     layers = {layer["name"]: layer for layer in done.json["layers"]}
     assert list(layers) == [f"C{i}" for i in range(1, 13)]

@@ -43,7 +43,8 @@ def test_it_prints_json_and_exports_the_best(vdla, tmp_path, logged):
     assert done.json["memory"] == {"latency": 64, "bytes_per_cycle": 4}
     assert done.json["searcher"] == "xgboost"
     layers = done.json["layers"]
-    assert [row["layers"] for row in layers] == [[n] for n in ("conv1", "pool1", "conv2", "pool2", "fc")]
+    names = ["conv1", "pool1", "conv2", "pool2", "fc"]
+    assert [row["layers"] for row in layers] == [[name] for name in names]
     for row in layers:
         assert row["vthreads"] == 2
         assert row["trials"] == row["resumed"] == min(6, row["space"])
