@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test test-long formal records lint types imports chromium clean
+.PHONY: demo test test-long formal records lint types imports chromium clean build/mypy
 
 demo: .venv/ready
 	$(BIN)/vdla compare resnet18-convs -c paper --out out

@@ -166,9 +166,12 @@ def _print_trials(
         name = task.layers[0]
         cells = [_count(median(found[name]), limit) for found in trials.values()]
         table.add_row(name, f"{len(task.space):,}", *cells)
-    pooled = [[n for each in found.values() for n in each] for found in trials.values()]
+    papers = [[runs for name, runs in found.items() if name != "C1"] for found in trials.values()]
     table.add_section()
-    table.add_row("all runs", "", *(_count(median(each), limit) for each in pooled))
+    layers = [median(map(median, layers)) for layers in papers]
+    table.add_row("median of C2–C12", "", *(_count(each, limit) for each in layers))
+    pooled = [median(n for runs in layers for n in runs) for layers in papers]
+    table.add_row("of all their runs", "", *(_count(each, limit) for each in pooled))
     console.print(table)
 
 
