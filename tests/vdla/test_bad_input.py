@@ -246,7 +246,7 @@ def test_places_to_write(refused, tmp_path):
             f"file/x: expected a folder to write to, found {tmp_path / 'file'} to be a file"
         )
     assert refused("compare", "digits", "-c", "tiny", "--out", "a/b", "--trace-layer", "zz") == (
-        "--trace-layer: expected one of conv2, fc, found zz"
+        "--trace-layer: expected one of conv1, conv2, fc, found zz"
     )
     assert refused("run", "digits", "--device", "cpu", "--trace", "t.json") == (
         "--trace t.json: expected an accelerator program, found host steps alone"

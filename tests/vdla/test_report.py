@@ -141,7 +141,7 @@ def test_bars_and_figures(visit, sweep):
 def test_a_bar_explains_itself(visit):
     page = visit()
     page.locator("#utilization-chart .bar").first.hover()
-    assert "conv2: " in page.inner_text("#tip")
+    assert "conv1: " in page.inner_text("#tip")
     assert "with 1 virtual thread" in page.inner_text("#tip")
     page.mouse.move(1, 1)
     assert page.locator("#tip").is_hidden()
@@ -180,7 +180,7 @@ def test_the_sweeps_curves(visit, sweep):
     assert latencies == ["0", "64", "256"]
     page.select_option("#sweep-layer", "fc")
     page.check("#sweep-scale input[value='cycles']", force=True)
-    cycles = sweep.points[0].layers[1]["cycles"]["1"]
+    cycles = sweep.points[0].layers[-1]["cycles"]["1"]
     assert f"{cycles:,}" in page.locator("#sweep-table tbody tr").last.text_content()
     before = page.locator("#sweep-chart").inner_html()
     page.check("#sweep-scale input[value='growth']", force=True)
@@ -329,7 +329,7 @@ def test_the_download_is_the_commands_trace(timeline, sweep, tmp_path):
     timeline.check("#timeline-threads input[value='2']", force=True)
     with timeline.expect_download() as download:
         timeline.click("#timeline-save")
-    assert download.value.suggested_filename == "digits-tiny-conv2-2.trace.json"
+    assert download.value.suggested_filename == "digits-tiny-conv1-2.trace.json"
     measured = sweep.base.layers[0].measured[2]
     linked = measured.program.linked
     write_trace(measured.run, tmp_path / "t.json", layers=linked.layers, stages=linked.stages)

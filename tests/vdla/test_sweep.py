@@ -37,9 +37,8 @@ def test_schedules_are_chosen_anew():
 def test_the_configs_own_latency_is_measured_once():
     told = []
     found = api.sweep("digits", [64, 128], "tiny", [1], progress=lambda *what: told.append(what))
-    assert told == [
-        ("conv2 at 64", 0, 4), ("fc at 64", 1, 4), ("conv2 at 128", 2, 4), ("fc at 128", 3, 4),
-    ]  # fmt: skip
+    steps = [(layer, n) for n in (64, 128) for layer in ("conv1", "conv2", "fc")]
+    assert told == [(f"{layer} at {n}", i, 6) for i, (layer, n) in enumerate(steps)]
     assert found.points[0].cycles(1) == found.base.cycles(1)
     assert found.points[0].utilization(1) == found.base.utilization(1)
 
