@@ -8,7 +8,8 @@
 1. An instruction starts when the loop nest is free or issues its last micro-op. Issue reads the
    micro-op, F1 adds its indices to the loops', READ shows addresses to the scratchpads.
 2. READ, and all before it, holds while an early operand (y; x of SHR, MUL, WADD, RQ) is the dst of
-   a micro-op in stages 1 to 7, or while its x would meet stage 5's late read at ACC's first port.
+   a micro-op in stages 1 to 7, while its x would meet stage 5's late read at ACC's first port, or
+   while STORE takes the second one from its y.
 3. The accumulator, or the bias in its place, is read late, and taken from stages 7 and 8 if these
    have just computed it. Stages 1 to 7 never hold.
 4. A write is left out when the next cycle's micro-op accumulates into the same entry.
@@ -58,7 +59,7 @@ class Compute(Component):
                 "acc_x": Out(read_port(*acc)),
                 "acc_y": Out(read_port(*acc)),
                 "acc_write": Out(write_port(*acc)),
-                "takes_y": Out(1),
+                "acc_y_taken": In(1),
             }
         )
         self.index_bits = {
@@ -291,16 +292,16 @@ class Compute(Component):
         meets_late = late.writes & late.late
         unwritten = [(s.writes, s.dst) for s in stages[1:]]
         y_waits = Cat(there & (dst == read.src) for there, dst in unwritten).any()
+        y_waits |= self.acc_y_taken
         x_waits = Cat(there & (dst == read.dst) for there, dst in unwritten).any() | meets_late
         is_gemm = read.valid & ~read.null & ~read.operation.is_alu
         m.d.comb += [
             hold.eq(read.valid & ((read.reads_y & y_waits) | (read.early & x_waits))),
-            self.takes_y.eq(read.valid & read.reads_y),
             self.inp.enable.eq(is_gemm),
             self.inp.address.eq(read.src),
             self.wgt.enable.eq(is_gemm),
             self.wgt.address.eq(read.wgt),
-            self.acc_y.enable.eq(self.takes_y),
+            self.acc_y.enable.eq(read.valid & read.reads_y),
             self.acc_y.address.eq(read.src),
             self.acc_x.enable.eq(meets_late | (read.valid & read.early)),
             self.acc_x.address.eq(Mux(meets_late, late.late_at, read.dst)),

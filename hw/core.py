@@ -76,11 +76,8 @@ class Core(Component):
             Engine.COMPUTE: Compute(config),
             Engine.STORE: Store(config),
         }
-        stopped = Signal()
-        m.d.comb += stopped.eq(state != State.RUNNING)
         for engine, unit in self.engines.items():
-            insert = ResetInserter(stopped) if engine == Engine.COMPUTE else in_reset
-            m.submodules[engine.name.lower()] = insert(unit)
+            m.submodules[engine.name.lower()] = in_reset(unit)
         self._ring(m, in_reset)
         self._memories(m)
         self._memory_port(m)
@@ -121,7 +118,7 @@ class Core(Component):
                 ]
 
     def _memories(self, m: Module) -> None:
-        """LOAD fills all of them; COMPUTE goes first at ACC's write and second read port."""
+        """LOAD fills all of them. At ACC COMPUTE writes before LOAD, STORE reads before COMPUTE."""
         config = self.config
         load, compute, store = (self.engines[e] for e in Engine)
         for name in ("inp", "wgt", "uop"):
@@ -139,10 +136,10 @@ class Core(Component):
             acc.write.enable.eq(by_compute | load.acc.enable),
             acc.write.address.eq(Mux(by_compute, compute.acc_write.address, load.acc.address)),
             acc.write.data.eq(Mux(by_compute, compute.acc_write.data, load.acc.data)),
-            store.acc_taken.eq(compute.takes_y),
+            compute.acc_y_taken.eq(store.acc.enable),
             acc.read_1.enable.eq(compute.acc_y.enable | store.acc.enable),
             acc.read_1.address.eq(
-                Mux(compute.takes_y, compute.acc_y.address, store.acc.address)
+                Mux(store.acc.enable, store.acc.address, compute.acc_y.address)
             ),
             compute.acc_y.data.eq(acc.read_1.data),
             store.acc.data.eq(acc.read_1.data),

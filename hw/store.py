@@ -3,8 +3,8 @@
     read → data → lanes → operands, products, sum → shifted, rounded → limited → write buffer
      0      1      2         3        4        5      6       7          8          cycle
 
-1. The reader takes ACC's second read port when COMPUTE leaves it: before each plane of an ACC8
-   store the scales, then one vector as often as the write buffer takes its beats (one a cycle).
+1. The reader takes ACC's second read port, and COMPUTE waits: before each plane of an ACC8 store
+   the scales, then one vector as often as the write buffer takes its beats (one a cycle).
 2. A vector is held from cycle 1 on while its beats pass the pipeline, one a cycle; a raw vector's
    beats pass the same stages unchanged.
 3. Room in the write buffer is taken when a vector is read and given back beat by beat.
@@ -52,7 +52,6 @@ class Store(Component):
                 "fault": Out(fault()),
                 "oldest": Out(INDEX_BITS),
                 "acc": Out(read_port(config.depth("acc"), 8 * config.acc_entry)),
-                "acc_taken": In(1),
                 "write": Out(write_request(config)),
                 "dram_pages": In(DRAM_BITS - PAGE_BITS + 1),
                 "stop": In(1),
@@ -89,7 +88,7 @@ class Store(Component):
         )
         length = Mux(now.memory == Mem.ACC8, self.out_beats, self.raw_beats)
         full = ~due & (room < length)
-        ready = active & ~empty & (pause == 0) & ~full & ~self.acc_taken
+        ready = active & ~empty & (pause == 0) & ~full
         entry, scale, last = self._walk_acc(m, due)
         free = ~active | empty | (self.reads_vector & last)
         m.d.comb += [
@@ -113,9 +112,8 @@ class Store(Component):
                 active.eq(1),
                 empty.eq((head.x_size == 0) | (head.y_size == 0) | (head.z_size == 0)),
             ]
-        waits = Mux((pause == 0) & full, Cause.MEMORY, Cause.BUSY)
-        held = (pause == 0) & ~full & self.acc_taken
-        reading = Mux(~empty & held, Cause.BANK, Mux(empty, Cause.BUSY, waits))
+        waits = ~empty & (pause == 0) & full
+        reading = Mux(waits, Cause.MEMORY, Cause.BUSY)
         left_over = Mux(self.command.start, Cause.BUSY, Cause.MEMORY)
         m.d.comb += [
             self.activity.idle.eq(~active & ~self.command.start & (in_flight == 0)),

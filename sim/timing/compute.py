@@ -6,7 +6,8 @@
   The accumulator that a GEMM adds to, or an ADD, MIN, MAX works on, is read *late* and forwarded,
   so a chain of micro-ops on one accumulator never waits.
 * READ waits (and holds issue) while an early operand is still to be written, or while the x of an
-  early operation would meet a late read at ACC's first read port.
+  early operation would meet a late read at ACC's first read port, or while STORE takes the second
+  one from its y.
 * Back-to-back micro-ops that accumulate into one entry write it once, at the end of the chain.
 * An instruction finishes when its last micro-op writes. One without micro-ops passes as a bubble.
 * A micro-op that goes beyond a buffer is a fault once it stands in READ, whether held or not.
@@ -90,15 +91,6 @@ def in_bulk(s: Registers) -> bool:
 
 
 @inline
-def reads_second_port(s: Registers, rows: Rows) -> bool:
-    """Whether the micro-op in READ takes ACC's second read port, which STORE shares."""
-    row = s[C_READ + U_ROW]
-    if row < 0 or s[C_READ + U_NULL] or rows[row, 0] != _ALU:
-        return False
-    return bool(rows[row, _A_USE_IMM] == 0 or rows[row, _A_OP] == _WADD)
-
-
-@inline
 def step_compute(
     s: Registers,
     q: Registers,
@@ -108,11 +100,12 @@ def step_compute(
     depths: Rows,
     visible: Rows,
     now: int,
+    port_taken: bool,
     begun: Rows,
     ended: Rows,
 ) -> bool:
     """One cycle; true when anything moved. ``visible[a]`` is when early reads see entry a;
-    ``depths`` are the entries of each memory.
+    ``depths`` are the entries of each memory; ``port_taken``: STORE reads ACC.
 
     In bulk nothing counts as moved: until it ends, time alone passes.
     """
@@ -126,7 +119,7 @@ def step_compute(
     if front and s[C_READ + U_BEYOND]:
         stop(s, BEYOND, s[C_READ + U_ROW])
         return True
-    stalled = front and not _operands_ready(s, rows, visible, now)
+    stalled = front and not _operands_ready(s, rows, visible, now, port_taken)
     if stalled:
         s[CAUSE + _ENGINE] = BANK
     elif front:
@@ -226,13 +219,15 @@ def _retire(s: Registers, q: Registers, rows: Rows, now: int, ended: Rows) -> bo
 
 
 @inline
-def _operands_ready(s: Registers, rows: Rows, visible: Rows, now: int) -> bool:
+def _operands_ready(
+    s: Registers, rows: Rows, visible: Rows, now: int, port_taken: bool
+) -> bool:
     """Whether the micro-op in READ may read its early operands this cycle."""
     row = s[C_READ + U_ROW]
     if s[C_READ + U_NULL] or rows[row, 0] == _GEMM:
         return True
     reads_y = rows[row, _A_USE_IMM] == 0 or rows[row, _A_OP] == _WADD
-    if reads_y and visible[s[C_READ + U_SRC]] > now:
+    if reads_y and (port_taken or visible[s[C_READ + U_SRC]] > now):
         return False
     starts = s[C_READ + U_FIRST] and rows[row, _A_INIT]
     if starts or not (_EARLY >> rows[row, _A_OP]) & 1:

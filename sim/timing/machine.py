@@ -17,7 +17,6 @@ from vdla.sim.timing.compute import (
     in_bulk,
     leave_bulk,
     note_uops,
-    reads_second_port,
     step_compute,
 )
 from vdla.sim.timing.faults import stop
@@ -78,7 +77,7 @@ from vdla.sim.timing.registers import (
     WRITE_BUFFER_VECTORS,
     parameters,
 )
-from vdla.sim.timing.store import open_burst, send_beat, step_store, write_waits
+from vdla.sim.timing.store import open_burst, reads_acc, send_beat, step_store, write_waits
 from vdla.sim.timing.tokens import commit
 
 _LOAD, _STORE = int(Engine.LOAD), int(Engine.STORE)
@@ -200,7 +199,7 @@ def _run(
         return 1
     while now < s[STOP]:
         writes = write_waits(s, rows, order)
-        second_port = reads_second_port(s, rows)
+        second_port = reads_acc(s, rows, now)
         if in_bulk(s) and writes_acc(s, rows, order):
             leave_bulk(s, q, rows, uops, depths, visible, now)
         head, loaded, stored = s[F_DISPATCHED], s[RETIRED + _LOAD], s[RETIRED + _STORE]
@@ -215,8 +214,10 @@ def _run(
         moved |= step_load(s, q, rows, order, beats, depths, now, channel, begun, ended)
         if s[RETIRED + _LOAD] != loaded and s[FAULT] == 0:
             _load_uops(s, rows[order[_LOAD, loaded]], dram, uop_raw, uops, layout)
-        moved |= step_compute(s, q, rows, order, uops, depths, visible, now, begun, ended)
-        moved |= step_store(s, q, rows, order, depths[_ACC], now, second_port, begun, ended)
+        moved |= step_compute(
+            s, q, rows, order, uops, depths, visible, now, second_port, begun, ended
+        )
+        moved |= step_store(s, q, rows, order, depths[_ACC], now, begun, ended)
         if writes:
             open_burst(s, rows, order)
         bus_before, answered = s[BUS_FREE], s[RESPONSE_HEAD]

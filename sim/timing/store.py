@@ -1,7 +1,7 @@
 """STORE: reads ACC, requantizes, and writes bursts.
 
-* The reader takes ACC's second read port when COMPUTE leaves it: for ACC8 first the scales of a
-  plane, then one vector as often as the write buffer can take its beats.
+* The reader takes ACC's second read port, before COMPUTE: for ACC8 first the scales of a plane,
+  then one vector as often as the write buffer can take its beats.
 * A vector's beats enter the write buffer from 8 cycles after its read, one a cycle.
 * A run of contiguous entries is written as bursts, split at BURST beats and at pages; the first
   beat of a burst waits while WRITES bursts are unanswered.
@@ -18,7 +18,6 @@ from vdla.sim.timing.faults import burst_faults, stop
 from vdla.sim.timing.memory import Registers, bears_error, burst_beats, respond
 from vdla.sim.timing.registers import (
     ACC_BEATS,
-    BANK,
     BEYOND,
     BUSY,
     CAUSE,
@@ -83,7 +82,6 @@ def step_store(
     order: Rows,
     depth: int,
     now: int,
-    port_taken: bool,
     begun: Rows,
     ended: Rows,
 ) -> bool:
@@ -91,7 +89,7 @@ def step_store(
     sent, written = s[ST_W_DONE], s[STARTED + _ENGINE]
     in_flight = written - s[RETIRED + _ENGINE]
     moved = _emit(s, q, now)
-    cause = _reader(s, q, rows, depth, now, port_taken)
+    cause = _reader(s, q, rows, depth, now)
     if s[ST_R_ROW] < 0 and in_flight < STORES_IN_FLIGHT and can_start(s, rows, order, _ENGINE):
         row = start(s, rows, order, _ENGINE, now, begun)
         s[ST_R_ROW] = row
@@ -169,9 +167,16 @@ def _next_run(s: Registers, q: Registers, rows: Rows, row: int, dense: bool) -> 
 
 
 @inline
-def _reader(
-    s: Registers, q: Registers, rows: Rows, depth: int, now: int, port_taken: bool
-) -> int:
+def reads_acc(s: Registers, rows: Rows, now: int) -> bool:
+    """Whether the reader takes ACC's second read port in this cycle."""
+    row = s[ST_R_ROW]
+    if row < 0 or now < s[ST_R_NEXT] or _entries(rows, row) == 0:
+        return False
+    return bool(s[ST_R_SCALE_DUE] or s[ST_CREDIT] >= _entry_beats(s, rows, row))
+
+
+@inline
+def _reader(s: Registers, q: Registers, rows: Rows, depth: int, now: int) -> int:
     """Reads scales or a vector; the cause of this cycle, or -1 when it has no instruction."""
     row = s[ST_R_ROW]
     if row < 0:
@@ -181,11 +186,8 @@ def _reader(
         return BUSY
     if now < s[ST_R_NEXT]:
         return BUSY
-    beats = _entry_beats(s, rows, row)
-    if not s[ST_R_SCALE_DUE] and s[ST_CREDIT] < beats:
+    if not reads_acc(s, rows, now):
         return MEMORY
-    if port_taken:
-        return BANK
     if s[ST_R_SCALE_DUE]:
         if rows[row, _SCALE] + s[ST_R_Z] >= depth:
             stop(s, BEYOND, row)
@@ -195,6 +197,7 @@ def _reader(
     entry = rows[row, _SRAM] + s[ST_R_Z] * rows[row, _ZP] + s[ST_R_Y] * rows[row, _YP] + s[ST_R_X]
     if entry >= depth:
         stop(s, BEYOND, row)
+    beats = _entry_beats(s, rows, row)
     s[ST_CREDIT] -= beats
     s[ST_R_NEXT] = now + beats
     slot = s[ST_EMIT_TAIL] & (RING - 1)

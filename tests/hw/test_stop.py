@@ -232,7 +232,7 @@ def test_a_fault_and_what_follows(name):
 
 
 def test_micro_ops_do_not_keep_the_core_from_stopping():
-    """They take ACC's second read port in every cycle, and STORE's open burst needs it."""
+    """They would read ACC's second port in every cycle, and STORE's open burst needs it."""
 
     async def test(board):
         await board.start(BUSY_ALU)
