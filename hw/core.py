@@ -44,7 +44,8 @@ class State(enum.Enum, shape=2):
 
 
 class Core(Component):
-    """``bus`` to memory, ``registers`` from the driver, the interrupt, the trace."""
+    """``bus`` to memory, ``registers`` from the driver, the interrupt, the trace; ``status`` has the
+    bits of STATUS, for lamps."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -53,6 +54,7 @@ class Core(Component):
                 "bus": Out(axi4(config)),
                 "registers": In(axi_lite(ADDRESS_BITS)),
                 "irq": Out(1),
+                "status": Out(len(register("STATUS").bits)),
                 "trace_running": Out(1),
                 "trace_start": Out(len(Engine)),
                 "trace_finish": Out(len(Engine)),
@@ -258,6 +260,7 @@ class Core(Component):
         }
         for bits in status.bits:
             m.d.comb += csr.status[bits.low].eq(flags[bits.name])
+        m.d.comb += self.status.eq(csr.status)
         for bits in events.bits:  # a cycle later, when the counters have counted the last one
             m.d.sync += csr.interrupt_status[bits.low].eq(ends[bits.name])
 

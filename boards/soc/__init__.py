@@ -1,0 +1,1 @@
+"""What stands around the core on a board without a processor: memory, serial link, clocks."""

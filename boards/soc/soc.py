@@ -1,0 +1,92 @@
+"""A board without a processor: core, SDRAM and serial link on one clock.
+
+    serial line ─ receiver, transmitter ─ bridge ─┬─ registers ─ core
+                                                  └─ shared memory ─ controller ─ SDRAM
+                                          core's AXI4 ─┘
+
+LEDs, from 0: a slow blink, memory set up, RUNNING, DONE, FAULT, STOPPING, a byte received, sent.
+"""
+
+from __future__ import annotations
+
+from amaranth import Cat, Module, Signal
+from amaranth.lib.wiring import Component, In, Out, connect, flipped
+
+from vdla.boards.soc.axi import AxiMemory
+from vdla.boards.soc.bridge import Bridge
+from vdla.boards.soc.memory import Shared
+from vdla.boards.soc.sdram import Chip, Controller, pins
+from vdla.boards.soc.uart import Receiver, Transmitter
+from vdla.hw.core import Core
+from vdla.hw.csr import ADDRESS_BITS
+from vdla.isa.config import Config
+from vdla.isa.link import BAUD
+
+LEDS = 8
+SHOWN = 1 << 20  # clocks for which a byte lights its LED
+
+
+class Soc(Component):
+    """``sdram`` goes to the pads' registers (``sdram.py``, rule 1)."""
+
+    def __init__(self, config: Config, chip: Chip, clock_hz: float, baud: int = BAUD) -> None:
+        self.config, self.chip, self.clock_hz = config, chip, clock_hz
+        self.divisor = round(clock_hz / baud)
+        if abs(clock_hz / self.divisor / baud - 1) > 0.01:
+            raise ValueError(f"baud: expected a clock of n × {baud}, found {clock_hz:.0f} Hz")
+        super().__init__(
+            {"rx": In(1, init=1), "tx": Out(1, init=1), "leds": Out(LEDS), "sdram": Out(pins(chip))}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        m.submodules.core = core = Core(config)
+        m.submodules.controller = controller = Controller(
+            self.chip, self.clock_hz, config.port_bytes, tag_bits=2
+        )
+        at_bits = controller.at_bits
+        m.submodules.axi = axi = AxiMemory(config, at_bits)
+        m.submodules.shared = shared = Shared(at_bits, 8 * config.port_bytes, tag_bits=1)
+        m.submodules.bridge = bridge = Bridge(
+            self.clock_hz, config.port_bytes, at_bits, ADDRESS_BITS
+        )
+        m.submodules.receiver = receiver = Receiver(self.divisor)
+        m.submodules.transmitter = transmitter = Transmitter(self.divisor)
+        connect(m, core.bus, axi.bus)
+        connect(m, axi.memory, shared.first)
+        connect(m, bridge.memory, shared.second)
+        connect(m, shared.memory, controller.memory)
+        connect(m, bridge.registers, core.registers)
+        connect(m, controller.pins, flipped(self.sdram))
+        m.d.comb += [
+            receiver.rx.eq(self.rx),
+            bridge.data.eq(receiver.data),
+            bridge.valid.eq(receiver.valid),
+            transmitter.data.eq(bridge.out_data),
+            transmitter.valid.eq(bridge.out_valid),
+            bridge.out_ready.eq(transmitter.ready),
+            self.tx.eq(transmitter.tx),
+        ]
+        blink = Signal(range(int(self.clock_hz)))
+        m.d.sync += blink.eq(blink + 1)
+        m.d.comb += self.leds.eq(
+            Cat(
+                blink[-1],
+                controller.ready,
+                core.status,
+                self._seen(m, receiver.valid),
+                self._seen(m, ~transmitter.ready),
+            )
+        )
+        return m
+
+    @staticmethod
+    def _seen(m: Module, event: Signal) -> Signal:
+        """High for a while after an event."""
+        left = Signal(range(SHOWN))
+        with m.If(event):
+            m.d.sync += left.eq(SHOWN - 1)
+        with m.Elif(left != 0):
+            m.d.sync += left.eq(left - 1)
+        return left != 0

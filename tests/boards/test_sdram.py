@@ -1,0 +1,189 @@
+"""The SDRAM controller against a model of the chip that checks every timing of its datasheet."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from amaranth import Module
+from amaranth.sim import Simulator
+
+from vdla.boards.models.sdram import Broken, Sdram
+from vdla.boards.soc.sdram import ALL_BANKS, IS42S16160G, Command, Controller
+
+SMALL = replace(IS42S16160G, row_bits=4, column_bits=6, power_up=3000, refresh_ms=64 / 512)
+
+
+class Board:
+    """Controller, the registers at the pads, and the chip."""
+
+    def __init__(self, chip=SMALL, clock=60e6, port_bytes=4):
+        self.controller = Controller(SMALL, clock, port_bytes, tag_bits=2)
+        self.chip = Sdram(chip, clock, self.controller.words)
+        self.m = m = Module()
+        m.submodules.controller, m.submodules.chip = self.controller, self.chip
+        pins = self.controller.pins
+        m.d.sync += [
+            self.chip.enable.eq(pins.enable),
+            self.chip.command.eq(pins.command),
+            self.chip.bank.eq(pins.bank),
+            self.chip.address.eq(pins.address),
+            self.chip.mask.eq(pins.mask),
+            self.chip.word_in.eq(pins.word_out),
+            self.chip.driven.eq(pins.drive),
+            pins.word_in.eq(self.chip.word_out),
+        ]
+
+    def run(self, *benches):
+        simulator = Simulator(self.m)
+        simulator.add_clock(1e-6)
+        for bench in benches:
+            simulator.add_testbench(bench)
+        simulator.run()
+        return simulator
+
+
+class Traffic:
+    """Random requests against a dictionary; ``pace`` is how likely a write beat is ready."""
+
+    def __init__(self, board, seed, requests, pace=0.8, rest=0.2):
+        self.board, self.random = board, Random(seed)
+        self.memory, self.expected, self.requests = {}, [], requests
+        self.pace, self.rest, self.done, self.cycles = pace, rest, False, 0
+
+    async def issue(self, ctx):
+        memory, random = self.board.controller.memory, self.random
+        space = 1 << len(memory.at)
+        near = random.sample(range(space - 40), 6)
+        for number in range(self.requests):
+            while random.random() < self.rest:
+                await ctx.tick()
+            at, count = random.choice(near) + random.randrange(4), random.choice((1, 2, 7, 16))
+            write = random.random() < 0.5
+            ctx.set(memory.valid, 1)
+            ctx.set(memory.write, write)
+            ctx.set(memory.at, at)
+            ctx.set(memory.count, count)
+            ctx.set(memory.tag, number % 4)
+            while not ctx.get(memory.ready):
+                await ctx.tick()
+            await ctx.tick()
+            ctx.set(memory.valid, 0)
+            if write:
+                await self._write(ctx, at, count)
+            else:
+                self.expected += [
+                    (number % 4, k == count - 1, self.memory.get(at + k, 0)) for k in range(count)
+                ]
+        for _ in range(60):
+            await ctx.tick()
+        self.done = True
+
+    async def _write(self, ctx, at, count):
+        memory = self.board.controller.memory
+        done = 0
+        for k in range(count):
+            while self.random.random() > self.pace:
+                await ctx.tick()
+            value = self.random.getrandbits(len(memory.write_data))
+            self.memory[at + k] = value
+            ctx.set(memory.write_data, value)
+            ctx.set(memory.write_valid, 1)
+            while not ctx.get(memory.write_ready):
+                await ctx.tick()
+            done += ctx.get(memory.done)
+            assert done == (k == count - 1)
+            await ctx.tick()
+            ctx.set(memory.write_valid, 0)
+
+    async def watch(self, ctx):
+        memory, chip = self.board.controller.memory, self.board.chip
+        while not self.done:
+            assert Broken(ctx.get(chip.broken)) == Broken.NONE
+            if ctx.get(memory.read_valid):
+                fields = (memory.read_tag, memory.read_last, memory.read_data)
+                found = tuple(ctx.get(field) for field in fields)
+                assert found == self.expected.pop(0)
+            self.cycles += 1
+            await ctx.tick()
+        assert not self.expected
+
+
+@pytest.mark.parametrize("port_bytes", [2, 4, 8, 16])
+@pytest.mark.parametrize("clock", [25e6, 60e6, 100e6])
+def test_random_requests(clock, port_bytes):
+    board = Board(clock=clock, port_bytes=port_bytes)
+    traffic = Traffic(board, seed=port_bytes, requests=120)
+    board.run(traffic.issue, traffic.watch)
+
+
+def test_refreshes_come_in_between_under_full_load():
+    board = Board()
+    traffic = Traffic(board, seed=1, requests=300, pace=1, rest=0)
+    seen = []
+
+    async def count(ctx):
+        while not traffic.done:
+            seen.append(ctx.get(board.chip.command) == Command.REFRESH)
+            await ctx.tick()
+
+    board.run(traffic.issue, traffic.watch, count)
+    interval = int(SMALL.refresh_ms * 1e6 / 16 * 0.06)
+    assert sum(seen) >= 8 + traffic.cycles // interval - 1
+    assert traffic.cycles > 4 * interval
+
+
+SLOWER = {
+    "power_up": (4000, Broken.POWER_UP),
+    "precharge": (60, Broken.PRECHARGE_TIME),
+    "activate": (60, Broken.ACTIVATE_TIME),
+    "row_open": (300, Broken.ROW_OPEN),
+    "row_open_most": (500, Broken.ROW_OPEN_MOST),
+    "row_cycle": (400, Broken.ROW_CYCLE),
+    "other_row": (500, Broken.OTHER_ROW),
+    "write_recovery": (100, Broken.WRITE_RECOVERY),
+    "mode_clocks": (4, Broken.MODE_TIME),
+    "refresh_ms": (SMALL.refresh_ms / 3, Broken.REFRESH_RATE),
+}
+
+
+@pytest.mark.parametrize("name", SLOWER)
+def test_the_model_catches_a_controller_for_a_faster_chip(name):
+    figure, rule = SLOWER[name]
+    board = Board(replace(SMALL, **{name: figure}))
+    traffic = Traffic(board, seed=3, requests=200, pace=1, rest=0)
+    seen = set()
+
+    async def watch(ctx):
+        while not traffic.done:
+            seen.add(Broken(ctx.get(board.chip.broken)))
+            await ctx.tick()
+
+    board.run(traffic.issue, watch)
+    expected = {rule, Broken.REFRESH_TIME} if name == "row_cycle" else {rule}
+    assert seen - {Broken.NONE} <= expected
+    assert len(seen) == 2
+
+
+def test_one_command_at_a_time_and_its_address():
+    """MODE says CAS latency 2 and a beat's burst; PRECHARGE before it closes all banks."""
+    board, seen = Board(), []
+
+    async def watch(ctx):
+        for _ in range(400):
+            command = ctx.get(board.chip.command)
+            if command != Command.NOTHING:
+                seen.append((Command(command), ctx.get(board.chip.address)))
+            await ctx.tick()
+
+    board.run(watch)
+    set_up = [(Command.PRECHARGE, ALL_BANKS), *[(Command.REFRESH, 0)] * 8, (Command.MODE, 0x21)]
+    assert seen[:10] == set_up
+
+
+@pytest.mark.parametrize(("clock", "port_bytes", "message"), [
+    (133e6, 4, "clock: expected at most 100 MHz, found 133.0"),
+    (60e6, 32, "port_bytes: expected 1, 2, 4 or 8 words, found 16"),
+])  # fmt: skip
+def test_what_the_chip_cannot_do(clock, port_bytes, message):
+    with pytest.raises(ValueError, match=message):
+        Controller(SMALL, clock, port_bytes, 1)
