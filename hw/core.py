@@ -44,8 +44,8 @@ class State(enum.Enum, shape=2):
 
 
 class Core(Component):
-    """``bus`` to memory, ``registers`` from the driver, the interrupt, the trace; ``status`` has the
-    bits of STATUS, for lamps."""
+    """``bus`` to memory, ``registers`` from the driver, the interrupt, the trace; ``status`` is
+    STATUS, for lamps."""
 
     def __init__(self, config: Config) -> None:
         self.config = config

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.runtime.devices.base import Device, DeviceResult, Dram
+from vdla.runtime.devices.base import Device, DeviceResult, Ranges
 from vdla.runtime.devices.cpu import CpuDevice
 from vdla.runtime.errors import DeviceError, InputError, ModuleError
 from vdla.runtime.module import Module, TensorInfo
 from vdla.runtime.native import NativeLibrary
 
 Array = NDArray[Any]
-ALIGN = 64
 
 
 @dataclass(frozen=True)
@@ -49,13 +48,6 @@ class RunResult:
     steps: list[StepResult] = field(default_factory=list)
 
 
-def aligned_bytes(size: int, align: int = ALIGN) -> Dram:
-    """``size`` zero bytes from an address that is a multiple of ``align``."""
-    raw = np.zeros(size + align, np.uint8)
-    start = -raw.ctypes.data % align
-    return raw[start : start + size]
-
-
 class Executor:
     """A module made ready on a device; run it as often as you like.
 
@@ -69,10 +61,9 @@ class Executor:
         self.device: Device = device or CpuDevice()
         _check_device(module, self.device)
         _check_layout(module)
-        self.dram = aligned_bytes(module.dram_bytes)
-        self.dram[: len(module.constants)] = np.frombuffer(module.constants, np.uint8)
+        self.dram = self.device.allocate(module.dram_bytes, module.constants)
         self.library = NativeLibrary(module.host) if module.host else None
-        self.steps = [self._prepare(step) for step in module.steps]
+        self.steps = [self._prepare(number) for number in range(len(module.steps))]
 
     def run(self, inputs: Mapping[str, Array]) -> RunResult:
         """One inference.
@@ -101,16 +92,27 @@ class Executor:
         data = self.dram[info.offset : info.offset + info.nbytes]
         return data.view(info.dtype).reshape(info.shape)
 
-    def _prepare(self, step: Mapping[str, Any]) -> Callable[[], DeviceResult | None]:
+    def _prepare(self, number: int) -> Callable[[], DeviceResult | None]:
+        step = self.module.steps[number]
         if step["kind"] == "vdla":
             program = self.module.programs[step["program"]]
-            return self.device.load(program, self.dram)
+            given = self._touched(self.module.steps[:number], self.module.inputs)
+            wanted = self._touched(self.module.steps[number + 1 :], self.module.outputs)
+            return self.device.load(program, self.dram, given, wanted)
         assert self.library is not None
         entry = self.library.function(step["function"])
         base = self.dram.ctypes.data
         addresses = [base + self.module.tensors[name].offset for name in step["args"]]
         pointers = (ctypes.c_void_p * len(addresses))(*addresses)
         return lambda: entry(pointers) and None
+
+
+    def _touched(self, steps: Sequence[Mapping[str, Any]], others: Sequence[str]) -> Ranges:
+        """The bytes of the tensors that some host steps read or write, and of some others."""
+        names = [name for step in steps if step["kind"] == "host" for name in step["args"]]
+        found = [self.module.tensors[name] for name in dict.fromkeys((*names, *others))]
+        first = len(self.module.constants)
+        return sorted((t.offset, t.offset + t.nbytes) for t in found if t.offset >= first)
 
 
 def check_inputs(module: Module, inputs: Mapping[str, Array]) -> None:

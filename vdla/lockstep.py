@@ -20,7 +20,7 @@ from vdla.isa.config import PAGE_BYTES, Config, Memory
 from vdla.isa.instructions import Engine, Finish, Instruction, Mem, instruction_bytes
 from vdla.isa.program import Program
 from vdla.isa.registers import Cause, Fault, instruction_address
-from vdla.runtime.devices.base import DeviceResult, Dram, place
+from vdla.runtime.devices.base import DeviceResult, Dram, Ranges, host_image, place
 from vdla.runtime.rtl.bench import Bench
 from vdla.runtime.rtl.build import build
 from vdla.sim.checker import check
@@ -290,7 +290,13 @@ class LockstepDevice:
         self.machines, self.tally = machines, Tally()
         self.config_hash: str | None = machines.config.hash
 
-    def load(self, program: bytes, dram: Dram) -> Callable[[], DeviceResult]:
+    def allocate(self, size: int, constants: bytes) -> Dram:
+        """A DRAM image in the host's memory."""
+        return host_image(size, constants)
+
+    def load(
+        self, program: bytes, dram: Dram, given: Ranges = (), wanted: Ranges = ()
+    ) -> Callable[[], DeviceResult]:
         """Places the stream in DRAM."""
         config = self.machines.config
         loaded = place(self.name, program, config, dram)

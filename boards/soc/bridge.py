@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from amaranth import C, Cat, Module, Mux, Signal, Value
+from amaranth import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib.crc.catalog import CRC32_ISO_HDLC
 from amaranth.lib.enum import Enum
 from amaranth.lib.memory import Memory
@@ -319,7 +319,7 @@ class Bridge(Component):
     ) -> Value:
         """Sends four bytes, the lowest first; whether the last of them was taken."""
         assert REPLY_HEADER == CHECKSUM == WORD == 4
-        byte = four.word_select(self.byte[:2], 8)
+        byte = Array(four[8 * i : 8 * i + 8] for i in range(WORD))[self.byte[:2]]
         went = self.out_ready
         m.d.comb += [self.out_data.eq(byte), self.out_valid.eq(1)]
         with m.If(went):

@@ -78,27 +78,27 @@ class Chip:
         return 1 << self.address_bits
 
 
-IS42S16160G = Chip(  # ISSI IS42S16160G-7, data sheet rev. A5 (2018): tables of AC characteristics
-    name="IS42S16160G-7",
+AS4C16M16SA = Chip(  # Alliance Memory AS4C16M16SA-7, rev. 3.0 (March 2015), table 16
+    name="AS4C16M16SA-7",
     row_bits=13,
     column_bits=9,
     bank_bits=2,
     word_bits=16,
     power_up=200_000,
     refresh_ms=64,
-    precharge=20,
-    activate=20,
-    row_open=45,
+    precharge=21,
+    activate=21,
+    row_open=42,
     row_open_most=100_000,
-    row_cycle=67.5,
-    other_row=15,
-    write_recovery=15,
+    row_cycle=63,
+    other_row=14,
+    write_recovery=14,
     mode_clocks=2,
     cas2_mhz=100,
-    access=6.5,
+    access=6,
     hold=2.5,
     setup=1.5,
-    keep=1,
+    keep=0.8,
 )
 
 
@@ -288,16 +288,16 @@ class Controller(Component):
     def _row(self, m: Module) -> None:
         """Opens the request's row."""
         _, bank, row = self._split()
-        is_open = self.open.bit_select(bank, 1)
+        is_open = Array(self.open)[bank]
         m.d.comb += self.pins.bank.eq(bank)
         with m.If(is_open & (self.rows[bank] == row)):
             m.d.sync += self.state.eq(State.COLUMNS)
         with m.Elif(is_open), m.If(self._over("data", "row_open", "activate")):
             self._show(m, Command.PRECHARGE, starts=("precharge",))
-            m.d.sync += self.open.bit_select(bank, 1).eq(0)
+            m.d.sync += is_open.eq(0)
         with m.Elif(self._over("precharge", "row_cycle")):
             self._show(m, Command.ACTIVATE, row, starts=("activate", "row_open", "row_cycle"))
-            m.d.sync += [self.open.bit_select(bank, 1).eq(1), self.rows[bank].eq(row)]
+            m.d.sync += [is_open.eq(1), self.rows[bank].eq(row)]
 
     def _columns(self, m: Module) -> None:
         """A column command per beat."""

@@ -21,6 +21,7 @@ from vdla.hw.core import Core
 from vdla.hw.csr import ADDRESS_BITS
 from vdla.isa.config import Config
 from vdla.isa.link import BAUD
+from vdla.isa.registers import register
 
 LEDS = 8
 SHOWN = 1 << 20  # clocks for which a byte lights its LED
@@ -35,7 +36,13 @@ class Soc(Component):
         if abs(clock_hz / self.divisor / baud - 1) > 0.01:
             raise ValueError(f"baud: expected a clock of n × {baud}, found {clock_hz:.0f} Hz")
         super().__init__(
-            {"rx": In(1, init=1), "tx": Out(1, init=1), "leds": Out(LEDS), "sdram": Out(pins(chip))}
+            {
+                "rx": In(1, init=1),
+                "tx": Out(1, init=1),
+                "leds": Out(LEDS),
+                "status": Out(len(register("STATUS").bits)),
+                "sdram": Out(pins(chip)),
+            }
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -67,6 +74,7 @@ class Soc(Component):
             transmitter.valid.eq(bridge.out_valid),
             bridge.out_ready.eq(transmitter.ready),
             self.tx.eq(transmitter.tx),
+            self.status.eq(core.status),
         ]
         blink = Signal(range(int(self.clock_hz)))
         m.d.sync += blink.eq(blink + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -14,6 +14,8 @@ from vdla.isa.program import Program
 from vdla.runtime.errors import DeviceError
 
 Dram = NDArray[np.uint8]
+Ranges = Sequence[tuple[int, int]]  # of bytes: from, to
+ALIGN = 64
 
 
 @dataclass(frozen=True)
@@ -38,13 +40,34 @@ class Device(Protocol):
         """The config its programs must be for; None for a device without an accelerator."""
         ...
 
-    def load(self, program: bytes, dram: Dram) -> Callable[[], DeviceResult]:
+    def allocate(self, size: int, constants: bytes) -> Dram:
+        """A DRAM image of at least ``size`` bytes that begins with a module's constants."""
+        ...
+
+    def load(
+        self, program: bytes, dram: Dram, given: Ranges = (), wanted: Ranges = ()
+    ) -> Callable[[], DeviceResult]:
         """Makes ``program`` ready over ``dram``; the result runs it to its end, as often as called.
 
         Whatever is done once (decoding, compiling loops, copying the stream) happens here, so that
-        a run's seconds are the device's own.
+        a run's seconds are the device's own. ``given`` are the bytes that the host may write before
+        a run, ``wanted`` those it may read after one: a device with a memory of its own moves them.
         """
         ...
+
+
+def aligned_bytes(size: int, align: int = ALIGN) -> Dram:
+    """``size`` zero bytes from an address that is a multiple of ``align``."""
+    raw = np.zeros(size + align, np.uint8)
+    start = -raw.ctypes.data % align
+    return raw[start : start + size]
+
+
+def host_image(size: int, constants: bytes) -> Dram:
+    """What :meth:`Device.allocate` gives where the device works in the host's own memory."""
+    dram = aligned_bytes(size)
+    dram[: len(constants)] = np.frombuffer(constants, np.uint8)
+    return dram
 
 
 def place(device: str, program: bytes, config: Config, dram: Dram) -> Program:

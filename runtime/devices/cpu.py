@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vdla.runtime.devices.base import DeviceResult, Dram
+from vdla.runtime.devices.base import DeviceResult, Dram, Ranges, host_image
 from vdla.runtime.errors import DeviceError
 
 
@@ -14,6 +14,12 @@ class CpuDevice:
     name = "cpu"
     config_hash: str | None = None
 
-    def load(self, program: bytes, dram: Dram) -> Callable[[], DeviceResult]:
+    def allocate(self, size: int, constants: bytes) -> Dram:
+        """A DRAM image in the host's memory."""
+        return host_image(size, constants)
+
+    def load(
+        self, program: bytes, dram: Dram, given: Ranges = (), wanted: Ranges = ()
+    ) -> Callable[[], DeviceResult]:
         """Refuses: there is nothing here to run an accelerator program on."""
         raise DeviceError("device cpu: expected host steps only, found an accelerator program")

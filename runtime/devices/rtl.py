@@ -10,9 +10,10 @@ import numpy as np
 from vdla.isa.asm import format_instruction
 from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.instructions import Engine, instruction_bytes
-from vdla.runtime.devices.base import DeviceResult, Dram, place
+from vdla.runtime.devices.base import DeviceResult, Dram, Ranges, host_image, place
 from vdla.runtime.rtl.bench import Bench, Stopped
-from vdla.runtime.rtl.build import Report, build
+from vdla.runtime.rtl.build import build
+from vdla.runtime.rtl.verilate import Report
 from vdla.sim.machine import FaultError, Run, SimulationError, deadlock_report
 from vdla.sim.stream import Stream
 
@@ -34,7 +35,13 @@ class RtlDevice:
         library = build(config, trace=waves is not None, report=report)
         self.bench = Bench(config, library)
 
-    def load(self, program: bytes, dram: Dram) -> Callable[[], DeviceResult]:
+    def allocate(self, size: int, constants: bytes) -> Dram:
+        """A DRAM image in the host's memory."""
+        return host_image(size, constants)
+
+    def load(
+        self, program: bytes, dram: Dram, given: Ranges = (), wanted: Ranges = ()
+    ) -> Callable[[], DeviceResult]:
         """Places the stream in DRAM, as a driver would."""
         loaded = place(self.name, program, self.config, dram)
         stream = Stream.of(self.config, loaded.instructions, loaded.base)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vdla.isa.config import Config
-from vdla.runtime.devices.base import DeviceResult, Dram, place
+from vdla.runtime.devices.base import DeviceResult, Dram, Ranges, host_image, place
 from vdla.sim.machine import run_stream, warm_up
 from vdla.sim.stream import Stream
 
@@ -19,7 +19,13 @@ class SimDevice:
         self.config, self.numerics = config, numerics
         self.config_hash: str | None = config.hash
 
-    def load(self, program: bytes, dram: Dram) -> Callable[[], DeviceResult]:
+    def allocate(self, size: int, constants: bytes) -> Dram:
+        """A DRAM image in the host's memory."""
+        return host_image(size, constants)
+
+    def load(
+        self, program: bytes, dram: Dram, given: Ranges = (), wanted: Ranges = ()
+    ) -> Callable[[], DeviceResult]:
         """Places the stream in DRAM, as a driver would, and lays it out for the simulator."""
         warm_up()
         loaded = place(self.name, program, self.config, dram)

@@ -8,9 +8,9 @@ from amaranth import Module
 from amaranth.sim import Simulator
 
 from vdla.boards.models.sdram import Broken, Sdram
-from vdla.boards.soc.sdram import ALL_BANKS, IS42S16160G, Command, Controller
+from vdla.boards.soc.sdram import ALL_BANKS, AS4C16M16SA, Command, Controller
 
-SMALL = replace(IS42S16160G, row_bits=4, column_bits=6, power_up=3000, refresh_ms=64 / 512)
+SMALL = replace(AS4C16M16SA, row_bits=4, column_bits=6, power_up=3000, refresh_ms=64 / 512)
 
 
 class Board:

@@ -18,7 +18,8 @@ import pytest
 from cocotb_tools.runner import get_runner
 
 from vdla.isa.config import load_config
-from vdla.runtime.rtl.build import cache_folder, verilator_root, verilog
+from vdla.runtime.rtl.build import verilog
+from vdla.runtime.rtl.verilate import cache_folder, verilator_root
 
 HERE = Path(__file__).parent
 # Two runs of the simulator, one for each core: its start takes as long as a module's tests.

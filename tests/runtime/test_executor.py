@@ -22,8 +22,8 @@ from vdla.runtime import (
     TensorInfo,
 )
 from vdla.runtime.devices import CpuDevice, DeviceResult
+from vdla.runtime.devices.base import aligned_bytes, host_image
 from vdla.runtime.devices.sim import SimDevice
-from vdla.runtime.executor import aligned_bytes
 from vdla.runtime.native import NativeLibrary, check_machine, host_machine
 
 # double(x, y): y[i] = 2 * x[i] for four floats, in the host code's signature.
@@ -54,7 +54,12 @@ class AddOne:
     name = "addone"
     config_hash = "c0ffee"
 
-    def load(self, program, dram):
+    def allocate(self, size, constants):
+        return host_image(size, constants)
+
+    def load(self, program, dram, given, wanted):
+        self.moved = given, wanted
+
         def run():
             dram[program[0]] += 1
             return DeviceResult(cycles=7, trace="done")

@@ -15,7 +15,7 @@ from vdla.runtime.devices.rtl import RtlDevice
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.executor import Executor
-from vdla.runtime.rtl import build
+from vdla.runtime.rtl import build, verilate
 from vdla.sim.machine import FaultError, SimulationError
 
 TINY = load_config("tiny")
@@ -128,10 +128,10 @@ def test_a_config_is_built_once(monkeypatch):
     ],
 )
 def test_a_missing_tool_is_named_with_its_install_command(monkeypatch, tool, message):
-    find_spec = build.util.find_spec
+    find_spec = verilate.util.find_spec
     monkeypatch.setattr(shutil, "which", lambda name: None if name == tool else f"/bin/{name}")
     monkeypatch.setattr(
-        build.util, "find_spec", lambda name: None if name == tool else find_spec(name)
+        verilate.util, "find_spec", lambda name: None if name == tool else find_spec(name)
     )
     with pytest.raises(DeviceError) as caught:
         build.build(TINY)
@@ -140,7 +140,7 @@ def test_a_missing_tool_is_named_with_its_install_command(monkeypatch, tool, mes
 
 def test_a_build_that_fails_leaves_nothing(monkeypatch, tmp_path):
     monkeypatch.setenv("VDLA_CACHE", str(tmp_path))
-    monkeypatch.setattr(build, "FLAGS", ("-std=c++98",))
+    monkeypatch.setattr(verilate, "FLAGS", ("-std=c++98",))
     with pytest.raises(DeviceError, match=r"^device rtl: expected g\+\+ to succeed, found exit"):
         build.build(TINY)
     assert not list(tmp_path.rglob("*.so"))
@@ -148,7 +148,7 @@ def test_a_build_that_fails_leaves_nothing(monkeypatch, tmp_path):
 
 
 def test_waves_need_two_headers(monkeypatch):
-    monkeypatch.setattr(build, "WAVE_HEADERS", {"no_such.h": "libnone-dev"})
+    monkeypatch.setattr(verilate, "WAVE_HEADERS", {"no_such.h": "libnone-dev"})
     with pytest.raises(DeviceError) as caught:
         build.build(TINY, trace=True)
     assert str(caught.value) == (
@@ -160,7 +160,7 @@ def test_waves_need_two_headers(monkeypatch):
 @pytest.mark.long
 def test_waves(vdla, tmp_path):
     try:
-        build._need_headers()
+        verilate.need_headers()
     except DeviceError as missing:
         pytest.skip(str(missing))
     path = tmp_path / "waves.fst"

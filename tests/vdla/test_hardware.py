@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from vdla.runtime.rtl.build import verilator_root
+from vdla.runtime.rtl.verilate import verilator_root
 
 
 def test_lockstep_json_has_the_contract_keys(vdla):

@@ -1,0 +1,130 @@
+"""A board with a serial link, without the board: its RTL, its SDRAM's model, a pseudo-terminal.
+
+All of ``Soc`` is there, with the registers at the pads, and bits on the line; the PLL and the pads
+themselves are not. The host opens ``port`` as it would a real one.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import tty
+from pathlib import Path
+
+from amaranth import Module
+from amaranth.hdl import ClockDomain
+from amaranth.lib.wiring import Component, In, Out
+
+from vdla.boards.models.sdram import Broken, Sdram
+from vdla.boards.soc.sdram import Chip
+from vdla.boards.soc.soc import Soc
+from vdla.hw.verilog import convert
+from vdla.isa.config import Config
+from vdla.isa.registers import register
+from vdla.runtime.rtl.build import sources_key
+from vdla.runtime.rtl.verilate import Report, cached, compile_model, need_tools, verilate
+
+HERE = Path(__file__).parent
+BOARDS = HERE.parent
+ROOMS = BOARDS.parent
+STORAGE = "sdram_storage"
+
+
+class Top(Component):
+    """The whole board. ``broken`` is the SDRAM's first broken rule, ``running`` the core's LED."""
+
+    def __init__(self, config: Config, chip: Chip, clock_hz: float) -> None:
+        self.soc = Soc(config, chip, clock_hz)
+        words = 8 * config.port_bytes // chip.word_bits
+        self.sdram = Sdram(chip, clock_hz, words, STORAGE)
+        super().__init__(
+            {
+                "clk": In(1),
+                "rst": In(1),
+                "rx": In(1, init=1),
+                "tx": Out(1),
+                "leds": Out(8),
+                "running": Out(1),
+                "broken": Out(range(max(Broken) + 1)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.domains.sync = domain = ClockDomain("sync")
+        m.submodules.soc, m.submodules.sdram = soc, sdram = self.soc, self.sdram
+        running = register("STATUS").field("RUNNING").low
+        m.d.comb += [
+            domain.clk.eq(self.clk),
+            domain.rst.eq(self.rst),
+            soc.rx.eq(self.rx),
+            self.tx.eq(soc.tx),
+            self.leds.eq(soc.leds),
+            self.running.eq(soc.status[running]),
+            self.broken.eq(sdram.broken),
+        ]
+        pins = soc.sdram
+        m.d.sync += [  # the registers at the pads
+            sdram.enable.eq(pins.enable),
+            sdram.command.eq(pins.command),
+            sdram.bank.eq(pins.bank),
+            sdram.address.eq(pins.address),
+            sdram.mask.eq(pins.mask),
+            sdram.word_in.eq(pins.word_out),
+            sdram.driven.eq(pins.drive),
+            pins.word_in.eq(sdram.word_out),
+        ]
+        return m
+
+
+class VirtualSerialBoard:
+    """A running virtual board; a context manager. ``port`` is what the host opens.
+
+    Raises:
+        DeviceError: a tool to build it with is missing, or fails.
+    """
+
+    def __init__(
+        self, config: Config, chip: Chip, clock_hz: float, report: Report = lambda text: None
+    ) -> None:
+        divisor = Soc(config, chip, clock_hz).divisor
+        program = build(config, chip, clock_hz, report)
+        controlling, self._held = pty.openpty()
+        tty.setraw(self._held)  # bytes as they are, also before the host sets the port up
+        self.port = os.ttyname(self._held)
+        self._process = subprocess.Popen(
+            [str(program), str(controlling), str(divisor)], pass_fds=(controlling,)
+        )
+        os.close(controlling)
+
+    def close(self) -> int | None:
+        """Ends the board; its exit code if it had ended by itself: 3 is a broken SDRAM rule."""
+        found = self._process.poll()
+        self._process.kill()
+        self._process.wait()
+        if self._held >= 0:
+            os.close(self._held)
+            self._held = -1
+        return found
+
+    def __enter__(self) -> VirtualSerialBoard:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def build(config: Config, chip: Chip, clock_hz: float, report: Report) -> Path:
+    """The program that is the virtual board; built once, then cached."""
+    need_tools()
+
+    def make(work: Path) -> None:
+        report(f"building the virtual board, config {config.name}: once, about a minute")
+        (work / "board.v").write_text(convert(Top(config, chip, clock_hz), "board"))
+        (work / "storage.v").write_text((HERE / "storage.v").read_text())
+        verilate(work, "board", ("board.v", "storage.v"))
+        compile_model(work, HERE / "bench.cpp", "board", shared=False)
+
+    rooms = (ROOMS / "hw", ROOMS / "isa", BOARDS, ROOMS / "runtime" / "rtl")
+    return cached(f"{config.hash}-{chip.name}-{clock_hz:.0f}-{sources_key(rooms)}", "board", make)

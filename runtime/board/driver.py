@@ -1,0 +1,165 @@
+"""The driver: finds out what a board carries, runs programs on it, says what went wrong."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from vdla.isa.instructions import Engine
+from vdla.isa.registers import (
+    IDENTITY,
+    REGISTERS,
+    VERSION,
+    Cause,
+    Fault,
+    register,
+)
+from vdla.runtime.board.transport import LinkError, Transport
+from vdla.runtime.errors import DeviceError
+
+RUN_LIMIT = 60.0  # seconds
+REST_LIMIT = 2.0  # for a core that was told to stop
+FIRST_POLL, LONGEST_POLL = 0.0005, 0.02
+
+_STATUS, _CONTROL = register("STATUS"), register("CONTROL")
+_BUSY = _STATUS.field("RUNNING").mask | _STATUS.field("STOPPING").mask
+_START, _RESET = _CONTROL.field("START").mask, _CONTROL.field("RESET").mask
+_EVENTS = register("INTERRUPT_STATUS")
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What a program took: cycles, and of each engine per cause."""
+
+    cycles: int
+    causes: dict[str, dict[str, int]]
+
+
+class BoardFault(DeviceError):
+    """The core stopped: docs/timing.md, section 9."""
+
+    def __init__(self, fault: Fault, address: int, where: str) -> None:
+        super().__init__(f"{where}: fault {fault.name} {where_it_was(fault, address)}")
+        self.fault, self.address = fault, address
+
+
+def where_it_was(fault: Fault, address: int) -> str:
+    """The place of a fault, in words."""
+    if fault == Fault.PROGRAM_HASH:
+        return "before the first instruction: the program is for another config"
+    return f"at the instruction at byte {address:#x} of DRAM"
+
+
+class Driver:
+    """Drives the core behind a transport.
+
+    ``limit``: seconds that a program may take. ``clock`` and ``sleep`` are Python's; tests replace
+    them.
+
+    Raises:
+        LinkError: nobody answers, or it is no VDLA core, or one of another version.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        limit: float = RUN_LIMIT,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.transport, self.limit, self._clock, self._sleep = transport, limit, clock, sleep
+        self.config_hash = self._identify()
+
+    def read(self, name: str) -> int:
+        """A register's value."""
+        return self.transport.read(register(name).offset)[0]
+
+    def write(self, name: str, value: int) -> None:
+        """Writes a register."""
+        self.transport.write(register(name).offset, value)
+
+    def run(self, address: int, size: int, base: int, length: int, config_hash: str) -> Counters:
+        """Runs the program of ``length`` instructions at ``base`` in the image at ``address``.
+
+        Raises:
+            BoardFault: the core stopped at a fault.
+            DeviceError: the program didn't end within the limit; the core is reset.
+            LinkError: the board went silent.
+        """
+        self.stop()  # whatever ran before
+        words = int(config_hash, 16)
+        self.write("PROGRAM_HASH_LOW", words & 0xFFFF_FFFF)
+        self.write("PROGRAM_HASH_HIGH", words >> 32)
+        self.write("PROGRAM_BASE", base)
+        self.write("PROGRAM_LENGTH", length)
+        self.write("DRAM_BASE", address)
+        self.write("DRAM_SIZE", size & 0xFFFF_FFFF)
+        self.write("INTERRUPT_STATUS", sum(bits.mask for bits in _EVENTS.bits))
+        self.write("CONTROL", _START)
+        if not self._rests(self.limit):
+            self.stop()
+            raise DeviceError(
+                f"{self.transport.name}: expected a program that ends within {self.limit:g} s, "
+                "found it still running; the core was reset"
+            )
+        self._check()
+        return self.counters()
+
+    def stop(self) -> None:
+        """Brings the core to rest, whatever it does.
+
+        Raises:
+            DeviceError: it doesn't stop: a transfer of it hangs.
+        """
+        if not self.read("STATUS"):
+            return
+        self.write("CONTROL", _RESET)
+        if not self._rests(REST_LIMIT):
+            raise DeviceError(
+                f"{self.transport.name}: expected the core to stop within {REST_LIMIT:g} s of a "
+                "reset, found a transfer that doesn't end; reload the bitstream"
+            )
+
+    def counters(self) -> Counters:
+        """The counters of the program that ran last."""
+        first, last = register("CYCLES_LOW").offset, REGISTERS[-1].offset
+        low, high = self.transport.read(first, 2)
+        begins = register(f"{Engine.LOAD.name}_{Cause.BUSY.name}").offset
+        values = iter(self.transport.read(begins, (last - begins) // 4 + 1))
+        causes = {e.name: {c.name.lower(): next(values) for c in Cause} for e in Engine}
+        return Counters(low | high << 32, causes)
+
+    def _identify(self) -> str:
+        identity, version, low, high = self.transport.read(register("ID").offset, 4)
+        where = self.transport.name
+        if identity != IDENTITY:
+            raise LinkError(f"{where}: expected a VDLA core, ID {IDENTITY:#x}, found {identity:#x}")
+        if version >> 16 != VERSION >> 16:
+            raise LinkError(
+                f"{where}: expected register map {VERSION >> 16}, found {version >> 16}; "
+                "load a bitstream of this release"
+            )
+        return f"{high << 32 | low:016x}"
+
+    def _rests(self, limit: float) -> bool:
+        """Waits until the core neither runs nor stops; false when it takes longer."""
+        ends, pause = self._clock() + limit, FIRST_POLL
+        while self.read("STATUS") & _BUSY:
+            if self._clock() > ends:
+                return False
+            self._sleep(pause)
+            pause = min(2 * pause, LONGEST_POLL)
+        return True
+
+    def _check(self) -> None:
+        status = self.read("STATUS")
+        if status & _STATUS.field("FAULT").mask:
+            fault = Fault(self.read("FAULT_CAUSE"))
+            raise BoardFault(fault, self.read("FAULT_INSTRUCTION"), self.transport.name)
+        if not status & _STATUS.field("DONE").mask:
+            raise LinkError(
+                f"{self.transport.name}: expected DONE after the program, found neither DONE nor "
+                "FAULT: the core was reset meanwhile"
+            )

