@@ -1,0 +1,47 @@
+"""What a board is to the flows, the driver and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+class BoardError(ValueError):
+    """A board, a toolchain or a fit that isn't what was asked for."""
+
+
+@dataclass(frozen=True)
+class Board:
+    """One board. ``available`` counts what a design may use of its device, by resource.
+
+    ``config`` is the accelerator it gets unless told otherwise, at ``clock_hz``; programs may use
+    ``memory_bytes``. ``reach``: "serial", or "axi" where a processor shares its memory.
+    ``toolchains``, the first by default, make its bitstream.
+    """
+
+    name: str
+    title: str
+    device: str
+    config: str
+    clock_hz: float
+    memory_bytes: int
+    reach: str
+    toolchains: tuple[str, ...]
+    available: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Bitstream:
+    """What a flow made: files, and the device's share that is used.
+
+    ``fmax_mhz`` and ``bitstream`` are None where no place-and-route took place.
+    """
+
+    board: Board
+    toolchain: str
+    config: str
+    folder: str
+    bitstream: str | None
+    fmax_mhz: float | None
+    used: Mapping[str, float]
+    notes: tuple[str, ...] = ()

