@@ -91,21 +91,46 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
     """Compiles an imported graph."""
     options = options or Options()
     dump = Dumper(options.dump)
-    graph = optimize(graph, dump=dump.graph)
-    if options.device == ACCELERATOR:
-        graph = verify(fold_taps(graph, config, options.min_fill))
-        dump.graph("fold_taps", format_graph(graph))
-    placements = partition(graph, config, options.device, options.min_fill)
+    graph, placements = _place(graph, config, options, dump)
     placements, tiles = _choose_tiles(graph, placements, config, options)
-    graph, placements = layout(graph, placements, config.channel_block)
-    dump.graph("layout", format_graph(graph))
-    graph, placements = fuse_host(graph, placements)
-    dump.graph("fuse_host", format_graph(graph))
+    graph, placements = _lay_out(graph, placements, config, dump)
     operators = _operators(graph, placements, config)
     kernels = host_kernels(graph, placements)
     steps = make_steps(graph, placements, kernels)
     linkers = _lower(steps, operators, tiles, config, options, dump)
     return _assemble(graph, placements, operators, tiles, kernels, steps, linkers, config, dump)
+
+
+def placed_graph(
+    graph: Graph, config: Config, options: Options | None = None
+) -> tuple[Graph, Placements]:
+    """An imported graph as the compiler lays it out for its devices, before any schedule."""
+    options = options or Options()
+    dump = Dumper(options.dump)
+    graph, placements = _place(graph, config, options, dump)
+    return _lay_out(graph, placements, config, dump)
+
+
+def _place(
+    graph: Graph, config: Config, options: Options, dump: Dumper
+) -> tuple[Graph, Placements]:
+    """An imported graph's operators as they run, and where each does."""
+    graph = optimize(graph, dump=dump.graph)
+    if options.device == ACCELERATOR:
+        graph = verify(fold_taps(graph, config, options.min_fill))
+        dump.graph("fold_taps", format_graph(graph))
+    return graph, partition(graph, config, options.device, options.min_fill)
+
+
+def _lay_out(
+    graph: Graph, placements: Placements, config: Config, dump: Dumper
+) -> tuple[Graph, Placements]:
+    """The graph with each device's tensors as it wants them, and the copies between devices."""
+    graph, placements = layout(graph, placements, config.channel_block)
+    dump.graph("layout", format_graph(graph))
+    graph, placements = fuse_host(graph, placements)
+    dump.graph("fuse_host", format_graph(graph))
+    return graph, placements
 
 
 class Dumper:
@@ -218,12 +243,12 @@ def _assemble(
         constants=constant_image(plan, constants),
         host=host_code(kernels),
         programs=programs,
-        config=_config_header(config),
+        config=asdict(config),
         config_hash=config.hash,
         metadata={
             "model": graph.name,
             "placement": report(graph, placements),
-            "layers": _layers(operators, tiles, linked, config),
+            "layers": _layers(operators, tiles),
             "streams": {
                 name: {"layers": _runs(each.layers), "stages": each.stages}
                 for name, each in linked.items()
@@ -249,16 +274,7 @@ def _stored(node: Node, graph: Graph) -> list[str]:
     return [n for n in node.inputs if n in graph.constants and n not in parameters]
 
 
-def _config_header(config: Config) -> dict[str, Any]:
-    return asdict(config)
-
-
-def _layers(
-    operators: Mapping[str, Operator],
-    tiles: Mapping[str, Tile],
-    linked: Mapping[str, Linked],
-    config: Config,
-) -> list[dict[str, Any]]:
+def _layers(operators: Mapping[str, Operator], tiles: Mapping[str, Tile]) -> list[dict[str, Any]]:
     """What reports say of each accelerator layer besides its cycles."""
     return [
         {
@@ -296,16 +312,6 @@ class LayerProgram:
     linked: Linked
     addresses: Mapping[str, int]
     dram: NDArray[np.uint8]
-
-
-def placed_graph(
-    graph: Graph, config: Config, options: Options | None = None
-) -> tuple[Graph, Placements]:
-    """An imported graph as the compiler lays it out for its devices, before any schedule."""
-    options = options or Options()
-    graph = fold_taps(optimize(graph), config, options.min_fill)
-    placements = partition(graph, config, options.device, options.min_fill)
-    return fuse_host(*layout(graph, placements, config.channel_block))
 
 
 def accelerator_layers(

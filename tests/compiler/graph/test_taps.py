@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vdla.compiler.build import Options, compile_graph
+from vdla.compiler.build import Options, compile_graph, placed_graph
 from vdla.compiler.graph import ir
 from vdla.compiler.graph.fuse_host import fuse_host
 from vdla.compiler.graph.infer import verify, window_extent
@@ -108,6 +108,13 @@ def test_data_of_the_accelerator_stay_there():
     behind = graph.copy(nodes=(pool, *graph.nodes), tensors={"p": kind})
     behind.inputs = ("p",)
     assert patches(verify(behind)) == []
+
+
+def test_nothing_is_folded_for_the_host_alone():
+    graph, _ = placed_graph(network(), PAPER, Options(device="cpu"))
+    assert graph.node("conv").data == "q"
+    graph, _ = placed_graph(network(), PAPER)
+    assert graph.node("conv").data != "q"
 
 
 EXTENTS = st.tuples(st.integers(5, 9), st.integers(5, 9))
