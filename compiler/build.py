@@ -300,7 +300,38 @@ def _runs(names: Iterable[str]) -> list[tuple[str, int]]:
     return runs
 
 
-# One layer alone -------------------------------------------------------------------------------
+# Layers alone -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A model as ``placed_graph`` gives it, and its accelerator operators by layer."""
+
+    graph: Graph
+    placements: Placements
+    layers: list[tuple[str, Operator]]
+
+
+def accelerator_layers(
+    graph: Graph, config: Config, options: Options | None = None
+) -> tuple[list[Operator], Placements]:
+    """The accelerator operators of an imported graph, and where everything was placed."""
+    graph, placements = placed_graph(graph, config, options)
+    return list(_operators(graph, placements, config).values()), placements
+
+
+def place_models(paths: Mapping[str, Path], config: Config) -> dict[str, Placed]:
+    """Imports and places ONNX files given by name.
+
+    A layer goes by its node's name; where there are several models, by its model's.
+    """
+    placed = {}
+    for name, path in paths.items():
+        graph, placements = placed_graph(import_onnx(path), config)
+        made = _operators(graph, placements, config)
+        layers = [(node if len(paths) == 1 else name, op) for node, op in made.items()]
+        placed[name] = Placed(graph, placements, layers)
+    return placed
 
 
 @dataclass(frozen=True)
@@ -312,14 +343,6 @@ class LayerProgram:
     linked: Linked
     addresses: Mapping[str, int]
     dram: NDArray[np.uint8]
-
-
-def accelerator_layers(
-    graph: Graph, config: Config, options: Options | None = None
-) -> tuple[list[Operator], Placements]:
-    """The accelerator operators of an imported graph, and where everything was placed."""
-    graph, placements = placed_graph(graph, config, options)
-    return list(_operators(graph, placements, config).values()), placements
 
 
 def layer_program(

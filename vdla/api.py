@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from vdla.comparison import Comparison, Progress, compare_models
 from vdla.compiler import models
-from vdla.compiler.build import Options, accelerator_layers, compile_model
+from vdla.compiler.build import Options, compile_model, place_models
 from vdla.compiler.frontend.errors import ModelError
-from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.models import quantize
 from vdla.compiler.tune.records import BUNDLED, BUNDLED_PATH, Log, Records
 from vdla.compiler.tune.records import load as load_records
@@ -171,10 +170,8 @@ def tuning_tasks(
     Raises:
         ModelError: the model has no accelerator layer of that name.
     """
-    found = []
-    for name, path in (paths := _model_files(model)).items():
-        made, _ = accelerator_layers(import_onnx(path), config)
-        found += [(name if len(paths) > 1 else op.node.name, op) for op in made]
+    placed = place_models(_model_files(model), config)
+    found = [each for one in placed.values() for each in one.layers]
     wanted = [each for each in found if layer in ("", each[0])]
     if not wanted:
         names = ", ".join(dict.fromkeys(name for name, _ in found))
