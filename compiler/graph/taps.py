@@ -136,7 +136,7 @@ def _fold(node: ir.QConv2d, graph: Graph, rows: bool, cols: bool) -> _Fold:
     data = graph.tensors[node.data]
     shape = shape_of(patches, [data.shape])
     assert shape is not None
-    conv = replace(node, data=name, weight=f"{node.weight}.taps", **left.attributes)
+    conv = replace(node, data=name, weight=f"{name}.weight", **left.attributes)
     return _Fold(patches, replace(data, shape=shape), conv, left.kernel)
 
 

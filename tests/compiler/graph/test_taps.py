@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -108,6 +110,20 @@ def test_data_of_the_accelerator_stay_there():
     behind = graph.copy(nodes=(pool, *graph.nodes), tensors={"p": kind})
     behind.inputs = ("p",)
     assert patches(verify(behind)) == []
+
+
+def test_one_weight_may_be_folded_in_two_ways():
+    graph = network(size=(64, 64), outputs=16)
+    sparse = replace(graph.node("conv"), name="sparse", output="s", strides=(7, 7))
+    both = graph.copy(
+        nodes=(*graph.nodes, sparse), tensors={"s": TensorType((1, 16, 10, 10), "int8")}
+    )
+    both.outputs = (OUTPUT, "s")
+    assert patches(verify(both)) == [(1, 3), (3, 3)]
+    inputs, folded = image(both), verify(fold_taps(both, PAPER))
+    want, got = evaluate(both, inputs), evaluate(folded, inputs)
+    for name in both.outputs:
+        np.testing.assert_array_equal(got[name], want[name])
 
 
 def test_nothing_is_folded_for_the_host_alone():
