@@ -15,7 +15,7 @@ from vdla.compiler import models
 from vdla.compiler.build import Options, compile_model, place_models
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.models import quantize
-from vdla.compiler.tune.records import BUNDLED, BUNDLED_PATH, Log, Records
+from vdla.compiler.tune.records import BUNDLED, Log, Records
 from vdla.compiler.tune.records import load as load_records
 from vdla.compiler.tune.tuner import Task, TuneOptions, make_tasks
 from vdla.compiler.tune.tuner import tune as tune_tasks
@@ -129,8 +129,7 @@ def tuned(choice: str | Path | None) -> Records | None:
         return BUNDLED
     if str(choice) == "none":
         return None
-    own = load_records(Path(choice))
-    return Records(lambda: [*load_records(BUNDLED_PATH), *own])
+    return BUNDLED.with_more(load_records(Path(choice)))
 
 
 def tune(
