@@ -345,18 +345,12 @@ class LayerProgram:
     dram: NDArray[np.uint8]
 
 
-def layer_program(
-    made: Operator, tile: Tile, config: Config, sizes: Mapping[str, int] | None = None
-) -> LayerProgram:
-    """Compiles one operator alone and cold: nothing is on chip when it starts.
-
-    ``sizes`` has the bytes of its activations; by default they follow from its shape.
-    """
+def layer_program(made: Operator, tile: Tile, config: Config) -> LayerProgram:
+    """Compiles one operator alone and cold: nothing is on chip when it starts."""
     linker = Linker(config)
-    kernel = lower(made.shape, tile, config)
-    linker.add(made, kernel)
+    linker.add(made, lower(made.shape, tile, config))
     constants: dict[str, Array] = {**made.constants, UOPS: np.frombuffer(linker.uops, np.uint8)}
-    sizes = sizes or activation_bytes(made, config)
+    sizes = _activation_bytes(made, tile, config)
     addresses, end = {}, 0
     for name, size in [*sizes.items(), *((n, a.nbytes) for n, a in constants.items())]:
         addresses[name] = end
@@ -372,12 +366,10 @@ def layer_program(
     return LayerProgram(made, program, linked, addresses, dram)
 
 
-def activation_bytes(made: Operator, config: Config) -> dict[str, int]:
+def _activation_bytes(made: Operator, tile: Tile, config: Config) -> dict[str, int]:
     """Bytes of an operator's activations, by DRAM tensor, from its expression's parameters."""
-    tile = made.tile(config, 1, None)
-    params = schedule(made.shape, tile, config).built.func.params
     return {
         made.tensors[p.name]: int(np.prod(p.shape))
-        for p in params
+        for p in schedule(made.shape, tile, config).built.func.params
         if made.tensors[p.name] not in made.constants
     }
