@@ -21,14 +21,12 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from vdla.compiler import models
-from vdla.compiler.build import accelerator_layers
-from vdla.compiler.frontend.onnx import import_onnx
+from vdla.api import tuning_tasks
 from vdla.compiler.tune.features import fastest
 from vdla.compiler.tune.measure import Measurer
 from vdla.compiler.tune.records import Log, Record, make_tile
 from vdla.compiler.tune.search import Searcher
-from vdla.compiler.tune.tuner import Lessons, Task, known_good, make_searcher, make_tasks
+from vdla.compiler.tune.tuner import Lessons, Task, known_good, make_searcher
 from vdla.isa.config import load_config
 
 NEAR = 0.98
@@ -54,12 +52,7 @@ def main() -> None:
     asked = parser.parse_args()
     searchers = [name.replace("+", ", ") for name in asked.searchers.split(",")]
     config = load_config(asked.config)
-    layers = [
-        (name, op)
-        for name, path in models.model_paths("resnet18-convs").items()
-        for op in accelerator_layers(import_onnx(path), config)[0]
-    ]
-    tasks = make_tasks(layers, config, [2])
+    tasks = tuning_tasks("resnet18-convs", config, [2])
     operators = {task.layers[0]: task.operator for task in tasks}
     console = Console()
     with Log(asked.cache) as log, Measurer(operators, config, asked.workers) as measurer:

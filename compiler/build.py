@@ -91,21 +91,46 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
     """Compiles an imported graph."""
     options = options or Options()
     dump = Dumper(options.dump)
-    graph = optimize(graph, dump=dump.graph)
-    if options.device == ACCELERATOR:
-        graph = verify(fold_taps(graph, config, options.min_fill))
-        dump.graph("fold_taps", format_graph(graph))
-    placements = partition(graph, config, options.device, options.min_fill)
+    graph, placements = _place(graph, config, options, dump)
     placements, tiles = _choose_tiles(graph, placements, config, options)
-    graph, placements = layout(graph, placements, config.channel_block)
-    dump.graph("layout", format_graph(graph))
-    graph, placements = fuse_host(graph, placements)
-    dump.graph("fuse_host", format_graph(graph))
+    graph, placements = _lay_out(graph, placements, config, dump)
     operators = _operators(graph, placements, config)
     kernels = host_kernels(graph, placements)
     steps = make_steps(graph, placements, kernels)
     linkers = _lower(steps, operators, tiles, config, options, dump)
     return _assemble(graph, placements, operators, tiles, kernels, steps, linkers, config, dump)
+
+
+def placed_graph(
+    graph: Graph, config: Config, options: Options | None = None
+) -> tuple[Graph, Placements]:
+    """An imported graph as the compiler lays it out for its devices, before any schedule."""
+    options = options or Options()
+    dump = Dumper(options.dump)
+    graph, placements = _place(graph, config, options, dump)
+    return _lay_out(graph, placements, config, dump)
+
+
+def _place(
+    graph: Graph, config: Config, options: Options, dump: Dumper
+) -> tuple[Graph, Placements]:
+    """An imported graph's operators as they run, and where each does."""
+    graph = optimize(graph, dump=dump.graph)
+    if options.device == ACCELERATOR:
+        graph = verify(fold_taps(graph, config, options.min_fill))
+        dump.graph("fold_taps", format_graph(graph))
+    return graph, partition(graph, config, options.device, options.min_fill)
+
+
+def _lay_out(
+    graph: Graph, placements: Placements, config: Config, dump: Dumper
+) -> tuple[Graph, Placements]:
+    """The graph with each device's tensors as it wants them, and the copies between devices."""
+    graph, placements = layout(graph, placements, config.channel_block)
+    dump.graph("layout", format_graph(graph))
+    graph, placements = fuse_host(graph, placements)
+    dump.graph("fuse_host", format_graph(graph))
+    return graph, placements
 
 
 class Dumper:
@@ -218,12 +243,12 @@ def _assemble(
         constants=constant_image(plan, constants),
         host=host_code(kernels),
         programs=programs,
-        config=_config_header(config),
+        config=asdict(config),
         config_hash=config.hash,
         metadata={
             "model": graph.name,
             "placement": report(graph, placements),
-            "layers": _layers(operators, tiles, linked, config),
+            "layers": _layers(operators, tiles),
             "streams": {
                 name: {"layers": _runs(each.layers), "stages": each.stages}
                 for name, each in linked.items()
@@ -249,16 +274,7 @@ def _stored(node: Node, graph: Graph) -> list[str]:
     return [n for n in node.inputs if n in graph.constants and n not in parameters]
 
 
-def _config_header(config: Config) -> dict[str, Any]:
-    return asdict(config)
-
-
-def _layers(
-    operators: Mapping[str, Operator],
-    tiles: Mapping[str, Tile],
-    linked: Mapping[str, Linked],
-    config: Config,
-) -> list[dict[str, Any]]:
+def _layers(operators: Mapping[str, Operator], tiles: Mapping[str, Tile]) -> list[dict[str, Any]]:
     """What reports say of each accelerator layer besides its cycles."""
     return [
         {
@@ -284,7 +300,38 @@ def _runs(names: Iterable[str]) -> list[tuple[str, int]]:
     return runs
 
 
-# One layer alone -------------------------------------------------------------------------------
+# Layers alone -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A model as ``placed_graph`` gives it, and its accelerator operators by layer."""
+
+    graph: Graph
+    placements: Placements
+    layers: list[tuple[str, Operator]]
+
+
+def accelerator_layers(
+    graph: Graph, config: Config, options: Options | None = None
+) -> tuple[list[Operator], Placements]:
+    """The accelerator operators of an imported graph, and where everything was placed."""
+    graph, placements = placed_graph(graph, config, options)
+    return list(_operators(graph, placements, config).values()), placements
+
+
+def place_models(paths: Mapping[str, Path], config: Config) -> dict[str, Placed]:
+    """Imports and places ONNX files given by name.
+
+    A layer goes by its node's name; where there are several models, by its model's.
+    """
+    placed = {}
+    for name, path in paths.items():
+        graph, placements = placed_graph(import_onnx(path), config)
+        made = _operators(graph, placements, config)
+        layers = [(node if len(paths) == 1 else name, op) for node, op in made.items()]
+        placed[name] = Placed(graph, placements, layers)
+    return placed
 
 
 @dataclass(frozen=True)
@@ -298,36 +345,12 @@ class LayerProgram:
     dram: NDArray[np.uint8]
 
 
-def placed_graph(
-    graph: Graph, config: Config, options: Options | None = None
-) -> tuple[Graph, Placements]:
-    """An imported graph as the compiler lays it out for its devices, before any schedule."""
-    options = options or Options()
-    graph = fold_taps(optimize(graph), config, options.min_fill)
-    placements = partition(graph, config, options.device, options.min_fill)
-    return fuse_host(*layout(graph, placements, config.channel_block))
-
-
-def accelerator_layers(
-    graph: Graph, config: Config, options: Options | None = None
-) -> tuple[list[Operator], Placements]:
-    """The accelerator operators of an imported graph, and where everything was placed."""
-    graph, placements = placed_graph(graph, config, options)
-    return list(_operators(graph, placements, config).values()), placements
-
-
-def layer_program(
-    made: Operator, tile: Tile, config: Config, sizes: Mapping[str, int] | None = None
-) -> LayerProgram:
-    """Compiles one operator alone and cold: nothing is on chip when it starts.
-
-    ``sizes`` has the bytes of its activations; by default they follow from its shape.
-    """
+def layer_program(made: Operator, tile: Tile, config: Config) -> LayerProgram:
+    """Compiles one operator alone and cold: nothing is on chip when it starts."""
     linker = Linker(config)
-    kernel = lower(made.shape, tile, config)
-    linker.add(made, kernel)
+    linker.add(made, lower(made.shape, tile, config))
     constants: dict[str, Array] = {**made.constants, UOPS: np.frombuffer(linker.uops, np.uint8)}
-    sizes = sizes or activation_bytes(made, config)
+    sizes = _activation_bytes(made, tile, config)
     addresses, end = {}, 0
     for name, size in [*sizes.items(), *((n, a.nbytes) for n, a in constants.items())]:
         addresses[name] = end
@@ -343,12 +366,10 @@ def layer_program(
     return LayerProgram(made, program, linked, addresses, dram)
 
 
-def activation_bytes(made: Operator, config: Config) -> dict[str, int]:
+def _activation_bytes(made: Operator, tile: Tile, config: Config) -> dict[str, int]:
     """Bytes of an operator's activations, by DRAM tensor, from its expression's parameters."""
-    tile = made.tile(config, 1, None)
-    params = schedule(made.shape, tile, config).built.func.params
     return {
         made.tensors[p.name]: int(np.prod(p.shape))
-        for p in params
+        for p in schedule(made.shape, tile, config).built.func.params
         if made.tensors[p.name] not in made.constants
     }

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from vdla.comparison import Comparison, Progress, compare_models
 from vdla.compiler import models
-from vdla.compiler.build import Options, accelerator_layers, compile_model
+from vdla.compiler.build import Options, compile_model, place_models
 from vdla.compiler.frontend.errors import ModelError
-from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.models import quantize
-from vdla.compiler.tune.records import BUNDLED, BUNDLED_PATH, Log, Records
+from vdla.compiler.tune.records import BUNDLED, Log, Records
 from vdla.compiler.tune.records import load as load_records
 from vdla.compiler.tune.tuner import Task, TuneOptions, make_tasks
 from vdla.compiler.tune.tuner import tune as tune_tasks
@@ -130,8 +129,7 @@ def tuned(choice: str | Path | None) -> Records | None:
         return BUNDLED
     if str(choice) == "none":
         return None
-    own = load_records(Path(choice))
-    return Records(lambda: [*load_records(BUNDLED_PATH), *own])
+    return BUNDLED.with_more(load_records(Path(choice)))
 
 
 def tune(
@@ -171,10 +169,8 @@ def tuning_tasks(
     Raises:
         ModelError: the model has no accelerator layer of that name.
     """
-    found = []
-    for name, path in (paths := _model_files(model)).items():
-        made, _ = accelerator_layers(import_onnx(path), config)
-        found += [(name if len(paths) > 1 else op.node.name, op) for op in made]
+    placed = place_models(_model_files(model), config)
+    found = [each for one in placed.values() for each in one.layers]
     wanted = [each for each in found if layer in ("", each[0])]
     if not wanted:
         names = ", ".join(dict.fromkeys(name for name, _ in found))

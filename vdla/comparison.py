@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vdla.compiler.build import LayerProgram, layer_program, placed_graph
-from vdla.compiler.frontend.onnx import import_onnx
+from vdla.compiler.build import LayerProgram, layer_program, place_models
 from vdla.compiler.graph.partition import ACCELERATOR, report
-from vdla.compiler.topi.vdla.operators import Operator, operator
+from vdla.compiler.topi.vdla.operators import Operator
 from vdla.compiler.topi.vdla.tiling import tile_text
 from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config
@@ -121,7 +120,7 @@ def compare_models(
     """Compares every accelerator layer with multiply-adds in some models.
 
     Args:
-        paths: ONNX files by name; a file's only layer takes the file's name.
+        paths: ONNX files by name; where there are several, their layers take the files' names.
         config: the accelerator and its memory.
         vthreads: the numbers of virtual threads.
         progress: told (layer, done, of).
@@ -133,23 +132,20 @@ def compare_models(
 def find_workload(paths: dict[str, Path], config: Config) -> Workload:
     """Imports and places some models."""
     found = Workload([], {}, [])
-    for name, path in paths.items():
-        graph, placements = placed_graph(import_onnx(path), config)
-        mine = [n for n in graph.nodes if placements[n.name].device == ACCELERATOR]
-        made = [op for op in (operator(n, graph, config) for n in mine) if op.macs]
-        rows = report(graph, placements)
+    for name, model in place_models(paths, config).items():
+        layers = [(layer, op) for layer, op in model.layers if op.macs]
+        rows = report(model.graph, model.placements)
         reasons = {row["name"]: row["reason"] for row in rows if row["device"] != ACCELERATOR}
+        found.operators.extend(layers)
         if len(paths) == 1:
-            found.operators.extend((op.node.name, op) for op in made)
             found.host.update(reasons)
             found.placement.extend(rows)
             continue
-        found.operators.extend((name, op) for op in made)
-        layers = {op.node.name: name for op in made}
+        titles = {op.node.name: layer for layer, op in layers}
         for row in rows:
-            title = layers.get(row["name"], f"{name}: {row['name']}")
+            title = titles.get(row["name"], f"{name}: {row['name']}")
             found.placement.append({**row, "name": title})
-        if not made:
+        if not layers:
             why = (reason for reason in reasons.values() if "channel" in reason)
             found.host[name] = next(why, "no such layer")
     return found

@@ -71,7 +71,7 @@ def sweep_latency(
     """Measures some models at every latency, in the order given.
 
     Args:
-        paths: ONNX files by name; a file's only layer takes the file's name.
+        paths: ONNX files by name; where there are several, their layers take the files' names.
         config: the accelerator; its memory's latency is measured too.
         latencies: cycles from a read request to its first beat.
         vthreads: the numbers of virtual threads.

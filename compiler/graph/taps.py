@@ -7,9 +7,10 @@ the accelerator gets a convolution with a smaller kernel over more channels.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import product
 from math import ceil, prod
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from vdla.compiler.graph.ir import Array, Graph, Node, TensorType
 from vdla.isa.config import Config
 
 ON_HOST = (ir.Quantize, ir.FlipSign)
+CHOICES = ((False, True), (True, False), (True, True))  # whether to fold rows, columns
 
 
 def fold_taps(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph:
@@ -35,106 +37,123 @@ def fold_taps(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph
     nodes: list[Node] = []
     tensors, constants = dict(graph.tensors), dict(graph.constants)
     for node in graph.nodes:
-        folds = []
-        if type(node) is ir.QConv2d and node.groups == 1 and _wanted(node, graph, config, min_fill):
-            maker = makers.get(node.data)
-            if maker is None or isinstance(maker, ON_HOST):
-                choices = product((False, True), repeat=2)
-                folds = [_Fold(node, graph, rows, cols) for rows, cols in choices if rows or cols]
-        if folds:
-            best = min(folds, key=lambda fold: fold.cycles(config))
-            tensors[best.patches.output] = best.kind
-            constants[best.conv.weight] = best.weight
-            tensors[best.conv.weight] = TensorType(best.weight.shape, "int8")
-            nodes += [best.patches, best.conv]
-        else:
+        if not _wanted(node, makers, graph, config, min_fill):
             nodes.append(node)
+            continue
+        folds = [_fold(node, graph, rows, cols) for rows, cols in CHOICES]
+        best = min(folds, key=lambda fold: _cycles(fold, graph, config))
+        weight = _taps_as_channels(graph.constants[node.weight], best.patches.kernel)
+        tensors[best.patches.output] = best.image
+        tensors[best.conv.weight] = TensorType(weight.shape, "int8")
+        constants[best.conv.weight] = weight
+        nodes += [best.patches, best.conv]
     return replace(graph, nodes=tuple(nodes), tensors=tensors, constants=constants)
 
 
-def _wanted(node: ir.QConv2d, graph: Graph, config: Config, min_fill: float) -> bool:
-    channels = graph.tensors[node.data].shape[1]
-    too_few = channels < min(min_fill, 1.0) * config.block_in
-    return too_few and refusal(node, graph, config, 0.0) is None
+def _wanted(
+    node: Node, makers: Mapping[str, Node], graph: Graph, config: Config, min_fill: float
+) -> TypeGuard[ir.QConv2d]:
+    """Whether a node is a convolution of the host's data, refused for its few channels alone."""
+    if type(node) is not ir.QConv2d or node.groups != 1:
+        return False
+    maker = makers.get(node.data)  # None: the caller
+    return (
+        (maker is None or isinstance(maker, ON_HOST))
+        and refusal(node, graph, config, min_fill) is not None
+        and refusal(node, graph, config, 0.0) is None
+    )
+
+
+class _Axis(NamedTuple):
+    """A window in one direction; without arguments, one that looks at each pixel alone."""
+
+    taps: int = 1
+    stride: int = 1
+    before: int = 0
+    after: int = 0
+    dilation: int = 1
+
+
+class _Window(NamedTuple):
+    """Both directions of a window."""
+
+    down: _Axis
+    across: _Axis
+
+    @classmethod
+    def of(cls, node: ir.QConv2d, graph: Graph) -> _Window:
+        """A convolution's."""
+        taps = graph.tensors[node.weight].shape[2:]
+        fields = (taps, node.strides, node.pads[:2], node.pads[2:], node.dilations)
+        down, across = zip(*fields, strict=True)
+        return cls(_Axis(*down), _Axis(*across))
+
+    def along(self, *chosen: bool) -> _Window:
+        """This window in the directions chosen; in the other, each pixel alone."""
+        return _Window(*(a if each else _Axis() for a, each in zip(self, chosen, strict=True)))
+
+    @property
+    def kernel(self) -> ir.Pair:
+        return self.down.taps, self.across.taps
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """As the fields that every node with a window has."""
+        down, across = self
+        return {
+            "strides": (down.stride, across.stride),
+            "pads": (down.before, across.before, down.after, across.after),
+            "dilations": (down.dilation, across.dilation),
+        }
 
 
 @dataclass(frozen=True)
 class _Fold:
-    """One way to fold: all rows of the window, all columns, or both."""
+    """One way to fold: a node that writes taps out as channels, and the convolution behind it.
 
-    node: ir.QConv2d
-    graph: Graph
-    rows: bool
-    cols: bool
+    ``image`` is what passes between them, ``kernel`` the convolution's.
+    """
 
-    @property
-    def patches(self) -> ir.Im2col:
-        """The node that writes the taps out as channels."""
-        n, kernel = self.node, self.graph.tensors[self.node.weight].shape[2:]
-        top, left, bottom, right = n.pads
-        return ir.Im2col(
-            name=f"{n.name}.taps",
-            output=f"{n.name}.taps",
-            data=n.data,
-            kernel=(kernel[0] if self.rows else 1, kernel[1] if self.cols else 1),
-            strides=self._chosen(n.strides, (1, 1)),
-            pads=(
-                top if self.rows else 0,
-                left if self.cols else 0,
-                bottom if self.rows else 0,
-                right if self.cols else 0,
-            ),
-            dilations=self._chosen(n.dilations, (1, 1)),
-            fill=n.in_zp,
-        )
+    patches: ir.Im2col
+    image: TensorType
+    conv: ir.QConv2d
+    kernel: ir.Pair
 
-    @property
-    def kind(self) -> TensorType:
-        """The type of what it writes."""
-        data = self.graph.tensors[self.node.data]
-        shape = shape_of(self.patches, [data.shape])
-        assert shape is not None
-        return replace(data, shape=shape)
 
-    @property
-    def conv(self) -> ir.QConv2d:
-        """The convolution that is left."""
-        n = self.node
-        top, left, bottom, right = n.pads
-        return replace(
-            n,
-            data=self.patches.output,
-            weight=f"{n.weight}.taps",
-            strides=self._chosen((1, 1), n.strides),
-            pads=(
-                0 if self.rows else top,
-                0 if self.cols else left,
-                0 if self.rows else bottom,
-                0 if self.cols else right,
-            ),
-            dilations=self._chosen((1, 1), n.dilations),
-        )
+def _fold(node: ir.QConv2d, graph: Graph, rows: bool, cols: bool) -> _Fold:
+    """Folds the window's rows, its columns, or both."""
+    window = _Window.of(node, graph)
+    folded, left = window.along(rows, cols), window.along(not rows, not cols)
+    name = f"{node.name}.taps"
+    patches = ir.Im2col(
+        name=name,
+        output=name,
+        data=node.data,
+        kernel=folded.kernel,
+        fill=node.in_zp,
+        **folded.attributes,
+    )
+    data = graph.tensors[node.data]
+    shape = shape_of(patches, [data.shape])
+    assert shape is not None
+    conv = replace(node, data=name, weight=f"{name}.weight", **left.attributes)
+    return _Fold(patches, replace(data, shape=shape), conv, left.kernel)
 
-    @property
-    def weight(self) -> Array:
-        """Its weight, taps among the channels."""
-        weight = self.graph.constants[self.node.weight]
-        o, c, kh, kw = weight.shape
-        fh, fw = (kh if self.rows else 1), (kw if self.cols else 1)
-        split = weight.reshape(o, c, fh, kh // fh, fw, kw // fw).transpose(0, 1, 2, 4, 3, 5)
-        return np.ascontiguousarray(split).reshape(o, c * fh * fw, kh // fh, kw // fw)
 
-    def cycles(self, config: Config) -> tuple[float, float]:
-        """What multipliers or memory take at least, and the multipliers alone."""
-        o, c, kh, kw = self.weight.shape
-        pixels = prod(self.graph.tensors[self.node.output].shape[2:])
-        steps = ceil(c / config.block_in) * kh * kw
-        compute = pixels * steps * ceil(o / config.block_out)
-        block = config.channel_block
-        moved = block * ceil(c / block) * prod(self.kind.shape[2:])
-        moved += block * ceil(o / block) * pixels
-        bandwidth = min(config.port_bytes, config.memory.bytes_per_cycle)
-        return max(compute, moved / bandwidth), compute
+def _taps_as_channels(weight: Array, kernel: ir.Pair) -> Array:
+    """A weight [O, C, KH, KW], with the taps of a kernel that was folded among the channels."""
+    (o, c, kh, kw), (fh, fw) = weight.shape, kernel
+    split = weight.reshape(o, c, fh, kh // fh, fw, kw // fw).transpose(0, 1, 2, 4, 3, 5)
+    return np.ascontiguousarray(split).reshape(o, c * fh * fw, kh // fh, kw // fw)
 
-    def _chosen(self, folded: ir.Pair, kept: ir.Pair) -> ir.Pair:
-        return (folded[0] if self.rows else kept[0], folded[1] if self.cols else kept[1])
+
+def _cycles(fold: _Fold, graph: Graph, config: Config) -> tuple[float, float]:
+    """What multipliers or memory take at least, and the multipliers alone."""
+    o, *image = graph.tensors[fold.conv.output].shape[1:]
+    c, *folded = fold.image.shape[1:]
+    pixels, block = prod(image), config.channel_block
+    steps = ceil(c / config.block_in) * prod(fold.kernel)
+    compute = pixels * steps * ceil(o / config.block_out)
+    moved = block * (ceil(c / block) * prod(folded) + ceil(o / block) * pixels)
+    bandwidth = min(config.port_bytes, config.memory.bytes_per_cycle)
+    return max(compute, moved / bandwidth), compute

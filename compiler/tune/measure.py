@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from vdla.compiler.build import activation_bytes, layer_program
+from vdla.compiler.build import layer_program
 from vdla.compiler.codegen.vdla.leaf import CodegenError
 from vdla.compiler.lower import forget
 from vdla.compiler.passes.allocate import AllocationError
 from vdla.compiler.topi.vdla.operators import Operator
-from vdla.compiler.topi.vdla.tiling import Tile, TilingError
+from vdla.compiler.topi.vdla.tiling import Tile
 from vdla.isa.config import Config
 from vdla.isa.instructions import Finish
 from vdla.sim.checker import check
@@ -43,13 +43,13 @@ class Outcome:
 def measure(op: Operator, tile: Tile, config: Config) -> Outcome:
     """Compiles, checks and times one candidate, alone and cold."""
     try:
-        built = layer_program(op, tile, config, activation_bytes(op, config))
+        built = layer_program(op, tile, config)
         stream = built.program.instructions
         found = check(config, stream, built.dram, built.program.base)
         if found:
             return Outcome("illegal", note=f"{found[0].kind} at {found[0].index}: {found[0].text}")
         run = simulate(config, stream, built.dram, built.program.base, numerics=False)
-    except (AllocationError, CodegenError, SimulationError, TilingError) as error:
+    except (AllocationError, CodegenError, SimulationError) as error:
         return Outcome("illegal", note=str(error))
     finally:
         forget()

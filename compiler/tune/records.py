@@ -25,7 +25,7 @@ from typing import Any
 from vdla.compiler.topi.vdla.conv2d import ConvTile
 from vdla.compiler.topi.vdla.elementwise import AddTile
 from vdla.compiler.topi.vdla.pool import PoolTile
-from vdla.compiler.topi.vdla.tiling import Shape, Tile, legal_tiles
+from vdla.compiler.topi.vdla.tiling import Shape, Tile, is_legal
 from vdla.compiler.tune.workload import Workload, sources
 from vdla.isa.config import Config
 
@@ -115,8 +115,11 @@ class Records:
         """The best recorded tile of a shape, if there is one and today's rules allow it."""
         record = self.best.get(Workload.of(shape, config, vthreads))
         tile = None if record is None else make_tile(record)
-        legal = tile is not None and tile in legal_tiles(shape, config, vthreads)
-        return tile if legal else None
+        return tile if tile and is_legal(tile, shape, config, vthreads) else None
+
+    def with_more(self, records: Sequence[Record]) -> Records:
+        """These and others; the first of equals."""
+        return Records(lambda: [*self.best.values(), *records])
 
 
 def load(path: Path) -> list[Record]:

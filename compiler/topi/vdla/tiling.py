@@ -231,13 +231,18 @@ def legal_tiles(shape: Shape, config: Config, vthreads: int) -> Iterator[Tile]:
     return _model(shape, config).candidates(vthreads)
 
 
+def is_legal(tile: Tile, shape: Shape, config: Config, vthreads: int) -> bool:
+    """Whether ``legal_tiles`` has a tile; of all those, only the ones of its size are made."""
+    return tile in _model(shape, config).candidates(vthreads, tile)
+
+
 class _Model(Protocol):
     """An operator's schedule space and what its points cost."""
 
     what: str
 
-    def candidates(self, vthreads: int) -> Iterator[Any]:
-        """The legal tiles."""
+    def candidates(self, vthreads: int, only: Any = None) -> Iterator[Any]:
+        """The legal tiles; with ``only``, those of its size."""
 
     def steps(self, tile: Any) -> Steps:
         """The work of a candidate."""
@@ -249,6 +254,11 @@ def _model(shape: Shape, config: Config) -> _Model:
     if isinstance(shape, PoolShape):
         return _PoolModel(shape, config)
     return _AddModel(shape, config)
+
+
+def _sizes(values: Sequence[int], only: Tile | None, knob: str) -> Sequence[int]:
+    """The values a knob may have; with ``only``, that tile's if it is one of them."""
+    return values if only is None else [n for n in values if n == getattr(only, knob)]
 
 
 def _rough(work: Steps, config: Config) -> float:
@@ -292,17 +302,21 @@ class _ConvModel:
         k, s, d = self.shape.kernel, self.shape.steps, self.shape.dilations
         return (rows - 1) * s[0] + (k[0] - 1) * d[0] + 1, (cols - 1) * s[1] + (k[1] - 1) * d[1] + 1
 
-    def candidates(self, vthreads: int) -> Iterator[ConvTile]:
-        """The legal tiles."""
+    def candidates(self, vthreads: int, only: ConvTile | None = None) -> Iterator[ConvTile]:
+        """The legal tiles; with ``only``, those of its size."""
         s, most = self.shape, min(MAX_UOPS, self.config.uop_depth)
-        for rows, cols in product(parts(s.out_height), parts(s.out_width)):
+        heights = _sizes(parts(s.out_height), only, "rows")
+        widths = _sizes(parts(s.out_width), only, "cols")
+        ins = _sizes(divisors(s.inputs), only, "inputs")
+        outs = _sizes(divisors(s.outputs), only, "outputs")
+        for rows, cols in product(heights, widths):
             tall, wide = self.reach(rows, cols)
             if not _paddable(s.pads, tall, wide, self.si):
                 continue
-            for inputs, outputs in product(divisors(s.inputs), divisors(s.outputs)):
+            for inputs, outputs in product(ins, outs):
                 if inputs > 1 and inputs * self.si * self.taps > most:
                     continue  # a step's reduction is one sequence of micro-ops
-                for weights in divisors(outputs):
+                for weights in _sizes(divisors(outputs), only, "weights"):
                     tile = ConvTile(outputs, rows, cols, inputs, weights, vthreads)
                     yield from self._variants(tile, tall * wide)
 
@@ -403,14 +417,16 @@ class _PoolModel:
         k, s, d = self.shape.kernel, self.shape.strides, self.shape.dilations
         return (rows - 1) * s[0] + (k[0] - 1) * d[0] + 1, (cols - 1) * s[1] + (k[1] - 1) * d[1] + 1
 
-    def candidates(self, vthreads: int) -> Iterator[PoolTile]:
-        """The legal tiles."""
+    def candidates(self, vthreads: int, only: PoolTile | None = None) -> Iterator[PoolTile]:
+        """The legal tiles; with ``only``, those of its size."""
         s, depth = self.shape, self.config.depth("acc")
-        for rows, cols in product(parts(s.out_height), parts(s.out_width)):
+        heights = _sizes(parts(s.out_height), only, "rows")
+        widths = _sizes(parts(s.out_width), only, "cols")
+        for rows, cols in product(heights, widths):
             tall, wide = self.reach(rows, cols)
             if not _paddable(s.pads, tall, wide, self.sub):
                 continue
-            for blocks in divisors(s.blocks):
+            for blocks in _sizes(divisors(s.blocks), only, "blocks"):
                 tile = PoolTile(blocks, rows, cols, vthreads)
                 entries = blocks * self.sub * (tall * wide + rows * cols)
                 if entries * vthreads + 1 > depth:
@@ -449,9 +465,9 @@ class _AddModel:
     def __init__(self, shape: AddShape, config: Config) -> None:
         self.shape, self.config = shape, config
 
-    def candidates(self, vthreads: int) -> Iterator[AddTile]:
-        """The legal tiles."""
-        for vectors in parts(self.shape.vectors):
+    def candidates(self, vthreads: int, only: AddTile | None = None) -> Iterator[AddTile]:
+        """The legal tiles; with ``only``, those of its size."""
+        for vectors in _sizes(parts(self.shape.vectors), only, "vectors"):
             fits = 2 * vectors * vthreads + 1 <= self.config.depth("acc")
             if fits and ceil(self.shape.vectors / vectors) >= vthreads:
                 yield AddTile(vectors, vthreads)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vdla.compiler.build import Options, compile_graph
+from vdla.compiler.build import Options, compile_graph, placed_graph
 from vdla.compiler.graph import ir
 from vdla.compiler.graph.fuse_host import fuse_host
 from vdla.compiler.graph.infer import verify, window_extent
@@ -108,6 +110,27 @@ def test_data_of_the_accelerator_stay_there():
     behind = graph.copy(nodes=(pool, *graph.nodes), tensors={"p": kind})
     behind.inputs = ("p",)
     assert patches(verify(behind)) == []
+
+
+def test_one_weight_may_be_folded_in_two_ways():
+    graph = network(size=(64, 64), outputs=16)
+    sparse = replace(graph.node("conv"), name="sparse", output="s", strides=(7, 7))
+    both = graph.copy(
+        nodes=(*graph.nodes, sparse), tensors={"s": TensorType((1, 16, 10, 10), "int8")}
+    )
+    both.outputs = (OUTPUT, "s")
+    assert patches(verify(both)) == [(1, 3), (3, 3)]
+    inputs, folded = image(both), verify(fold_taps(both, PAPER))
+    want, got = evaluate(both, inputs), evaluate(folded, inputs)
+    for name in both.outputs:
+        np.testing.assert_array_equal(got[name], want[name])
+
+
+def test_nothing_is_folded_for_the_host_alone():
+    graph, _ = placed_graph(network(), PAPER, Options(device="cpu"))
+    assert graph.node("conv").data == "q"
+    graph, _ = placed_graph(network(), PAPER)
+    assert graph.node("conv").data != "q"
 
 
 EXTENTS = st.tuples(st.integers(5, 9), st.integers(5, 9))

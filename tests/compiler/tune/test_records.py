@@ -192,6 +192,24 @@ def test_export_keeps_the_best(tmp_path, record):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_records_with_more(record):
+    reads = []
+
+    def read():
+        reads.append(1)
+        return [record, replace(record, cycles=2000)]
+
+    kept = Records(read)
+    equal, better = replace(record, tile={}), replace(record, cycles=99)
+    other = replace(record, workload=replace(record.workload, vthreads=1))
+    with_equal, with_better = kept.with_more([equal, other]), kept.with_more([better])
+    assert not reads
+    assert with_equal.best == {record.workload: record, other.workload: other}
+    assert with_better.best == {record.workload: better}
+    assert kept.best == {record.workload: record}
+    assert reads == [1]
+
+
 def test_default_tiles_come_from_records_where_they_fit(layer, tiny, record):
     shape = layer.shape
     chosen = make_tile(record)

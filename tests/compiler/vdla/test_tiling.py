@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from functools import cache
 
 import pytest
@@ -9,13 +10,21 @@ import pytest
 from vdla.compiler.build import accelerator_layers
 from vdla.compiler.frontend import import_onnx
 from vdla.compiler.models import model_path
-from vdla.compiler.topi.vdla.conv2d import ConvShape, kept_copies
+from vdla.compiler.topi.vdla.conv2d import ConvShape, Residual, kept_copies
+from vdla.compiler.topi.vdla.elementwise import AddShape
 from vdla.compiler.topi.vdla.operators import default_tile
 from vdla.compiler.topi.vdla.pool import PoolShape
-from vdla.compiler.topi.vdla.tiling import legal_tiles
+from vdla.compiler.topi.vdla.tiling import is_legal, legal_tiles
 from vdla.isa.config import config_names, load_config
 
 NETWORKS = ("resnet18", "mobilenet")
+CONV = ConvShape(1, 1, 2, 4, 9, 12, (3, 3), (1, 1), (1, 1, 1, 1), (1, 1), 0, 0, -128, 127)
+SHAPES = (
+    CONV,
+    replace(CONV, kernel=(1, 1), strides=(2, 1), residual=Residual(1, 1, 0, 0, 0, 0)),
+    PoolShape("max", 1, 4, 9, 12, (3, 3), (2, 2), (1, 1, 1, 1), (1, 1), 0, 0, -128, 127),
+    AddShape(60, 1, 1, 0, 0, 0, -128, 127),
+)
 
 
 @cache
@@ -65,3 +74,18 @@ def test_default_tiles_are_legal(network, config_name):
         assert tile in legal_tiles(shape, config, tile.vthreads)
         used = footprint(shape, tile, config)
         assert all(n <= depth for n, depth in zip(used, depths, strict=True)), (shape, tile)
+
+
+@pytest.mark.parametrize("vthreads", [1, 2])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_one_tile_is_judged_as_all_of_them_are(shape, vthreads):
+    """Of every legal tile, and of every tile that takes one knob from another or beyond them."""
+    config = load_config("tiny")
+    legal = set(legal_tiles(shape, config, vthreads))
+    assert legal
+    knobs = {f.name: {getattr(tile, f.name) for tile in legal} for f in fields(next(iter(legal)))}
+    for name, values in knobs.items():
+        strange = {0, 5, 999, None, *values} if name not in ("keep", "axis") else {"?", *values}
+        for tile in {replace(tile, **{name: value}) for tile in legal for value in strange}:
+            assert is_legal(tile, shape, config, vthreads) == (tile in legal), tile
+    assert not any(is_legal(tile, shape, config, vthreads + 1) for tile in legal)

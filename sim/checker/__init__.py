@@ -1,0 +1,78 @@
+"""The static checker: does every legal execution of a program end, and end the same?
+
+A program is executed once, serially, in an order its tokens allow. Engines, token queues and
+command queues form a network in which an enabled step stays enabled, so if this order comes to its
+end every order does, and if it stands still every order does: that decides **deadlock**.
+
+On the way each instruction carries a vector clock: how many instructions of each engine have
+finished before it can start, in *any* execution. Finishing is in order per engine, so
+
+    clock(start of i)  = max(clock(start of the instruction before i), clock(tokens i pops))
+    clock(token of i)  = clock(start of i), with i itself for its own engine
+
+Tables hold, per entry of every memory and per engine, the last instruction that read and wrote it.
+An access that meets a conflicting one of another engine beyond its clock is a **conflict**: in some
+execution they happen the other way round. Footprints are exact, micro-op by micro-op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from vdla.isa.config import Config, load_config
+from vdla.isa.instructions import Finish, Instruction, Load, Mem
+from vdla.sim.checker.execution import execute
+from vdla.sim.checker.finding import Finding
+from vdla.sim.checker.reach import L_MEMORY, rows_of
+from vdla.sim.checker.single import check_addresses, check_fields, check_finish, check_flags
+from vdla.sim.checker.words import describe, describe_tokens
+from vdla.sim.stream import Bytes, Stream, cache_lock
+
+__all__ = ["Finding", "check"]
+
+ADDRESS_SPACE = 1 << 32
+
+
+def check(
+    config: Config,
+    instructions: Sequence[Instruction],
+    dram: Bytes | None = None,
+    base: int = 0,
+) -> list[Finding]:
+    """Everything found wrong with a program whose stream lies at ``base``; empty when it is sound.
+
+    ``dram`` is the memory image before the run: it bounds addresses and holds the micro-ops.
+
+    Raises:
+        ValueError: the program loads micro-ops, but no ``dram`` is given.
+    """
+    if found := check_finish(instructions):
+        return found
+    _warm_up()
+    return _check(config, instructions, dram, base)
+
+
+@cache
+def _warm_up() -> None:
+    """Compiles the loops; one process at a time, since numba's cache doesn't bear two."""
+    with cache_lock():
+        _check(load_config("tiny"), [Finish()], None, 0)
+
+
+def _check(
+    config: Config, instructions: Sequence[Instruction], dram: Bytes | None, base: int
+) -> list[Finding]:
+    stream = Stream.of(config, instructions, base)
+    if dram is None and np.any(rows_of(stream, Load)[1][:, L_MEMORY] == Mem.UOP):
+        raise ValueError("expected the DRAM image that holds the program's micro-ops, found none")
+    found = check_fields(stream) + check_flags(stream)
+    found += check_addresses(stream, ADDRESS_SPACE if dram is None else len(dram))
+    sound = np.ones(len(instructions), np.bool_)
+    sound[[each.index for each in found]] = False
+    raw, started = execute(stream, np.zeros(0, np.uint8) if dram is None else dram, sound)
+    found += [describe(stream, row) for row in raw]
+    found += describe_tokens(stream, started)
+    return sorted(found, key=lambda each: each.index)

@@ -1,0 +1,467 @@
+"""The compiled pass: a program executed once, serially, each access against those before it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.isa.instructions import (
+    Alu,
+    AluOp,
+    Engine,
+    Gemm,
+    Init,
+    Load,
+    Mem,
+    Store,
+    instruction_bytes,
+)
+from vdla.sim.checker.reach import (
+    L_DRAM,
+    L_MEMORY,
+    L_PAD,
+    L_SRAM,
+    L_X,
+    L_X0,
+    L_X1,
+    L_XS,
+    L_Y,
+    L_Y0,
+    L_Y1,
+    L_YS,
+    L_Z,
+    L_ZS,
+    S_MEMORY,
+    S_SCALE,
+    S_SRAM,
+    S_X,
+    S_XS,
+    S_Y,
+    S_YP,
+    S_YS,
+    S_Z,
+    S_ZP,
+    S_ZS,
+    dram_ends,
+    load_reach,
+    rows_of,
+    store_reach,
+)
+from vdla.sim.semantics import load_rows
+from vdla.sim.stream import (
+    ENGINE_OF,
+    Bytes,
+    Rows,
+    Stream,
+    column,
+    decode_uops,
+    inline,
+    jit,
+    uop_layout,
+)
+
+LIMIT = 200  # raw findings that are kept
+
+Numbers = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+
+INP, WGT, ACC, UOP, DRAM = range(5)  # memories, as the tables number them
+MEMORIES = ("INP", "WGT", "ACC", "UOP", "DRAM")
+CONFLICT, INDEX_RANGE, UOP_RANGE, COMPUTED, STREAM = range(5)  # kinds of raw findings
+READ, WRITE = 0, 1
+
+
+class Tables(NamedTuple):
+    """What the compiled pass works on. Instructions of an engine are numbered from 1."""
+
+    rows: Rows
+    sound: Mask
+    dram: Bytes
+    uop_raw: Bytes
+    uop_layout: Rows
+    uops: Rows
+    depth: Rows  # [memory] entries; for DRAM the bytes of a port word
+    offset: Rows  # [memory] where its entries lie in ``read`` and ``written``
+    beats: Rows  # [Mem] port words of an entry
+    stream_words: Rows  # first and last + 1 port word that fetch reads
+    read: Rows  # [engine, entry] its last instruction that read the entry
+    written: Rows
+    dram_read: Numbers  # [port word] the last LOAD that read it
+    dram_written: Numbers
+    clock: Rows  # [engine] instructions that finished before the current one starts
+    found: Rows  # kind, instruction, other engine, its number, memory, entry, accesses; last: count
+
+
+def execute(stream: Stream, dram: Bytes, sound: Mask) -> tuple[Rows, Rows]:
+    """Runs a program as far as it goes.
+
+    Args:
+        stream: the program.
+        dram: the memory image before the run.
+        sound: per instruction, whether its own checks passed: the others touch nothing.
+
+    Returns:
+        Raw findings, and per engine the number of instructions that started.
+    """
+    tables, started = _tables(stream, dram, sound), np.zeros(3, np.int64)
+    _run(tables, _order(stream), token_limit(stream), stream.config.command_queue, started)
+    return tables.found[: tables.found[-1, 0]], started
+
+
+def token_limit(stream: Stream) -> int:
+    """Tokens that a queue holds; no program has more than it has instructions."""
+    return min(stream.config.token_queue, len(stream.instructions))
+
+
+def _tables(stream: Stream, dram: Bytes, sound: Mask) -> Tables:
+    config = stream.config
+    depths = [config.depth(m) for m in ("inp", "wgt", "acc", "uop")]
+    words = _dram_end(stream, sound) // config.port_bytes + 1
+    size = instruction_bytes(config) * len(stream.instructions)
+    ends = np.array([stream.base, stream.base + size], np.int64) // config.port_bytes
+    return Tables(
+        rows=stream.rows,
+        sound=sound,
+        dram=dram,
+        uop_raw=np.zeros((config.depth("uop"), config.entry("uop")), np.uint8),
+        uop_layout=uop_layout(config),
+        uops=np.zeros((config.uop_depth, 4), np.int64),
+        depth=np.array([*depths, config.port_bytes], np.int64),
+        offset=np.cumsum([0, *depths]),
+        beats=np.array([config.entry(m.name.lower()) // config.port_bytes for m in Mem]),
+        stream_words=ends,
+        read=np.zeros((3, sum(depths)), np.int64),
+        written=np.zeros((3, sum(depths)), np.int64),
+        dram_read=np.zeros(words, np.int32),
+        dram_written=np.zeros(words, np.int32),
+        clock=np.zeros(3, np.int64),
+        found=np.zeros((LIMIT + 1, 8), np.int64),
+    )
+
+
+def _order(stream: Stream) -> Rows:
+    """Per engine its instructions in program order; -1 after the last."""
+    lists = [stream.engine(engine) for engine in Engine]
+    order = np.full((3, max(map(len, lists)) + 1), -1, np.int64)
+    for row, indices in zip(order, lists, strict=True):
+        row[: len(indices)] = indices
+    return order
+
+
+def _dram_end(stream: Stream, sound: Mask) -> int:
+    """The first byte after everything that sound LOADs and STOREs reach."""
+    end = 0
+    for cls in (Load, Store):
+        at, rows = rows_of(stream, cls)
+        rows = rows[sound[at]]
+        reach = load_reach(rows)[-1] if cls is Load else store_reach(rows)[-1]
+        end = max(end, int(dram_ends(stream, rows, reach).max(initial=0)))
+    return end
+
+
+# The pass ---------------------------------------------------------------------------------------
+
+_POP_PREV, _POP_NEXT = column(Load, "pop_prev"), column(Load, "pop_next")
+_PUSH_PREV, _PUSH_NEXT = column(Load, "push_prev"), column(Load, "push_next")
+_LOAD, _COMPUTE, _STORE = (int(engine) for engine in Engine)
+_LOAD_OP, _STORE_OP, _GEMM_OP = Load.opcode, Store.opcode, Gemm.opcode
+
+_C_UOP, _C_COUNT = column(Gemm, "uop_begin"), column(Gemm, "uop_count")
+_C_E0, _C_E1, _C_E2 = (column(Gemm, f"extent_{i}") for i in range(3))
+_C_DST, _C_SRC = column(Gemm, "dst_base"), column(Gemm, "src_base")
+_G_INIT, _G_WGT, _G_BIAS = (column(Gemm, f) for f in ("init", "wgt_base", "bias_base"))
+_A_OP, _A_USE_IMM = column(Alu, "alu_op"), column(Alu, "use_imm")
+_MEM_UOP, _MEM_ACC8 = int(Mem.UOP), int(Mem.ACC8)
+_BIAS, _WADD = int(Init.BIAS), int(AluOp.WADD)
+_TABLE_OF = np.array([INP, WGT, ACC, ACC, UOP], np.int64)  # [Mem] which memory
+
+# Queue 2e holds what engine e pops from its prev, queue 2e + 1 what it pops from its next.
+_TO_PREV = np.array([2 * ((e + 2) % 3) + 1 for e in range(3)], np.int64)
+_TO_NEXT = np.array([2 * ((e + 1) % 3) for e in range(3)], np.int64)
+
+
+@jit
+def _run(t: Tables, order: Rows, limit: int, queue: int, started: Rows) -> None:
+    """Executes serially as far as tokens and queues allow; ``started`` counts per engine."""
+    last = t.rows.shape[0] - 1
+    dispatched = 0
+    issued = np.zeros(3, np.int64)
+    pushed, popped = np.zeros(6, np.int64), np.zeros(6, np.int64)
+    token_clocks = np.zeros((6, limit, 3), np.int64)
+    clocks = np.zeros((3, 3), np.int64)
+    while True:
+        while dispatched < last:
+            engine = ENGINE_OF[t.rows[dispatched, 0]]
+            if issued[engine] - started[engine] >= queue:
+                break
+            issued[engine] += 1
+            dispatched += 1
+        engine = _first_ready(t.rows, order, issued, started, pushed, popped, limit)
+        if engine < 0:
+            return
+        index = order[engine, started[engine]]
+        started[engine] += 1
+        _pop(t.rows, index, engine, popped, token_clocks, clocks)
+        for other in range(3):
+            t.clock[other] = clocks[engine, other]
+        if t.sound[index]:
+            _access(t, index, engine, started[engine])
+        _push(t.rows, index, engine, started[engine], pushed, token_clocks, clocks)
+
+
+@inline
+def _first_ready(
+    rows: Rows, order: Rows, issued: Rows, started: Rows, pushed: Rows, popped: Rows, limit: int
+) -> int:
+    """The engine whose next instruction can start; of several, the earliest in the program."""
+    best, index = -1, rows.shape[0]
+    for engine in range(3):
+        if started[engine] < issued[engine]:
+            row = order[engine, started[engine]]
+            from_prev, from_next = 2 * engine, 2 * engine + 1
+            to_prev, to_next = _TO_PREV[engine], _TO_NEXT[engine]
+            if (
+                row < index
+                and pushed[from_prev] - popped[from_prev] >= rows[row, _POP_PREV]
+                and pushed[from_next] - popped[from_next] >= rows[row, _POP_NEXT]
+                and limit - (pushed[to_prev] - popped[to_prev]) >= rows[row, _PUSH_PREV]
+                and limit - (pushed[to_next] - popped[to_next]) >= rows[row, _PUSH_NEXT]
+            ):
+                best, index = engine, row
+    return best
+
+
+@inline
+def _pop(
+    rows: Rows, index: int, engine: int, popped: Rows, token_clocks: Rows, clocks: Rows
+) -> None:
+    for side in range(2):
+        if rows[index, _POP_PREV + side]:
+            queue = 2 * engine + side
+            slot = popped[queue] % token_clocks.shape[1]
+            popped[queue] += 1
+            for other in range(3):
+                clocks[engine, other] = max(clocks[engine, other], token_clocks[queue, slot, other])
+
+
+@inline
+def _push(
+    rows: Rows,
+    index: int,
+    engine: int,
+    number: int,
+    pushed: Rows,
+    token_clocks: Rows,
+    clocks: Rows,
+) -> None:
+    for side in range(2):
+        if rows[index, _PUSH_PREV + side]:
+            queue = _TO_NEXT[engine] if side else _TO_PREV[engine]
+            slot = pushed[queue] % token_clocks.shape[1]
+            pushed[queue] += 1
+            for other in range(3):
+                token_clocks[queue, slot, other] = clocks[engine, other]
+            token_clocks[queue, slot, engine] = number
+
+
+@jit
+def _access(t: Tables, index: int, engine: int, number: int) -> None:
+    """Everything one instruction reads and writes."""
+    opcode = t.rows[index, 0]
+    if opcode == _LOAD_OP:
+        _load(t, index, number)
+    elif opcode == _STORE_OP:
+        _store(t, index, number)
+    elif _nest_fits(t, index):
+        _nest(t, index, number)
+
+
+@jit
+def _load(t: Tables, index: int, number: int) -> None:
+    row = t.rows[index]
+    memory, beats = _TABLE_OF[row[L_MEMORY]], t.beats[row[L_MEMORY]]
+    first = row[L_DRAM] // t.depth[DRAM]
+    for z in range(row[L_Z]):
+        for y in range(row[L_Y]):
+            for x in range(row[L_X]):
+                entry = z * row[L_ZS] + y * row[L_YS] + x * row[L_XS]
+                for word in range(first + entry * beats, first + (entry + 1) * beats):
+                    _read_dram(t, index, number, word)
+    height = row[L_Y0] + row[L_Y] + row[L_Y1]
+    width = row[L_X0] + row[L_X] + row[L_X1]
+    for entry in range(row[L_SRAM], row[L_SRAM] + row[L_Z] * height * width):
+        _touch(t, index, _LOAD, number, memory, entry, WRITE)
+    if memory == UOP:
+        n = load_rows(row, t.dram, t.uop_raw, int(row[L_PAD] & 0xFF))
+        raw = t.uop_raw[row[L_SRAM] : row[L_SRAM] + n].reshape(-1)
+        decode_uops(raw, t.uop_layout, t.uops, row[L_SRAM] * t.uop_layout[4, 1])
+
+
+@jit
+def _store(t: Tables, index: int, number: int) -> None:
+    row = t.rows[index]
+    beats, first = t.beats[row[S_MEMORY]], row[L_DRAM] // t.depth[DRAM]
+    some = row[S_X] * row[S_Y] > 0
+    for z in range(row[S_Z]):
+        if some and row[S_MEMORY] == _MEM_ACC8:
+            _touch(t, index, _STORE, number, ACC, row[S_SCALE] + z, READ)
+        for y in range(row[S_Y]):
+            for x in range(row[S_X]):
+                at = row[S_SRAM] + z * row[S_ZP] + y * row[S_YP] + x
+                _touch(t, index, _STORE, number, ACC, at, READ)
+                entry = z * row[S_ZS] + y * row[S_YS] + x * row[S_XS]
+                for word in range(first + entry * beats, first + (entry + 1) * beats):
+                    _write_dram(t, index, number, word)
+
+
+@jit
+def _nest_fits(t: Tables, index: int) -> bool:
+    """Whether a GEMM or ALU stays within its memories; reports where it doesn't."""
+    row = t.rows[index]
+    if row[_C_E0] * row[_C_E1] * row[_C_E2] * row[_C_COUNT] == 0:
+        return False  # nothing to access
+    end = row[_C_UOP] + row[_C_COUNT]
+    if end > t.uops.shape[0]:
+        _report(t.found, UOP_RANGE, index, 0, 0, UOP, end - 1, READ, READ)
+        return False
+    fits = _index_fits(t, index, _C_DST, 1, ACC)
+    if row[0] == _GEMM_OP:
+        fits &= _index_fits(t, index, _C_SRC, 2, INP)
+        fits &= _index_fits(t, index, _G_WGT, 3, WGT)
+        if row[_G_INIT] == _BIAS:
+            fits &= _index_fits(t, index, _G_BIAS, -1, ACC)
+    elif not row[_A_USE_IMM] or row[_A_OP] == _WADD:
+        fits &= _index_fits(t, index, _C_SRC, 2, ACC)
+    return fits
+
+
+@jit
+def _index_fits(t: Tables, index: int, base: int, field: int, memory: int) -> bool:
+    """Checks the largest index that a base, its loop steps and a micro-op field make."""
+    row = t.rows[index]
+    largest = row[base]
+    for loop in range(3):
+        largest += (row[_C_E0 + loop] - 1) * row[base + 1 + loop]
+    most = 0
+    if field >= 0:
+        for u in range(row[_C_UOP], row[_C_UOP] + row[_C_COUNT]):
+            most = max(most, t.uops[u, field])
+    if largest + most < t.depth[memory]:
+        return True
+    _report(t.found, INDEX_RANGE, index, 0, 0, memory, largest + most, READ, READ)
+    return False
+
+
+@jit
+def _nest(t: Tables, index: int, number: int) -> None:
+    """A read of dst needs no record beside its write: a write conflicts with all a read does."""
+    row = t.rows[index]
+    first, end = row[_C_UOP], row[_C_UOP] + row[_C_COUNT]
+    per_word = t.uop_layout[4, 1]
+    for word in range(first // per_word, (end - 1) // per_word + 1):
+        _touch(t, index, _COMPUTE, number, UOP, word, READ)
+    gemm = row[0] == _GEMM_OP
+    reads_src = gemm or not row[_A_USE_IMM] or row[_A_OP] == _WADD
+    source = INP if gemm else ACC
+    read, written = t.read[_COMPUTE], t.written[_COMPUTE]
+    to_dst, to_src, to_wgt = t.offset[ACC], t.offset[source], t.offset[WGT]
+    for i0 in range(row[_C_E0]):
+        for i1 in range(row[_C_E1]):
+            for i2 in range(row[_C_E2]):
+                dst, src = _at(row, _C_DST, i0, i1, i2), _at(row, _C_SRC, i0, i1, i2)
+                wgt = _at(row, _G_WGT, i0, i1, i2)
+                if row[_G_INIT] == _BIAS and gemm:
+                    _read_bias(t, index, number, _at(row, _G_BIAS, i0, i1, i2))
+                for u in range(first, end):  # most entries are touched again and again
+                    to, at, tile = dst + t.uops[u, 1], src + t.uops[u, 2], wgt + t.uops[u, 3]
+                    if written[to_dst + to] != number:
+                        _touch(t, index, _COMPUTE, number, ACC, to, WRITE)
+                    if reads_src and read[to_src + at] != number:
+                        _touch(t, index, _COMPUTE, number, source, at, READ)
+                    if gemm and read[to_wgt + tile] != number:
+                        _touch(t, index, _COMPUTE, number, WGT, tile, READ)
+
+
+@inline
+def _read_bias(t: Tables, index: int, number: int, entry: int) -> None:
+    """One iteration's bias, which every micro-op marked first starts from."""
+    row = t.rows[index]
+    for u in range(row[_C_UOP], row[_C_UOP] + row[_C_COUNT]):
+        if t.uops[u, 0]:
+            _touch(t, index, _COMPUTE, number, ACC, entry, READ)
+            return
+
+
+@inline
+def _at(row: Rows, base: int, i0: int, i1: int, i2: int) -> int:
+    at: int = row[base] + i0 * row[base + 1] + i1 * row[base + 2] + i2 * row[base + 3]
+    return at
+
+
+@jit
+def _touch(
+    t: Tables, index: int, engine: int, number: int, memory: int, entry: int, access: int
+) -> None:
+    """Checks one access to a buffer against the other engines' last ones, and enters it."""
+    at = t.offset[memory] + entry
+    for step in range(1, 3):
+        other = (engine + step) % 3
+        last, theirs = t.written[other, at], WRITE
+        if access == WRITE and last <= t.clock[other]:
+            last, theirs = t.read[other, at], READ
+        if last > t.clock[other]:
+            _report(t.found, CONFLICT, index, other, last, memory, entry, theirs, access)
+    if access == WRITE:
+        t.written[engine, at] = number
+    else:
+        t.read[engine, at] = number
+
+
+@inline
+def _read_dram(t: Tables, index: int, number: int, word: int) -> None:
+    store = int(np.int64(t.dram_written[word]))
+    if store > t.clock[_STORE]:
+        _report(t.found, CONFLICT, index, _STORE, store, DRAM, word, WRITE, READ)
+    if store and t.rows[index, L_MEMORY] == _MEM_UOP:
+        _report(t.found, COMPUTED, index, _STORE, store, DRAM, word, WRITE, READ)
+    t.dram_read[word] = number
+
+
+@inline
+def _write_dram(t: Tables, index: int, number: int, word: int) -> None:
+    load = int(np.int64(t.dram_read[word]))
+    if load > t.clock[_LOAD]:
+        _report(t.found, CONFLICT, index, _LOAD, load, DRAM, word, READ, WRITE)
+    if t.stream_words[0] <= word < t.stream_words[1]:
+        _report(t.found, STREAM, index, _COMPUTE, 0, DRAM, word, READ, WRITE)
+    t.dram_written[word] = number
+
+
+@jit
+def _report(
+    found: Rows,
+    kind: int,
+    index: int,
+    other: int,
+    number: int,
+    memory: int,
+    entry: int,
+    theirs: int,
+    ours: int,
+) -> None:
+    """Keeps a finding: of one instruction, the first per memory, other engine and accesses."""
+    count = found[-1, 0]
+    if count == LIMIT:
+        return
+    at = count - 1
+    while at >= 0 and found[at, 1] == index:
+        same = found[at, 0] == kind and found[at, 2] == other and found[at, 4] == memory
+        if same and found[at, 6] == theirs and found[at, 7] == ours:
+            return
+        at -= 1
+    row = found[count]
+    row[0], row[1], row[2], row[3] = kind, index, other, number
+    row[4], row[5], row[6], row[7] = memory, entry, theirs, ours
+    found[-1, 0] += 1

@@ -1,0 +1,32 @@
+"""What is found wrong with a program, and how its instructions are named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vdla.isa.asm import format_instruction
+from vdla.sim.stream import Stream
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing wrong with a program.
+
+    ``kind`` is ``finish`` (no FINISH at the end, or more), ``field`` (a value no instruction may
+    hold), ``align``, ``range`` (an address or index outside its memory), ``uop`` (micro-ops that
+    the program itself computes), ``conflict``, ``deadlock`` or ``leftover`` (a token nobody pops).
+    """
+
+    kind: str
+    index: int
+    text: str
+
+
+def name_of(stream: Stream, index: int) -> str:
+    """What a finding calls an instruction."""
+    return f"{stream.instructions[index].mnemonic} {index}"
+
+
+def line_of(stream: Stream, index: int) -> str:
+    """An instruction as it would be written."""
+    return f"{index} is `{format_instruction(stream.instructions[index])}`"

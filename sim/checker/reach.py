@@ -1,0 +1,61 @@
+"""How far LOAD and STORE reach, and the columns of their rows that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from vdla.isa.instructions import Instruction, Load, Mem, Store
+from vdla.sim.stream import Rows, Stream, column
+
+L_MEMORY, L_SRAM = column(Load, "memory"), column(Load, "sram_base")
+L_DRAM = column(Load, "dram_base")  # STORE has memory and dram_base in the same columns
+L_X, L_Y, L_Z = (column(Load, f"{a}_size") for a in "xyz")
+L_XS, L_YS, L_ZS = (column(Load, f"{a}_stride") for a in "xyz")
+L_X0, L_X1 = column(Load, "pad_x0"), column(Load, "pad_x1")
+L_Y0, L_Y1 = column(Load, "pad_y0"), column(Load, "pad_y1")
+L_PAD = column(Load, "pad_value")
+S_MEMORY, S_SRAM = column(Store, "memory"), column(Store, "sram_base")
+S_X, S_Y, S_Z = (column(Store, f"{a}_size") for a in "xyz")
+S_YP, S_ZP = column(Store, "y_pitch"), column(Store, "z_pitch")
+S_XS, S_YS, S_ZS = (column(Store, f"{a}_stride") for a in "xyz")
+S_SCALE = column(Store, "scale_base")
+
+
+def rows_of(stream: Stream, cls: type[Instruction]) -> tuple[Rows, Rows]:
+    """Indices and rows of the instructions of a class."""
+    at = np.flatnonzero(stream.rows[:, 0] == cls.opcode)
+    return at, stream.rows[at]
+
+
+def load_reach(rows: Rows) -> tuple[Rows, Rows]:
+    """Buffer entries a LOAD writes, and DRAM entries from its base to the last it reads."""
+    x, y, z = (rows[:, c] for c in (L_X, L_Y, L_Z))
+    entries = z * (y + rows[:, L_Y0] + rows[:, L_Y1]) * (x + rows[:, L_X0] + rows[:, L_X1])
+    return entries, _dram_reach(rows, (L_X, L_Y, L_Z), (L_XS, L_YS, L_ZS))
+
+
+def store_reach(rows: Rows) -> tuple[Rows, Rows, Rows]:
+    """Ends of the ACC entries and of the scales a STORE reads, and its reach in DRAM."""
+    x, y, z = (rows[:, c] for c in (S_X, S_Y, S_Z))
+    some = x * y * z > 0
+    last = (z - 1) * rows[:, S_ZP] + (y - 1) * rows[:, S_YP] + x
+    scaled = some & (rows[:, S_MEMORY] == Mem.ACC8)
+    words = _dram_reach(rows, (S_X, S_Y, S_Z), (S_XS, S_YS, S_ZS))
+    return some * (rows[:, S_SRAM] + last), scaled * (rows[:, S_SCALE] + z), words
+
+
+def dram_ends(stream: Stream, rows: Rows, reach: Rows) -> Rows:
+    """The first byte after what a LOAD or STORE reaches in DRAM; 0 when that is nothing."""
+    sizes = [stream.config.entry(m.name.lower()) for m in Mem]
+    of_memory = np.array(sizes + [0] * 3, np.int64)  # the field can name memories that aren't there
+    return np.where(reach > 0, rows[:, L_DRAM] + reach * of_memory[rows[:, L_MEMORY]], 0)
+
+
+def _dram_reach(rows: Rows, sizes: Sequence[int], strides: Sequence[int]) -> Rows:
+    last = np.ones(len(rows), np.int64)
+    for size, stride in zip(sizes, strides, strict=True):
+        last += (rows[:, size] - 1) * rows[:, stride]
+    reach: Rows = last * np.all(rows[:, list(sizes)] > 0, axis=1)
+    return reach

@@ -1,0 +1,118 @@
+"""Checks of single instructions: the fields, the flags and what LOAD and STORE reach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from vdla.isa.instructions import (
+    INSTRUCTIONS,
+    Finish,
+    Instruction,
+    Load,
+    Mem,
+    Store,
+    instruction_bytes,
+)
+from vdla.sim.checker.finding import Finding, line_of, name_of
+from vdla.sim.checker.reach import (
+    L_DRAM,
+    L_MEMORY,
+    L_SRAM,
+    S_MEMORY,
+    dram_ends,
+    load_reach,
+    rows_of,
+    store_reach,
+)
+from vdla.sim.stream import Rows, Stream
+
+
+def check_finish(instructions: Sequence[Instruction]) -> list[Finding]:
+    """A FINISH that isn't there, or that isn't the last instruction alone."""
+    ends = [i for i, each in enumerate(instructions) if isinstance(each, Finish)]
+    last = len(instructions) - 1
+    if not ends:
+        return [Finding("finish", max(last, 0), f"expected FINISH at {last + 1}, found the end")]
+    return [
+        Finding("finish", i, f"expected the only FINISH at {last}, found one at {i}")
+        for i in ends
+        if i != last or len(ends) > 1
+    ]
+
+
+def check_fields(stream: Stream) -> list[Finding]:
+    """Values that a field can't encode, or that name nothing."""
+    found = []
+    for cls in INSTRUCTIONS:
+        at, rows = rows_of(stream, cls)
+        for i, f in enumerate(cls.fields):
+            low, high = f.bounds(stream.config)
+            if f.legal:
+                low, high = min(f.legal), max(f.legal)
+            for k in np.flatnonzero((rows[:, i] < low) | (rows[:, i] > high)):
+                text = f"{name_of(stream, int(at[k]))}: expected {low} ≤ {f.name} ≤ {high}"
+                found.append(Finding("field", int(at[k]), f"{text}, found {rows[k, i]}"))
+    return found
+
+
+def check_flags(stream: Stream) -> list[Finding]:
+    """Token flags of FINISH, which has no queues."""
+    last = len(stream.instructions) - 1
+    if not stream.rows[last, 1:5].any():
+        return []
+    return [Finding("field", last, f"{name_of(stream, last)}: expected no token flags, found some")]
+
+
+def check_addresses(stream: Stream, dram_bytes: int) -> list[Finding]:
+    """Buffer and DRAM addresses of LOAD and STORE, and where the stream itself lies."""
+    config = stream.config
+    size = instruction_bytes(config) * len(stream.instructions)
+    found = []
+    if stream.base % config.port_bytes:
+        text = f"expected the stream at a multiple of {config.port_bytes}"
+        found.append(Finding("align", 0, f"{text}, found {stream.base:#x}"))
+    if stream.base < 0 or stream.base + size > dram_bytes:
+        text = f"expected the stream within DRAM of {dram_bytes:#x} bytes"
+        found.append(Finding("range", 0, f"{text}, found its end at {stream.base + size:#x}"))
+    at, rows = rows_of(stream, Load)
+    entries, words = load_reach(rows)
+    found += _outside(stream, at, rows[:, L_MEMORY], rows[:, L_SRAM] + entries)
+    found += _dram_outside(stream, at, rows, words, dram_bytes)
+    at, rows = rows_of(stream, Store)
+    entries, scales, words = store_reach(rows)
+    found += _outside(stream, at, rows[:, S_MEMORY], entries)
+    found += _outside(stream, at, rows[:, S_MEMORY], scales)
+    found += _dram_outside(stream, at, rows, words, dram_bytes)
+    return found
+
+
+def _outside(stream: Stream, at: Rows, memories: Rows, ends: Rows) -> list[Finding]:
+    """Instructions whose buffer entries end beyond the buffer."""
+    depths = np.array([stream.config.depth(m.buffer) for m in Mem] + [0] * 3, np.int64)
+    found = []
+    for k in np.flatnonzero((ends > depths[memories]) & (memories < len(Mem))):
+        index, memory = int(at[k]), Mem(int(memories[k]))
+        text = f"{name_of(stream, index)}: expected entries of {memory.buffer.upper()} below"
+        text += f" {depths[memory]}, found {ends[k] - 1}"
+        found.append(Finding("range", index, f"{text}; {line_of(stream, index)}"))
+    return found
+
+
+def _dram_outside(
+    stream: Stream, at: Rows, rows: Rows, reach: Rows, dram_bytes: int
+) -> list[Finding]:
+    """LOADs or STOREs with a misaligned DRAM address, or with one beyond the memory."""
+    first, word = rows[:, L_DRAM], stream.config.port_bytes
+    ends = dram_ends(stream, rows, reach)
+    found = []
+    for k in np.flatnonzero((reach > 0) & (first % word != 0)):
+        text = f"{name_of(stream, int(at[k]))}: expected dram_base to be a multiple of"
+        text += f" {word}, found {first[k]:#x}"
+        found.append(Finding("align", int(at[k]), text))
+    for k in np.flatnonzero(ends > dram_bytes):
+        text = f"{name_of(stream, int(at[k]))}: expected DRAM addresses below {dram_bytes:#x}"
+        text += f", found {ends[k] - 1:#x}; {line_of(stream, int(at[k]))}"
+        found.append(Finding("range", int(at[k]), text))
+    return found

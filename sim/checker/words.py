@@ -1,0 +1,155 @@
+"""What the compiled pass found, in words: conflicts, deadlock, tokens left over."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vdla.isa.instructions import Engine, Load
+from vdla.sim.checker.execution import (
+    COMPUTED,
+    DRAM,
+    INDEX_RANGE,
+    MEMORIES,
+    READ,
+    STREAM,
+    UOP_RANGE,
+    WRITE,
+    token_limit,
+)
+from vdla.sim.checker.finding import Finding, line_of, name_of
+from vdla.sim.stream import Rows, Stream, column
+
+
+def describe(stream: Stream, raw: Rows) -> Finding:
+    """A raw finding."""
+    kind, index, engine, number, memory, entry, theirs, ours = map(int, raw)
+    name = name_of(stream, index)
+    if kind in (INDEX_RANGE, UOP_RANGE):
+        depth = stream.config.uop_depth
+        if kind == INDEX_RANGE:
+            depth = stream.config.depth(MEMORIES[memory].lower())
+        what = "micro-ops" if kind == UOP_RANGE else f"indices of {MEMORIES[memory]}"
+        text = f"{name}: expected {what} below {depth}, found {entry}; {line_of(stream, index)}"
+        return Finding("range", index, text)
+    place = _place(stream, memory, entry)
+    if kind == STREAM:
+        text = f"{name} writes {place}, which lies in the instruction stream that fetch reads"
+        return Finding("conflict", index, f"{text}; {line_of(stream, index)}")
+    other = int(stream.engine(Engine(engine))[number - 1])
+    if kind == COMPUTED:
+        text = f"{name} loads micro-ops from {place} that {name_of(stream, other)} writes: they are"
+        return Finding("uop", index, f"{text} not known before the run; {line_of(stream, index)}")
+    accesses = {index: ours, other: theirs}
+    return Finding("conflict", index, _conflict_text(stream, accesses, place))
+
+
+def _place(stream: Stream, memory: int, entry: int) -> str:
+    if memory == DRAM:
+        return f"DRAM[{entry * stream.config.port_bytes:#x}]"
+    return f"{MEMORIES[memory]}[{entry}]"
+
+
+def _conflict_text(stream: Stream, accesses: dict[int, int], place: str) -> str:
+    """Names both instructions, and the flags that would order them as the program has them."""
+    first, second = sorted(accesses)
+    one, two = name_of(stream, first), name_of(stream, second)
+    before = stream.instructions[first].engine
+    verb = "writes" if accesses[second] == WRITE else "reads"
+    yet = "may still read" if accesses[first] == READ else "may not have written yet"
+    forward = stream.instructions[second].engine == before.next
+    push, pop = ("push_next", "pop_prev") if forward else ("push_prev", "pop_next")
+    return (
+        f"{two} {verb} {place} that {one} {yet}: no token from {before.name} orders them; "
+        f"{one} would {push} and {two} {pop}; {line_of(stream, first)}; {line_of(stream, second)}"
+    )
+
+
+def describe_tokens(stream: Stream, started: Rows) -> list[Finding]:
+    """Deadlock, when instructions are left; otherwise tokens left in a queue."""
+    if started.sum() == len(stream.instructions) - 1:
+        return _leftovers(stream)
+    heads = [_reached(stream, engine, started) for engine in Engine]
+    blocked = _undispatched(stream, started)
+    end = len(stream.instructions) if blocked is None else blocked  # of what was dispatched
+    found = []
+    for engine, head in zip(Engine, heads, strict=True):
+        if head < end:
+            reasons = "; ".join(_lacks(stream, head, started))
+            text = f"deadlock: {engine.name} stands at {name_of(stream, head)}: {reasons}"
+            found.append(Finding("deadlock", head, f"{text}; {line_of(stream, head)}"))
+    if blocked is not None:
+        engine = stream.instructions[blocked].engine
+        size, first = stream.config.command_queue, name_of(stream, heads[engine])
+        text = f"deadlock: {name_of(stream, blocked)} is never dispatched: {engine.name}'s queue of"
+        text += f" {size} is full, with {first} first"
+        found.append(Finding("deadlock", blocked, f"{text}; {line_of(stream, blocked)}"))
+    return found
+
+
+def _undispatched(stream: Stream, started: Rows) -> int | None:
+    """The instruction at which fetch stands because a command queue is full."""
+    issued = [0, 0, 0]
+    for index, each in enumerate(stream.instructions[:-1]):
+        if issued[each.engine] - started[each.engine] >= stream.config.command_queue:
+            return index
+        issued[each.engine] += 1
+    return None
+
+
+def _lacks(stream: Stream, head: int, started: Rows) -> list[str]:
+    """The tokens and slots that an instruction can't start without."""
+    each, engine = stream.instructions[head], stream.instructions[head].engine
+    limit, reasons = token_limit(stream), []
+    for other, pop, push in _takes(engine):
+        pushers, poppers = _flagged(stream, other, push), _flagged(stream, engine, pop)
+        taken = int(np.searchsorted(poppers, head))
+        given = int(np.searchsorted(pushers, _reached(stream, other, started)))
+        if getattr(each, pop) and given <= taken:
+            source = "no instruction gives"
+            if taken < len(pushers):
+                source = f"{name_of(stream, int(pushers[taken]))} would give"
+            reasons.append(f"the token it pops from {other.name} is one that {source}")
+    for other, push, pop in _gives(engine):
+        pushers, poppers = _flagged(stream, engine, push), _flagged(stream, other, pop)
+        given = int(np.searchsorted(pushers, head))
+        taken = int(np.searchsorted(poppers, _reached(stream, other, started)))
+        if getattr(each, push) and given - taken >= limit:
+            reasons.append(f"the queue it pushes to {other.name} holds {limit} tokens, all taken")
+    return reasons
+
+
+def _leftovers(stream: Stream) -> list[Finding]:
+    """Tokens that are pushed more often than popped."""
+    found = []
+    for engine in Engine:
+        for other, push, pop in _gives(engine):
+            pushers, poppers = _flagged(stream, engine, push), _flagged(stream, other, pop)
+            for index in map(int, pushers[len(poppers) :]):
+                text = f"{name_of(stream, index)} {push}: {other.name} pops {len(poppers)} tokens"
+                text += f" of {len(pushers)}, and never this one; {line_of(stream, index)}"
+                found.append(Finding("leftover", index, text))
+    return found
+
+
+def _takes(engine: Engine) -> tuple[tuple[Engine, str, str], ...]:
+    """From whom an engine pops tokens: the other engine, the flag, the flag that gives them."""
+    return (engine.prev, "pop_prev", "push_next"), (engine.next, "pop_next", "push_prev")
+
+
+def _gives(engine: Engine) -> tuple[tuple[Engine, str, str], ...]:
+    """To whom an engine pushes tokens: the other engine, the flag, the flag that takes them."""
+    return (engine.prev, "push_prev", "pop_next"), (engine.next, "push_next", "pop_prev")
+
+
+def _flagged(stream: Stream, engine: Engine, flag: str) -> Rows:
+    """An engine's instructions that have a token flag."""
+    indices = stream.engine(engine)
+    flagged: Rows = indices[stream.rows[indices, column(Load, flag)] != 0]
+    return flagged
+
+
+def _reached(stream: Stream, engine: Engine, started: Rows) -> int:
+    """The index of the first instruction that an engine hasn't started."""
+    indices = stream.engine(engine)
+    count = int(started[engine])
+    return int(indices[count]) if count < len(indices) else len(stream.instructions)
