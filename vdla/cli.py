@@ -108,10 +108,20 @@ def compile_(
 @app.command()
 def run(
     model: Annotated[str, typer.Argument(metavar="MODEL|M.vdla")],
-    device: Annotated[str, typer.Option(help="sim, rtl or cpu.")] = "sim",
+    device: Annotated[str, typer.Option(help="sim, rtl, board or cpu.")] = "sim",
     config: Annotated[
-        str | None, typer.Option("-c", "--config", metavar="CONFIG", help="Default: paper.")
+        str | None,
+        typer.Option("-c", "--config", metavar="CONFIG", help="Default: paper, or the board's."),
     ] = None,
+    board: Annotated[
+        str | None, typer.Option(metavar="B", help="With --device board: which.")
+    ] = None,
+    port: Annotated[
+        str | None, typer.Option(metavar="PORT", help="The board's serial port; default: found.")
+    ] = None,
+    virtual: Annotated[
+        bool, typer.Option("--virtual", help="Run on the RTL of the whole board instead.")
+    ] = False,
     input: Annotated[
         Path | None, typer.Option(metavar="X.npz", help="One array per input.")
     ] = None,
@@ -133,9 +143,29 @@ def run(
     """Run a model: cycles, placement, outputs. Without --input: the bundled or a random input."""
     from vdla.commands import measure
 
+    target = measure.Target(device, board, port, virtual)
     measure.run(
-        model, device, config, input, output, check, samples, trace, records, settings or [], json
+        model, target, config, input, output, check, samples, trace, records, settings or [], json
     )
+
+
+@app.command()
+def synth(
+    board: Annotated[str, typer.Option(metavar="B", help="The board.")],
+    toolchain: Annotated[
+        str | None, typer.Option(metavar="T", help="Default: the board's first.")
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option("-c", "--config", metavar="CONFIG", help="Default: the board's.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the project's folder.")] = Path("out"),
+    settings: Settings = None,
+    json: Json = False,
+) -> None:
+    """A bitstream for a board, or a project for its vendor's tool; area and timing."""
+    from vdla.commands import boards
+
+    boards.synth(board, toolchain, config, out, settings or [], json)
 
 
 @app.command()

@@ -6,7 +6,6 @@ tools give the same bitstream, byte for byte. It is written last, and whole.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
 import os
@@ -124,12 +123,8 @@ def _result(board: Board, config: Config, folder: Path) -> Bitstream:
         bitstream=str(folder / f"{NAME}.bit"),
         fmax_mhz=achieved,
         used={name: use[cell]["used"] for name, cell in CELLS.items()},
+        notes=(f"to load it: openFPGALoader -b {board.name} {folder / NAME}.bit",),
     )
-
-
-def digest(path: Path) -> str:
-    """The SHA-256 of a bitstream, by which two builds are compared."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def main(board: Board, arguments: Sequence[str]) -> None:
@@ -140,5 +135,4 @@ def main(board: Board, arguments: Sequence[str]) -> None:
         print(f"{done}/{total} {what}")
 
     made = synthesize(board, config, Path("out") / f"{board.name}-{config.name}", say)
-    print(made.bitstream, f"{made.fmax_mhz:.1f} MHz", dict(made.used))
-    print(f"openFPGALoader -b ulx3s {made.bitstream}")
+    print(made.bitstream, f"{made.fmax_mhz:.1f} MHz", dict(made.used), *made.notes, sep="\n")

@@ -55,16 +55,32 @@ def open_line(port: str, baud: int = link.BAUD) -> Line:
         raise DeviceError(f"port {port}: expected a serial port, found: {found}") from None
 
 
+def ports() -> dict[str, str]:
+    """The serial ports of this machine, and what they say they are."""
+    try:
+        from serial.tools.list_ports import comports
+    except ImportError:
+        return {}
+    return {port.device: f"{port.manufacturer or ''} {port.product or ''}" for port in comports()}
+
+
 class SerialTransport:
     """A board's registers and its memory of ``memory_bytes``, over a line.
 
-    ``answer``: seconds to wait for a reply to begin.
+    ``answer``: seconds to wait for a reply; ``owner``: what has to live as long as the line.
     """
 
     def __init__(
-        self, line: Line, name: str, memory_bytes: int, *, answer: float = ANSWER
+        self,
+        line: Line,
+        name: str,
+        memory_bytes: int,
+        *,
+        answer: float = ANSWER,
+        owner: object = None,
     ) -> None:
         self.line, self.name, self.memory_bytes, self.answer = line, name, memory_bytes, answer
+        self.owner = owner
         self.tag = random.randrange(256)
         self.sent_again = 0
         line.reset_input_buffer()

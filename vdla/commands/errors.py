@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vdla.boards.board import BoardError
 from vdla.commands.usage import UsageError
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.graph.ir import GraphError
@@ -20,6 +21,7 @@ FAILURES = (SimulationError,)
 USER_ERRORS = (
     AllocationError,
     AsmError,
+    BoardError,
     ConfigError,
     DeviceError,
     EncodingError,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla import api, difference
+from vdla.boards import find_board
+from vdla.boards.board import Board
+from vdla.boards.reach import connect
 from vdla.commands.output import check_folder, console, log, print_json, progress, table
 from vdla.commands.transform import print_placement
 from vdla.commands.usage import UsageError
@@ -19,6 +23,7 @@ from vdla.compiler import models
 from vdla.compiler.build import Options
 from vdla.compiler.graph.compare import ort_run
 from vdla.isa.config import Config
+from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.errors import InputError
 from vdla.runtime.executor import Executor, RunResult
 from vdla.runtime.module import Module
@@ -29,9 +34,37 @@ MAX_SHARE = 0.001  # elements of a layer that may differ from onnxruntime, by at
 MIN_COSINE = 0.999
 
 
+@dataclass(frozen=True)
+class Target:
+    """Where to run: a device, and for ``board`` which one, and how to reach it."""
+
+    device: str
+    board: str | None
+    port: str | None
+    virtual: bool
+
+    def find(self) -> Board | None:
+        """The board, if it is one.
+
+        Raises:
+            UsageError, BoardError: no such device or board, or one that isn't asked for.
+        """
+        known = (*api.DEVICES, "board")
+        if self.device not in known:
+            raise UsageError(f"--device: expected one of {', '.join(known)}, found {self.device}")
+        if self.device == "board":
+            if self.board is None:
+                raise UsageError("--device board: expected --board B, found none")
+            return find_board(self.board)
+        for name, given in (("board", self.board), ("port", self.port), ("virtual", self.virtual)):
+            if given:
+                raise UsageError(f"--{name}: expected --device board, found {self.device}")
+        return None
+
+
 def run(
     model: str,
-    device: str,
+    target: Target,
     config: str | None,
     input: Path | None,
     output: Path | None,
@@ -43,16 +76,22 @@ def run(
     json: bool,
 ) -> None:
     """Runs a model once, or over a bundled test split, or against onnxruntime."""
-    if device not in api.DEVICES:
-        raise UsageError(f"--device: expected one of {', '.join(api.DEVICES)}, found {device}")
+    device, board = target.device, target.find()
     for path in (output, trace):
         if path is not None:
             check_folder(path)
+    config = config or (board.config if board and not model.endswith(".vdla") else None)
     module, chosen = _prepare(model, device, config, records, settings)
     waves = trace if trace is not None and trace.suffix == ".fst" else None
     if waves and device != "rtl":
         raise UsageError(f"--trace {waves}: expected --device rtl for waves, found {device}")
-    ready = api.executor(module, device, chosen, waves=waves, report=log.print)
+    if board is None:
+        ready = api.executor(module, device, chosen, waves=waves, report=log.print)
+    else:
+        transport = connect(
+            board, chosen, port=target.port, virtual=target.virtual, report=log.print
+        )
+        ready = Executor(module, BoardDevice(chosen, transport))
     if check:
         _check(model, module, ready, chosen, device, samples, json)
         return

@@ -1,0 +1,58 @@
+"""From a board to the transport that reaches it: a serial port, or a virtual board."""
+
+from __future__ import annotations
+
+import importlib
+
+from vdla.boards.board import Board, BoardError
+from vdla.isa.config import Config
+from vdla.runtime.board.serial import SerialTransport, open_line, ports
+from vdla.runtime.board.transport import Transport
+from vdla.runtime.rtl.verilate import Report
+
+PATIENT = 60.0  # seconds to wait for a virtual board, which takes seconds for milliseconds
+
+
+def connect(
+    board: Board,
+    config: Config,
+    *,
+    port: str | None = None,
+    virtual: bool = False,
+    report: Report = lambda text: None,
+) -> Transport:
+    """A way to reach a board, or its virtual twin. ``report`` is told of the twin's one build.
+
+    Raises:
+        BoardError: no port was named and none is found, or a twin was asked for a port.
+        DeviceError: the port can't be opened, or the twin not be built.
+    """
+    if virtual and port:
+        raise BoardError(f"--virtual: expected no port, found --port {port}")
+    if virtual:
+        return _virtual(board, config, report)
+    return SerialTransport(open_line(port or _find_port(board)), _name(board), board.memory_bytes)
+
+
+def _name(board: Board) -> str:
+    return f"board {board.name}"
+
+
+def _find_port(board: Board) -> str:
+    """The one port that says it is this board."""
+    known = ports()
+    matching = [port for port, what in known.items() if board.name in what.lower()]
+    if len(matching) != 1:
+        found = ", ".join(f"{port} ({what})" for port, what in known.items()) or "no serial port"
+        raise BoardError(f"{_name(board)}: expected --port, or a port of that name, found {found}")
+    return matching[0]
+
+
+def _virtual(board: Board, config: Config, report: Report) -> Transport:
+    from vdla.boards.virtual import VirtualSerialBoard
+
+    chip = importlib.import_module(f"vdla.boards.{board.name}").CHIP
+    twin = VirtualSerialBoard(config, chip, board.clock_hz, report)
+    name = f"virtual {_name(board)}"
+    line = open_line(twin.port)
+    return SerialTransport(line, name, board.memory_bytes, answer=PATIENT, owner=twin)

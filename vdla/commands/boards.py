@@ -1,0 +1,71 @@
+"""`vdla synth`: a board's bitstream, or a project for its vendor's tool."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from vdla.boards import find_board
+from vdla.boards.board import Bitstream
+from vdla.boards.flows import find_flow
+from vdla.commands.output import console, log, print_json, progress, table
+from vdla.isa.config import load_config
+
+
+def synth(
+    board: str,
+    toolchain: str | None,
+    config: str | None,
+    out: Path,
+    settings: Sequence[str],
+    json: bool,
+) -> None:
+    """Makes what the toolchain makes, and reports area and timing."""
+    chosen = find_board(board)
+    flow = find_flow(chosen, toolchain)
+    machine = load_config(config or chosen.config, settings)
+    folder = out / f"{chosen.name}-{machine.name}"
+    with progress() as update:
+        made = flow(chosen, machine, folder, update)
+    if json:
+        print_json(_summary(made))
+    else:
+        _print(made)
+    for note in made.notes:
+        log.print(note)
+
+
+def _summary(made: Bitstream) -> dict[str, object]:
+    return {
+        "board": made.board.name,
+        "toolchain": made.toolchain,
+        "config": made.config,
+        "bitstream": made.bitstream,
+        "sha256": _digest(made.bitstream),
+        "fmax_mhz": made.fmax_mhz,
+        "target_mhz": made.board.clock_hz / 1e6,
+        **made.used,
+        "available": dict(made.board.available),
+    }
+
+
+def _print(made: Bitstream) -> None:
+    board = made.board
+    rows = []
+    for name, used in made.used.items():
+        most = board.available[name]
+        rows.append((name, f"{used:,.0f}", f"{most:,}", f"{100 * used / most:.0f} %"))
+    title = f"config {made.config} on {board.title} ({board.device})"
+    table(title, ("resource", "used", "available", "share"), rows)
+    target = f"{board.clock_hz / 1e6:g} MHz"
+    if made.fmax_mhz is not None:
+        console.print(f"{made.fmax_mhz:.1f} MHz by the place-and-route's report, {target} wanted")
+    if made.bitstream:
+        console.print(f"wrote {made.bitstream}, SHA-256 {_digest(made.bitstream)}", soft_wrap=True)
+    else:
+        console.print(f"wrote {made.folder}; target {target}", soft_wrap=True)
+
+
+def _digest(path: str | None) -> str | None:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else None
