@@ -80,7 +80,7 @@ class Bridge(Component):
         self.state = Signal(State)
         self.tag, self.op, self.last = Signal(8), Signal(8), Signal(8)  # last: count - 1
         self.address, self.status = Signal(32), Signal(8)
-        self.done_tag, self.done_status = Signal(8), Signal(8)
+        self.done, self.done_tag, self.done_status = Signal(), Signal(8), Signal(8)
         self.byte, self.at = Signal(range(REQUEST_HEADER)), Signal(range(MOST_WORDS))
         self.word = Signal(8 * WORD)
         self._buffer(m)
@@ -182,7 +182,7 @@ class Bridge(Component):
         whole = (self.address[2 : 2 + beats] == 0) & ((self.last + 1)[:beats] == 0)
         bits = Mux(self._is_memory(), self.at_bits + 2 + beats, self.register_bits)
         inside = (self.address >> bits) == 0
-        again = self._is_write() & (self.tag == self.done_tag)
+        again = self._is_write() & self.done & (self.tag == self.done_tag)
         m.d.comb += self.next_at.eq(0)
         m.d.sync += [self.byte.eq(0), self.state.eq(State.REPLY)]
         with m.If(~self.crc.match_detected):
@@ -199,8 +199,11 @@ class Bridge(Component):
 
     def _finish(self, m: Module, status: Value | int) -> None:
         m.d.sync += [
-            self.status.eq(status), self.done_status.eq(status), self.done_tag.eq(self.tag)
-        ]  # fmt: skip
+            self.status.eq(status),
+            self.done.eq(1),
+            self.done_status.eq(status),
+            self.done_tag.eq(self.tag),
+        ]
 
     # Acting ------------------------------------------------------------------------------------
 

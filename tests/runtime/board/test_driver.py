@@ -1,0 +1,142 @@
+"""The driver and the device on a board in Python that computes as the simulator does."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fake import TINY, FakeLine, Trouble
+
+from vdla import api
+from vdla.isa.asm import assemble
+from vdla.isa.config import load_config
+from vdla.isa.registers import Fault, register
+from vdla.runtime.board import serial
+from vdla.runtime.board.driver import BoardFault, Driver
+from vdla.runtime.board.serial import SerialTransport
+from vdla.runtime.board.transport import LinkError
+from vdla.runtime.devices.board import BoardDevice
+from vdla.runtime.errors import DeviceError
+from vdla.runtime.executor import Executor
+
+RESET = register("CONTROL").field("RESET").mask
+SIZE = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch):
+    monkeypatch.setattr(serial.time, "sleep", lambda seconds: None)
+
+
+class Clock:
+    """Time that passes only while somebody sleeps."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+def device(line, config=TINY, **options):
+    transport = SerialTransport(line, "board fake", SIZE)
+    return BoardDevice(config, transport, Driver(transport, **options))
+
+
+def load(board, text):
+    raw = replace(assemble(text, TINY), base=0x800).to_bytes()
+    return board.load(raw, board.allocate(4096, b""))
+
+
+@pytest.mark.parametrize("share", [0, 0.0001])
+def test_digits_as_on_the_simulator(share):
+    module = api.compile("digits", TINY)
+    inputs = api.random_inputs(module)
+    line = FakeLine(spoil=Trouble(share, 1))
+    ready = Executor(module, device(line))
+    expected = api.run(module, inputs, "sim")
+    for _ in range(2):
+        found = ready.run(inputs)
+        assert found.cycles == expected.cycles
+        for name in module.outputs:
+            assert np.array_equal(found.outputs[name], expected.outputs[name])
+
+
+@pytest.mark.parametrize(("text", "fault", "message"), [
+    ("LOAD x_size=1 y_size=1 z_size=1 dram_base=0x40000\\nFINISH", Fault.ADDRESS,
+     "board fake: fault ADDRESS at the instruction at byte 0x800 of DRAM"),
+    ("LOAD x_size=0\\nALU uop_count=1 dst_base=127 extent_0=2 dst_0=3\\nFINISH", Fault.ADDRESS,
+     "board fake: fault ADDRESS at the instruction at byte 0x820 of DRAM"),
+])  # fmt: skip
+def test_a_fault_is_named_and_the_next_program_runs(text, fault, message):
+    board = device(FakeLine())
+    with pytest.raises(BoardFault) as caught:
+        load(board, text.replace("\\n", "\n"))()
+    assert caught.value.fault == fault
+    assert str(caught.value) == message
+    assert load(board, "FINISH")().cycles > 0
+
+
+def test_a_program_that_never_ends_is_reset():
+    clock, line = Clock(), FakeLine()
+    board = device(line, clock=clock, sleep=clock.sleep, limit=5)
+    with pytest.raises(DeviceError) as caught:
+        load(board, "GEMM pop_prev uop_count=1\nFINISH")()
+    assert str(caught.value) == (
+        "board fake: expected a program that ends within 5 s, found it still running; "
+        "the core was reset"
+    )
+    assert line.done[-1] == (register("CONTROL").offset, RESET)
+    assert load(board, "FINISH")().cycles > 0
+
+
+def test_a_core_that_does_not_stop():
+    clock, line = Clock(), FakeLine()
+    board = device(line, clock=clock, sleep=clock.sleep)
+    line._write = lambda offset, value: None
+    line.set("STATUS", register("STATUS").field("STOPPING").mask)
+    with pytest.raises(DeviceError, match="found a transfer that doesn't end; reload the bitst"):
+        board.driver.stop()
+
+
+def test_a_core_that_somebody_else_resets():
+    line = FakeLine()
+    board = device(line)
+    line._run = lambda: line.set("STATUS", 0)
+    with pytest.raises(LinkError, match="found neither DONE nor FAULT: the core was reset meanwh"):
+        load(board, "FINISH")()
+
+
+def test_a_bitstream_for_another_config():
+    paper = load_config("paper")
+    with pytest.raises(DeviceError) as caught:
+        device(FakeLine(), paper)
+    assert str(caught.value) == (
+        f"board fake: expected a bitstream for config {paper.hash} (paper), "
+        f"found one for {TINY.hash}"
+    )
+
+
+@pytest.mark.parametrize(("name", "value", "message"), [
+    ("ID", 0x12345678, "board fake: expected a VDLA core, ID 0x56444c41, found 0x12345678"),
+    ("VERSION", 9 << 16,
+     "board fake: expected register map 1, found 9; load a bitstream of this release"),
+])  # fmt: skip
+def test_another_core(name, value, message):
+    line = FakeLine()
+    line.set(name, value)
+    with pytest.raises(LinkError) as caught:
+        device(line)
+    assert str(caught.value) == message
+
+
+def test_only_what_is_needed_moves():
+    """Constants and the program once; then inputs there and outputs back."""
+    module = api.compile("digits", TINY)
+    line = FakeLine()
+    ready = Executor(module, device(line))
+    moved = []
+    line.spoil = lambda data: moved.append(len(data)) or data
+    ready.run(api.random_inputs(module))
+    assert sum(moved) < len(module.constants) / 2

@@ -1,0 +1,142 @@
+"""The serial transport against a board in Python, over lines that lose and damage bytes."""
+
+import os
+import sys
+
+import numpy as np
+import pytest
+from fake import FakeLine, Trouble
+
+from vdla.isa import link
+from vdla.isa.registers import register
+from vdla.runtime.board import serial
+from vdla.runtime.board.serial import SerialTransport, open_line
+from vdla.runtime.board.transport import LinkError
+from vdla.runtime.errors import DeviceError
+
+SIZE = 1 << 20
+BASE = register("PROGRAM_BASE").offset
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch):
+    monkeypatch.setattr(serial.time, "sleep", lambda seconds: None)
+
+
+def transport(line):
+    return SerialTransport(line, "board fake", SIZE)
+
+
+def exchange(line):
+    """Moves an image there, damages it here, and fetches it back."""
+    link_ = transport(line)
+    image, address = link_.allocate(10_000)
+    assert address == 0
+    content = np.random.default_rng(1).integers(0, 256, image.size, np.uint8)
+    image[:] = content
+    link_.upload(image, 100, 9000)
+    image[:] = 0
+    link_.download(image, 100, 9000)
+    assert np.array_equal(image[64:9024], content[64:9024])
+    assert not image[:64].any()
+    assert not image[9024:].any()
+    for value in (3, 2**32 - 1):
+        link_.write(BASE, value)
+        assert link_.read(BASE) == [value]
+    return link_
+
+
+def test_a_line_without_trouble():
+    line = FakeLine()
+    assert exchange(line).sent_again == 0
+    assert [value for _, value in line.done] == [3, 2**32 - 1]
+
+
+@pytest.mark.parametrize("kind", ["lose", "flip", "double"])
+@pytest.mark.parametrize("seed", range(4))
+def test_bytes_that_are_lost_flipped_or_doubled(kind, seed):
+    """Whatever happens on the line, nothing wrong is read, and each write is done once."""
+    line = FakeLine(spoil=Trouble(0.0003, seed, (kind,)))
+    link_ = exchange(line)
+    assert link_.sent_again > 0
+    assert [value for _, value in line.done] == [3, 2**32 - 1]
+
+
+def test_a_reply_that_is_lost_does_not_repeat_the_write():
+    line, replies = FakeLine(), []
+
+    def lose_first(data):
+        if data[0] != link.REPLY_SYNC:
+            return data
+        replies.append(data)
+        return b"" if len(replies) in (2, 3) else data
+
+    link_ = transport(line)
+    link_.read(BASE)
+    line.spoil = lose_first
+    replies.append(b"")
+    link_.write(BASE, 77)
+    assert link_.sent_again == 2
+    assert [value for _, value in line.done] == [77]
+
+
+def test_an_answer_to_another_request_is_passed_over():
+    line = FakeLine()
+    link_ = transport(line)
+    line.set("PROGRAM_BASE", 5)
+    late = link.reply((link_.tag + 3) % 256, 0, 1, bytes(4))
+    line.spoil = lambda data: late + data if data[0] == link.REPLY_SYNC else data
+    assert link_.read(BASE) == [5]
+
+
+@pytest.mark.parametrize(("spoil", "found"), [
+    (lambda data: b"", "found nothing"),
+    (lambda data: data[:3] if data[0] == link.REPLY_SYNC else data, "found 2 bytes of 3"),
+    (lambda data: b"\x00" * 9000 if data[0] == link.REPLY_SYNC else data,
+     "found bytes that are no reply: is it another device, or baud rate?"),
+    (lambda data: data[:-1] + bytes([data[-1] ^ 1]) if data[0] == link.REQUEST_SYNC else data,
+     "found that requests arrive damaged"),
+])  # fmt: skip
+def test_a_board_that_never_answers_well(spoil, found):
+    line = FakeLine(spoil=spoil)
+    with pytest.raises(LinkError) as caught:
+        transport(line).read(BASE)
+    expected = "board fake: expected an answer within 0.5 s, tried 6 times, "
+    assert str(caught.value) == expected + found
+
+
+def test_a_place_that_is_not_there():
+    link_ = transport(FakeLine(memory=4096))
+    image, _ = link_.allocate(8192)
+    with pytest.raises(LinkError) as caught:
+        link_.upload(image, 0, 8192)
+    message = "board fake: expected to do WRITE_MEMORY of 256 words at 0x1000, found BAD_ADDRESS"
+    assert str(caught.value) == message
+
+
+def test_a_module_that_is_too_large():
+    with pytest.raises(DeviceError) as caught:
+        transport(FakeLine()).allocate(SIZE + 1)
+    assert str(caught.value) == (
+        "board fake: expected a module of at most 1,048,576 bytes of DRAM, found one of 1,052,672"
+    )
+
+
+def test_a_port_that_is_not_there_or_no_port(tmp_path):
+    with pytest.raises(DeviceError) as caught:
+        open_line("/dev/no-such-port")
+    message = "port /dev/no-such-port: expected a serial port, found: No such file or directory"
+    assert str(caught.value) == message
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DeviceError, match="expected a serial port, found"):
+        open_line(os.fspath(tmp_path / "file"))
+
+
+def test_without_pyserial(monkeypatch):
+    monkeypatch.setitem(sys.modules, "serial", None)
+    with pytest.raises(DeviceError) as caught:
+        open_line("/dev/ttyUSB0")
+    assert str(caught.value) == (
+        "device board: expected the package pyserial, found none; "
+        "install with: pip install 'vdla[boards]'"
+    )
