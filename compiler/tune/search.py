@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Group = tuple[Floats, Floats]
 INF = float("inf")
 
-WARM = 8  # random candidates before the model is first asked
+WARM = 8  # candidates drawn before the model is first asked
 CHAINS = 64
 STEPS = 100
 PATIENCE = 25  # annealing steps without a better candidate before it stops
@@ -71,8 +71,14 @@ class Searcher(ABC):
             return []
         unknown = np.ones(len(self.space), np.bool_)
         unknown[list(self.known)] = False
-        drawn: list[int] = self.rng.choice(np.flatnonzero(unknown), count, replace=False).tolist()
+        points = np.flatnonzero(unknown)
+        chances = self._chances(points)
+        drawn: list[int] = self.rng.choice(points, count, replace=False, p=chances).tolist()
         return drawn
+
+    def _chances(self, points: Ints) -> Floats | None:
+        """How likely a random draw takes each of some points; None: all alike."""
+        return None
 
 
 class RandomSearcher(Searcher):
@@ -115,6 +121,10 @@ class GeneticSearcher(Searcher):
 class ModelSearcher(Searcher):
     """Simulated annealing on a learned model.
 
+    What it draws at random, it draws by the tiles' floors: one whose floor is high can't be fast.
+    But a low floor promises nothing, so the chance of the tile with the n-th lowest is as 1 / n:
+    the first ten, the next hundred and the thousand after them get about the same share.
+
     Args:
         features: of every tile of the space.
         transfer: (features, cycles) of other workloads' records, to learn from as well.
@@ -150,6 +160,12 @@ class ModelSearcher(Searcher):
         guided = count - sum(self.rng.random(count) < EXPLORE)
         ranked = sorted(visited, key=lambda p: -scores[p])[: 4 * count]
         return diverse(self.space, ranked, scores, guided)
+
+    def _chances(self, points: Ints) -> Floats:
+        order = np.argsort(self.features.floor[points], kind="stable")
+        chances = np.empty(len(points))
+        chances[order] = 1 / np.arange(1, len(points) + 1)
+        return np.asarray(chances / chances.sum(), np.float64)
 
     def _anneal(self, scores: Floats) -> list[int]:
         """Moves the chains from temperature 1 to 0; every point they visited."""

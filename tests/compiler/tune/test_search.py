@@ -31,8 +31,8 @@ class Point:
 
 
 SPACE = Space.of([Point(a, b, c) for a in range(20) for b in range(20) for c in "xyz"])
-FEATURES = Features(
-    ("a", "b", "x"), np.array([[p.a, p.b, p.c == "x"] for p in SPACE.tiles], np.float64)
+FEATURES = Features(  # with a floor that says nothing
+    ("a", "b", "x", "floor"), np.array([[p.a, p.b, p.c == "x", 0] for p in SPACE.tiles], np.float64)
 )
 
 
@@ -118,6 +118,18 @@ def test_illegal_answers_are_survived(name):
     for _ in range(4):
         searcher.update(dict.fromkeys(searcher.propose(8), inf))
     assert len(searcher.propose(8)) == 8
+
+
+def test_the_learned_search_starts_where_floors_are_low():
+    floor = np.random.default_rng(3).permutation(len(SPACE)).astype(np.float64)
+    rows = Features(("floor",), floor[:, None])
+    drawn = [p for s in range(40) for p in ModelSearcher(SPACE, s, rows).propose(8)]
+    ranks = floor[drawn]
+    assert np.median(ranks) < len(SPACE) / 10
+    assert ranks.max() > len(SPACE) / 2  # but nothing is left out
+    learned = ModelSearcher(SPACE, 0, rows)
+    learned.rule_out(np.flatnonzero(floor < 100).tolist())
+    assert floor[learned.propose(8)].min() >= 100
 
 
 def test_annealing_goes_on_where_it_stopped():
