@@ -21,6 +21,7 @@ Group = tuple[Floats, Floats]
 INF = float("inf")
 
 WARM = 8  # candidates drawn before the model is first asked
+ALIKE = 1.05  # floors this close say nothing: what they leave out, the stalls, is as much
 CHAINS = 64
 STEPS = 100
 PATIENCE = 25  # annealing steps without a better candidate before it stops
@@ -71,14 +72,13 @@ class Searcher(ABC):
             return []
         unknown = np.ones(len(self.space), np.bool_)
         unknown[list(self.known)] = False
-        points = np.flatnonzero(unknown)
-        chances = self._chances(points)
-        drawn: list[int] = self.rng.choice(points, count, replace=False, p=chances).tolist()
+        points = self._hopeful(np.flatnonzero(unknown), count)
+        drawn: list[int] = self.rng.choice(points, count, replace=False).tolist()
         return drawn
 
-    def _chances(self, points: Ints) -> Floats | None:
-        """How likely a random draw takes each of some points; None: all alike."""
-        return None
+    def _hopeful(self, points: Ints, count: int) -> Ints:
+        """Those of some points, at least ``count``, that are worth drawing from."""
+        return points
 
 
 class RandomSearcher(Searcher):
@@ -121,9 +121,8 @@ class GeneticSearcher(Searcher):
 class ModelSearcher(Searcher):
     """Simulated annealing on a learned model.
 
-    What it draws at random, it draws by the tiles' floors: one whose floor is high can't be fast.
-    But a low floor promises nothing, so the chance of the tile with the n-th lowest is as 1 / n:
-    the first ten, the next hundred and the thousand after them get about the same share.
+    What it draws at random has a floor near the lowest: the others can't be fast. Among those the
+    floor doesn't decide: the very lowest belong to tiny tiles, which stall most.
 
     Args:
         features: of every tile of the space.
@@ -161,11 +160,10 @@ class ModelSearcher(Searcher):
         ranked = sorted(visited, key=lambda p: -scores[p])[: 4 * count]
         return diverse(self.space, ranked, scores, guided)
 
-    def _chances(self, points: Ints) -> Floats:
-        order = np.argsort(self.features.floor[points], kind="stable")
-        chances = np.empty(len(points))
-        chances[order] = 1 / np.arange(1, len(points) + 1)
-        return np.asarray(chances / chances.sum(), np.float64)
+    def _hopeful(self, points: Ints, count: int) -> Ints:
+        floor = self.features.floor[points]
+        alike = np.count_nonzero(floor <= ALIKE * floor.min())
+        return points[np.argsort(floor, kind="stable")[: max(alike, count)]]
 
     def _anneal(self, scores: Floats) -> list[int]:
         """Moves the chains from temperature 1 to 0; every point they visited."""
