@@ -4,9 +4,10 @@
 
 Every searcher starts from nothing: no default schedule, no records. A run ends at its first
 schedule within 98 % of the best that any run, or the bundled records, know for the layer; a run
-that doesn't get there in --limit trials counts as more than that. Random and grid search don't
-learn, so theirs count a candidate as tried without measuring it where the bytes it moves alone
-take longer than that. Measurements are kept in the cache, a log as `vdla tune` writes it, and
+that doesn't get there in --limit trials counts as more than that. As in `vdla tune`, a searcher
+that learns is never asked about tiles that can't be faster than its best. Random and grid search
+get no such help: every tile they come by is a trial, though the benchmark doesn't measure those
+that can't be within 98 %. Measurements are kept in the cache, a log as `vdla tune` writes it, and
 shared by all searchers; a benchmark that was stopped goes on from there.
 """
 
@@ -22,10 +23,9 @@ from rich.console import Console
 from rich.table import Table
 
 from vdla.api import tuning_tasks
-from vdla.compiler.tune.features import fastest
 from vdla.compiler.tune.measure import Measurer
 from vdla.compiler.tune.records import Log, Record, make_tile
-from vdla.compiler.tune.search import Searcher
+from vdla.compiler.tune.search import GridSearcher, RandomSearcher, Searcher
 from vdla.compiler.tune.tuner import Lessons, Task, known_good, make_searcher
 from vdla.isa.config import load_config
 
@@ -33,7 +33,7 @@ NEAR = 0.98
 OPTIMAL = 0.995  # of the bound: nobody needs to look for a better one
 BATCH = 8
 LONG = 96  # trials of the search that looks for the best schedule
-BLIND = ("random", "grid")
+BLIND = (RandomSearcher, GridSearcher)  # what they measure changes nothing about what comes next
 TAUGHT = "xgboost, taught"  # by the records of the other layers
 
 Measure = Callable[[Task, Sequence[int]], list[float]]
@@ -95,14 +95,16 @@ def main() -> None:
 
 def reach(task: Task, searcher: Searcher, measure: Measure, goal: float, limit: int) -> float:
     """Trials until the first schedule of at most ``goal`` cycles; infinity beyond ``limit``."""
-    tried = 0
+    tried, best = 0, inf
     while tried < limit and (points := searcher.propose(min(BATCH, limit - tried))):
         found = measure(task, points)
         for position, cost in enumerate(found):
             if cost <= goal:
                 return tried + position + 1
         searcher.update(dict(zip(points, found, strict=True)))
-        tried += len(points)
+        tried, best = tried + len(points), min(best, *found)
+        if not isinstance(searcher, BLIND):
+            searcher.rule_out(task.beaten(best))
     return inf
 
 
@@ -116,7 +118,7 @@ def _trials(
     limit: int,
 ) -> float:
     """Trials of one run to the best known; measuring may find a better one, which then counts."""
-    floor = fastest(task.features, task.config)
+    floor = task.features.floor
     while True:
         best = min(costs[task.layers[0]].values())
 
@@ -125,8 +127,9 @@ def _trials(
             found = dict(zip(measured, measure(task, measured), strict=True))
             return [found.get(p, inf) for p in points]
 
-        each = hopeful if name in BLIND else measure
-        needed = reach(task, _searcher(task, name, seed, records), each, best / NEAR, limit)
+        searcher = _searcher(task, name, seed, records)
+        each = hopeful if isinstance(searcher, BLIND) else measure
+        needed = reach(task, searcher, each, best / NEAR, limit)
         if min(costs[task.layers[0]].values()) == best:
             return needed
 

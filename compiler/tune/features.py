@@ -8,10 +8,12 @@ a **step** of the tile's reduction and a **part** of the step's weights. Per buf
   ``inp.again``: how often each byte does;
 - ``inp.reuse``: operations per byte moved.
 
-Counts of iterations, instructions and tokens follow, and the knobs themselves: numbers as they are,
-choices one-hot. All are computed from shape and knobs, for thousands of tiles at once: lowering a
-candidate to read the same off its loops costs half a second, and annealing looks at every tile.
-``tests/compiler/tune/test_features.py`` holds them against the lowered loops.
+``floor`` are the cycles that a tile can't go below: a bound and no estimate, since the tuner rules
+tiles out by it. Counts of iterations, instructions and tokens follow, and the knobs themselves:
+numbers as they are, choices one-hot. All are computed from shape and knobs, for thousands of tiles
+at once: lowering a candidate to read the same off its loops costs half a second, and annealing
+looks at every tile. ``tests/compiler/tune/test_features.py`` holds them against the lowered loops,
+and the floors against the simulator.
 """
 
 from __future__ import annotations
@@ -42,6 +44,11 @@ class Features:
     names: tuple[str, ...]
     values: Floats
 
+    @property
+    def floor(self) -> Floats:
+        """Cycles that each tile takes at the very least."""
+        return self.values[:, self.names.index("floor")]
+
     def row(self, point: int) -> dict[str, float]:
         """One tile's features by name."""
         return dict(zip(self.names, map(float, self.values[point]), strict=True))
@@ -52,7 +59,8 @@ class _Nest:
     """The loops of an operator's tiles, one entry per tile of the space in every array.
 
     ``trips`` counts the iterations of each level in all. ``touched[buffer][level]`` are bytes per
-    iteration, ``moved`` bytes in all, ``commands`` instructions in all.
+    iteration, ``moved`` bytes in all, ``commands`` instructions in all. ``ends`` are the bytes that
+    nothing hides: what the first operation waits for, and what is stored after the last.
     """
 
     ops: float
@@ -60,6 +68,7 @@ class _Nest:
     touched: Mapping[str, Columns]
     moved: Columns
     commands: Columns
+    ends: Floats
 
 
 def features(shape: Shape, space: Space, config: Config) -> Features:
@@ -73,15 +82,14 @@ def features(shape: Shape, space: Space, config: Config) -> Features:
         nest = _pool(shape, knobs, config)
     else:
         nest = _add(shape, knobs, config)
-    columns = {**_memory(nest), **_counts(nest, knobs, config), **_knobs(space, knobs)}
+    columns = {
+        **_memory(nest),
+        **_cycles(nest, config),
+        **_counts(nest, knobs, config),
+        **_knobs(space, knobs),
+    }
     full = [np.broadcast_to(c, len(space)) for c in columns.values()]
     return Features(tuple(columns), np.stack(full, axis=1).astype(np.float64))
-
-
-def fastest(found: Features, config: Config) -> Floats:
-    """Cycles that the bytes of each tile take on the bus: no tile is faster."""
-    moved = found.values[:, found.names.index("moved")]
-    return np.asarray(moved / min(config.memory.bytes_per_cycle, config.port_bytes), np.float64)
 
 
 def _memory(nest: _Nest) -> Columns:
@@ -95,6 +103,19 @@ def _memory(nest: _Nest) -> Columns:
     columns["moved"] = _sum(nest.moved)
     columns["ops.per.byte"] = nest.ops / columns["moved"]
     return columns
+
+
+def _cycles(nest: _Nest, config: Config) -> Columns:
+    """Cycles that a tile takes at the very least; over those of the layer, layers compare.
+
+    Bytes take their time on the bus, operations theirs in the array: no engine does more of them in
+    a cycle. The first operation waits for its operands, and the last result for its operation.
+    """
+    bus = min(config.memory.bytes_per_cycle, config.port_bytes)
+    busy = nest.ops / config.macs_per_cycle
+    layer = _sum({buffer: levels["layer"] for buffer, levels in nest.touched.items()})
+    floor = np.maximum(_sum(nest.moved) / bus, busy + nest.ends / bus)
+    return {"ends": nest.ends, "floor": floor, "floor.again": floor / np.maximum(layer / bus, busy)}
 
 
 def _counts(nest: _Nest, knobs: Mapping[str, Any], config: Config) -> Columns:
@@ -178,7 +199,9 @@ def _conv(shape: ConvShape, k: Mapping[str, Any], config: Config) -> _Nest:
         touched["residual"], moved["residual"] = out, out["layer"]
         commands["residual"] = tiles * (k["outputs"] + 2)  # loads, and the ALU's two
     macs = images * shape.outputs * shape.out_height * shape.out_width * shape.inputs * taps
-    return _Nest(float(macs * block * block), trips, touched, moved, commands)
+    first = k["inputs"] * rows.first * cols.first * block + touched["wgt"]["part"]
+    ends = first + k["weights"] * rows.last * cols.last * block
+    return _Nest(float(macs * block * block), trips, touched, moved, commands, ends)
 
 
 def _pool(shape: PoolShape, k: Mapping[str, Any], config: Config) -> _Nest:
@@ -194,7 +217,8 @@ def _pool(shape: PoolShape, k: Mapping[str, Any], config: Config) -> _Nest:
     moved = {"inp": whole * rows.moved * cols.moved, "out": out}
     commands = {"inp": tiles * k["blocks"], "alu": tiles, "out": tiles * k["blocks"]}
     ops = float(out[0] * shape.kernel[0] * shape.kernel[1])
-    return _Nest(ops, _flat(tiles), touched, moved, commands)
+    ends = part * (rows.first * cols.first + rows.last * cols.last)
+    return _Nest(ops, _flat(tiles), touched, moved, commands, ends)
 
 
 def _add(shape: AddShape, k: Mapping[str, Any], config: Config) -> _Nest:
@@ -203,7 +227,9 @@ def _add(shape: AddShape, k: Mapping[str, Any], config: Config) -> _Nest:
     tile = k["vectors"] * float(config.out_entry)
     touched = {"inp": {"layer": 2 * out, "tile": 2 * tile}, "out": {"layer": out, "tile": tile}}
     commands = {"inp": 2 * tiles, "alu": tiles, "out": tiles}
-    return _Nest(float(out[0]), _flat(tiles), touched, {"inp": 2 * out, "out": out}, commands)
+    last = (shape.vectors - (tiles - 1) * k["vectors"]) * float(config.out_entry)
+    moved = {"inp": 2 * out, "out": out}
+    return _Nest(float(out[0]), _flat(tiles), touched, moved, commands, 2 * tile + last)
 
 
 def _flat(tiles: Any) -> Columns:
@@ -215,13 +241,15 @@ def _flat(tiles: Any) -> Columns:
 class _Axis:
     """One axis of the image: how many ``tiles`` cut it, and input positions along it.
 
-    ``window`` lie under a whole tile, ``moved`` under all tiles one after the other, ``seen`` under
-    any.
+    ``window`` lie under a whole tile, ``first`` under the first, ``moved`` under all tiles one
+    after the other, ``seen`` under any. ``last`` are the outputs of the last tile.
     """
 
     tiles: Floats
     window: Floats
+    first: Floats
     moved: Floats
+    last: Floats
     seen: int
 
 
@@ -242,9 +270,10 @@ def _axis(shape: ConvShape | PoolShape, k: Mapping[str, Any], axis: int) -> _Axi
     for tile in set(k[("rows", "cols")[axis]].tolist()):
         cuts = [(first, min(first + tile, total)) for first in range(0, total, tile)]
         each = [under(*cut) for cut in cuts]
-        found[tile] = (len(cuts), max(each), sum(each))
+        found[tile] = (len(cuts), max(each), each[0], sum(each), cuts[-1][1] - cuts[-1][0])
     columns = np.array([found[tile] for tile in k[("rows", "cols")[axis]].tolist()], np.float64)
-    return _Axis(columns[:, 0], columns[:, 1], columns[:, 2], under(0, total))
+    tiles, window, first, moved, last = columns.T
+    return _Axis(tiles, window, first, moved, last, under(0, total))
 
 
 def _sum(columns: Columns) -> Floats:

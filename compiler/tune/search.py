@@ -20,7 +20,8 @@ Floats = NDArray[np.float64]
 Group = tuple[Floats, Floats]
 INF = float("inf")
 
-WARM = 8  # random candidates before the model is first asked
+WARM = 8  # candidates drawn before the model is first asked
+ALIKE = 1.05  # floors this close say nothing: what they leave out, the stalls, is as much
 CHAINS = 64
 STEPS = 100
 PATIENCE = 25  # annealing steps without a better candidate before it stops
@@ -71,8 +72,13 @@ class Searcher(ABC):
             return []
         unknown = np.ones(len(self.space), np.bool_)
         unknown[list(self.known)] = False
-        drawn: list[int] = self.rng.choice(np.flatnonzero(unknown), count, replace=False).tolist()
+        points = self._hopeful(np.flatnonzero(unknown), count)
+        drawn: list[int] = self.rng.choice(points, count, replace=False).tolist()
         return drawn
+
+    def _hopeful(self, points: Ints, count: int) -> Ints:
+        """Those of some points, at least ``count``, that are worth drawing from."""
+        return points
 
 
 class RandomSearcher(Searcher):
@@ -115,6 +121,9 @@ class GeneticSearcher(Searcher):
 class ModelSearcher(Searcher):
     """Simulated annealing on a learned model.
 
+    What it draws at random has a floor near the lowest: the others can't be fast. Among those the
+    floor doesn't decide: the very lowest belong to tiny tiles, which stall most.
+
     Args:
         features: of every tile of the space.
         transfer: (features, cycles) of other workloads' records, to learn from as well.
@@ -150,6 +159,11 @@ class ModelSearcher(Searcher):
         guided = count - sum(self.rng.random(count) < EXPLORE)
         ranked = sorted(visited, key=lambda p: -scores[p])[: 4 * count]
         return diverse(self.space, ranked, scores, guided)
+
+    def _hopeful(self, points: Ints, count: int) -> Ints:
+        floor = self.features.floor[points]
+        alike = np.count_nonzero(floor <= ALIKE * floor.min())
+        return points[np.argsort(floor, kind="stable")[: max(alike, count)]]
 
     def _anneal(self, scores: Floats) -> list[int]:
         """Moves the chains from temperature 1 to 0; every point they visited."""

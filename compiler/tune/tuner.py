@@ -17,7 +17,7 @@ import numpy as np
 
 from vdla.compiler.topi.vdla.operators import Operator, default_tile
 from vdla.compiler.topi.vdla.tiling import Tile
-from vdla.compiler.tune.features import Features, Floats, fastest, features
+from vdla.compiler.tune.features import Features, Floats, features
 from vdla.compiler.tune.measure import TIMEOUT, Measurer, Outcome
 from vdla.compiler.tune.records import BUNDLED, Log, Record, Records, make_tile
 from vdla.compiler.tune.search import SEARCHERS, Group, ModelSearcher, Searcher
@@ -56,7 +56,7 @@ class Task:
 
     ``default`` is the analytic model's tile, ``costs`` the cycles of every tile tried, infinity
     where there are none; ``counts`` has the tiles by status, and ``resumed`` of them were in the
-    log. ``ruled_out`` tiles weren't tried: their bytes alone take longer than the best.
+    log. ``ruled_out`` tiles weren't tried: they can't be faster than the best.
     """
 
     operator: Operator
@@ -91,6 +91,10 @@ class Task:
         memory = min(self.config.memory.bytes_per_cycle, self.config.port_bytes)
         op = self.operator
         return max(op.macs / self.config.macs_per_cycle, op.dram_bytes / memory)
+
+    def beaten(self, cycles: float) -> list[int]:
+        """Points of the space that can't take fewer cycles, whatever measuring them would say."""
+        return np.flatnonzero(self.features.floor >= cycles).tolist()
 
     def cycles(self, tile: Tile) -> int | None:
         """Cycles of a tile, if it was tried and is legal."""
@@ -179,15 +183,14 @@ def search(
 ) -> None:
     """Proposes and measures until the best is good enough, or trials or space are used up.
 
-    A tile whose bytes alone take as long as the best one found is never tried.
+    A tile that can't be faster than the best one found is never tried.
 
     ``first`` are points to try before the searcher is asked.
     """
     points = [p for p in first if task.space.tiles[p] not in task.costs]
-    floor = fastest(task.features, task.config)
     while True:
         best = task.costs.get(task.best, inf)
-        slower = np.flatnonzero(floor >= best).tolist()
+        slower = task.beaten(best)
         searcher.rule_out(slower)
         task.ruled_out = sum(task.space.tiles[p] not in task.costs for p in slower)
         if task.trials >= options.trials or task.bound >= options.enough * best:

@@ -9,12 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vdla.compiler import models
+from vdla.compiler.build import accelerator_layers
+from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.lower import lower
 from vdla.compiler.topi.vdla.conv2d import ConvShape, ConvTile, Residual
 from vdla.compiler.topi.vdla.elementwise import AddShape, AddTile
 from vdla.compiler.topi.vdla.pool import PoolShape
 from vdla.compiler.tune.features import features
+from vdla.compiler.tune.measure import measure
 from vdla.compiler.tune.space import Space, space
+from vdla.compiler.tune.tuner import make_tasks
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Gemm, Load, Mem, Store
 
@@ -50,6 +55,23 @@ def test_an_example_by_hand():
     assert (row["keep="], row["keep=wgt"]) == (1, 0)
     assert rows.row(1)["wgt.again"] == 1
     assert (row["rows"], row["resident"], row["vthreads"]) == (4, 1, 2)
+    # One step's image and a part's weights go before the first product, a part's outputs after it.
+    assert row["ends"] == row["inp@step"] + row["wgt@part"] + row["out@part"]
+    assert row["floor"] == max(moved / 8, macs / 256 + row["ends"] / 8)
+
+
+def test_no_tile_is_faster_than_its_floor(tiny):
+    (path,) = models.model_paths("digits").values()
+    tried = 0
+    operators, _ = accelerator_layers(import_onnx(path), tiny)
+    for task in make_tasks([(op.node.name, op) for op in operators], tiny, (1, 2)):
+        floor = task.features.floor
+        for point in [int(floor.argmin()), *np.random.default_rng(0).integers(len(floor), size=3)]:
+            found = measure(task.operator, task.space.tiles[point], tiny)
+            assert found.cycles is None or found.cycles >= floor[point], task.space.tiles[point]
+            tried += found.cycles is not None
+        assert floor.min() >= task.bound - 1e-6
+    assert tried > 20
 
 
 def moved(shape, tile, config):
@@ -116,6 +138,8 @@ def test_invariants(data):
     for outer, inner in (("tile", "step"), ("step", "part")):
         assert (column[f"trips.{outer}"] <= column[f"trips.{inner}"]).all()
     assert (column["wgt@part"] <= column["wgt@step"]).all()
+    assert (rows.floor * 8 >= column["moved"] - 1e-6).all()
+    assert (column["floor.again"] >= 1 - 1e-9).all()
     assert (column["tokens"] <= 2 * column["commands"]).all()
 
 

@@ -11,6 +11,7 @@ import pytest
 from vdla.compiler.tune.features import Features
 from vdla.compiler.tune.model import Ranker, TuneDependencyError
 from vdla.compiler.tune.search import (
+    ALIKE,
     SEARCHERS,
     GridSearcher,
     ModelSearcher,
@@ -31,8 +32,8 @@ class Point:
 
 
 SPACE = Space.of([Point(a, b, c) for a in range(20) for b in range(20) for c in "xyz"])
-FEATURES = Features(
-    ("a", "b", "x"), np.array([[p.a, p.b, p.c == "x"] for p in SPACE.tiles], np.float64)
+FEATURES = Features(  # with a floor that says nothing
+    ("a", "b", "x", "floor"), np.array([[p.a, p.b, p.c == "x", 0] for p in SPACE.tiles], np.float64)
 )
 
 
@@ -118,6 +119,18 @@ def test_illegal_answers_are_survived(name):
     for _ in range(4):
         searcher.update(dict.fromkeys(searcher.propose(8), inf))
     assert len(searcher.propose(8)) == 8
+
+
+def test_the_learned_search_starts_where_floors_are_low():
+    floor = np.random.default_rng(3).permutation(np.linspace(100, 200, len(SPACE)))
+    rows = Features(("floor",), floor[:, None])
+    drawn = [p for s in range(40) for p in ModelSearcher(SPACE, s, rows).propose(8)]
+    assert floor[drawn].max() <= ALIKE * 100
+    assert len(set(drawn)) > 40  # any of those, not the lowest alone
+    learned = ModelSearcher(SPACE, 0, rows)
+    learned.rule_out(np.flatnonzero((floor > 101) & (floor < 120)).tolist())
+    lowest = np.sort(np.delete(floor, list(learned.known)))[:20]
+    assert set(floor[learned.propose(20)]) == set(lowest)  # fewer are alike than are asked for
 
 
 def test_annealing_goes_on_where_it_stopped():

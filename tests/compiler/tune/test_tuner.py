@@ -16,7 +16,6 @@ import pytest
 
 from vdla.compiler.topi.vdla.operators import default_tile
 from vdla.compiler.tune import tuner as module
-from vdla.compiler.tune.features import fastest
 from vdla.compiler.tune.measure import Outcome
 from vdla.compiler.tune.records import Log, Record, load
 from vdla.compiler.tune.tuner import (
@@ -138,9 +137,9 @@ def test_a_search_ends_near_the_bound(fake, tmp_path, layer, tiny):
     assert whole.trials == 200
 
 
-def test_what_its_bytes_rule_out_is_never_tried(tmp_path, layer, tiny):
+def test_what_its_floor_rules_out_is_never_tried(tmp_path, layer, tiny):
     (task,) = make_tasks([("a", layer)], tiny, (2,))
-    floor = fastest(task.features, tiny)
+    floor = task.features.floor
     goal = float(np.quantile(floor, 0.02))
 
     def measured(tiles):
