@@ -5,7 +5,8 @@
    BREADY are high), so neither is kept here. Strobes are not looked at: it writes whole beats.
 2. Reads and writes take turns when both wait; a write waits until its first beat does, so that it
    never holds up reads for data that isn't there.
-3. A burst that begins beyond the memory moves nothing: its beats and its answer bear DECERR.
+3. A burst that begins beyond the memory moves nothing: its beats and its answer bear DECERR, after
+   the beats of the reads before it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from vdla.hw.interfaces import axi4
 from vdla.isa.config import Config
 
 OKAY, DECERR = 0b00, 0b11
+MOST_READS = 15  # that a memory can have taken and not answered
 
 
 class State(Enum, shape=2):
@@ -116,8 +118,10 @@ class AxiMemory(Component):
         """Beats and answers, real ones or those of a burst beyond the memory."""
         bus, memory, state = self.bus, self.memory, self.state
         left, reader = Signal.like(read_len), Signal.like(read_id)
-        nothing = (state == State.NOTHING_READ) & ~memory.read_valid
-        m.d.sync += bus.bvalid.eq(0)
+        before = Signal(range(MOST_READS + 1))  # reads whose beats come first
+        begins, ends = taken & ~writes & inside, memory.read_valid & memory.read_last
+        nothing = (state == State.NOTHING_READ) & (before == 0)
+        m.d.sync += [before.eq(before + begins - ends), bus.bvalid.eq(0)]
         with m.Switch(state):
             with m.Case(State.READY), m.If(taken):
                 m.d.sync += [left.eq(read_len), reader.eq(read_id)]

@@ -58,17 +58,14 @@ class Bench:
             for _ in range(bursts):
                 at, count, beyond = self._burst(0)
                 tag = self.random.randrange(2)
-                ctx.set(bus.araddr, at * BEAT)
-                ctx.set(bus.arlen, count - 1)
-                ctx.set(bus.arid, tag)
-                ctx.set(bus.arvalid, 1)
                 self.reads += [
                     (tag, DECERR if beyond else OKAY, k == count - 1,
                      None if beyond else self.value(at + k))
                     for k in range(count)
                 ]  # fmt: skip
-                await self._until(ctx, bus.arready)
-                ctx.set(bus.arvalid, 0)
+                show(ctx, araddr=at * BEAT, arlen=count - 1, arid=tag, arvalid=1, of=bus)
+                await until(ctx, bus.arready)
+                show(ctx, arvalid=0, of=bus)
                 await self._pause(ctx)
             while self.reads:
                 await ctx.tick()
@@ -82,23 +79,18 @@ class Bench:
                 at, count, beyond = self._burst(1)
                 data = [self.random.getrandbits(8 * BEAT) for _ in range(count)]
                 self.answers.append((DECERR if beyond else OKAY, at, data))
-                ctx.set(bus.awaddr, at * BEAT)
-                ctx.set(bus.awlen, count - 1)
-                ctx.set(bus.awvalid, 1)
+                show(ctx, awaddr=at * BEAT, awlen=count - 1, awvalid=1, of=bus)
                 if self.random.random() < 0.5:
-                    await self._until(ctx, bus.awready)
-                    ctx.set(bus.awvalid, 0)
+                    await until(ctx, bus.awready)
+                    show(ctx, awvalid=0, of=bus)
                 for k, value in enumerate(data):  # the address may go with any of them
-                    ctx.set(bus.wdata, value)
-                    ctx.set(bus.wlast, k == count - 1)
-                    ctx.set(bus.wvalid, 1)
+                    show(ctx, wdata=value, wlast=k == count - 1, wvalid=1, of=bus)
                     taken = False
                     while not taken:
-                        taken, address = ctx.get(bus.wready), ctx.get(bus.awready)
-                        await ctx.tick()
+                        taken, address = await edge(ctx, bus.wready, bus.awready)
                         if address:
-                            ctx.set(bus.awvalid, 0)
-                    ctx.set(bus.wvalid, 0)
+                            show(ctx, awvalid=0, of=bus)
+                    show(ctx, wvalid=0, of=bus)
                     await self._pause(ctx)
             while self.answers:
                 await ctx.tick()
@@ -108,11 +100,6 @@ class Bench:
     def value(self, at):
         return self.memory.get(at, at * 2654435761 % (1 << 8 * BEAT))
 
-    async def _until(self, ctx, ready):
-        while not ctx.get(ready):
-            await ctx.tick()
-        await ctx.tick()
-
     async def _pause(self, ctx):
         while self.random.random() < 0.3:
             await ctx.tick()
@@ -120,56 +107,55 @@ class Bench:
     def _collect(self):
         async def bench(ctx):
             bus = self.axi.bus
+            beat = (bus.rvalid, bus.rid, bus.rresp, bus.rlast, bus.rdata)
             while True:
-                if ctx.get(bus.rvalid):
-                    found = tuple(ctx.get(v) for v in (bus.rid, bus.rresp, bus.rlast, bus.rdata))
+                *read, answered, response = await edge(ctx, *beat, bus.bvalid, bus.bresp)
+                if read[0]:
                     wanted = self.reads.pop(0)
-                    assert found[:3] == wanted[:3]
-                    assert wanted[3] in (None, found[3])
-                    self.seen.add(("read", found[1]))
-                if ctx.get(bus.bvalid):
-                    response, at, data = self.answers.pop(0)
-                    assert ctx.get(bus.bresp) == response
+                    assert tuple(read[1:4]) == wanted[:3]
+                    assert wanted[3] in (None, read[4])
+                    self.seen.add(("read", read[2]))
+                if answered:
+                    expected, at, data = self.answers.pop(0)
+                    assert response == expected
                     self.seen.add(("write", response))
                     if response == OKAY:
                         assert [self.memory[at + k] for k in range(len(data))] == data
-                await ctx.tick()
 
         return bench
 
     def _serve(self):
         async def bench(ctx):
-            memory = self.shared.memory
+            port = self.shared.memory
             while True:
-                ctx.set(memory.ready, self.random.random() < 0.3)
-                if not (ctx.get(memory.valid) and ctx.get(memory.ready)):
-                    await ctx.tick()
+                ready = self.random.random() < 0.3
+                show(ctx, ready=ready, of=port)
+                asked = (port.valid, port.at, port.count, port.write, port.tag)
+                valid, at, count, write, tag = await edge(ctx, *asked)
+                if not (valid and ready):
                     continue
-                asked = (memory.at, memory.count, memory.write, memory.tag)
-                at, count, write, tag = (ctx.get(v) for v in asked)
-                await ctx.tick()
-                ctx.set(memory.ready, 0)
+                show(ctx, ready=0, of=port)
                 for k in range(count):
                     await self._pause(ctx)
-                    last = k == count - 1
                     if write:
-                        ctx.set(memory.write_ready, 1)
-                        while not ctx.get(memory.write_valid):
-                            await ctx.tick()
-                        self.memory[at + k] = ctx.get(memory.write_data)
-                        ctx.set(memory.done, last)
-                        await ctx.tick()
-                        ctx.set(memory.write_ready, 0)
-                        ctx.set(memory.done, 0)
+                        await self._take(ctx, at + k, k == count - 1)
                     else:
-                        ctx.set(memory.read_valid, 1)
-                        ctx.set(memory.read_data, self.value(at + k))
-                        ctx.set(memory.read_tag, tag)
-                        ctx.set(memory.read_last, last)
+                        show(ctx, read_valid=1, read_data=self.value(at + k), read_tag=tag,
+                             read_last=k == count - 1, of=port)  # fmt: skip
                         await ctx.tick()
-                        ctx.set(memory.read_valid, 0)
+                        show(ctx, read_valid=0, of=port)
 
         return bench
+
+    async def _take(self, ctx, at, last):
+        port, valid = self.shared.memory, False
+        while not ctx.get(port.write_valid):  # as the controller, which commands when it is there
+            await ctx.tick()
+        show(ctx, write_ready=1, done=last, of=port)
+        valid, data = await edge(ctx, port.write_valid, port.write_data)
+        assert valid
+        self.memory[at] = data
+        show(ctx, write_ready=0, done=0, of=port)
 
     def _other(self, requests):
         async def bench(ctx):
@@ -177,25 +163,36 @@ class Bench:
             for number in range(requests):
                 at, count = 2 * ((1 << AT_BITS) // 3) + self.random.randrange(300), 3
                 write = number % 2
-                ctx.set(port.valid, 1)
-                ctx.set(port.write, write)
-                ctx.set(port.at, at)
-                ctx.set(port.count, count)
-                await self._until(ctx, port.ready)
-                ctx.set(port.valid, 0)
+                show(ctx, valid=1, write=write, at=at, count=count, of=port)
+                await until(ctx, port.ready)
+                show(ctx, valid=0, of=port)
                 done = 0
                 while done < count:
-                    if write:
-                        ctx.set(port.write_data, number + done)
-                        ctx.set(port.write_valid, 1)
-                        done += ctx.get(port.write_ready)
-                    elif ctx.get(port.read_valid):
-                        assert ctx.get(port.read_data) == self.value(at + done)
-                        done += 1
-                    await ctx.tick()
-                    ctx.set(port.write_valid, 0)
+                    show(ctx, write_valid=write, write_data=number + done, of=port)
+                    taken, given, data = await edge(
+                        ctx, port.write_ready, port.read_valid, port.read_data
+                    )
+                    if given:
+                        assert data == self.value(at + done)
+                    done += taken if write else given
+                show(ctx, write_valid=0, of=port)
 
         return bench
+
+
+def show(ctx, of, **values):
+    for name, value in values.items():
+        ctx.set(getattr(of, name), value)
+
+
+async def edge(ctx, *signals):
+    """What signals are at the next clock edge."""
+    return (await ctx.tick().sample(*signals))[2:]
+
+
+async def until(ctx, ready):
+    while not (await edge(ctx, ready))[0]:
+        pass
 
 
 @pytest.mark.parametrize("seed", range(5))
