@@ -1,4 +1,4 @@
-"""From a board to the transport that reaches it: a serial port, or a virtual board."""
+"""From a board to the transport that reaches it: a port, mapped memory, or a virtual board."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib
 
 from vdla.boards.board import Board, BoardError
 from vdla.isa.config import Config
+from vdla.runtime.board.mapped import open_pynq, open_uio
 from vdla.runtime.board.serial import SerialTransport, open_line, ports
 from vdla.runtime.board.transport import Transport
 from vdla.runtime.rtl.verilate import Report
@@ -23,6 +24,9 @@ def connect(
 ) -> Transport:
     """A way to reach a board, or its virtual twin. ``report`` is told of the twin's one build.
 
+    ``port`` is a serial port; for a board whose own processor runs this, a bitstream for PYNQ to
+    load, or nothing: then Linux's UIO has the core.
+
     Raises:
         BoardError: no port was named and none is found, or a twin was asked for a port.
         DeviceError: the port can't be opened, or the twin not be built.
@@ -31,6 +35,8 @@ def connect(
         raise BoardError(f"--virtual: expected no port, found --port {port}")
     if virtual:
         return _virtual(board, config, report)
+    if board.reach == "axi":
+        return open_pynq(port, board.memory_bytes) if port else open_uio()
     return SerialTransport(open_line(port or _find_port(board)), _name(board), board.memory_bytes)
 
 
@@ -51,8 +57,10 @@ def _find_port(board: Board) -> str:
 def _virtual(board: Board, config: Config, report: Report) -> Transport:
     from vdla.boards.virtual import VirtualSerialBoard
 
+    name = f"virtual {_name(board)}"
+    if board.reach == "axi":
+        raise BoardError(f"--virtual: expected a board with a serial link, found {board.name}")
     chip = importlib.import_module(f"vdla.boards.{board.name}").CHIP
     twin = VirtualSerialBoard(config, chip, board.clock_hz, report)
-    name = f"virtual {_name(board)}"
     line = open_line(twin.port)
     return SerialTransport(line, name, board.memory_bytes, answer=PATIENT, owner=twin)

@@ -1,0 +1,209 @@
+"""A board whose processor runs this program: registers are mapped, memory is shared with the core.
+
+Two ways to get both: Linux's UIO with u-dma-buf, which need no package, or PYNQ's, which loads the
+bitstream too. Caches are flushed before the core reads, and invalidated before the host does.
+"""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.isa.config import PAGE_BYTES
+from vdla.isa.registers import SPACE_BYTES
+from vdla.runtime.board.transport import LinkError
+from vdla.runtime.devices.base import Dram
+from vdla.runtime.errors import DeviceError
+
+UIO_NAME = "vdla"  # of the device-tree node
+TO_DEVICE, FROM_DEVICE = 1, 2  # u-dma-buf's sync_direction
+
+
+class Buffer(Protocol):
+    """Memory that host and core share, contiguous for the core."""
+
+    @property
+    def size(self) -> int: ...
+
+    def take(self, size: int) -> tuple[Dram, int]:
+        """The first bytes of it, and where the core has them."""
+        ...
+
+    def flush(self, start: int, stop: int) -> None:
+        """Writes the host's cache back."""
+        ...
+
+    def invalidate(self, start: int, stop: int) -> None:
+        """Forgets what the host's cache holds."""
+        ...
+
+
+class Words(Protocol):
+    """Registers, by word."""
+
+    def __getitem__(self, index: int) -> Any: ...
+    def __setitem__(self, index: int, value: int) -> None: ...
+
+
+class MappedTransport:
+    """Registers as an array of words, and a shared buffer."""
+
+    def __init__(self, name: str, registers: Words, buffer: Buffer) -> None:
+        self.name, self.registers, self.buffer = name, registers, buffer
+
+    def read(self, offset: int, count: int = 1) -> list[int]:
+        """Registers one behind the other."""
+        first = offset // 4
+        return [int(self.registers[first + i]) for i in range(count)]
+
+    def write(self, offset: int, value: int) -> None:
+        """Writes a register."""
+        self.registers[offset // 4] = value
+
+    def allocate(self, size: int) -> tuple[Dram, int]:
+        """An image in the shared buffer."""
+        whole = -(-size // PAGE_BYTES) * PAGE_BYTES
+        if whole > self.buffer.size:
+            raise DeviceError(
+                f"{self.name}: expected a module of at most {self.buffer.size:,} bytes of DRAM, "
+                f"found one of {whole:,}"
+            )
+        return self.buffer.take(whole)
+
+    def upload(self, image: Dram, start: int, stop: int) -> None:
+        """Writes the host's cache back."""
+        self.buffer.flush(start, stop)
+
+    def download(self, image: Dram, start: int, stop: int) -> None:
+        """Forgets what the host's cache holds."""
+        self.buffer.invalidate(start, stop)
+
+
+# Linux: UIO and u-dma-buf ------------------------------------------------------------------------
+
+
+class UdmaBuffer:
+    """``/dev/udmabuf0``, cached, synchronized through sysfs (github.com/ikwzm/udmabuf)."""
+
+    def __init__(self, device: Path, settings: Path) -> None:
+        self.settings = settings
+        self.size = int(self._read("size"), 0)
+        self.address = int(self._read("phys_addr"), 0)
+        with open(device, "r+b") as file:
+            self._map = mmap.mmap(file.fileno(), self.size)
+        self._bytes: NDArray[np.uint8] = np.frombuffer(self._map, np.uint8)
+
+    def take(self, size: int) -> tuple[Dram, int]:
+        """The buffer's first bytes."""
+        return self._bytes[:size], self.address
+
+    def flush(self, start: int, stop: int) -> None:
+        """Gives the bytes to the core."""
+        self._sync(start, stop, TO_DEVICE, "sync_for_device")
+
+    def invalidate(self, start: int, stop: int) -> None:
+        """Takes the bytes back from the core."""
+        self._sync(start, stop, FROM_DEVICE, "sync_for_cpu")
+
+    def _sync(self, start: int, stop: int, direction: int, what: str) -> None:
+        values = {"sync_offset": start, "sync_size": stop - start, "sync_direction": direction}
+        for name, value in {**values, what: 1}.items():
+            (self.settings / name).write_text(str(value))
+
+    def _read(self, name: str) -> str:
+        return (self.settings / name).read_text().strip()
+
+
+def open_uio(root: Path = Path("/")) -> MappedTransport:
+    """The core as device tree and kernel show it: UIO for registers, u-dma-buf for memory.
+
+    Raises:
+        LinkError: there is no UIO device called vdla, or no u-dma-buf, or no right to open them.
+    """
+    names = {
+        path.parent.name: path.read_text().strip()
+        for path in sorted((root / "sys/class/uio").glob("uio*/name"))
+    }
+    found = [device for device, name in names.items() if name.split("@")[0] == UIO_NAME]
+    if not found:
+        known = ", ".join(names.values()) or "no UIO device"
+        raise LinkError(
+            f"uio: expected a device called {UIO_NAME}, found {known}; "
+            "is the device-tree overlay loaded?"
+        )
+    settings = root / "sys/class/u-dma-buf/udmabuf0"
+    if not settings.is_dir():
+        raise LinkError("udmabuf0: expected a u-dma-buf, found none; load its module with a size")
+    try:
+        with open(root / "dev" / found[0], "r+b") as file:
+            registers = mmap.mmap(file.fileno(), SPACE_BYTES)
+        buffer = UdmaBuffer(root / "dev/udmabuf0", settings)
+    except OSError as error:
+        raise LinkError(f"{error.filename}: expected to open it, found {error.strerror}") from None
+    return MappedTransport(f"board at {found[0]}", np.frombuffer(registers, np.uint32), buffer)
+
+
+# PYNQ --------------------------------------------------------------------------------------------
+
+
+class PynqBuffer:
+    """One ``pynq.allocate``, as large as the module that comes first."""
+
+    def __init__(self, pynq: Any, size: int) -> None:
+        self.pynq, self.size = pynq, size
+        self.array: Any = None
+
+    def take(self, size: int) -> tuple[Dram, int]:
+        """A new buffer; the one before is given back."""
+        if self.array is not None:
+            self.array.freebuffer()
+        self.array = self.pynq.allocate(shape=(size,), dtype=np.uint8)
+        return np.asarray(self.array), int(self.array.device_address)
+
+    def flush(self, start: int, stop: int) -> None:
+        """PYNQ's own; whole, since its slices don't all know how."""
+        self.array.flush()
+
+    def invalidate(self, start: int, stop: int) -> None:
+        """PYNQ's own."""
+        self.array.invalidate()
+
+
+class _PynqWords:
+    """``pynq.MMIO``, which counts in bytes."""
+
+    def __init__(self, mmio: Any) -> None:
+        self.mmio = mmio
+
+    def __getitem__(self, index: int) -> int:
+        return int(self.mmio.read(4 * index))
+
+    def __setitem__(self, index: int, value: int) -> None:
+        self.mmio.write(4 * index, value)
+
+
+def open_pynq(bitstream: str, memory_bytes: int) -> MappedTransport:
+    """Loads a bitstream with PYNQ and finds the core in it.
+
+    Raises:
+        LinkError: the package is missing, the file is, or no core is in it.
+    """
+    try:
+        import pynq
+    except ImportError:
+        raise LinkError(
+            "pynq: expected the package, found none; on a board with PYNQ's image use its python"
+        ) from None
+    if not Path(bitstream).exists():
+        raise LinkError(f"{bitstream}: expected a bitstream, found no file")
+    overlay = pynq.Overlay(bitstream)
+    cores = [part for name, part in overlay.ip_dict.items() if UIO_NAME in name]
+    if not cores:
+        known = ", ".join(overlay.ip_dict) or "nothing"
+        raise LinkError(f"{bitstream}: expected a part called {UIO_NAME}, found {known}")
+    registers = _PynqWords(pynq.MMIO(cores[0]["phys_addr"], SPACE_BYTES))
+    return MappedTransport(f"board with {bitstream}", registers, PynqBuffer(pynq, memory_bytes))
