@@ -15,7 +15,7 @@ from vdla.isa.config import Config
 from vdla.isa.registers import SPACE_BYTES
 
 XC7Z020 = {"lut": 53_200, "ff": 106_400, "dsp": 220, "bram": 140}  # DS190, table 1
-XCZU3EG = {"lut": 70_560, "ff": 141_120, "dsp": 360, "bram": 216}  # DS891, table 2
+XCZU3EG = {"lut": 70_560, "ff": 141_120, "dsp": 360, "bram": 216}  # DS891
 BIT_BIN = "vdla.bit.bin"  # what the overlay has the kernel look for
 
 

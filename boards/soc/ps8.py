@@ -1,6 +1,6 @@
 """The processing system of a Zynq UltraScale+: as ``ps7.py``, for the primitive PS8.
 
-Pins and ports are those of UG1085 (chapters 13, 35 and 36) and UG1087.
+Pins and ports are those of UG1085 (chapters 13 and 35) and UG1087.
 
 1. PL_CLK0 through its buffer clocks everything. Its reset is bit 95 of the EMIO GPIO, which the
    firmware drives for PL_RESETN0.

@@ -2,12 +2,11 @@
 
 from random import Random
 
-import pytest
 from amaranth import Module
 from amaranth.lib.wiring import connect
 from amaranth.sim import Simulator
 
-from vdla.boards.soc import lite, ps7, ps8
+from vdla.boards.soc import ps7, ps8
 from vdla.boards.soc.lite import DECERR, OKAY, SLVERR, ToLite
 from vdla.hw.csr import Csr
 from vdla.isa.registers import IDENTITY, VERSION, register
@@ -221,8 +220,3 @@ def test_a_manager_may_show_data_before_its_address():
         assert await bench.read(ctx, BASE + PROGRAM_BASE) == [(0xBEEF, OKAY)]
 
     bench.run(data, address)
-
-
-def test_the_base_is_a_page():
-    with pytest.raises(ValueError, match="base: expected whole pages, found 0x40000010"):
-        ToLite(lite.port(32, 32, 12, 4), BASE + 16)
