@@ -15,3 +15,9 @@ def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
         part = path.with_name(f".{path.name}.part")
         part.write_bytes(content.encode() if isinstance(content, str) else content)
         os.replace(part, path)
+
+
+def discard(folder: Path, *names: str) -> None:
+    """Removes what an earlier run made, so that what is there is this one's."""
+    for name in names:
+        (folder / name).unlink(missing_ok=True)

@@ -26,6 +26,8 @@ from vdla.isa.config import Config, load_config
 from vdla.isa.manual import header, systemrdl
 from vdla.isa.svd import svd
 
+MADE = ("vdla.bit", zynq.BIT_BIN)
+
 
 def common(board: Board, config: Config) -> dict[str, str]:
     """The files, by their names."""
@@ -72,7 +74,7 @@ def finish(folder: Path, tool: str) -> str:
     Raises:
         BoardError: the tool left none.
     """
-    made = folder / "vdla.bit"
+    made = folder / MADE[0]
     if not made.exists():
         raise BoardError(f"{made}: expected {tool} to write it, found none")
     write(folder, {zynq.BIT_BIN: bit_bin(made)})

@@ -11,9 +11,9 @@ import re
 from pathlib import Path
 
 from vdla.boards.board import Bitstream, Board, BoardError
-from vdla.boards.flows.files import write
+from vdla.boards.flows.files import discard, write
 from vdla.boards.flows.fit import check_fit
-from vdla.boards.flows.project import common, finish, to_load
+from vdla.boards.flows.project import MADE, common, finish, to_load
 from vdla.boards.flows.tools import Progress, call, look
 from vdla.boards.flows.xilinx import NAME, design, verilog
 from vdla.isa.config import Config
@@ -44,6 +44,7 @@ def synthesize(
     """
     vivado = look("VIVADO", "vivado")
     progress("design", 0, 2)
+    discard(folder, *MADE, TIMING, UTILIZATION)
     write(folder, project(board, config))
     if vivado is None:
         return _result(
@@ -51,7 +52,6 @@ def synthesize(
             f"with it: cd {folder} && vivado {' '.join(OPTIONS)}"),
         )  # fmt: skip
     progress("Vivado", 1, 2)
-    (folder / f"{NAME}.bit").unlink(missing_ok=True)
     call([vivado, *OPTIONS], folder, "vivado.out")
     made = _result(board, config, folder, to_load(board, folder), finish(folder, "Vivado"))
     progress("done", 2, 2)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from vdla.boards.board import Bitstream, Board, BoardError
 from vdla.boards.flows import yosys as mapped
-from vdla.boards.flows.files import write
+from vdla.boards.flows.files import discard, write
 from vdla.boards.flows.fit import check_fit
-from vdla.boards.flows.project import common, finish, to_load
+from vdla.boards.flows.project import MADE, common, finish, to_load
 from vdla.boards.flows.tools import Progress, call, find, look
 from vdla.boards.flows.xilinx import NAME, design
 from vdla.isa.config import Config
@@ -46,10 +46,10 @@ def synthesize(
     """
     missing = missing_tools()
     progress("design", 0, 5)
+    discard(folder, *MADE, f"{NAME}.json", f"{NAME}.fasm", f"{NAME}.frames")
     write(folder, project(board, config))
     if missing:
         return _bitstream(board, config, folder, notes=(missing, f"with them: {folder}/build.sh"))
-    (folder / f"{NAME}.bit").unlink(missing_ok=True)
     steps = ("synthesis", "place and route", "frames", "bitstream")
     for number, (step, (command, log)) in enumerate(zip(steps, _commands(board), strict=True), 1):
         progress(step, number, 5)

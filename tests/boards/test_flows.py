@@ -183,6 +183,13 @@ def test_vivado_that_fails_gives_one_line(tmp_path, tool, written, slack, dsp, b
     assert "\n" not in str(error.value)
 
 
+def test_nothing_of_an_earlier_run_is_left(tmp_path, written):
+    for name in ("vdla.bit", "vdla.bit.bin", vivado.TIMING):
+        (tmp_path / name).write_text("earlier")
+    vivado.synthesize(BOARD, CONFIG, tmp_path)
+    assert contents(tmp_path) == {"vdla.dtso": ""}
+
+
 def test_a_variable_that_names_no_program(tmp_path, monkeypatch):
     monkeypatch.setenv("VIVADO", "no-such-vivado")
     with pytest.raises(BoardError, match=r"^VIVADO: expected a program, found no-such-vivado$"):
