@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from vdla.boards.board import Board, BoardError
+from vdla.boards.board import Board, BoardError, packages
 
 MODULES = {  # board's name to its file
     "ulx3s": "ulx3s",
@@ -25,13 +25,8 @@ def find_module(name: str) -> ModuleType:
     """
     if name not in MODULES:
         raise BoardError(f"board: expected one of {', '.join(MODULES)}, found {name}")
-    try:
+    with packages(f"board {name}"):
         return importlib.import_module(f"vdla.boards.{MODULES[name]}")
-    except ModuleNotFoundError as error:
-        raise BoardError(
-            f"board {name}: expected the package {error.name}, found none; "
-            "install with: pip install 'vdla[boards]'"
-        ) from None
 
 
 def find_board(name: str) -> Board:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vdla.boards import zynq
-from vdla.boards.board import Board, BoardError
+from vdla.boards.board import Board, BoardError, packages
 from vdla.boards.flows import find_flow, ipxact
 from vdla.boards.flows.bitbin import bit_bin
 from vdla.boards.flows.files import write
@@ -51,14 +51,9 @@ def c_header(registers: str) -> str:
     Raises:
         BoardError: PeakRDL is missing.
     """
-    try:
+    with packages("vdla_regs.h"):
         from peakrdl_cheader.exporter import CHeaderExporter
         from systemrdl.compiler import RDLCompiler
-    except ModuleNotFoundError as error:
-        raise BoardError(
-            f"vdla_regs.h: expected the package {error.name}, found none; "
-            "install with: pip install 'vdla[boards]'"
-        ) from None
     with tempfile.TemporaryDirectory() as folder:
         source, made = Path(folder) / "vdla.rdl", Path(folder) / "vdla_regs.h"
         source.write_text(registers)

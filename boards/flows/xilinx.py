@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vdla.boards import find_module
-from vdla.boards.board import Board
+from vdla.boards.board import Board, packages
 from vdla.boards.flows.tools import find
 from vdla.boards.zynq import check
 from vdla.hw.verilog import HERE, SCRIPT, run_yosys
@@ -34,11 +34,12 @@ def design(board: Board, config: Config, toolchain: str) -> dict[str, str]:
     """The design's files for one of Amaranth's toolchains: ``vdla.il`` and TEMPLATES.
 
     Raises:
-        BoardError: the processor's ports can't carry the config.
+        BoardError: the processor's ports can't carry the config, or a package is missing.
     """
     check(board, config)
     module = find_module(board.name)
-    platform = module.platform(toolchain)
+    with packages(f"board {board.name}"):
+        platform, top = module.platform(toolchain), module.Top(config)
     kind = type(platform)
     templates = {
         name: kind.file_templates.fget(platform)[name.replace(NAME, "{{name}}")]
@@ -49,7 +50,7 @@ def design(board: Board, config: Config, toolchain: str) -> dict[str, str]:
         (kind,),
         {"file_templates": {**templates, f"{NAME}.il": "{{emit_rtlil()}}"}},
     )
-    plan = platform.build(module.Top(config), name=NAME, do_build=False, emit_src=False)
+    plan = platform.build(top, name=NAME, do_build=False, emit_src=False)
     return {name: _text(plan.files[name]) for name in (*TEMPLATES[toolchain], f"{NAME}.il")}
 
 

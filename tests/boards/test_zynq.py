@@ -95,6 +95,14 @@ def test_boards_are_listed_without_amaranth():
     assert last.endswith("found none; install with: pip install 'vdla[boards]'")
 
 
+def test_a_flow_without_its_packages_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "amaranth_boards.resources", None)
+    monkeypatch.delitem(sys.modules, "vdla.boards.soc.zynq", raising=False)
+    message = "board pynq-z2: expected the package amaranth_boards.* found none; install with: pip"
+    with pytest.raises(BoardError, match=message):
+        design(find_board("pynq-z2"), load_config("tiny"), "Vivado")
+
+
 def test_an_unknown_board_lists_the_known_ones():
     with pytest.raises(BoardError, match=r"board: expected one of ulx3s, .*, found pynq-z3$"):
         find_board("pynq-z3")
