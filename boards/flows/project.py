@@ -80,7 +80,7 @@ def to_load(board: Board, folder: Path) -> tuple[str, ...]:
     """Notes: what takes a finished bitstream to the board."""
     return (
         f"for the board: {folder / zynq.BIT_BIN}, {folder / 'vdla.dtso'} (docs/pynq.md)",
-        f"bootgen makes the same: {zynq.bootgen(board)}",
+        f"or with bootgen: {zynq.bootgen(board)}",
     )
 
 
