@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,31 +20,16 @@ from amaranth.back import rtlil
 from rich.console import Console
 from rich.table import Table
 
+from vdla.boards.flows.yosys import LUT_RAMS, Flat, Netlist, area, by_size, total, unit_of
+from vdla.boards.zynq import XC7Z020
 from vdla.hw.verilog import NAME, Top, run_yosys
 from vdla.isa.config import Config, load_config
 
-XC7Z020 = {"lut": 53_200, "ff": 106_400, "dsp": 220, "bram": 140}
 SCRIPT = f"""
 read_rtlil core.il
 synth_xilinx -family xc7 -noiopad -noclkbuf -top {NAME}
 write_json core.json
 """
-UNITS = {  # by the first word of the instance's name in the core
-    "fetch": "fetch",
-    "load": "LOAD",
-    "compute": "COMPUTE",
-    "compute.gemm": "GEMM",
-    "compute.alu": "ALU",
-    "store": "STORE",
-    "dma": "DMA",
-    "csr": "registers",
-    "counters": "counters",
-    **dict.fromkeys(("inp", "wgt", "acc", "uop"), "scratchpads"),
-}
-LUT_RAMS = {"RAM32M": 4, "RAM64M": 4, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4}
-BLOCK_RAMS = {"RAMB36E1": 1.0, "RAMB18E1": 0.5}
-
-Netlist = dict[str, Any]
 
 
 def synthesize(config: Config) -> Netlist:
@@ -57,71 +41,6 @@ def synthesize(config: Config) -> Netlist:
         run_yosys(["-q", "-s", "core.ys"], work)
         modules: Netlist = json.loads((work / "core.json").read_text())["modules"]
     return modules
-
-
-class Flat:
-    """All cells of a netlist with the nets they are on; a port's net is its parent's."""
-
-    def __init__(self, modules: Netlist) -> None:
-        self.cells: list[tuple[str, str, dict[str, list[Any]], dict[str, str]]] = []
-        self.directions: dict[str, dict[str, str]] = {}
-        self.modules = modules
-        self._count = 0
-        self._add(NAME, "", {})
-
-    def _add(self, name: str, path: str, outer: dict[Any, int]) -> None:
-        module, nets = self.modules[name], dict(outer)
-
-        def net(bit: Any) -> Any:
-            if isinstance(bit, str):  # a constant
-                return None
-            if bit not in nets:
-                self._count += 1
-                nets[bit] = self._count
-            return nets[bit]
-
-        for cell_name, cell in module["cells"].items():
-            kind = cell["type"]
-            pins = {pin: [net(bit) for bit in bits] for pin, bits in cell["connections"].items()}
-            inner = self.modules.get(kind)
-            if inner is None or inner.get("attributes", {}).get("blackbox"):
-                self.directions.setdefault(kind, {}).update(cell["port_directions"])
-                self.cells.append((path, kind, pins, cell["parameters"]))
-                continue
-            ports = {
-                bit: pins[port][i]
-                for port, info in inner["ports"].items()
-                for i, bit in enumerate(info["bits"])
-                if port in pins and not isinstance(bit, str) and pins[port][i] is not None
-            }
-            self._add(kind, f"{path}.{cell_name}" if path else cell_name, ports)
-
-
-def unit_of(path: str) -> str:
-    """The unit that an instance path belongs to: ``core.compute.alu.shift_3`` is ALU's."""
-    parts = path.split(".")[1:]
-    for length in (2, 1):
-        if unit := UNITS.get(".".join(parts[:length])):
-            return unit
-    return "queues, tokens" if parts else "core"
-
-
-def area(flat: Flat) -> dict[str, Counter[str]]:
-    """LUT, FF, DSP and BRAM (in RAMB36) per unit."""
-    found: dict[str, Counter[str]] = {}
-    for path, kind, _, _ in flat.cells:
-        count = found.setdefault(unit_of(path), Counter())
-        if kind.startswith("LUT") or kind == "INV":
-            count["lut"] += 1
-        elif kind in LUT_RAMS:
-            count["lut"] += LUT_RAMS[kind]
-        elif kind.startswith("FD"):
-            count["ff"] += 1
-        elif kind == "DSP48E1":
-            count["dsp"] += 1
-        elif kind in BLOCK_RAMS:
-            count["bram"] += BLOCK_RAMS[kind]  # type: ignore[assignment]
-    return found
 
 
 class Paths:
@@ -195,15 +114,14 @@ def main() -> None:
     flat = Flat(synthesize(config))
     units, paths = area(flat), Paths(flat)
     levels, bare = paths.longest(), paths.bare_multipliers()
-    total: Counter[str] = sum(units.values(), Counter())
+    whole = total(units)
     if arguments.json:
-        print(json.dumps({"config": config.name, "units": units, "total": total,
+        print(json.dumps({"config": config.name, "units": units, "total": whole,
                           "depth": levels, "bare_multipliers": bare}))  # fmt: skip
         return
     table = Table("unit", *XC7Z020, "LUT/MAC", "DSP/MAC", "depth", title=f"config {config.name}")
     macs = config.macs_per_cycle
-    by_size = sorted(units.items(), key=lambda unit: -unit[1]["lut"])
-    for name, count in [*by_size, ("total", total)]:
+    for name, count in [*by_size(units), ("total", whole)]:
         if name == "total":
             table.add_section()
         table.add_row(

@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 
-from vdla.boards.board import Board, BoardError
+from vdla.boards.board import Board, BoardError, packages
 
-MODULES = {"ulx3s": "ulx3s"}  # board's name to its file
+MODULES = {  # board's name to its file
+    "ulx3s": "ulx3s",
+    "pynq-z1": "pynq_z1",
+    "pynq-z2": "pynq_z2",
+    "arty-z7-20": "arty_z7",
+    "ultra96-v2": "ultra96",
+}
 
 
-def find_board(name: str) -> Board:
-    """A board by its name; its file is imported only now, since it needs Amaranth.
+def find_module(name: str) -> ModuleType:
+    """A board's file: ``BOARD``, ``Top`` and ``platform``; imported only now, as it may need
+    Amaranth.
 
     Raises:
         BoardError: there is none of that name, or a package that its file needs is missing.
     """
     if name not in MODULES:
         raise BoardError(f"board: expected one of {', '.join(MODULES)}, found {name}")
-    try:
-        module = importlib.import_module(f"vdla.boards.{MODULES[name]}")
-    except ModuleNotFoundError as error:
-        raise BoardError(
-            f"board {name}: expected the package {error.name}, found none; "
-            "install with: pip install 'vdla[boards]'"
-        ) from None
-    found: Board = module.BOARD
+    with packages(f"board {name}"):
+        return importlib.import_module(f"vdla.boards.{MODULES[name]}")
+
+
+def find_board(name: str) -> Board:
+    """A board by its name.
+
+    Raises:
+        BoardError: there is none of that name, or a package that its file needs is missing.
+    """
+    found: Board = find_module(name).BOARD
     return found

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 
 class BoardError(ValueError):
     """A board, a toolchain or a fit that isn't what was asked for."""
+
+
+@contextmanager
+def packages(what: str) -> Iterator[None]:
+    """Where packages of the extra ``boards`` are imported: a missing one is the user's to install.
+
+    Raises:
+        BoardError: one is missing.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise BoardError(
+            f"{what}: expected the package {error.name}, found none; "
+            "install with: pip install 'vdla[boards]'"
+        ) from None
 
 
 @dataclass(frozen=True)

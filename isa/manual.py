@@ -17,7 +17,7 @@ from vdla.isa.instructions import (
     Uop,
     instruction_bytes,
 )
-from vdla.isa.registers import IDENTITY, REGISTERS, VERSION, Fault, Register
+from vdla.isa.registers import REGISTERS, Fault
 
 
 def manual(config: Config) -> str:
@@ -80,11 +80,10 @@ def systemrdl(config: Config) -> str:
     ]
     for r in REGISTERS:
         lines += [f"    reg {{  // {r.access}", f"        desc = {_quoted(r.doc)};"]
-        fields = [(b.name, b.low, b.width, b.doc) for b in r.bits] or [("VALUE", 0, 32, r.doc)]
-        for name, low, width, doc in fields:
+        for b in r.fields:
             lines.append(
-                f"        field {{ {_RDL_ACCESS[r.access]} desc = {_quoted(doc)}; }} "
-                f"{name}[{low + width - 1}:{low}] = {_reset(r, config):#x};"
+                f"        field {{ {_RDL_ACCESS[r.access]} desc = {_quoted(b.doc)}; }} "
+                f"{b.name}[{b.low + b.width - 1}:{b.low}] = {registers.reset_value(r, config):#x};"
             )
         lines.append(f"    }} {r.name} @ {r.offset:#x};")
     return "\n".join([*lines, "};", ""])
@@ -101,12 +100,6 @@ _RDL_ACCESS = {
 def _quoted(text: str) -> str:
     escaped = text.replace('"', '\\"')
     return f'"{escaped}"'
-
-
-def _reset(r: Register, config: Config) -> int:
-    low, high = registers.hash_words(config)
-    known = {"ID": IDENTITY, "VERSION": VERSION, "CONFIG_HASH_LOW": low, "CONFIG_HASH_HIGH": high}
-    return known.get(r.name, 0)
 
 
 def _registers() -> str:

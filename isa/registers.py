@@ -68,6 +68,11 @@ class Register:
     bits: tuple[Bits, ...] = ()
     locked: bool = False
 
+    @property
+    def fields(self) -> tuple[Bits, ...]:
+        """Its bit fields; all of it as one, VALUE, where it has none."""
+        return self.bits or (Bits("VALUE", 0, 32, self.doc),)
+
     def field(self, name: str) -> Bits:
         """A bit field by its name."""
         return next(b for b in self.bits if b.name == name)
@@ -179,3 +184,10 @@ def hash_words(config: Config) -> tuple[int, int]:
 def instruction_address(config: Config, base: int, index: int) -> int:
     """Byte address of an instruction of the stream at ``base``: what FAULT_INSTRUCTION holds."""
     return base + index * instruction_bytes(config)
+
+
+def reset_value(register: Register, config: Config) -> int:
+    """What a register reads after a reset."""
+    low, high = hash_words(config)
+    known = {"ID": IDENTITY, "VERSION": VERSION, "CONFIG_HASH_LOW": low, "CONFIG_HASH_HIGH": high}
+    return known.get(register.name, 0)

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from pathlib import Path
 
-from vdla.boards.board import Bitstream, Board, BoardError
+from vdla.boards.board import Bitstream, Board, BoardError, packages
 from vdla.boards.flows.tools import Progress
 from vdla.isa.config import Config
 
@@ -17,11 +17,12 @@ def find_flow(board: Board, toolchain: str | None) -> Flow:
     """A toolchain of a board; its first one unless one is named.
 
     Raises:
-        BoardError: the board has no such toolchain.
+        BoardError: the board has no such toolchain, or a package that it needs is missing.
     """
     name = toolchain or board.toolchains[0]
     if name not in board.toolchains:
         known = ", ".join(board.toolchains)
         raise BoardError(f"--toolchain: expected {known} for {board.name}, found {name}")
-    flow: Flow = importlib.import_module(f"vdla.boards.flows.{name}").synthesize
+    with packages(f"--toolchain {name}"):
+        flow: Flow = importlib.import_module(f"vdla.boards.flows.{name}").synthesize
     return flow

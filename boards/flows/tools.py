@@ -20,15 +20,31 @@ def find(variable: str, name: str, wheel: str) -> str:
     Raises:
         BoardError: neither is there.
     """
-    if chosen := os.environ.get(variable):
-        found = shutil.which(chosen)
-        if found is None:
-            raise BoardError(f"{variable}: expected a program, found {chosen}")
-        return found
+    if chosen := _chosen(variable):
+        return chosen
     beside = Path(sys.executable).parent / f"yowasp-{name}"
     found = str(beside) if beside.exists() else shutil.which(f"yowasp-{name}")
     if found is None:
         raise BoardError(f"{name}: expected it, found none; install with: pip install {wheel}")
+    return found
+
+
+def look(variable: str, name: str) -> str | None:
+    """A tool that no wheel has: the one that ``variable`` names, else the one on PATH, else None.
+
+    Raises:
+        BoardError: ``variable`` names none.
+    """
+    return _chosen(variable) or shutil.which(name)
+
+
+def _chosen(variable: str) -> str | None:
+    chosen = os.environ.get(variable)
+    if not chosen:
+        return None
+    found = shutil.which(chosen)
+    if found is None:
+        raise BoardError(f"{variable}: expected a program, found {chosen}")
     return found
 
 

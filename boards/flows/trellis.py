@@ -6,14 +6,15 @@ tools give the same bitstream, byte for byte. It is written last, and whole.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from vdla.boards import find_module
 from vdla.boards.board import Bitstream, Board, BoardError
+from vdla.boards.flows.fit import check_fit
 from vdla.boards.flows.tools import Progress, call, find
 from vdla.isa.config import Config, load_config
 
@@ -66,7 +67,7 @@ def synthesize(
 
 def _write_design(board: Board, config: Config, folder: Path) -> Sequence[str]:
     """The design's files; returns nextpnr's options for the device."""
-    module = importlib.import_module(f"vdla.boards.{board.name}")
+    module = find_module(board.name)
     plan = module.platform().build(
         module.Top(config), name=NAME, do_build=False, emit_src=False
     )
@@ -90,20 +91,6 @@ def synthesized(netlist: Path) -> dict[str, float]:
         "dsp": cells["MULT18X18D"],
         "bram": cells["DP16KD"],
     }
-
-
-def check_fit(board: Board, config: Config, used: Mapping[str, float]) -> None:
-    """Raises BoardError when a resource isn't enough: which, and by how much."""
-    over = [
-        f"{name} {n:,.0f} of {board.available[name]:,}"
-        for name, n in used.items()
-        if n > board.available[name]
-    ]
-    if over:
-        raise BoardError(
-            f"{board.name}: expected config {config.name} to fit {board.device}, "
-            f"found {', '.join(over)}"
-        )
 
 
 def _result(board: Board, config: Config, folder: Path) -> Bitstream:

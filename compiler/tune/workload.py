@@ -99,16 +99,20 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
+ISA_SOURCES = ("config", "fields", "instructions", "numbers", "program")
+
+
 @cache
 def sources() -> str:
     """Twelve hex digits over all that decides a cycle: ISA, simulator, and the way to a stream.
 
-    Cycles recorded under other digits are stale.
+    Cycles recorded under other digits are stale. Registers, manuals and links don't count.
     """
-    root = Path(compiler.__path__[0])
+    root, spec = Path(compiler.__path__[0]), Path(isa.__path__[0])
     parts = ("codegen/vdla", "passes", "schedule", "te", "tir", "topi/vdla")
-    folders = [Path(isa.__path__[0]), Path(sim.__path__[0]), *(root / part for part in parts)]
-    digest = hashlib.sha256((root / "lower.py").read_bytes())
+    folders = [Path(sim.__path__[0]), *(root / part for part in parts)]
+    files = [root / "lower.py", *(spec / f"{name}.py" for name in ISA_SOURCES)]
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files))
     for folder in folders:
         for path in sorted(folder.rglob("*.py")):
             digest.update(path.read_bytes())

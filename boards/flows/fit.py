@@ -1,0 +1,28 @@
+"""Whether a design fits its device: the verdict, and what a config that doesn't fit is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vdla.boards.board import Board, BoardError
+from vdla.isa.config import Config
+
+
+def check_fit(board: Board, config: Config, used: Mapping[str, float]) -> None:
+    """Raises BoardError when a resource isn't enough: which, and by how much."""
+    over = [
+        f"{name} {n:,.10g} of {most:,} ({n - most:,.10g} too many)"
+        for name, most in board.available.items()
+        if (n := used.get(name, 0)) > most
+    ]
+    if over:
+        raise BoardError(
+            f"{board.name}: expected config {config.name} to fit {board.device}, "
+            f"found {', '.join(over)}"
+        )
+
+
+def verdict(board: Board, used: Mapping[str, float]) -> str:
+    """One line for a design that fits."""
+    shares = (f"{name} {n:,.10g} of {board.available[name]:,}" for name, n in used.items())
+    return f"fits {board.device}: {', '.join(shares)}"

@@ -1,0 +1,96 @@
+"""What every project for a Zynq holds beside its tool's own files, and the common end of a flow.
+
+    vdla.dtso                       device tree overlay
+    vdla.bif                        bootgen's input
+    vdla.rdl, vdla_regs.h, vdla.svd the registers: SystemRDL, C by PeakRDL, CMSIS-SVD
+    vdla_isa.h                      encodings and registers as `vdla isa header` has them
+    ip/vdla.v, ip/component.xml     the core alone, packaged
+    vdla.core                       both for FuseSoC
+
+docs/pynq.md says which of them go to the board.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from vdla.boards import zynq
+from vdla.boards.board import Board, BoardError, packages
+from vdla.boards.flows import find_flow, ipxact
+from vdla.boards.flows.bitbin import bit_bin
+from vdla.boards.flows.files import write
+from vdla.hw.verilog import verilog_of
+from vdla.isa.config import Config, load_config
+from vdla.isa.manual import header, systemrdl
+from vdla.isa.svd import svd
+
+MADE = ("vdla.bit", zynq.BIT_BIN)
+
+
+def common(board: Board, config: Config) -> dict[str, str]:
+    """The files, by their names."""
+    registers, core = systemrdl(config), verilog_of(config)
+    return {
+        "vdla.dtso": zynq.overlay(board, config),
+        "vdla.bif": zynq.bif(board),
+        "vdla.rdl": registers,
+        "vdla_regs.h": c_header(registers),
+        "vdla.svd": svd(config, zynq.processor_of(board).registers),
+        "vdla_isa.h": header(config),
+        f"ip/{ipxact.VERILOG}": core,
+        "ip/component.xml": ipxact.component(config, core),
+        "vdla.core": ipxact.fusesoc(board),
+    }
+
+
+def c_header(registers: str) -> str:
+    """PeakRDL's C header of a register map in SystemRDL.
+
+    Raises:
+        BoardError: PeakRDL is missing.
+    """
+    with packages("vdla_regs.h"):
+        from peakrdl_cheader.exporter import CHeaderExporter
+        from systemrdl.compiler import RDLCompiler
+    with tempfile.TemporaryDirectory() as folder:
+        source, made = Path(folder) / "vdla.rdl", Path(folder) / "vdla_regs.h"
+        source.write_text(registers)
+        compiler = RDLCompiler()
+        compiler.compile_file(str(source))
+        CHeaderExporter().export(compiler.elaborate().top, str(made))
+        return made.read_text()
+
+
+def finish(folder: Path, tool: str) -> str:
+    """Makes ``vdla.bit.bin`` of the tool's ``vdla.bit``; returns the latter's path.
+
+    Raises:
+        BoardError: the tool left none.
+    """
+    made = folder / MADE[0]
+    if not made.exists():
+        raise BoardError(f"{made}: expected {tool} to write it, found none")
+    write(folder, {zynq.BIT_BIN: bit_bin(made)})
+    return str(made)
+
+
+def to_load(board: Board, folder: Path) -> tuple[str, ...]:
+    """Notes: what takes a finished bitstream to the board."""
+    return (
+        f"for the board: {folder / zynq.BIT_BIN}, {folder / 'vdla.dtso'} (docs/pynq.md)",
+        f"or with bootgen: {zynq.bootgen(board)}",
+    )
+
+
+def main(board: Board, arguments: Sequence[str]) -> None:
+    """``python -m vdla.boards.pynq_z2 [CONFIG] [TOOLCHAIN]``."""
+    config = load_config(arguments[0] if arguments else board.config)
+    flow = find_flow(board, arguments[1] if len(arguments) > 1 else None)
+
+    def say(what: str, done: int, total: int) -> None:
+        print(f"{done}/{total} {what}")
+
+    made = flow(board, config, Path("out") / f"{board.name}-{config.name}", say)
+    print(made.bitstream or made.folder, *made.notes, sep="\n")

