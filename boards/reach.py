@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-
+from vdla.boards import find_module
 from vdla.boards.board import Board, BoardError
 from vdla.isa.config import Config
 from vdla.runtime.board.mapped import open_pynq, open_uio
@@ -55,12 +54,12 @@ def _find_port(board: Board) -> str:
 
 
 def _virtual(board: Board, config: Config, report: Report) -> Transport:
-    from vdla.boards.virtual import VirtualSerialBoard
+    from vdla.boards.virtual import VirtualAxiBoard, VirtualSerialBoard
 
     name = f"virtual {_name(board)}"
     if board.reach == "axi":
-        raise BoardError(f"--virtual: expected a board with a serial link, found {board.name}")
-    chip = importlib.import_module(f"vdla.boards.{board.name}").CHIP
+        return VirtualAxiBoard(name, config, board.memory_bytes, report)
+    chip = find_module(board.name).CHIP
     twin = VirtualSerialBoard(config, chip, board.clock_hz, report)
     line = open_line(twin.port)
     return SerialTransport(line, name, board.memory_bytes, answer=PATIENT, owner=twin)

@@ -1,5 +1,6 @@
-"""Boards without the board: the RTL of a whole top level, which the same driver talks to."""
+"""Boards without the board: RTL of the whole, or of the core, which the same driver talks to."""
 
+from vdla.boards.virtual.axi import VirtualAxiBoard
 from vdla.boards.virtual.serial import VirtualSerialBoard
 
-__all__ = ["VirtualSerialBoard"]
+__all__ = ["VirtualAxiBoard", "VirtualSerialBoard"]

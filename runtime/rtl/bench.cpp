@@ -79,6 +79,9 @@ class Bench {
         tick();
     }
 
+    // Verilator takes a model's scopes out of the thread's latest context, whoever that belongs to.
+    ~Bench() { Verilated::threadContextp(&context_); }
+
     ~Bench() { close_trace(); }
 
     void write(uint32_t address, uint32_t value) {

@@ -63,11 +63,19 @@ class Bench:
 
     def read(self, name: str) -> int:
         """A register's value, over AXI-Lite."""
-        return int(self._lib.vdla_read(self._handle, register(name).offset))
+        return self.read_at(register(name).offset)
 
     def write(self, name: str, value: int) -> None:
         """Writes a register, over AXI-Lite."""
-        self._lib.vdla_write(self._handle, register(name).offset, value)
+        self.write_at(register(name).offset, value)
+
+    def read_at(self, offset: int) -> int:
+        """A register's value, by its address."""
+        return int(self._lib.vdla_read(self._handle, offset))
+
+    def write_at(self, offset: int, value: int) -> None:
+        """Writes a register, by its address."""
+        self._lib.vdla_write(self._handle, offset, value)
 
     # Programs ---------------------------------------------------------------------------------
 
@@ -88,6 +96,21 @@ class Bench:
         ``length``: instructions with FINISH, when not one more than ``counts`` add up to. Beats at
         byte addresses within ``errors`` bear an error.
         """
+        self.attach(dram, memory=memory, errors=errors)
+        begun = {e: np.full(counts[e], -1, np.int64) for e in Engine}
+        ended = {e: np.full(counts[e], -1, np.int64) for e in Engine}
+        for e in Engine:
+            where = (begun[e].ctypes.data, ended[e].ctypes.data)
+            self._lib.vdla_events(self._handle, int(e), *where, counts[e])
+        self._start(dram, base, sum(counts) + 1 if length is None else length, config_hash)
+        while (how := self.advance(CHUNK)) == MORE:
+            pass
+        return self._result(how, begun, ended)
+
+    def attach(
+        self, dram: Bytes, *, memory: Memory | None = None, errors: tuple[int, int] = (0, 0)
+    ) -> None:
+        """Puts ``dram`` behind the AXI4 port, at DRAM_BASE; the caller keeps it alive."""
         if dram.size % PAGE_BYTES or not dram.flags.c_contiguous:
             raise ValueError(f"expected DRAM of whole pages, found {dram.size} bytes")
         memory = memory or self.config.memory
@@ -101,15 +124,10 @@ class Bench:
             interval,
             *errors,
         )
-        begun = {e: np.full(counts[e], -1, np.int64) for e in Engine}
-        ended = {e: np.full(counts[e], -1, np.int64) for e in Engine}
-        for e in Engine:
-            where = (begun[e].ctypes.data, ended[e].ctypes.data)
-            self._lib.vdla_events(self._handle, int(e), *where, counts[e])
-        self._start(dram, base, sum(counts) + 1 if length is None else length, config_hash)
-        while (how := self._lib.vdla_run(self._handle, CHUNK)) == MORE:
-            pass
-        return self._result(how, begun, ended)
+
+    def advance(self, cycles: int) -> int:
+        """Lets time pass: until the interrupt, until nothing can move any more, or so long."""
+        return int(self._lib.vdla_run(self._handle, cycles))
 
     def _start(self, dram: Bytes, base: int, length: int, config_hash: str | None) -> None:
         own = hash_words(self.config)

@@ -80,7 +80,7 @@ def test_what_does_not_fit(tools, tmp_path):
     tools("yosys", YOSYS, CELLS={**CELLS, "MULT18X18D": 160, "LUT4": 90_000})
     assert refused(tmp_path) == (
         "ulx3s: expected config tiny to fit LFE5U-85F-6BG381C, "
-        "found lut 90,100 of 83,640, dsp 160 of 156"
+        "found lut 90,100 of 83,640 (6,460 too many), dsp 160 of 156 (4 too many)"
     )
 
 
