@@ -80,9 +80,10 @@ class Bench {
     }
 
     // Verilator takes a model's scopes out of the thread's latest context, whoever that belongs to.
-    ~Bench() { Verilated::threadContextp(&context_); }
-
-    ~Bench() { close_trace(); }
+    ~Bench() {
+        close_trace();
+        Verilated::threadContextp(&context_);
+    }
 
     void write(uint32_t address, uint32_t value) {
         top_->s_axi_awaddr = address;
