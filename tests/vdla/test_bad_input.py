@@ -225,7 +225,7 @@ def test_thread_counts(refused, text):
 
 
 def test_devices(refused):
-    line = "--device: expected one of sim, rtl, cpu, found gpu"
+    line = "--device: expected one of sim, rtl, cpu, board, found gpu"
     assert refused("run", "digits", "--device", "gpu") == line
     assert refused("compile", "digits", "-o", "m.vdla", "--device", "gpu") == line
 
