@@ -225,9 +225,9 @@ def test_thread_counts(refused, text):
 
 
 def test_devices(refused):
-    line = "--device: expected one of sim, rtl, cpu, board, found gpu"
-    assert refused("run", "digits", "--device", "gpu") == line
-    assert refused("compile", "digits", "-o", "m.vdla", "--device", "gpu") == line
+    line = "--device: expected one of sim, rtl, cpu, {}found gpu"
+    assert refused("run", "digits", "--device", "gpu") == line.format("board, ")
+    assert refused("compile", "digits", "-o", "m.vdla", "--device", "gpu") == line.format("")
 
 
 def test_places_to_write(refused, tmp_path):
