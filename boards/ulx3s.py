@@ -25,6 +25,7 @@ OSCILLATOR_HZ = 25e6
 DIVIDE, MULTIPLY, VCO_PER_CLOCK = 5, 12, 10  # 25 MHz / 5 × 12 = 60 MHz; the VCO runs at 600 MHz
 SDRAM_LATE = 2  # VCO periods from the core's edge to the SDRAM's
 CLOCK_HZ = OSCILLATOR_HZ / DIVIDE * MULTIPLY
+MULTIPLIER_BITS = 18  # of a MULT18X18D
 CLOCK_OUT, DATA_OUT, DATA_IN = 3.5, (2.5, 4.5), (0.5, 2.5)  # ns: pads and board, least and most
 
 BOARD = Board(
@@ -154,6 +155,7 @@ def platform() -> ULX3S_85F_Platform:
     """Amaranth's platform; the clock comes from the PLL, so none is made by default."""
     board = ULX3S_85F_Platform()
     board.default_clk = None
+    board.multiplier_bits = MULTIPLIER_BITS  # GEMM asks for it
     return board
 
 

@@ -1,12 +1,14 @@
-"""ALU: one vector operation per cycle, in the same pipeline as GEMM.
+"""ALU: one vector operation per cycle, in the same pipeline as GEMM, whose sums it accumulates.
 
-    operands → products → sum → shifted → rounded | combine
-       1          2        3        4         5       6       cycles after READ's data
+    operands → products → sum → shifted → moved → combine
+       1          2        3       4        5        6       cycles after READ's data
 
 1. SHR, MUL, WADD and RQ use the two DSPs of a lane. MUL and RQ multiply x by y's low 25 bits or by
-   its mantissa, WADD adds two products, SHR multiplies by one and shifts ``x × 2**32`` right.
-2. ADD, MIN, MAX and the plain y of a first step need no stage of their own: y waits for them.
-3. ``result`` is there when the late x is; ``x`` then is the late one.
+   its mantissa, WADD adds two products, SHR multiplies by a power of two and shifts by 16s.
+2. ADD, MIN, MAX and the plain y of a first step need no stage of their own: y waits for them. What
+   SHR, MUL and WADD give takes y's place in stage 5.
+3. The late x of an operation that doesn't use it is zero, so one adder gives the sums of GEMM and
+   of ADD, every y, and, subtracting, which of the two is less.
 """
 
 from __future__ import annotations
@@ -15,21 +17,31 @@ from amaranth import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 from amaranth.lib.wiring import Component, In, Out
 
-from vdla.hw.layout import lanes, limited
-from vdla.hw.requantize import SHIFT_BITS, MultiplyAdd, RoundShift, split
+from vdla.hw.layout import lanes
+from vdla.hw.requantize import (
+    MULTIPLY_CYCLES,
+    MultiplyAdd,
+    Requantize,
+    add,
+    choose,
+    delayed,
+    split,
+)
 from vdla.isa.config import Config
-from vdla.isa.instructions import MUL_BITS, WEIGHT_BITS, AluOp
-from vdla.isa.numbers import MANTISSA_BITS
+from vdla.isa.instructions import WEIGHT_BITS, AluOp
+from vdla.isa.numbers import MANTISSA_BITS, SHIFT_BITS
 
 WADD_BITS = 18  # of x and y in WADD
 DEPTH = 5  # cycles from the operands to the combine stage
 LIMIT_BITS = 9  # of zero, low and high
+HOT_BITS = 17  # SHR multiplies by 2**0 to 2**16
+MULTIPLIED = (AluOp.SHR, AluOp.MUL, AluOp.WADD)  # a product takes y's place
 
 
 class Alu(Component):
-    """``x``, ``y``, ``op``, ``weight``, ``imm`` come with READ's data; ``late_x``, ``late_op``,
-    ``first``, ``zero``, ``low``, ``high`` and the ``result`` belong to the micro-op that came DEPTH
-    cycles before."""
+    """``x``, ``y``, ``op``, ``weight``, ``imm`` come with READ's data. ``late_op``, ``late_first``,
+    ``late_gemm``, ``zero``, ``low`` and ``high`` belong to the micro-op that came DEPTH - 1 cycles
+    before, ``late_x``, ``sums``, ``carry`` and ``result`` to the one before it."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -42,80 +54,97 @@ class Alu(Component):
                 "op": In(AluOp),
                 "weight": In(signed(WEIGHT_BITS)),
                 "imm": In(signed(32)),
-                "late_x": In(vector),
                 "late_op": In(AluOp),
-                "first": In(1),
+                "late_first": In(1),
+                "late_gemm": In(1),
                 **limits,
+                "late_x": In(vector),
+                "sums": In(vector),
+                "carry": In(1),
                 "result": Out(vector),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        ys = self.y
-        for stage in range(DEPTH):
-            waiting = Signal(self.y.shape(), name=f"y_{stage}")
-            m.d.sync += waiting.eq(ys)
-            ys = waiting
+        waited = delayed(m, self.y.as_value(), DEPTH - 1, "y")
+        ys = data.View(self.y.shape(), waited)
+        plain = ~self.late_first & ~self.late_gemm
+        multiplied = plain & self.late_op.matches(*MULTIPLIED)
+        # What the combine stage chooses by comes from registers.
+        self.limits, self.compares, self.greater = Signal(), Signal(), Signal()
+        self.accumulates = Signal()
+        self.low_now, self.high_now = Signal(signed(LIMIT_BITS)), Signal(signed(LIMIT_BITS))
+        m.d.sync += [
+            self.limits.eq(plain & (self.late_op == AluOp.RQ)),
+            self.compares.eq(plain & self.late_op.matches(AluOp.MIN, AluOp.MAX)),
+            self.greater.eq(self.late_op == AluOp.MAX),
+            self.accumulates.eq(self.late_gemm),
+            self.low_now.eq(self.low),
+            self.high_now.eq(self.high),
+        ]
         for lane in range(self.config.block_out):
-            multiplied = self._multiply(m, lane)
-            m.d.comb += self.result[lane].eq(self._combine(m, lane, multiplied, ys))
+            requantize = self._multiply(m, lane)
+            window, y = (Signal(signed(32), name=f"{n}_{lane}") for n in ("window", "late_y"))
+            m.d.sync += [
+                window.eq(requantize.window),
+                y.eq(Mux(multiplied, window, ys[lane])),
+            ]
+            m.d.comb += self.result[lane].eq(self._combine(m, lane, y, requantize))
         return m
 
-    def _multiply(self, m: Module, lane: int) -> Value:
-        """What SHR, MUL, WADD and RQ give, before RQ's zero point and limits."""
+    def _multiply(self, m: Module, lane: int) -> Requantize:
+        """The products of SHR, MUL, WADD and RQ, and what is shifted out of them."""
         x, y, op = self.x[lane], self.y[lane], self.op
         m.submodules[f"multiply_{lane}"] = multiply = MultiplyAdd()
-        m.submodules[f"shift_{lane}"] = shift = RoundShift()
+        m.submodules[f"requantize_{lane}"] = requantize = Requantize(LIMIT_BITS)
         low, high = split(x)
-        factor, amount = Signal(signed(25)), Signal(SHIFT_BITS)
-        with m.Switch(op):
-            with m.Case(AluOp.RQ):
-                m.d.comb += [
-                    factor.eq(y[:MANTISSA_BITS]),
-                    amount.eq(y[MANTISSA_BITS : MANTISSA_BITS + SHIFT_BITS]),
-                ]
-            with m.Case(AluOp.SHR):
-                m.d.comb += [factor.eq(1), amount.eq(32 + y[:SHIFT_BITS].as_signed())]
-            with m.Default():
-                m.d.comb += factor.eq(y[:MUL_BITS].as_signed())
-        wadd = op == AluOp.WADD
+        factor = Cat(y[:MANTISSA_BITS], y[MANTISSA_BITS] & (op == AluOp.MUL)).as_signed()
+        amount = Signal(SHIFT_BITS, name=f"amount_{lane}")
+        with m.If(op == AluOp.RQ):
+            m.d.comb += amount.eq(y[MANTISSA_BITS:])
+        with m.Elif(op == AluOp.SHR):
+            m.d.comb += amount.eq(Mux(y[5], 0, Mux(y[4], 32, 16)))
+        power, far = _power(m, y, lane)
+        shr, wadd = op == AluOp.SHR, op == AluOp.WADD
+        other = self.imm[:WEIGHT_BITS].as_signed()
         m.d.comb += [
             multiply.a0.eq(Mux(wadd, x[:WADD_BITS].as_signed(), low)),
-            multiply.b0.eq(Mux(wadd, self.weight, factor)),
-            multiply.a1.eq(Mux(wadd, y[:WADD_BITS].as_signed(), high)),
-            multiply.b1.eq(Mux(wadd, self.imm[:WEIGHT_BITS].as_signed(), factor)),
+            multiply.b0.eq(Mux(wadd, self.weight, Mux(shr, Mux(far, 0, power), factor))),
+            multiply.a1.eq(Mux(wadd, y[:WADD_BITS].as_signed(), Mux(shr & far, low, high))),
+            multiply.b1.eq(Mux(wadd, other, Mux(shr, power, factor))),
             multiply.wide.eq(~wadd),
+            requantize.value.eq(multiply.result),
+            requantize.shift.eq(delayed(m, amount, MULTIPLY_CYCLES, f"amount_{lane}")),
+            requantize.zero.eq(self.zero),
         ]
-        control = Cat(amount, op == AluOp.SHR, op != AluOp.RQ)
-        for stage in range(3):
-            waiting = Signal(len(control), name=f"control_{stage}")
-            m.d.sync += waiting.eq(control)
-            control = waiting
-        is_shift = control[SHIFT_BITS]
-        m.d.comb += [
-            shift.shift.eq(control[:SHIFT_BITS]),
-            shift.wrap.eq(control[SHIFT_BITS + 1]),
-            shift.value.eq(Mux(is_shift, multiply.result << 32, multiply.result)),
-        ]
-        return shift.result
+        return requantize
 
-    def _combine(self, m: Module, lane: int, multiplied: Value, ys: data.View) -> Value:
-        x, y, op = self.late_x[lane], ys[lane], self.late_op
-        result, less = Signal(signed(32)), Signal()
-        moved = multiplied + self.zero
-        m.d.comb += less.eq(x < y)
-        with m.Switch(Cat(op, self.first)):
-            with m.Case(AluOp.ADD):
-                m.d.comb += result.eq(x + y)
-            with m.Case(AluOp.MIN):
-                m.d.comb += result.eq(Mux(less, x, y))
-            with m.Case(AluOp.MAX):
-                m.d.comb += result.eq(Mux(less, y, x))
-            with m.Case(AluOp.RQ):
-                m.d.comb += result.eq(limited(moved, self.low, self.high))
-            with m.Case(AluOp.SHR, AluOp.MUL, AluOp.WADD):
-                m.d.comb += result.eq(multiplied)
-            with m.Default():
-                m.d.comb += result.eq(y)
-        return result
+    def _combine(self, m: Module, lane: int, y: Value, requantize: Requantize) -> Value:
+        """One lane's result: its late x, and what has waited or been computed for it."""
+        x, subtracts = self.late_x[lane], self.compares
+        addend = Signal(signed(32), name=f"addend_{lane}")
+        total = Signal(signed(33), name=f"total_{lane}")
+        takes_x = Signal(name=f"takes_x_{lane}")
+        m.d.comb += [
+            addend.eq(Mux(self.accumulates, self.sums[lane], y ^ subtracts.replicate(32))),
+            total.eq(add(x, addend, subtracts | (self.accumulates & self.carry))),
+            takes_x.eq(total[32] ^ self.greater),
+        ]
+        which = Cat(takes_x & subtracts, ~takes_x & subtracts) | self.limits.replicate(2)
+        limited = requantize.limited(self.low_now, self.high_now)
+        return choose(which, [total[:32].as_signed(), x, y, limited])
+
+
+def _power(m: Module, y: Value, lane: int) -> tuple[Value, Value]:
+    """What SHR by ``y`` multiplies with, and whether it shifts left by more than 16.
+
+    To the right by 16 × n + r is 2**(16 - r) and 16 × (n + 1) to the right; to the left by up to 16
+    is a power of two. By more it is 2**17 times one: x's low bits stand where the high ones do.
+    """
+    far = y[5] & ~y[4]
+    exponent = Signal(range(HOT_BITS), name=f"exponent_{lane}")
+    m.d.comb += exponent.eq(16 - y[:4] - far)
+    fours = [exponent[2:] == n for n in range(-(-HOT_BITS // 4))]
+    ones = [exponent[:2] == n for n in range(4)]
+    return Cat(fours[bit // 4] & ones[bit % 4] for bit in range(HOT_BITS)), far

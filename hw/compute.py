@@ -22,14 +22,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth import Array, Cat, Module, Mux, Signal, Value
-from amaranth.lib import data
+from amaranth import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, enum
 from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw.alu import Alu
 from vdla.hw.gemm import Gemm
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_port
 from vdla.hw.layout import grow, layout
+from vdla.hw.requantize import choose
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
 from vdla.isa.instructions import AluOp, Init
@@ -40,6 +41,15 @@ COMBINE = 6
 WRITE = 7
 EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ)  # they read x early
 STREAMS = ("dst", "src", "wgt", "bias")  # the index streams of a loop nest
+
+
+class Accumulator(enum.Enum, shape=2):
+    """Where the late x comes from: what the last two cycles computed isn't in the scratchpad."""
+
+    SCRATCHPAD = 0
+    BEFORE = 1
+    LATEST = 2
+    ZERO = 3
 
 
 class Compute(Component):
@@ -310,45 +320,43 @@ class Compute(Component):
     def _combine(self, m: Module, stages: list[data.View]) -> None:
         """The late accumulator meets the sums; the result is written a cycle later."""
         config = self.config
-        now, write = stages[COMBINE], stages[WRITE]
+        early, late, now, write = (stages[n] for n in (1, COMBINE - 1, COMBINE, WRITE))
         m.submodules.gemm = gemm = Gemm(config)
         m.submodules.alu = alu = Alu(config)
-        early = stages[1].operation
         results = [Signal(8 * config.acc_entry, name=f"result_{n}") for n in (WRITE, WRITE + 1)]
         latest, before = results
-        gone = Signal(self._passed(), name=f"stage_{WRITE + 1}")
-        m.d.sync += [before.eq(latest), gone.eq(write)]
-        accumulator = Signal(8 * config.acc_entry)
+        # Which accumulator a micro-op takes is known, and kept, a cycle before it comes.
+        source = Signal(Accumulator)
+        m.d.sync += [before.eq(latest), source.eq(Accumulator.SCRATCHPAD)]
+        with m.If(~late.late):
+            m.d.sync += source.eq(Accumulator.ZERO)
+        with m.Elif(now.writes & (now.dst == late.late_at)):
+            m.d.sync += source.eq(Accumulator.LATEST)
+        with m.Elif(write.writes & (write.dst == late.late_at)):
+            m.d.sync += source.eq(Accumulator.BEFORE)
         m.d.comb += [
             gemm.inp.eq(self.inp.data),
             gemm.wgt.eq(self.wgt.data),
             alu.x.eq(self.acc_x.data),
             alu.y.eq(
                 Mux(
-                    early.use_imm & (early.op != AluOp.WADD),
-                    early.imm.as_unsigned().replicate(config.block_out),
+                    early.operation.use_imm & (early.operation.op != AluOp.WADD),
+                    early.operation.imm.as_unsigned().replicate(config.block_out),
                     self.acc_y.data,
                 )
             ),
-            alu.op.eq(early.op),
-            alu.weight.eq(early.weight),
-            alu.imm.eq(early.imm),
-            accumulator.eq(
-                Mux(
-                    write.writes & (write.dst == now.late_at),
-                    latest,
-                    Mux(gone.writes & (gone.dst == now.late_at), before, self.acc_x.data),
-                )
-            ),
-            alu.late_x.eq(accumulator),
-            alu.late_op.eq(now.operation.op),
-            alu.first.eq(now.first),
-            *(getattr(alu, n).eq(now.operation[n]) for n in ("zero", "low", "high")),
+            alu.op.eq(early.operation.op),
+            alu.weight.eq(early.operation.weight),
+            alu.imm.eq(early.operation.imm),
+            alu.late_op.eq(late.operation.op),
+            alu.late_first.eq(late.first),
+            alu.late_gemm.eq(~late.operation.is_alu),
+            *(getattr(alu, n).eq(late.operation[n]) for n in ("zero", "low", "high")),
+            alu.late_x.eq(choose(source.as_value(), [self.acc_x.data, before, latest, Const(0)])),
+            alu.sums.eq(gemm.sums),
+            alu.carry.eq(gemm.carry),
         ]
-        start = Mux(now.late, accumulator, 0)
-        lanes = range(config.block_out)
-        sums = Cat((start[32 * i : 32 * i + 32] + gemm.sums[i])[:32] for i in lanes)
-        m.d.sync += latest.eq(Mux(now.operation.is_alu, alu.result.as_value(), sums))
+        m.d.sync += latest.eq(alu.result.as_value())
         m.d.comb += [
             self.acc_write.enable.eq(write.writes & ~write.skipped),
             self.acc_write.address.eq(write.dst),

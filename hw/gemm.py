@@ -1,19 +1,24 @@
 """GEMM: a matrix–vector product of int8 per cycle, two multiply-adds per DSP48E1.
 
-    operands → products → lifted → sums → sums
+    operands → products → pairs → sums → sums
        1          2         3       4      5       cycles after the data of the scratchpads
 
 1. Two neighbouring outputs share an input lane: ``(w1 × 2**16 + w0) × x`` is a 25 × 8 product.
-2. The adder behind the multiplier lifts it by 2**15: so the low half, ``w0 × x + 2**15``, is
-   never negative and borrows nothing from the high one, ``w1 × x``. Flipping its top bit lowers it.
-3. Sums wrap at 32 bits nowhere: ``block_in`` products of 16 bits need at most 24.
+2. The products of two lanes are added in their DSPs: to ``LIFT`` the first, to what that gives the
+   second. The low half, two products and 2**15 - 1, is so never negative and never beyond 16 bits:
+   it borrows nothing from the high one.
+3. That leaves both halves one too small, once the low one's top bit is flipped. ``x - ~y`` is one
+   more than x + y, and costs the same: so each sum in the tree is one too small again, and whoever
+   takes ``sums`` adds ``carry``.
+4. Where multipliers have fewer than 25 bits each output has its own, and nothing is too small.
+5. Sums wrap at 32 bits nowhere: ``block_in`` products of 16 bits need at most 24.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth import Cat, Module, Signal, Value, signed
+from amaranth import Cat, Const, Module, Signal, Value, signed
 from amaranth.lib import data
 from amaranth.lib.wiring import Component, In, Out
 
@@ -21,11 +26,17 @@ from vdla.hw.layout import lanes
 from vdla.isa.config import Config
 
 HALF = 16  # bits of an int8 product
+PACKED_BITS = 25  # the wider input of a multiplier that makes two products
+LIFT = (1 << HALF - 1) - 1 - (1 << HALF)
 TREE_STAGES = 2  # registers in the adder tree
 
 
 class Gemm(Component):
-    """``sums`` is the product of the tile and the vector that came five cycles before."""
+    """``sums`` + ``carry`` is the product of the tile and the vector that came five cycles before.
+
+    A platform can have ``multiplier_bits``, the width of its multipliers; it is ``PACKED_BITS``
+    where there is none.
+    """
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -34,60 +45,68 @@ class Gemm(Component):
                 "inp": In(lanes(8, config.block_in)),
                 "wgt": In(lanes(8, config.block_in * config.block_out)),
                 "sums": Out(lanes(32, config.block_out)),
+                "carry": Out(1),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        self.packed = getattr(platform, "multiplier_bits", PACKED_BITS) >= PACKED_BITS
         vector = Signal(self.inp.shape())
         m.d.sync += vector.eq(self.inp)
-        rows = range(self.config.block_out)
-        for low in rows[::2]:
-            high = low + 1 if low + 1 in rows else None
-            self._pair(m, vector, low, high)
+        m.d.comb += self.carry.eq(self.packed)
+        step = 2 if self.packed else 1
+        for first in range(0, self.config.block_out, step):
+            rows = range(first, min(first + step, self.config.block_out))
+            for row, terms in zip(rows, self._terms(m, vector, rows), strict=True):
+                m.d.comb += self.sums[row].eq(self._sum(m, terms, f"sum_{row}"))
         return m
 
-    def _pair(self, m: Module, vector: data.View, low: int, high: int | None) -> None:
-        """Two output lanes, or the last one alone."""
-        lows, highs = [], []
-        for i in range(self.config.block_in):
-            weights = Signal(signed(25), name=f"weights_{low}_{i}")
-            product = Signal(signed(33), name=f"product_{low}_{i}")
-            lifted = Signal(signed(33), name=f"lifted_{low}_{i}")
-            packed = self._weight(low, i)
-            if high is not None:
-                packed = (self._weight(high, i) << HALF) + packed
-            m.d.sync += [
-                weights.eq(packed),
-                product.eq(weights * vector[i]),
-                lifted.eq(product + (1 << HALF - 1)),
-            ]
-            lows.append(Cat(lifted[: HALF - 1], ~lifted[HALF - 1]).as_signed())
-            highs.append(lifted[HALF:].as_signed())
-        m.d.comb += self.sums[low].eq(self._sum(m, lows, f"sum_{low}"))
-        if high is not None:
-            m.d.comb += self.sums[high].eq(self._sum(m, highs, f"sum_{high}"))
+    def _terms(
+        self, m: Module, vector: data.View, rows: Sequence[int]
+    ) -> tuple[Sequence[Value], ...]:
+        """For each of one or two rows, what pairs of input lanes add to it."""
+        pairs = []
+        for first in range(0, self.config.block_in, 2):
+            total: Value = Const(LIFT if self.packed else 0)
+            for i in range(first, min(first + 2, self.config.block_in)):
+                total = total + self._product(m, vector, rows, i)
+            pair = Signal(signed(2 * HALF), name=f"pair_{rows[0]}_{first}")
+            m.d.sync += pair.eq(total)
+            pairs.append(pair)
+        if not self.packed:
+            return ([pair[: HALF + 1].as_signed() for pair in pairs],)
+        lows = [Cat(pair[: HALF - 1], ~pair[HALF - 1]).as_signed() for pair in pairs]
+        highs = [pair[HALF:].as_signed() for pair in pairs]
+        return (lows, highs)[: len(rows)]
 
-    def _weight(self, row: int, column: int) -> Value:
-        value: Value = self.wgt[row * self.config.block_in + column]
-        return value
+    def _product(self, m: Module, vector: data.View, rows: Sequence[int], column: int) -> Signal:
+        name = f"{rows[0]}_{column}"
+        packed: Value = Const(0)
+        for place, row in enumerate(rows):
+            weight: Value = self.wgt[row * self.config.block_in + column]
+            packed = (weight << HALF * place) + packed
+        bits = PACKED_BITS if len(rows) > 1 else 8
+        weights = Signal(signed(bits), name=f"weights_{name}")
+        product = Signal(signed(bits + 8), name=f"product_{name}")
+        m.d.sync += [weights.eq(packed), product.eq(weights * vector[column])]
+        return product
 
     def _sum(self, m: Module, terms: Sequence[Value], name: str) -> Value:
         """An adder tree with a register after each half of its levels."""
         levels = (len(terms) - 1).bit_length()
         for stage in range(TREE_STAGES):
             for _ in range(-(-levels // TREE_STAGES)):
-                terms = _pairs(terms)
-            terms = self._registers(m, terms, f"{name}_{stage}")
+                terms = self._level(terms)
+            registers = [Signal(t.shape(), name=f"{name}_{stage}_{i}") for i, t in enumerate(terms)]
+            m.d.sync += [r.eq(t) for r, t in zip(registers, terms, strict=True)]
+            terms = registers
         return terms[0]
 
-    @staticmethod
-    def _registers(m: Module, values: Sequence[Value], name: str) -> list[Signal]:
-        registers = [Signal(v.shape(), name=f"{name}_{i}") for i, v in enumerate(values)]
-        m.d.sync += [r.eq(v) for r, v in zip(registers, values, strict=True)]
-        return registers
-
-
-def _pairs(terms: Sequence[Value]) -> list[Value]:
-    """One level of an adder tree."""
-    return [sum(terms[i + 1 : i + 2], start=terms[i]) for i in range(0, len(terms), 2)]
+    def _level(self, terms: Sequence[Value]) -> list[Value]:
+        """Neighbours added, and the last one alone."""
+        add = (lambda x, y: x - ~y) if self.packed else (lambda x, y: x + y)
+        return [
+            add(*terms[i : i + 2]) if i + 1 < len(terms) else terms[i]
+            for i in range(0, len(terms), 2)
+        ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Const, Mux, Shape, Value, signed, unsigned
+from amaranth import Cat, Const, Shape, Value, signed, unsigned
 from amaranth.lib import data
 
 from vdla.isa.config import Config
@@ -39,11 +39,6 @@ def scaled(value: Value, factor: int) -> Value:
     for term in terms:
         total = total + term
     return total
-
-
-def limited(value: Value, low: Value, high: Value) -> Value:
-    """``min(max(value, low), high)``: ``high`` wins, should they cross."""
-    return Mux((value > high) | (low > high), high, Mux(value < low, low, value))
 
 
 def grow(total: Value, step: Value | int) -> Value:

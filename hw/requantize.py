@@ -1,26 +1,34 @@
 """The arithmetic that ALU and STORE share: a multiply-add on two DSPs, and shift with rounding.
 
-    operands → products → sum → shifted → rounded
-       1          2        3        4         5       cycles after the inputs
+    operands → products → sum → shifted → moved | limited
+       1          2        3       4        5              cycles after the inputs
 
-1. ``MultiplyAdd``: ``a0 × b0 + a1 × b1``; with ``wide``, ``a1``'s product counts 2**17 times, so
-   that a 32-bit number times a 25-bit number takes two 18 × 25 multipliers (DSP48E1: UG479).
-2. ``RoundShift``: ``round_half_even(value / 2**shift)``, saturated to 32 bits; with ``wrap``, the
-   low 32 bits of the value shifted right without rounding.
+1. ``Multiply``: a 32-bit number times a 25-bit number is two products of 18 × 25 bits, a DSP48E1's
+   (UG479), and a sum of theirs 17 bits apart.
+2. ``MultiplyAdd``: ``a0 × b0 + a1 × b1``, the second product 17 bits higher with ``wide``.
+3. ``Requantize`` rounds ``value / 2**shift``, ties to the even, and adds ``zero``. What comes after
+   are limits of few bits, so it keeps few: whether the value lies above or below is a flag.
+4. It shifts by 16s, by 4s, by 1s: each time a choice of four, and a narrower window. Bits lost
+   below, and bits above that differ from the sign, are gathered on the way.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from amaranth import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib.wiring import Component, In, Out
 
+from vdla.isa.numbers import SHIFT_BITS
+
 LOW_BITS = 17  # of a 32-bit number, unsigned: with a sign they fill an 18-bit input
-VALUE_BITS = 64
-SHIFT_BITS = 6
+VALUE_BITS = 57  # of a 32-bit number times a 25-bit number
+WINDOW_BITS = 32
+MULTIPLY_CYCLES = 3
 
 
 class MultiplyAdd(Component):
-    """Result three cycles after the inputs."""
+    """Result ``MULTIPLY_CYCLES`` after the inputs."""
 
     def __init__(self) -> None:
         factors = {"a0": 18, "b0": 25, "a1": 18, "b1": 25}
@@ -51,51 +59,119 @@ class MultiplyAdd(Component):
         return m
 
 
-def split(x: Value) -> tuple[Value, Value]:
-    """A signed 32-bit number as the inputs ``a0``, ``a1`` of a wide multiplication."""
-    return Cat(x[:LOW_BITS], 0).as_signed(), x[LOW_BITS:32].as_signed()
-
-
-class RoundShift(Component):
-    """Result two cycles after the inputs."""
+class Multiply(Component):
+    """A 32-bit number times a 25-bit number, ``MULTIPLY_CYCLES`` after them: two DSPs, no LUT."""
 
     def __init__(self) -> None:
         super().__init__(
             {
-                "value": In(signed(VALUE_BITS)),
-                "shift": In(SHIFT_BITS),
-                "wrap": In(1),
-                "result": Out(signed(32)),
+                "x": In(signed(32)),
+                "factor": In(signed(25)),
+                "result": Out(signed(VALUE_BITS)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        # One more bit below the value: what was shifted out last decides the rounding.
-        shifted, sticky = Cat(0, self.value).as_signed(), Value.cast(0)
-        for step in reversed(range(SHIFT_BITS)):
-            lost = shifted[: 1 << step].any()
-            shifted, sticky = self._stage(m, step, shifted, sticky, lost)
-        held, rest = Signal(signed(VALUE_BITS + 1)), Signal()
-        wrap = Signal()
-        m.d.sync += [held.eq(shifted), rest.eq(sticky), wrap.eq(self.wrap)]
-
-        quotient, half = held[1:].as_signed(), held[0]
-        up = half & (rest | quotient[0]) & ~wrap
-        rounded = Signal(signed(VALUE_BITS))
-        m.d.comb += rounded.eq(quotient + up)
-        fits = (rounded[31:] == 0) | rounded[31:].all()
-        limit = Mux(rounded[-1], -(1 << 31), (1 << 31) - 1)
-        m.d.sync += self.result.eq(Mux(fits | wrap, rounded[:32], limit))
+        products = []
+        for name, part in zip(("low", "high"), split(self.x), strict=True):
+            a, b = Signal(signed(18), name=name), Signal(signed(25), name=f"factor_{name}")
+            product = Signal(signed(43), name=f"product_{name}")
+            m.d.sync += [a.eq(part), b.eq(self.factor), product.eq(a * b)]
+            products.append(product)
+        low, upper = Signal(LOW_BITS), Signal(signed(VALUE_BITS - LOW_BITS))
+        m.d.sync += [
+            low.eq(products[0]),
+            upper.eq(products[1] + (products[0] >> LOW_BITS)),
+        ]
+        m.d.comb += self.result.eq(Cat(low, upper))
         return m
 
-    def _stage(
-        self, m: Module, step: int, value: Value, sticky: Value, lost: Value
-    ) -> tuple[Value, Value]:
-        """Shifts by ``2**step`` if that bit of the amount is set."""
-        result = Signal(signed(VALUE_BITS + 1), name=f"by_{1 << step}")
-        seen = Signal(name=f"lost_{1 << step}")
-        bit = self.shift[step]
-        m.d.comb += result.eq(Mux(bit, value >> (1 << step), value))
-        m.d.comb += seen.eq(sticky | (bit & lost))
-        return result, seen
+
+def split(x: Value) -> tuple[Value, Value]:
+    """A signed 32-bit number as the inputs ``a0``, ``a1`` of a wide multiplication."""
+    return Cat(x[:LOW_BITS], 0).as_signed(), x[LOW_BITS:32].as_signed()
+
+
+class Requantize(Component):
+    """``round_half_even(value / 2**shift) + zero`` in front of limits of ``bits`` bits.
+
+    ``moved``, ``above`` and ``below`` follow two cycles after the inputs, ``zero`` comes one after
+    them. ``window`` is the value shifted right by ``shift``'s 16s alone, at once.
+    """
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+        super().__init__(
+            {
+                "value": In(signed(VALUE_BITS)),
+                "shift": In(SHIFT_BITS),
+                "zero": In(signed(bits)),
+                "window": Out(WINDOW_BITS),
+                "moved": Out(signed(bits + 2)),
+                "above": Out(1),
+                "below": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        kept = self.bits + 1  # of a quotient; with zero it goes beyond any limit, or it is flagged
+        shifted = Cat(0, self.value)  # the bit below a quotient decides its rounding
+        sign, sticky, beyond = self.value[-1], Signal(3), Signal(3)
+        for stage, (bit, to_come) in enumerate(((4, 15), (2, 3), (0, 0))):
+            amount, here = self.shift[bit : bit + 2], shifted
+            steps = [n << bit for n in range(4)]
+            top = [here[n + kept + to_come :] for n in steps]
+            m.d.comb += [
+                sticky[stage].eq(choose(amount, [here[:n].any() for n in steps])),
+                beyond[stage].eq(choose(amount, [(t ^ sign.replicate(len(t))).any() for t in top])),
+            ]
+            width = max(1 + kept + to_come, 1 + WINDOW_BITS if bit == 4 else 0)
+            shifted = Signal(width, name=f"by_{1 << bit}s")
+            m.d.comb += shifted.eq(choose(amount, [here[n:].as_signed() for n in steps]))
+            if bit == 4:
+                m.d.comb += self.window.eq(shifted[1:])
+                shifted = shifted[: 1 + kept + to_come]
+        quotient, half, rest = Signal(signed(kept)), Signal(), Signal()
+        high, low = Signal(), Signal()
+        m.d.sync += [
+            Cat(half, quotient).eq(shifted),
+            rest.eq(sticky.any()),
+            high.eq(beyond.any() & ~sign),
+            low.eq(beyond.any() & sign),
+        ]
+        up = half & (rest | quotient[0])
+        m.d.sync += [
+            self.moved.eq(add(quotient, self.zero, up)),
+            self.above.eq(high),
+            self.below.eq(low),
+        ]
+        return m
+
+    def limited(self, low: Value, high: Value) -> Value:
+        """``min(max(moved, low), high)``: ``high`` wins, should they cross."""
+        above = self.above | (~self.below & (self.moved > high)) | (low > high)
+        below = self.below | (self.moved < low)
+        return Mux(above, high, Mux(below, low, self.moved[: self.bits].as_signed()))
+
+
+def add(x: Value, y: Value, carry: Value) -> Value:
+    """``x + y + carry`` of signed numbers in one adder: the bits below them make the carry."""
+    return (Cat(1, x).as_signed() + Cat(carry, y).as_signed()) >> 1
+
+
+def delayed(m: Module, value: Value, cycles: int, name: str) -> Value:
+    """``value`` as it was some cycles ago."""
+    for cycle in range(cycles):
+        register = Signal(len(value), name=f"{name}_{cycle}")
+        m.d.sync += register.eq(value)
+        value = register
+    return value
+
+
+def choose(which: Value, options: Sequence[Value]) -> Value:
+    """One of four: with two bits to choose by, a six-input LUT for each bit."""
+    return Mux(
+        which[1], Mux(which[0], options[3], options[2]), Mux(which[0], options[1], options[0])
+    )

@@ -1,6 +1,6 @@
 """STORE: reads ACC, requantizes on the way, and writes bursts.
 
-    read → data → lanes → operands, products, sum → shifted, rounded → limited → write buffer
+    read → data → lanes → operands, products, sum → shifted, moved → limited → write buffer
      0      1      2         3        4        5      6       7          8          cycle
 
 1. The reader takes ACC's second read port, and COMPUTE waits: before each plane of an ACC8 store
@@ -20,19 +20,21 @@ from amaranth import Array, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import Component, In, Out
+from amaranth.utils import exact_log2
 
 from vdla.hw.bursts import PAGE_BITS, burst_beats
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_request
-from vdla.hw.layout import beats, grow, layout, limited, scaled
-from vdla.hw.requantize import SHIFT_BITS, MultiplyAdd, RoundShift, split
+from vdla.hw.layout import beats, grow, layout, scaled
+from vdla.hw.requantize import MULTIPLY_CYCLES, Multiply, Requantize, delayed
 from vdla.isa import instructions as isa
-from vdla.isa.config import Config
+from vdla.isa.config import INT32_BYTES, Config
 from vdla.isa.instructions import DRAM_BITS, Mem
-from vdla.isa.numbers import MANTISSA_BITS
+from vdla.isa.numbers import MANTISSA_BITS, SHIFT_BITS
 from vdla.isa.registers import INDEX_BITS
 
 IN_FLIGHT = 8  # instructions started and not finished
 BUFFER_VECTORS = 4  # raw vectors the write buffer holds
+LIMIT_BITS = 8  # of zero, low and high
 LANES_TO_BUFFER = 6  # cycles from a beat's lanes to the write buffer
 
 
@@ -43,8 +45,8 @@ class Store(Component):
         self.config = config
         self.layout = layout(isa.Store, config)
         self.raw_beats, self.out_beats = beats(config, "acc"), beats(config, "acc8")
-        bytes_ = {name: signed(8) for name in ("zero", "low", "high")}
-        self.limits = data.StructLayout({"raw": 1, **bytes_})
+        limits = {name: signed(LIMIT_BITS) for name in ("zero", "low", "high")}
+        self.limits = data.StructLayout({"raw": 1, **limits})
         super().__init__(
             {
                 "command": In(command(config)),
@@ -175,22 +177,21 @@ class Store(Component):
                 left.eq(Mux(arriving.raw, self.raw_beats, self.out_beats)),
                 number.eq(0),
             ]
-        raw = Array(vector.word_select(i, port_bits) for i in range(self.raw_beats))[number]
-        narrow = [
-            self._requantize(m, lane, vector, scales, number) for lane in range(config.port_bytes)
-        ]
-        marks = delayed(m, Cat(left != 0, held), LANES_TO_BUFFER - 1, "marks")
-        limits = data.View(self.limits, marks[1:])
-        beat = Signal(port_bits)
-        enters = Signal()
-        m.d.sync += enters.eq(marks[0])
-        m.d.sync += beat.eq(
-            Mux(
-                limits.raw,
-                delayed(m, raw, LANES_TO_BUFFER - 1, "raw"),
-                Cat(_limit(m, lane, value, limits) for lane, value in enumerate(narrow)),
-            )
+        # A group of lanes makes one narrow beat, or INT32_BYTES raw ones.
+        within = exact_log2(INT32_BYTES)
+        group = Mux(held.raw, number >> within, number)
+        lanes, lane_scales = (_part(v, group, self.out_beats) for v in (vector, scales))
+        raw = _part(lanes, number[:within], INT32_BYTES)
+        before = delayed(m, Cat(left != 0, held), LANES_TO_BUFFER - 2, "marks")
+        marks = delayed(m, before, 1, "last_marks")
+        zero, limits = data.View(self.limits, before[1:]).zero, data.View(self.limits, marks[1:])
+        narrow = Cat(
+            self._requantize(m, lane, lanes, lane_scales, zero).limited(limits.low, limits.high)
+            for lane in range(config.port_bytes)
         )
+        beat, enters = Signal(port_bits), Signal()
+        raw = delayed(m, raw, LANES_TO_BUFFER - 1, "raw")
+        m.d.sync += [enters.eq(marks[0]), beat.eq(Mux(limits.raw, raw, narrow))]
         m.submodules.buffer = buffer = SyncFIFO(
             width=port_bits, depth=BUFFER_VECTORS * self.raw_beats
         )
@@ -203,28 +204,21 @@ class Store(Component):
         return buffer.r_rdy
 
     def _requantize(
-        self, m: Module, lane: int, vector: Value, scales: Value, number: Value
-    ) -> Value:
-        """One lane of a beat; five cycles from the vector to the rounded number."""
-        port = self.config.port_bytes
-        groups = [32 * (group * port + lane) for group in range(self.out_beats)]
-        x = Array(vector[at : at + 32] for at in groups)[number]
-        scale = Array(scales[at : at + 32] for at in groups)[number]
-        m.submodules[f"multiply_{lane}"] = multiply = MultiplyAdd()
-        m.submodules[f"shift_{lane}"] = shift = RoundShift()
-        low, high = split(x)
+        self, m: Module, lane: int, lanes: Value, scales: Value, zero: Value
+    ) -> Requantize:
+        """One lane of a beat; five cycles from the lane to what the limits are for."""
+        m.submodules[f"multiply_{lane}"] = multiply = Multiply()
+        m.submodules[f"requantize_{lane}"] = requantize = Requantize(LIMIT_BITS)
+        scale = scales[32 * lane :]
+        amount = scale[MANTISSA_BITS : MANTISSA_BITS + SHIFT_BITS]
         m.d.comb += [
-            multiply.a0.eq(low),
-            multiply.a1.eq(high),
-            multiply.b0.eq(scale[:MANTISSA_BITS]),
-            multiply.b1.eq(scale[:MANTISSA_BITS]),
-            multiply.wide.eq(1),
-            shift.value.eq(multiply.result),
-            shift.shift.eq(
-                delayed(m, scale[MANTISSA_BITS : MANTISSA_BITS + SHIFT_BITS], 3, f"amount_{lane}")
-            ),
+            multiply.x.eq(lanes[32 * lane : 32 * lane + 32]),
+            multiply.factor.eq(scale[:MANTISSA_BITS]),
+            requantize.value.eq(multiply.result),
+            requantize.shift.eq(delayed(m, amount, MULTIPLY_CYCLES, f"amount_{lane}")),
+            requantize.zero.eq(zero),
         ]
-        return shift.result
+        return requantize
 
     # Burst side --------------------------------------------------------------------------------
 
@@ -361,17 +355,7 @@ class Store(Component):
         ]
 
 
-def _limit(m: Module, lane: int, value: Value, limits: data.View) -> Value:
-    """``min(max(value + zero, low), high)`` as a byte."""
-    moved = Signal(signed(33), name=f"moved_{lane}")
-    m.d.comb += moved.eq(value + limits.zero)
-    return limited(moved, limits.low, limits.high)[:8]
-
-
-def delayed(m: Module, value: Value, cycles: int, name: str) -> Value:
-    """``value`` as it was some cycles ago."""
-    for cycle in range(cycles):
-        register = Signal(len(value), name=f"{name}_{cycle}")
-        m.d.sync += register.eq(value)
-        value = register
-    return value
+def _part(whole: Value, number: Value, parts: int) -> Value:
+    """One of the equal parts of a value."""
+    bits = len(whole) // parts
+    return Array(whole[i * bits : (i + 1) * bits] for i in range(parts))[number]

@@ -24,7 +24,8 @@ def products(block_in, block_out, vectors, tiles):
             if n < len(vectors):
                 ctx.set(unit.inp, vectors[n].tolist())
                 ctx.set(unit.wgt, tiles[n].reshape(-1).tolist())
-            results.append([ctx.get(unit.sums[o]) for o in range(block_out)])
+            carry = ctx.get(unit.carry)
+            results.append([ctx.get(unit.sums[o]) + carry for o in range(block_out)])
             await ctx.tick()
 
     simulator = Simulator(unit)

@@ -4,45 +4,56 @@ from __future__ import annotations
 
 from random import Random
 
-from amaranth import Module, Signal
+import pytest
+from amaranth import Module, signed
 from amaranth.lib.wiring import Component, In, Out
 from amaranth.sim import Simulator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vdla.hw.requantize import MultiplyAdd, RoundShift, split
-from vdla.isa.numbers import INT32_MAX, INT32_MIN, MANTISSA_BITS, pack_scale, rq
+from vdla.hw.requantize import (
+    MULTIPLY_CYCLES,
+    VALUE_BITS,
+    WINDOW_BITS,
+    Multiply,
+    MultiplyAdd,
+    Requantize,
+    delayed,
+)
+from vdla.isa.numbers import pack_scale, rq, saturate, unpack_scale
 
-MULTIPLY_CYCLES, SHIFT_CYCLES = 3, 2
-INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
+ROUND_CYCLES = 2
+VALUES = st.integers(-(1 << VALUE_BITS - 1), (1 << VALUE_BITS - 1) - 1)
 
 
-class Requantizer(Component):
-    """Both units in a row, as STORE and the ALU connect them."""
+class Limited(Component):
+    """A requantizer as STORE and the ALU connect it, its zero and its limits along with the value;
+    with ``multiplies``, behind a multiplier."""
 
-    def __init__(self):
-        super().__init__({"x": In(32), "mantissa": In(24), "shift": In(6), "result": Out(32)})
+    def __init__(self, bits, multiplies=False):
+        self.bits, self.multiplies = bits, multiplies
+        limits = dict.fromkeys(("zero", "low", "high"), In(signed(bits)))
+        value = {"x": In(signed(32)), "factor": In(24)} if multiplies else {"value": In(signed(57))}
+        super().__init__({**value, "shift": In(6), **limits, "result": Out(signed(bits))})
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.multiply = multiply = MultiplyAdd()
-        m.submodules.round = shift = RoundShift()
-        low, high = split(self.x)
-        amount = self.shift
+        m.submodules.requantize = unit = Requantize(self.bits)
+        cycles = 0
+        if self.multiplies:
+            cycles = MULTIPLY_CYCLES
+            m.submodules.multiply = multiply = Multiply()
+            m.d.comb += [multiply.x.eq(self.x), multiply.factor.eq(self.factor)]
+            m.d.comb += unit.value.eq(multiply.result)
+        else:
+            m.d.comb += unit.value.eq(self.value)
+        whole = cycles + ROUND_CYCLES
+        low, high = (delayed(m, getattr(self, n), whole, n) for n in ("low", "high"))
         m.d.comb += [
-            multiply.a0.eq(low),
-            multiply.a1.eq(high),
-            multiply.b0.eq(self.mantissa),
-            multiply.b1.eq(self.mantissa),
-            multiply.wide.eq(1),
-            shift.value.eq(multiply.result),
-            self.result.eq(shift.result),
+            unit.shift.eq(delayed(m, self.shift, cycles, "amount")),
+            unit.zero.eq(delayed(m, self.zero, cycles + 1, "zero")),
+            self.result.eq(unit.limited(low.as_signed(), high.as_signed())),
         ]
-        for _ in range(MULTIPLY_CYCLES):
-            later = Signal.like(amount)
-            m.d.sync += later.eq(amount)
-            amount = later
-        m.d.comb += shift.shift.eq(amount)
         return m
 
 
@@ -64,7 +75,7 @@ def stream(unit, inputs, cycles):
     return results[cycles:]
 
 
-def signed(value, bits):
+def wrapped(value, bits):
     """The low bits of a number, as a signed one."""
     return (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
 
@@ -74,7 +85,7 @@ def near(random, bits, values=(0,)):
     edge = 1 << bits - 1
     if random.random() < 0.5:
         at = random.choice((-edge, edge - 1, 1 << random.randrange(bits), *values))
-        return signed(at + random.randint(-2, 2), bits)
+        return wrapped(at + random.randint(-2, 2), bits)
     return random.randrange(-edge, edge)
 
 
@@ -90,47 +101,86 @@ def test_multiply_add_takes_narrow_and_wide_products_in_turn():
     ]
     results = stream(MultiplyAdd(), inputs, MULTIPLY_CYCLES)
     for i, result in zip(inputs, results, strict=True):
-        assert result == i["a0"] * i["b0"] + (i["a1"] * i["b1"] << 17 * i["wide"]), i
+        whole = i["a0"] * i["b0"] + (i["a1"] * i["b1"] << 17 * i["wide"])
+        assert result == wrapped(whole, VALUE_BITS), i
 
 
-def shifted(value, shift, wrap):
-    """What ``RoundShift`` gives; Python rounds fractions to the even neighbour, too."""
-    if wrap:
-        return signed(value >> shift, 32)
+def test_multiply():
+    random = Random(4)
+    inputs = [{"x": near(random, 32), "factor": near(random, 25)} for _ in range(3000)]
+    results = stream(Multiply(), inputs, MULTIPLY_CYCLES)
+    assert results == [i["x"] * i["factor"] for i in inputs]
+
+
+def limits(random, bits):
+    """Zero, low and high, now and then crossed."""
+    return {name: near(random, bits) for name in ("zero", "low", "high")}
+
+
+def limited(quotient, i):
+    """``high`` wins when the limits cross, as in the ISA's words: min(max(x, low), high)."""
+    return min(max(quotient + i["zero"], i["low"]), i["high"])
+
+
+def rounded(value, shift):
+    """``value / 2**shift``, ties to the even neighbour."""
     whole, rest = value >> shift, value & ((1 << shift) - 1)
-    up = 2 * rest > 1 << shift or (2 * rest == 1 << shift and whole % 2)
-    return min(max(whole + up, INT32_MIN), INT32_MAX)
+    return whole + (2 * rest > 1 << shift or (2 * rest == 1 << shift and whole % 2))
+
+
+def check(bits, cases, seed):
+    """Values and shifts through a requantizer, each with limits of its own."""
+    random = Random(seed)
+    inputs = [{"value": v, "shift": s, **limits(random, bits)} for v, s in cases]
+    wanted = [limited(rounded(i["value"], i["shift"]), i) for i in inputs]
+    assert stream(Limited(bits), inputs, ROUND_CYCLES) == wanted
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.lists(st.tuples(INT64, st.integers(0, 63), st.integers(0, 1)), min_size=20))
-def test_round_shift(cases):
-    inputs = [dict(zip(("value", "shift", "wrap"), case, strict=True)) for case in cases]
-    assert stream(RoundShift(), inputs, SHIFT_CYCLES) == [shifted(*case) for case in cases]
+@given(st.lists(st.tuples(VALUES, st.integers(0, 63)), min_size=20), st.sampled_from((8, 9)))
+def test_rounds_and_limits(cases, bits):
+    check(bits, cases, 0)
 
 
-def test_round_shift_at_ties_and_limits():
-    """Every shift; quotients odd and even, at zero and at the limits; just below, at, above a tie;
-    with every single bit that can make a rest greater than a tie."""
+@pytest.mark.parametrize("bits", [8, 9])
+def test_ties_and_limits(bits):
+    """Every shift; quotients odd and even, at zero, where the unit's own numbers end, far beyond;
+    just below, at, above a tie; with single bits that make a rest greater than a tie."""
     cases = []
+    edge = 1 << bits
+    near_edges = [sign * edge + by for sign in (-2, -1, 1, 2) for by in (-2, -1, 0, 1)]
+    far = [sign << bit for bit in range(bits, 56, 3) for sign in (-1, 1)]
     for shift in range(64):
         half = (1 << shift) >> 1
-        for quotient in (-2, -1, 0, 1, 2, INT32_MIN - 1, INT32_MIN, INT32_MAX - 1, INT32_MAX):
-            rests = {0, half, half - 1, half + 1, *(half + (1 << b) for b in range(0, shift, 5))}
+        for quotient in (-2, -1, 0, 1, 2, *near_edges, *far):
+            rests = {0, half, half - 1, half + 1, *(half + (1 << b) for b in range(0, shift, 7))}
             values = {(quotient << shift) + r for r in rests}
-            cases += [(v, shift, w) for v in values if -(1 << 63) <= v < 1 << 63 for w in (0, 1)]
+            cases += [(v, shift) for v in values if -(1 << 56) <= v < 1 << 56]
     Random(2).shuffle(cases)
-    inputs = [dict(zip(("value", "shift", "wrap"), case, strict=True)) for case in cases]
-    assert stream(RoundShift(), inputs, SHIFT_CYCLES) == [shifted(*case) for case in cases]
+    check(bits, cases, 5)
 
 
-def test_both_are_the_requantization_that_the_isa_defines():
+def test_window_is_the_value_shifted_by_16s():
+    unit = Requantize(9)
+    unit.result = unit.window
+    random = Random(6)
+    inputs = [{"value": near(random, 57), "shift": random.randrange(64)} for _ in range(500)]
+    wanted = [(i["value"] >> (i["shift"] & 48)) % (1 << WINDOW_BITS) for i in inputs]
+    assert stream(unit, inputs, 0) == wanted
+
+
+@pytest.mark.parametrize("bits", [8, 9])
+def test_with_the_multiplier_it_is_the_requantization_that_the_isa_defines(bits):
     random, inputs, wanted = Random(3), [], []
     for _ in range(3000):
         word = random.choice((pack_scale(random.random() * 8 + 1e-9), random.getrandbits(30)))
-        x = near(random, 32)
-        mantissa, shift = word & ((1 << MANTISSA_BITS) - 1), word >> MANTISSA_BITS
-        inputs.append({"x": x % (1 << 32), "mantissa": mantissa, "shift": shift})
-        wanted.append(rq(x, word))
-    results = stream(Requantizer(), inputs, MULTIPLY_CYCLES + SHIFT_CYCLES)
-    assert [signed(r, 32) for r in results] == wanted
+        mantissa, shift = unpack_scale(word)
+        # Half of the results within the limits, or not far from them.
+        reach = (1 << bits + 1 + shift) // max(mantissa, 1)
+        x = saturate(random.randint(-reach, reach), -(1 << 31), (1 << 31) - 1)
+        x = random.choice((x, near(random, 32)))
+        i = {"x": x, "factor": mantissa, "shift": shift, **limits(random, bits)}
+        inputs.append(i)
+        wanted.append(limited(rq(x, word), i))
+    unit = Limited(bits, multiplies=True)
+    assert stream(unit, inputs, MULTIPLY_CYCLES + ROUND_CYCLES) == wanted

@@ -28,6 +28,7 @@ from vdla.hw.store import IN_FLIGHT, Store
 from vdla.isa.config import PAGE_BYTES, load_config
 from vdla.isa.instructions import Mem
 
+REQUANTIZED = ("moved", "above", "below")
 CONFIG = load_config(
     "tiny",
     ["burst_beats=5", "read_buffer_beats=24", "reads_in_flight=3", "writes_in_flight=3"],
@@ -95,9 +96,9 @@ def test_store(proof, state):
     store = Store(CONFIG)
     inner = proof.add(store, store.dram_pages)
     for lane in range(CONFIG.port_bytes):
-        for name in ("multiply", "shift"):
+        for name, outputs in (("multiply", ("result",)), ("requantize", REQUANTIZED)):
             part = getattr(inner.submodules, f"{name}_{lane}")
-            proof.cut(inner, f"{name}_{lane}", part.result)
+            proof.cut(inner, f"{name}_{lane}", *(getattr(part, n) for n in outputs))
     m, write = proof.m, store.write
     pages = dram(proof, store)
     taken = write.valid & write.ready

@@ -1,0 +1,125 @@
+"""ALU: each operation against Python's integers, a micro-op in every cycle, GEMM's among them."""
+
+from __future__ import annotations
+
+from random import Random
+from types import SimpleNamespace
+
+import pytest
+from amaranth.sim import Simulator
+
+from vdla.hw.alu import DEPTH, Alu
+from vdla.isa.instructions import AluOp
+from vdla.isa.numbers import pack_scale, rq
+
+EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ)
+
+
+def wrapped(value, bits):
+    """The low bits of a number, as a signed one."""
+    return (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+
+
+def near(random, bits):
+    """A signed number, often one of an edge's neighbours."""
+    edge = 1 << bits - 1
+    if random.random() < 0.5:
+        at = random.choice((-edge, edge, 0, 1 << random.randrange(bits)))
+        return wrapped(at + random.randint(-2, 2), bits)
+    return random.randrange(-edge, edge)
+
+
+def micro_op(random, op):
+    """A micro-op with what GEMM would add to it; ``op`` None is GEMM's own."""
+    y = pack_scale(random.random()) if op == AluOp.RQ else near(random, 32)
+    return {
+        "gemm": op is None,
+        "op": random.choice(list(AluOp)) if op is None else op,
+        "first": random.random() < 0.2,
+        "x": near(random, 32),
+        "y": y,
+        "weight": near(random, 24),
+        "imm": near(random, 32),
+        "sums": near(random, 24),
+        "carry": random.randrange(2),
+        **{name: near(random, 9) for name in ("zero", "low", "high")},
+    }
+
+
+def late_x(u):
+    """The accumulator, where the operation uses it that late."""
+    unused = not u["gemm"] and (u["first"] or u["op"] in EARLY)
+    return 0 if unused else u["x"]
+
+
+def expected(u):
+    """What the manual says."""
+    x, y = u["x"], u["y"]
+    if u["gemm"]:
+        return wrapped(x + u["sums"] + u["carry"], 32)
+    if u["first"]:
+        return y
+    amount = wrapped(y, 6)
+    wide = wrapped(x, 18) * u["weight"] + wrapped(y, 18) * wrapped(u["imm"], 24)
+    return {
+        AluOp.ADD: lambda: wrapped(x + y, 32),
+        AluOp.MIN: lambda: min(x, y),
+        AluOp.MAX: lambda: max(x, y),
+        AluOp.SHR: lambda: wrapped(x >> amount if amount >= 0 else x << -amount, 32),
+        AluOp.MUL: lambda: wrapped(x * wrapped(y, 25), 32),
+        AluOp.WADD: lambda: wrapped(wide, 32),
+        AluOp.RQ: lambda: min(max(rq(x, y) + u["zero"], u["low"]), u["high"]),
+    }[u["op"]]()
+
+
+def stream(micro_ops):
+    """The results of micro-ops given in consecutive cycles."""
+    unit, results = Alu(SimpleNamespace(block_out=1)), []
+    idle = micro_op(Random(0), AluOp.ADD)
+    padded = [*[idle] * DEPTH, *micro_ops, *[idle] * DEPTH]
+
+    async def drive(ctx):
+        for n in range(DEPTH, len(padded)):
+            early, late, now = padded[n], padded[n - DEPTH + 1], padded[n - DEPTH]
+            for name in ("op", "weight", "imm"):
+                ctx.set(getattr(unit, name), early[name])
+            ctx.set(unit.x[0], early["x"])
+            ctx.set(unit.y[0], early["y"])
+            for name in ("op", "first", "gemm"):
+                ctx.set(getattr(unit, f"late_{name}"), late[name])
+            for name in ("zero", "low", "high"):
+                ctx.set(getattr(unit, name), late[name])
+            ctx.set(unit.late_x[0], late_x(now))
+            ctx.set(unit.sums[0], now["sums"])
+            ctx.set(unit.carry, now["carry"])
+            results.append(ctx.get(unit.result[0]))
+            await ctx.tick()
+
+    simulator = Simulator(unit)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(drive)
+    simulator.run()
+    return results[DEPTH:]
+
+
+@pytest.mark.parametrize("op", [*AluOp, None], ids=lambda op: op.name if op is not None else "GEMM")
+def test_operation(op):
+    random = Random(1)
+    micro_ops = [micro_op(random, op) for _ in range(500)]
+    assert stream(micro_ops) == [expected(u) for u in micro_ops]
+
+
+def test_operations_in_turn():
+    random = Random(2)
+    micro_ops = [micro_op(random, random.choice([*AluOp, None])) for _ in range(2000)]
+    assert stream(micro_ops) == [expected(u) for u in micro_ops]
+
+
+def test_every_shift():
+    random = Random(3)
+    micro_ops = [
+        {**micro_op(random, AluOp.SHR), "first": False, "x": x, "y": y + 64 * random.randrange(4)}
+        for y in range(-32, 32)
+        for x in (-(1 << 31), (1 << 31) - 1, -1, 1, 0x12345678, -0x12345678, 0x15555, 0x2AAAA)
+    ]
+    assert stream(micro_ops) == [expected(u) for u in micro_ops]
