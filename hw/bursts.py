@@ -1,4 +1,4 @@
-"""Where a burst ends: no longer than ``burst_beats``, and within its 4 KiB page.
+"""Where a burst may lie, and where it ends: at most ``burst_beats``, within its 4 KiB page.
 
 AXI4 forbids bursts across pages (Arm IHI 0022, section A3.4.1). A run of beats is cut greedily, as
 docs/timing.md, section 2, says; fetch, LOAD and STORE all cut this way.
@@ -26,3 +26,12 @@ def burst_beats(m: Module, config: Config, address: Value, left: Value) -> Signa
         beats.eq(Mux(left < most, left, most)),
     ]
     return beats
+
+
+def is_outside(address: Value, config: Config, dram_pages: Value) -> Value:
+    """Whether a burst there would be a fault: beyond DRAM, or not on a beat.
+
+    The comparison takes long, so it is made when the address is, and kept with it.
+    """
+    offset = (config.port_bytes - 1).bit_length()
+    return (address[PAGE_BITS:] >= dram_pages) | address[:offset].any()

@@ -16,7 +16,7 @@ from amaranth.lib import data
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import Component, In, Out
 
-from vdla.hw.bursts import PAGE_BITS, burst_beats
+from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
 from vdla.hw.interfaces import Fault, fault, read_data, read_request
 from vdla.hw.layout import instruction_bits, layout, scaled
 from vdla.isa.config import Config
@@ -85,21 +85,23 @@ class Fetch(Component):
         wanted = Signal()
         sent = Signal.like(request.beats)
         enough = room - config.burst_beats + 1  # held: there is no room for another burst
-        off = address[: (config.port_bytes - 1).bit_length()].any()
+        bad = Signal()  # whether ``address`` is out of bounds: known with it
         m.d.comb += [
             wanted.eq(~self.idle & (left != 0) & (held < enough)),
-            outside.eq(wanted & ((address[PAGE_BITS:] >= self.dram_pages) | off)),
+            outside.eq(wanted & bad),
             request.valid.eq(wanted & ~outside),
             request.address.eq(address),
             request.beats.eq(beats),
         ]
         with m.If(request.valid & request.ready):
+            there = (address + scaled(beats, config.port_bytes))[: DRAM_BITS + 1]
             m.d.comb += sent.eq(beats)
-            m.d.sync += address.eq(address + scaled(beats, config.port_bytes))
+            m.d.sync += [address.eq(there), bad.eq(is_outside(there, config, self.dram_pages))]
         m.d.sync += left.eq(left - sent)
         m.d.sync += held.eq(held + sent - Mux(dispatch, self.per_instruction, 0))
         with m.If(self.idle):
             m.d.sync += address.eq(self.base)
+            m.d.sync += bad.eq(is_outside(self.base, config, self.dram_pages))
             m.d.sync += left.eq(scaled(self.length, self.per_instruction))
             m.d.sync += held.eq(0)
 

@@ -22,7 +22,7 @@ from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw import layout as layouts
-from vdla.hw.bursts import PAGE_BITS, burst_beats
+from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
 from vdla.hw.interfaces import (
     Cause,
     Fault,
@@ -99,8 +99,7 @@ class Load(Component):
         active, empty, sent, last_run = (
             Signal(name=n) for n in ("active", "empty", "sent", "last_run")
         )
-        offset = (config.port_bytes - 1).bit_length()
-        bad = (address[PAGE_BITS:] >= self.dram_pages) | address[:offset].any()
+        bad = Signal()  # whether ``address`` is out of bounds: known with it, too
         wanted = active & ~empty & self._credit(m, sent, length)
         ends_run = left == length
         free = ~active | empty | (sent & ends_run & last_run)
@@ -123,6 +122,7 @@ class Load(Component):
         with m.If(sent):
             m.d.sync += [
                 address.eq(beyond),
+                bad.eq(is_outside(beyond, config, self.dram_pages)),
                 left.eq(left_beyond),
                 length.eq(burst_beats(m, config, beyond[:DRAM_BITS], left_beyond)),
             ]
@@ -134,6 +134,7 @@ class Load(Component):
                 now.eq(head),
                 self.index.eq(self.command.index),
                 address.eq(head.dram_base),
+                bad.eq(is_outside(head.dram_base, config, self.dram_pages)),
                 run.eq(beats_of_run),
                 left.eq(beats_of_run),
                 active.eq(1),

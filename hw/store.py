@@ -22,7 +22,7 @@ from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import Component, In, Out
 from amaranth.utils import exact_log2
 
-from vdla.hw.bursts import PAGE_BITS, burst_beats
+from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_request
 from vdla.hw.layout import beats, grow, layout, scaled
 from vdla.hw.requantize import MULTIPLY_CYCLES, Multiply, Requantize, delayed
@@ -228,7 +228,8 @@ class Store(Component):
         self._context(m)
         sender = self.sender
         fresh = Signal(init=1)  # nothing of the oldest instruction has moved
-        address, left = Signal(DRAM_BITS + 1), Signal.like(sender.run)
+        address = Signal(DRAM_BITS + 1)
+        left = Signal.like(sender.run)
         here = Mux(fresh, sender.base, address)
         run_left = Signal.like(left)
         burst_left = Signal(range(config.burst_beats + 1))
@@ -236,8 +237,8 @@ class Store(Component):
         shown = Signal()
         m.d.comb += run_left.eq(Mux(fresh, sender.run, left))
         length = burst_beats(m, config, here[:DRAM_BITS], run_left)
-        offset = (config.port_bytes - 1).bit_length()
-        bad = (here[PAGE_BITS:] >= self.dram_pages) | here[:offset].any()
+        outside = Signal()  # whether ``address`` is: known with it, since the check takes long
+        bad = Mux(fresh, sender.outside, outside)
         opens = burst_left == 0
         offered = self.sending & ~sender.empty & beat_there
         offered &= ~opens | (unanswered != config.writes_in_flight)
@@ -250,7 +251,7 @@ class Store(Component):
             self.sent.eq(write.valid & write.ready),
         ]
         ends_run = self.sent & (run_left == 1)
-        last_run = self._walk_dram(m, ends_run, address, fresh)
+        following, last_run = self._walk_dram(m, ends_run, fresh)
         m.d.comb += self.passes.eq((ends_run & last_run) | (self.sending & sender.empty))
         m.d.sync += [
             shown.eq(write.valid & ~write.ready),
@@ -262,13 +263,13 @@ class Store(Component):
                 left.eq(Mux(ends_run, sender.run, run_left - 1)),
                 fresh.eq(self.passes),
             ]
-            with m.If(~ends_run):
-                m.d.sync += address.eq(grow(here, config.port_bytes))
+            there = Mux(ends_run, following, grow(here, config.port_bytes))
+            m.d.sync += [address.eq(there), outside.eq(is_outside(there, config, self.dram_pages))]
         self._finish(m, self.sent & opens)
         return offered & opens & bad
 
-    def _walk_dram(self, m: Module, ends_run: Value, address: Value, fresh: Value) -> Value:
-        """Goes to the next run, x before y before z; returns whether this one is the last."""
+    def _walk_dram(self, m: Module, ends_run: Value, fresh: Value) -> tuple[Value, Value]:
+        """Goes to the next run, x before y before z: where it is, and whether this is the last."""
         sender = self.sender
         bases = [Signal(DRAM_BITS + 1, name=f"base_{a}") for a in "xyz"]
         counts = [Signal.like(sender[f"{a}_runs"], name=f"run_{a}") for a in "xyz"]
@@ -277,15 +278,19 @@ class Store(Component):
         ]
         with m.If(self.sent & fresh):
             m.d.sync += [base.eq(sender.base) for base in bases]
-        for level, axis in enumerate("xyz"):
+        there = [
+            grow(Mux(fresh, sender.base, base), sender[f"{axis}_step"])
+            for axis, base in zip("xyz", bases, strict=True)
+        ]
+        following = Mux(ends[0], Mux(ends[1], there[2], there[1]), there[0])
+        for level in range(3):
             with m.If(ends_run & Cat(*ends[:level], 1).all() & ~ends[level]):
-                there = grow(Mux(fresh, sender.base, bases[level]), sender[f"{axis}_step"])
-                m.d.sync += [address.eq(there), counts[level].eq(counts[level] + 1)]
-                m.d.sync += [base.eq(there) for base in bases[: level + 1]]
+                m.d.sync += counts[level].eq(counts[level] + 1)
+                m.d.sync += [base.eq(following) for base in bases[: level + 1]]
                 m.d.sync += [count.eq(0) for count in counts[:level]]
         with m.If(ends_run & Cat(ends).all()):
             m.d.sync += [count.eq(0) for count in counts]
-        return Cat(ends).all()
+        return following, Cat(ends).all()
 
     def _context(self, m: Module) -> None:
         """The started instructions whose beats haven't all moved, oldest first."""
@@ -303,6 +308,7 @@ class Store(Component):
         }
         fields: dict[str, Value] = {
             "base": head.dram_base,
+            "outside": is_outside(head.dram_base, config, self.dram_pages),
             "run": run,
             "x_runs": Mux(dense, 1, head.x_size),
             "y_runs": head.y_size,

@@ -22,7 +22,7 @@ from __future__ import annotations
 from amaranth import Cat, Mux, Signal
 from amaranth.lib import data
 
-from vdla.hw.bursts import PAGE_BITS, burst_beats
+from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
 from vdla.hw.load import Load
 from vdla.hw.store import IN_FLIGHT, Store
 from vdla.isa.config import PAGE_BYTES, load_config
@@ -84,7 +84,9 @@ def test_load(proof, state):
     left, run = state(inner, "left"), state(inner, "run")
     proof.check((left != 0) & (run != 0), when=at_work)
     following = burst_beats(m, CONFIG, request.address, left)
-    proof.check(request.beats == following, when=at_work)  # a register, filled a cycle ahead
+    proof.check(request.beats == following, when=at_work)  # registers, filled a cycle ahead
+    outside = is_outside(state(inner, "address"), CONFIG, pages)
+    proof.check(state(inner, "bad") == outside, when=at_work)
 
     proof.cover(bursts == CONFIG.reads_in_flight)
     proof.cover(level == 4)
@@ -137,6 +139,7 @@ def test_store(proof, state):
         entry = data.View(layout, look.data)
         is_used = (slot - oldest)[: len(oldest)] < used
         proof.check(entry.empty | (entry.run != 0), when=is_used)
+        proof.check(entry.outside == is_outside(entry.base, CONFIG, pages), when=is_used)
     fresh, run_left = state(inner, "fresh"), state(inner, "left", of=2, which=1)
     proof.check(state(inner, "burst_left") == left)
     proof.check(state(inner, "unanswered") == unanswered)
@@ -144,6 +147,8 @@ def test_store(proof, state):
     proof.check((used != 0) & ~store.sender.empty & (run_left != 0), when=~fresh)
     proof.check((left == 0) | ~fresh)
     proof.check(left <= run_left, when=~fresh)
+    outside = is_outside(state(inner, "address"), CONFIG, pages)
+    proof.check(state(inner, "outside") == outside, when=~fresh)
 
     proof.cover(taken & write.first & (write.beats == 4))
     proof.cover(was_shown & store.stop & write.first)

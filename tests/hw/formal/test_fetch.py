@@ -18,7 +18,7 @@ from __future__ import annotations
 import pytest
 from amaranth import Mux, Signal
 
-from vdla.hw.bursts import PAGE_BITS
+from vdla.hw.bursts import PAGE_BITS, is_outside
 from vdla.hw.fetch import FETCH_INSTRUCTIONS, Fetch
 from vdla.isa.config import PAGE_BYTES, load_config
 from vdla.isa.instructions import instruction_bytes
@@ -67,6 +67,8 @@ def test_requests(proof, state, config):
     proof.check(started | ((left == 0) & (held == 0)))
     proof.check(asked + left == fetch.length * per, when=started)
     proof.check(address == fetch.base + asked * port, when=started)
+    outside = is_outside(address, config, fetch.dram_pages)
+    proof.check(state(inner, "bad", of=2) == outside, when=started)
     proof.check(request.address == (fetch.base + asked * port)[:32], when=request.valid)
 
     end = request.address % PAGE_BYTES + request.beats * port
