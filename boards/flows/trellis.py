@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vdla.boards import find_module
-from vdla.boards.board import Bitstream, Board, BoardError
-from vdla.boards.flows.fit import check_fit
+from vdla.boards.board import Bitstream, Board
+from vdla.boards.flows.fit import check_clock, check_fit
 from vdla.boards.flows.tools import Progress, call, find
 from vdla.isa.config import Config, load_config
 
@@ -97,11 +97,7 @@ def _result(board: Board, config: Config, folder: Path) -> Bitstream:
     report = json.loads((folder / "report.json").read_text())
     use = report["utilization"]
     achieved = min(clock["achieved"] for clock in report["fmax"].values())
-    if achieved < board.clock_hz / 1e6:
-        raise BoardError(
-            f"{board.name}: expected {board.clock_hz / 1e6:g} MHz, found {achieved:.1f} MHz "
-            f"for config {config.name} (paths: {folder / 'nextpnr.log'})"
-        )
+    check_clock(board, config, achieved, folder / "nextpnr.log")
     return Bitstream(
         board=board,
         toolchain="trellis",

@@ -15,7 +15,7 @@ from pathlib import Path
 from vdla.boards.board import Bitstream, Board, BoardError
 from vdla.boards.flows import yosys as mapped
 from vdla.boards.flows.files import discard, write
-from vdla.boards.flows.fit import check_fit
+from vdla.boards.flows.fit import check_clock, check_fit
 from vdla.boards.flows.project import MADE, common, finish, to_load
 from vdla.boards.flows.tools import Progress, call, find, look
 from vdla.boards.flows.xilinx import NAME, design
@@ -58,11 +58,7 @@ def synthesize(
             used = _used(folder)
             check_fit(board, config, used)
     fmax = frequency(folder / "nextpnr.log")
-    if fmax < board.clock_hz / 1e6:
-        raise BoardError(
-            f"{board.name}: expected {board.clock_hz / 1e6:g} MHz, found {fmax:.1f} MHz "
-            f"for config {config.name} (paths: {folder / 'nextpnr.log'})"
-        )
+    check_clock(board, config, fmax, folder / "nextpnr.log")
     made = _bitstream(
         board, config, folder, finish(folder, "xc7frames2bit"), fmax, used, to_load(board, folder)
     )
