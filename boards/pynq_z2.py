@@ -53,6 +53,6 @@ def platform(toolchain: str = "Vivado") -> XilinxPlatform:
 
 
 if __name__ == "__main__":
-    from vdla.boards.flows.project import main
+    from vdla.boards.flows import main
 
     main(BOARD, sys.argv[1:])

@@ -158,6 +158,6 @@ def platform() -> ULX3S_85F_Platform:
 
 
 if __name__ == "__main__":
-    from vdla.boards.flows.trellis import main
+    from vdla.boards.flows import main
 
     main(BOARD, sys.argv[1:])

@@ -16,7 +16,7 @@ from vdla.boards import find_module
 from vdla.boards.board import Bitstream, Board
 from vdla.boards.flows.fit import check_clock, check_fit
 from vdla.boards.flows.tools import Progress, call, find
-from vdla.isa.config import Config, load_config
+from vdla.isa.config import Config
 
 NAME = "vdla"
 ROUTE = ("--seed", "1", "--router", "router2", "--timing-allow-fail")  # the clock is checked here
@@ -108,14 +108,3 @@ def _result(board: Board, config: Config, folder: Path) -> Bitstream:
         used={name: use[cell]["used"] for name, cell in CELLS.items()},
         notes=(f"to load it: openFPGALoader -b {board.name} {folder / NAME}.bit",),
     )
-
-
-def main(board: Board, arguments: Sequence[str]) -> None:
-    """``python -m vdla.boards.ulx3s [CONFIG]``."""
-    config = load_config(arguments[0] if arguments else board.config)
-
-    def say(what: str, done: int, total: int) -> None:
-        print(f"{done}/{total} {what}")
-
-    made = synthesize(board, config, Path("out") / f"{board.name}-{config.name}", say)
-    print(made.bitstream, f"{made.fmax_mhz:.1f} MHz", dict(made.used), *made.notes, sep="\n")
