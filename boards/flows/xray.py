@@ -18,7 +18,8 @@ from vdla.boards.flows.files import discard, write
 from vdla.boards.flows.fit import check_clock, check_fit
 from vdla.boards.flows.project import MADE, common, finish, to_load
 from vdla.boards.flows.tools import Progress, call, find, look
-from vdla.boards.flows.xilinx import NAME, design
+from vdla.boards.flows.xilinx import design
+from vdla.hw.verilog import NAME
 from vdla.isa.config import Config
 
 COME_FROM = "they come with openXC7: https://github.com/openXC7/toolchain-nix"

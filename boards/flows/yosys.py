@@ -16,7 +16,8 @@ from vdla.boards.board import Bitstream, Board
 from vdla.boards.flows.files import discard, write
 from vdla.boards.flows.fit import check_fit, verdict
 from vdla.boards.flows.tools import Progress, call, find
-from vdla.boards.flows.xilinx import NAME, design
+from vdla.boards.flows.xilinx import design
+from vdla.hw.verilog import NAME
 from vdla.isa.config import Config
 
 FAMILIES = {"xc7": "xc7", "xcz": "xcup"}  # yosys's, by the device's first letters
