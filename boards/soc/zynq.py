@@ -81,7 +81,7 @@ def _leds(platform: Any, count: int) -> Iterator[Any]:
             return
 
 
-def platform(part: Part, leds: str = "", toolchain: str = "Vivado") -> XilinxPlatform:
+def platform(part: Part, leds: str, toolchain: str) -> XilinxPlatform:
     """Amaranth's platform of a board that uses nothing but LEDs, at 3.3 V."""
     found = LEDResources(pins=leds, attrs=Attrs(IOSTANDARD="LVCMOS33")) if leds else []
 
