@@ -27,7 +27,7 @@ from vdla.hw.core import Core
 from vdla.isa.config import Config
 from vdla.isa.registers import register
 
-SYSTEMS: dict[str, type[Ps7] | type[Ps8]] = {"PS7": Ps7, "PS8": Ps8}
+SYSTEMS = {"PS7": Ps7, "PS8": Ps8}
 
 
 class System(Component):
