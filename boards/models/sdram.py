@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 from math import ceil
+from typing import Any
 
 from amaranth import Array, Cat, ClockSignal, Module, Mux, Signal, Value
 from amaranth.hdl import Instance
@@ -64,6 +65,19 @@ class Sdram(Component):
                 "broken": Out(range(max(Broken) + 1)),
             }
         )
+
+    def join(self, m: Module, pins: Any) -> None:
+        """Brings a controller's pins here, through the registers at the pads."""
+        m.d.sync += [
+            self.enable.eq(pins.enable),
+            self.command.eq(pins.command),
+            self.bank.eq(pins.bank),
+            self.address.eq(pins.address),
+            self.mask.eq(pins.mask),
+            self.word_in.eq(pins.word_out),
+            self.driven.eq(pins.drive),
+            pins.word_in.eq(self.word_out),
+        ]
 
     def clocks(self, nanoseconds: float) -> int:
         """Whole clocks that last at least so long."""

@@ -18,7 +18,7 @@ from amaranth.lib.wiring import Component, In, Out
 
 from vdla.boards.models.sdram import Broken, Sdram
 from vdla.boards.soc.sdram import Chip
-from vdla.boards.soc.soc import Soc
+from vdla.boards.soc.soc import LEDS, Soc
 from vdla.hw.verilog import convert
 from vdla.isa.config import Config
 from vdla.isa.registers import register
@@ -44,7 +44,7 @@ class Top(Component):
                 "rst": In(1),
                 "rx": In(1, init=1),
                 "tx": Out(1),
-                "leds": Out(8),
+                "leds": Out(LEDS),
                 "running": Out(1),
                 "broken": Out(range(max(Broken) + 1)),
             }
@@ -64,17 +64,7 @@ class Top(Component):
             self.running.eq(soc.status[running]),
             self.broken.eq(sdram.broken),
         ]
-        pins = soc.sdram
-        m.d.sync += [  # the registers at the pads
-            sdram.enable.eq(pins.enable),
-            sdram.command.eq(pins.command),
-            sdram.bank.eq(pins.bank),
-            sdram.address.eq(pins.address),
-            sdram.mask.eq(pins.mask),
-            sdram.word_in.eq(pins.word_out),
-            sdram.driven.eq(pins.drive),
-            pins.word_in.eq(sdram.word_out),
-        ]
+        sdram.join(m, soc.sdram)
         return m
 
 
