@@ -19,6 +19,7 @@ from amaranth.lib.wiring import Component, In, Out
 from vdla.boards.models.sdram import Broken, Sdram
 from vdla.boards.soc.sdram import Chip
 from vdla.boards.soc.soc import LEDS, Soc
+from vdla.boards.soc.uart import divisor_of
 from vdla.hw.verilog import convert
 from vdla.isa.config import Config
 from vdla.isa.registers import register
@@ -78,13 +79,12 @@ class VirtualSerialBoard:
     def __init__(
         self, config: Config, chip: Chip, clock_hz: float, report: Report = lambda text: None
     ) -> None:
-        divisor = Soc(config, chip, clock_hz).divisor
         program = build(config, chip, clock_hz, report)
         controlling, self._held = pty.openpty()
         tty.setraw(self._held)  # bytes as they are, also before the host sets the port up
         self.port = os.ttyname(self._held)
         self._process = subprocess.Popen(
-            [str(program), str(controlling), str(divisor)], pass_fds=(controlling,)
+            [str(program), str(controlling), str(divisor_of(clock_hz))], pass_fds=(controlling,)
         )
         os.close(controlling)
 
