@@ -13,6 +13,7 @@ from vdla.isa.registers import (
     VERSION,
     Cause,
     Fault,
+    program_registers,
     register,
 )
 from vdla.runtime.board.transport import LinkError, Transport
@@ -89,13 +90,8 @@ class Driver:
             LinkError: the board went silent.
         """
         self.stop()  # whatever ran before
-        words = int(config_hash, 16)
-        self.write("PROGRAM_HASH_LOW", words & 0xFFFF_FFFF)
-        self.write("PROGRAM_HASH_HIGH", words >> 32)
-        self.write("PROGRAM_BASE", base)
-        self.write("PROGRAM_LENGTH", length)
-        self.write("DRAM_BASE", address)
-        self.write("DRAM_SIZE", size & 0xFFFF_FFFF)
+        for name, value in program_registers(config_hash, base, length, address, size).items():
+            self.write(name, value)
         self.write("INTERRUPT_STATUS", sum(bits.mask for bits in _EVENTS.bits))
         self.write("CONTROL", _START)
         if not self._rests(self.limit):
