@@ -11,7 +11,7 @@
 4. What a command must wait for has a timer (``_times``), started by the command before; ``Chip``
    has the figures. One timer serves all banks, so some waits are longer than the chip asks for.
 5. Every refresh interval one more refresh is due; it goes before the next request. Requests are
-   short against ``MOST_DUE`` intervals, as ``memory.py`` limits them.
+   short against ``MOST_DUE`` intervals: at most the core's ``burst_beats``, or the bridge's BURST.
 """
 
 from __future__ import annotations
