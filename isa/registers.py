@@ -175,6 +175,11 @@ def register(name: str) -> Register:
     return next(r for r in REGISTERS if r.name == name)
 
 
+START, RESET = (register("CONTROL").field(name).mask for name in ("START", "RESET"))
+BUSY = sum(register("STATUS").field(name).mask for name in ("RUNNING", "STOPPING"))  # not at rest
+EVENTS = sum(event.mask for event in _EVENTS)
+
+
 def hash_words(config: Config) -> tuple[int, int]:
     """The config hash as the two words of CONFIG_HASH: low, high."""
     return _words(config.hash)

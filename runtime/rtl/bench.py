@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from vdla.isa.config import PAGE_BYTES, Config, Memory
 from vdla.isa.instructions import Engine
-from vdla.isa.registers import Cause, Fault, program_registers, register
+from vdla.isa.registers import (
+    BUSY,
+    EVENTS,
+    RESET,
+    START,
+    Cause,
+    Fault,
+    program_registers,
+    register,
+)
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.rtl.build import SCRATCHPADS
 
@@ -133,10 +142,10 @@ class Bench:
         told = self.config.hash if config_hash is None else config_hash
         for name, value in program_registers(told, base, length, DRAM_BASE, dram.size).items():
             self.write(name, value)
-        self.write("INTERRUPT_STATUS", 3)
-        self.write("INTERRUPT_ENABLE", 3)
+        self.write("INTERRUPT_STATUS", EVENTS)
+        self.write("INTERRUPT_ENABLE", EVENTS)
         self._lib.vdla_rewind(self._handle)
-        self.write("CONTROL", register("CONTROL").field("START").mask)
+        self.write("CONTROL", START)
 
     def _result(
         self, how: int, begun: dict[Engine, NDArray[np.int64]], ended: dict[Engine, Any]
@@ -147,17 +156,14 @@ class Bench:
         at = self.read("FAULT_INSTRUCTION")
         if how == STUCK:
             cycles = -1
-            self.write("CONTROL", register("CONTROL").field("RESET").mask)
+            self.write("CONTROL", RESET)
         self._settle()
         return Stopped(cycles, begun, ended, causes, fault, at)
 
     def _settle(self) -> None:
-        status = register("STATUS")
         for _ in range(1 << 16):
-            if not self.read("STATUS") & (
-                status.field("RUNNING").mask | status.field("STOPPING").mask
-            ):
-                self.write("INTERRUPT_STATUS", 3)
+            if not self.read("STATUS") & BUSY:
+                self.write("INTERRUPT_STATUS", EVENTS)
                 return
         raise DeviceError("device rtl: expected the core to come to rest, found it running")
 
