@@ -23,12 +23,10 @@ from vdla.boards.soc.uart import divisor_of
 from vdla.hw.verilog import convert
 from vdla.isa.config import Config
 from vdla.isa.registers import register
-from vdla.runtime.rtl.build import sources_key
+from vdla.runtime.rtl.build import ROOMS, sources_key
 from vdla.runtime.rtl.verilate import Report, cached, compile_model, need_tools, verilate
 
 HERE = Path(__file__).parent
-BOARDS = HERE.parent
-ROOMS = BOARDS.parent
 STORAGE = "sdram_storage"
 
 
@@ -116,5 +114,5 @@ def build(config: Config, chip: Chip, clock_hz: float, report: Report) -> Path:
         verilate(work, "board", ("board.v", "storage.v"))
         compile_model(work, HERE / "bench.cpp", "board", shared=False)
 
-    rooms = (ROOMS / "hw", ROOMS / "isa", BOARDS, ROOMS / "runtime" / "rtl")
+    rooms = [ROOMS / name for name in ("hw", "isa", "boards", "runtime/rtl")]
     return cached(f"{config.hash}-{chip.name}-{clock_hz:.0f}-{sources_key(rooms)}", "board", make)
