@@ -25,6 +25,7 @@ from vdla.boards.zynq import XC7Z020
 from vdla.hw.verilog import NAME, Top, run_yosys
 from vdla.isa.config import Config, load_config
 
+LIMITS = XC7Z020.available
 SCRIPT = f"""
 read_rtlil core.il
 synth_xilinx -family xc7 -noiopad -noclkbuf -top {NAME}
@@ -119,19 +120,19 @@ def main() -> None:
         print(json.dumps({"config": config.name, "units": units, "total": whole,
                           "depth": levels, "bare_multipliers": bare}))  # fmt: skip
         return
-    table = Table("unit", *XC7Z020, "LUT/MAC", "DSP/MAC", "depth", title=f"config {config.name}")
+    table = Table("unit", *LIMITS, "LUT/MAC", "DSP/MAC", "depth", title=f"config {config.name}")
     macs = config.macs_per_cycle
     for name, count in [*by_size(units), ("total", whole)]:
         if name == "total":
             table.add_section()
         table.add_row(
             name,
-            *(f"{count[k]:,.10g}" for k in XC7Z020),
+            *(f"{count[k]:,.10g}" for k in LIMITS),
             f"{count['lut'] / macs:.1f}",
             f"{count['dsp'] / macs:.2f}",
             str(levels.get(name, max(levels.values()) if name == "total" else "")),
         )
-    table.add_row("XC7Z020", *(f"{n:,}" for n in XC7Z020.values()), "", "", "")
+    table.add_row("XC7Z020", *(f"{n:,}" for n in LIMITS.values()), "", "", "")
     Console(width=110).print(table)
     print(f"multipliers without registers on both sides: {bare}")
 

@@ -11,35 +11,16 @@ registers as a UIO device. LEDs LD0 to LD3 show RUNNING, DONE, FAULT, STOPPING.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
-from vdla.boards.board import Board
-from vdla.boards.zynq import XC7Z020, ZYNQ_7000
-from vdla.isa.config import Config
+from vdla.boards.zynq import XC7Z020, make_board, make_top
 
 if TYPE_CHECKING:
     from amaranth.vendor import XilinxPlatform
 
-    from vdla.boards.soc import zynq as soc
-
-BOARD = Board(
-    name="arty-z7-20",
-    title="Digilent Arty Z7-20",
-    device="xc7z020clg400-1",
-    config="paper",
-    clock_hz=100e6,
-    memory_bytes=128 << 20,
-    reach="axi",
-    toolchains=("vivado", "xray", "yosys"),
-    available=XC7Z020,
-)
-
-
-def Top(config: Config) -> soc.Top:
-    """The board's design."""
-    from vdla.boards.soc.zynq import Top
-
-    return Top(config, ZYNQ_7000, BOARD.clock_hz)
+BOARD = make_board("arty-z7-20", "Digilent Arty Z7-20", XC7Z020)
+Top = partial(make_top, BOARD)
 
 
 def platform(toolchain: str = "Vivado") -> XilinxPlatform:
@@ -50,6 +31,6 @@ def platform(toolchain: str = "Vivado") -> XilinxPlatform:
 
 
 if __name__ == "__main__":
-    from vdla.boards.flows.project import main
+    from vdla.boards.flows import main
 
     main(BOARD, sys.argv[1:])

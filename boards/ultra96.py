@@ -11,47 +11,15 @@ processor's; the fabric has only those of the radio, which are left alone.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from functools import partial
 
-from vdla.boards.board import Board
-from vdla.boards.zynq import ULTRASCALE, XCZU3EG, Part
-from vdla.isa.config import Config
+from vdla.boards.zynq import XCZU3EG, make_board, make_platform, make_top
 
-if TYPE_CHECKING:
-    from amaranth.vendor import XilinxPlatform
-
-    from vdla.boards.soc import zynq as soc
-
-PART = Part("xczu3eg", "sbva484", "1-i")
-
-BOARD = Board(
-    name="ultra96-v2",
-    title="Avnet Ultra96-V2",
-    device="xczu3eg-sbva484-1-i",
-    config="paper",
-    clock_hz=100e6,
-    memory_bytes=128 << 20,
-    reach="axi",
-    toolchains=("vivado", "yosys"),
-    available=XCZU3EG,
-)
-
-
-def Top(config: Config) -> soc.Top:
-    """The board's design."""
-    from vdla.boards.soc.zynq import Top
-
-    return Top(config, ULTRASCALE, BOARD.clock_hz)
-
-
-def platform(toolchain: str = "Vivado") -> XilinxPlatform:
-    """Amaranth's platform."""
-    from vdla.boards.soc.zynq import platform
-
-    return platform(PART, toolchain=toolchain)
-
+BOARD = make_board("ultra96-v2", "Avnet Ultra96-V2", XCZU3EG)
+Top = partial(make_top, BOARD)
+platform = partial(make_platform, XCZU3EG, "")  # no LEDs
 
 if __name__ == "__main__":
-    from vdla.boards.flows.project import main
+    from vdla.boards.flows import main
 
     main(BOARD, sys.argv[1:])

@@ -17,8 +17,9 @@ from amaranth.lib.cdc import ResetSynchronizer
 from amaranth_boards.ulx3s import ULX3S_85F_Platform
 
 from vdla.boards.board import Board
+from vdla.boards.soc import leds
 from vdla.boards.soc.sdram import AS4C16M16SA, Chip
-from vdla.boards.soc.soc import LEDS, Soc
+from vdla.boards.soc.soc import Soc
 from vdla.isa.config import Config
 
 OSCILLATOR_HZ = 25e6
@@ -72,10 +73,7 @@ class Top(Elaboratable):
         m.submodules.rx = rx = io.Buffer("i", uart.rx)
         m.submodules.tx = tx = io.Buffer("o", uart.tx)
         m.d.comb += [soc.rx.eq(rx.i), tx.o.eq(soc.tx)]
-        for number in range(LEDS):
-            pad = platform.request("led", number, dir="-")
-            m.submodules[f"led_{number}"] = led = io.Buffer("o", pad)
-            m.d.comb += led.o.eq(soc.leds[number])
+        leds.show(m, platform, soc.leds)
         self._memory(m, platform, soc)
         return m
 
@@ -160,6 +158,6 @@ def platform() -> ULX3S_85F_Platform:
 
 
 if __name__ == "__main__":
-    from vdla.boards.flows.trellis import main
+    from vdla.boards.flows import main
 
     main(BOARD, sys.argv[1:])

@@ -1,31 +1,60 @@
-"""What boards with a Zynq share: the processor's side of the design, as its host sees it.
+"""What boards with a Zynq share: their figures, and the processor's side as its host sees it.
 
 The registers are at ``Processor.registers``, the interrupt goes to the GIC, and programs lie in the
 processor's own DRAM. The overlay tells Linux so: it names the bitstream, asks for the clock, sets
-the memory port to the config's width, and gives the registers to UIO. Nothing here needs Amaranth.
+the memory port to the config's width, and gives the registers to UIO. Amaranth is needed only when
+a design is made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from vdla.boards.board import Board, BoardError
 from vdla.isa.config import Config
 from vdla.isa.registers import SPACE_BYTES
 
-XC7Z020 = {"lut": 53_200, "ff": 106_400, "dsp": 220, "bram": 140}  # DS190, table 1
-XCZU3EG = {"lut": 70_560, "ff": 141_120, "dsp": 360, "bram": 216}  # DS891
+if TYPE_CHECKING:
+    from amaranth.vendor import XilinxPlatform
+
+    from vdla.boards.soc.zynq import Top
+
 BIT_BIN = "vdla.bit.bin"  # what the overlay has the kernel look for
 
 
 @dataclass(frozen=True)
 class Part:
-    """A device as AMD's tools order it."""
+    """A device as AMD's tools order it, what it has, and which flows know it."""
 
     device: str
     package: str
     speed: str
+    available: Mapping[str, int]
+    toolchains: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """A 7-series' device and package stand together."""
+        joint = "" if self.device.startswith("xc7") else "-"
+        return f"{self.device}{joint}{self.package}-{self.speed}"
+
+
+XC7Z020 = Part(
+    "xc7z020",
+    "clg400",
+    "1",
+    available={"lut": 53_200, "ff": 106_400, "dsp": 220, "bram": 140},  # DS190, table 1
+    toolchains=("vivado", "xray", "yosys"),
+)
+XCZU3EG = Part(
+    "xczu3eg",
+    "sbva484",
+    "1-i",
+    available={"lut": 70_560, "ff": 141_120, "dsp": 360, "bram": 216},  # DS891
+    toolchains=("vivado", "yosys"),
+)
 
 
 @dataclass(frozen=True)
@@ -37,7 +66,6 @@ class Processor:
     """
 
     primitive: str
-    family: str
     bootgen: str
     registers: int
     interrupt: int
@@ -51,7 +79,6 @@ class Processor:
 
 ZYNQ_7000 = Processor(
     primitive="PS7",
-    family="zynq",
     bootgen="zynq",
     registers=0x4000_0000,  # M_AXI_GP0: UG585, table 4-1
     interrupt=29,  # 61 of the GIC: UG585, table 7-4
@@ -64,7 +91,6 @@ ZYNQ_7000 = Processor(
 )
 ULTRASCALE = Processor(
     primitive="PS8",
-    family="zynquplus",
     bootgen="zynqmp",
     registers=0xA000_0000,  # M_AXI_HPM0_FPD: UG1085, chapter 10
     interrupt=89,  # 121 of the GIC: UG1085, chapter 13
@@ -76,6 +102,35 @@ ULTRASCALE = Processor(
     widths={16: 0, 8: 1, 4: 2},  # FABRIC_WIDTH: UG1087, register AFIFM.RDCTRL
 )
 SYSTEMS = {"xc7z": ZYNQ_7000, "xczu": ULTRASCALE}
+
+
+def make_board(name: str, title: str, part: Part) -> Board:
+    """A board under PYNQ's Linux, whose image keeps 128 MiB to be allocated in one piece."""
+    return Board(
+        name=name,
+        title=title,
+        device=part.name,
+        config="paper",
+        clock_hz=100e6,
+        memory_bytes=128 << 20,
+        reach="axi",
+        toolchains=part.toolchains,
+        available=part.available,
+    )
+
+
+def make_top(board: Board, config: Config) -> Top:
+    """The board's design."""
+    from vdla.boards.soc.zynq import Top
+
+    return Top(config, processor_of(board), board.clock_hz)
+
+
+def make_platform(part: Part, leds: str, toolchain: str = "Vivado") -> XilinxPlatform:
+    """Amaranth's platform of a board that uses nothing but LEDs, at these pins."""
+    from vdla.boards.soc.zynq import platform
+
+    return platform(part, leds, toolchain)
 
 
 def processor_of(board: Board) -> Processor:

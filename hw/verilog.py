@@ -81,11 +81,20 @@ def convert(top: Component, name: str) -> str:
     Raises:
         RuntimeError: yosys fails.
     """
+    return from_rtlil(rtlil.convert(top, name=name, emit_src=False))
+
+
+def from_rtlil(text: str, script: Sequence[str] = SCRIPT) -> str:
+    """RTLIL as Verilog. yosys's ``script`` reads ``core.il`` and writes ``core.v``.
+
+    Raises:
+        RuntimeError: yosys fails.
+    """
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        (work / "core.il").write_text(rtlil.convert(top, name=name, emit_src=False))
+        (work / "core.il").write_text(text)
         shutil.copy(HERE / "widths.v", work)
-        (work / "core.ys").write_text("\n".join(SCRIPT))
+        (work / "core.ys").write_text("\n".join(script))
         run_yosys(["-q", "-s", "core.ys"], work)
         return (work / "core.v").read_text()
 

@@ -175,9 +175,33 @@ def register(name: str) -> Register:
     return next(r for r in REGISTERS if r.name == name)
 
 
+START, RESET = (register("CONTROL").field(name).mask for name in ("START", "RESET"))
+BUSY = sum(register("STATUS").field(name).mask for name in ("RUNNING", "STOPPING"))  # not at rest
+EVENTS = sum(event.mask for event in _EVENTS)
+
+
 def hash_words(config: Config) -> tuple[int, int]:
     """The config hash as the two words of CONFIG_HASH: low, high."""
-    value = int(config.hash, 16)
+    return _words(config.hash)
+
+
+def program_registers(
+    config_hash: str, base: int, length: int, dram_base: int, dram_size: int
+) -> dict[str, int]:
+    """What a driver writes before START, by register: the program's config, place and DRAM."""
+    low, high = _words(config_hash)
+    return {
+        "PROGRAM_HASH_LOW": low,
+        "PROGRAM_HASH_HIGH": high,
+        "PROGRAM_BASE": base,
+        "PROGRAM_LENGTH": length,
+        "DRAM_BASE": dram_base,
+        "DRAM_SIZE": dram_size & 0xFFFF_FFFF,
+    }
+
+
+def _words(config_hash: str) -> tuple[int, int]:
+    value = int(config_hash, 16)
     return value & 0xFFFF_FFFF, value >> 32
 
 

@@ -106,7 +106,6 @@ class Executor:
         pointers = (ctypes.c_void_p * len(addresses))(*addresses)
         return lambda: entry(pointers) and None
 
-
     def _touched(self, steps: Sequence[Mapping[str, Any]], others: Sequence[str]) -> Ranges:
         """The bytes of the tensors that some host steps read or write, and of some others."""
         names = [name for step in steps if step["kind"] == "host" for name in step["args"]]

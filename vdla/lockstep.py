@@ -16,11 +16,11 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.isa.config import PAGE_BYTES, Config, Memory
+from vdla.isa.config import Config, Memory
 from vdla.isa.instructions import Engine, Finish, Instruction, Mem, instruction_bytes
 from vdla.isa.program import Program
 from vdla.isa.registers import Cause, Fault, instruction_address
-from vdla.runtime.devices.base import DeviceResult, Dram, Ranges, host_image, place
+from vdla.runtime.devices.base import DeviceResult, Dram, Ranges, host_image, place, whole_pages
 from vdla.runtime.rtl.bench import Bench
 from vdla.runtime.rtl.build import build
 from vdla.sim.checker import check
@@ -303,7 +303,7 @@ class LockstepDevice:
         raw = loaded.stream()
 
         def run() -> DeviceResult:
-            whole = np.zeros(-(-dram.size // PAGE_BYTES) * PAGE_BYTES, np.uint8)
+            whole = np.zeros(whole_pages(dram.size), np.uint8)
             whole[: dram.size] = dram
             case = Case(config, raw, loaded.base, whole, config.hash)
             simulated, rtl = self.machines.run(case, config.memory)

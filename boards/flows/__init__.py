@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from vdla.boards.board import Bitstream, Board, BoardError, packages
 from vdla.boards.flows.tools import Progress
-from vdla.isa.config import Config
+from vdla.isa.config import Config, load_config
 
 Flow = Callable[[Board, Config, Path, Progress], Bitstream]
 
@@ -26,3 +26,25 @@ def find_flow(board: Board, toolchain: str | None) -> Flow:
     with packages(f"--toolchain {name}"):
         flow: Flow = importlib.import_module(f"vdla.boards.flows.{name}").synthesize
     return flow
+
+
+def folder_of(board: Board, config: Config, out: Path) -> Path:
+    """Where a flow's files go, below ``out``."""
+    return out / f"{board.name}-{config.name}"
+
+
+def main(board: Board, arguments: Sequence[str]) -> None:
+    """``python -m vdla.boards.FILE [CONFIG] [TOOLCHAIN]``."""
+    config = load_config(arguments[0] if arguments else board.config)
+    flow = find_flow(board, arguments[1] if len(arguments) > 1 else None)
+
+    def say(what: str, done: int, total: int) -> None:
+        print(f"{done}/{total} {what}")
+
+    made = flow(board, config, folder_of(board, config, Path("out")), say)
+    print(made.bitstream or made.folder)
+    if made.fmax_mhz is not None:
+        print(f"{made.fmax_mhz:.1f} MHz")
+    if made.used:
+        print(dict(made.used))
+    print(*made.notes, sep="\n")

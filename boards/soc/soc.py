@@ -16,7 +16,7 @@ from vdla.boards.soc.axi import AxiMemory
 from vdla.boards.soc.bridge import Bridge
 from vdla.boards.soc.memory import Shared
 from vdla.boards.soc.sdram import Chip, Controller, pins
-from vdla.boards.soc.uart import Receiver, Transmitter
+from vdla.boards.soc.uart import Receiver, Transmitter, divisor_of
 from vdla.hw.core import Core
 from vdla.hw.csr import ADDRESS_BITS
 from vdla.isa.config import Config
@@ -32,9 +32,7 @@ class Soc(Component):
 
     def __init__(self, config: Config, chip: Chip, clock_hz: float, baud: int = BAUD) -> None:
         self.config, self.chip, self.clock_hz = config, chip, clock_hz
-        self.divisor = round(clock_hz / baud)
-        if abs(clock_hz / self.divisor / baud - 1) > 0.01:
-            raise ValueError(f"baud: expected a clock of n × {baud}, found {clock_hz:.0f} Hz")
+        self.divisor = divisor_of(clock_hz, baud)
         super().__init__(
             {
                 "rx": In(1, init=1),

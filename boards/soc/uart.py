@@ -11,7 +11,21 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import Component, In, Out
 
+from vdla.isa.link import BAUD
+
 BITS = 8
+
+
+def divisor_of(clock_hz: float, baud: int = BAUD) -> int:
+    """The divisor of a clock.
+
+    Raises:
+        ValueError: a bit would last over a hundredth too long or too short.
+    """
+    divisor = round(clock_hz / baud)
+    if abs(clock_hz / divisor / baud - 1) > 0.01:
+        raise ValueError(f"baud: expected a clock of n × {baud}, found {clock_hz:.0f} Hz")
+    return divisor
 
 
 class Receiver(Component):

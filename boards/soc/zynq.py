@@ -8,17 +8,16 @@ LEDs, where a board has them: the bits of STATUS, from 0: RUNNING, DONE, FAULT, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from amaranth import ClockDomain, ClockSignal, Elaboratable, Module
-from amaranth.build import Attrs, ResourceError
-from amaranth.lib import io
+from amaranth.build import Attrs
 from amaranth.lib.cdc import ResetSynchronizer
 from amaranth.lib.wiring import Component, Out, connect
 from amaranth.vendor import XilinxPlatform
 from amaranth_boards.resources import LEDResources
 
+from vdla.boards.soc import leds
 from vdla.boards.soc.lite import ToLite
 from vdla.boards.soc.ps7 import Ps7
 from vdla.boards.soc.ps8 import Ps8
@@ -27,7 +26,7 @@ from vdla.hw.core import Core
 from vdla.isa.config import Config
 from vdla.isa.registers import register
 
-SYSTEMS: dict[str, type[Ps7] | type[Ps8]] = {"PS7": Ps7, "PS8": Ps8}
+SYSTEMS = {"PS7": Ps7, "PS8": Ps8}
 
 
 class System(Component):
@@ -67,23 +66,13 @@ class Top(Elaboratable):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         m.submodules.system = self.system
-        for number, pad in enumerate(_leds(platform, len(self.system.status))):
-            m.submodules[f"led_{number}"] = led = io.Buffer("o", pad)
-            m.d.comb += led.o.eq(self.system.status[number])
+        leds.show(m, platform, self.system.status)
         return m
 
 
-def _leds(platform: Any, count: int) -> Iterator[Any]:
-    for number in range(count):
-        try:
-            yield platform.request("led", number, dir="-")
-        except ResourceError:
-            return
-
-
-def platform(part: Part, leds: str = "", toolchain: str = "Vivado") -> XilinxPlatform:
+def platform(part: Part, led_pins: str, toolchain: str) -> XilinxPlatform:
     """Amaranth's platform of a board that uses nothing but LEDs, at 3.3 V."""
-    found = LEDResources(pins=leds, attrs=Attrs(IOSTANDARD="LVCMOS33")) if leds else []
+    found = LEDResources(pins=led_pins, attrs=Attrs(IOSTANDARD="LVCMOS33")) if led_pins else []
 
     class Platform(XilinxPlatform):
         device, package, speed = part.device, part.package, part.speed

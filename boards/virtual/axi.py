@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from vdla.isa.config import PAGE_BYTES, Config
+from vdla.isa.config import Config
 from vdla.isa.registers import register
+from vdla.runtime.board.transport import image_bytes
 from vdla.runtime.devices.base import Dram, aligned_bytes
-from vdla.runtime.errors import DeviceError
 from vdla.runtime.rtl.bench import DRAM_BASE, Bench
 from vdla.runtime.rtl.build import build
 from vdla.runtime.rtl.verilate import Report
@@ -48,12 +48,7 @@ class VirtualAxiBoard:
 
     def allocate(self, size: int) -> tuple[Dram, int]:
         """The host's copy of a new DRAM."""
-        whole = -(-size // PAGE_BYTES) * PAGE_BYTES
-        if whole > self.memory_bytes:
-            raise DeviceError(
-                f"{self.name}: expected a module of at most {self.memory_bytes:,} bytes of DRAM, "
-                f"found one of {whole:,}"
-            )
+        whole = image_bytes(self.name, size, self.memory_bytes)
         self.dram = aligned_bytes(whole)
         self.bench.attach(self.dram, errors=self.errors)
         return aligned_bytes(whole), DRAM_BASE

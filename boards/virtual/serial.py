@@ -18,16 +18,15 @@ from amaranth.lib.wiring import Component, In, Out
 
 from vdla.boards.models.sdram import Broken, Sdram
 from vdla.boards.soc.sdram import Chip
-from vdla.boards.soc.soc import Soc
+from vdla.boards.soc.soc import LEDS, Soc
+from vdla.boards.soc.uart import divisor_of
 from vdla.hw.verilog import convert
 from vdla.isa.config import Config
 from vdla.isa.registers import register
-from vdla.runtime.rtl.build import sources_key
+from vdla.runtime.rtl.build import ROOMS, sources_key
 from vdla.runtime.rtl.verilate import Report, cached, compile_model, need_tools, verilate
 
 HERE = Path(__file__).parent
-BOARDS = HERE.parent
-ROOMS = BOARDS.parent
 STORAGE = "sdram_storage"
 
 
@@ -44,7 +43,7 @@ class Top(Component):
                 "rst": In(1),
                 "rx": In(1, init=1),
                 "tx": Out(1),
-                "leds": Out(8),
+                "leds": Out(LEDS),
                 "running": Out(1),
                 "broken": Out(range(max(Broken) + 1)),
             }
@@ -64,17 +63,7 @@ class Top(Component):
             self.running.eq(soc.status[running]),
             self.broken.eq(sdram.broken),
         ]
-        pins = soc.sdram
-        m.d.sync += [  # the registers at the pads
-            sdram.enable.eq(pins.enable),
-            sdram.command.eq(pins.command),
-            sdram.bank.eq(pins.bank),
-            sdram.address.eq(pins.address),
-            sdram.mask.eq(pins.mask),
-            sdram.word_in.eq(pins.word_out),
-            sdram.driven.eq(pins.drive),
-            pins.word_in.eq(sdram.word_out),
-        ]
+        sdram.join(m, soc.sdram)
         return m
 
 
@@ -88,13 +77,12 @@ class VirtualSerialBoard:
     def __init__(
         self, config: Config, chip: Chip, clock_hz: float, report: Report = lambda text: None
     ) -> None:
-        divisor = Soc(config, chip, clock_hz).divisor
         program = build(config, chip, clock_hz, report)
         controlling, self._held = pty.openpty()
         tty.setraw(self._held)  # bytes as they are, also before the host sets the port up
         self.port = os.ttyname(self._held)
         self._process = subprocess.Popen(
-            [str(program), str(controlling), str(divisor)], pass_fds=(controlling,)
+            [str(program), str(controlling), str(divisor_of(clock_hz))], pass_fds=(controlling,)
         )
         os.close(controlling)
 
@@ -126,5 +114,5 @@ def build(config: Config, chip: Chip, clock_hz: float, report: Report) -> Path:
         verilate(work, "board", ("board.v", "storage.v"))
         compile_model(work, HERE / "bench.cpp", "board", shared=False)
 
-    rooms = (ROOMS / "hw", ROOMS / "isa", BOARDS, ROOMS / "runtime" / "rtl")
+    rooms = [ROOMS / name for name in ("hw", "isa", "boards", "runtime/rtl")]
     return cached(f"{config.hash}-{chip.name}-{clock_hz:.0f}-{sources_key(rooms)}", "board", make)

@@ -8,11 +8,16 @@ from dataclasses import dataclass
 
 from vdla.isa.instructions import Engine
 from vdla.isa.registers import (
+    BUSY,
+    EVENTS,
     IDENTITY,
     REGISTERS,
+    RESET,
+    START,
     VERSION,
     Cause,
     Fault,
+    program_registers,
     register,
 )
 from vdla.runtime.board.transport import LinkError, Transport
@@ -22,10 +27,7 @@ RUN_LIMIT = 60.0  # seconds
 REST_LIMIT = 2.0  # for a core that was told to stop
 FIRST_POLL, LONGEST_POLL = 0.0005, 0.02
 
-_STATUS, _CONTROL = register("STATUS"), register("CONTROL")
-_BUSY = _STATUS.field("RUNNING").mask | _STATUS.field("STOPPING").mask
-_START, _RESET = _CONTROL.field("START").mask, _CONTROL.field("RESET").mask
-_EVENTS = register("INTERRUPT_STATUS")
+_STATUS = register("STATUS")
 
 
 @dataclass(frozen=True)
@@ -89,15 +91,10 @@ class Driver:
             LinkError: the board went silent.
         """
         self.stop()  # whatever ran before
-        words = int(config_hash, 16)
-        self.write("PROGRAM_HASH_LOW", words & 0xFFFF_FFFF)
-        self.write("PROGRAM_HASH_HIGH", words >> 32)
-        self.write("PROGRAM_BASE", base)
-        self.write("PROGRAM_LENGTH", length)
-        self.write("DRAM_BASE", address)
-        self.write("DRAM_SIZE", size & 0xFFFF_FFFF)
-        self.write("INTERRUPT_STATUS", sum(bits.mask for bits in _EVENTS.bits))
-        self.write("CONTROL", _START)
+        for name, value in program_registers(config_hash, base, length, address, size).items():
+            self.write(name, value)
+        self.write("INTERRUPT_STATUS", EVENTS)
+        self.write("CONTROL", START)
         if not self._rests(self.limit):
             self.stop()
             raise DeviceError(
@@ -115,7 +112,7 @@ class Driver:
         """
         if not self.read("STATUS"):
             return
-        self.write("CONTROL", _RESET)
+        self.write("CONTROL", RESET)
         if not self._rests(REST_LIMIT):
             raise DeviceError(
                 f"{self.transport.name}: expected the core to stop within {REST_LIMIT:g} s of a "
@@ -146,7 +143,7 @@ class Driver:
     def _rests(self, limit: float) -> bool:
         """Waits until the core neither runs nor stops; false when it takes longer."""
         ends, pause = self._clock() + limit, FIRST_POLL
-        while self.read("STATUS") & _BUSY:
+        while self.read("STATUS") & BUSY:
             if self._clock() > ends:
                 return False
             self._sleep(pause)

@@ -13,11 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.isa.config import PAGE_BYTES
 from vdla.isa.registers import SPACE_BYTES
-from vdla.runtime.board.transport import LinkError
+from vdla.runtime.board.transport import LinkError, image_bytes
 from vdla.runtime.devices.base import Dram
-from vdla.runtime.errors import DeviceError
 
 UIO_NAME = "vdla"  # of the device-tree node
 TO_DEVICE, FROM_DEVICE = 1, 2  # u-dma-buf's sync_direction
@@ -66,13 +64,7 @@ class MappedTransport:
 
     def allocate(self, size: int) -> tuple[Dram, int]:
         """An image in the shared buffer."""
-        whole = -(-size // PAGE_BYTES) * PAGE_BYTES
-        if whole > self.buffer.size:
-            raise DeviceError(
-                f"{self.name}: expected a module of at most {self.buffer.size:,} bytes of DRAM, "
-                f"found one of {whole:,}"
-            )
-        return self.buffer.take(whole)
+        return self.buffer.take(image_bytes(self.name, size, self.buffer.size))
 
     def upload(self, image: Dram, start: int, stop: int) -> None:
         """Writes the host's cache back."""

@@ -13,9 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from vdla.isa import link
-from vdla.isa.config import PAGE_BYTES
 from vdla.isa.link import FrameError, Op, Status
-from vdla.runtime.board.transport import LinkError
+from vdla.runtime.board.transport import LinkError, image_bytes
 from vdla.runtime.devices.base import Dram, aligned_bytes
 from vdla.runtime.errors import DeviceError
 
@@ -100,13 +99,7 @@ class SerialTransport:
 
     def allocate(self, size: int) -> tuple[Dram, int]:
         """An image on the host; the board's begins at its memory's first byte."""
-        whole = -(-size // PAGE_BYTES) * PAGE_BYTES
-        if whole > self.memory_bytes:
-            raise DeviceError(
-                f"{self.name}: expected a module of at most {self.memory_bytes:,} bytes of DRAM, "
-                f"found one of {whole:,}"
-            )
-        return aligned_bytes(whole), 0
+        return aligned_bytes(image_bytes(self.name, size, self.memory_bytes)), 0
 
     def upload(self, image: Dram, start: int, stop: int) -> None:
         """Sends these bytes, and what shares a granule with them."""

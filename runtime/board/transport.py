@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from vdla.runtime.devices.base import Dram
+from vdla.runtime.devices.base import Dram, whole_pages
 from vdla.runtime.errors import DeviceError
 
 
 class LinkError(DeviceError):
     """A board that doesn't answer, or not as it should."""
+
+
+def image_bytes(name: str, size: int, most: int) -> int:
+    """What an image of ``size`` bytes takes of a board's ``most``: whole pages.
+
+    Raises:
+        DeviceError: the board's memory is too small.
+    """
+    whole = whole_pages(size)
+    if whole > most:
+        raise DeviceError(
+            f"{name}: expected a module of at most {most:,} bytes of DRAM, found one of {whole:,}"
+        )
+    return whole
 
 
 class Transport(Protocol):

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.isa.config import Config
+from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.program import Program
 from vdla.runtime.errors import DeviceError
 
@@ -54,6 +54,11 @@ class Device(Protocol):
         a run, ``wanted`` those it may read after one: a device with a memory of its own moves them.
         """
         ...
+
+
+def whole_pages(size: int) -> int:
+    """``size`` bytes, rounded up to pages: what DRAM_SIZE can say."""
+    return -(-size // PAGE_BYTES) * PAGE_BYTES
 
 
 def aligned_bytes(size: int, align: int = ALIGN) -> Dram:

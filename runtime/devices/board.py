@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vdla.isa.config import Config
+from vdla.isa.instructions import instruction_bytes
 from vdla.runtime.board.driver import Driver
 from vdla.runtime.board.transport import Transport
 from vdla.runtime.devices.base import DeviceResult, Dram, Ranges, place
@@ -46,7 +47,8 @@ class BoardDevice:
         """Places the stream in DRAM."""
         loaded = place(self.name, program, self.config, dram)
         length = len(loaded.instructions)
-        self.transport.upload(dram, loaded.base, loaded.base + len(loaded.stream()))
+        end = loaded.base + length * instruction_bytes(self.config)
+        self.transport.upload(dram, loaded.base, end)
 
         def run() -> DeviceResult:
             for start, stop in given:

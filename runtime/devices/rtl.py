@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from vdla.isa.asm import format_instruction
-from vdla.isa.config import PAGE_BYTES, Config
+from vdla.isa.config import Config
 from vdla.isa.instructions import Engine, instruction_bytes
-from vdla.runtime.devices.base import DeviceResult, Dram, Ranges, host_image, place
+from vdla.runtime.devices.base import DeviceResult, Dram, Ranges, host_image, place, whole_pages
 from vdla.runtime.rtl.bench import Bench, Stopped
 from vdla.runtime.rtl.build import build
 from vdla.runtime.rtl.verilate import Report
@@ -45,9 +45,8 @@ class RtlDevice:
         """Places the stream in DRAM, as a driver would."""
         loaded = place(self.name, program, self.config, dram)
         stream = Stream.of(self.config, loaded.instructions, loaded.base)
-        whole = dram
-        if dram.size % PAGE_BYTES:
-            whole = np.zeros(-(-dram.size // PAGE_BYTES) * PAGE_BYTES, np.uint8)
+        size = whole_pages(dram.size)
+        whole = dram if dram.size == size else np.zeros(size, np.uint8)
 
         def run() -> DeviceResult:
             if whole is not dram:

@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from vdla.isa.config import PAGE_BYTES, Config, Memory
 from vdla.isa.instructions import Engine
-from vdla.isa.registers import Cause, Fault, hash_words, register
+from vdla.isa.registers import (
+    BUSY,
+    EVENTS,
+    RESET,
+    START,
+    Cause,
+    Fault,
+    program_registers,
+    register,
+)
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.rtl.build import SCRATCHPADS
 
@@ -130,19 +139,13 @@ class Bench:
         return int(self._lib.vdla_run(self._handle, cycles))
 
     def _start(self, dram: Bytes, base: int, length: int, config_hash: str | None) -> None:
-        own = hash_words(self.config)
-        if config_hash is not None:
-            own = int(config_hash, 16) & 0xFFFF_FFFF, int(config_hash, 16) >> 32
-        self.write("PROGRAM_HASH_LOW", own[0])
-        self.write("PROGRAM_HASH_HIGH", own[1])
-        self.write("PROGRAM_BASE", base)
-        self.write("PROGRAM_LENGTH", length)
-        self.write("DRAM_BASE", DRAM_BASE)
-        self.write("DRAM_SIZE", dram.size & 0xFFFF_FFFF)
-        self.write("INTERRUPT_STATUS", 3)
-        self.write("INTERRUPT_ENABLE", 3)
+        told = self.config.hash if config_hash is None else config_hash
+        for name, value in program_registers(told, base, length, DRAM_BASE, dram.size).items():
+            self.write(name, value)
+        self.write("INTERRUPT_STATUS", EVENTS)
+        self.write("INTERRUPT_ENABLE", EVENTS)
         self._lib.vdla_rewind(self._handle)
-        self.write("CONTROL", register("CONTROL").field("START").mask)
+        self.write("CONTROL", START)
 
     def _result(
         self, how: int, begun: dict[Engine, NDArray[np.int64]], ended: dict[Engine, Any]
@@ -153,17 +156,14 @@ class Bench:
         at = self.read("FAULT_INSTRUCTION")
         if how == STUCK:
             cycles = -1
-            self.write("CONTROL", register("CONTROL").field("RESET").mask)
+            self.write("CONTROL", RESET)
         self._settle()
         return Stopped(cycles, begun, ended, causes, fault, at)
 
     def _settle(self) -> None:
-        status = register("STATUS")
         for _ in range(1 << 16):
-            if not self.read("STATUS") & (
-                status.field("RUNNING").mask | status.field("STOPPING").mask
-            ):
-                self.write("INTERRUPT_STATUS", 3)
+            if not self.read("STATUS") & BUSY:
+                self.write("INTERRUPT_STATUS", EVENTS)
                 return
         raise DeviceError("device rtl: expected the core to come to rest, found it running")
 

@@ -21,17 +21,7 @@ class Board:
         self.chip = Sdram(chip, clock, self.controller.words)
         self.m = m = Module()
         m.submodules.controller, m.submodules.chip = self.controller, self.chip
-        pins = self.controller.pins
-        m.d.sync += [
-            self.chip.enable.eq(pins.enable),
-            self.chip.command.eq(pins.command),
-            self.chip.bank.eq(pins.bank),
-            self.chip.address.eq(pins.address),
-            self.chip.mask.eq(pins.mask),
-            self.chip.word_in.eq(pins.word_out),
-            self.chip.driven.eq(pins.drive),
-            pins.word_in.eq(self.chip.word_out),
-        ]
+        self.chip.join(m, self.controller.pins)
 
     def run(self, *benches):
         simulator = Simulator(self.m)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vdla.boards import find_board
 from vdla.boards.board import Bitstream
-from vdla.boards.flows import find_flow
+from vdla.boards.flows import find_flow, folder_of
 from vdla.commands.output import console, log, print_json, progress, table
 from vdla.isa.config import load_config
 
@@ -25,9 +25,8 @@ def synth(
     chosen = find_board(board)
     flow = find_flow(chosen, toolchain)
     machine = load_config(config or chosen.config, settings)
-    folder = out / f"{chosen.name}-{machine.name}"
     with progress() as update:
-        made = flow(chosen, machine, folder, update)
+        made = flow(chosen, machine, folder_of(chosen, machine, out), update)
     if json:
         print_json(_summary(made))
     else:
