@@ -3,28 +3,32 @@
     operands → products → sum → shifted → moved → combine
        1          2        3       4        5        6       cycles after READ's data
 
-1. SHR, MUL, WADD and RQ use the two DSPs of a lane. MUL and RQ multiply x by y's low 25 bits or by
-   its mantissa, WADD adds two products, SHR multiplies by a power of two and shifts by 16s.
-2. ADD, MIN, MAX and the plain y of a first step need no stage of their own: y waits for them. What
-   SHR, MUL and WADD give takes y's place in stage 5.
-3. The late x of an operation that doesn't use it is zero, so one adder gives the sums of GEMM and
-   of ADD, every y, and, subtracting, which of the two is less.
+1. MUL and RQ multiply x by y's low 25 bits or by its mantissa, SHR by a power of two, WADD by its
+   weight: on two DSPs. What is shifted out by 16s is SHR's, MUL's and WADD's; RQ rounds it.
+2. A third DSP makes WADD's other product, of y and the immediate.
+3. Two operands meet in combine. The first is the late x, or zero where the operation doesn't use
+   it, or WADD's product of x. The second has waited, or came out of a multiplier: y, the immediate,
+   what SHR and MUL give, WADD's product of y; or the sums of GEMM.
+4. So one adder gives the sums of GEMM, ADD and WADD, every y, what SHR and MUL give, and, when it
+   subtracts, which of the two is less.
 """
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Mux, Signal, Value, signed
-from amaranth.lib import data
+from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, enum
 from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw.layout import lanes
 from vdla.hw.requantize import (
+    FACTOR_BITS,
     MULTIPLY_CYCLES,
-    MultiplyAdd,
+    Multiply,
     Requantize,
     add,
     choose,
     delayed,
+    multiplied,
     split,
 )
 from vdla.isa.config import Config
@@ -35,13 +39,31 @@ WADD_BITS = 18  # of x and y in WADD
 DEPTH = 5  # cycles from the operands to the combine stage
 LIMIT_BITS = 9  # of zero, low and high
 HOT_BITS = 17  # SHR multiplies by 2**0 to 2**16
-MULTIPLIED = (AluOp.SHR, AluOp.MUL, AluOp.WADD)  # a product takes y's place
+
+
+class Factor(enum.Enum, shape=2):
+    """What x is multiplied by."""
+
+    Y = 0
+    SCALAR = 1
+    POWER = 2
+
+
+class Second(enum.Enum, shape=2):
+    """The second operand of the combine stage, if it isn't GEMM's sums."""
+
+    Y = 0
+    IMMEDIATE = 1
+    WINDOW = 2
+    PRODUCT = 3
 
 
 class Alu(Component):
-    """``x``, ``y``, ``op``, ``weight``, ``imm`` come with READ's data. ``late_op``, ``late_first``,
-    ``late_gemm``, ``zero``, ``low`` and ``high`` belong to the micro-op that came DEPTH - 1 cycles
-    before, ``late_x``, ``sums``, ``carry`` and ``result`` to the one before it."""
+    """``x``, ``y``, ``op``, ``use_imm``, ``weight``, ``imm`` come with READ's data. ``zero``,
+    ``low``, ``high`` and what ``late_…`` says of an operation belong to the micro-op that came
+    DEPTH - 1 cycles before, ``late_x``, ``own_x``, ``sums``, ``carry``, ``result`` to the one
+    before it. ``late_x`` is the accumulator, or ``own_x`` where the operation doesn't use it late.
+    """
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -52,12 +74,16 @@ class Alu(Component):
                 "x": In(vector),
                 "y": In(vector),
                 "op": In(AluOp),
-                "weight": In(signed(WEIGHT_BITS)),
+                "use_imm": In(1),
                 "imm": In(signed(32)),
+                "weight": In(signed(WEIGHT_BITS)),
                 "late_op": In(AluOp),
+                "late_use_imm": In(1),
+                "late_imm": In(signed(32)),
                 "late_first": In(1),
                 "late_gemm": In(1),
                 **limits,
+                "own_x": Out(vector),
                 "late_x": In(vector),
                 "sums": In(vector),
                 "carry": In(1),
@@ -67,61 +93,98 @@ class Alu(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        self._control(m)
         waited = delayed(m, self.y.as_value(), DEPTH - 1, "y")
         ys = data.View(self.y.shape(), waited)
+        for lane in range(self.config.block_out):
+            requantize = self._multiply(m, lane)
+            window, y, own_x = (
+                Signal(signed(32), name=f"{name}_{lane}") for name in ("window", "second", "first")
+            )
+            product = delayed(m, self._weighted(m, lane), 1, f"product_{lane}")
+            waiting = [ys[lane], self.late_imm, window, product[:32].as_signed()]
+            m.d.sync += [
+                window.eq(requantize.window),
+                y.eq(choose(self.second.as_value(), waiting)),
+                own_x.eq(Mux(self.weighs, window, 0)),
+            ]
+            m.d.comb += [
+                self.own_x[lane].eq(own_x),
+                self.result[lane].eq(self._combine(m, lane, y, requantize)),
+            ]
+        return m
+
+    def _control(self, m: Module) -> None:
+        """What all lanes do; what the combine stage chooses by comes from registers."""
+        op, late = self.op, self.late_op
         plain = ~self.late_first & ~self.late_gemm
-        multiplied = plain & self.late_op.matches(*MULTIPLIED)
-        # What the combine stage chooses by comes from registers.
+        self.factor, self.second = Signal(Factor), Signal(Second)
+        self.scalar = Signal(signed(FACTOR_BITS[1]))  # the same for each lane
+        self.weighs, self.accumulates = Signal(), Signal()
         self.limits, self.compares, self.greater = Signal(), Signal(), Signal()
-        self.accumulates = Signal()
-        self.low_now, self.high_now = Signal(signed(LIMIT_BITS)), Signal(signed(LIMIT_BITS))
+        self.low_now = Signal(signed(LIMIT_BITS))
+        self.high_now = Signal(signed(LIMIT_BITS))
+        m.d.comb += [
+            self.scalar.eq(Mux(op == AluOp.WADD, self.weight, self.imm)),
+            self.weighs.eq(plain & (late == AluOp.WADD)),
+        ]
+        with m.If(op == AluOp.SHR):
+            m.d.comb += self.factor.eq(Factor.POWER)
+        with m.Elif(self.use_imm | (op == AluOp.WADD)):
+            m.d.comb += self.factor.eq(Factor.SCALAR)
+        with m.If(self.weighs):
+            m.d.comb += self.second.eq(Second.PRODUCT)
+        with m.Elif(plain & late.matches(AluOp.SHR, AluOp.MUL)):
+            m.d.comb += self.second.eq(Second.WINDOW)
+        with m.Elif(self.late_use_imm & (late != AluOp.WADD)):
+            m.d.comb += self.second.eq(Second.IMMEDIATE)
         m.d.sync += [
-            self.limits.eq(plain & (self.late_op == AluOp.RQ)),
-            self.compares.eq(plain & self.late_op.matches(AluOp.MIN, AluOp.MAX)),
-            self.greater.eq(self.late_op == AluOp.MAX),
             self.accumulates.eq(self.late_gemm),
+            self.limits.eq(plain & (late == AluOp.RQ)),
+            self.compares.eq(plain & late.matches(AluOp.MIN, AluOp.MAX)),
+            self.greater.eq(late == AluOp.MAX),
             self.low_now.eq(self.low),
             self.high_now.eq(self.high),
         ]
-        for lane in range(self.config.block_out):
-            requantize = self._multiply(m, lane)
-            window, y = (Signal(signed(32), name=f"{n}_{lane}") for n in ("window", "late_y"))
-            m.d.sync += [
-                window.eq(requantize.window),
-                y.eq(Mux(multiplied, window, ys[lane])),
-            ]
-            m.d.comb += self.result[lane].eq(self._combine(m, lane, y, requantize))
-        return m
 
     def _multiply(self, m: Module, lane: int) -> Requantize:
-        """The products of SHR, MUL, WADD and RQ, and what is shifted out of them."""
-        x, y, op = self.x[lane], self.y[lane], self.op
-        m.submodules[f"multiply_{lane}"] = multiply = MultiplyAdd()
+        """x times what SHR, MUL, WADD or RQ say, and what is shifted out of it."""
+        m.submodules[f"multiply_{lane}"] = multiply = Multiply()
         m.submodules[f"requantize_{lane}"] = requantize = Requantize(LIMIT_BITS)
+        x, y, op = self.x[lane], self.y[lane], self.op
         low, high = split(x)
-        factor = Cat(y[:MANTISSA_BITS], y[MANTISSA_BITS] & (op == AluOp.MUL)).as_signed()
         amount = Signal(SHIFT_BITS, name=f"amount_{lane}")
+        shift = Mux(self.use_imm, self.imm, y)
+        power, far = _power(m, shift, lane)
         with m.If(op == AluOp.RQ):
-            m.d.comb += amount.eq(y[MANTISSA_BITS:])
+            m.d.comb += amount.eq(shift[MANTISSA_BITS:])
         with m.Elif(op == AluOp.SHR):
-            m.d.comb += amount.eq(Mux(y[5], 0, Mux(y[4], 32, 16)))
-        power, far = _power(m, y, lane)
-        shr, wadd = op == AluOp.SHR, op == AluOp.WADD
-        other = self.imm[:WEIGHT_BITS].as_signed()
+            m.d.comb += amount.eq(Mux(shift[5], 0, Mux(shift[4], 32, 16)))
+        far &= op == AluOp.SHR
+        # WADD takes x's low bits, with their own sign.
+        sign = x[WADD_BITS - 1].replicate(FACTOR_BITS[0]).as_signed()
+        factors = [y[: FACTOR_BITS[1]].as_signed(), self.scalar, power, Const(0)]
+        factor = choose(self.factor.as_value(), factors)
+        sign_of_factor = factor[MANTISSA_BITS] & (op != AluOp.RQ)  # a mantissa has none
         m.d.comb += [
-            multiply.a0.eq(Mux(wadd, x[:WADD_BITS].as_signed(), low)),
-            multiply.b0.eq(Mux(wadd, self.weight, Mux(shr, Mux(far, 0, power), factor))),
-            multiply.a1.eq(Mux(wadd, y[:WADD_BITS].as_signed(), Mux(shr & far, low, high))),
-            multiply.b1.eq(Mux(wadd, other, Mux(shr, power, factor))),
-            multiply.wide.eq(~wadd),
+            multiply.low.eq(low),
+            multiply.high.eq(Mux(far, low, Mux(op == AluOp.WADD, sign, high))),
+            multiply.only_high.eq(far),
+            multiply.factor.eq(Cat(factor[:MANTISSA_BITS], sign_of_factor)),
             requantize.value.eq(multiply.result),
             requantize.shift.eq(delayed(m, amount, MULTIPLY_CYCLES, f"amount_{lane}")),
             requantize.zero.eq(self.zero),
         ]
         return requantize
 
+    def _weighted(self, m: Module, lane: int) -> Value:
+        """WADD's product of y and the immediate, as late as the other one."""
+        y, weight = self.y[lane][:WADD_BITS].as_signed(), self.imm[:WEIGHT_BITS].as_signed()
+        name = f"weighted_{lane}"
+        return delayed(m, multiplied(m, y, weight, name), 1, name)
+
     def _combine(self, m: Module, lane: int, y: Value, requantize: Requantize) -> Value:
-        """One lane's result: its late x, and what has waited or been computed for it."""
+        """One lane's result."""
         x, subtracts = self.late_x[lane], self.compares
         addend = Signal(signed(32), name=f"addend_{lane}")
         total = Signal(signed(33), name=f"total_{lane}")

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, enum
 from amaranth.lib.wiring import Component, In, Out
 
@@ -49,7 +49,7 @@ class Accumulator(enum.Enum, shape=2):
     SCRATCHPAD = 0
     BEFORE = 1
     LATEST = 2
-    ZERO = 3
+    ALU = 3  # none: zero, or a product
 
 
 class Compute(Component):
@@ -329,30 +329,23 @@ class Compute(Component):
         source = Signal(Accumulator)
         m.d.sync += [before.eq(latest), source.eq(Accumulator.SCRATCHPAD)]
         with m.If(~late.late):
-            m.d.sync += source.eq(Accumulator.ZERO)
+            m.d.sync += source.eq(Accumulator.ALU)
         with m.Elif(now.writes & (now.dst == late.late_at)):
             m.d.sync += source.eq(Accumulator.LATEST)
         with m.Elif(write.writes & (write.dst == late.late_at)):
             m.d.sync += source.eq(Accumulator.BEFORE)
+        accumulators = [self.acc_x.data, before, latest, alu.own_x.as_value()]
         m.d.comb += [
             gemm.inp.eq(self.inp.data),
             gemm.wgt.eq(self.wgt.data),
             alu.x.eq(self.acc_x.data),
-            alu.y.eq(
-                Mux(
-                    early.operation.use_imm & (early.operation.op != AluOp.WADD),
-                    early.operation.imm.as_unsigned().replicate(config.block_out),
-                    self.acc_y.data,
-                )
-            ),
-            alu.op.eq(early.operation.op),
-            alu.weight.eq(early.operation.weight),
-            alu.imm.eq(early.operation.imm),
-            alu.late_op.eq(late.operation.op),
+            alu.y.eq(self.acc_y.data),
+            *(getattr(alu, n).eq(early.operation[n]) for n in ("op", "use_imm", "imm", "weight")),
+            *(getattr(alu, f"late_{n}").eq(late.operation[n]) for n in ("op", "use_imm", "imm")),
             alu.late_first.eq(late.first),
             alu.late_gemm.eq(~late.operation.is_alu),
             *(getattr(alu, n).eq(late.operation[n]) for n in ("zero", "low", "high")),
-            alu.late_x.eq(choose(source.as_value(), [self.acc_x.data, before, latest, Const(0)])),
+            alu.late_x.eq(choose(source.as_value(), accumulators)),
             alu.sums.eq(gemm.sums),
             alu.carry.eq(gemm.carry),
         ]

@@ -1,14 +1,13 @@
-"""The arithmetic that ALU and STORE share: a multiply-add on two DSPs, and shift with rounding.
+"""The arithmetic that ALU and STORE share: a wide multiplication, and a shift with rounding.
 
     operands → products → sum → shifted → moved | limited
        1          2        3       4        5              cycles after the inputs
 
-1. ``Multiply``: a 32-bit number times a 25-bit number is two products of 18 × 25 bits, a DSP48E1's
-   (UG479), and a sum of theirs 17 bits apart.
-2. ``MultiplyAdd``: ``a0 × b0 + a1 × b1``, the second product 17 bits higher with ``wide``.
-3. ``Requantize`` rounds ``value / 2**shift``, ties to the even, and adds ``zero``. What comes after
+1. ``Multiply``: a 32-bit number times a 25-bit number is two products of 18 × 25 bits, which a
+   DSP48E1 makes (UG479), 17 bits apart: the second DSP adds what the first has beyond them.
+2. ``Requantize`` rounds ``value / 2**shift``, ties to the even, and adds ``zero``. What comes after
    are limits of few bits, so it keeps few: whether the value lies above or below is a flag.
-4. It shifts by 16s, by 4s, by 1s: each time a choice of four, and a narrower window. Bits lost
+3. It shifts by 16s, by 4s, by 1s: each time a choice of four, and a narrower window. Bits lost
    below, and bits above that differ from the sign, are gathered on the way.
 """
 
@@ -21,75 +20,52 @@ from amaranth.lib.wiring import Component, In, Out
 
 from vdla.isa.numbers import SHIFT_BITS
 
-LOW_BITS = 17  # of a 32-bit number, unsigned: with a sign they fill an 18-bit input
+FACTOR_BITS = 18, 25  # of a DSP48E1
+LOW_BITS = 17  # of a 32-bit number, unsigned: with a sign they fill the narrow input
 VALUE_BITS = 57  # of a 32-bit number times a 25-bit number
 WINDOW_BITS = 32
 MULTIPLY_CYCLES = 3
 
 
-class MultiplyAdd(Component):
-    """Result ``MULTIPLY_CYCLES`` after the inputs."""
-
-    def __init__(self) -> None:
-        factors = {"a0": 18, "b0": 25, "a1": 18, "b1": 25}
-        super().__init__(
-            {
-                **{name: In(signed(bits)) for name, bits in factors.items()},
-                "wide": In(1),
-                "result": Out(signed(VALUE_BITS)),
-            }
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        products = []
-        for i in range(2):
-            a, b = Signal(signed(18), name=f"a{i}_in"), Signal(signed(25), name=f"b{i}_in")
-            product = Signal(signed(43), name=f"product{i}")
-            m.d.sync += [
-                a.eq(getattr(self, f"a{i}")),
-                b.eq(getattr(self, f"b{i}")),
-                product.eq(a * b),
-            ]
-            products.append(product)
-        wide = Signal(2)
-        m.d.sync += wide.eq(Cat(self.wide, wide[0]))
-        upper = Mux(wide[1], products[1] << LOW_BITS, products[1])
-        m.d.sync += self.result.eq(products[0] + upper)
-        return m
-
-
 class Multiply(Component):
-    """A 32-bit number times a 25-bit number, ``MULTIPLY_CYCLES`` after them: two DSPs, no LUT."""
+    """``(high × 2**17 + low) × factor``, ``MULTIPLY_CYCLES`` after them: two DSPs, no LUT.
+
+    With ``only_high``, ``low`` counts as zero.
+    """
 
     def __init__(self) -> None:
         super().__init__(
             {
-                "x": In(signed(32)),
-                "factor": In(signed(25)),
+                "low": In(signed(FACTOR_BITS[0])),
+                "high": In(signed(FACTOR_BITS[0])),
+                "factor": In(signed(FACTOR_BITS[1])),
+                "only_high": In(1),
                 "result": Out(signed(VALUE_BITS)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        products = []
-        for name, part in zip(("low", "high"), split(self.x), strict=True):
-            a, b = Signal(signed(18), name=name), Signal(signed(25), name=f"factor_{name}")
-            product = Signal(signed(43), name=f"product_{name}")
-            m.d.sync += [a.eq(part), b.eq(self.factor), product.eq(a * b)]
-            products.append(product)
-        low, upper = Signal(LOW_BITS), Signal(signed(VALUE_BITS - LOW_BITS))
-        m.d.sync += [
-            low.eq(products[0]),
-            upper.eq(products[1] + (products[0] >> LOW_BITS)),
-        ]
-        m.d.comb += self.result.eq(Cat(low, upper))
+        # Written as a register's reset, which the DSP has, this costs no LUT.
+        low = multiplied(m, Mux(self.only_high, 0, self.low), self.factor, "low")
+        high = multiplied(m, self.high, self.factor, "high")
+        rest, upper = Signal(LOW_BITS), Signal(signed(VALUE_BITS - LOW_BITS))
+        m.d.sync += [rest.eq(low), upper.eq(high + (low >> LOW_BITS))]
+        m.d.comb += self.result.eq(Cat(rest, upper))
         return m
+
+
+def multiplied(m: Module, x: Value, factor: Value, name: str) -> Signal:
+    """A product of 18 × 25 bits, two cycles after its factors: one DSP."""
+    a = Signal(signed(FACTOR_BITS[0]), name=f"{name}_x")
+    b = Signal(signed(FACTOR_BITS[1]), name=f"{name}_factor")
+    product = Signal(signed(sum(FACTOR_BITS)), name=f"{name}_product")
+    m.d.sync += [a.eq(x), b.eq(factor), product.eq(a * b)]
+    return product
 
 
 def split(x: Value) -> tuple[Value, Value]:
-    """A signed 32-bit number as the inputs ``a0``, ``a1`` of a wide multiplication."""
+    """A signed 32-bit number as the inputs ``low`` and ``high`` of a multiplication."""
     return Cat(x[:LOW_BITS], 0).as_signed(), x[LOW_BITS:32].as_signed()
 
 

@@ -25,7 +25,7 @@ from amaranth.utils import exact_log2
 from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_request
 from vdla.hw.layout import beats, grow, layout, scaled
-from vdla.hw.requantize import MULTIPLY_CYCLES, Multiply, Requantize, delayed
+from vdla.hw.requantize import MULTIPLY_CYCLES, Multiply, Requantize, delayed, split
 from vdla.isa import instructions as isa
 from vdla.isa.config import INT32_BYTES, Config
 from vdla.isa.instructions import DRAM_BITS, Mem
@@ -211,8 +211,10 @@ class Store(Component):
         m.submodules[f"requantize_{lane}"] = requantize = Requantize(LIMIT_BITS)
         scale = scales[32 * lane :]
         amount = scale[MANTISSA_BITS : MANTISSA_BITS + SHIFT_BITS]
+        low, high = split(lanes[32 * lane : 32 * lane + 32])
         m.d.comb += [
-            multiply.x.eq(lanes[32 * lane : 32 * lane + 32]),
+            multiply.low.eq(low),
+            multiply.high.eq(high),
             multiply.factor.eq(scale[:MANTISSA_BITS]),
             requantize.value.eq(multiply.result),
             requantize.shift.eq(delayed(m, amount, MULTIPLY_CYCLES, f"amount_{lane}")),

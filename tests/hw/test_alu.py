@@ -31,30 +31,32 @@ def near(random, bits):
 
 def micro_op(random, op):
     """A micro-op with what GEMM would add to it; ``op`` None is GEMM's own."""
-    y = pack_scale(random.random()) if op == AluOp.RQ else near(random, 32)
+    y, imm = near(random, 32), near(random, 32)
+    if op == AluOp.RQ:
+        y, imm = pack_scale(random.random()), pack_scale(random.random())
     return {
         "gemm": op is None,
         "op": random.choice(list(AluOp)) if op is None else op,
         "first": random.random() < 0.2,
         "x": near(random, 32),
         "y": y,
+        "imm": imm,
+        "use_imm": random.randrange(2),
         "weight": near(random, 24),
-        "imm": near(random, 32),
         "sums": near(random, 24),
         "carry": random.randrange(2),
         **{name: near(random, 9) for name in ("zero", "low", "high")},
     }
 
 
-def late_x(u):
-    """The accumulator, where the operation uses it that late."""
-    unused = not u["gemm"] and (u["first"] or u["op"] in EARLY)
-    return 0 if unused else u["x"]
+def reads_late(u):
+    """Whether the operation uses the accumulator that late."""
+    return u["gemm"] or not (u["first"] or u["op"] in EARLY)
 
 
 def expected(u):
     """What the manual says."""
-    x, y = u["x"], u["y"]
+    x, y = u["x"], u["imm"] if u["use_imm"] and u["op"] != AluOp.WADD else u["y"]
     if u["gemm"]:
         return wrapped(x + u["sums"] + u["carry"], 32)
     if u["first"]:
@@ -81,15 +83,16 @@ def stream(micro_ops):
     async def drive(ctx):
         for n in range(DEPTH, len(padded)):
             early, late, now = padded[n], padded[n - DEPTH + 1], padded[n - DEPTH]
-            for name in ("op", "weight", "imm"):
+            for name in ("op", "use_imm", "imm", "weight"):
                 ctx.set(getattr(unit, name), early[name])
             ctx.set(unit.x[0], early["x"])
             ctx.set(unit.y[0], early["y"])
-            for name in ("op", "first", "gemm"):
+            for name in ("op", "use_imm", "imm", "first", "gemm"):
                 ctx.set(getattr(unit, f"late_{name}"), late[name])
             for name in ("zero", "low", "high"):
                 ctx.set(getattr(unit, name), late[name])
-            ctx.set(unit.late_x[0], late_x(now))
+            own = ctx.get(unit.own_x[0])
+            ctx.set(unit.late_x[0], now["x"] if reads_late(now) else own)
             ctx.set(unit.sums[0], now["sums"])
             ctx.set(unit.carry, now["carry"])
             results.append(ctx.get(unit.result[0]))
@@ -118,8 +121,8 @@ def test_operations_in_turn():
 def test_every_shift():
     random = Random(3)
     micro_ops = [
-        {**micro_op(random, AluOp.SHR), "first": False, "x": x, "y": y + 64 * random.randrange(4)}
-        for y in range(-32, 32)
+        {**micro_op(random, AluOp.SHR), "first": False, "x": x, "y": y + 64 * n, "imm": y + 64 * n}
+        for n, y in enumerate(range(-32, 32))
         for x in (-(1 << 31), (1 << 31) - 1, -1, 1, 0x12345678, -0x12345678, 0x15555, 0x2AAAA)
     ]
     assert stream(micro_ops) == [expected(u) for u in micro_ops]
