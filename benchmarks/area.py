@@ -3,9 +3,9 @@
     python benchmarks/area.py [-c CONFIG] [--set KEY=VALUE] [--json]
 
 yosys maps, it doesn't place or route: LUT counts are before packing, and depth is levels of logic
-between registers (a carry chain counts once), not nanoseconds. Hierarchy is kept, so a unit's cells
-are its own; depth follows paths through all units, and belongs to the unit of the path's end. The
-limits are the XC7Z020's, of a PYNQ-Z1 (DS190, table 1). Takes about five minutes.
+between registers (a carry chain counts once), not nanoseconds. The hierarchy of units is kept, so a
+unit's cells are its own; depth follows paths through all units, and belongs to the unit of the
+path's end. The limits are the XC7Z020's, of a PYNQ-Z1 (DS190, table 1). Takes about five minutes.
 """
 
 from __future__ import annotations
@@ -20,27 +20,20 @@ from amaranth.back import rtlil
 from rich.console import Console
 from rich.table import Table
 
-from vdla.boards.flows.yosys import LUT_RAMS, Flat, Netlist, area, by_size, total, unit_of
+from vdla.boards.flows.yosys import LUT_RAMS, Flat, Netlist, area, by_size, script, total, unit_of
 from vdla.boards.zynq import XC7Z020
 from vdla.hw.verilog import NAME, Top, run_yosys
 from vdla.isa.config import Config, load_config
 
 LIMITS = XC7Z020.available
-SCRIPT = f"""
-read_rtlil core.il
-synth_xilinx -family xc7 -noiopad -noclkbuf -top {NAME}
-write_json core.json
-"""
-
-
 def synthesize(config: Config) -> Netlist:
     """The mapped netlist: yosys's JSON, modules by name."""
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        (work / "core.il").write_text(rtlil.convert(Top(config), name=NAME, emit_src=False))
-        (work / "core.ys").write_text(SCRIPT)
-        run_yosys(["-q", "-s", "core.ys"], work)
-        modules: Netlist = json.loads((work / "core.json").read_text())["modules"]
+        (work / f"{NAME}.il").write_text(rtlil.convert(Top(config), name=NAME, emit_src=False))
+        (work / f"{NAME}.ys").write_text(script("xc7"))
+        run_yosys(["-q", "-s", f"{NAME}.ys"], work)
+        modules: Netlist = json.loads((work / f"{NAME}.json").read_text())["modules"]
     return modules
 
 

@@ -1,7 +1,7 @@
 """Area on AMD's devices by yosys: what a design takes, per unit, and whether it fits.
 
 yosys maps, it doesn't place or route: LUT counts are before packing, there is no timing and no
-bitstream. Hierarchy is kept, so a unit's cells are its own.
+bitstream. The hierarchy of units is kept, so a unit's cells are its own.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def synthesize(
     progress("design", 0, 2)
     files = design(board, config, "Xray" if board.device.startswith("xc7") else "Vivado")
     discard(folder, f"{NAME}.json", "area.json", "area.md")
-    write(folder, {f"{NAME}.il": files[f"{NAME}.il"], f"{NAME}.ys": script(board)})
+    write(folder, {f"{NAME}.il": files[f"{NAME}.il"], f"{NAME}.ys": script(family(board))})
     progress("synthesis", 1, 2)
     call([yosys, "-q", f"{NAME}.ys"], folder, "yosys.log")
     units = area_in(folder)
@@ -91,12 +91,22 @@ def synthesize(
     )
 
 
-def script(board: Board) -> str:
-    """yosys's script for a board's design."""
-    family = FAMILIES[board.device[:3]]
+def family(board: Board) -> str:
+    """yosys's name of a board's device family."""
+    return FAMILIES[board.device[:3]]
+
+
+def script(family: str) -> str:
+    """Maps ``vdla.il`` for a device family into ``vdla.json``.
+
+    Within units all is flat, so that a constant reaches what it is for. Wide multiplexers out of
+    MUXF7 and MUXF8 are left out: they save a level, and cost twice the LUTs.
+    """
+    units = " ".join(f"*core.{name}" for name in (*UNITS, "*_queue", "*_to_next", "*_to_prev"))
     return (
         f"read_rtlil {NAME}.il\n"
-        f"synth_xilinx -family {family} -noiopad -noclkbuf -top {NAME}\n"
+        f"setattr -mod -set keep_hierarchy 1 *core {units}\n"
+        f"synth_xilinx -family {family} -flatten -nowidelut -noiopad -noclkbuf -top {NAME}\n"
         f"write_json {NAME}.json\n"
     )
 

@@ -380,7 +380,7 @@ def test_what_doesnt_fit_says_by_how_much(tmp_path, tool, written):
 
 @pytest.mark.parametrize(("board", "family"), [("pynq-z2", "xc7"), ("ultra96-v2", "xcup")])
 def test_yosys_maps_for_the_boards_family(board, family):
-    assert f"synth_xilinx -family {family} " in yosys.script(find_board(board))
+    assert f"synth_xilinx -family {family} " in yosys.script(yosys.family(find_board(board)))
 
 
 def test_units_by_path():
