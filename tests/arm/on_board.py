@@ -9,8 +9,8 @@ import sys
 
 import numpy as np
 
-import vdla.runtime.board.mapped  # as in docs/pynq.md: what is imported there has to be here
-import vdla.runtime.devices.board
+import vdla.runtime.board.mapped
+import vdla.runtime.devices.board  # noqa: F401  docs/pynq.md imports both
 from vdla.isa.config import parse_config
 from vdla.runtime import Executor, Module, ModuleError
 from vdla.runtime.devices import CpuDevice, DeviceResult
