@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test test-long formal records lint types imports chromium clean build/mypy
+.PHONY: demo test test-long formal records lint types imports chromium qemu clean build/mypy
 
 demo: .venv/ready
 	$(BIN)/vdla compare resnet18-convs -c paper --out out
@@ -13,10 +13,10 @@ demo: .venv/ready
 	$(BIN)/vdla run resnet18 --device sim -c paper --trace out/resnet18-paper.trace.json
 	@echo "Open out/resnet18-paper.html in a browser; the traces in out/ open at https://ui.perfetto.dev"
 
-test: lint types imports chromium
+test: lint types imports chromium qemu
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "not long"
 
-test-long: .venv/ready
+test-long: .venv/ready qemu
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m long
 
 formal: .venv/ready
@@ -46,6 +46,14 @@ chromium:
 	  echo "installing chromium for the tests of vdla compare --report"; \
 	  { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; } > /dev/null \
 	  || echo "chromium could not be installed"; fi
+
+# The tests of host code for ARM run it under qemu; what can't be installed is skipped and says so.
+qemu:
+	@if ! { [ -e build/arm/arm64/ready ] && command -v qemu-arm > /dev/null; } \
+	  && command -v apt-get > /dev/null && [ $$(id -u) = 0 ]; then \
+	  echo "installing qemu-user and Debian's Python for ARM for the tests of host code"; \
+	  tests/arm/install.sh build/arm > /dev/null \
+	  || echo "qemu-user or Debian's Python for ARM could not be installed"; fi
 
 # mypy and import-linter can't follow an editable install's finder: they get a folder of symlinks.
 build/mypy:

@@ -33,7 +33,8 @@ class Board:
 
     ``config`` is the accelerator it gets unless told otherwise, at ``clock_hz``; programs may use
     ``memory_bytes``. ``reach``: "serial", or "axi" where a processor shares its memory.
-    ``toolchains``, the first by default, make its bitstream.
+    ``toolchains``, the first by default, make its bitstream. ``host`` is the processor that runs
+    the operators left to it, as the compiler calls it: "native" is the machine that compiles.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Board:
     reach: str
     toolchains: tuple[str, ...]
     available: Mapping[str, int] = field(default_factory=dict)
+    host: str = "native"
 
 
 @dataclass(frozen=True)

@@ -26,13 +26,17 @@ BIT_BIN = "vdla.bit.bin"  # what the overlay has the kernel look for
 
 @dataclass(frozen=True)
 class Part:
-    """A device as AMD's tools order it, what it has, and which flows know it."""
+    """A device as AMD's tools order it, what it has, and which flows know it.
+
+    ``host`` is what the compiler calls its processor.
+    """
 
     device: str
     package: str
     speed: str
     available: Mapping[str, int]
     toolchains: tuple[str, ...]
+    host: str
 
     @property
     def name(self) -> str:
@@ -47,6 +51,7 @@ XC7Z020 = Part(
     "1",
     available={"lut": 53_200, "ff": 106_400, "dsp": 220, "bram": 140},  # DS190, table 1
     toolchains=("vivado", "xray", "yosys"),
+    host="cortex-a9",
 )
 XCZU3EG = Part(
     "xczu3eg",
@@ -54,6 +59,7 @@ XCZU3EG = Part(
     "1-i",
     available={"lut": 70_560, "ff": 141_120, "dsp": 360, "bram": 216},  # DS891
     toolchains=("vivado", "yosys"),
+    host="cortex-a53",
 )
 
 
@@ -116,6 +122,7 @@ def make_board(name: str, title: str, part: Part) -> Board:
         reach="axi",
         toolchains=part.toolchains,
         available=part.available,
+        host=part.host,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vdla.compiler.codegen.target import NATIVE, Target
 from vdla.compiler.codegen.vdla.leaf import CodegenError
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.graph.fuse_host import fuse_host
@@ -50,7 +51,7 @@ from vdla.isa.asm import disassemble
 from vdla.isa.config import Config
 from vdla.isa.instructions import instruction_bytes
 from vdla.isa.program import Program
-from vdla.runtime.module import Module
+from vdla.runtime.module import HostCode, Module
 
 Array = NDArray[Any]
 Progress = Callable[[str, int, int], None]
@@ -65,7 +66,8 @@ class Options:
     schedules use. ``min_fill`` is the share of the input lanes a convolution must fill.
     ``records`` are tuned schedules to use where they fit; None leaves all to the analytic model.
     ``tiles`` chooses schedules in place of both. ``dump`` is a folder for the program's text after
-    every pass. ``progress`` is told (what, done, of).
+    every pass. ``progress`` is told (what, done, of). ``host`` is the processor that runs what the
+    accelerator doesn't.
     """
 
     device: str = ACCELERATOR
@@ -75,6 +77,7 @@ class Options:
     tiles: Tiles | None = None
     dump: Path | None = None
     progress: Progress = lambda what, done, total: None
+    host: Target = NATIVE
 
 
 def compile_model(path: str | Path, config: Config, options: Options | None = None) -> Module:
@@ -83,6 +86,7 @@ def compile_model(path: str | Path, config: Config, options: Options | None = No
     Raises:
         ModelError: the file is not a model that can be compiled.
         TilingError: the config's buffers can't hold one tile of some operator, and no host can.
+        TargetError: there is no linker for the host's processor.
     """
     return compile_graph(import_onnx(path), config, options)
 
@@ -98,7 +102,10 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
     kernels = host_kernels(graph, placements)
     steps = make_steps(graph, placements, kernels)
     linkers = _lower(steps, operators, tiles, config, options, dump)
-    return _assemble(graph, placements, operators, tiles, kernels, steps, linkers, config, dump)
+    host = host_code(kernels, options.host)
+    return _assemble(
+        graph, placements, operators, tiles, kernels, host, steps, linkers, config, dump
+    )
 
 
 def placed_graph(
@@ -212,6 +219,7 @@ def _assemble(
     operators: Mapping[str, Operator],
     tiles: Mapping[str, Tile],
     kernels: Kernels,
+    host: HostCode | None,
     steps: list[dict[str, Any]],
     linkers: Mapping[str, Linker],
     config: Config,
@@ -241,7 +249,7 @@ def _assemble(
         dram_bytes=end,
         steps=[*map(dict, steps)],
         constants=constant_image(plan, constants),
-        host=host_code(kernels),
+        host=host,
         programs=programs,
         config=asdict(config),
         config_hash=config.hash,

@@ -1,63 +1,135 @@
-"""Host code: an object file linked into this process.
+"""Host code, made part of this process.
 
-The functions have the C signature ``void f(void **buffers)``. An object for another machine, or one
-that uses CPU features this machine lacks, is refused before a byte of it runs.
+The functions have the C signature ``void f(void **buffers)``. They come as an object file, which
+LLVM links here, or as a shared object, which the system loads: a board's processor needs no LLVM.
+Code for another machine, or code that uses CPU features this machine lacks, is refused before a
+byte of it runs.
 """
 
 from __future__ import annotations
 
 import ctypes
+import platform
+import sys
+import sysconfig
 from functools import cache
-from typing import Any
-
-import llvmlite.binding as llvm
+from tempfile import NamedTemporaryFile
+from typing import Any, Protocol
 
 from vdla.runtime.errors import ModuleError
 from vdla.runtime.module import HostCode
 
 OBJECT_MAGIC = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\x64\x86")  # ELF, Mach-O, COFF
 HEADER_BYTES = 20
+ELF_KIND, SHARED = slice(16, 18), b"\x03\x00"  # e_type, ET_DYN
+LIBRARIES = ("libm.so.6", "libgcc_s.so.1")  # what shared objects call, besides the C library
+AT_HWCAP = 16  # of getauxval
+NEON = {"arm": 12, "aarch64": 1}  # its bit there: Linux's asm/hwcap.h
 Entry = Any  # ctypes' function pointer types have no name to import
 
 
 class NativeLibrary:
-    """The functions of one object file; they live as long as this does."""
+    """The functions of one piece of host code; they live as long as this does."""
 
     def __init__(self, host: HostCode, where: str = "host code") -> None:
-        check_machine(host, where)
         check_object(host.code, where)
-        _initialize()
-        empty = llvm.parse_assembly("")
-        machine = llvm.Target.from_default_triple().create_target_machine()
-        self.engine = llvm.create_mcjit_compiler(empty, machine)  # the engine owns the machine
-        self.engine.add_object_file(llvm.ObjectFileRef.from_data(host.code))
-        self.engine.finalize_object()
+        check_machine(host, where)
+        load = SharedObject if is_shared(host.code) else LinkedObject
+        self.library: Library = load(host.code, where)
 
     def function(self, name: str) -> Entry:
         """The function exported as ``name``."""
-        address = self.engine.get_function_address(name)
+        address = self.library.address(name)
         if not address:
             raise ModuleError(f"host code: expected a function {name}, found none")
         return ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p))(address)
 
 
+class Library(Protocol):
+    """Code in memory."""
+
+    def address(self, name: str) -> int | None:
+        """Where a function is; 0 or None if there is none."""
+        ...
+
+
+class LinkedObject:
+    """An object file, linked by LLVM."""
+
+    def __init__(self, code: bytes, where: str) -> None:
+        llvm = _llvm()
+        empty = llvm.parse_assembly("")
+        machine = llvm.Target.from_default_triple().create_target_machine()
+        self.engine = llvm.create_mcjit_compiler(empty, machine)  # the engine owns the machine
+        self.engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self.engine.finalize_object()
+
+    def address(self, name: str) -> int | None:
+        """Where a function is."""
+        found: int = self.engine.get_function_address(name)
+        return found
+
+
+class SharedObject:
+    """A shared object, loaded from a file that is gone then; it stays until the process ends."""
+
+    def __init__(self, code: bytes, where: str) -> None:
+        try:
+            for name in LIBRARIES:
+                ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
+            with NamedTemporaryFile(suffix=".so") as file:
+                file.write(code)
+                file.flush()
+                self.library = ctypes.CDLL(file.name)
+        except OSError as error:
+            raise ModuleError(
+                f"{where}: expected a shared object for this machine, found: {error}"
+            ) from None
+
+    def address(self, name: str) -> int | None:
+        """Where a function is."""
+        try:
+            return ctypes.cast(self.library[name], ctypes.c_void_p).value
+        except AttributeError:
+            return None
+
+
 @cache
-def _initialize() -> None:
+def _llvm() -> Any:
+    """LLVM, made ready for this machine; only object files need it."""
+    try:
+        import llvmlite.binding as llvm
+    except ModuleNotFoundError:
+        raise ModuleError(
+            "host code: expected the package llvmlite to link an object file, found none; compile "
+            "for a board's processor (vdla compile --board), or install with: pip install llvmlite"
+        ) from None
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    return llvm
 
 
 def host_machine() -> tuple[str, str, str]:
-    """This machine's triple, CPU and features, as :class:`HostCode` has them."""
+    """This machine's triple, CPU and features as LLVM has them, for :class:`HostCode`."""
+    llvm = _llvm()
     features = llvm.get_host_cpu_features().flatten()
     return llvm.get_process_triple(), llvm.get_host_cpu_name(), features
 
 
+def board_machine() -> tuple[str, str, str]:
+    """The same without LLVM, and of the features NEON alone."""
+    triple = sysconfig.get_config_var("MULTIARCH") or sys.platform
+    bit = NEON.get(triple.split("-")[0])
+    neon = bit is not None and ctypes.CDLL(None).getauxval(AT_HWCAP) >> bit & 1
+    return triple, platform.machine(), "+neon" if neon else ""
+
+
 def check_machine(host: HostCode, where: str) -> None:
-    """Raises ModuleError unless this machine can run the object file."""
-    triple, cpu, features = host_machine()
+    """Raises ModuleError unless this machine can run the code."""
+    triple, cpu, features = board_machine() if is_shared(host.code) else host_machine()
     if _platform(host.triple) != _platform(triple):
-        raise ModuleError(f"{where}: expected host code for {triple}, found {host.triple}")
+        found = f"{host.triple} ({host.cpu})"
+        raise ModuleError(f"{where}: expected host code for {triple}, found {found}")
     missing = sorted(_enabled(host.features) - _enabled(features))
     if missing:
         some = ", ".join(missing[:4]) + (", …" if len(missing) > 4 else "")
@@ -73,6 +145,11 @@ def check_object(code: bytes, where: str) -> None:
         raise ModuleError(
             f"{where}: expected an object file, found {len(code)} bytes of {code[:4]!r}"
         )
+
+
+def is_shared(code: bytes) -> bool:
+    """Whether ``code`` is a shared object and no object file."""
+    return code.startswith(OBJECT_MAGIC[0]) and code[ELF_KIND] == SHARED
 
 
 def _platform(triple: str) -> tuple[str, str]:

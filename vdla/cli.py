@@ -29,6 +29,10 @@ Model = Annotated[str, typer.Argument(metavar="MODEL", help="An ONNX file or a b
 ConfigName = Annotated[
     str, typer.Option("-c", "--config", metavar="CONFIG", help="A config's name or TOML file.")
 ]
+BoardConfig = Annotated[
+    str | None,
+    typer.Option("-c", "--config", metavar="CONFIG", help="Default: paper, or the board's."),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a parameter or memory.PARAMETER."),
@@ -89,8 +93,18 @@ def compare(
 def compile_(
     model: Model,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="M.vdla")],
-    config: ConfigName = "paper",
+    config: BoardConfig = None,
     device: Annotated[str, typer.Option(help="sim, or cpu for the host alone.")] = "sim",
+    board: Annotated[
+        str | None, typer.Option(metavar="B", help="For this board: its config, its processor.")
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            metavar="P",
+            help="The host's processor: native, cortex-a9 or cortex-a53. Default: the board's.",
+        ),
+    ] = None,
     vthreads: Annotated[int, typer.Option(min=1, max=8, help="Virtual threads.")] = 2,
     dump: Annotated[Path | None, typer.Option(help="Folder for the text after each pass.")] = None,
     records: RecordsFile = None,
@@ -101,7 +115,7 @@ def compile_(
     from vdla.commands import transform
 
     transform.compile_model(
-        model, output, config, device, vthreads, dump, records, settings or [], json
+        model, output, config, device, board, host, vthreads, dump, records, settings or [], json
     )
 
 
@@ -109,10 +123,7 @@ def compile_(
 def run(
     model: Annotated[str, typer.Argument(metavar="MODEL|M.vdla")],
     device: Annotated[str, typer.Option(help="sim, rtl, board or cpu.")] = "sim",
-    config: Annotated[
-        str | None,
-        typer.Option("-c", "--config", metavar="CONFIG", help="Default: paper, or the board's."),
-    ] = None,
+    config: BoardConfig = None,
     board: Annotated[
         str | None, typer.Option(metavar="B", help="With --device board: which.")
     ] = None,

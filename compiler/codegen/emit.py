@@ -57,11 +57,18 @@ def memory_type(buffer: Buffer) -> Value:
 
 
 class Emitter:
+    """Emits into ``function``; ``size`` is the target's ``size_t``, the type of indices."""
+
     def __init__(
-        self, module: ll.Module, function: ll.Function, pointers: dict[Buffer, Value]
+        self,
+        module: ll.Module,
+        function: ll.Function,
+        pointers: dict[Buffer, Value],
+        size: ll.IntType,
     ) -> None:
         self.module = module
         self.pointers = pointers
+        self.size = size
         self.entry = function.append_basic_block("entry")
         self.start = function.append_basic_block("start")
         self.builder = ll.IRBuilder(self.start)
@@ -103,7 +110,7 @@ class Emitter:
         if loop.kind == "unrolled" and self.copies * loop.extent <= UNROLL_LIMIT:
             self.copies *= loop.extent
             for i in range(loop.extent):
-                self.values[loop.var] = I64(i)
+                self.values[loop.var] = self.size(i)
                 self.stmt(loop.body)
             self.copies //= loop.extent
             return
@@ -113,13 +120,13 @@ class Emitter:
         after = b.append_basic_block(f"{loop.var.name}.end")
         b.branch(head)
         b.position_at_end(head)
-        counter = b.phi(I64, loop.var.name)
-        counter.add_incoming(I64(0), before)
+        counter = b.phi(self.size, loop.var.name)
+        counter.add_incoming(self.size(0), before)
         self.values[loop.var] = counter
         self.stmt(loop.body)
-        following = b.add(counter, I64(1), flags=("nuw", "nsw"))
+        following = b.add(counter, self.size(1), flags=("nuw", "nsw"))
         counter.add_incoming(following, b.block)
-        b.cbranch(b.icmp_unsigned("<", following, I64(loop.extent)), head, after)
+        b.cbranch(b.icmp_unsigned("<", following, self.size(loop.extent)), head, after)
         b.position_at_end(after)
 
     def alloc(self, stmt: Alloc) -> None:
@@ -131,7 +138,8 @@ class Emitter:
             self.pointers[buffer] = slot
             self.stmt(stmt.body)
             return
-        memory = self.builder.call(self.library("malloc", ll.PointerType(), [I64]), [I64(size)])
+        malloc = self.library("malloc", ll.PointerType(), [self.size])
+        memory = self.builder.call(malloc, [self.size(size)])
         memory.name = buffer.name
         self.pointers[buffer] = memory
         self.stmt(stmt.body)
@@ -161,7 +169,7 @@ class Emitter:
 
     def address(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
         b = self.builder
-        flat: Value = I64(0)
+        flat: Value = self.size(0)
         stride = buffer.size
         for index, size in zip(indices, buffer.shape, strict=True):
             stride //= size
@@ -169,7 +177,7 @@ class Emitter:
                 continue
             step = self.index(index)
             if stride != 1:
-                step = b.mul(step, I64(stride), flags=("nsw",))
+                step = b.mul(step, self.size(stride), flags=("nsw",))
             flat = step if is_zero(flat) else b.add(flat, step, flags=("nsw",))
         return b.gep(self.pointers[buffer], [flat], inbounds=True,
                      source_etype=memory_type(buffer))
@@ -179,11 +187,11 @@ class Emitter:
         return found is not None and found[0] >= 0 and found[1] < size
 
     def index(self, expr: Expr) -> Value:
-        """An index expression in 64 bits, without overflow."""
+        """An index expression in the width of pointers, without overflow."""
         b = self.builder
         match expr:
             case Const(value, _):
-                return I64(int(value))
+                return self.size(int(value))
             case Var() if expr in self.values:
                 return self.values[expr]
             case Binary("add", x, y) if is_index(expr):
@@ -193,9 +201,9 @@ class Emitter:
             case Binary("mul", x, y) if is_index(expr):
                 return b.mul(self.index(x), self.index(y), flags=("nsw",))
             case Binary("floordiv" | "floormod", x, Const(c, _)) if is_index(expr) and c > 0:
-                return self.divide(expr.op, self.index(x), I64(int(c)), self.never_negative(x))
-        value = self.value(expr)
-        return value if expr.dtype == "int64" else b.sext(value, I64)
+                plain = self.never_negative(x)
+                return self.divide(expr.op, self.index(x), self.size(int(c)), plain)
+        return resized(b, self.value(expr), self.size)
 
     def never_negative(self, expr: Expr) -> bool:
         found = bounds(expr, self.ranges)
@@ -222,7 +230,7 @@ class Emitter:
             case Const(value, dtype):
                 return ll.Constant(TYPES[dtype], value)
             case Var():
-                return b.trunc(self.values[expr], I32)
+                return resized(b, self.values[expr], I32)
             case Binary(op, _, _) if op in COMPARISONS:
                 return self.comparison(expr)
             case Binary():
@@ -363,6 +371,13 @@ class Emitter:
         result = b.select(b.icmp_signed("<", result, low), low, result)
         result = b.select(b.icmp_signed(">", result, high), high, result)
         return b.trunc(result, I32)
+
+
+def resized(b: ll.IRBuilder, value: Value, kind: ll.IntType) -> Value:
+    """A signed integer in another width."""
+    if value.type.width == kind.width:
+        return value
+    return (b.sext if value.type.width < kind.width else b.trunc)(value, kind)
 
 
 def is_zero(value: Value) -> bool:

@@ -3,10 +3,11 @@
 A function `f(A, B, C)` becomes the symbol `f` with the C signature `void f(void **buffers)`: one
 pointer per parameter, in order, to dense row-major data aligned to its element. Outputs must not
 overlap inputs. Large temporary buffers come from `malloc`, and mathematics from the C library.
+Targets have names in `vdla.compiler.codegen.target`.
 
-Integers wrap, as in the interpreter. Loop indices are 64-bit and promised not to overflow, so that
-LLVM can vectorize. `parallel`, `thread` and `vthread` loops run serially; `vectorized` ones are
-left to LLVM's vectorizer.
+Integers wrap, as in the interpreter. Loop indices are as wide as pointers and promised not to
+overflow, so that LLVM can vectorize. `parallel`, `thread` and `vthread` loops run serially;
+`vectorized` ones are left to LLVM's vectorizer.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -23,6 +23,7 @@ import numpy.typing as npt
 from llvmlite import ir as ll
 
 from vdla.compiler.codegen.emit import Emitter
+from vdla.compiler.codegen.target import NATIVE, Target
 from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, PrimFunc
 from vdla.compiler.tir.lower import flatten_blocks
 from vdla.compiler.tir.verify import verify
@@ -35,41 +36,25 @@ class CodegenError(Exception):
     """The function can't be compiled for this target."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where the code runs; the default is this machine."""
-
-    triple: str = ""
-    cpu: str = ""
-    features: str = ""
-
-    @property
-    def is_host(self) -> bool:
-        return not self.triple
-
-
-HOST = Target()
-
-
-def compile_ir(funcs: Iterable[PrimFunc]) -> str:
+def compile_ir(funcs: Iterable[PrimFunc], target: Target = NATIVE) -> str:
     """LLVM IR of the functions, not optimized."""
     module = ll.Module(name="vdla")
     for func in funcs:
-        emit_function(module, func)
+        emit_function(module, func, ll.IntType(target.size_bits))
     return str(module)
 
 
-def compile_object(funcs: Iterable[PrimFunc], target: Target = HOST) -> bytes:
+def compile_object(funcs: Iterable[PrimFunc], target: Target = NATIVE) -> bytes:
     """An object file that exports each function by its name."""
     machine = target_machine(target, reloc="pic")
-    return machine.emit_object(optimized(compile_ir(funcs), machine))  # type: ignore[no-any-return]
+    return machine.emit_object(optimized(compile_ir(funcs, target), machine))  # type: ignore[no-any-return]
 
 
 def jit(funcs: Iterable[PrimFunc]) -> dict[str, NativeFunction]:
     """The functions, compiled into this process, by name."""
     group = tuple(funcs)
-    module = optimized(compile_ir(group), target_machine(HOST))
-    engine = llvm.create_mcjit_compiler(module, target_machine(HOST))
+    module = optimized(compile_ir(group), target_machine(NATIVE))
+    engine = llvm.create_mcjit_compiler(module, target_machine(NATIVE))
     engine.finalize_object()
     return {f.name: NativeFunction(f, engine) for f in group}
 
@@ -107,8 +92,8 @@ def check_arrays(
 
 
 @functools.cache
-def initialize(host: bool) -> None:
-    if host:
+def initialize(native: bool) -> None:
+    if native:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
     else:
@@ -117,8 +102,8 @@ def initialize(host: bool) -> None:
 
 
 def target_machine(target: Target, reloc: str = "default") -> Any:
-    initialize(target.is_host)
-    if target.is_host:
+    initialize(target.is_native)
+    if target.is_native:
         features = target.features or llvm.get_host_cpu_features().flatten()
         found = llvm.Target.from_triple(llvm.get_process_triple())
         cpu = target.cpu or llvm.get_host_cpu_name()
@@ -150,23 +135,26 @@ def optimized(text: str, machine: Any) -> Any:
 # --- functions ----------------------------------------------------------------------------------
 
 
-def emit_function(module: ll.Module, func: PrimFunc) -> None:
+def emit_function(module: ll.Module, func: PrimFunc, size: ll.IntType) -> None:
     """The work in `NAME.body`, whose pointers don't alias, and the entry `NAME` around it."""
     flat = flatten_blocks(verify(func))
     check_supported(func.name, flat)
     body = ll.Function(module, ll.FunctionType(ll.VoidType(), [POINTER] * len(func.params)),
                        f"{func.name}.body")
     body.linkage = "internal"
+    body.attributes.add("nounwind")  # else ARM's objects ask for a C++ runtime
     for arg, param in zip(body.args, func.params, strict=True):
         arg.name = param.name
         for attribute in ("noalias", "nonnull"):
             arg.add_attribute(attribute)
-    Emitter(module, body, dict(zip(func.params, body.args, strict=True))).function(flat.body)
+    pointers = dict(zip(func.params, body.args, strict=True))
+    Emitter(module, body, pointers, size).function(flat.body)
     emit_entry(module, func, body)
 
 
 def emit_entry(module: ll.Module, func: PrimFunc, body: ll.Function) -> None:
     entry = ll.Function(module, ll.FunctionType(ll.VoidType(), [POINTER]), func.name)
+    entry.attributes.add("nounwind")
     builder = ll.IRBuilder(entry.append_basic_block("entry"))
     pointers = []
     for n in range(len(func.params)):
@@ -189,5 +177,5 @@ def check_supported(name: str, func: PrimFunc) -> None:
 
 
 __all__ = [
-    "HOST", "CodegenError", "NativeFunction", "Target", "compile_ir", "compile_object", "jit",
+    "NATIVE", "CodegenError", "NativeFunction", "Target", "compile_ir", "compile_object", "jit",
 ]

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from vdla.compiler.codegen.link import link_shared
 from vdla.compiler.codegen.llvm import compile_object
+from vdla.compiler.codegen.target import NATIVE, Target
 from vdla.compiler.graph.ir import Array, Graph, Node
 from vdla.compiler.graph.partition import ACCELERATOR, HOST, Placements, partition, report
 from vdla.compiler.graph.plan import MemoryPlan, plan_memory
@@ -110,16 +112,25 @@ def constant_image(plan: MemoryPlan, constants: Mapping[str, Array]) -> bytes:
     return image.tobytes()
 
 
-def host_code(kernels: Kernels) -> HostCode | None:
-    """The host functions as one object file for this machine; None if there are none."""
+def host_code(kernels: Kernels, target: Target = NATIVE) -> HostCode | None:
+    """The host functions, ready for a target; None if there are none.
+
+    For this machine they are an object file, which the runtime links with LLVM; for another, which
+    may have no LLVM, a shared object.
+
+    Raises:
+        TargetError: there is no linker for the target.
+    """
     if not kernels:
         return None
     funcs = {kernel.func.name: kernel.func for kernel in kernels.values()}
-    triple, cpu, features = host_machine()
-    return HostCode(compile_object(funcs.values()), triple, cpu, features)
+    code = compile_object(funcs.values(), target)
+    if target.is_native:
+        return HostCode(code, *host_machine())
+    return HostCode(link_shared(code, target), target.triple, target.cpu, target.features)
 
 
-def compile_host(graph: Graph) -> Module:
+def compile_host(graph: Graph, target: Target = NATIVE) -> Module:
     """A module of host functions alone, from an optimized graph (device ``cpu``)."""
     placements = partition(graph, None)
     kernels = host_kernels(graph, placements)
@@ -132,6 +143,6 @@ def compile_host(graph: Graph) -> Module:
         dram_bytes=plan.total_bytes,
         steps=make_steps(graph, placements, kernels),
         constants=constant_image(plan, constants),
-        host=host_code(kernels),
+        host=host_code(kernels, target),
         metadata={"placement": report(graph, placements), "model": graph.name},
     )

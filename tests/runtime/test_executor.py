@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 
 import llvmlite.binding as llvm
@@ -20,11 +21,12 @@ from vdla.runtime import (
     Module,
     ModuleError,
     TensorInfo,
+    native,
 )
 from vdla.runtime.devices import CpuDevice, DeviceResult
 from vdla.runtime.devices.base import aligned_bytes, host_image
 from vdla.runtime.devices.sim import SimDevice
-from vdla.runtime.native import NativeLibrary, check_machine, host_machine
+from vdla.runtime.native import NativeLibrary, board_machine, check_machine, host_machine
 
 # double(x, y): y[i] = 2 * x[i] for four floats, in the host code's signature.
 DOUBLE = """
@@ -216,7 +218,7 @@ def test_modules_that_point_outside(host):
 
 def test_code_for_another_machine(host):
     triple, cpu, _ = host_machine()
-    text = f"m: expected host code for {triple}, found aarch64-unknown-linux-gnu"
+    text = f"m: expected host code for {triple}, found aarch64-unknown-linux-gnu ({cpu})"
     with pytest.raises(ModuleError, match=f"^{re.escape(text)}$"):
         check_machine(replace(host, triple="aarch64-unknown-linux-gnu"), "m")
     wants = replace(host, cpu="future", features="+zz3,+zz1,+zz2,+zz5,+zz4,-avx")
@@ -225,6 +227,40 @@ def test_code_for_another_machine(host):
     assert str(caught.value) == (
         f"host code: expected host code for this {cpu}, "
         "found code for future that needs zz1, zz2, zz3, zz4, …"
+    )
+
+
+def test_a_shared_object_for_another_machine(host):
+    """Refused by what Python knows of this machine: LLVM isn't asked."""
+    code = bytearray(host.code)
+    code[16] = 3  # ET_DYN
+    other = HostCode(bytes(code), "arm-unknown-linux-gnueabihf", "cortex-a9", "+neon")
+    triple, *_ = board_machine()
+    with pytest.raises(ModuleError) as caught:
+        NativeLibrary(other)
+    assert str(caught.value) == (
+        f"host code: expected host code for {triple}, "
+        "found arm-unknown-linux-gnueabihf (cortex-a9)"
+    )
+
+
+def test_a_shared_object_that_is_cut_short(host):
+    code = bytearray(host.code[:64])
+    code[16] = 3
+    with pytest.raises(ModuleError) as caught:
+        NativeLibrary(replace(host, code=bytes(code), features=""))
+    message = str(caught.value)
+    assert message.startswith("host code: expected a shared object for this machine, found: ")
+
+
+def test_objects_need_llvmlite(host, monkeypatch):
+    monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
+    native._llvm.cache_clear()
+    with pytest.raises(ModuleError) as caught:
+        NativeLibrary(host)
+    assert str(caught.value) == (
+        "host code: expected the package llvmlite to link an object file, found none; compile for "
+        "a board's processor (vdla compile --board), or install with: pip install llvmlite"
     )
 
 

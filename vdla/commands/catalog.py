@@ -31,6 +31,8 @@ TOOLS = {
     "make": "apt-get install make",
     "git": "apt-get install git",
     "openFPGALoader": "apt-get install openfpgaloader",
+    "arm-linux-gnueabihf-ld": "apt-get install binutils-arm-linux-gnueabihf",
+    "aarch64-linux-gnu-ld": "apt-get install binutils-aarch64-linux-gnu",
 }
 
 

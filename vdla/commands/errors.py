@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vdla.boards.board import BoardError
 from vdla.commands.usage import UsageError
+from vdla.compiler.codegen.target import TargetError
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.graph.ir import GraphError
 from vdla.compiler.passes.allocate import AllocationError
@@ -32,6 +33,7 @@ USER_ERRORS = (
     OSError,
     ProgramError,
     RecordError,
+    TargetError,
     TilingError,
     TuneDependencyError,
     UsageError,

@@ -6,17 +6,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vdla import api
+from vdla.boards import find_board
 from vdla.commands.output import check_folder, check_output_folder, log, print_json, progress, table
 from vdla.commands.usage import UsageError
 from vdla.compiler.build import Options
+from vdla.compiler.codegen.link import find_linker
+from vdla.compiler.codegen.target import find_target
 from vdla.runtime.module import Module
 
 
 def compile_model(
     model: str,
     output: Path,
-    config: str,
+    config: str | None,
     device: str,
+    board: str | None,
+    host: str | None,
     vthreads: int,
     dump: Path | None,
     records: str | None,
@@ -26,14 +31,21 @@ def compile_model(
     """Compiles a model into a module file."""
     if device not in api.DEVICES:
         raise UsageError(f"--device: expected one of {', '.join(api.DEVICES)}, found {device}")
+    chosen = find_board(board) if board else None
+    target = find_target(host or (chosen.host if chosen else "native"))
+    if not target.is_native:
+        find_linker(target)  # there, or said so before the work
     check_folder(output)
     if dump is not None:
         check_output_folder(dump)
     place = "cpu" if device == "cpu" else "vdla"
     known = api.tuned(records)
     with progress() as update:
-        options = Options(place, vthreads, records=known, dump=dump, progress=update)
-        module = api.compile(model, config, settings, options)
+        options = Options(
+            place, vthreads, records=known, dump=dump, progress=update, host=target
+        )
+        machine = config or (chosen.config if chosen else "paper")
+        module = api.compile(model, machine, settings, options)
     module.save(output)
     if json:
         print_json(
@@ -41,6 +53,7 @@ def compile_model(
                 "module": str(output),
                 "config": module.config["name"],
                 "config_hash": module.config_hash,
+                "host": module.host.cpu if module.host else None,
                 "bytes": output.stat().st_size,
                 "placement": module.metadata["placement"],
                 "layers": module.metadata["layers"],

@@ -1,0 +1,23 @@
+"""Emulated boards, and what is compared there and here."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from emulated import SYSTEMS, Board, missing
+
+
+@pytest.fixture(scope="session", params=list(SYSTEMS))
+def board(request, tmp_path_factory):
+    """An emulated board's processor."""
+    absent = missing(request.param)
+    if absent:
+        pytest.skip(absent)
+    made = Board(request.param, tmp_path_factory.mktemp("board"))
+    yield made
+    made.close()

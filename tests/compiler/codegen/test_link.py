@@ -1,0 +1,86 @@
+"""Shared objects for other processors, with whichever linkers are here."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from importlib.util import find_spec
+
+import pytest
+
+from vdla.compiler import te
+from vdla.compiler.codegen import link
+from vdla.compiler.codegen.llvm import compile_object
+from vdla.compiler.codegen.target import NATIVE, TARGETS, TargetError, find_target
+
+ARM = [name for name, target in TARGETS.items() if target != NATIVE]
+MACHINES = {"cortex-a9": 40, "cortex-a53": 183}  # EM_ARM, EM_AARCH64
+HARD_FLOAT = 0x400  # EF_ARM_ABI_FLOAT_HARD
+
+
+def rounded(target):
+    """An object file whose function calls the C library for ARM, and allocates."""
+    a = te.placeholder((99, 99), "float32", "a")
+    b = te.compute((99, 99), lambda y, x: te.rint(a[x, y]), "b")
+    out = te.compute((99, 99), lambda y, x: b[x, y] + te.tanh(b[y, x]), "out")
+    return compile_object([te.create_prim_func([a], out, "rounded")], target)
+
+
+def present(linker, target):
+    """Whether a linker is here."""
+    if linker == "ziglang":
+        return find_spec("ziglang")
+    return shutil.which(f"{target.gnu}-ld" if linker == "gnu" else linker)
+
+
+@pytest.mark.parametrize("linker", ["gnu", "ld.lld", "ziglang"])
+@pytest.mark.parametrize("name", ARM)
+def test_shared_objects(name, linker, monkeypatch):
+    target = find_target(name)
+    if not present(linker, target):
+        pytest.skip(f"no {linker}")
+    which = shutil.which
+    wanted = f"{target.gnu}-ld" if linker == "gnu" else linker
+    monkeypatch.setattr(shutil, "which", lambda tool: which(tool) if tool == wanted else None)
+    made = link.link_shared(rounded(target), target)
+    kind, machine = struct.unpack_from("<HH", made, 16)
+    assert (kind, machine) == (3, MACHINES[name])  # ET_DYN
+    assert b"\0rounded\0" in made
+    assert b"\0malloc\0" in made
+    assert b"__aeabi_unwind" not in made
+    if name == "cortex-a9":
+        flags, = struct.unpack_from("<I", made, 36)
+        assert flags & HARD_FLOAT
+
+
+@pytest.mark.parametrize("name", ARM)
+def test_no_linker(name, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(link, "find_spec", lambda name: None)
+    target = find_target(name)
+    with pytest.raises(TargetError) as caught:
+        link.find_linker(target)
+    gnu = {"cortex-a9": "arm-linux-gnueabihf", "cortex-a53": "aarch64-linux-gnu"}[name]
+    assert str(caught.value) == (
+        f"host {name}: expected a linker ({gnu}-ld, ld.lld or ziglang), found none; install with: "
+        f"apt-get install binutils-{gnu}, or pip install 'vdla[arm]'"
+    )
+
+
+def test_a_linker_that_refuses(monkeypatch, tmp_path):
+    target = find_target("cortex-a9")
+    tool = tmp_path / f"{target.gnu}-ld"
+    tool.write_text("#!/bin/sh\necho first >&2\necho second >&2\nexit 3\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    with pytest.raises(TargetError) as caught:
+        link.link_shared(b"", target)
+    assert str(caught.value) == f"host cortex-a9: expected {tool} to link, found: first"
+
+
+def test_unknown_processors():
+    with pytest.raises(TargetError) as caught:
+        find_target("cortex-a8")
+    assert str(caught.value) == (
+        "host: expected one of native, cortex-a9, cortex-a53, found cortex-a8"
+    )
