@@ -99,7 +99,7 @@ class Alu(Component):
         for lane in range(self.config.block_out):
             requantize = self._multiply(m, lane)
             window, y, own_x = (
-                Signal(signed(32), name=f"{name}_{lane}") for name in ("window", "second", "first")
+                Signal(signed(32), name=f"{name}_{lane}") for name in ("window", "late_y", "own")
             )
             product = delayed(m, self._weighted(m, lane), 1, f"product_{lane}")
             waiting = [ys[lane], self.late_imm, window, product[:32].as_signed()]
@@ -118,7 +118,7 @@ class Alu(Component):
         """What all lanes do; what the combine stage chooses by comes from registers."""
         op, late = self.op, self.late_op
         plain = ~self.late_first & ~self.late_gemm
-        self.factor, self.second = Signal(Factor), Signal(Second)
+        self.factor, self.second = Signal(Factor), Signal(Second, name="source")
         self.scalar = Signal(signed(FACTOR_BITS[1]))  # the same for each lane
         self.weighs, self.accumulates = Signal(), Signal()
         self.limits, self.compares, self.greater = Signal(), Signal(), Signal()

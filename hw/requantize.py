@@ -140,7 +140,7 @@ def add(x: Value, y: Value, carry: Value) -> Value:
 def delayed(m: Module, value: Value, cycles: int, name: str) -> Value:
     """``value`` as it was some cycles ago."""
     for cycle in range(cycles):
-        register = Signal(len(value), name=f"{name}_{cycle}")
+        register = Signal(len(value), name=f"{name}_after_{cycle + 1}")
         m.d.sync += register.eq(value)
         value = register
     return value
