@@ -30,6 +30,7 @@ from vdla.hw.alu import Alu
 from vdla.hw.gemm import Gemm
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_port
 from vdla.hw.layout import grow, layout
+from vdla.hw.loops import Loop
 from vdla.hw.requantize import choose
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
@@ -117,26 +118,23 @@ class Compute(Component):
         self.nest_active = active = Signal()
         null, advance, last = (Signal(name=n) for n in ("null", "advance", "last"))
         at = Signal(len(now.uop_begin) + 1)  # micro-op address
-        u = Signal.like(now.uop_count)
-        ends_u = u + 1 == now.uop_count
-        offsets, ends = self._loops(m, word, now, advance & ends_u)
+        uops = Loop(m, "uops", now.uop_count)
+        offsets, loops = self._loops(m, word, now, advance & uops.end)
         m.d.comb += [
             advance.eq(active & ~hold),
-            last.eq(null | (ends_u & Cat(ends).all())),
+            last.eq(null | Cat(loop.end for loop in (uops, *loops)).all()),
             port.start.eq(port.ready & (~active | (advance & last))),
             self.uop.enable.eq(advance),
             self.uop.address.eq(at >> (config.uops_per_word - 1).bit_length()),
         ]
         with m.If(advance):
-            m.d.sync += [
-                u.eq(Mux(ends_u, 0, u + 1)),
-                at.eq(Mux(ends_u, now.uop_begin, at + 1)),
-                active.eq(~last),
-            ]
+            uops.step()
+            m.d.sync += [at.eq(Mux(uops.end, now.uop_begin, at + 1)), active.eq(~last)]
         with m.If(port.start):
             extents = [word[f"extent_{i}"] for i in range(3)]
             empty = Cat(n == 0 for n in (word.uop_count, *extents)).any()
-            m.d.sync += [now.eq(word), u.eq(0), at.eq(word.uop_begin)]
+            uops.start(word.uop_count)
+            m.d.sync += [now.eq(word), at.eq(word.uop_begin)]
             m.d.sync += [active.eq(1), null.eq(empty), operation.eq(self._decode(m))]
 
         f1 = Signal(self._issued())
@@ -154,29 +152,30 @@ class Compute(Component):
 
     def _loops(
         self, m: Module, word: data.View, now: data.View, next_iteration: Value
-    ) -> tuple[dict[str, Signal], Sequence[Value]]:
-        """Loop counters, and per stream what they add up to; whether each loop is at its end.
+    ) -> tuple[dict[str, Signal], Sequence[Loop]]:
+        """The loops, outermost first, and per stream what they add up to.
 
         ``sums[stream][i]`` is the index with loops i+1 .. 2 at their first iteration.
         """
-        counts = [Signal.like(now[f"extent_{i}"], name=f"count_{i}") for i in range(3)]
-        ends = [counts[i] + 1 == now[f"extent_{i}"] for i in range(3)]
+        loops = [Loop(m, f"loop_{i}", now[f"extent_{i}"]) for i in range(3)]
         sums = {
             name: [Signal(bits + 1, name=f"{name}_sum_{i}") for i in range(3)]
             for name, bits in self.index_bits.items()
         }
-        for i in range(3):
-            with m.If(next_iteration & Cat(*ends[i + 1 :], 1).all() & ~ends[i]):
-                m.d.sync += counts[i].eq(counts[i] + 1)
-                m.d.sync += [count.eq(0) for count in counts[i + 1 :]]
+        for i, loop in enumerate(loops):
+            steps = next_iteration & Cat(*(inner.end for inner in loops[i + 1 :]), 1).all()
+            with m.If(steps):
+                loop.step()
+            with m.If(steps & ~loop.end):
                 for name in STREAMS:
                     there = grow(sums[name][i], now[f"{name}_{i}"])
                     m.d.sync += [s.eq(there) for s in sums[name][i:]]
         with m.If(self.command.start):
-            m.d.sync += [count.eq(0) for count in counts]
+            for i, loop in enumerate(loops):
+                loop.start(word[f"extent_{i}"])
             for name in STREAMS:
                 m.d.sync += [s.eq(word[f"{name}_base"]) for s in sums[name]]
-        return {name: sums[name][2] for name in STREAMS}, ends
+        return {name: sums[name][2] for name in STREAMS}, loops
 
     def _decode(self, m: Module) -> data.View:
         """What the stages need of the instruction at the queue's head."""

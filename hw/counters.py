@@ -27,13 +27,14 @@ class Counters(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        cycle = Signal()
-        m.d.sync += cycle.eq(self.cycle)
+        # A cycle's causes, and whether they count, are told at its end: they are added in the next.
+        cycle, self.counted = Signal(), Signal()
+        m.d.sync += [cycle.eq(self.cycle), self.counted.eq(self.causes)]
         m.d.sync += self.cycles.eq(self.cycles + cycle)
         for engine in Engine:
             self._count(m, engine)
         with m.If(self.clear):
-            m.d.sync += [cycle.eq(0), self.cycles.eq(0)]
+            m.d.sync += [cycle.eq(0), self.counted.eq(0), self.cycles.eq(0)]
         return m
 
     def _count(self, m: Module, engine: Engine) -> None:
@@ -41,7 +42,7 @@ class Counters(Component):
         for cause in Cause:
             name = f"{engine.name}_{cause.name}".lower()
             count, here = getattr(self, name), Signal(name=f"{name}_here")
-            m.d.sync += here.eq(self.causes & (now == cause))
-            m.d.sync += count.eq(count + here)
+            m.d.sync += here.eq(now == cause)
+            m.d.sync += count.eq(count + (here & self.counted))
             with m.If(self.clear):
-                m.d.sync += [here.eq(0), count.eq(0)]
+                m.d.sync += count.eq(0)

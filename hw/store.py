@@ -25,6 +25,7 @@ from amaranth.utils import exact_log2
 from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_request
 from vdla.hw.layout import beats, grow, layout, scaled
+from vdla.hw.loops import Loop
 from vdla.hw.requantize import MULTIPLY_CYCLES, Multiply, Requantize, delayed, split
 from vdla.isa import instructions as isa
 from vdla.isa.config import INT32_BYTES, Config
@@ -129,25 +130,29 @@ class Store(Component):
         head, now = self.head, self.now
         bits = len(head.sram_base) + 1
         x_at, y_at, z_at, scale = (Signal(bits, name=n) for n in ("x_at", "y_at", "z_at", "scale"))
-        x, y, z = (Signal.like(head[f"{a}_size"], name=a) for a in "xyz")
-        ends = [x + 1 == now.x_size, y + 1 == now.y_size, z + 1 == now.z_size]
+        x, y, z = loops = [Loop(m, a, now[f"{a}_size"]) for a in "xyz"]
         with m.If(self.reads_scale):
             m.d.sync += due.eq(0)
         with m.If(self.reads_vector):
-            m.d.sync += [x.eq(x + 1), x_at.eq(grow(x_at, 1))]
-            with m.If(ends[0]):
+            x.step()
+            m.d.sync += x_at.eq(grow(x_at, 1))
+            with m.If(x.end):
+                y.step()
                 there = grow(y_at, now.y_pitch)
-                m.d.sync += [x.eq(0), y.eq(y + 1), x_at.eq(there), y_at.eq(there)]
-            with m.If(ends[0] & ends[1]):
+                m.d.sync += [x_at.eq(there), y_at.eq(there)]
+            with m.If(x.end & y.end):
+                z.step()
                 there = grow(z_at, now.z_pitch)
-                m.d.sync += [y.eq(0), z.eq(z + 1), scale.eq(grow(scale, 1))]
+                m.d.sync += scale.eq(grow(scale, 1))
                 m.d.sync += [x_at.eq(there), y_at.eq(there), z_at.eq(there)]
                 m.d.sync += due.eq(now.memory == Mem.ACC8)
         with m.If(self.command.start):
-            m.d.sync += [x.eq(0), y.eq(0), z.eq(0), scale.eq(head.scale_base)]
+            for axis, loop in zip("xyz", loops, strict=True):
+                loop.start(head[f"{axis}_size"])
+            m.d.sync += scale.eq(head.scale_base)
             m.d.sync += [at.eq(head.sram_base) for at in (x_at, y_at, z_at)]
             m.d.sync += due.eq(head.memory == Mem.ACC8)
-        return x_at, scale, Cat(ends).all()
+        return x_at, scale, Cat(loop.end for loop in loops).all()
 
     # Pipeline ----------------------------------------------------------------------------------
 
