@@ -6,26 +6,31 @@ from amaranth import Module, Mux, Signal, Value
 
 
 class Loop:
-    """One level of a nest, of ``size`` iterations; ``size`` stays from ``start`` to the end.
+    """One level of a nest, of ``size`` iterations; ``size`` stays while the nest is under way.
 
-    ``end`` is high in the last iteration. What a size of zero gives is nobody's business: such a
-    nest is empty, and its unit knows that.
+    ``end`` is high in the last iteration. A loop begins with ``start``; where ``fresh`` is given,
+    it stands at its first iteration, too, while that is high. What a size of zero gives is nobody's
+    business: such a nest is empty, and its unit knows that.
     """
 
-    def __init__(self, m: Module, name: str, size: Value) -> None:
+    def __init__(self, m: Module, name: str, size: Value, fresh: Value | int = 0) -> None:
         self.m, self.size = m, size
-        self.left = Signal(len(size), name=f"{name}_left")  # iterations after this one
+        self.kept_left = Signal(len(size), name=f"{name}_kept_left")
+        self.kept_end = Signal(name=f"{name}_kept_end")
+        self.left = Signal(len(size), name=f"{name}_left")  # iterations, this one among them
         self.end = Signal(name=f"{name}_end")
-        self.once = Signal(name=f"{name}_once")
+        m.d.comb += [
+            self.left.eq(Mux(fresh, size, self.kept_left)),
+            self.end.eq(Mux(fresh, size == 1, self.kept_end)),
+        ]
 
     def start(self, size: Value) -> None:
         """The first iteration is the next cycle's; ``size`` has its value from then on."""
-        once = size == 1
-        self.m.d.sync += [self.left.eq(size - 1), self.end.eq(once), self.once.eq(once)]
+        self.m.d.sync += [self.kept_left.eq(size), self.kept_end.eq(size == 1)]
 
     def step(self) -> None:
         """The next iteration; after the last comes the first again."""
         self.m.d.sync += [
-            self.left.eq(Mux(self.end, self.size, self.left) - 1),
-            self.end.eq(Mux(self.end, self.once, self.left == 1)),
+            self.kept_left.eq(Mux(self.end, self.size, self.left - 1)),
+            self.kept_end.eq(Mux(self.end, self.size == 1, self.left == 2)),
         ]

@@ -235,18 +235,16 @@ class Store(Component):
         self._context(m)
         sender = self.sender
         fresh = Signal(init=1)  # nothing of the oldest instruction has moved
+        run = Loop(m, "run", sender.run, fresh)  # of beats
         address = Signal(DRAM_BITS + 1)
-        left = Signal.like(sender.run)
         here = Mux(fresh, sender.base, address)
-        run_left = Signal.like(left)
         burst_left = Signal(range(config.burst_beats + 1))
+        opens = Signal(init=1)  # the next beat is a burst's first
         unanswered = Signal(range(config.writes_in_flight + 1))
         shown = Signal()
-        m.d.comb += run_left.eq(Mux(fresh, sender.run, left))
-        length = burst_beats(m, config, here[:DRAM_BITS], run_left)
+        length = burst_beats(m, config, here[:DRAM_BITS], run.left)
         outside = Signal()  # whether ``address`` is: known with it, since the check takes long
         bad = Mux(fresh, sender.outside, outside)
-        opens = burst_left == 0
         offered = self.sending & ~sender.empty & beat_there
         offered &= ~opens | (unanswered != config.writes_in_flight)
         m.d.comb += [
@@ -257,46 +255,52 @@ class Store(Component):
             write.beats.eq(length),
             self.sent.eq(write.valid & write.ready),
         ]
-        ends_run = self.sent & (run_left == 1)
-        following, last_run = self._walk_dram(m, ends_run, fresh)
-        m.d.comb += self.passes.eq((ends_run & last_run) | (self.sending & sender.empty))
+        following, last_run = self._walk_dram(m, run, fresh)
+        last = run.end & last_run
+        m.d.comb += self.passes.eq((self.sent & last) | (self.sending & sender.empty))
         m.d.sync += [
             shown.eq(write.valid & ~write.ready),
             unanswered.eq(unanswered + (self.sent & opens) - write.answered),
         ]
+        further = grow(here, config.port_bytes)
         with m.If(self.sent):
+            run.step()
             m.d.sync += [
                 burst_left.eq(Mux(opens, length, burst_left) - 1),
-                left.eq(Mux(ends_run, sender.run, run_left - 1)),
-                fresh.eq(self.passes),
+                opens.eq(write.last),
+                fresh.eq(last),
+                address.eq(Mux(run.end, following, further)),
+                outside.eq(
+                    Mux(
+                        run.end,
+                        is_outside(following, config, self.dram_pages),
+                        is_outside(further, config, self.dram_pages),
+                    )
+                ),
             ]
-            there = Mux(ends_run, following, grow(here, config.port_bytes))
-            m.d.sync += [address.eq(there), outside.eq(is_outside(there, config, self.dram_pages))]
         self._finish(m, self.sent & opens)
         return offered & opens & bad
 
-    def _walk_dram(self, m: Module, ends_run: Value, fresh: Value) -> tuple[Value, Value]:
+    def _walk_dram(self, m: Module, run: Loop, fresh: Value) -> tuple[Value, Value]:
         """Goes to the next run, x before y before z: where it is, and whether this is the last."""
         sender = self.sender
         bases = [Signal(DRAM_BITS + 1, name=f"base_{a}") for a in "xyz"]
-        counts = [Signal.like(sender[f"{a}_runs"], name=f"run_{a}") for a in "xyz"]
-        ends = [
-            count + 1 == sender[f"{a}_runs"] for a, count in zip("xyz", counts, strict=True)
-        ]
+        loops = [Loop(m, f"runs_{a}", sender[f"{a}_runs"], fresh) for a in "xyz"]
+        ends = [loop.end for loop in loops]
         with m.If(self.sent & fresh):
             m.d.sync += [base.eq(sender.base) for base in bases]
+            for loop in loops:
+                loop.start(loop.size)
         there = [
             grow(Mux(fresh, sender.base, base), sender[f"{axis}_step"])
             for axis, base in zip("xyz", bases, strict=True)
         ]
         following = Mux(ends[0], Mux(ends[1], there[2], there[1]), there[0])
-        for level in range(3):
-            with m.If(ends_run & Cat(*ends[:level], 1).all() & ~ends[level]):
-                m.d.sync += counts[level].eq(counts[level] + 1)
-                m.d.sync += [base.eq(following) for base in bases[: level + 1]]
-                m.d.sync += [count.eq(0) for count in counts[:level]]
-        with m.If(ends_run & Cat(ends).all()):
-            m.d.sync += [count.eq(0) for count in counts]
+        for level, loop in enumerate(loops):
+            with m.If(self.sent & run.end & Cat(*ends[:level], 1).all()):
+                loop.step()
+                with m.If(~loop.end):
+                    m.d.sync += [base.eq(following) for base in bases[: level + 1]]
         return following, Cat(ends).all()
 
     def _context(self, m: Module) -> None:

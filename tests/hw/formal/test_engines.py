@@ -140,7 +140,9 @@ def test_store(proof, state):
         is_used = (slot - oldest)[: len(oldest)] < used
         proof.check(entry.empty | (entry.run != 0), when=is_used)
         proof.check(entry.outside == is_outside(entry.base, CONFIG, pages), when=is_used)
-    fresh, run_left = state(inner, "fresh"), state(inner, "left", of=2, which=1)
+    fresh, run_left = state(inner, "fresh"), state(inner, "run_left")
+    proof.check(state(inner, "run_end") == (run_left == 1), when=used != 0)
+    proof.check(state(inner, "opens") == (left == 0))
     proof.check(state(inner, "burst_left") == left)
     proof.check(state(inner, "unanswered") == unanswered)
     proof.check(state(inner, "shown") == was_shown)
