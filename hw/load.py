@@ -34,6 +34,7 @@ from vdla.hw.interfaces import (
     write_port,
 )
 from vdla.hw.layout import beats, grow, layout, scaled
+from vdla.hw.loops import Loop
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
 from vdla.isa.instructions import DRAM_BITS, Mem
@@ -41,6 +42,29 @@ from vdla.isa.registers import INDEX_BITS
 
 IN_FLIGHT = 8  # instructions started and not finished
 DIRECT = ("inp", "wgt", "uop")  # memories that take single beats
+
+
+class Axis(Loop):
+    """Rows or entries of a tile, and whether the one that is due is data or padding.
+
+    ``left`` falls: data are those with more than ``after`` left, and no more than ``until``.
+    """
+
+    def __init__(self, m: Module, axis: str, tile: data.View, fresh: Value) -> None:
+        super().__init__(m, axis, tile[f"{axis}_tile"], fresh)
+        self.after, self.until = tile[f"{axis}_after"], tile[f"{axis}_until"]
+        self.first = tile[f"{axis}_first"]  # whether the first is data
+        self.kept_is_data = Signal(name=f"{axis}_kept_is_data")
+        self.is_data = Mux(fresh, self.first, self.kept_is_data)
+
+    def start(self, size: Value) -> None:
+        super().start(size)
+        self.m.d.sync += self.kept_is_data.eq(self.first)
+
+    def step(self) -> None:
+        super().step()
+        follows = (self.left > self.after + 1) & (self.left <= self.until + 1)
+        self.m.d.sync += self.kept_is_data.eq(Mux(self.end, self.first, follows))
 
 
 class Load(Component):
@@ -195,19 +219,25 @@ class Load(Component):
         self.beat, self.beat_there = fifo.r_data, fifo.r_rdy
 
     def _context(self, m: Module) -> None:
-        """The started instructions, oldest first, with the ends of their data in the tile."""
+        """The started instructions, oldest first, with their tiles: data and the padding around."""
         head = self.head
-        rows, columns = head.pad_y0 + head.y_size, head.pad_x0 + head.x_size
-        height, width = rows + head.pad_y1, columns + head.pad_x1
+        tile: dict[str, Value] = {}
+        for axis in "xy":
+            before, after = head[f"pad_{axis}0"], head[f"pad_{axis}1"]
+            size = head[f"{axis}_size"]
+            tile |= {
+                f"{axis}_tile": before + size + after,
+                f"{axis}_until": size + after,
+                f"{axis}_after": after,
+                f"{axis}_first": (before == 0) & (size != 0),
+            }
+        empty = (tile["x_tile"] == 0) | (tile["y_tile"] == 0) | (head.z_size == 0)
         derived = data.StructLayout(
             {
                 "row": self.layout,
                 "index": INDEX_BITS,
-                "y_end": len(rows),
-                "x_end": len(columns),
-                "height": len(height),
-                "width": len(width),
                 "empty": 1,
+                **{name: len(value) for name, value in tile.items()},
             }
         )
         m.submodules.context = fifo = SyncFIFO(width=derived.size, depth=IN_FLIGHT)
@@ -215,11 +245,8 @@ class Load(Component):
         m.d.comb += [
             entry.row.eq(head),
             entry.index.eq(self.command.index),
-            entry.y_end.eq(rows),
-            entry.x_end.eq(columns),
-            entry.height.eq(height),
-            entry.width.eq(width),
-            entry.empty.eq((height == 0) | (width == 0) | (head.z_size == 0)),
+            entry.empty.eq(empty),
+            *(entry[name].eq(value) for name, value in tile.items()),
             fifo.w_data.eq(entry),
             fifo.w_en.eq(self.command.start),
             fifo.r_en.eq(self.command.finish),
@@ -230,14 +257,16 @@ class Load(Component):
     def _write(self, m: Module) -> Value:
         """Writes an entry or takes a beat; returns whether the entry lies beyond its buffer."""
         here, row = self.oldest_context, self.oldest_context.row
-        z, y, x = (Signal.like(size) for size in (row.z_size, here.height, here.width))
+        fresh = Signal(init=1)  # nothing of the oldest instruction is written
+        x, y = (Axis(m, axis, here, fresh) for axis in "xy")
+        planes = Loop(m, "planes", row.z_size, fresh)
         beat = Signal(range(self._most_beats()))
         is_data, last_beat, taken, whole = (
             Signal(name=n) for n in ("is_data", "last_beat", "taken", "whole")
         )
         to_acc = row.memory.matches(Mem.ACC, Mem.ACC8)
         m.d.comb += [
-            is_data.eq((y >= row.pad_y0) & (y < here.y_end) & (x >= row.pad_x0) & (x < here.x_end)),
+            is_data.eq(x.is_data & y.is_data),
             last_beat.eq(beat == self._of_memory(m, row.memory, Const(1), self._beats) - 1),
             taken.eq(to_acc & self.acc_taken),
         ]
@@ -249,11 +278,17 @@ class Load(Component):
         ]
         with m.If(self.consume):
             m.d.sync += beat.eq(Mux(last_beat, 0, beat + 1))
-        ends = [x + 1 == here.width, y + 1 == here.height, z + 1 == row.z_size]
+        nest = (x, y, planes)
+        ends = [level.end for level in nest]
         finish = whole & Cat(ends).all()
-        for level, count in enumerate((x, y, z)):
-            with m.If(whole & Cat(*ends[:level], 1).all()):
-                m.d.sync += count.eq(Mux(ends[level], 0, count + 1))
+        with m.If(whole):
+            m.d.sync += fresh.eq(Cat(ends).all())
+            with m.If(fresh):
+                for level in nest:
+                    level.start(level.size)
+        for number, level in enumerate(nest):
+            with m.If(whole & Cat(*ends[:number], 1).all()):
+                level.step()
         m.d.comb += [
             self.command.finish.eq(finish | (self.writing & here.empty)),
             self.command.push_prev.eq(row.push_prev),

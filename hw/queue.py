@@ -19,6 +19,8 @@ from vdla.isa.config import Config
 from vdla.isa.instructions import Instruction
 from vdla.isa.registers import INDEX_BITS
 
+MOST_STARTED = 16  # an engine has fewer instructions started and not finished
+
 
 class CommandQueue(Component):
     """One engine's queue, between fetch and the engine.
@@ -83,6 +85,6 @@ class CommandQueue(Component):
         ]
 
     def _count(self, m: Module) -> None:
-        unfinished = Signal(range(1 << INDEX_BITS))
+        unfinished = Signal(range(self.config.command_queue + MOST_STARTED + 1))
         m.d.sync += unfinished.eq(unfinished + self.put - self.command.finish)
         m.d.comb += self.busy.eq(unfinished != 0)
