@@ -30,7 +30,7 @@ from vdla.hw.alu import Alu
 from vdla.hw.gemm import Gemm
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_port
 from vdla.hw.layout import grow, layout
-from vdla.hw.loops import Loop
+from vdla.hw.loops import Loop, inner_ends
 from vdla.hw.requantize import choose
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
@@ -128,7 +128,7 @@ class Compute(Component):
             self.uop.address.eq(at >> (config.uops_per_word - 1).bit_length()),
         ]
         with m.If(advance):
-            uops.step()
+            uops.advance()
             m.d.sync += [at.eq(Mux(uops.end, now.uop_begin, at + 1)), active.eq(~last)]
         with m.If(port.start):
             extents = [word[f"extent_{i}"] for i in range(3)]
@@ -162,14 +162,13 @@ class Compute(Component):
             name: [Signal(bits + 1, name=f"{name}_sum_{i}") for i in range(3)]
             for name, bits in self.index_bits.items()
         }
-        for i, loop in enumerate(loops):
-            steps = next_iteration & Cat(*(inner.end for inner in loops[i + 1 :]), 1).all()
-            with m.If(steps):
-                loop.step()
-            with m.If(steps & ~loop.end):
-                for name in STREAMS:
-                    there = grow(sums[name][i], now[f"{name}_{i}"])
-                    m.d.sync += [s.eq(there) for s in sums[name][i:]]
+        with m.If(next_iteration):
+            for i, inner in enumerate(reversed(inner_ends(loops[::-1]))):
+                loops[i].advance(inner)
+                with m.If(inner & ~loops[i].end):
+                    for name in STREAMS:
+                        there = grow(sums[name][i], now[f"{name}_{i}"])
+                        m.d.sync += [s.eq(there) for s in sums[name][i:]]
         with m.If(self.command.start):
             for i, loop in enumerate(loops):
                 loop.start(word[f"extent_{i}"])

@@ -34,7 +34,7 @@ from vdla.hw.interfaces import (
     write_port,
 )
 from vdla.hw.layout import beats, grow, layout, scaled
-from vdla.hw.loops import Loop
+from vdla.hw.loops import Loop, inner_ends
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
 from vdla.isa.instructions import DRAM_BITS, Mem
@@ -57,14 +57,11 @@ class Axis(Loop):
         self.kept_is_data = Signal(name=f"{axis}_kept_is_data")
         self.is_data = Mux(fresh, self.first, self.kept_is_data)
 
-    def start(self, size: Value) -> None:
-        super().start(size)
-        self.m.d.sync += self.kept_is_data.eq(self.first)
-
-    def step(self) -> None:
-        super().step()
+    def advance(self, steps: Value | int = 1) -> None:
+        super().advance(steps)
         follows = (self.left > self.after + 1) & (self.left <= self.until + 1)
-        self.m.d.sync += self.kept_is_data.eq(Mux(self.end, self.first, follows))
+        following = Mux(self.end, self.first, follows)
+        self.m.d.sync += self.kept_is_data.eq(Mux(steps, following, self.is_data))
 
 
 class Load(Component):
@@ -185,26 +182,25 @@ class Load(Component):
     def _walk(self, m: Module, now: data.View, next_run: Value) -> tuple[Value, Value]:
         """Goes to the next run, x before y before z: where it is, and whether this is the last."""
         start, head = self.command.start, self.head
-        dense = now.x_stride == 1
         bases = [Signal(DRAM_BITS + 1, name=f"base_{a}") for a in "xyz"]
-        steps = [Signal(self._step_bits(), name=f"step_{a}") for a in "xyz"]
-        counts = [Signal.like(now[f"{a}_size"], name=f"count_{a}") for a in "xyz"]
-        ends = [Signal(name=f"ends_{a}") for a in "xyz"]
-        for axis, count, end in zip("xyz", counts, ends, strict=True):
-            m.d.comb += end.eq(count + 1 == now[f"{axis}_size"])
-        m.d.comb += ends[0].eq(dense | (counts[0] + 1 == now.x_size))
-        there = [grow(base, step) for base, step in zip(bases, steps, strict=True)]
-        following = Mux(ends[0], Mux(ends[1], there[2], there[1]), there[0])
-        for level in range(3):
-            with m.If(next_run & Cat(*ends[:level], 1).all() & ~ends[level]):
-                m.d.sync += counts[level].eq(counts[level] + 1)
-                m.d.sync += [base.eq(following) for base in bases[: level + 1]]
-                m.d.sync += [count.eq(0) for count in counts[:level]]
+        strides = [Signal(self._step_bits(), name=f"step_{a}") for a in "xyz"]
+        runs = [Mux(now.x_stride == 1, 1, now.x_size), now.y_size, now.z_size]
+        loops = [Loop(m, f"runs_{a}", size) for a, size in zip("xyz", runs, strict=True)]
+        x_ends, y_ends, z_ends = (loop.end for loop in loops)
+        x, y, z = (grow(base, step) for base, step in zip(bases, strides, strict=True))
+        following = Mux(x_ends, Mux(y_ends, z, y), x)
+        with m.If(next_run):
+            for loop, base, inner in zip(loops, bases, inner_ends(loops), strict=True):
+                loop.advance(inner)
+                m.d.sync += base.eq(Mux(inner, following, base))
         with m.If(start):
-            for axis, base, step, count in zip("xyz", bases, steps, counts, strict=True):
+            sizes = [Mux(head.x_stride == 1, 1, head.x_size), head.y_size, head.z_size]
+            for axis, base, step in zip("xyz", bases, strides, strict=True):
                 stride = self._of_memory(m, head.memory, head[f"{axis}_stride"], self.config.entry)
-                m.d.sync += [base.eq(head.dram_base), step.eq(stride), count.eq(0)]
-        return following, Cat(ends).all()
+                m.d.sync += [base.eq(head.dram_base), step.eq(stride)]
+            for loop, size in zip(loops, sizes, strict=True):
+                loop.start(size)
+        return following, x_ends & y_ends & z_ends
 
     # Write side ------------------------------------------------------------------------------
 
@@ -279,16 +275,12 @@ class Load(Component):
         with m.If(self.consume):
             m.d.sync += beat.eq(Mux(last_beat, 0, beat + 1))
         nest = (x, y, planes)
-        ends = [level.end for level in nest]
-        finish = whole & Cat(ends).all()
+        last = Cat(level.end for level in nest).all()
+        finish = whole & last
         with m.If(whole):
-            m.d.sync += fresh.eq(Cat(ends).all())
-            with m.If(fresh):
-                for level in nest:
-                    level.start(level.size)
-        for number, level in enumerate(nest):
-            with m.If(whole & Cat(*ends[:number], 1).all()):
-                level.step()
+            m.d.sync += fresh.eq(last)
+            for level, steps in zip(nest, inner_ends(nest), strict=True):
+                level.advance(steps)
         m.d.comb += [
             self.command.finish.eq(finish | (self.writing & here.empty)),
             self.command.push_prev.eq(row.push_prev),

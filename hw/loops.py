@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from amaranth import Module, Mux, Signal, Value
+from collections.abc import Sequence
+
+from amaranth import Cat, Module, Mux, Signal, Value
 
 
 class Loop:
@@ -28,9 +30,16 @@ class Loop:
         """The first iteration is the next cycle's; ``size`` has its value from then on."""
         self.m.d.sync += [self.kept_left.eq(size), self.kept_end.eq(size == 1)]
 
-    def step(self) -> None:
-        """The next iteration; after the last comes the first again."""
+    def advance(self, steps: Value | int = 1) -> None:
+        """The next iteration if ``steps``; after the last comes the first again."""
+        following = Mux(self.end, self.size, self.left - 1)
+        ends = Mux(self.end, self.size == 1, self.left == 2)
         self.m.d.sync += [
-            self.kept_left.eq(Mux(self.end, self.size, self.left - 1)),
-            self.kept_end.eq(Mux(self.end, self.size == 1, self.left == 2)),
+            self.kept_left.eq(Mux(steps, following, self.left)),
+            self.kept_end.eq(Mux(steps, ends, self.end)),
         ]
+
+
+def inner_ends(loops: Sequence[Loop]) -> list[Value]:
+    """For each level of a nest, innermost first, whether all levels within it are at their end."""
+    return [Cat(*(loop.end for loop in loops[:level]), 1).all() for level in range(len(loops))]

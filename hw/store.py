@@ -25,7 +25,7 @@ from amaranth.utils import exact_log2
 from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_request
 from vdla.hw.layout import beats, grow, layout, scaled
-from vdla.hw.loops import Loop
+from vdla.hw.loops import Loop, inner_ends
 from vdla.hw.requantize import MULTIPLY_CYCLES, Multiply, Requantize, delayed, split
 from vdla.isa import instructions as isa
 from vdla.isa.config import INT32_BYTES, Config
@@ -130,18 +130,17 @@ class Store(Component):
         head, now = self.head, self.now
         bits = len(head.sram_base) + 1
         x_at, y_at, z_at, scale = (Signal(bits, name=n) for n in ("x_at", "y_at", "z_at", "scale"))
-        x, y, z = loops = [Loop(m, a, now[f"{a}_size"]) for a in "xyz"]
+        x, y, _ = loops = [Loop(m, a, now[f"{a}_size"]) for a in "xyz"]
         with m.If(self.reads_scale):
             m.d.sync += due.eq(0)
         with m.If(self.reads_vector):
-            x.step()
+            for loop, steps in zip(loops, inner_ends(loops), strict=True):
+                loop.advance(steps)
             m.d.sync += x_at.eq(grow(x_at, 1))
             with m.If(x.end):
-                y.step()
                 there = grow(y_at, now.y_pitch)
                 m.d.sync += [x_at.eq(there), y_at.eq(there)]
             with m.If(x.end & y.end):
-                z.step()
                 there = grow(z_at, now.z_pitch)
                 m.d.sync += scale.eq(grow(scale, 1))
                 m.d.sync += [x_at.eq(there), y_at.eq(there), z_at.eq(there)]
@@ -264,7 +263,7 @@ class Store(Component):
         ]
         further = grow(here, config.port_bytes)
         with m.If(self.sent):
-            run.step()
+            run.advance()
             m.d.sync += [
                 burst_left.eq(Mux(opens, length, burst_left) - 1),
                 opens.eq(write.last),
@@ -286,22 +285,15 @@ class Store(Component):
         sender = self.sender
         bases = [Signal(DRAM_BITS + 1, name=f"base_{a}") for a in "xyz"]
         loops = [Loop(m, f"runs_{a}", sender[f"{a}_runs"], fresh) for a in "xyz"]
-        ends = [loop.end for loop in loops]
-        with m.If(self.sent & fresh):
-            m.d.sync += [base.eq(sender.base) for base in bases]
-            for loop in loops:
-                loop.start(loop.size)
-        there = [
-            grow(Mux(fresh, sender.base, base), sender[f"{axis}_step"])
-            for axis, base in zip("xyz", bases, strict=True)
-        ]
-        following = Mux(ends[0], Mux(ends[1], there[2], there[1]), there[0])
-        for level, loop in enumerate(loops):
-            with m.If(self.sent & run.end & Cat(*ends[:level], 1).all()):
-                loop.step()
-                with m.If(~loop.end):
-                    m.d.sync += [base.eq(following) for base in bases[: level + 1]]
-        return following, Cat(ends).all()
+        x_ends, y_ends, z_ends = (loop.end for loop in loops)
+        at = [Mux(fresh, sender.base, base) for base in bases]
+        x, y, z = (grow(at[i], sender[f"{a}_step"]) for i, a in enumerate("xyz"))
+        following = Mux(x_ends, Mux(y_ends, z, y), x)
+        with m.If(self.sent):
+            for loop, base, here, inner in zip(loops, bases, at, inner_ends(loops), strict=True):
+                loop.advance(run.end & inner)
+                m.d.sync += base.eq(Mux(run.end & inner, following, here))
+        return following, x_ends & y_ends & z_ends
 
     def _context(self, m: Module) -> None:
         """The started instructions whose beats haven't all moved, oldest first."""
