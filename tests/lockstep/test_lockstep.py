@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from amaranth import Signal
 
 from vdla import api, lockstep
-from vdla.hw import gemm, load
+from vdla.hw import gemm, load, scratchpad
 from vdla.isa.config import load_config
 from vdla.isa.registers import Fault
 from vdla.lockstep import (
@@ -156,6 +157,27 @@ def test_a_change_of_the_rtl_is_caught(
     listed = [line for line in done.err.splitlines() if line[:1].isdigit()]
     assert 1 < len(listed) <= most  # shrunk to a handful of instructions
     assert "FINISH" in listed[-1]
+
+
+def test_nobody_reads_what_is_being_written(vdla, monkeypatch, tmp_path):
+    """Block RAM of an ECP5 gives anything then: here, what it gives is wrong."""
+    true = scratchpad.Scratchpad.elaborate
+
+    def collides(self, platform):
+        m = true(self, platform)
+        for i, inner in enumerate(m.submodules.mem.read_ports):
+            outer, hit = getattr(self, f"read_{i}"), Signal(name=f"hit_{i}")
+            with m.If(outer.enable):
+                at_once = self.write.enable.any() & (self.write.address == outer.address)
+                m.d.sync += hit.eq(at_once)
+            with m.If(hit):
+                m.d.comb += outer.data.eq(~inner.data)
+        return m
+
+    monkeypatch.setenv("VDLA_CACHE", str(tmp_path))
+    monkeypatch.setattr(scratchpad.Scratchpad, "elaborate", collides)
+    done = vdla("lockstep", "-c", "tiny", "--programs", 150)
+    assert done.code == 0, done.err
 
 
 class Pretended:
