@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import stat
+import subprocess
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -12,6 +13,7 @@ import pytest
 from vdla.boards import find_board
 from vdla.boards.board import BoardError
 from vdla.boards.flows import find_flow, vivado, xray, yosys
+from vdla.boards.flows.files import digest, write
 from vdla.boards.flows.fit import check_fit
 from vdla.boards.flows.ipxact import SPIRIT, fusesoc
 from vdla.boards.flows.project import c_header
@@ -98,6 +100,7 @@ def copy(tmp_path, name, content):
 
 def test_without_vivado_the_project_is_written_and_says_where_vivado_is_from(tmp_path, project):
     made = find_flow(BOARD, None)(BOARD, CONFIG, tmp_path / "a")
+    assert set(made.hashed) == set(project)
     assert contents(tmp_path / "a") == project  # the same, twice
     assert set(project) == {"vdla.v", "vdla.xdc", "vdla.tcl", *COMMON}
     assert (made.bitstream, made.fmax_mhz, made.used) == (None, None, {})
@@ -147,6 +150,7 @@ def test_vivado_is_run_and_its_reports_are_read(tmp_path, tool, written):
         ),
     )
     made = vivado.synthesize(BOARD, CONFIG, out)
+    assert made.hashed == ("vdla.bit.bin",)  # the other one holds the hour
     expected = "-mode batch -nojournal -log vivado.log -source vdla.tcl\n"
     assert args.read_text() == expected
     assert made.bitstream == str(out / "vdla.bit")
@@ -181,6 +185,24 @@ def test_vivado_that_fails_gives_one_line(tmp_path, tool, written, slack, dsp, b
     with pytest.raises(BoardError, match=message) as error:
         vivado.synthesize(BOARD, CONFIG, tmp_path / "a")
     assert "\n" not in str(error.value)
+
+
+def test_a_digest_is_what_sha256sum_says(tmp_path):
+    write(tmp_path, {"b": "2", "a/c": "1"})
+    for names, command in (
+        (["b"], "sha256sum b"),
+        (["b", "a/c"], "sha256sum a/c b | sha256sum"),
+    ):
+        said = subprocess.check_output(command, shell=True, cwd=tmp_path, text=True)
+        assert digest(tmp_path, names) == said.split()[0]
+
+
+def test_synth_says_what_to_compare(tmp_path, written, vdla):
+    args = ("synth", "--board", "pynq-z2", "-c", "tiny", "--out", tmp_path)
+    folder = tmp_path / "pynq-z2-tiny"
+    printed, found = vdla(*args).out, vdla(*args, "--json").json
+    assert (found["bitstream"], found["sha256"]) == (None, digest(folder, ["vdla.dtso"]))
+    assert f"SHA-256 {found['sha256']} of vdla.dtso\n" in printed
 
 
 def test_nothing_of_an_earlier_run_is_left(tmp_path, written):
@@ -270,6 +292,7 @@ def test_without_openxc7_the_project_is_written(tmp_path, project, monkeypatch):
     found = contents(tmp_path / "a")
     assert set(found) == {"vdla.il", "vdla.ys", "vdla.xdc", "build.sh", *COMMON}
     assert made.bitstream is None
+    assert set(made.hashed) == set(found)
     assert made.notes[0] == (
         "nextpnr-xilinx, fasm2frames, xc7frames2bit, CHIPDB, PRJXRAY_DB_DIR: expected them, found "
         "none; they come with openXC7: https://github.com/openXC7/toolchain-nix"
@@ -364,6 +387,8 @@ def test_yosys_reports_area_and_a_verdict(tmp_path, tool, written):
     assert args.read_text() == "-q vdla.ys\n"
     assert made.used == {"lut": 14, "ff": 7, "dsp": 3, "bram": 1.5}
     assert (made.bitstream, made.fmax_mhz) == (None, None)
+    report = json.loads((tmp_path / "a/area.json").read_text())
+    assert report["sha256"] == digest(tmp_path / "a", ("vdla.json", "vdla.il", "vdla.ys"))
     assert made.notes[0].startswith("fits xc7z020clg400-1: lut 14 of 53,200, ff 7 of 106,400, ")
     assert "| **total** | 14 | 7 | 3 | 1.5 |" in (tmp_path / "a/area.md").read_text()
 

@@ -1,5 +1,6 @@
 """The open flow for ECP5, with tools that only pretend; and, long, with the real ones."""
 
+import hashlib
 import json
 import stat
 import sys
@@ -134,9 +135,9 @@ def test_synth_prints_json(tools, vdla, tmp_path):
     done = vdla("synth", "--board", "ulx3s", "-c", "tiny", "--out", tmp_path, "--json")
     assert done.code == 0, done.err
     found = json.loads(done.out)
-    digest = found.pop("sha256")
-    assert len(digest) == 64
+    bitstream = (tmp_path / "ulx3s-tiny" / "vdla.bit").read_bytes()
     assert found == {
+        "sha256": hashlib.sha256(bitstream).hexdigest(),
         "board": "ulx3s", "toolchain": "trellis", "config": "tiny",
         "bitstream": str(tmp_path / "ulx3s-tiny" / "vdla.bit"), "fmax_mhz": 61.5,
         "target_mhz": 60.0, "lut": 0, "ff": 10, "dsp": 20, "bram": 30,
@@ -146,11 +147,7 @@ def test_synth_prints_json(tools, vdla, tmp_path):
 
 
 @pytest.mark.long
-def test_the_real_tools_meet_the_clock_and_agree_with_themselves(vdla, tmp_path):
-    found = []
-    for name in ("first", "second"):
-        done = vdla("synth", "--board", "ulx3s", "--out", tmp_path / name, "--json")
-        assert done.code == 0, done.err
-        found.append(json.loads(done.out))
-    assert found[0]["fmax_mhz"] >= 60
-    assert found[0]["sha256"] == found[1]["sha256"]
+def test_the_real_tools_meet_the_clock(vdla, tmp_path):
+    done = vdla("synth", "--board", "ulx3s", "--out", tmp_path, "--json")
+    assert done.code == 0, done.err
+    assert done.json["fmax_mhz"] >= 60
