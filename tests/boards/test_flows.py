@@ -164,7 +164,7 @@ def test_vivado_is_run_and_its_reports_are_read(tmp_path, tool, written):
     ("slack", "dsp", "body", "message"),
     [
         ("-1.000", 176, "", r"pynq-z2: expected 100 MHz, found 90.9 MHz for config tiny \(paths: "),
-        ("0.1", 221, "", r"found dsp 221 of 220 \(1 too many\)$"),
+        ("0.1", 221, "", r"found dsp 221 of 220 \(1 too many\); nearest that fits: none$"),
         ("0.1", 1, "echo ERROR: no licence; exit 1", r"^vivado: .*exit 1: ERROR: no licence \("),
         ("0.1", 1, "rm vdla.bit", r"vdla\.bit: expected Vivado to write it, found none"),
         ("none", 1, "", r"expected a worst negative slack, found none$"),
@@ -367,7 +367,7 @@ def test_openxc7_is_run_step_by_step(tmp_path, openxc7):
     ("given", "message"),
     [
         ({"mhz": "70.5"}, r"pynq-z2: expected 100 MHz, found 70.5 MHz for config tiny"),
-        ({"cells": {"DSP48E1": 230}}, r"found dsp 230 of 220 \(10 too many\)$"),
+        ({"cells": {"DSP48E1": 230}}, r"found dsp 230 of 220 \(10 too many\); nearest that"),
         ({"nextpnr": "echo ERROR: no BEL; exit 1"}, r"^nextpnr_xilinx: .*ERROR: no BEL \("),
     ],
 )
@@ -394,13 +394,14 @@ def test_yosys_reports_area_and_a_verdict(tmp_path, tool, written):
 
 
 def test_what_doesnt_fit_says_by_how_much(tmp_path, tool, written):
-    tool("YOSYS", copy(tmp_path, "vdla.json", netlist({"DSP48E1": 512, "RAMB18E1": 281})))
-    with pytest.raises(BoardError) as error:
-        yosys.synthesize(BOARD, CONFIG, tmp_path / "a")
-    assert str(error.value) == (
-        "pynq-z2: expected config tiny to fit xc7z020clg400-1, found dsp 512 of 220 (292 too "
-        "many), bram 140.5 of 140 (0.5 too many)"
-    )
+    tool("YOSYS", copy(tmp_path, "vdla.json", netlist({"DSP48E1": 3, "RAMB18E1": 281})))
+    for config, near in (("vta", "-c vta --set inp_bytes=16384"), ("tiny", "none")):
+        with pytest.raises(BoardError) as error:
+            yosys.synthesize(BOARD, load_config(config), tmp_path / "a")
+        assert str(error.value) == (
+            f"pynq-z2: expected config {config} to fit xc7z020clg400-1, found bram 140.5 "
+            f"of 140 (0.5 too many); nearest that fits: {near}"
+        )
 
 
 @pytest.mark.parametrize(("board", "family"), [("pynq-z2", "xc7"), ("ultra96-v2", "xcup")])

@@ -70,18 +70,23 @@ def test_the_same_files_go_in_twice_and_name_no_place(tools, tmp_path):
         assert "attribute \\src" not in first
 
 
-def refused(tmp_path):
+def refused(tmp_path, config=TINY):
     with pytest.raises(BoardError) as caught:
-        trellis.synthesize(BOARD, TINY, tmp_path / "out")
+        trellis.synthesize(BOARD, config, tmp_path / "out")
     assert not list((tmp_path / "out").glob("*.bit"))
     return str(caught.value)
 
 
 def test_what_does_not_fit(tools, tmp_path):
     tools("yosys", YOSYS, CELLS={**CELLS, "MULT18X18D": 160, "LUT4": 90_000})
-    assert refused(tmp_path) == (
-        "ulx3s: expected config tiny to fit LFE5U-85F-6BG381C, "
-        "found lut 90,100 of 83,640 (6,460 too many), dsp 160 of 156 (4 too many)"
+    message = (
+        "ulx3s: expected config {} to fit LFE5U-85F-6BG381C, "
+        "found lut 90,100 of 83,640 (6,460 too many), dsp 160 of 156 (4 too many); "
+        "nearest that fits: {}"
+    )
+    assert refused(tmp_path) == message.format("tiny", "none")
+    assert refused(tmp_path, load_config("ulx3s")) == message.format(
+        "ulx3s", "-c ulx3s --set block_out=4"
     )
 
 
