@@ -77,7 +77,8 @@ def refused(tmp_path, config=TINY):
     return str(caught.value)
 
 
-def test_what_does_not_fit(tools, tmp_path):
+def test_what_does_not_fit(tools, tmp_path, monkeypatch):
+    monkeypatch.setattr(trellis, "design", lambda board, config: ({"vdla.il": ""}, ()))
     tools("yosys", YOSYS, CELLS={**CELLS, "MULT18X18D": 160, "LUT4": 90_000})
     message = (
         "ulx3s: expected config {} to fit LFE5U-85F-6BG381C, "
