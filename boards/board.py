@@ -53,7 +53,8 @@ class Board:
 class Bitstream:
     """What a flow made: files, and the device's share that is used.
 
-    ``fmax_mhz`` and ``bitstream`` are None where no place-and-route took place.
+    ``fmax_mhz`` and ``bitstream`` are None where no place-and-route took place. ``hashed`` names
+    the files in ``folder`` that are the same whenever inputs and tools are.
     """
 
     board: Board
@@ -61,6 +62,7 @@ class Bitstream:
     config: str
     folder: str
     bitstream: str | None
+    hashed: tuple[str, ...]
     fmax_mhz: float | None
     used: Mapping[str, float]
     notes: tuple[str, ...] = ()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 
@@ -15,6 +16,14 @@ def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
         part = path.with_name(f".{path.name}.part")
         part.write_bytes(content.encode() if isinstance(content, str) else content)
         os.replace(part, path)
+
+
+def digest(folder: Path, names: Collection[str]) -> str:
+    """SHA-256 in hex: of a file, or of what ``sha256sum`` prints of several in C's order."""
+    sums = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
+    if len(sums) == 1:
+        return next(iter(sums.values()))
+    return hashlib.sha256("".join(f"{sums[n]}  {n}\n" for n in sorted(sums)).encode()).hexdigest()
 
 
 def text(content: str | bytes) -> str:

@@ -6,20 +6,22 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from vdla.boards.board import Board, BoardError
+from vdla.boards.flows.nearest import nearest
 from vdla.isa.config import Config
 
 
 def check_fit(board: Board, config: Config, used: Mapping[str, float]) -> None:
-    """Raises BoardError when a resource isn't enough: which, and by how much."""
+    """Raises BoardError when a resource isn't enough: which, by how much, and what would fit."""
     over = [
         f"{name} {n:,.10g} of {most:,} ({n - most:,.10g} too many)"
         for name, most in board.available.items()
         if (n := used.get(name, 0)) > most
     ]
     if over:
+        found = nearest(board, config, used)
         raise BoardError(
             f"{board.name}: expected config {config.name} to fit {board.device}, "
-            f"found {', '.join(over)}"
+            f"found {', '.join(over)}; nearest that fits: {found.typed if found else 'none'}"
         )
 
 

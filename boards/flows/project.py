@@ -26,6 +26,7 @@ from vdla.isa.manual import header, systemrdl
 from vdla.isa.svd import svd
 
 MADE = (f"{NAME}.bit", zynq.BIT_BIN)
+SAME = (zynq.BIT_BIN,)  # of MADE, what holds no date
 
 
 def common(board: Board, config: Config) -> dict[str, str]:

@@ -52,7 +52,8 @@ def synthesize(
     ecppack = find("ECPPACK", "ecppack", WHEEL)
     discard(folder, f"{NAME}.bit")
     progress("design", 0, 4)
-    options = _write_design(board, config, folder)
+    files, options = design(board, config)
+    write(folder, files)
     progress("synthesis", 1, 4)
     call([yosys, "-q", f"{NAME}.ys"], folder, "yosys.log")
     check_fit(board, config, synthesized(folder / f"{NAME}.json"))
@@ -70,17 +71,16 @@ def synthesize(
     return result
 
 
-def _write_design(board: Board, config: Config, folder: Path) -> Sequence[str]:
-    """The design's files; returns nextpnr's options for the device."""
+def design(board: Board, config: Config) -> tuple[dict[str, str | bytes], Sequence[str]]:
+    """The design's files, by their names, and nextpnr's options for the device."""
     module = find_module(board.name)
     plan = module.platform().build(
         module.Top(config), name=NAME, do_build=False, emit_src=False, **SYNTHESIS
     )
-    names = (f"{NAME}.{suffix}" for suffix in ("il", "ys", "lpf"))
-    write(folder, {name: plan.files[name] for name in names})
+    files = {name: plan.files[name] for name in (f"{NAME}.il", f"{NAME}.ys", f"{NAME}.lpf")}
     words = text(plan.files[f"build_{NAME}.sh"]).split()
     first = next(i for i, word in enumerate(words) if word.endswith("k") and word[:2] == "--")
-    return words[first : words.index("--json")]
+    return files, words[first : words.index("--json")]
 
 
 def synthesized(netlist: Path) -> dict[str, float]:
@@ -106,6 +106,7 @@ def _result(board: Board, config: Config, folder: Path) -> Bitstream:
         config=config.name,
         folder=str(folder),
         bitstream=str(folder / f"{NAME}.bit"),
+        hashed=(f"{NAME}.bit",),
         fmax_mhz=achieved,
         used={name: use[cell]["used"] for name, cell in CELLS.items()},
         notes=(f"to load it: openFPGALoader -b {board.name} {folder / NAME}.bit",),

@@ -13,7 +13,7 @@ from pathlib import Path
 from vdla.boards.board import Bitstream, Board, BoardError
 from vdla.boards.flows.files import discard, write
 from vdla.boards.flows.fit import check_clock, check_fit
-from vdla.boards.flows.project import MADE, common, finish, to_load
+from vdla.boards.flows.project import MADE, SAME, common, finish, to_load
 from vdla.boards.flows.tools import Progress, call, look
 from vdla.boards.flows.xilinx import design, verilog
 from vdla.hw.verilog import NAME
@@ -46,15 +46,17 @@ def synthesize(
     vivado = look("VIVADO", "vivado")
     progress("design", 0, 2)
     discard(folder, *MADE, TIMING, UTILIZATION)
-    write(folder, project(board, config))
+    files = project(board, config)
+    write(folder, files)
     if vivado is None:
         return _result(
-            board, config, folder, (f"vivado: expected it, found none; {COMES_FROM}",
-            f"with it: cd {folder} && vivado {' '.join(OPTIONS)}"),
+            board, config, folder, tuple(files),
+            (f"vivado: expected it, found none; {COMES_FROM}",
+             f"with it: cd {folder} && vivado {' '.join(OPTIONS)}"),
         )  # fmt: skip
     progress("Vivado", 1, 2)
     call([vivado, *OPTIONS], folder, "vivado.out")
-    made = _result(board, config, folder, to_load(board, folder), finish(folder, "Vivado"))
+    made = _result(board, config, folder, SAME, to_load(board, folder), finish(folder, "Vivado"))
     progress("done", 2, 2)
     return made
 
@@ -74,6 +76,7 @@ def _result(
     board: Board,
     config: Config,
     folder: Path,
+    hashed: tuple[str, ...],
     notes: tuple[str, ...],
     bitstream: str | None = None,
 ) -> Bitstream:
@@ -84,7 +87,9 @@ def _result(
         check_fit(board, config, used)
         fmax = frequency(folder / TIMING, board.clock_hz)
         check_clock(board, config, fmax, folder / TIMING)
-    return Bitstream(board, "vivado", config.name, str(folder), bitstream, fmax, used, notes)
+    return Bitstream(
+        board, "vivado", config.name, str(folder), bitstream, hashed, fmax, used, notes
+    )
 
 
 def utilization(report: Path) -> dict[str, float]:

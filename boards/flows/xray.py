@@ -14,7 +14,7 @@ from pathlib import Path
 from vdla.boards.board import Bitstream, Board, BoardError
 from vdla.boards.flows.files import discard, write
 from vdla.boards.flows.fit import check_clock, check_fit
-from vdla.boards.flows.project import MADE, common, finish, to_load
+from vdla.boards.flows.project import MADE, SAME, common, finish, to_load
 from vdla.boards.flows.tools import Progress, call, find_yosys, look
 from vdla.boards.flows.xilinx import design
 from vdla.boards.flows.yosys import area_in, total
@@ -47,9 +47,11 @@ def synthesize(
     missing = missing_tools()
     progress("design", 0, 5)
     discard(folder, *MADE, f"{NAME}.json", f"{NAME}.fasm", f"{NAME}.frames")
-    write(folder, project(board, config))
+    files = project(board, config)
+    write(folder, files)
     if missing:
-        return _bitstream(board, config, folder, notes=(missing, f"with them: {folder}/build.sh"))
+        notes = (missing, f"with them: {folder}/build.sh")
+        return _bitstream(board, config, folder, tuple(files), notes)
     steps = ("synthesis", "place and route", "frames", "bitstream")
     for number, (step, (command, log)) in enumerate(zip(steps, _commands(board), strict=True), 1):
         progress(step, number, 5)
@@ -59,9 +61,8 @@ def synthesize(
             check_fit(board, config, used)
     fmax = frequency(folder / "nextpnr.log")
     check_clock(board, config, fmax, folder / "nextpnr.log")
-    made = _bitstream(
-        board, config, folder, finish(folder, "xc7frames2bit"), fmax, used, to_load(board, folder)
-    )
+    bitstream = finish(folder, "xc7frames2bit")
+    made = _bitstream(board, config, folder, SAME, to_load(board, folder), bitstream, fmax, used)
     progress("done", 5, 5)
     return made
 
@@ -152,9 +153,12 @@ def _bitstream(
     board: Board,
     config: Config,
     folder: Path,
+    hashed: tuple[str, ...],
+    notes: tuple[str, ...],
     bitstream: str | None = None,
     fmax: float | None = None,
     used: dict[str, float] | None = None,
-    notes: tuple[str, ...] = (),
 ) -> Bitstream:
-    return Bitstream(board, "xray", config.name, str(folder), bitstream, fmax, used or {}, notes)
+    return Bitstream(
+        board, "xray", config.name, str(folder), bitstream, hashed, fmax, used or {}, notes
+    )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vdla.boards.board import Bitstream, Board
-from vdla.boards.flows.files import discard, write
+from vdla.boards.flows.files import digest, discard, write
 from vdla.boards.flows.fit import check_fit, verdict
 from vdla.boards.flows.tools import Progress, call, find_yosys
 from vdla.boards.flows.xilinx import design
@@ -44,6 +44,7 @@ LUT_RAMS = {
     "RAM64M8": 8,
 }
 BLOCK_RAMS = {"RAMB36E1": 1.0, "RAMB18E1": 0.5, "RAMB36E2": 1.0, "RAMB18E2": 0.5}
+MADE = (f"{NAME}.il", f"{NAME}.ys", f"{NAME}.json")
 DSPS = ("DSP48E1", "DSP48E2")
 
 Netlist = dict[str, Any]
@@ -70,13 +71,10 @@ def synthesize(
     call([yosys, "-q", f"{NAME}.ys"], folder, "yosys.log")
     units = area_in(folder)
     used = dict(total(units))
-    write(
-        folder,
-        {
-            "area.json": json.dumps({"config": config.name, "units": units, "total": used}) + "\n",
-            "area.md": markdown(board, units),
-        },
-    )
+    report = {
+        "config": config.name, "sha256": digest(folder, MADE), "units": units, "total": used
+    }  # fmt: skip
+    write(folder, {"area.json": json.dumps(report) + "\n", "area.md": markdown(board, units)})
     check_fit(board, config, used)
     progress("done", 2, 2)
     return Bitstream(
@@ -85,6 +83,7 @@ def synthesize(
         config=config.name,
         folder=str(folder),
         bitstream=None,
+        hashed=MADE,
         fmax_mhz=None,
         used=used,
         notes=(verdict(board, used), f"unit by unit: {folder / 'area.md'}"),

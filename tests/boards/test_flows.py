@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import stat
+import subprocess
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -12,6 +13,7 @@ import pytest
 from vdla.boards import find_board
 from vdla.boards.board import BoardError
 from vdla.boards.flows import find_flow, vivado, xray, yosys
+from vdla.boards.flows.files import digest, write
 from vdla.boards.flows.fit import check_fit
 from vdla.boards.flows.ipxact import SPIRIT, fusesoc
 from vdla.boards.flows.project import c_header
@@ -98,6 +100,7 @@ def copy(tmp_path, name, content):
 
 def test_without_vivado_the_project_is_written_and_says_where_vivado_is_from(tmp_path, project):
     made = find_flow(BOARD, None)(BOARD, CONFIG, tmp_path / "a")
+    assert set(made.hashed) == set(project)
     assert contents(tmp_path / "a") == project  # the same, twice
     assert set(project) == {"vdla.v", "vdla.xdc", "vdla.tcl", *COMMON}
     assert (made.bitstream, made.fmax_mhz, made.used) == (None, None, {})
@@ -147,6 +150,7 @@ def test_vivado_is_run_and_its_reports_are_read(tmp_path, tool, written):
         ),
     )
     made = vivado.synthesize(BOARD, CONFIG, out)
+    assert made.hashed == ("vdla.bit.bin",)  # the other one holds the hour
     expected = "-mode batch -nojournal -log vivado.log -source vdla.tcl\n"
     assert args.read_text() == expected
     assert made.bitstream == str(out / "vdla.bit")
@@ -160,7 +164,7 @@ def test_vivado_is_run_and_its_reports_are_read(tmp_path, tool, written):
     ("slack", "dsp", "body", "message"),
     [
         ("-1.000", 176, "", r"pynq-z2: expected 100 MHz, found 90.9 MHz for config tiny \(paths: "),
-        ("0.1", 221, "", r"found dsp 221 of 220 \(1 too many\)$"),
+        ("0.1", 221, "", r"found dsp 221 of 220 \(1 too many\); nearest that fits: none$"),
         ("0.1", 1, "echo ERROR: no licence; exit 1", r"^vivado: .*exit 1: ERROR: no licence \("),
         ("0.1", 1, "rm vdla.bit", r"vdla\.bit: expected Vivado to write it, found none"),
         ("none", 1, "", r"expected a worst negative slack, found none$"),
@@ -181,6 +185,24 @@ def test_vivado_that_fails_gives_one_line(tmp_path, tool, written, slack, dsp, b
     with pytest.raises(BoardError, match=message) as error:
         vivado.synthesize(BOARD, CONFIG, tmp_path / "a")
     assert "\n" not in str(error.value)
+
+
+def test_a_digest_is_what_sha256sum_says(tmp_path):
+    write(tmp_path, {"b": "2", "a/c": "1"})
+    for names, command in (
+        (["b"], "sha256sum b"),
+        (["b", "a/c"], "sha256sum a/c b | sha256sum"),
+    ):
+        said = subprocess.check_output(command, shell=True, cwd=tmp_path, text=True)
+        assert digest(tmp_path, names) == said.split()[0]
+
+
+def test_synth_says_what_to_compare(tmp_path, written, vdla):
+    args = ("synth", "--board", "pynq-z2", "-c", "tiny", "--out", tmp_path)
+    folder = tmp_path / "pynq-z2-tiny"
+    printed, found = vdla(*args).out, vdla(*args, "--json").json
+    assert (found["bitstream"], found["sha256"]) == (None, digest(folder, ["vdla.dtso"]))
+    assert f"SHA-256 {found['sha256']} of vdla.dtso\n" in printed
 
 
 def test_nothing_of_an_earlier_run_is_left(tmp_path, written):
@@ -270,6 +292,7 @@ def test_without_openxc7_the_project_is_written(tmp_path, project, monkeypatch):
     found = contents(tmp_path / "a")
     assert set(found) == {"vdla.il", "vdla.ys", "vdla.xdc", "build.sh", *COMMON}
     assert made.bitstream is None
+    assert set(made.hashed) == set(found)
     assert made.notes[0] == (
         "nextpnr-xilinx, fasm2frames, xc7frames2bit, CHIPDB, PRJXRAY_DB_DIR: expected them, found "
         "none; they come with openXC7: https://github.com/openXC7/toolchain-nix"
@@ -344,7 +367,7 @@ def test_openxc7_is_run_step_by_step(tmp_path, openxc7):
     ("given", "message"),
     [
         ({"mhz": "70.5"}, r"pynq-z2: expected 100 MHz, found 70.5 MHz for config tiny"),
-        ({"cells": {"DSP48E1": 230}}, r"found dsp 230 of 220 \(10 too many\)$"),
+        ({"cells": {"DSP48E1": 230}}, r"found dsp 230 of 220 \(10 too many\); nearest that"),
         ({"nextpnr": "echo ERROR: no BEL; exit 1"}, r"^nextpnr_xilinx: .*ERROR: no BEL \("),
     ],
 )
@@ -364,18 +387,21 @@ def test_yosys_reports_area_and_a_verdict(tmp_path, tool, written):
     assert args.read_text() == "-q vdla.ys\n"
     assert made.used == {"lut": 14, "ff": 7, "dsp": 3, "bram": 1.5}
     assert (made.bitstream, made.fmax_mhz) == (None, None)
+    report = json.loads((tmp_path / "a/area.json").read_text())
+    assert report["sha256"] == digest(tmp_path / "a", ("vdla.json", "vdla.il", "vdla.ys"))
     assert made.notes[0].startswith("fits xc7z020clg400-1: lut 14 of 53,200, ff 7 of 106,400, ")
     assert "| **total** | 14 | 7 | 3 | 1.5 |" in (tmp_path / "a/area.md").read_text()
 
 
 def test_what_doesnt_fit_says_by_how_much(tmp_path, tool, written):
-    tool("YOSYS", copy(tmp_path, "vdla.json", netlist({"DSP48E1": 512, "RAMB18E1": 281})))
-    with pytest.raises(BoardError) as error:
-        yosys.synthesize(BOARD, CONFIG, tmp_path / "a")
-    assert str(error.value) == (
-        "pynq-z2: expected config tiny to fit xc7z020clg400-1, found dsp 512 of 220 (292 too "
-        "many), bram 140.5 of 140 (0.5 too many)"
-    )
+    tool("YOSYS", copy(tmp_path, "vdla.json", netlist({"DSP48E1": 3, "RAMB18E1": 281})))
+    for config, near in (("vta", "-c vta --set inp_bytes=16384"), ("tiny", "none")):
+        with pytest.raises(BoardError) as error:
+            yosys.synthesize(BOARD, load_config(config), tmp_path / "a")
+        assert str(error.value) == (
+            f"pynq-z2: expected config {config} to fit xc7z020clg400-1, found bram 140.5 "
+            f"of 140 (0.5 too many); nearest that fits: {near}"
+        )
 
 
 @pytest.mark.parametrize(("board", "family"), [("pynq-z2", "xc7"), ("ultra96-v2", "xcup")])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
 from vdla.boards import find_board
 from vdla.boards.board import Bitstream
 from vdla.boards.flows import find_flow, folder_of
+from vdla.boards.flows.files import digest
 from vdla.commands.output import console, log, print_json, progress, table
 from vdla.isa.config import load_config
 
@@ -41,7 +41,7 @@ def _summary(made: Bitstream) -> dict[str, object]:
         "toolchain": made.toolchain,
         "config": made.config,
         "bitstream": made.bitstream,
-        "sha256": _digest(made.bitstream),
+        "sha256": digest(Path(made.folder), made.hashed),
         "fmax_mhz": made.fmax_mhz,
         "target_mhz": made.board.clock_hz / 1e6,
         **made.used,
@@ -60,11 +60,7 @@ def _print(made: Bitstream) -> None:
     target = f"{board.clock_hz / 1e6:g} MHz"
     if made.fmax_mhz is not None:
         console.print(f"{made.fmax_mhz:.1f} MHz by the place-and-route's report, {target} wanted")
-    if made.bitstream:
-        console.print(f"wrote {made.bitstream}, SHA-256 {_digest(made.bitstream)}", soft_wrap=True)
-    else:
-        console.print(f"wrote {made.folder}; target {target}", soft_wrap=True)
-
-
-def _digest(path: str | None) -> str | None:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else None
+    wrote = made.bitstream or f"{made.folder}; target {target}"
+    console.print(f"wrote {wrote}", soft_wrap=True)
+    what = made.hashed[0] if len(made.hashed) == 1 else f"its {len(made.hashed)} files"
+    console.print(f"SHA-256 {digest(Path(made.folder), made.hashed)} of {what}", soft_wrap=True)

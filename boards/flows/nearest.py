@@ -1,0 +1,145 @@
+"""The nearest config that fits a device, where one was just found too large; without synthesis.
+
+What a config takes is estimated by its ``size`` from what yosys counted for the other one, so that
+units and families cancel: an ECP5 has two multipliers where an AMD device has one, and block RAMs
+of the same 18 Kbit.
+
+Against yosys, from config ``narrow`` to half its ``block_out`` and to ``tiny``, on both families:
+DSP is exact, BRAM within one, LUT 3 to 13 % and FF 4 to 18 % too many, which is TRUSTED's caution
+(``pytest -m long -s tests/boards/test_nearest.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations_with_replacement
+from math import log2
+from typing import NamedTuple
+
+from vdla.boards.board import Board
+from vdla.isa.config import Config, ConfigError, config_names, load_config
+
+SIZES = ("block_in", "block_out", "inp_bytes", "wgt_bytes", "acc_bytes", "uop_bytes")
+HALVINGS = 8  # at most: beyond that it is another machine
+BUFFERS = ("inp", "wgt", "acc", "uop")
+DEEP = 128  # entries: yosys makes shallower buffers of LUTs, which ``size`` doesn't know
+SHAPES = tuple((36 >> i, 512 << i) for i in range(6))  # of a block RAM: bits, entries
+TRUSTED = {"lut": 0.9, "ff": 0.9}  # the part of a saving that is counted on; all of the others
+
+
+class Logic(NamedTuple):
+    """What stands beside the lanes of block_out, measured in such lanes: all that there is once,
+    in LUT and in FF, a byte of the port, a multiply-add of GEMM."""
+
+    lut: float
+    ff: float
+    port: float
+    mac: float
+
+
+LOGIC = {  # by a device's first letters
+    "xc": Logic(9, 6.5, port=0.45, mac=1 / 80),
+    "LF": Logic(8.5, 4.3, port=0.65, mac=1 / 25),
+}
+
+
+class Candidate(NamedTuple):
+    """A smaller config, and what to type for it."""
+
+    typed: str
+    config: Config
+
+
+def nearest(board: Board, config: Config, used: Mapping[str, float]) -> Candidate | None:
+    """The nearest smaller config that fits by the estimate, or None.
+
+    Smaller ones are the bundled configs and all that halvings of SIZES give. Nearest is the one
+    with the fewest halvings; then with the most multiply-adds per cycle; then with the most bytes
+    in its buffers.
+    """
+
+    def rank(candidate: Candidate) -> tuple[float, int, int]:
+        there = candidate.config
+        held = sum(getattr(there, f"{buffer}_bytes") for buffer in BUFFERS)
+        return distance(config, there), -there.macs_per_cycle, -held
+
+    ranked = sorted([*bundled(config), *halved(config, HALVINGS)], key=rank)
+    return next((c for c in ranked if fits(board, estimate(board, config, used, c.config))), None)
+
+
+def fits(board: Board, used: Mapping[str, float]) -> bool:
+    """Whether a device has as much."""
+    return all(used.get(name, 0) <= most for name, most in board.available.items())
+
+
+def estimate(
+    board: Board, config: Config, used: Mapping[str, float], other: Config
+) -> dict[str, float]:
+    """What ``other`` takes, where ``config`` was counted to take ``used``; to be on the safe side,
+    a little more."""
+    now, then = size(board, config), size(board, other)
+    changes = {name: used.get(name, 0) * (then[name] / now[name] - 1) for name in now}
+    return {
+        name: used.get(name, 0) + change * (TRUSTED.get(name, 1) if change < 0 else 1)
+        for name, change in changes.items()
+    }
+
+
+def size(board: Board, config: Config) -> dict[str, float]:
+    """LUT and FF in lanes of block_out, DSP in multipliers of 18 × 25 bits, BRAM in 18 Kbit."""
+    logic = LOGIC[board.device[:2]]
+    ports, macs = logic.port * config.port_bytes, logic.mac * config.macs_per_cycle
+    lanes = config.block_out + ports + macs
+    return {
+        "lut": logic.lut + lanes,
+        "ff": logic.ff + lanes,
+        # GEMM makes two products with one, the ALU takes three a lane, STORE two a lane.
+        "dsp": config.block_in * -(-config.block_out // 2)
+        + 3 * config.block_out
+        + 2 * config.port_bytes,
+        # One more stands in a ULX3S's bridge.
+        "bram": 1 + sum(block_rams(config, buffer) for buffer in BUFFERS),
+    }
+
+
+def block_rams(config: Config, buffer: str) -> int:
+    """Of 18 Kbit, for a buffer: LOAD writes a beat, but whole entries of ACC, which is read twice
+    in a cycle and so is there twice."""
+    entry, depth = config.entry(buffer), config.depth(buffer)
+    column = entry if buffer == "acc" else config.port_bytes
+    copies = 2 if buffer == "acc" else entry // column
+    return copies * min(-(-8 * column // bits) * -(-depth // entries) for bits, entries in SHAPES)
+
+
+def distance(config: Config, smaller: Config) -> float:
+    """Halvings between two configs."""
+    names = (*SIZES, "port_bytes")
+    return sum(abs(log2(getattr(config, name) / getattr(smaller, name))) for name in names)
+
+
+def bundled(config: Config) -> Iterator[Candidate]:
+    """The bundled configs that are smaller: somewhere less, and nowhere more."""
+    for name in config_names():
+        there = load_config(name)
+        pairs = [(getattr(there, n), getattr(config, n)) for n in (*SIZES, "port_bytes")]
+        if all(less <= more for less, more in pairs) and distance(config, there):
+            yield Candidate(f"-c {name}", there)
+
+
+def halved(config: Config, most: int) -> Iterator[Candidate]:
+    """What up to ``most`` halvings give, as far as it is legal and its buffers are DEEP."""
+    known = config.name in config_names() and load_config(config.name).hash == config.hash
+    start = f"-c {config.name}" if known else "the same with"
+    for count in range(1, most + 1):
+        for steps in combinations_with_replacement(SIZES, count):
+            settings = [
+                f"{name}={getattr(config, name) >> steps.count(name)}"
+                for name in dict.fromkeys(steps)
+            ]
+            try:
+                there = config.override(settings)
+            except ConfigError:
+                continue
+            if any(there.depth(b) < min(DEEP, config.depth(b)) for b in BUFFERS):
+                continue
+            yield Candidate(" ".join([start, *(f"--set {s}" for s in settings)]), there)
