@@ -155,11 +155,11 @@ class Flat:
 def unit_of(path: str) -> str:
     """The unit that an instance path belongs to: ``core.compute.alu.shift_3`` is ALU's.
 
-    What has no core in its path stands around it, unless it is a core's own top.
+    What has no core in its path stands around it.
     """
     parts = path.split(".")
     if CORE not in parts:
-        return AROUND if path else CORE
+        return AROUND
     inner = parts[parts.index(CORE) + 1 :]
     for length in (2, 1):
         if unit := UNITS.get(".".join(inner[:length])):

@@ -411,7 +411,7 @@ def test_yosys_maps_for_the_boards_family(board, family):
 
 def test_units_by_path():
     found = {
-        "": yosys.CORE,
+        "": yosys.AROUND,
         "core": yosys.CORE,
         "core.compute.alu.shift_3": "ALU",
         "system.core": yosys.CORE,
