@@ -22,13 +22,12 @@ from amaranth.lib.wiring import Component, In, Out
 from vdla.hw.layout import lanes
 from vdla.hw.requantize import (
     FACTOR_BITS,
-    MULTIPLY_CYCLES,
-    Multiply,
     Requantize,
     add,
     choose,
     delayed,
     multiplied,
+    scaler,
     split,
 )
 from vdla.isa.config import Config
@@ -149,11 +148,10 @@ class Alu(Component):
 
     def _multiply(self, m: Module, lane: int) -> Requantize:
         """x times what SHR, MUL, WADD or RQ say, and what is shifted out of it."""
-        m.submodules[f"multiply_{lane}"] = multiply = Multiply()
-        m.submodules[f"requantize_{lane}"] = requantize = Requantize(LIMIT_BITS)
         x, y, op = self.x[lane], self.y[lane], self.op
         low, high = split(x)
         amount = Signal(SHIFT_BITS, name=f"amount_{lane}")
+        multiply, requantize = scaler(m, lane, LIMIT_BITS, amount, self.zero)
         shift = Mux(self.use_imm, self.imm, y)
         power, far = _power(m, shift, lane)
         with m.If(op == AluOp.RQ):
@@ -171,9 +169,6 @@ class Alu(Component):
             multiply.high.eq(Mux(far, low, Mux(op == AluOp.WADD, sign, high))),
             multiply.only_high.eq(far),
             multiply.factor.eq(Cat(factor[:MANTISSA_BITS], sign_of_factor)),
-            requantize.value.eq(multiply.result),
-            requantize.shift.eq(delayed(m, amount, MULTIPLY_CYCLES, f"amount_{lane}")),
-            requantize.zero.eq(self.zero),
         ]
         return requantize
 

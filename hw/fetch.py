@@ -65,18 +65,18 @@ class Fetch(Component):
         slots = -(-room // self.per_instruction)
         complete = Signal()
         dispatch = Signal()
-        outside = Signal()
-        self._request(m, room, dispatch, outside)
+        fails = Signal()  # the burst to be asked for lies out of bounds
+        self._request(m, room, dispatch, fails)
         self._arrive(m, room, slots, complete, dispatch)
         illegal = self._dispatch(m, complete, dispatch)
         m.d.comb += [
-            self.fault.valid.eq(outside | illegal),
-            self.fault.cause.eq(Mux(outside, Fault.ADDRESS, Fault.ILLEGAL)),
+            self.fault.valid.eq(fails | illegal),
+            self.fault.cause.eq(Mux(fails, Fault.ADDRESS, Fault.ILLEGAL)),
             self.fault.index.eq(self.index),
         ]
         return m
 
-    def _request(self, m: Module, room: int, dispatch: Value, outside: Value) -> None:
+    def _request(self, m: Module, room: int, dispatch: Value, fails: Value) -> None:
         config, request = self.config, self.request
         address = Signal(DRAM_BITS + 1)  # the top bit: it has left the 32-bit space
         left = Signal(range(self.per_instruction * ((1 << INDEX_BITS) - 1) + 1))
@@ -85,10 +85,10 @@ class Fetch(Component):
         wanted = Signal()
         sent = Signal.like(request.beats)
         enough = room - config.burst_beats + 1  # held: there is no room for another burst
-        bad = Signal()  # whether ``address`` is out of bounds: known with it
+        outside = Signal()  # whether ``address`` is: known with it
         m.d.comb += [
             wanted.eq(~self.idle & (left != 0) & (held < enough)),
-            outside.eq(wanted & bad),
+            fails.eq(wanted & outside),
             request.valid.eq(wanted & ~outside),
             request.address.eq(address),
             request.beats.eq(beats),
@@ -96,12 +96,12 @@ class Fetch(Component):
         with m.If(request.valid & request.ready):
             there = (address + scaled(beats, config.port_bytes))[: DRAM_BITS + 1]
             m.d.comb += sent.eq(beats)
-            m.d.sync += [address.eq(there), bad.eq(is_outside(there, config, self.dram_pages))]
+            m.d.sync += [address.eq(there), outside.eq(is_outside(there, config, self.dram_pages))]
         m.d.sync += left.eq(left - sent)
         m.d.sync += held.eq(held + sent - Mux(dispatch, self.per_instruction, 0))
         with m.If(self.idle):
             m.d.sync += address.eq(self.base)
-            m.d.sync += bad.eq(is_outside(self.base, config, self.dram_pages))
+            m.d.sync += outside.eq(is_outside(self.base, config, self.dram_pages))
             m.d.sync += left.eq(scaled(self.length, self.per_instruction))
             m.d.sync += held.eq(0)
 

@@ -120,12 +120,12 @@ class Load(Component):
         active, empty, sent, last_run = (
             Signal(name=n) for n in ("active", "empty", "sent", "last_run")
         )
-        bad = Signal()  # whether ``address`` is out of bounds: known with it, too
+        outside = Signal()  # whether ``address`` is: known with it, too
         wanted = active & ~empty & self._credit(m, sent, length)
         ends_run = left == length
         free = ~active | empty | (sent & ends_run & last_run)
         m.d.comb += [
-            request.valid.eq(wanted & ~bad),
+            request.valid.eq(wanted & ~outside),
             request.address.eq(address),
             request.beats.eq(length),
             sent.eq(request.valid & request.ready),
@@ -143,7 +143,7 @@ class Load(Component):
         with m.If(sent):
             m.d.sync += [
                 address.eq(beyond),
-                bad.eq(is_outside(beyond, config, self.dram_pages)),
+                outside.eq(is_outside(beyond, config, self.dram_pages)),
                 left.eq(left_beyond),
                 length.eq(burst_beats(m, config, beyond[:DRAM_BITS], left_beyond)),
             ]
@@ -155,13 +155,13 @@ class Load(Component):
                 now.eq(head),
                 self.index.eq(self.command.index),
                 address.eq(head.dram_base),
-                bad.eq(is_outside(head.dram_base, config, self.dram_pages)),
+                outside.eq(is_outside(head.dram_base, config, self.dram_pages)),
                 run.eq(beats_of_run),
                 left.eq(beats_of_run),
                 active.eq(1),
                 empty.eq((head.x_size == 0) | (head.y_size == 0) | (head.z_size == 0)),
             ]
-        return wanted & bad & request.ready
+        return wanted & outside & request.ready
 
     def _credit(self, m: Module, sent: Value, length: Value) -> Value:
         """Whether another burst of ``length`` beats may be under way."""
@@ -184,8 +184,7 @@ class Load(Component):
         start, head = self.command.start, self.head
         bases = [Signal(DRAM_BITS + 1, name=f"base_{a}") for a in "xyz"]
         strides = [Signal(self._step_bits(), name=f"step_{a}") for a in "xyz"]
-        runs = [Mux(now.x_stride == 1, 1, now.x_size), now.y_size, now.z_size]
-        loops = [Loop(m, f"runs_{a}", size) for a, size in zip("xyz", runs, strict=True)]
+        loops = [Loop(m, f"runs_{a}", size) for a, size in zip("xyz", _runs(now), strict=True)]
         x_ends, y_ends, z_ends = (loop.end for loop in loops)
         x, y, z = (grow(base, step) for base, step in zip(bases, strides, strict=True))
         following = Mux(x_ends, Mux(y_ends, z, y), x)
@@ -194,11 +193,10 @@ class Load(Component):
                 loop.advance(inner)
                 m.d.sync += base.eq(Mux(inner, following, base))
         with m.If(start):
-            sizes = [Mux(head.x_stride == 1, 1, head.x_size), head.y_size, head.z_size]
             for axis, base, step in zip("xyz", bases, strides, strict=True):
                 stride = self._of_memory(m, head.memory, head[f"{axis}_stride"], self.config.entry)
                 m.d.sync += [base.eq(head.dram_base), step.eq(stride)]
-            for loop, size in zip(loops, sizes, strict=True):
+            for loop, size in zip(loops, _runs(head), strict=True):
                 loop.start(size)
         return following, x_ends & y_ends & z_ends
 
@@ -374,3 +372,8 @@ class Load(Component):
         most = max(self.config.entry(each.name.lower()) for each in Mem)
         return isa.STRIDE_BITS + most.bit_length()
 
+
+def _runs(instruction: data.View) -> tuple[Value, Value, Value]:
+    """Runs of a row, rows, planes: a row of entries that lie together is one run."""
+    x = Mux(instruction.x_stride == 1, 1, instruction.x_size)
+    return x, instruction.y_size, instruction.z_size

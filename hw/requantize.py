@@ -103,12 +103,10 @@ class Requantize(Component):
                 sticky[stage].eq(choose(amount, [here[:n].any() for n in steps])),
                 beyond[stage].eq(choose(amount, [(t ^ sign.replicate(len(t))).any() for t in top])),
             ]
-            width = max(1 + kept + to_come, 1 + WINDOW_BITS if bit == 4 else 0)
-            shifted = Signal(width, name=f"by_{1 << bit}s")
+            shifted = Signal(1 + kept + to_come, name=f"by_{1 << bit}s")
             m.d.comb += shifted.eq(choose(amount, [here[n:].as_signed() for n in steps]))
-            if bit == 4:
-                m.d.comb += self.window.eq(shifted[1:])
-                shifted = shifted[: 1 + kept + to_come]
+        by_16s = [self.value[n:].as_signed() for n in range(0, 64, 16)]
+        m.d.comb += self.window.eq(choose(self.shift[4:6], by_16s))
         quotient, half, rest = Signal(signed(kept)), Signal(), Signal()
         high, low = Signal(), Signal()
         m.d.sync += [
@@ -130,6 +128,20 @@ class Requantize(Component):
         above = self.above | (~self.below & (self.moved > high)) | (low > high)
         below = self.below | (self.moved < low)
         return Mux(above, high, Mux(below, low, self.moved[: self.bits].as_signed()))
+
+
+def scaler(
+    m: Module, lane: int, bits: int, shift: Value, zero: Value
+) -> tuple[Multiply, Requantize]:
+    """A lane's multiplication and what rounds its result; ``shift`` comes with the factors."""
+    m.submodules[f"multiply_{lane}"] = multiply = Multiply()
+    m.submodules[f"requantize_{lane}"] = requantize = Requantize(bits)
+    m.d.comb += [
+        requantize.value.eq(multiply.result),
+        requantize.shift.eq(delayed(m, shift, MULTIPLY_CYCLES, f"shift_{lane}")),
+        requantize.zero.eq(zero),
+    ]
+    return multiply, requantize
 
 
 def add(x: Value, y: Value, carry: Value) -> Value:

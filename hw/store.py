@@ -26,7 +26,7 @@ from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_request
 from vdla.hw.layout import beats, grow, layout, scaled
 from vdla.hw.loops import Loop, inner_ends
-from vdla.hw.requantize import MULTIPLY_CYCLES, Multiply, Requantize, delayed, split
+from vdla.hw.requantize import Requantize, delayed, scaler, split
 from vdla.isa import instructions as isa
 from vdla.isa.config import INT32_BYTES, Config
 from vdla.isa.instructions import DRAM_BITS, Mem
@@ -211,18 +211,14 @@ class Store(Component):
         self, m: Module, lane: int, lanes: Value, scales: Value, zero: Value
     ) -> Requantize:
         """One lane of a beat; five cycles from the lane to what the limits are for."""
-        m.submodules[f"multiply_{lane}"] = multiply = Multiply()
-        m.submodules[f"requantize_{lane}"] = requantize = Requantize(LIMIT_BITS)
         scale = scales[32 * lane :]
-        amount = scale[MANTISSA_BITS : MANTISSA_BITS + SHIFT_BITS]
+        shift = scale[MANTISSA_BITS : MANTISSA_BITS + SHIFT_BITS]
+        multiply, requantize = scaler(m, lane, LIMIT_BITS, shift, zero)
         low, high = split(lanes[32 * lane : 32 * lane + 32])
         m.d.comb += [
             multiply.low.eq(low),
             multiply.high.eq(high),
             multiply.factor.eq(scale[:MANTISSA_BITS]),
-            requantize.value.eq(multiply.result),
-            requantize.shift.eq(delayed(m, amount, MULTIPLY_CYCLES, f"amount_{lane}")),
-            requantize.zero.eq(zero),
         ]
         return requantize
 
@@ -261,21 +257,15 @@ class Store(Component):
             shown.eq(write.valid & ~write.ready),
             unanswered.eq(unanswered + (self.sent & opens) - write.answered),
         ]
-        further = grow(here, config.port_bytes)
+        there = Mux(run.end, following, grow(here, config.port_bytes))
         with m.If(self.sent):
             run.advance()
             m.d.sync += [
                 burst_left.eq(Mux(opens, length, burst_left) - 1),
                 opens.eq(write.last),
                 fresh.eq(last),
-                address.eq(Mux(run.end, following, further)),
-                outside.eq(
-                    Mux(
-                        run.end,
-                        is_outside(following, config, self.dram_pages),
-                        is_outside(further, config, self.dram_pages),
-                    )
-                ),
+                address.eq(there),
+                outside.eq(is_outside(there, config, self.dram_pages)),
             ]
         self._finish(m, self.sent & opens)
         return offered & opens & bad

@@ -6,27 +6,13 @@ from random import Random
 from types import SimpleNamespace
 
 import pytest
-from amaranth.sim import Simulator
+from arithmetic import near, simulate, wrapped
 
 from vdla.hw.alu import DEPTH, Alu
 from vdla.isa.instructions import AluOp
 from vdla.isa.numbers import pack_scale, rq
 
 EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ)
-
-
-def wrapped(value, bits):
-    """The low bits of a number, as a signed one."""
-    return (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
-
-
-def near(random, bits):
-    """A signed number, often one of an edge's neighbours."""
-    edge = 1 << bits - 1
-    if random.random() < 0.5:
-        at = random.choice((-edge, edge, 0, 1 << random.randrange(bits)))
-        return wrapped(at + random.randint(-2, 2), bits)
-    return random.randrange(-edge, edge)
 
 
 def micro_op(random, op):
@@ -98,10 +84,7 @@ def stream(micro_ops):
             results.append(ctx.get(unit.result[0]))
             await ctx.tick()
 
-    simulator = Simulator(unit)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(drive)
-    simulator.run()
+    simulate(unit, drive)
     return results[DEPTH:]
 
 

@@ -7,15 +7,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from amaranth.back import rtlil
-from amaranth.sim import Simulator
+from arithmetic import simulate
 
 from vdla.hw.gemm import Gemm
 
 CYCLES = 5  # from the data of the scratchpads to the sums
 INT8 = (-128, 127)
+NARROW = SimpleNamespace(multiplier_bits=18)  # as an ECP5's
 
 
-def products(block_in, block_out, vectors, tiles):
+def products(block_in, block_out, vectors, tiles, platform=None):
     """The sums that belong to each vector and tile, given in consecutive cycles."""
     unit, results = Gemm(SimpleNamespace(block_in=block_in, block_out=block_out)), []
 
@@ -28,10 +29,7 @@ def products(block_in, block_out, vectors, tiles):
             results.append([ctx.get(unit.sums[o]) + carry for o in range(block_out)])
             await ctx.tick()
 
-    simulator = Simulator(unit)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(drive)
-    simulator.run()
+    simulate(unit, drive, platform)
     return np.array(results[CYCLES:])
 
 
@@ -50,14 +48,15 @@ def operands(block_in, block_out, count, seed):
     return vectors, tiles
 
 
+@pytest.mark.parametrize("platform", [None, NARROW], ids=["packed", "not packed"])
 @pytest.mark.parametrize(
     ("block_in", "block_out"),
     [(4, 4), (8, 8), (8, 16), (24, 8), (64, 4), (256, 2), (1, 1), (2, 3), (3, 5), (5, 1), (9, 2)],
 )
-def test_sums(block_in, block_out):
+def test_sums(block_in, block_out, platform):
     vectors, tiles = operands(block_in, block_out, 40, seed=block_in)
     wanted = np.einsum("noi,ni->no", tiles, vectors)
-    assert np.array_equal(products(block_in, block_out, vectors, tiles), wanted)
+    assert np.array_equal(products(block_in, block_out, vectors, tiles, platform), wanted)
 
 
 def test_every_product_of_two_neighbours():
@@ -71,5 +70,10 @@ def test_every_product_of_two_neighbours():
 
 @pytest.mark.parametrize(("block_in", "block_out"), [(4, 4), (16, 8), (256, 4), (4, 5)])
 def test_two_multiplications_per_multiplier(block_in, block_out):
-    text = rtlil.convert(Gemm(SimpleNamespace(block_in=block_in, block_out=block_out)))
-    assert text.count("cell $mul") == block_in * -(-block_out // 2)
+    unit = Gemm(SimpleNamespace(block_in=block_in, block_out=block_out))
+    assert rtlil.convert(unit).count("cell $mul") == block_in * -(-block_out // 2)
+
+
+def test_a_multiplication_per_narrow_multiplier():
+    text = rtlil.convert(Gemm(SimpleNamespace(block_in=4, block_out=6)), platform=NARROW)
+    assert text.count("cell $mul") == 4 * 6

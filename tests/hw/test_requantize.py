@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from amaranth import Module, signed
 from amaranth.lib.wiring import Component, In, Out
-from amaranth.sim import Simulator
+from arithmetic import near, simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +19,7 @@ from vdla.hw.requantize import (
     Multiply,
     Requantize,
     delayed,
+    scaler,
     split,
 )
 from vdla.isa.numbers import pack_scale, rq, saturate, unpack_scale
@@ -39,24 +40,21 @@ class Limited(Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.requantize = unit = Requantize(self.bits)
-        cycles = 0
+        cycles = MULTIPLY_CYCLES if self.multiplies else 0
+        zero = delayed(m, self.zero, cycles + 1, "zero").as_signed()
         if self.multiplies:
-            cycles = MULTIPLY_CYCLES
-            m.submodules.multiply = multiply = Multiply()
+            multiply, unit = scaler(m, 0, self.bits, self.shift, zero)
             low, high = split(self.x)
             m.d.comb += [multiply.low.eq(low), multiply.high.eq(high)]
             m.d.comb += multiply.factor.eq(self.factor)
-            m.d.comb += unit.value.eq(multiply.result)
         else:
-            m.d.comb += unit.value.eq(self.value)
+            m.submodules.requantize = unit = Requantize(self.bits)
+            m.d.comb += [
+                unit.value.eq(self.value), unit.shift.eq(self.shift), unit.zero.eq(zero)
+            ]
         whole = cycles + ROUND_CYCLES
         low, high = (delayed(m, getattr(self, n), whole, n) for n in ("low", "high"))
-        m.d.comb += [
-            unit.shift.eq(delayed(m, self.shift, cycles, "amount")),
-            unit.zero.eq(delayed(m, self.zero, cycles + 1, "zero")),
-            self.result.eq(unit.limited(low.as_signed(), high.as_signed())),
-        ]
+        m.d.comb += self.result.eq(unit.limited(low.as_signed(), high.as_signed()))
         return m
 
 
@@ -71,25 +69,8 @@ def stream(unit, inputs, cycles):
             results.append(ctx.get(unit.result))
             await ctx.tick()
 
-    simulator = Simulator(unit)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(drive)
-    simulator.run()
+    simulate(unit, drive)
     return results[cycles:]
-
-
-def wrapped(value, bits):
-    """The low bits of a number, as a signed one."""
-    return (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
-
-
-def near(random, bits, values=(0,)):
-    """A signed number, often one of an edge's neighbours."""
-    edge = 1 << bits - 1
-    if random.random() < 0.5:
-        at = random.choice((-edge, edge - 1, 1 << random.randrange(bits), *values))
-        return wrapped(at + random.randint(-2, 2), bits)
-    return random.randrange(-edge, edge)
 
 
 def test_multiply():

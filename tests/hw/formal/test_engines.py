@@ -86,7 +86,7 @@ def test_load(proof, state):
     following = burst_beats(m, CONFIG, request.address, left)
     proof.check(request.beats == following, when=at_work)  # registers, filled a cycle ahead
     outside = is_outside(state(inner, "address"), CONFIG, pages)
-    proof.check(state(inner, "bad") == outside, when=at_work)
+    proof.check(state(inner, "outside") == outside, when=at_work)
 
     proof.cover(bursts == CONFIG.reads_in_flight)
     proof.cover(level == 4)

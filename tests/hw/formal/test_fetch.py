@@ -68,7 +68,7 @@ def test_requests(proof, state, config):
     proof.check(asked + left == fetch.length * per, when=started)
     proof.check(address == fetch.base + asked * port, when=started)
     outside = is_outside(address, config, fetch.dram_pages)
-    proof.check(state(inner, "bad", of=2) == outside, when=started)
+    proof.check(state(inner, "outside") == outside, when=started)
     proof.check(request.address == (fetch.base + asked * port)[:32], when=request.valid)
 
     end = request.address % PAGE_BYTES + request.beats * port
