@@ -59,7 +59,9 @@ def _virtual(board: Board, config: Config, report: Report) -> Transport:
     name = f"virtual {_name(board)}"
     if board.reach == "axi":
         return VirtualAxiBoard(name, config, board.memory_bytes, report)
-    chip = find_module(board.name).CHIP
-    twin = VirtualSerialBoard(config, chip, board.clock_hz, report)
+    module = find_module(board.name)
+    twin = VirtualSerialBoard(
+        config, module.CHIP, board.clock_hz, module.MULTIPLIER_BITS, report
+    )
     line = open_line(twin.port)
     return SerialTransport(line, name, board.memory_bytes, answer=PATIENT, owner=twin)

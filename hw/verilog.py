@@ -75,13 +75,13 @@ def verilog_of(config: Config) -> str:
     )
 
 
-def convert(top: Component, name: str) -> str:
-    """A component as Verilog, its module called ``name``.
+def convert(top: Component, name: str, platform: object = None) -> str:
+    """A component as Verilog, its module called ``name``, as a platform would have it.
 
     Raises:
         RuntimeError: yosys fails.
     """
-    return from_rtlil(rtlil.convert(top, name=name, emit_src=False))
+    return from_rtlil(rtlil.convert(top, name=name, platform=platform, emit_src=False))
 
 
 def from_rtlil(text: str, script: Sequence[str] = SCRIPT) -> str:

@@ -11,6 +11,7 @@ import pty
 import subprocess
 import tty
 from pathlib import Path
+from types import SimpleNamespace
 
 from amaranth import Module
 from amaranth.hdl import ClockDomain
@@ -75,9 +76,14 @@ class VirtualSerialBoard:
     """
 
     def __init__(
-        self, config: Config, chip: Chip, clock_hz: float, report: Report = lambda text: None
+        self,
+        config: Config,
+        chip: Chip,
+        clock_hz: float,
+        multiplier_bits: int,
+        report: Report = lambda text: None,
     ) -> None:
-        program = build(config, chip, clock_hz, report)
+        program = build(config, chip, clock_hz, multiplier_bits, report)
         controlling, self._held = pty.openpty()
         tty.setraw(self._held)  # bytes as they are, also before the host sets the port up
         self.port = os.ttyname(self._held)
@@ -103,16 +109,20 @@ class VirtualSerialBoard:
         self.close()
 
 
-def build(config: Config, chip: Chip, clock_hz: float, report: Report) -> Path:
+def build(
+    config: Config, chip: Chip, clock_hz: float, multiplier_bits: int, report: Report
+) -> Path:
     """The program that is the virtual board; built once, then cached."""
     need_tools()
+    platform = SimpleNamespace(multiplier_bits=multiplier_bits)  # what GEMM asks of it
 
     def make(work: Path) -> None:
         report(f"building the virtual board, config {config.name}: once, about a minute")
-        (work / "board.v").write_text(convert(Top(config, chip, clock_hz), "board"))
+        (work / "board.v").write_text(convert(Top(config, chip, clock_hz), "board", platform))
         (work / "storage.v").write_text((HERE / "storage.v").read_text())
         verilate(work, "board", ("board.v", "storage.v"))
         compile_model(work, HERE / "bench.cpp", "board", shared=False)
 
     rooms = [ROOMS / name for name in ("hw", "isa", "boards", "runtime/rtl")]
-    return cached(f"{config.hash}-{chip.name}-{clock_hz:.0f}-{sources_key(rooms)}", "board", make)
+    kind = f"{chip.name}-{clock_hz:.0f}-{multiplier_bits}"
+    return cached(f"{config.hash}-{kind}-{sources_key(rooms)}", "board", make)
