@@ -1,7 +1,7 @@
 """ALU: one vector operation per cycle, in the same pipeline as GEMM, whose sums it accumulates.
 
-    operands → products → sum → shifted → moved → combine
-       1          2        3       4        5        6       cycles after READ's data
+    operands → products → sum → shifted → moved → combined → result
+       1          2        3       4        5        6             cycles after READ's data
 
 1. MUL and RQ multiply x by y's low 25 bits or by its mantissa, SHR by a power of two, WADD by its
    weight: on two DSPs. What is shifted out by 16s is SHR's, MUL's and WADD's; RQ rounds it.
@@ -10,7 +10,8 @@
    it, or WADD's product of x. The second has waited, or came out of a multiplier: y, the immediate,
    what SHR and MUL give, WADD's product of y; or the sums of GEMM.
 4. So one adder gives the sums of GEMM, ADD and WADD, every y, what SHR and MUL give, and, when it
-   subtracts, which of the two is less.
+   subtracts, which of the two is less. What the result is of is known with it: the choice between
+   the sum, the two operands and what RQ limits is made a cycle later, on its way to the scratchpad.
 """
 
 from __future__ import annotations
@@ -60,8 +61,9 @@ class Second(enum.Enum, shape=2):
 class Alu(Component):
     """``x``, ``y``, ``op``, ``use_imm``, ``weight``, ``imm`` come with READ's data. ``zero``,
     ``low``, ``high`` and what ``late_…`` says of an operation belong to the micro-op that came
-    DEPTH - 1 cycles before, ``late_x``, ``own_x``, ``sums``, ``carry``, ``result`` to the one
-    before it. ``late_x`` is the accumulator, or ``own_x`` where the operation doesn't use it late.
+    DEPTH - 1 cycles before, ``late_x``, ``own_x``, ``sums``, ``carry`` to the one before it and
+    ``result`` to the next before. ``late_x`` is the accumulator, or ``own_x`` where the operation
+    doesn't use it late.
     """
 
     def __init__(self, config: Config) -> None:
@@ -179,7 +181,7 @@ class Alu(Component):
         return delayed(m, multiplied(m, y, weight, name), 1, name)
 
     def _combine(self, m: Module, lane: int, y: Value, requantize: Requantize) -> Value:
-        """One lane's result."""
+        """One lane's result: which of four it is comes out of registers, and so do they."""
         x, subtracts = self.late_x[lane], self.compares
         addend = Signal(signed(32), name=f"addend_{lane}")
         total = Signal(signed(33), name=f"total_{lane}")
@@ -191,7 +193,9 @@ class Alu(Component):
         ]
         which = Cat(takes_x & subtracts, ~takes_x & subtracts) | self.limits.replicate(2)
         limited = requantize.limited(self.low_now, self.high_now)
-        return choose(which, [total[:32].as_signed(), x, y, limited])
+        options = [total[:32].as_signed(), x, y, limited]
+        kept = [delayed(m, n, 1, f"option_{i}_{lane}") for i, n in enumerate((which, *options))]
+        return choose(kept[0], [n.as_signed() for n in kept[1:]])
 
 
 def _power(m: Module, y: Value, lane: int) -> tuple[Value, Value]:

@@ -6,26 +6,20 @@ docs/timing.md, section 2, says; fetch, LOAD and STORE all cut this way.
 
 from __future__ import annotations
 
-from amaranth import Module, Mux, Signal, Value
+from amaranth import Mux, Value
 
 from vdla.isa.config import PAGE_BYTES, Config
 
 PAGE_BITS = (PAGE_BYTES - 1).bit_length()
 
 
-def burst_beats(m: Module, config: Config, address: Value, left: Value) -> Signal:
+def burst_beats(config: Config, address: Value, left: Value) -> Value:
     """Beats of the burst at ``address`` when ``left`` beats of its run are still to move."""
     offset_bits = (config.port_bytes - 1).bit_length()
     per_page = PAGE_BYTES // config.port_bytes
-    to_end = Signal(range(per_page + 1), name="beats_to_page_end")
-    most = Signal(range(config.burst_beats + 1), name="beats_at_most")
-    beats = Signal(range(config.burst_beats + 1), name="burst_beats")
-    m.d.comb += [
-        to_end.eq(per_page - address[offset_bits:PAGE_BITS]),
-        most.eq(Mux(to_end < config.burst_beats, to_end, config.burst_beats)),
-        beats.eq(Mux(left < most, left, most)),
-    ]
-    return beats
+    to_end = (per_page - address[offset_bits:PAGE_BITS])[: per_page.bit_length()]
+    most = Mux(to_end < config.burst_beats, to_end, config.burst_beats)
+    return Mux(left < most, left, most)[: config.burst_beats.bit_length()]
 
 
 def is_outside(address: Value, config: Config, dram_pages: Value) -> Value:

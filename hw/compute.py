@@ -70,6 +70,7 @@ class Compute(Component):
                 "acc_x": Out(read_port(*acc)),
                 "acc_y": Out(read_port(*acc)),
                 "acc_write": Out(write_port(*acc)),
+                "acc_taken": Out(1),
                 "acc_y_taken": In(1),
             }
         )
@@ -100,8 +101,9 @@ class Compute(Component):
         m = Module()
         hold = Signal()
         f1 = self._nest(m, hold)
-        read = self._f1(m, hold, f1)
+        read, at = self._f1(m, hold, f1)
         stages = self._stages(m, hold, read)
+        self._unwritten(m, hold, read, at, stages)
         self._operands(m, hold, read, stages)
         self._combine(m, stages)
         self._observe(m, hold, f1, read, stages)
@@ -117,25 +119,27 @@ class Compute(Component):
         operation = Signal(self.operation)
         self.nest_active = active = Signal()
         null, advance, last = (Signal(name=n) for n in ("null", "advance", "last"))
+        self.free = free = Signal()
         at = Signal(len(now.uop_begin) + 1)  # micro-op address
         uops = Loop(m, "uops", now.uop_count)
         offsets, loops = self._loops(m, word, now, advance & uops.end)
         m.d.comb += [
             advance.eq(active & ~hold),
             last.eq(null | Cat(loop.end for loop in (uops, *loops)).all()),
-            port.start.eq(port.ready & (~active | (advance & last))),
+            free.eq(~active | (advance & last)),
+            port.start.eq(port.ready & free),
             self.uop.enable.eq(advance),
             self.uop.address.eq(at >> (config.uops_per_word - 1).bit_length()),
         ]
         with m.If(advance):
             uops.advance()
-            m.d.sync += [at.eq(Mux(uops.end, now.uop_begin, at + 1)), active.eq(~last)]
-        with m.If(port.start):
+            m.d.sync += at.eq(Mux(uops.end, now.uop_begin, at + 1))
+        with m.If(free):  # what is loaded in vain isn't active
             extents = [word[f"extent_{i}"] for i in range(3)]
             empty = Cat(n == 0 for n in (word.uop_count, *extents)).any()
             uops.start(word.uop_count)
             m.d.sync += [now.eq(word), at.eq(word.uop_begin)]
-            m.d.sync += [active.eq(1), null.eq(empty), operation.eq(self._decode(m))]
+            m.d.sync += [active.eq(port.ready), null.eq(empty), operation.eq(self._decode(m))]
 
         f1 = Signal(self._issued())
         with m.If(~hold):
@@ -169,7 +173,7 @@ class Compute(Component):
                     for name in STREAMS:
                         there = grow(sums[name][i], now[f"{name}_{i}"])
                         m.d.sync += [s.eq(there) for s in sums[name][i:]]
-        with m.If(self.command.start):
+        with m.If(self.free):
             for i, loop in enumerate(loops):
                 loop.start(word[f"extent_{i}"])
             for name in STREAMS:
@@ -208,11 +212,21 @@ class Compute(Component):
         marks = ("valid", "null", "last", "beyond", "first")
         reads = ("reads_y", "early", "late", "accumulates")
         return data.StructLayout(
-            {**dict.fromkeys((*marks, *reads), 1), **self.index_bits, "operation": self.operation}
+            {
+                **dict.fromkeys((*marks, *reads), 1),
+                **self.index_bits,
+                # By stages 1 to WRITE as they were in its first cycle in READ, and who still is there.
+                "src_unwritten": WRITE,
+                "dst_unwritten": WRITE,
+                "unwritten": WRITE,
+                "operation": self.operation,
+            }
         )
 
-    def _f1(self, m: Module, hold: Value, f1: data.View) -> data.View:
-        """Adds a micro-op's indices to its loops'; returns READ, the micro-op after it."""
+    def _f1(
+        self, m: Module, hold: Value, f1: data.View
+    ) -> tuple[data.View, dict[str, Value]]:
+        """Adds a micro-op's indices to its loops'; returns READ, the micro-op after it, and F1's."""
         config = self.config
         bits = 8 * config.uop_entry
         words = [self.uop.data.word_select(i, bits) for i in range(config.uops_per_word)]
@@ -253,7 +267,7 @@ class Compute(Component):
             m.d.sync += [read[name].eq(at[name]) for name in ("dst", "src", "wgt")]
             # The late read takes the bias in the accumulator's place.
             m.d.sync += read.bias.eq(Mux(biased, at["bias"], at["dst"]))
-        return read
+        return read, {name: at[name][: len(read[name])] for name in ("dst", "src")}
 
     # Back end ----------------------------------------------------------------------------------
 
@@ -274,9 +288,26 @@ class Compute(Component):
             m.d.sync += stage.eq(stages[-1])
             stages.append(stage)
         # A chain on one accumulator writes once: the write before an accumulation is left out.
-        again = read.valid & ~hold & read.accumulates & (stages[1].dst == read.dst)
+        meets = read.dst_unwritten[0] & read.unwritten[-1]  # it came a cycle after stage 1
+        again = read.valid & ~hold & read.accumulates & meets
         m.d.sync += stages[2].skipped.eq(again)
         return stages
+
+    def _unwritten(
+        self,
+        m: Module,
+        hold: Value,
+        read: data.View,
+        at: dict[str, Value],
+        stages: list[data.View],
+    ) -> None:
+        """Which stages write what READ reads: found while it is in F1 and they a stage earlier."""
+        ahead = [(read.valid & ~read.null, read.dst), *((s.writes, s.dst) for s in stages[1:WRITE])]
+        m.d.sync += read.unwritten.eq(Mux(hold, read.unwritten >> 1, (1 << WRITE) - 1))
+        with m.If(~hold):
+            for name, index in at.items():
+                meets = Cat(writes & (dst == index) for writes, dst in ahead)
+                m.d.sync += read[f"{name}_unwritten"].eq(meets)
 
     def _passed(self) -> data.StructLayout:
         """A micro-op in the back end. ``writes``: it has a result; ``skipped``: not written."""
@@ -298,10 +329,8 @@ class Compute(Component):
         """Addresses to the scratchpads, and whether READ has to wait with them."""
         late = stages[LATE_READ]
         meets_late = late.writes & late.late
-        unwritten = [(s.writes, s.dst) for s in stages[1:]]
-        y_waits = Cat(there & (dst == read.src) for there, dst in unwritten).any()
-        y_waits |= self.acc_y_taken
-        x_waits = Cat(there & (dst == read.dst) for there, dst in unwritten).any() | meets_late
+        y_waits = (read.src_unwritten & read.unwritten).any() | self.acc_y_taken
+        x_waits = (read.dst_unwritten & read.unwritten).any() | meets_late
         is_gemm = read.valid & ~read.null & ~read.operation.is_alu
         m.d.comb += [
             hold.eq(read.valid & ((read.reads_y & y_waits) | (read.early & x_waits))),
@@ -321,8 +350,8 @@ class Compute(Component):
         early, late, now, write = (stages[n] for n in (1, COMBINE - 1, COMBINE, WRITE))
         m.submodules.gemm = gemm = Gemm(config)
         m.submodules.alu = alu = Alu(config)
-        results = [Signal(8 * config.acc_entry, name=f"result_{n}") for n in (WRITE, WRITE + 1)]
-        latest, before = results
+        latest = alu.result.as_value()
+        before = Signal(8 * config.acc_entry)
         # Which accumulator a micro-op takes is known, and kept, a cycle before it comes.
         source = Signal(Accumulator)
         m.d.sync += [before.eq(latest), source.eq(Accumulator.SCRATCHPAD)]
@@ -347,9 +376,11 @@ class Compute(Component):
             alu.sums.eq(gemm.sums),
             alu.carry.eq(gemm.carry),
         ]
-        m.d.sync += latest.eq(alu.result.as_value())
+        enable = Signal()  # the same as ``acc_taken``, but with so many sinks that it is late
+        m.d.sync += enable.eq(now.writes & ~now.skipped)
         m.d.comb += [
-            self.acc_write.enable.eq(write.writes & ~write.skipped),
+            self.acc_taken.eq(write.writes & ~write.skipped),
+            self.acc_write.enable.eq(enable),
             self.acc_write.address.eq(write.dst),
             self.acc_write.data.eq(latest),
             self.command.finish.eq(write.valid & write.last),

@@ -133,7 +133,7 @@ class Core(Component):
         connect(m, compute.acc_x, acc.read_0)
         by_compute = compute.acc_write.enable
         m.d.comb += [
-            load.acc_taken.eq(by_compute),
+            load.acc_taken.eq(compute.acc_taken),
             acc.write.enable.eq(by_compute | load.acc.enable),
             acc.write.address.eq(Mux(by_compute, compute.acc_write.address, load.acc.address)),
             acc.write.data.eq(Mux(by_compute, compute.acc_write.data, load.acc.data)),

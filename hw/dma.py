@@ -16,11 +16,13 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw.bursts import PAGE_BITS
+from vdla.hw.count import Count
 from vdla.hw.interfaces import axi4, read_data, read_request, write_request
 from vdla.isa.config import Config
 from vdla.isa.instructions import DRAM_BITS
 
 FETCH_ID, LOAD_ID = 0, 1
+MOST_BURSTS = 2**16 - 1  # under way at once: fetch's buffer limits its own, and no config has more
 INCREMENTING = 1  # AxBURST: Arm IHI 0022, table A3-3
 NORMAL_BUFFERABLE = 0b0011  # AxCACHE: normal, not cached, bufferable; table A4-5
 
@@ -89,19 +91,16 @@ class Dma(Component):
             self.read_error.eq(axi.rvalid & axi.rresp[1]),
             self.error_load.eq(axi.rid == LOAD_ID),
         ]
-        # Fetch can have as many bursts under way as fit its buffer; 2**16 is beyond any config.
-        unfinished = Signal(16)
-        m.d.sync += unfinished.eq(
-            unfinished + (axi.arvalid & axi.arready) - (axi.rvalid & axi.rlast)
-        )
-        return shown | (unfinished != 0)
+        unfinished = Count(m, "unfinished", MOST_BURSTS)
+        unfinished.move(axi.arvalid & axi.arready, axi.rvalid & axi.rlast)
+        return shown | unfinished.some
 
     def _write(self, m: Module) -> Signal:
         axi, store = self.axi, self.store
         address_done = Signal()
         beat_done = Signal()
-        address_taken = address_done | (axi.awvalid & axi.awready)
-        beat_taken = beat_done | (axi.wvalid & axi.wready)
+        address_taken = address_done | axi.awready  # or would be, if it were shown
+        beat_taken = beat_done | axi.wready
         m.d.comb += [
             axi.awvalid.eq(store.valid & store.first & ~address_done),
             axi.awaddr.eq(self._bus_address(store.address)),
@@ -121,9 +120,9 @@ class Dma(Component):
             m.d.sync += [address_done.eq(address_taken & store.first), beat_done.eq(beat_taken)]
 
         taken = store.valid & store.ready
-        unanswered = Signal(16)  # bursts, from their first beat on
-        m.d.sync += unanswered.eq(unanswered + (taken & store.first) - axi.bvalid)
-        return store.valid | (unanswered != 0)
+        unanswered = Count(m, "unanswered", MOST_BURSTS)  # from their first beat on
+        unanswered.move(taken & store.first, axi.bvalid)
+        return store.valid | unanswered.some
 
     def _bus_address(self, address: Signal) -> Cat:
         return Cat(address[:PAGE_BITS], address[PAGE_BITS:] + self.dram_base)

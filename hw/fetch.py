@@ -17,6 +17,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
+from vdla.hw.count import Count
 from vdla.hw.interfaces import Fault, fault, read_data, read_request
 from vdla.hw.layout import instruction_bits, layout, scaled
 from vdla.isa.config import Config
@@ -67,7 +68,7 @@ class Fetch(Component):
         dispatch = Signal()
         fails = Signal()  # the burst to be asked for lies out of bounds
         self._request(m, room, dispatch, fails)
-        self._arrive(m, room, slots, complete, dispatch)
+        self._arrive(m, slots, complete, dispatch)
         illegal = self._dispatch(m, complete, dispatch)
         m.d.comb += [
             self.fault.valid.eq(fails | illegal),
@@ -77,37 +78,43 @@ class Fetch(Component):
         return m
 
     def _request(self, m: Module, room: int, dispatch: Value, fails: Value) -> None:
-        config, request = self.config, self.request
+        """Asks for bursts. What decides on the next one is known, in registers, when it is due."""
+        config, request, per = self.config, self.request, self.per_instruction
         address = Signal(DRAM_BITS + 1)  # the top bit: it has left the 32-bit space
-        left = Signal(range(self.per_instruction * ((1 << INDEX_BITS) - 1) + 1))
+        left = Signal(range(per * ((1 << INDEX_BITS) - 1) + 1))  # beats not yet requested
         held = Signal(range(room + 1))  # beats requested and not yet dispatched
-        beats = burst_beats(m, config, address[:DRAM_BITS], left)
-        wanted = Signal()
-        sent = Signal.like(request.beats)
+        more, fits, outside = (Signal(name=n) for n in ("more", "fits", "outside"))
         enough = room - config.burst_beats + 1  # held: there is no room for another burst
-        outside = Signal()  # whether ``address`` is: known with it
+        wanted, sent = Signal(name="wanted"), Signal(name="sent")
+        grown = Signal.like(held)
         m.d.comb += [
-            wanted.eq(~self.idle & (left != 0) & (held < enough)),
+            wanted.eq(~self.idle & more & fits),
             fails.eq(wanted & outside),
             request.valid.eq(wanted & ~outside),
             request.address.eq(address),
-            request.beats.eq(beats),
+            sent.eq(request.valid & request.ready),
+            grown.eq(held + Mux(sent, request.beats, 0)),
         ]
-        with m.If(request.valid & request.ready):
-            there = (address + scaled(beats, config.port_bytes))[: DRAM_BITS + 1]
-            m.d.comb += sent.eq(beats)
-            m.d.sync += [address.eq(there), outside.eq(is_outside(there, config, self.dram_pages))]
-        m.d.sync += left.eq(left - sent)
-        m.d.sync += held.eq(held + sent - Mux(dispatch, self.per_instruction, 0))
+        there, rest = Signal.like(address, name="there"), Signal.like(left, name="rest")
         with m.If(self.idle):
-            m.d.sync += address.eq(self.base)
-            m.d.sync += outside.eq(is_outside(self.base, config, self.dram_pages))
-            m.d.sync += left.eq(scaled(self.length, self.per_instruction))
-            m.d.sync += held.eq(0)
+            m.d.comb += [there.eq(self.base), rest.eq(scaled(self.length, per))]
+        with m.Else():
+            m.d.comb += there.eq(address + scaled(request.beats, config.port_bytes))
+            m.d.comb += rest.eq(left - request.beats)
+        with m.If(self.idle | sent):
+            m.d.sync += [
+                address.eq(there),
+                outside.eq(is_outside(there, config, self.dram_pages)),
+                left.eq(rest),
+                more.eq(rest != 0),
+                request.beats.eq(burst_beats(config, there[:DRAM_BITS], rest)),
+            ]
+        m.d.sync += held.eq(grown - Mux(dispatch, per, 0))
+        m.d.sync += fits.eq(Mux(dispatch, grown < enough + per, grown < enough))
+        with m.If(self.idle):
+            m.d.sync += [held.eq(0), fits.eq(1)]
 
-    def _arrive(
-        self, m: Module, room: int, slots: int, complete: Value, dispatch: Value
-    ) -> None:
+    def _arrive(self, m: Module, slots: int, complete: Value, dispatch: Value) -> None:
         """Collects beats in slots, each beat in its column; shows the word in the oldest slot."""
         bits = 8 * self.config.port_bytes
         m.submodules.buffer = buffer = Memory(
@@ -115,18 +122,16 @@ class Fetch(Component):
         )
         write = buffer.write_port(granularity=bits)
         read = buffer.read_port(domain="comb")
-        arrived = Signal(range(room + 1))  # beats arrived and not yet dispatched
+        whole = Count(m, "whole", slots)  # instructions that have arrived and wait
         column = Signal(range(self.per_instruction))
         last = column == self.per_instruction - 1
+        whole.move(self.data.valid & last, dispatch)
         m.d.comb += [
-            complete.eq(arrived >= self.per_instruction),
+            complete.eq(whole.some),
             write.data.eq(self.data.data.replicate(self.per_instruction)),
             write.en.eq(Mux(self.data.valid, 1 << column, 0)),
             self.word.eq(read.data),
         ]
-        m.d.sync += arrived.eq(
-            arrived + self.data.valid - Mux(dispatch, self.per_instruction, 0)
-        )
         with m.If(self.data.valid):
             m.d.sync += column.eq(Mux(last, 0, column + 1))
             with m.If(last):
@@ -134,14 +139,15 @@ class Fetch(Component):
         with m.If(dispatch):
             m.d.sync += read.addr.eq(Mux(read.addr == slots - 1, 0, read.addr + 1))
         with m.If(self.idle):
-            m.d.sync += [arrived.eq(0), column.eq(0), write.addr.eq(0), read.addr.eq(0)]
+            whole.clear()
+            m.d.sync += [column.eq(0), write.addr.eq(0), read.addr.eq(0)]
 
     def _dispatch(self, m: Module, complete: Value, dispatch: Value) -> Value:
         """Gives the head to its engine; returns whether it is illegal."""
         is_last = Signal()
+        final, after = (Signal(INDEX_BITS, name=n) for n in ("final", "after"))
         opcode = self.word[:OPCODE_BITS]
-        m.d.comb += is_last.eq(self.index == self.length - 1)
-        m.d.comb += self.dispatched.eq(is_last)
+        m.d.comb += [self.dispatched.eq(is_last), after.eq(self.index + 1)]
         for engine in Engine:
             mine = [c.opcode for c in INSTRUCTIONS if c.engine == engine and c != Finish]
             m.d.comb += self.put[engine].eq(
@@ -149,9 +155,14 @@ class Fetch(Component):
             )
         m.d.comb += dispatch.eq(self.put.any())
         m.d.comb += self.finished.eq(complete & is_last & ~self.busy)
-        m.d.sync += self.index.eq(self.index + dispatch)
+        with m.If(dispatch):
+            m.d.sync += [self.index.eq(after), is_last.eq(after == final)]
         with m.If(self.idle):
-            m.d.sync += self.index.eq(0)
+            m.d.sync += [
+                self.index.eq(0),
+                final.eq(self.length - 1),
+                is_last.eq(self.length == 1),
+            ]
         illegal = Signal()
         ends = opcode == Finish.opcode
         m.d.comb += illegal.eq(complete & (self._malformed(m) | (ends ^ is_last)))

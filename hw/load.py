@@ -16,13 +16,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth import Array, Cat, Const, Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import data
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw import layout as layouts
 from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
+from vdla.hw.count import Count
+from vdla.hw.fifo import Fifo
 from vdla.hw.interfaces import (
     Cause,
     Fault,
@@ -42,6 +43,7 @@ from vdla.isa.registers import INDEX_BITS
 
 IN_FLIGHT = 8  # instructions started and not finished
 DIRECT = ("inp", "wgt", "uop")  # memories that take single beats
+KEPT = ("memory", "sram_base", "z_size", "pad_value", "zero", "push_prev", "push_next")
 
 
 class Axis(Loop):
@@ -50,18 +52,23 @@ class Axis(Loop):
     ``left`` falls: data are those with more than ``after`` left, and no more than ``until``.
     """
 
-    def __init__(self, m: Module, axis: str, tile: data.View, fresh: Value) -> None:
-        super().__init__(m, axis, tile[f"{axis}_tile"], fresh)
+    def __init__(self, m: Module, axis: str, tile: data.View) -> None:
+        super().__init__(m, axis, tile[f"{axis}_tile"])
+        self.axis = axis
         self.after, self.until = tile[f"{axis}_after"], tile[f"{axis}_until"]
         self.first = tile[f"{axis}_first"]  # whether the first is data
-        self.kept_is_data = Signal(name=f"{axis}_kept_is_data")
-        self.is_data = Mux(fresh, self.first, self.kept_is_data)
+        self.is_data = Signal(name=f"{axis}_is_data")
+
+    def begin(self, tile: data.View) -> None:
+        """The first one of the tile that comes next."""
+        self.start(tile[f"{self.axis}_tile"])
+        self.m.d.sync += self.is_data.eq(tile[f"{self.axis}_first"])
 
     def advance(self, steps: Value | int = 1) -> None:
         super().advance(steps)
         follows = (self.left > self.after + 1) & (self.left <= self.until + 1)
         following = Mux(self.end, self.first, follows)
-        self.m.d.sync += self.kept_is_data.eq(Mux(steps, following, self.is_data))
+        self.m.d.sync += self.is_data.eq(Mux(steps, following, self.is_data))
 
 
 class Load(Component):
@@ -131,9 +138,7 @@ class Load(Component):
             sent.eq(request.valid & request.ready),
             self.command.start.eq(self.command.ready & free & self._may_start(m)),
         ]
-        with m.If(free):
-            m.d.sync += active.eq(0)
-        next_run, is_last = self._walk(m, now, sent & ends_run)
+        next_run, is_last = self._walk(m, now, sent & ends_run, free)
         m.d.comb += last_run.eq(is_last)
         beyond, left_beyond = Signal.like(address), Signal.like(left)
         m.d.comb += [
@@ -145,20 +150,20 @@ class Load(Component):
                 address.eq(beyond),
                 outside.eq(is_outside(beyond, config, self.dram_pages)),
                 left.eq(left_beyond),
-                length.eq(burst_beats(m, config, beyond[:DRAM_BITS], left_beyond)),
+                length.eq(burst_beats(config, beyond[:DRAM_BITS], left_beyond)),
             ]
-        with m.If(self.command.start):
+        with m.If(free):  # what is loaded in vain isn't active
             entries = Mux(head.x_stride == 1, head.x_size, 1)
-            beats_of_run = self._of_memory(m, head.memory, entries, self._beats)
+            beats_of_run = self._of_memory(head.memory, entries, self._beats)
             m.d.sync += [
-                length.eq(burst_beats(m, config, head.dram_base, beats_of_run)),
+                length.eq(burst_beats(config, head.dram_base, beats_of_run)),
                 now.eq(head),
                 self.index.eq(self.command.index),
                 address.eq(head.dram_base),
                 outside.eq(is_outside(head.dram_base, config, self.dram_pages)),
                 run.eq(beats_of_run),
                 left.eq(beats_of_run),
-                active.eq(1),
+                active.eq(self.command.start),
                 empty.eq((head.x_size == 0) | (head.y_size == 0) | (head.z_size == 0)),
             ]
         return wanted & outside & request.ready
@@ -166,22 +171,22 @@ class Load(Component):
     def _credit(self, m: Module, sent: Value, length: Value) -> Value:
         """Whether another burst of ``length`` beats may be under way."""
         config = self.config
-        bursts = Signal(range(config.reads_in_flight + 1))
+        bursts = Count(m, "bursts", config.reads_in_flight)
+        bursts.move(sent, self.data.valid & self.data.last)
         held = Signal(range(config.read_buffer_beats + 1))  # beats requested and not yet written
-        m.d.sync += [
-            bursts.eq(bursts + sent - (self.data.valid & self.data.last)),
-            held.eq(held + Mux(sent, length, 0) - self.consume),
-        ]
-        return (bursts != config.reads_in_flight) & (held + length <= config.read_buffer_beats)
+        m.d.sync += held.eq(held + Mux(sent, length, 0) - self.consume)
+        return ~bursts.full & (held + length <= config.read_buffer_beats)
 
     def _may_start(self, m: Module) -> Value:
-        in_flight = Signal(range(IN_FLIGHT + 1))
-        m.d.sync += in_flight.eq(in_flight + self.command.start - self.command.finish)
-        return in_flight != IN_FLIGHT
+        in_flight = Count(m, "in_flight", IN_FLIGHT)
+        in_flight.move(self.command.start, self.command.finish)
+        return ~in_flight.full
 
-    def _walk(self, m: Module, now: data.View, next_run: Value) -> tuple[Value, Value]:
+    def _walk(
+        self, m: Module, now: data.View, next_run: Value, free: Value
+    ) -> tuple[Value, Value]:
         """Goes to the next run, x before y before z: where it is, and whether this is the last."""
-        start, head = self.command.start, self.head
+        head = self.head
         bases = [Signal(DRAM_BITS + 1, name=f"base_{a}") for a in "xyz"]
         strides = [Signal(self._step_bits(), name=f"step_{a}") for a in "xyz"]
         loops = [Loop(m, f"runs_{a}", size) for a, size in zip("xyz", _runs(now), strict=True)]
@@ -192,9 +197,9 @@ class Load(Component):
             for loop, base, inner in zip(loops, bases, inner_ends(loops), strict=True):
                 loop.advance(inner)
                 m.d.sync += base.eq(Mux(inner, following, base))
-        with m.If(start):
+        with m.If(free):
             for axis, base, step in zip("xyz", bases, strides, strict=True):
-                stride = self._of_memory(m, head.memory, head[f"{axis}_stride"], self.config.entry)
+                stride = self._of_memory(head.memory, head[f"{axis}_stride"], self.config.entry)
                 m.d.sync += [base.eq(head.dram_base), step.eq(stride)]
             for loop, size in zip(loops, _runs(head), strict=True):
                 loop.start(size)
@@ -204,7 +209,7 @@ class Load(Component):
 
     def _buffer(self, m: Module) -> None:
         bits = 8 * self.config.port_bytes
-        m.submodules.buffer = fifo = SyncFIFO(width=bits, depth=self.config.read_buffer_beats)
+        m.submodules.buffer = fifo = Fifo(width=bits, depth=self.config.read_buffer_beats)
         m.d.comb += [
             fifo.w_en.eq(self.data.valid),
             fifo.w_data.eq(self.data.data),
@@ -213,8 +218,12 @@ class Load(Component):
         self.beat, self.beat_there = fifo.r_data, fifo.r_rdy
 
     def _context(self, m: Module) -> None:
-        """The started instructions, oldest first, with their tiles: data and the padding around."""
-        head = self.head
+        """The oldest instruction's tile, in registers, and those of the others that have started.
+
+        A tile is the data and the padding around them. It comes out of the queue or, where that is
+        empty, right from the instruction that starts.
+        """
+        head, start = self.head, self.command.start
         tile: dict[str, Value] = {}
         for axis in "xy":
             before, after = head[f"pad_{axis}0"], head[f"pad_{axis}1"]
@@ -225,64 +234,70 @@ class Load(Component):
                 f"{axis}_after": after,
                 f"{axis}_first": (before == 0) & (size != 0),
             }
-        empty = (tile["x_tile"] == 0) | (tile["y_tile"] == 0) | (head.z_size == 0)
-        derived = data.StructLayout(
-            {
-                "row": self.layout,
-                "index": INDEX_BITS,
-                "empty": 1,
-                **{name: len(value) for name, value in tile.items()},
-            }
+        tile |= {
+            "empty": (tile["x_tile"] == 0) | (tile["y_tile"] == 0) | (head.z_size == 0),
+            "index": self.command.index,
+            **{name: head[name] for name in KEPT},
+        }
+        layout = data.StructLayout(
+            {name: Shape.cast(value.shape()) for name, value in tile.items()}
         )
-        m.submodules.context = fifo = SyncFIFO(width=derived.size, depth=IN_FLIGHT)
-        entry, self.oldest_context = Signal(derived), data.View(derived, fifo.r_data)
+        m.submodules.context = fifo = Fifo(width=layout.size, depth=IN_FLIGHT)
+        started, following = Signal(layout), Signal(layout)
+        self.tile, self.following = Signal(layout), following
+        self.writing = Signal()
+        self.loads = free = ~self.writing | self.command.finish
+        waits = fifo.r_rdy
         m.d.comb += [
-            entry.row.eq(head),
-            entry.index.eq(self.command.index),
-            entry.empty.eq(empty),
-            *(entry[name].eq(value) for name, value in tile.items()),
-            fifo.w_data.eq(entry),
-            fifo.w_en.eq(self.command.start),
-            fifo.r_en.eq(self.command.finish),
-            self.oldest.eq(self.oldest_context.index),
+            *(started[name].eq(value) for name, value in tile.items()),
+            following.eq(Mux(waits, fifo.r_data, started.as_value())),
+            fifo.w_data.eq(started),
+            fifo.w_en.eq(start & (waits | ~free)),
+            fifo.r_en.eq(free),
+            self.oldest.eq(self.tile.index),
         ]
-        self.writing = fifo.r_rdy
+        with m.If(free):  # what is loaded in vain isn't written
+            m.d.sync += [self.writing.eq(waits | start), self.tile.eq(following)]
 
     def _write(self, m: Module) -> Value:
         """Writes an entry or takes a beat; returns whether the entry lies beyond its buffer."""
-        here, row = self.oldest_context, self.oldest_context.row
-        fresh = Signal(init=1)  # nothing of the oldest instruction is written
-        x, y = (Axis(m, axis, here, fresh) for axis in "xy")
-        planes = Loop(m, "planes", row.z_size, fresh)
-        beat = Signal(range(self._most_beats()))
-        is_data, last_beat, taken, whole = (
-            Signal(name=n) for n in ("is_data", "last_beat", "taken", "whole")
-        )
-        to_acc = row.memory.matches(Mem.ACC, Mem.ACC8)
+        tile = self.tile
+        x, y = (Axis(m, axis, tile) for axis in "xy")
+        planes = Loop(m, "planes", tile.z_size)
+        beats = Loop(m, "beats", self._beats_of(tile))
+        entry = Signal(len(tile.sram_base) + 1)  # those of a tile lie densely
+        beyond = Signal()  # whether ``entry`` is: known with it
+        is_data, taken, whole = (Signal(name=n) for n in ("is_data", "taken", "whole"))
         m.d.comb += [
             is_data.eq(x.is_data & y.is_data),
-            last_beat.eq(beat == self._of_memory(m, row.memory, Const(1), self._beats) - 1),
-            taken.eq(to_acc & self.acc_taken),
+            taken.eq(_to_acc(tile) & self.acc_taken),
         ]
-        works = self.writing & ~here.empty
-        blocked = taken & (last_beat | ~is_data)
+        works = self.writing & ~tile.empty
+        blocked = taken & (beats.end | ~is_data)
         m.d.comb += [
             self.consume.eq(works & is_data & self.beat_there & ~blocked),
-            whole.eq(Mux(is_data, self.consume & last_beat, works & ~taken)),
+            whole.eq(Mux(is_data, self.consume & beats.end, works & ~taken)),
         ]
-        with m.If(self.consume):
-            m.d.sync += beat.eq(Mux(last_beat, 0, beat + 1))
         nest = (x, y, planes)
         last = Cat(level.end for level in nest).all()
-        finish = whole & last
+        with m.If(self.consume):
+            beats.advance()
         with m.If(whole):
-            m.d.sync += fresh.eq(last)
+            m.d.sync += [entry.eq(entry + 1), beyond.eq(self._is_beyond(tile, entry + 1))]
             for level, steps in zip(nest, inner_ends(nest), strict=True):
                 level.advance(steps)
+        with m.If(self.loads):
+            following = self.following
+            for axis in (x, y):
+                axis.begin(following)
+            planes.start(following.z_size)
+            beats.start(self._beats_of(following))
+            m.d.sync += entry.eq(following.sram_base)
+            m.d.sync += beyond.eq(self._is_beyond(following, following.sram_base))
         m.d.comb += [
-            self.command.finish.eq(finish | (self.writing & here.empty)),
-            self.command.push_prev.eq(row.push_prev),
-            self.command.push_next.eq(row.push_next),
+            self.command.finish.eq((whole & last) | (self.writing & tile.empty)),
+            self.command.push_prev.eq(tile.push_prev),
+            self.command.push_next.eq(tile.push_next),
             self.activity.idle.eq(~self.writing & ~self.command.start),
             self.activity.cause.eq(
                 Mux(
@@ -292,34 +307,21 @@ class Load(Component):
                 )
             ),
         ]
-        entry = self._entry(m, row, whole)
-        self._to_memories(m, row, entry, is_data, whole, beat)
-        depth = self._of_memory(m, row.memory, Const(1), self.config.depth)
-        return whole & (entry >= depth)
-
-    def _entry(self, m: Module, row: data.View, whole: Value) -> Value:
-        """The buffer entry that is being written: entries of a tile lie densely."""
-        written = Signal(range(1 << len(row.sram_base)))  # one beyond the buffer is a fault already
-        with m.If(self.command.finish):
-            m.d.sync += written.eq(0)
-        with m.Elif(whole):
-            m.d.sync += written.eq(written + 1)
-        entry = Signal(len(written) + 1, name="entry")
-        m.d.comb += entry.eq(row.sram_base + written)
-        return entry
+        self._to_memories(m, entry, is_data, whole, beats)
+        return whole & beyond
 
     def _to_memories(
-        self, m: Module, row: data.View, entry: Value, is_data: Value, whole: Value, beat: Value
+        self, m: Module, entry: Value, is_data: Value, whole: Value, beats: Loop
     ) -> None:
-        bits = 8 * self.config.port_bytes
-        padding = row.pad_value.replicate(self.config.port_bytes)
+        bits, tile = 8 * self.config.port_bytes, self.tile
+        padding = tile.pad_value.replicate(self.config.port_bytes)
         value = Mux(is_data, self.beat, padding)
         for name in DIRECT:
             port: Any = getattr(self, name)
             columns = len(port.enable)
-            with m.If(row.memory == Mem[name.upper()]):
+            with m.If(tile.memory == Mem[name.upper()]):
                 with m.If(self.consume):
-                    m.d.comb += port.enable.eq(1 << beat)
+                    m.d.comb += port.enable.eq(Cat(beats.left == columns - n for n in range(columns)))
                 with m.Elif(whole & ~is_data):
                     m.d.comb += port.enable.eq((1 << columns) - 1)
             m.d.comb += [port.address.eq(entry), port.data.eq(value.replicate(columns))]
@@ -327,40 +329,40 @@ class Load(Component):
         with m.If(self.consume):
             m.d.sync += held.eq(Cat(held, self.beat)[bits:])
         m.d.comb += [
-            self.acc.enable.eq(whole & row.memory.matches(Mem.ACC, Mem.ACC8)),
+            self.acc.enable.eq(whole & _to_acc(tile)),
             self.acc.address.eq(entry),
-            self.acc.data.eq(self._vector(m, row, Cat(held, self.beat), is_data)),
+            self.acc.data.eq(self._vector(m, Cat(held, self.beat), is_data)),
         ]
 
-    def _vector(self, m: Module, row: data.View, taken: Value, is_data: Value) -> Value:
+    def _vector(self, m: Module, taken: Value, is_data: Value) -> Value:
         """An ACC entry: int32 lanes as they came, or bytes (padding is one) less a zero point."""
-        lanes = self.config.block_out
+        lanes, tile = self.config.block_out, self.tile
         narrow = data.View(layouts.lanes(8, lanes), taken[-8 * lanes :])
-        zero = Mux(row.memory == Mem.ACC8, row.zero, 0)
+        zero = Mux(tile.memory == Mem.ACC8, tile.zero, 0)
         widened = []
         for lane in range(lanes):
-            byte = Mux(is_data, narrow[lane], row.pad_value)
+            byte = Mux(is_data, narrow[lane], tile.pad_value)
             value = Signal(signed(32), name=f"widened_{lane}")
             m.d.comb += value.eq(byte - zero)
             widened.append(value)
-        return Mux(is_data & (row.memory == Mem.ACC), taken, Cat(widened))
+        return Mux(is_data & (tile.memory == Mem.ACC), taken, Cat(widened))
 
     # Per memory --------------------------------------------------------------------------------
 
     def _beats(self, name: str) -> int:
         return layouts.beats(self.config, name)
 
-    def _of_memory(
-        self, m: Module, memory: Value, value: Value, factor: Callable[[str], int]
-    ) -> Signal:
+    def _of_memory(self, memory: Value, value: Value, factor: Callable[[str], int]) -> Value:
         """``value`` times what ``factor`` says of the memory."""
-        largest = max(factor(each.name.lower()) for each in Mem)
-        result = Signal(len(value) + largest.bit_length(), name="of_memory")
-        with m.Switch(memory):
-            for each in Mem:
-                with m.Case(each):
-                    m.d.comb += result.eq(scaled(value, factor(each.name.lower())))
-        return result
+        products = [scaled(value, factor(each.name.lower())) for each in Mem]
+        return Array(products)[memory]
+
+    def _beats_of(self, tile: data.View) -> Value:
+        """Beats of an entry."""
+        return self._of_memory(tile.memory, Const(1), self._beats)
+
+    def _is_beyond(self, tile: data.View, entry: Value) -> Value:
+        return entry >= self._of_memory(tile.memory, Const(1), self.config.depth)
 
     def _most_beats(self) -> int:
         return max(self._beats(each.name.lower()) for each in Mem)
@@ -371,6 +373,10 @@ class Load(Component):
     def _step_bits(self) -> int:
         most = max(self.config.entry(each.name.lower()) for each in Mem)
         return isa.STRIDE_BITS + most.bit_length()
+
+
+def _to_acc(tile: data.View) -> Value:
+    return tile.memory.matches(Mem.ACC, Mem.ACC8)
 
 
 def _runs(instruction: data.View) -> tuple[Value, Value, Value]:

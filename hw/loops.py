@@ -10,33 +10,26 @@ from amaranth import Cat, Module, Mux, Signal, Value
 class Loop:
     """One level of a nest, of ``size`` iterations; ``size`` stays while the nest is under way.
 
-    ``end`` is high in the last iteration. A loop begins with ``start``; where ``fresh`` is given,
-    it stands at its first iteration, too, while that is high. What a size of zero gives is nobody's
-    business: such a nest is empty, and its unit knows that.
+    ``end`` is high in the last iteration. A loop begins with ``start``. What a size of zero gives
+    is nobody's business: such a nest is empty, and its unit knows that.
     """
 
-    def __init__(self, m: Module, name: str, size: Value, fresh: Value | int = 0) -> None:
+    def __init__(self, m: Module, name: str, size: Value) -> None:
         self.m, self.size = m, size
-        self.kept_left = Signal(len(size), name=f"{name}_kept_left")
-        self.kept_end = Signal(name=f"{name}_kept_end")
         self.left = Signal(len(size), name=f"{name}_left")  # iterations, this one among them
         self.end = Signal(name=f"{name}_end")
-        m.d.comb += [
-            self.left.eq(Mux(fresh, size, self.kept_left)),
-            self.end.eq(Mux(fresh, size == 1, self.kept_end)),
-        ]
 
     def start(self, size: Value) -> None:
         """The first iteration is the next cycle's; ``size`` has its value from then on."""
-        self.m.d.sync += [self.kept_left.eq(size), self.kept_end.eq(size == 1)]
+        self.m.d.sync += [self.left.eq(size), self.end.eq(size == 1)]
 
     def advance(self, steps: Value | int = 1) -> None:
         """The next iteration if ``steps``; after the last comes the first again."""
         following = Mux(self.end, self.size, self.left - 1)
         ends = Mux(self.end, self.size == 1, self.left == 2)
         self.m.d.sync += [
-            self.kept_left.eq(Mux(steps, following, self.left)),
-            self.kept_end.eq(Mux(steps, ends, self.end)),
+            self.left.eq(Mux(steps, following, self.left)),
+            self.end.eq(Mux(steps, ends, self.end)),
         ]
 
 

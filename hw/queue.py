@@ -8,11 +8,12 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Signal
+from amaranth import Cat, Module
 from amaranth.lib import data
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import Component, In, Out
 
+from vdla.hw.count import Count
+from vdla.hw.fifo import Fifo
 from vdla.hw.interfaces import command
 from vdla.hw.layout import instruction_bits, layout
 from vdla.isa.config import Config
@@ -51,7 +52,7 @@ class CommandQueue(Component):
         m = Module()
         config, port = self.config, self.command
         width = instruction_bits(config) + INDEX_BITS
-        m.submodules.fifo = fifo = SyncFIFO(width=width, depth=config.command_queue)
+        m.submodules.fifo = fifo = Fifo(width=width, depth=config.command_queue)
         m.d.comb += [
             self.room.eq(fifo.w_rdy),
             fifo.w_en.eq(self.put),
@@ -85,6 +86,6 @@ class CommandQueue(Component):
         ]
 
     def _count(self, m: Module) -> None:
-        unfinished = Signal(range(self.config.command_queue + MOST_STARTED + 1))
-        m.d.sync += unfinished.eq(unfinished + self.put - self.command.finish)
-        m.d.comb += self.busy.eq(unfinished != 0)
+        unfinished = Count(m, "unfinished", self.config.command_queue + MOST_STARTED)
+        unfinished.move(self.put, self.command.finish)
+        m.d.comb += self.busy.eq(unfinished.some)

@@ -18,11 +18,12 @@ from __future__ import annotations
 
 from amaranth import Array, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import Component, In, Out
 from amaranth.utils import exact_log2
 
 from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
+from vdla.hw.count import Count
+from vdla.hw.fifo import Fifo
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_request
 from vdla.hw.layout import beats, grow, layout, scaled
 from vdla.hw.loops import Loop, inner_ends
@@ -84,48 +85,53 @@ class Store(Component):
         """Reads scales and vectors; returns whether this cycle's read goes beyond ACC."""
         config, head, now = self.config, self.head, self.now
         active, empty, due = Signal(name="active"), Signal(name="empty"), Signal(name="scale_due")
-        in_flight = Signal(range(IN_FLIGHT + 1))
+        in_flight = Count(m, "in_flight", IN_FLIGHT)
+        in_flight.move(self.command.start, self.command.finish)
         pause = Signal(range(self.raw_beats))  # cycles until the next read
         room = Signal(
             range(BUFFER_VECTORS * self.raw_beats + 1), init=BUFFER_VECTORS * self.raw_beats
         )
-        length = Mux(now.memory == Mem.ACC8, self.out_beats, self.raw_beats)
-        full = ~due & (room < length)
+        narrow = Signal()
+        length = Mux(narrow, self.out_beats, self.raw_beats)
+        fits_narrow, fits_raw = (Signal(init=1, name=n) for n in ("fits_narrow", "fits_raw"))
+        full = ~due & ~Mux(narrow, fits_narrow, fits_raw)
         ready = active & ~empty & (pause == 0) & ~full
-        entry, scale, last = self._walk_acc(m, due)
-        free = ~active | empty | (self.reads_vector & last)
+        free = Signal()
+        entry, scale, last = self._walk_acc(m, due, free)
         m.d.comb += [
+            free.eq(~active | empty | (self.reads_vector & last)),
             self.reads_scale.eq(ready & due),
             self.reads_vector.eq(ready & ~due),
             self.acc.enable.eq(ready),
             self.acc.address.eq(Mux(due, scale, entry)),
-            self.command.start.eq(self.command.ready & free & (in_flight != IN_FLIGHT)),
+            self.command.start.eq(self.command.ready & free & ~in_flight.full),
         ]
+        untaken = room - Mux(self.reads_vector, length, 0)
+        for fits, needed in ((fits_narrow, self.out_beats), (fits_raw, self.raw_beats)):
+            m.d.sync += fits.eq(Mux(self.sent, untaken >= needed - 1, untaken >= needed))
         m.d.sync += [
-            in_flight.eq(in_flight + self.command.start - self.command.finish),
-            room.eq(room + self.sent - Mux(self.reads_vector, length, 0)),
+            room.eq(untaken + self.sent),
             pause.eq(Mux(self.reads_vector, length - 1, Mux(pause == 0, 0, pause - 1))),
         ]
-        with m.If(free):
-            m.d.sync += active.eq(0)
-        with m.If(self.command.start):
+        with m.If(free):  # what is loaded in vain isn't active
             m.d.sync += [
                 now.eq(head),
+                narrow.eq(head.memory == Mem.ACC8),
                 self.now_index.eq(self.command.index),
-                active.eq(1),
+                active.eq(self.command.start),
                 empty.eq((head.x_size == 0) | (head.y_size == 0) | (head.z_size == 0)),
             ]
         waits = ~empty & (pause == 0) & full
         reading = Mux(waits, Cause.MEMORY, Cause.BUSY)
         left_over = Mux(self.command.start, Cause.BUSY, Cause.MEMORY)
         m.d.comb += [
-            self.activity.idle.eq(~active & ~self.command.start & (in_flight == 0)),
+            self.activity.idle.eq(~active & ~self.command.start & ~in_flight.some),
             self.activity.cause.eq(Mux(active, reading, left_over)),
         ]
         depth = config.depth("acc")
         return ready & Mux(due, scale >= depth, entry >= depth)
 
-    def _walk_acc(self, m: Module, due: Value) -> tuple[Value, Value, Value]:
+    def _walk_acc(self, m: Module, due: Value, free: Value) -> tuple[Value, Value, Value]:
         """The vector to read, the scales of its plane, and whether it is the last."""
         head, now = self.head, self.now
         bits = len(head.sram_base) + 1
@@ -145,7 +151,7 @@ class Store(Component):
                 m.d.sync += scale.eq(grow(scale, 1))
                 m.d.sync += [x_at.eq(there), y_at.eq(there), z_at.eq(there)]
                 m.d.sync += due.eq(now.memory == Mem.ACC8)
-        with m.If(self.command.start):
+        with m.If(free):
             for axis, loop in zip("xyz", loops, strict=True):
                 loop.start(head[f"{axis}_size"])
             m.d.sync += scale.eq(head.scale_base)
@@ -196,7 +202,7 @@ class Store(Component):
         beat, enters = Signal(port_bits), Signal()
         raw = delayed(m, raw, LANES_TO_BUFFER - 1, "raw")
         m.d.sync += [enters.eq(marks[0]), beat.eq(Mux(limits.raw, raw, narrow))]
-        m.submodules.buffer = buffer = SyncFIFO(
+        m.submodules.buffer = buffer = Fifo(
             width=port_bits, depth=BUFFER_VECTORS * self.raw_beats
         )
         m.d.comb += [
@@ -228,67 +234,84 @@ class Store(Component):
         """Sends beats; returns whether the burst to be opened would be out of bounds."""
         config, write = self.config, self.write
         self._context(m)
-        sender = self.sender
-        fresh = Signal(init=1)  # nothing of the oldest instruction has moved
-        run = Loop(m, "run", sender.run, fresh)  # of beats
+        now = Signal(self.walk.shape(), name="walk")  # the instruction whose beats move
+        active, ends, takes = Signal(name="sends"), Signal(name="sends_last"), self.takes
+        run = Loop(m, "run", now.run)  # of beats
         address = Signal(DRAM_BITS + 1)
-        here = Mux(fresh, sender.base, address)
         burst_left = Signal(range(config.burst_beats + 1))
         opens = Signal(init=1)  # the next beat is a burst's first
-        unanswered = Signal(range(config.writes_in_flight + 1))
+        unanswered = Count(m, "unanswered", config.writes_in_flight)
         shown = Signal()
-        length = burst_beats(m, config, here[:DRAM_BITS], run.left)
+        length = burst_beats(config, address[:DRAM_BITS], run.left)
         outside = Signal()  # whether ``address`` is: known with it, since the check takes long
-        bad = Mux(fresh, sender.outside, outside)
-        offered = self.sending & ~sender.empty & beat_there
-        offered &= ~opens | (unanswered != config.writes_in_flight)
+        offered = active & ~self.sender.empty & beat_there
+        offered &= ~opens | ~unanswered.full
         m.d.comb += [
-            write.valid.eq(offered & ~(opens & (bad | (self.stop & ~shown)))),
+            write.valid.eq(offered & ~(opens & (outside | (self.stop & ~shown)))),
             write.first.eq(opens),
             write.last.eq(Mux(opens, length == 1, burst_left == 1)),
-            write.address.eq(here),
+            write.address.eq(address),
             write.beats.eq(length),
             self.sent.eq(write.valid & write.ready),
         ]
-        following, last_run = self._walk_dram(m, run, fresh)
-        last = run.end & last_run
-        m.d.comb += self.passes.eq((self.sent & last) | (self.sending & sender.empty))
+        following, last_run = self._walk_dram(m, now, self.sent & run.end, takes)
+        m.d.comb += [
+            ends.eq(self.sent & run.end & last_run),
+            takes.eq(self.walk_waits & (~active | ends)),
+            self.passes.eq(ends | (self.sending & self.sender.empty)),
+        ]
         m.d.sync += [
             shown.eq(write.valid & ~write.ready),
-            unanswered.eq(unanswered + (self.sent & opens) - write.answered),
+            active.eq((active & ~ends) | takes),
         ]
-        there = Mux(run.end, following, grow(here, config.port_bytes))
+        unanswered.move(self.sent & opens, write.answered)
+        there = Mux(run.end, following, grow(address, config.port_bytes))
         with m.If(self.sent):
             run.advance()
             m.d.sync += [
                 burst_left.eq(Mux(opens, length, burst_left) - 1),
                 opens.eq(write.last),
-                fresh.eq(last),
                 address.eq(there),
                 outside.eq(is_outside(there, config, self.dram_pages)),
             ]
+        with m.If(takes):
+            run.start(self.walk.run)
+            m.d.sync += [
+                now.eq(self.walk),
+                address.eq(self.walk.base),
+                outside.eq(self.walk.outside),
+            ]
         self._finish(m, self.sent & opens)
-        return offered & opens & bad
+        return offered & opens & outside
 
-    def _walk_dram(self, m: Module, run: Loop, fresh: Value) -> tuple[Value, Value]:
+    def _walk_dram(
+        self, m: Module, now: data.View, next_run: Value, takes: Value
+    ) -> tuple[Value, Value]:
         """Goes to the next run, x before y before z: where it is, and whether this is the last."""
-        sender = self.sender
         bases = [Signal(DRAM_BITS + 1, name=f"base_{a}") for a in "xyz"]
-        loops = [Loop(m, f"runs_{a}", sender[f"{a}_runs"], fresh) for a in "xyz"]
+        loops = [Loop(m, f"runs_{a}", now[f"{a}_runs"]) for a in "xyz"]
         x_ends, y_ends, z_ends = (loop.end for loop in loops)
-        at = [Mux(fresh, sender.base, base) for base in bases]
-        x, y, z = (grow(at[i], sender[f"{a}_step"]) for i, a in enumerate("xyz"))
+        x, y, z = (grow(base, now[f"{a}_step"]) for base, a in zip(bases, "xyz", strict=True))
         following = Mux(x_ends, Mux(y_ends, z, y), x)
-        with m.If(self.sent):
-            for loop, base, here, inner in zip(loops, bases, at, inner_ends(loops), strict=True):
-                loop.advance(run.end & inner)
-                m.d.sync += base.eq(Mux(run.end & inner, following, here))
+        with m.If(next_run):
+            for loop, base, inner in zip(loops, bases, inner_ends(loops), strict=True):
+                loop.advance(inner)
+                m.d.sync += base.eq(Mux(inner, following, base))
+        with m.If(takes):
+            for axis, loop, base in zip("xyz", loops, bases, strict=True):
+                loop.start(self.walk[f"{axis}_runs"])
+                m.d.sync += base.eq(self.walk.base)
         return following, x_ends & y_ends & z_ends
 
     def _context(self, m: Module) -> None:
-        """The started instructions whose beats haven't all moved, oldest first."""
-        head, config = self.head, self.config
+        """The started instructions whose beats haven't all moved, and where those go.
+
+        An empty one has none: it waits for its turn, but nobody walks for it. A walk is taken a
+        cycle after it came at the soonest; the first beat is never that early.
+        """
+        head, config, start = self.head, self.config, self.command.start
         dense, narrow = head.x_stride == 1, head.memory == Mem.ACC8
+        empty = (head.x_size == 0) | (head.y_size == 0) | (head.z_size == 0)
         entries = Mux(dense, head.x_size, 1)
         run = Mux(narrow, scaled(entries, self.out_beats), scaled(entries, self.raw_beats))
         steps = {
@@ -299,7 +322,7 @@ class Store(Component):
             )
             for a in "xyz"
         }
-        fields: dict[str, Value] = {
+        walk: dict[str, Value] = {
             "base": head.dram_base,
             "outside": is_outside(head.dram_base, config, self.dram_pages),
             "run": run,
@@ -307,50 +330,52 @@ class Store(Component):
             "y_runs": head.y_size,
             "z_runs": head.z_size,
             **steps,
-            "empty": (head.x_size == 0) | (head.y_size == 0) | (head.z_size == 0),
+        }
+        sender: dict[str, Value] = {
+            "empty": empty,
             "push_prev": head.push_prev,
             "push_next": head.push_next,
             "index": self.command.index,
         }
-        context = data.StructLayout({name: len(value) for name, value in fields.items()})
-        m.submodules.context = fifo = SyncFIFO(width=context.size, depth=IN_FLIGHT)
-        self.sender, self.sending = data.View(context, fifo.r_data), fifo.r_rdy
         self.passes = Signal()  # the oldest instruction has nothing more to send
+        self.sender, self.sending = self._queue(m, "context", sender, start, self.passes)
+        self.takes = Signal(name="takes_walk")  # the walk begins
+        self.walk, self.walk_waits = self._queue(m, "walks", walk, start & ~empty, self.takes)
+
+    def _queue(
+        self, m: Module, name: str, fields: dict[str, Value], put: Value, take: Value
+    ) -> tuple[data.View, Value]:
+        """A queue of what is in flight: the oldest entry, and whether there is one."""
+        entry = data.StructLayout({field: len(value) for field, value in fields.items()})
+        m.submodules[name] = fifo = Fifo(width=entry.size, depth=IN_FLIGHT)
         m.d.comb += [
-            fifo.w_en.eq(self.command.start),
+            fifo.w_en.eq(put),
             fifo.w_data.eq(Cat(*fields.values())),
-            fifo.r_en.eq(self.passes),
+            fifo.r_en.eq(take),
         ]
+        return data.View(entry, fifo.r_data), fifo.r_rdy
 
     def _finish(self, m: Module, opened: Value) -> None:
         """Instructions that have sent everything wait until their last burst is answered."""
         sender = self.sender
         # A target is less than a buffer of bursts ahead of the answers, or behind them.
         width = self.config.writes_in_flight.bit_length() + IN_FLIGHT.bit_length() + 1
-        bursts, answered = Signal(width), Signal(width)
-        waiting = data.StructLayout(
-            {"target": width, "push_prev": 1, "push_next": 1, "index": INDEX_BITS}
-        )
-        m.submodules.waiting = fifo = SyncFIFO(width=waiting.size, depth=IN_FLIGHT)
-        entry, oldest = Signal(waiting), data.View(waiting, fifo.r_data)
+        bursts, answered, ahead = Signal(width), Signal(width), Signal(width)
         m.d.sync += [
             bursts.eq(bursts + opened),
             answered.eq(answered + self.write.answered),
         ]
-        ahead = Signal(width)
+        entry: dict[str, Value] = {
+            "target": (bursts + opened)[:width],
+            **{name: sender[name] for name in ("push_prev", "push_next", "index")},
+        }
+        oldest, waits = self._queue(m, "waiting", entry, self.passes, self.command.finish)
         m.d.comb += [
-            entry.target.eq(bursts + opened),
-            entry.push_prev.eq(sender.push_prev),
-            entry.push_next.eq(sender.push_next),
-            entry.index.eq(sender.index),
-            fifo.w_en.eq(self.passes),
-            fifo.w_data.eq(entry),
-            fifo.r_en.eq(self.command.finish),
             ahead.eq(answered - oldest.target),
-            self.command.finish.eq(fifo.r_rdy & ~ahead[-1]),
+            self.command.finish.eq(waits & ~ahead[-1]),
             self.command.push_prev.eq(oldest.push_prev),
             self.command.push_next.eq(oldest.push_next),
-            self.oldest.eq(Mux(fifo.r_rdy, oldest.index, sender.index)),
+            self.oldest.eq(Mux(waits, oldest.index, sender.index)),
         ]
 
 

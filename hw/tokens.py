@@ -10,8 +10,10 @@
 
 from __future__ import annotations
 
-from amaranth import Module, Signal
+from amaranth import Module
 from amaranth.lib.wiring import Component, In, Out
+
+from vdla.hw.count import Count
 
 
 class TokenQueue(Component):
@@ -31,13 +33,12 @@ class TokenQueue(Component):
             }
         )
         self.depth = depth
-        self.tokens = Signal(range(depth + 1))
-        self.free = Signal(range(depth + 1), init=depth)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.d.comb += self.available.eq(self.tokens != 0)
-        m.d.comb += self.vacant.eq(self.free != 0)
-        m.d.sync += self.tokens.eq(self.tokens + self.push - self.pop)
-        m.d.sync += self.free.eq(self.free + self.pop - self.reserve)
+        tokens = Count(m, "tokens", self.depth)
+        free = Count(m, "free", self.depth, init=self.depth)
+        tokens.move(self.push, self.pop)
+        free.move(self.pop, self.reserve)
+        m.d.comb += [self.available.eq(tokens.some), self.vacant.eq(free.some)]
         return m

@@ -81,11 +81,11 @@ def stream(micro_ops):
             ctx.set(unit.late_x[0], now["x"] if reads_late(now) else own)
             ctx.set(unit.sums[0], now["sums"])
             ctx.set(unit.carry, now["carry"])
-            results.append(ctx.get(unit.result[0]))
             await ctx.tick()
+            results.append(ctx.get(unit.result[0]))
 
     simulate(unit, drive)
-    return results[DEPTH:]
+    return results[DEPTH : DEPTH + len(micro_ops)]
 
 
 @pytest.mark.parametrize("op", [*AluOp, None], ids=lambda op: op.name if op is not None else "GEMM")

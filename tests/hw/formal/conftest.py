@@ -119,6 +119,12 @@ class Proof:
 
     # Saying -----------------------------------------------------------------------------------
 
+    def count(self, inner: Module, name: str, most: int) -> Signal:
+        """A count's value (hw/count.py); its flags are proved to fit it."""
+        value, some, full = (_state(inner, f"{name}{flag}") for flag in ("", "_some", "_full"))
+        self.check((value <= most) & (some == (value != 0)) & (full == (value == most)))
+        return value
+
     def assume(self, condition: Any) -> None:
         """What a neighbour promises."""
         self.m.d.comb += Assume(condition, src_loc_at=1)

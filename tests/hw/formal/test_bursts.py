@@ -33,7 +33,7 @@ class Cut(Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.d.comb += self.beats.eq(burst_beats(m, self.config, self.address, self.left))
+        m.d.comb += self.beats.eq(burst_beats(self.config, self.address, self.left))
         return m
 
 

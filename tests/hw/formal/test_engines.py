@@ -53,6 +53,26 @@ def burst_is_legal(pages, address, beats):
     )
 
 
+def sound(proof, state, inner, name):
+    """A queue whose registers are proved to fit each other."""
+    fifo, opened = getattr(inner.submodules, name), proof.open(inner, name)
+    produce, consume = state(opened, "produce"), state(opened, "consume")
+    level = proof.count(opened, "level", fifo.depth)
+    end = consume + level
+    proof.check((produce < fifo.depth) & (consume < fifo.depth))
+    proof.check(produce == Mux(end >= fifo.depth, end - fifo.depth, end))
+    return level, opened
+
+
+def used_entries(m, opened, level, state):
+    """What lies in each slot of a queue, and whether it is in use."""
+    oldest = state(opened, "consume")
+    for slot in range(IN_FLIGHT):
+        look = opened.submodules.storage.read_port(domain="comb")
+        m.d.comb += look.addr.eq(slot)
+        yield (slot - oldest)[: len(oldest)] < level, look.data
+
+
 def dram(proof, unit):
     """DRAM may end anywhere, but stays as it is."""
     proof.m.d.comb += unit.dram_pages.eq(proof.constant(len(unit.dram_pages), "pages"))
@@ -74,16 +94,16 @@ def test_load(proof, state):
 
     proof.check(stays(proof, request.valid, request.ready, request.address, request.beats))
     proof.check(burst_is_legal(pages, request.address, request.beats), when=request.valid)
-    level = inner.submodules.buffer.level
+    level = sound(proof, state, inner, "buffer")[0]
     proof.check(state(inner, "held", of=2) == coming + level)
-    proof.check(state(inner, "bursts") == bursts)
+    proof.check(proof.count(inner, "bursts", CONFIG.reads_in_flight) == bursts)
     proof.check(coming + level <= CONFIG.read_buffer_beats)
     proof.check(bursts <= CONFIG.reads_in_flight)
     # A request is of an instruction at work, with beats left in its run.
     at_work = state(inner, "active") & ~state(inner, "empty")
     left, run = state(inner, "left"), state(inner, "run")
     proof.check((left != 0) & (run != 0), when=at_work)
-    following = burst_beats(m, CONFIG, request.address, left)
+    following = burst_beats(CONFIG, request.address, left)
     proof.check(request.beats == following, when=at_work)  # registers, filled a cycle ahead
     outside = is_outside(state(inner, "address"), CONFIG, pages)
     proof.check(state(inner, "outside") == outside, when=at_work)
@@ -121,36 +141,32 @@ def test_store(proof, state):
     unanswered = owed + (left != 0)
     proof.check(unanswered <= CONFIG.writes_in_flight)
 
-    # What makes it inductive: the queues' pointers, and what the oldest instruction still has.
-    for name, depth in (("context", IN_FLIGHT), ("buffer", None)):
-        fifo = getattr(inner.submodules, name)
-        depth = depth or fifo.depth
-        opened = proof.open(inner, name)
-        produce, consume = state(opened, "produce"), state(opened, "consume")
-        end = consume + fifo.level
-        proof.check((produce < depth) & (consume < depth) & (fifo.level <= depth))
-        proof.check(produce == Mux(end >= depth, end - depth, end))
-        if name == "context":
-            used, slots, oldest = fifo.level, opened.submodules.storage, consume
-    layout = store.sender.shape()
-    for slot in range(IN_FLIGHT):
-        look = slots.read_port(domain="comb")
-        m.d.comb += look.addr.eq(slot)
-        entry = data.View(layout, look.data)
-        is_used = (slot - oldest)[: len(oldest)] < used
-        proof.check(entry.empty | (entry.run != 0), when=is_used)
-        proof.check(entry.outside == is_outside(entry.base, CONFIG, pages), when=is_used)
-    fresh, run_left = state(inner, "fresh"), state(inner, "run_left")
-    proof.check(state(inner, "run_end") == (run_left == 1), when=used != 0)
+    # What makes it inductive: the queues' pointers, and what lies in them.
+    levels, entries = {}, {}
+    for name in ("context", "walks", "waiting", "buffer"):
+        levels[name], opened = sound(proof, state, inner, name)
+        if name in ("context", "walks"):
+            entries[name] = list(used_entries(m, opened, levels[name], state))
+    for is_used, entry in entries["walks"]:
+        walk = data.View(store.walk.shape(), entry)
+        proof.check(walk.run != 0, when=is_used)
+        proof.check(walk.outside == is_outside(walk.base, CONFIG, pages), when=is_used)
+    contexts = [(u, data.View(store.sender.shape(), e)) for u, e in entries["context"]]
+    active, run_left = state(inner, "sends"), state(inner, "run_left")
+    walks = sum(is_used & ~entry.empty for is_used, entry in contexts)
+    proof.check(walks == levels["walks"] + active)
+    in_flight = proof.count(inner, "in_flight", IN_FLIGHT)
+    proof.check(in_flight == levels["context"] + levels["waiting"])
+    proof.check(state(inner, "run_end") == (run_left == 1), when=active)
     proof.check(state(inner, "opens") == (left == 0))
     proof.check(state(inner, "burst_left") == left)
-    proof.check(state(inner, "unanswered") == unanswered)
+    proof.check(proof.count(inner, "unanswered", CONFIG.writes_in_flight) == unanswered)
     proof.check(state(inner, "shown") == was_shown)
-    proof.check((used != 0) & ~store.sender.empty & (run_left != 0), when=~fresh)
-    proof.check((left == 0) | ~fresh)
-    proof.check(left <= run_left, when=~fresh)
+    proof.check((run_left != 0) & (data.View(store.walk.shape(), state(inner, "walk")).run != 0), when=active)
+    proof.check((left == 0) | active)
+    proof.check(left <= run_left, when=active)
     outside = is_outside(state(inner, "address"), CONFIG, pages)
-    proof.check(state(inner, "outside") == outside, when=~fresh)
+    proof.check(state(inner, "outside") == outside, when=active)
 
     proof.cover(taken & write.first & (write.beats == 4))
     proof.cover(was_shown & store.stop & write.first)

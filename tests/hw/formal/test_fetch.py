@@ -18,7 +18,7 @@ from __future__ import annotations
 import pytest
 from amaranth import Mux, Signal
 
-from vdla.hw.bursts import PAGE_BITS, is_outside
+from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
 from vdla.hw.fetch import FETCH_INSTRUCTIONS, Fetch
 from vdla.isa.config import PAGE_BYTES, load_config
 from vdla.isa.instructions import instruction_bytes
@@ -51,12 +51,13 @@ def test_requests(proof, state, config):
     m, request = proof.m, fetch.request
     port, per = config.port_bytes, instruction_bytes(config) // config.port_bytes
     room = max(FETCH_INSTRUCTIONS * per, config.burst_beats)
-    held, arrived, left = (state(inner, name) for name in ("held", "arrived", "left"))
+    held, column, left = (state(inner, name) for name in ("held", "column", "left"))
+    whole = proof.count(inner, "whole", room // per)
     dispatch = fetch.put.any()
 
-    proof.check(held == coming + arrived)
+    proof.check((held == coming + whole * per + column) & (column < per))
     proof.check((held <= room) & (taken + held <= room))
-    proof.check(arrived >= per, when=dispatch)
+    proof.check(whole != 0, when=dispatch)
     proof.check(~request.valid, when=fetch.idle)
 
     asked = Signal(40)
@@ -69,6 +70,9 @@ def test_requests(proof, state, config):
     proof.check(address == fetch.base + asked * port, when=started)
     outside = is_outside(address, config, fetch.dram_pages)
     proof.check(state(inner, "outside") == outside, when=started)
+    proof.check(state(inner, "more") == (left != 0))
+    proof.check(state(inner, "fits") == (held + config.burst_beats <= room), when=started)
+    proof.check(request.beats == burst_beats(config, address[:32], left), when=started)
     proof.check(request.address == (fetch.base + asked * port)[:32], when=request.valid)
 
     end = request.address % PAGE_BYTES + request.beats * port
@@ -92,15 +96,24 @@ def test_dispatch(proof, state, config):
     m, beat = proof.m, fetch.data
     bits, per = 8 * config.port_bytes, instruction_bytes(config) // config.port_bytes
     slots = max(FETCH_INSTRUCTIONS, -(-config.burst_beats // per))
-    held, arrived, column = (state(inner, name) for name in ("held", "arrived", "column"))
-    proof.check(held == coming + arrived)
-    proof.check(held <= slots * per)
+    held, column = state(inner, "held"), state(inner, "column")
+    whole = proof.count(inner, "whole", slots)
+    arrived = whole * per + column
+    proof.check((held == coming + arrived) & (held <= slots * per))
+    proof.check(held + config.burst_beats <= slots * per, when=state(inner, "fits"))
+    proof.check(fetch.request.beats <= config.burst_beats)
+    is_last, final = state(inner, "is_last"), state(inner, "final")
 
     # One at a time, in order, into a queue that has room; the last stays.
-    dispatch, last = fetch.put.any(), fetch.index == fetch.length - 1
+    end = (fetch.length - 1)[: len(fetch.length)]
+    dispatch, last = fetch.put.any(), fetch.index == end
     given = Signal(24)
     m.d.sync += given.eq(Mux(fetch.idle, 0, given + dispatch))
     proof.check(fetch.index == given)
+    started = Signal()
+    m.d.sync += started.eq(started | fetch.idle)
+    proof.check((final == end) & (is_last == last), when=started)
+    proof.check(started | ((held == 0) & ~state(inner, "more")))
     proof.check((fetch.put & ~fetch.room) == 0)
     proof.check((fetch.put & (fetch.put - 1)) == 0)
     proof.check((arrived >= per) & ~last & fetch.word[:3].matches(0, 1, 2, 3), when=dispatch)
@@ -112,8 +125,8 @@ def test_dispatch(proof, state, config):
     with m.If(fetch.idle):
         m.d.sync += tracked.eq(0)
     with m.Elif(beat.valid & pick & ~tracked):
-        m.d.sync += [tracked.eq(1), kept.eq(beat.data), place.eq(arrived % per)]
-        m.d.sync += ahead.eq(arrived // per - dispatch)
+        m.d.sync += [tracked.eq(1), kept.eq(beat.data), place.eq(column)]
+        m.d.sync += ahead.eq(whole - dispatch)
     with m.Elif(dispatch & tracked):
         m.d.sync += [tracked.eq(ahead != 0), ahead.eq(ahead - 1)]
     here = tracked & (ahead == 0) & dispatch
@@ -130,7 +143,7 @@ def test_dispatch(proof, state, config):
 
     m.d.comb += look.addr.eq(slot(ahead))
     proof.check((read.addr < slots) & (write.addr < slots) & (column < per))
-    proof.check((column == arrived % per) & (write.addr == slot(arrived // per)))
+    proof.check(write.addr == slot(whole))
     proof.check(ahead * per + place < arrived, when=tracked)
     proof.check(look.data.word_select(place, bits) == kept, when=tracked)
 

@@ -1,8 +1,8 @@
-"""The first-in first-out queues that the core uses: Amaranth's SyncFIFO.
+"""The first-in first-out queues that the core uses.
 
 1. Order is kept, nothing is lost or invented: any one entry, picked freely when it is written, is
    read after exactly those that were in the queue before it, unchanged.
-2. ``level`` = written − read; it can be written unless it holds ``depth`` entries, and read unless
+2. The level = written − read; it can be written unless it holds ``depth`` entries, and read unless
    it is empty.
 
 Nothing is assumed. Data are one bit wide: the queue doesn't look at them.
@@ -12,32 +12,34 @@ from __future__ import annotations
 
 import pytest
 from amaranth import Mux, Signal
-from amaranth.lib.fifo import SyncFIFO
+
+from vdla.hw.fifo import Fifo
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
 def test_what_is_written_is_read_in_order(proof, state, depth):
     m = proof.m
-    fifo = SyncFIFO(width=1, depth=depth)
+    fifo = Fifo(width=1, depth=depth)
     for signal in (fifo.w_en, fifo.w_data, fifo.r_en):
         proof.expose(signal)
     inner = proof.add(fifo)
+    level = proof.count(inner, "level", depth)
     writes, reads = fifo.w_en & fifo.w_rdy, fifo.r_en & fifo.r_rdy
 
     pick, tracked, kept = proof.free(name="pick"), Signal(), Signal()
     ahead = Signal(range(depth + 1))  # entries to be read before the one picked
     with m.If(writes & pick & ~tracked):
-        m.d.sync += [tracked.eq(1), kept.eq(fifo.w_data), ahead.eq(fifo.level - reads)]
+        m.d.sync += [tracked.eq(1), kept.eq(fifo.w_data), ahead.eq(level - reads)]
     with m.Elif(tracked & reads):
         m.d.sync += [tracked.eq(ahead != 0), ahead.eq(ahead - 1)]
     proof.check(fifo.r_rdy & (fifo.r_data == kept), when=tracked & (ahead == 0))
-    proof.check(ahead < fifo.level, when=tracked)
+    proof.check(ahead < level, when=tracked)
 
     balance = proof.ghost(depth, writes, reads, "balance")
-    proof.check(fifo.level == balance)
+    proof.check(level == balance)
     proof.check(balance <= depth)
-    proof.check(fifo.w_rdy == (fifo.level != depth))
-    proof.check(fifo.r_rdy == (fifo.level != 0))
+    proof.check(fifo.w_rdy == (level != depth))
+    proof.check(fifo.r_rdy == (level != 0))
 
     # What makes it inductive: where the pointers stand, and where the picked entry lies.
     produce, consume = state(inner, "produce"), state(inner, "consume")
@@ -45,10 +47,10 @@ def test_what_is_written_is_read_in_order(proof, state, depth):
     place = consume + ahead
     m.d.comb += look.addr.eq(Mux(place >= depth, place - depth, place))
     proof.check(look.data == kept, when=tracked)
-    end = consume + fifo.level
+    end = consume + level
     proof.check((produce < depth) & (consume < depth))
     proof.check(produce == Mux(end >= depth, end - depth, end))
 
     proof.cover(tracked & (ahead == depth - 1) & kept)
-    proof.cover(tracked & (ahead == 0) & reads & (fifo.level == depth))
+    proof.cover(tracked & (ahead == 0) & reads & (level == depth))
     proof.prove(reach=depth + 8)

@@ -20,33 +20,34 @@ from vdla.hw.tokens import TokenQueue
 
 def build(proof, depth, *, careful=True):
     queue = TokenQueue(depth)
-    proof.add(queue)
+    inner = proof.add(queue)
+    tokens, free = proof.count(inner, "tokens", depth), proof.count(inner, "free", depth)
     reserved = proof.ghost(depth, queue.reserve, queue.push, "reserved")
     if careful:
         proof.assume(~queue.reserve | queue.vacant)
     proof.assume(~queue.pop | queue.available)
     proof.assume(~queue.push | (reserved != 0))
-    proof.check(queue.tokens + queue.free + reserved == depth)
-    return queue, reserved
+    proof.check(tokens + free + reserved == depth)
+    return queue, reserved, tokens, free
 
 
 @pytest.mark.parametrize("depth", [1, 2, 64])
 def test_slots_are_never_lost(proof, depth):
-    queue, reserved = build(proof, depth)
+    queue, reserved, tokens, free = build(proof, depth)
     pushed, popped = Signal(16), Signal(16)
     proof.m.d.sync += [pushed.eq(pushed + queue.push), popped.eq(popped + queue.pop)]
-    proof.check(queue.tokens == (pushed - popped)[:16])
-    proof.check(queue.available == (queue.tokens != 0))
-    proof.check(queue.vacant == (queue.free != 0))
+    proof.check(tokens == (pushed - popped)[:16])
+    proof.check(queue.available == (tokens != 0))
+    proof.check(queue.vacant == (free != 0))
     few = min(depth, 2)
-    proof.cover(queue.tokens == few)
+    proof.cover(tokens == few)
     proof.cover(reserved == few)
-    proof.cover((popped == few + 1) & (queue.free == depth))
+    proof.cover((popped == few + 1) & (free == depth))
     proof.prove()
 
 
 @pytest.mark.parametrize("depth", [1, 2])
 def test_reserving_what_is_not_vacant_breaks_it(proof, depth):
-    queue, _ = build(proof, depth, careful=False)
+    queue = build(proof, depth, careful=False)[0]
     proof.assume(queue.reserve)
     proof.refute(depth=depth + 3)
