@@ -119,26 +119,27 @@ class Compute(Component):
         operation = Signal(self.operation)
         self.nest_active = active = Signal()
         null, advance, last = (Signal(name=n) for n in ("null", "advance", "last"))
-        self.free = free = Signal()
         at = Signal(len(now.uop_begin) + 1)  # micro-op address
         uops = Loop(m, "uops", now.uop_count)
-        offsets, loops = self._loops(m, word, now, advance & uops.end)
+        # What comes next is the next instruction's, or no longer needed; and it comes now.
+        begins, moves = ~active | last, ~active | advance
+        uops.go(moves, begins, word.uop_count)
+        offsets, loops = self._loops(m, word, now, moves, begins, uops.end)
         m.d.comb += [
             advance.eq(active & ~hold),
             last.eq(null | Cat(loop.end for loop in (uops, *loops)).all()),
-            free.eq(~active | (advance & last)),
-            port.start.eq(port.ready & free),
+            port.start.eq(port.ready & begins & moves),
             self.uop.enable.eq(advance),
             self.uop.address.eq(at >> (config.uops_per_word - 1).bit_length()),
         ]
-        with m.If(advance):
-            uops.advance()
-            m.d.sync += at.eq(Mux(uops.end, now.uop_begin, at + 1))
-        with m.If(free):  # what is loaded in vain isn't active
-            extents = [word[f"extent_{i}"] for i in range(3)]
-            empty = Cat(n == 0 for n in (word.uop_count, *extents)).any()
-            uops.start(word.uop_count)
-            m.d.sync += [now.eq(word), at.eq(word.uop_begin)]
+        extents = [word[f"extent_{i}"] for i in range(3)]
+        empty = Cat(n == 0 for n in (word.uop_count, *extents)).any()
+        with m.If(begins):
+            m.d.sync += now.eq(word)
+        with m.If(moves):
+            first = Mux(begins, word.uop_begin, now.uop_begin)
+            m.d.sync += at.eq(Mux(begins | uops.end, first, at + 1))
+        with m.If(begins & moves):
             m.d.sync += [active.eq(port.ready), null.eq(empty), operation.eq(self._decode(m))]
 
         f1 = Signal(self._issued())
@@ -155,7 +156,13 @@ class Compute(Component):
         return f1
 
     def _loops(
-        self, m: Module, word: data.View, now: data.View, next_iteration: Value
+        self,
+        m: Module,
+        word: data.View,
+        now: data.View,
+        moves: Value,
+        begins: Value,
+        next_iteration: Value,
     ) -> tuple[dict[str, Signal], Sequence[Loop]]:
         """The loops, outermost first, and per stream what they add up to.
 
@@ -166,18 +173,18 @@ class Compute(Component):
             name: [Signal(bits + 1, name=f"{name}_sum_{i}") for i in range(3)]
             for name, bits in self.index_bits.items()
         }
-        with m.If(next_iteration):
-            for i, inner in enumerate(reversed(inner_ends(loops[::-1]))):
-                loops[i].advance(inner)
-                with m.If(inner & ~loops[i].end):
-                    for name in STREAMS:
-                        there = grow(sums[name][i], now[f"{name}_{i}"])
-                        m.d.sync += [s.eq(there) for s in sums[name][i:]]
-        with m.If(self.free):
-            for i, loop in enumerate(loops):
-                loop.start(word[f"extent_{i}"])
-            for name in STREAMS:
-                m.d.sync += [s.eq(word[f"{name}_base"]) for s in sums[name]]
+        inner = [next_iteration & ends for ends in reversed(inner_ends(loops[::-1]))]
+        for loop, extent, ends in zip(loops, range(3), inner, strict=True):
+            loop.go(moves, begins, word[f"extent_{extent}"], ends)
+        steps = [ends & ~loop.end for ends, loop in zip(inner, loops, strict=True)]  # one, or none
+        for name in STREAMS:
+            there = [grow(sums[name][i], now[f"{name}_{i}"]) for i in range(3)]
+            for i, total in enumerate(sums[name]):
+                following = there[i]
+                for outer in range(i):
+                    following = Mux(steps[outer], there[outer], following)
+                with m.If(moves & (begins | Cat(steps[: i + 1]).any())):
+                    m.d.sync += total.eq(Mux(begins, word[f"{name}_base"], following))
         return {name: sums[name][2] for name in STREAMS}, loops
 
     def _decode(self, m: Module) -> data.View:

@@ -214,6 +214,7 @@ class Core(Component):
         done = Signal()
         faulted = Signal()
         allowed = Signal()
+        awake = Signal()  # not IDLE; with few sinks, for the path of a request
         fault_index = Signal(INDEX_BITS)
         found = fault().create()
         self._find_fault(m, allowed, found)
@@ -224,6 +225,7 @@ class Core(Component):
         reset = (csr.control & control.field("RESET").mask).any()
         m.d.comb += [
             fetch.idle.eq(state == State.IDLE),
+            fetch.awake.eq(awake),
             csr.locked.eq(state != State.IDLE),
             dma.stop.eq((state != State.RUNNING) | ~allowed),
             self.engines[Engine.STORE].stop.eq(state != State.RUNNING),
@@ -232,7 +234,7 @@ class Core(Component):
         with m.Switch(state):
             with m.Case(State.IDLE), m.If(start & ~reset):
                 m.d.comb += counters.clear.eq(1)
-                m.d.sync += [state.eq(State.RUNNING), done.eq(0), faulted.eq(0)]
+                m.d.sync += [state.eq(State.RUNNING), awake.eq(1), done.eq(0), faulted.eq(0)]
                 m.d.sync += [csr.fault_cause.eq(Fault.NONE), csr.fault_instruction.eq(0)]
             with m.Case(State.RUNNING):
                 m.d.comb += [counters.cycle.eq(1), counters.causes.eq(~found.valid)]
@@ -242,14 +244,14 @@ class Core(Component):
                     m.d.sync += [csr.fault_cause.eq(found.cause), fault_index.eq(found.index)]
                 with m.Elif(fetch.finished):
                     m.d.comb += ends["DONE"].eq(1)
-                    m.d.sync += [state.eq(State.IDLE), done.eq(1)]
+                    m.d.sync += [state.eq(State.IDLE), awake.eq(0), done.eq(1)]
                 with m.Elif(reset):
                     m.d.sync += state.eq(State.STOPPING)
             with m.Case(State.STOPPING):
                 with m.If(faulted):  # the register is a cycle late, before anybody can ask
                     m.d.sync += csr.fault_instruction.eq(self._address(fault_index))
                 with m.If(dma.quiet):
-                    m.d.sync += state.eq(State.IDLE)
+                    m.d.sync += [state.eq(State.IDLE), awake.eq(0)]
         with m.If(reset):
             m.d.sync += [done.eq(0), faulted.eq(0)]
         flags = {
@@ -269,12 +271,11 @@ class Core(Component):
         csr, dma, fetch = self.csr, self.dma, self.fetch
         load, compute, store = (self.engines[e] for e in Engine)
         hash_matches = Signal()
-        # Registers don't change from START on, so one cycle earlier is as good.
-        m.d.sync += hash_matches.eq(
-            (csr.program_hash_low == csr.config_hash_low)
-            & (csr.program_hash_high == csr.config_hash_high)
+        fits = (csr.program_hash_low == csr.config_hash_low) & (
+            csr.program_hash_high == csr.config_hash_high
         )
-        m.d.comb += allowed.eq(hash_matches & (csr.program_length != 0))
+        # Registers don't change from START on, so one cycle earlier is as good.
+        m.d.sync += [hash_matches.eq(fits), allowed.eq(fits & (csr.program_length != 0))]
         wrong = Mux(hash_matches, Fault.ILLEGAL, Fault.PROGRAM_HASH)
         in_order = [
             (~allowed, wrong, 0),

@@ -6,7 +6,8 @@
    room. Beats are collected in slots of one instruction, so it is read in one piece.
 3. FINISH stays at the head until no queue is ``busy``; then the program has ended.
 4. An illegal instruction at the head is a fault, and so is a stream that FINISH doesn't end.
-5. While ``idle``, fetch takes over where the program lies.
+5. While ``idle``, fetch takes over where the program lies; while ``awake``, it asks for it. One is
+   the other's opposite, so that requests need not come from a signal with as many sinks as ``idle``.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class Fetch(Component):
         super().__init__(
             {
                 "idle": In(1),
+                "awake": In(1),
                 "base": In(DRAM_BITS),
                 "length": In(INDEX_BITS),
                 "dram_pages": In(DRAM_BITS - PAGE_BITS + 1),
@@ -88,7 +90,7 @@ class Fetch(Component):
         wanted, sent = Signal(name="wanted"), Signal(name="sent")
         grown = Signal.like(held)
         m.d.comb += [
-            wanted.eq(~self.idle & more & fits),
+            wanted.eq(self.awake & more & fits),
             fails.eq(wanted & outside),
             request.valid.eq(wanted & ~outside),
             request.address.eq(address),

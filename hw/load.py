@@ -59,16 +59,15 @@ class Axis(Loop):
         self.first = tile[f"{axis}_first"]  # whether the first is data
         self.is_data = Signal(name=f"{axis}_is_data")
 
-    def begin(self, tile: data.View) -> None:
-        """The first one of the tile that comes next."""
-        self.start(tile[f"{self.axis}_tile"])
-        self.m.d.sync += self.is_data.eq(tile[f"{self.axis}_first"])
-
-    def advance(self, steps: Value | int = 1) -> None:
-        super().advance(steps)
+    def move(
+        self, moves: Value, begins: Value, tile: data.View, inner: Value | int = 1
+    ) -> None:
+        """``go``, to the first one of ``tile`` if it begins."""
+        self.go(moves, begins, tile[f"{self.axis}_tile"], inner)
         follows = (self.left > self.after + 1) & (self.left <= self.until + 1)
         following = Mux(self.end, self.first, follows)
-        self.m.d.sync += self.is_data.eq(Mux(steps, following, self.is_data))
+        with self.m.If(moves & (begins | inner)):
+            self.m.d.sync += self.is_data.eq(Mux(begins, tile[f"{self.axis}_first"], following))
 
 
 class Load(Component):
@@ -129,41 +128,41 @@ class Load(Component):
         )
         outside = Signal()  # whether ``address`` is: known with it, too
         wanted = active & ~empty & self._credit(m, sent, length)
-        ends_run = left == length
-        free = ~active | empty | (sent & ends_run & last_run)
+        ends_run, unused = left == length, ~active | empty
+        begins = unused | (ends_run & last_run)  # what comes next is the next instruction
+        moves = unused | sent
+        may_start = self.command.ready & self._may_start(m)
         m.d.comb += [
             request.valid.eq(wanted & ~outside),
             request.address.eq(address),
             request.beats.eq(length),
             sent.eq(request.valid & request.ready),
-            self.command.start.eq(self.command.ready & free & self._may_start(m)),
+            self.command.start.eq(may_start & begins & moves),
         ]
-        next_run, is_last = self._walk(m, now, sent & ends_run, free)
+        next_run, is_last = self._walk(m, now, moves, begins, ends_run)
+        entries = Mux(head.x_stride == 1, head.x_size, 1)
+        first_run = self._of_memory(head.memory, entries, self._beats)
+        there, rest = Signal.like(address), Signal.like(left)
         m.d.comb += last_run.eq(is_last)
-        beyond, left_beyond = Signal.like(address), Signal.like(left)
-        m.d.comb += [
-            beyond.eq(Mux(ends_run, next_run, grow(address, scaled(length, config.port_bytes)))),
-            left_beyond.eq(Mux(ends_run, run, left - length)),
-        ]
-        with m.If(sent):
+        with m.If(begins):
+            m.d.comb += [there.eq(head.dram_base), rest.eq(first_run)]
+            m.d.sync += [now.eq(head), run.eq(first_run)]
+        with m.Elif(ends_run):
+            m.d.comb += [there.eq(next_run), rest.eq(run)]
+        with m.Else():
+            m.d.comb += there.eq(grow(address, scaled(length, config.port_bytes)))
+            m.d.comb += rest.eq(left - length)
+        with m.If(moves):
             m.d.sync += [
-                address.eq(beyond),
-                outside.eq(is_outside(beyond, config, self.dram_pages)),
-                left.eq(left_beyond),
-                length.eq(burst_beats(config, beyond[:DRAM_BITS], left_beyond)),
+                address.eq(there),
+                outside.eq(is_outside(there, config, self.dram_pages)),
+                left.eq(rest),
+                length.eq(burst_beats(config, there[:DRAM_BITS], rest)),
             ]
-        with m.If(free):  # what is loaded in vain isn't active
-            entries = Mux(head.x_stride == 1, head.x_size, 1)
-            beats_of_run = self._of_memory(head.memory, entries, self._beats)
+        with m.If(moves & begins):
             m.d.sync += [
-                length.eq(burst_beats(config, head.dram_base, beats_of_run)),
-                now.eq(head),
+                active.eq(may_start),
                 self.index.eq(self.command.index),
-                address.eq(head.dram_base),
-                outside.eq(is_outside(head.dram_base, config, self.dram_pages)),
-                run.eq(beats_of_run),
-                left.eq(beats_of_run),
-                active.eq(self.command.start),
                 empty.eq((head.x_size == 0) | (head.y_size == 0) | (head.z_size == 0)),
             ]
         return wanted & outside & request.ready
@@ -183,7 +182,7 @@ class Load(Component):
         return ~in_flight.full
 
     def _walk(
-        self, m: Module, now: data.View, next_run: Value, free: Value
+        self, m: Module, now: data.View, moves: Value, begins: Value, ends_run: Value
     ) -> tuple[Value, Value]:
         """Goes to the next run, x before y before z: where it is, and whether this is the last."""
         head = self.head
@@ -193,16 +192,15 @@ class Load(Component):
         x_ends, y_ends, z_ends = (loop.end for loop in loops)
         x, y, z = (grow(base, step) for base, step in zip(bases, strides, strict=True))
         following = Mux(x_ends, Mux(y_ends, z, y), x)
-        with m.If(next_run):
-            for loop, base, inner in zip(loops, bases, inner_ends(loops), strict=True):
-                loop.advance(inner)
-                m.d.sync += base.eq(Mux(inner, following, base))
-        with m.If(free):
-            for axis, base, step in zip("xyz", bases, strides, strict=True):
-                stride = self._of_memory(head.memory, head[f"{axis}_stride"], self.config.entry)
-                m.d.sync += [base.eq(head.dram_base), step.eq(stride)]
-            for loop, size in zip(loops, _runs(head), strict=True):
-                loop.start(size)
+        for axis, step in zip("xyz", strides, strict=True):
+            stride = self._of_memory(head.memory, head[f"{axis}_stride"], self.config.entry)
+            with m.If(begins):
+                m.d.sync += step.eq(stride)
+        nest = zip(loops, bases, inner_ends(loops), _runs(head), strict=True)
+        for loop, base, inner, size in nest:
+            loop.go(moves, begins, size, ends_run & inner)
+            with m.If(moves & (begins | (ends_run & inner))):
+                m.d.sync += base.eq(Mux(begins, head.dram_base, following))
         return following, x_ends & y_ends & z_ends
 
     # Write side ------------------------------------------------------------------------------
@@ -243,25 +241,24 @@ class Load(Component):
             {name: Shape.cast(value.shape()) for name, value in tile.items()}
         )
         m.submodules.context = fifo = Fifo(width=layout.size, depth=IN_FLIGHT)
-        started, following = Signal(layout), Signal(layout)
-        self.tile, self.following = Signal(layout), following
+        started, waits = Signal(layout), fifo.r_rdy
+        self.tile, self.following = Signal(layout), Signal(layout)
         self.writing = Signal()
-        self.loads = free = ~self.writing | self.command.finish
-        waits = fifo.r_rdy
+        free = ~self.writing | self.command.finish
         m.d.comb += [
             *(started[name].eq(value) for name, value in tile.items()),
-            following.eq(Mux(waits, fifo.r_data, started.as_value())),
+            self.following.eq(Mux(waits, fifo.r_data, started.as_value())),
             fifo.w_data.eq(started),
             fifo.w_en.eq(start & (waits | ~free)),
             fifo.r_en.eq(free),
             self.oldest.eq(self.tile.index),
         ]
         with m.If(free):  # what is loaded in vain isn't written
-            m.d.sync += [self.writing.eq(waits | start), self.tile.eq(following)]
+            m.d.sync += [self.writing.eq(waits | start), self.tile.eq(self.following)]
 
     def _write(self, m: Module) -> Value:
         """Writes an entry or takes a beat; returns whether the entry lies beyond its buffer."""
-        tile = self.tile
+        config, tile = self.config, self.tile
         x, y = (Axis(m, axis, tile) for axis in "xy")
         planes = Loop(m, "planes", tile.z_size)
         beats = Loop(m, "beats", self._beats_of(tile))
@@ -272,7 +269,7 @@ class Load(Component):
             is_data.eq(x.is_data & y.is_data),
             taken.eq(_to_acc(tile) & self.acc_taken),
         ]
-        works = self.writing & ~tile.empty
+        works, unused = self.writing & ~tile.empty, ~self.writing | tile.empty
         blocked = taken & (beats.end | ~is_data)
         m.d.comb += [
             self.consume.eq(works & is_data & self.beat_there & ~blocked),
@@ -280,20 +277,17 @@ class Load(Component):
         ]
         nest = (x, y, planes)
         last = Cat(level.end for level in nest).all()
-        with m.If(self.consume):
-            beats.advance()
-        with m.If(whole):
-            m.d.sync += [entry.eq(entry + 1), beyond.eq(self._is_beyond(tile, entry + 1))]
-            for level, steps in zip(nest, inner_ends(nest), strict=True):
-                level.advance(steps)
-        with m.If(self.loads):
-            following = self.following
-            for axis in (x, y):
-                axis.begin(following)
-            planes.start(following.z_size)
-            beats.start(self._beats_of(following))
-            m.d.sync += entry.eq(following.sram_base)
-            m.d.sync += beyond.eq(self._is_beyond(following, following.sram_base))
+        begins, following = unused | last, self.following  # what comes next is the next tile
+        moves = unused | whole
+        begins_beats = unused | (last & (beats.end | ~is_data))
+        beats.go(moves | self.consume, begins_beats, self._beats_of(following), is_data)
+        planes.go(moves, begins, following.z_size, x.end & y.end)
+        x.move(moves, begins, following)
+        y.move(moves, begins, following, x.end)
+        at = Mux(begins, following.sram_base, entry + 1)
+        depth = self._of_memory(Mux(begins, following.memory, tile.memory), Const(1), config.depth)
+        with m.If(moves):
+            m.d.sync += [entry.eq(at), beyond.eq(at >= depth)]
         m.d.comb += [
             self.command.finish.eq((whole & last) | (self.writing & tile.empty)),
             self.command.push_prev.eq(tile.push_prev),
@@ -326,7 +320,7 @@ class Load(Component):
                     m.d.comb += port.enable.eq((1 << columns) - 1)
             m.d.comb += [port.address.eq(entry), port.data.eq(value.replicate(columns))]
         held = Signal(max(self._beats("acc") - 1, 0) * bits)  # the last beats, the latest on top
-        with m.If(self.consume):
+        with m.If(self.consume & _to_acc(tile)):
             m.d.sync += held.eq(Cat(held, self.beat)[bits:])
         m.d.comb += [
             self.acc.enable.eq(whole & _to_acc(tile)),
@@ -360,9 +354,6 @@ class Load(Component):
     def _beats_of(self, tile: data.View) -> Value:
         """Beats of an entry."""
         return self._of_memory(tile.memory, Const(1), self._beats)
-
-    def _is_beyond(self, tile: data.View, entry: Value) -> Value:
-        return entry >= self._of_memory(tile.memory, Const(1), self.config.depth)
 
     def _most_beats(self) -> int:
         return max(self._beats(each.name.lower()) for each in Mem)

@@ -10,8 +10,8 @@ from amaranth import Cat, Module, Mux, Signal, Value
 class Loop:
     """One level of a nest, of ``size`` iterations; ``size`` stays while the nest is under way.
 
-    ``end`` is high in the last iteration. A loop begins with ``start``. What a size of zero gives
-    is nobody's business: such a nest is empty, and its unit knows that.
+    ``end`` is high in the last iteration. What a size of zero gives is nobody's business: such a nest
+    is empty, and its unit knows that.
     """
 
     def __init__(self, m: Module, name: str, size: Value) -> None:
@@ -19,18 +19,22 @@ class Loop:
         self.left = Signal(len(size), name=f"{name}_left")  # iterations, this one among them
         self.end = Signal(name=f"{name}_end")
 
-    def start(self, size: Value) -> None:
-        """The first iteration is the next cycle's; ``size`` has its value from then on."""
-        self.m.d.sync += [self.left.eq(size), self.end.eq(size == 1)]
+    def go(
+        self, moves: Value, begins: Value, first_size: Value, inner: Value | int = 1
+    ) -> None:
+        """What the next cycle sees, if the nest ``moves``.
 
-    def advance(self, steps: Value | int = 1) -> None:
-        """The next iteration if ``steps``; after the last comes the first again."""
-        following = Mux(self.end, self.size, self.left - 1)
-        ends = Mux(self.end, self.size == 1, self.left == 2)
-        self.m.d.sync += [
-            self.left.eq(Mux(steps, following, self.left)),
-            self.end.eq(Mux(steps, ends, self.end)),
-        ]
+        If it ``begins``, the first iteration of a loop of ``first_size``, which is ``size`` from
+        then on; else the next iteration if ``inner``, all loops within it being at their end; after
+        the last comes the first again. ``moves`` may be late: nothing else here waits for it.
+        """
+        size = Mux(begins, first_size, self.size)
+        again = begins | self.end
+        with self.m.If(moves & (begins | inner)):
+            self.m.d.sync += [
+                self.left.eq(Mux(again, size, self.left - 1)),
+                self.end.eq(Mux(again, size == 1, self.left == 2)),
+            ]
 
 
 def inner_ends(loops: Sequence[Loop]) -> list[Value]:

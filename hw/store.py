@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-from amaranth import Array, Cat, Module, Mux, Signal, Value, signed
+from amaranth import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 from amaranth.lib.wiring import Component, In, Out
 from amaranth.utils import exact_log2
@@ -96,15 +96,15 @@ class Store(Component):
         fits_narrow, fits_raw = (Signal(init=1, name=n) for n in ("fits_narrow", "fits_raw"))
         full = ~due & ~Mux(narrow, fits_narrow, fits_raw)
         ready = active & ~empty & (pause == 0) & ~full
-        free = Signal()
-        entry, scale, last = self._walk_acc(m, due, free)
+        unused = ~active | empty
+        moves, begins, entry, scale = self._walk_acc(m, due, unused)
+        may_start = self.command.ready & ~in_flight.full
         m.d.comb += [
-            free.eq(~active | empty | (self.reads_vector & last)),
             self.reads_scale.eq(ready & due),
             self.reads_vector.eq(ready & ~due),
             self.acc.enable.eq(ready),
             self.acc.address.eq(Mux(due, scale, entry)),
-            self.command.start.eq(self.command.ready & free & ~in_flight.full),
+            self.command.start.eq(may_start & begins & moves),
         ]
         untaken = room - Mux(self.reads_vector, length, 0)
         for fits, needed in ((fits_narrow, self.out_beats), (fits_raw, self.raw_beats)):
@@ -113,12 +113,12 @@ class Store(Component):
             room.eq(untaken + self.sent),
             pause.eq(Mux(self.reads_vector, length - 1, Mux(pause == 0, 0, pause - 1))),
         ]
-        with m.If(free):  # what is loaded in vain isn't active
+        with m.If(moves & begins):
             m.d.sync += [
                 now.eq(head),
                 narrow.eq(head.memory == Mem.ACC8),
                 self.now_index.eq(self.command.index),
-                active.eq(self.command.start),
+                active.eq(may_start),
                 empty.eq((head.x_size == 0) | (head.y_size == 0) | (head.z_size == 0)),
             ]
         waits = ~empty & (pause == 0) & full
@@ -131,33 +131,33 @@ class Store(Component):
         depth = config.depth("acc")
         return ready & Mux(due, scale >= depth, entry >= depth)
 
-    def _walk_acc(self, m: Module, due: Value, free: Value) -> tuple[Value, Value, Value]:
-        """The vector to read, the scales of its plane, and whether it is the last."""
+    def _walk_acc(
+        self, m: Module, due: Value, unused: Value
+    ) -> tuple[Value, Value, Value, Value]:
+        """Whether the walk goes on, and with the next instruction; the vector, its scales."""
         head, now = self.head, self.now
         bits = len(head.sram_base) + 1
-        x_at, y_at, z_at, scale = (Signal(bits, name=n) for n in ("x_at", "y_at", "z_at", "scale"))
-        x, y, _ = loops = [Loop(m, a, now[f"{a}_size"]) for a in "xyz"]
+        vectors = [Signal(bits, name=f"{a}_at") for a in "xyz"]
+        scale = Signal(bits, name="scale")
+        loops = [Loop(m, a, now[f"{a}_size"]) for a in "xyz"]
+        x, y, _ = loops
+        moves = unused | self.reads_vector
+        begins = unused | Cat(loop.end for loop in loops).all()
+        for axis, loop, inner in zip("xyz", loops, inner_ends(loops), strict=True):
+            loop.go(moves, begins, head[f"{axis}_size"], inner)
+        steps = [Const(1), now.y_pitch, now.z_pitch]
+        there = [grow(at, step) for at, step in zip(vectors, steps, strict=True)]
+        following = Mux(x.end, Mux(y.end, there[2], there[1]), there[0])
+        for at, inner in zip(vectors, inner_ends(loops), strict=True):
+            with m.If(moves & (begins | inner)):
+                m.d.sync += at.eq(Mux(begins, head.sram_base, following))
+        plane_ends = x.end & y.end
+        with m.If(moves & (begins | plane_ends)):
+            m.d.sync += scale.eq(Mux(begins, head.scale_base, grow(scale, 1)))
+            m.d.sync += due.eq(Mux(begins, head.memory, now.memory) == Mem.ACC8)
         with m.If(self.reads_scale):
             m.d.sync += due.eq(0)
-        with m.If(self.reads_vector):
-            for loop, steps in zip(loops, inner_ends(loops), strict=True):
-                loop.advance(steps)
-            m.d.sync += x_at.eq(grow(x_at, 1))
-            with m.If(x.end):
-                there = grow(y_at, now.y_pitch)
-                m.d.sync += [x_at.eq(there), y_at.eq(there)]
-            with m.If(x.end & y.end):
-                there = grow(z_at, now.z_pitch)
-                m.d.sync += scale.eq(grow(scale, 1))
-                m.d.sync += [x_at.eq(there), y_at.eq(there), z_at.eq(there)]
-                m.d.sync += due.eq(now.memory == Mem.ACC8)
-        with m.If(free):
-            for axis, loop in zip("xyz", loops, strict=True):
-                loop.start(head[f"{axis}_size"])
-            m.d.sync += scale.eq(head.scale_base)
-            m.d.sync += [at.eq(head.sram_base) for at in (x_at, y_at, z_at)]
-            m.d.sync += due.eq(head.memory == Mem.ACC8)
-        return x_at, scale, Cat(loop.end for loop in loops).all()
+        return moves, begins, vectors[0], scale
 
     # Pipeline ----------------------------------------------------------------------------------
 
@@ -235,7 +235,7 @@ class Store(Component):
         config, write = self.config, self.write
         self._context(m)
         now = Signal(self.walk.shape(), name="walk")  # the instruction whose beats move
-        active, ends, takes = Signal(name="sends"), Signal(name="sends_last"), self.takes
+        active = Signal(name="sends")
         run = Loop(m, "run", now.run)  # of beats
         address = Signal(DRAM_BITS + 1)
         burst_left = Signal(range(config.burst_beats + 1))
@@ -254,54 +254,51 @@ class Store(Component):
             write.beats.eq(length),
             self.sent.eq(write.valid & write.ready),
         ]
-        following, last_run = self._walk_dram(m, now, self.sent & run.end, takes)
+        moves = ~active | self.sent
+        following, last_run = self._walk_dram(m, now, moves, run.end, ~active)
+        begins = ~active | (run.end & last_run)  # what comes next is the next walk
         m.d.comb += [
-            ends.eq(self.sent & run.end & last_run),
-            takes.eq(self.walk_waits & (~active | ends)),
-            self.passes.eq(ends | (self.sending & self.sender.empty)),
+            self.takes.eq(begins & moves),
+            self.passes.eq((self.sent & run.end & last_run) | (self.sending & self.sender.empty)),
         ]
-        m.d.sync += [
-            shown.eq(write.valid & ~write.ready),
-            active.eq((active & ~ends) | takes),
-        ]
+        m.d.sync += shown.eq(write.valid & ~write.ready)
         unanswered.move(self.sent & opens, write.answered)
-        there = Mux(run.end, following, grow(address, config.port_bytes))
         with m.If(self.sent):
-            run.advance()
             m.d.sync += [
                 burst_left.eq(Mux(opens, length, burst_left) - 1),
                 opens.eq(write.last),
-                address.eq(there),
-                outside.eq(is_outside(there, config, self.dram_pages)),
             ]
-        with m.If(takes):
-            run.start(self.walk.run)
+        run.go(moves, begins, self.walk.run)
+        there = Mux(run.end, following, grow(address, config.port_bytes))
+        with m.If(begins):
+            m.d.sync += now.eq(self.walk)
+        with m.If(begins & moves):
+            m.d.sync += active.eq(self.walk_waits)
+        with m.If(moves):
+            bad = is_outside(there, config, self.dram_pages)
             m.d.sync += [
-                now.eq(self.walk),
-                address.eq(self.walk.base),
-                outside.eq(self.walk.outside),
+                address.eq(Mux(begins, self.walk.base, there)),
+                outside.eq(Mux(begins, self.walk.outside, bad)),
             ]
         self._finish(m, self.sent & opens)
         return offered & opens & outside
 
     def _walk_dram(
-        self, m: Module, now: data.View, next_run: Value, takes: Value
+        self, m: Module, now: data.View, moves: Value, run_ends: Value, unused: Value
     ) -> tuple[Value, Value]:
         """Goes to the next run, x before y before z: where it is, and whether this is the last."""
         bases = [Signal(DRAM_BITS + 1, name=f"base_{a}") for a in "xyz"]
         loops = [Loop(m, f"runs_{a}", now[f"{a}_runs"]) for a in "xyz"]
         x_ends, y_ends, z_ends = (loop.end for loop in loops)
+        last = x_ends & y_ends & z_ends
+        begins = unused | (run_ends & last)
         x, y, z = (grow(base, now[f"{a}_step"]) for base, a in zip(bases, "xyz", strict=True))
         following = Mux(x_ends, Mux(y_ends, z, y), x)
-        with m.If(next_run):
-            for loop, base, inner in zip(loops, bases, inner_ends(loops), strict=True):
-                loop.advance(inner)
-                m.d.sync += base.eq(Mux(inner, following, base))
-        with m.If(takes):
-            for axis, loop, base in zip("xyz", loops, bases, strict=True):
-                loop.start(self.walk[f"{axis}_runs"])
-                m.d.sync += base.eq(self.walk.base)
-        return following, x_ends & y_ends & z_ends
+        for axis, loop, base, inner in zip("xyz", loops, bases, inner_ends(loops), strict=True):
+            loop.go(moves, begins, self.walk[f"{axis}_runs"], run_ends & inner)
+            with m.If(moves & (begins | (run_ends & inner))):
+                m.d.sync += base.eq(Mux(begins, self.walk.base, following))
+        return following, last
 
     def _context(self, m: Module) -> None:
         """The started instructions whose beats haven't all moved, and where those go.
@@ -339,7 +336,7 @@ class Store(Component):
         }
         self.passes = Signal()  # the oldest instruction has nothing more to send
         self.sender, self.sending = self._queue(m, "context", sender, start, self.passes)
-        self.takes = Signal(name="takes_walk")  # the walk begins
+        self.takes = Signal(name="takes_walk")  # the next walk begins, if there is one
         self.walk, self.walk_waits = self._queue(m, "walks", walk, start & ~empty, self.takes)
 
     def _queue(

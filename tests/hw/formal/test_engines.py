@@ -102,7 +102,8 @@ def test_load(proof, state):
     # A request is of an instruction at work, with beats left in its run.
     at_work = state(inner, "active") & ~state(inner, "empty")
     left, run = state(inner, "left"), state(inner, "run")
-    proof.check((left != 0) & (run != 0), when=at_work)
+    ends = state(inner, "last_run") & (left == request.beats)  # the next run isn't this one's
+    proof.check((left != 0) & (ends | (run != 0)), when=at_work)
     following = burst_beats(CONFIG, request.address, left)
     proof.check(request.beats == following, when=at_work)  # registers, filled a cycle ahead
     outside = is_outside(state(inner, "address"), CONFIG, pages)
@@ -162,7 +163,9 @@ def test_store(proof, state):
     proof.check(state(inner, "burst_left") == left)
     proof.check(proof.count(inner, "unanswered", CONFIG.writes_in_flight) == unanswered)
     proof.check(state(inner, "shown") == was_shown)
-    proof.check((run_left != 0) & (data.View(store.walk.shape(), state(inner, "walk")).run != 0), when=active)
+    run = data.View(store.walk.shape(), state(inner, "walk")).run
+    last_run = Cat(state(inner, f"runs_{axis}_end") for axis in "xyz").all() & (run_left == 1)
+    proof.check((run_left != 0) & (last_run | (run != 0)), when=active)
     proof.check((left == 0) | active)
     proof.check(left <= run_left, when=active)
     outside = is_outside(state(inner, "address"), CONFIG, pages)

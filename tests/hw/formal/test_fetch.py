@@ -28,7 +28,8 @@ def build(proof, config):
     """Fetch of a stream that lies anywhere; ghosts of beats asked for and beats to come."""
     fetch = Fetch(config)
     m = proof.m
-    inner = proof.add(fetch, fetch.base, fetch.length, fetch.dram_pages)
+    inner = proof.add(fetch, fetch.base, fetch.length, fetch.dram_pages, fetch.awake)
+    m.d.comb += fetch.awake.eq(~fetch.idle)
     for port, name in ((fetch.base, "base"), (fetch.length, "length"), (fetch.dram_pages, "pages")):
         m.d.comb += port.eq(proof.constant(len(port), name))
     request = fetch.request
