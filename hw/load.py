@@ -123,12 +123,12 @@ class Load(Component):
         run = Signal(range(self._longest_run() + 1))  # beats of a run
         left = Signal.like(run)
         length = Signal(range(config.burst_beats + 1))  # of the next burst: ready in advance
-        active, empty, sent, last_run = (
-            Signal(name=n) for n in ("active", "empty", "sent", "last_run")
+        active, empty, sent, ends_run, last_run = (
+            Signal(name=n) for n in ("active", "empty", "sent", "ends_run", "last_run")
         )
         outside = Signal()  # whether ``address`` is: known with it, too
         wanted = active & ~empty & self._credit(m, sent, length)
-        ends_run, unused = left == length, ~active | empty
+        unused = ~active | empty
         begins = unused | (ends_run & last_run)  # what comes next is the next instruction
         moves = unused | sent
         may_start = self.command.ready & self._may_start(m)
@@ -152,12 +152,14 @@ class Load(Component):
         with m.Else():
             m.d.comb += there.eq(grow(address, scaled(length, config.port_bytes)))
             m.d.comb += rest.eq(left - length)
+        following = burst_beats(config, there[:DRAM_BITS], rest)
         with m.If(moves):
             m.d.sync += [
                 address.eq(there),
                 outside.eq(is_outside(there, config, self.dram_pages)),
                 left.eq(rest),
-                length.eq(burst_beats(config, there[:DRAM_BITS], rest)),
+                length.eq(following),
+                ends_run.eq(following == rest),
             ]
         with m.If(moves & begins):
             m.d.sync += [
@@ -172,9 +174,10 @@ class Load(Component):
         config = self.config
         bursts = Count(m, "bursts", config.reads_in_flight)
         bursts.move(sent, self.data.valid & self.data.last)
-        held = Signal(range(config.read_buffer_beats + 1))  # beats requested and not yet written
-        m.d.sync += held.eq(held + Mux(sent, length, 0) - self.consume)
-        return ~bursts.full & (held + length <= config.read_buffer_beats)
+        most = config.read_buffer_beats
+        room = Signal(range(most + 1), init=most)  # for beats that nobody has asked for
+        m.d.sync += room.eq(room - Mux(sent, length, 0) + self.consume)
+        return ~bursts.full & (length <= room)
 
     def _may_start(self, m: Module) -> Value:
         in_flight = Count(m, "in_flight", IN_FLIGHT)

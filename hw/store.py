@@ -84,20 +84,19 @@ class Store(Component):
     def _reader(self, m: Module) -> Value:
         """Reads scales and vectors; returns whether this cycle's read goes beyond ACC."""
         config, head, now = self.config, self.head, self.now
-        active, empty, due = Signal(name="active"), Signal(name="empty"), Signal(name="scale_due")
+        # What is read is decided in the cycle before: COMPUTE asks in the one in which it is.
+        works, rested, fits = Signal(), Signal(init=1), Signal(init=1)
+        active, narrow = Signal(name="active"), Signal()
+        due = Signal(name="scale_due")
         in_flight = Count(m, "in_flight", IN_FLIGHT)
         in_flight.move(self.command.start, self.command.finish)
         pause = Signal(range(self.raw_beats))  # cycles until the next read
         room = Signal(
             range(BUFFER_VECTORS * self.raw_beats + 1), init=BUFFER_VECTORS * self.raw_beats
         )
-        narrow = Signal()
         length = Mux(narrow, self.out_beats, self.raw_beats)
-        fits_narrow, fits_raw = (Signal(init=1, name=n) for n in ("fits_narrow", "fits_raw"))
-        full = ~due & ~Mux(narrow, fits_narrow, fits_raw)
-        ready = active & ~empty & (pause == 0) & ~full
-        unused = ~active | empty
-        moves, begins, entry, scale = self._walk_acc(m, due, unused)
+        ready = works & rested & (due | fits)
+        moves, begins, entry, scale = self._walk_acc(m, due, ~works)
         may_start = self.command.ready & ~in_flight.full
         m.d.comb += [
             self.reads_scale.eq(ready & due),
@@ -106,22 +105,32 @@ class Store(Component):
             self.acc.address.eq(Mux(due, scale, entry)),
             self.command.start.eq(may_start & begins & moves),
         ]
+        next_narrow, next_pause = Signal(), Signal.like(pause)
         untaken = room - Mux(self.reads_vector, length, 0)
-        for fits, needed in ((fits_narrow, self.out_beats), (fits_raw, self.raw_beats)):
-            m.d.sync += fits.eq(Mux(self.sent, untaken >= needed - 1, untaken >= needed))
+        enough = [
+            Mux(self.sent, untaken >= beats - 1, untaken >= beats)
+            for beats in (self.raw_beats, self.out_beats)
+        ]
+        m.d.comb += [
+            next_narrow.eq(Mux(moves & begins, head.memory == Mem.ACC8, narrow)),
+            next_pause.eq(Mux(self.reads_vector, length - 1, Mux(pause == 0, 0, pause - 1))),
+        ]
         m.d.sync += [
+            narrow.eq(next_narrow),
+            fits.eq(Mux(next_narrow, enough[1], enough[0])),
             room.eq(untaken + self.sent),
-            pause.eq(Mux(self.reads_vector, length - 1, Mux(pause == 0, 0, pause - 1))),
+            pause.eq(next_pause),
+            rested.eq(next_pause == 0),
         ]
         with m.If(moves & begins):
+            empty = (head.x_size == 0) | (head.y_size == 0) | (head.z_size == 0)
             m.d.sync += [
                 now.eq(head),
-                narrow.eq(head.memory == Mem.ACC8),
                 self.now_index.eq(self.command.index),
                 active.eq(may_start),
-                empty.eq((head.x_size == 0) | (head.y_size == 0) | (head.z_size == 0)),
+                works.eq(may_start & ~empty),
             ]
-        waits = ~empty & (pause == 0) & full
+        waits = works & rested & ~(due | fits)
         reading = Mux(waits, Cause.MEMORY, Cause.BUSY)
         left_over = Mux(self.command.start, Cause.BUSY, Cause.MEMORY)
         m.d.comb += [

@@ -95,14 +95,16 @@ def test_load(proof, state):
     proof.check(stays(proof, request.valid, request.ready, request.address, request.beats))
     proof.check(burst_is_legal(pages, request.address, request.beats), when=request.valid)
     level = sound(proof, state, inner, "buffer")[0]
-    proof.check(state(inner, "held", of=2) == coming + level)
+    proof.check(state(inner, "room") + coming + level == CONFIG.read_buffer_beats)
     proof.check(proof.count(inner, "bursts", CONFIG.reads_in_flight) == bursts)
     proof.check(coming + level <= CONFIG.read_buffer_beats)
     proof.check(bursts <= CONFIG.reads_in_flight)
     # A request is of an instruction at work, with beats left in its run.
     at_work = state(inner, "active") & ~state(inner, "empty")
     left, run = state(inner, "left"), state(inner, "run")
-    ends = state(inner, "last_run") & (left == request.beats)  # the next run isn't this one's
+    ends_run = state(inner, "ends_run")
+    proof.check(ends_run == (left == request.beats), when=at_work)
+    ends = state(inner, "last_run") & ends_run  # the next run isn't this one's
     proof.check((left != 0) & (ends | (run != 0)), when=at_work)
     following = burst_beats(CONFIG, request.address, left)
     proof.check(request.beats == following, when=at_work)  # registers, filled a cycle ahead
