@@ -5,13 +5,13 @@
 
 1. Two outputs share an input lane: ``(w1 × 2**16 - w0) × x`` is a 25 × 8 product, and the DSP has
    the subtraction.
-2. The products of four lanes are added on the way through their DSPs: that is the longest path,
-   about 7 ns on the slowest parts. The low half's sum is a negative one, so it lies between -2**16
-   and 2**16 - 1. These are 17 bits, and there is room for 16.
-3. The 17th, its sign, is what the low half borrows from the high one. It is found by parity: with
-   a borrow the lowest bit there isn't the one that the products add up to.
-4. An output is low for four lanes and high for the next four. The first adder subtracts, one more
-   than it should, and what was borrowed is its carry: that leaves a sum which is one too small.
+2. The products of four lanes are added on the way through their DSPs, in a cycle: about 7 ns on the
+   slowest parts. The minus makes the low half's sum lie between -2**16 and 2**16 - 1. These are 17
+   bits, and there is room for 16.
+3. The 17th, its sign, is what the low half borrows from the high one. There the lowest bit is the
+   parity of the products without a borrow, and is not with one.
+4. An output is low for four lanes and high for the next four. So the first adder subtracts, without
+   the one that a subtraction carries in, but with what was borrowed: a sum is one too small.
 5. In the tree the carry mends one of the two operands, so a sum is again one too small, and
    whoever takes ``sums`` adds ``carry``.
 6. Where multipliers have fewer than 25 bits each output has its own, and nothing is too small.
