@@ -85,12 +85,10 @@ class Csr(Component):
         ready = Signal()
         go = Signal()
         known = Signal()
-        mask = Signal(32)
         m.d.comb += [
             go.eq(ready & bus.awvalid & bus.wvalid),
             bus.awready.eq(ready),
             bus.wready.eq(ready),
-            mask.eq(Cat(bit.replicate(8) for bit in bus.wstrb)),
         ]
         m.d.sync += ready.eq(bus.awvalid & bus.wvalid & ~ready & ~bus.bvalid)
         for register in REGISTERS:
@@ -102,23 +100,26 @@ class Csr(Component):
                 if register.access != "ro":
                     with m.Case(register.offset >> 2), m.If(~self.locked | (not register.locked)):
                         m.d.comb += known.eq(1)
-                        self._take(m, register, values[register.name], bus.wdata & mask, mask)
+                        self._take(m, register, values[register.name])
         with m.If(go):
             m.d.sync += [bus.bvalid.eq(1), bus.bresp.eq(Mux(known, OKAY, SLVERR))]
         with m.Elif(bus.bready):
             m.d.sync += bus.bvalid.eq(0)
 
-    def _take(
-        self, m: Module, register: Register, value: Value, written: Value, mask: Value
-    ) -> None:
-        """Writes one register; ``mask`` are the bits that the strobes name."""
+    def _take(self, m: Module, register: Register, value: Value) -> None:
+        """Writes one register: the bits that exist, of the bytes that the strobes name."""
         member = getattr(self, register.name.lower())
+        data = self.bus.wdata & _writable(register)
+        if register.access == "rw":  # strobes enable flip-flops: a choice in logic would cost LUTs
+            for byte, strobe in enumerate(self.bus.wstrb):
+                with m.If(strobe):
+                    m.d.sync += value.word_select(byte, 8).eq(data.word_select(byte, 8))
+            return
+        written = data & Cat(strobe.replicate(8) for strobe in self.bus.wstrb)
         if register.access == "wo":
-            m.d.comb += member.eq(written & _writable(register))
-        elif register.access == "w1c":
-            m.d.sync += value.eq((value & ~written) | member)
+            m.d.comb += member.eq(written)
         else:
-            m.d.sync += value.eq(((value & ~mask) | written) & _writable(register))
+            m.d.sync += value.eq((value & ~written) | member)
 
 
 def _writable(register: Register) -> int:

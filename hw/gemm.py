@@ -1,34 +1,47 @@
 """GEMM: a matrix–vector product of int8 per cycle, two multiply-adds per DSP48E1.
 
-    operands → products → pairs → sums → sums
+    operands → products → quads → sums → sums
        1          2         3       4      5       cycles after the data of the scratchpads
 
-1. Two neighbouring outputs share an input lane: ``(w1 × 2**16 + w0) × x`` is a 25 × 8 product.
-2. The products of two lanes are added in their DSPs: to ``LIFT`` the first, to what that gives the
-   second. The low half, two products and 2**15 - 1, is so never negative and never beyond 16 bits:
-   it borrows nothing from the high one.
-3. That leaves both halves one too small, once the low one's top bit is flipped. ``x - ~y`` is one
-   more than x + y, and costs the same: so each sum in the tree is one too small again, and whoever
-   takes ``sums`` adds ``carry``.
-4. Where multipliers have fewer than 25 bits each output has its own, and nothing is too small.
-5. Sums wrap at 32 bits nowhere: ``block_in`` products of 16 bits need at most 24.
+1. Two outputs share an input lane: ``(w1 × 2**16 - w0) × x`` is a 25 × 8 product, and the DSP has
+   the subtraction.
+2. The products of four lanes are added on the way through their DSPs, in a cycle: about 7 ns on the
+   slowest parts. The minus makes the low half's sum lie between -2**16 and 2**16 - 1. These are 17
+   bits, and there is room for 16.
+3. The 17th, its sign, is what the low half borrows from the high one. There the lowest bit is the
+   parity of the products without a borrow, and is not with one.
+4. An output is low for four lanes and high for the next four. So the first adder subtracts, without
+   the one that a subtraction carries in, but with what was borrowed: a sum is one too small.
+5. In the tree the carry mends one of the two operands, so a sum is again one too small, and
+   whoever takes ``sums`` adds ``carry``.
+6. Where multipliers have fewer than 25 bits each output has its own, and nothing is too small.
+7. Sums wrap at 32 bits nowhere: ``block_in`` products of 16 bits need at most 24.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from amaranth import Cat, Const, Module, Signal, Value, signed
-from amaranth.lib import data
+from amaranth import Cat, Module, Signal, Value, signed
 from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw.layout import lanes
+from vdla.hw.requantize import add, delayed
 from vdla.isa.config import Config
 
 HALF = 16  # bits of an int8 product
 PACKED_BITS = 25  # the wider input of a multiplier that makes two products
-LIFT = (1 << HALF - 1) - 1 - (1 << HALF)
+QUAD = 4  # lanes whose products are added before their first register
 TREE_STAGES = 2  # registers in the adder tree
+
+
+class Quad(NamedTuple):
+    """Four lanes' sums: ``high`` + ``borrow`` of one output, ``low`` of another, negative."""
+
+    high: Value
+    low: Value
+    borrow: Value
 
 
 class Gemm(Component):
@@ -51,52 +64,72 @@ class Gemm(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        self.packed = getattr(platform, "multiplier_bits", PACKED_BITS) >= PACKED_BITS
-        vector = Signal(self.inp.shape())
-        m.d.sync += vector.eq(self.inp)
-        m.d.comb += self.carry.eq(self.packed)
-        step = 2 if self.packed else 1
-        for first in range(0, self.config.block_out, step):
-            rows = range(first, min(first + step, self.config.block_out))
-            for row, terms in zip(rows, self._terms(m, vector, rows), strict=True):
+        packed = getattr(platform, "multiplier_bits", PACKED_BITS) >= PACKED_BITS
+        add_up, rows, columns = (self._pair, 2, 2 * QUAD) if packed else (self._single, 1, QUAD)
+        self.vector = Signal(self.inp.shape())
+        m.d.sync += self.vector.eq(self.inp)
+        m.d.comb += self.carry.eq(packed)
+        for first in range(0, self.config.block_out, rows):
+            parts = [add_up(m, first, column) for column in range(0, self.config.block_in, columns)]
+            for row, terms in enumerate(zip(*parts, strict=True), first):
                 m.d.comb += self.sums[row].eq(self._sum(m, terms, f"sum_{row}"))
         return m
 
-    def _terms(
-        self, m: Module, vector: data.View, rows: Sequence[int]
-    ) -> tuple[Sequence[Value], ...]:
-        """For each of one or two rows, what pairs of input lanes add to it."""
-        pairs = []
-        for first in range(0, self.config.block_in, 2):
-            total: Value = Const(LIFT if self.packed else 0)
-            for i in range(first, min(first + 2, self.config.block_in)):
-                total = total + self._product(m, vector, rows, i)
-            pair = Signal(signed(2 * HALF), name=f"pair_{rows[0]}_{first}")
-            m.d.sync += pair.eq(total)
-            pairs.append(pair)
-        if not self.packed:
-            return ([pair[: HALF + 1].as_signed() for pair in pairs],)
-        lows = [Cat(pair[: HALF - 1], ~pair[HALF - 1]).as_signed() for pair in pairs]
-        highs = [pair[HALF:].as_signed() for pair in pairs]
-        return (lows, highs)[: len(rows)]
+    def _pair(self, m: Module, row: int, column: int) -> tuple[Value, ...]:
+        """What eight lanes add to a row, and to the next if there is one: each is one too small."""
+        here = self._quad(m, row, row + 1, column)
+        there = self._quad(m, row + 1, row, column + QUAD)
+        terms = _difference(here, there), _difference(there, here)
+        return terms[: self.config.block_out - row]
 
-    def _product(self, m: Module, vector: data.View, rows: Sequence[int], column: int) -> Signal:
-        name = f"{rows[0]}_{column}"
-        packed: Value = Const(0)
-        for place, row in enumerate(rows):
-            weight: Value = self.wgt[row * self.config.block_in + column]
-            packed = (weight << HALF * place) + packed
-        bits = PACKED_BITS if len(rows) > 1 else 8
-        weights = Signal(signed(bits), name=f"weights_{name}")
-        product = Signal(signed(bits + 8), name=f"product_{name}")
-        m.d.sync += [weights.eq(packed), product.eq(weights * vector[column])]
+    def _single(self, m: Module, row: int, column: int) -> tuple[Value, ...]:
+        """What four lanes add to a row that has its own multipliers."""
+        products: Sequence[Value] = [
+            self._product(m, self._weight(row, c), c, f"{row}_{c}") for c in self._lanes(column)
+        ]
+        while len(products) > 1:
+            products = self._level(products)
+        quad = Signal(signed(HALF + 2), name=f"quad_{row}_{column}")
+        m.d.sync += quad.eq(products[0])
+        return (quad,)
+
+    def _quad(self, m: Module, high: int, low: int, column: int) -> Quad:
+        """Four lanes, a multiplier each, for two rows."""
+        name = f"{high}_{column}"
+        quad = Signal(signed(2 * HALF + 2), name=f"quad_{name}")
+        total: Value | int = 0
+        odd = []
+        for c in self._lanes(column):
+            weight = self._weight(high, c)
+            packed = (weight << HALF) - self._weight(low, c)
+            total += self._product(m, packed[:PACKED_BITS].as_signed(), c, f"{high}_{c}")
+            odd.append(weight[0] & self.inp[c][0])
+        m.d.sync += quad.eq(total)
+        parity = delayed(m, Cat(odd).xor(), 3, f"parity_{name}")  # as long as the quad takes
+        borrow = Signal(name=f"borrow_{name}")
+        m.d.comb += borrow.eq(quad[HALF] ^ parity)
+        return Quad(quad[HALF:].as_signed(), Cat(quad[:HALF], borrow).as_signed(), borrow)
+
+    def _lanes(self, column: int) -> range:
+        """Four lanes from ``column`` on, or as many as there are."""
+        return range(column, min(column + QUAD, self.config.block_in))
+
+    def _weight(self, row: int, column: int) -> Value:
+        """The last row is its own neighbour if their number is odd."""
+        row = min(row, self.config.block_out - 1)
+        return self.wgt[row * self.config.block_in + column]
+
+    def _product(self, m: Module, weight: Value, column: int, name: str) -> Signal:
+        weights = Signal(weight.shape(), name=f"weights_{name}")
+        product = Signal(signed(len(weights) + 8), name=f"product_{name}")
+        m.d.sync += [weights.eq(weight), product.eq(weights * self.vector[column])]
         return product
 
     def _sum(self, m: Module, terms: Sequence[Value], name: str) -> Value:
         """An adder tree with a register after each half of its levels."""
         levels = (len(terms) - 1).bit_length()
         for stage in range(TREE_STAGES):
-            for _ in range(-(-levels // TREE_STAGES)):
+            for _ in range((levels + stage) // TREE_STAGES):
                 terms = self._level(terms)
             registers = [Signal(t.shape(), name=f"{name}_{stage}_{i}") for i, t in enumerate(terms)]
             m.d.sync += [r.eq(t) for r, t in zip(registers, terms, strict=True)]
@@ -105,8 +138,12 @@ class Gemm(Component):
 
     def _level(self, terms: Sequence[Value]) -> list[Value]:
         """Neighbours added, and the last one alone."""
-        add = (lambda x, y: x - ~y) if self.packed else (lambda x, y: x + y)
-        return [
-            add(*terms[i : i + 2]) if i + 1 < len(terms) else terms[i]
-            for i in range(0, len(terms), 2)
-        ]
+        pairs = zip(terms[::2], terms[1::2], strict=False)
+        alone = terms[len(terms) // 2 * 2 :]
+        return [*(add(x, y, self.carry) for x, y in pairs), *alone]
+
+
+def _difference(plus: Quad, minus: Quad) -> Value:
+    """``plus.high + plus.borrow - minus.low - 1`` in one adder; eight products less one fit."""
+    difference = Cat(plus.borrow, plus.high).as_signed() - Cat(1, minus.low).as_signed()
+    return difference[1 : 1 + HALF + 2].as_signed()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,7 @@ from amaranth.back import rtlil
 from arithmetic import simulate
 
 from vdla.hw.gemm import Gemm
+from vdla.hw.verilog import run_yosys
 
 CYCLES = 5  # from the data of the scratchpads to the sums
 INT8 = (-128, 127)
@@ -68,6 +70,24 @@ def test_every_product_of_two_neighbours():
     assert np.array_equal(products(1, 2, vectors, tiles), tiles[:, :, 0] * vectors)
 
 
+def test_what_a_low_half_borrows():
+    """Four lanes' products at their limits, and just beside zero, under every parity above."""
+    limits = np.array([(-128, -128), (127, -128), (-128, 127), (1, 1), (1, -1), (0, 0)])
+    quads = limits[list(product(range(len(limits)), repeat=4))]  # x and low weight of each lane
+    sums = (quads[..., 0] * quads[..., 1]).sum(axis=1)
+    assert {-1, 0, 1} <= set(sums)
+    assert (min(sums), max(sums)) == (-4 * 127 * 128, 4 * 128 * 128)
+    rng = np.random.default_rng(0)
+    others = rng.permutation(len(quads))  # the next four lanes, where the outputs change places
+    vectors = np.concatenate([quads[..., 0], quads[others, :, 0]], axis=1)
+    tiles = rng.choice([-128, -127, 0, 1, 126, 127], (len(quads), 2, 8))
+    tiles[:, 0, :4], tiles[:, 1, 4:] = quads[..., 1], quads[others, :, 1]
+    backwards = tiles[:, ::-1]  # whichever of the two is the low half
+    for each in (tiles, backwards):
+        wanted = np.einsum("noi,ni->no", each, vectors)
+        assert np.array_equal(products(8, 2, vectors, each), wanted)
+
+
 @pytest.mark.parametrize(("block_in", "block_out"), [(4, 4), (16, 8), (256, 4), (4, 5)])
 def test_two_multiplications_per_multiplier(block_in, block_out):
     unit = Gemm(SimpleNamespace(block_in=block_in, block_out=block_out))
@@ -77,3 +97,14 @@ def test_two_multiplications_per_multiplier(block_in, block_out):
 def test_a_multiplication_per_narrow_multiplier():
     text = rtlil.convert(Gemm(SimpleNamespace(block_in=4, block_out=6)), platform=NARROW)
     assert text.count("cell $mul") == 4 * 6
+
+
+def test_dsps_make_weights_and_quads(tmp_path):
+    """yosys puts the subtraction before a multiplier and the sum behind it into its DSP48E1."""
+    unit = Gemm(SimpleNamespace(block_in=8, block_out=2))
+    (tmp_path / "gemm.il").write_text(rtlil.convert(unit, name="gemm"))
+    mapped = "synth_xilinx -family xc7 -flatten -top gemm -run begin:coarse; write_rtlil mapped.il"
+    run_yosys(["-q", "-p", f"read_rtlil gemm.il; {mapped}"], tmp_path)
+    text = (tmp_path / "mapped.il").read_text()
+    assert text.count("cell \\DSP48E1") == text.count(r"\INMODE 5'01100") == 8  # D - A
+    assert text.count(r"\OPMODE 7'0010101") == 6  # the product, and PCIN of the one before
