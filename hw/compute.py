@@ -334,8 +334,9 @@ class Compute(Component):
 
     def _operands(self, m: Module, hold: Value, read: data.View, stages: list[data.View]) -> None:
         """Addresses to the scratchpads, and whether READ has to wait with them."""
-        late = stages[LATE_READ]
-        meets_late = late.writes & late.late
+        late, before = stages[LATE_READ], stages[LATE_READ - 1]
+        meets_late = Signal()
+        m.d.sync += meets_late.eq(before.writes & before.late)
         y_waits = (read.src_unwritten & read.unwritten).any() | self.acc_y_taken
         x_waits = (read.dst_unwritten & read.unwritten).any() | meets_late
         is_gemm = read.valid & ~read.null & ~read.operation.is_alu
@@ -408,7 +409,8 @@ class Compute(Component):
         ahead = Cat(s.valid & s.last for s in stages[1:WRITE]).any()
         under_way = self.nest_active | f1.valid | ahead
         m.d.comb += [
-            self.activity.idle.eq(~read.valid & ~under_way & ~self.command.start),
+            # Where nothing is under way, what is ready starts.
+            self.activity.idle.eq(~read.valid & ~under_way & ~self.command.ready),
             self.activity.cause.eq(
                 Mux(hold, Cause.BANK, Mux(read.valid, Cause.BUSY, Cause.DRAIN))
             ),

@@ -21,7 +21,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw import layout as layouts
-from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
+from vdla.hw.bursts import PAGE_BITS, cut, is_outside
 from vdla.hw.count import Count
 from vdla.hw.fifo import Fifo
 from vdla.hw.interfaces import (
@@ -43,7 +43,7 @@ from vdla.isa.registers import INDEX_BITS
 
 IN_FLIGHT = 8  # instructions started and not finished
 DIRECT = ("inp", "wgt", "uop")  # memories that take single beats
-KEPT = ("memory", "sram_base", "z_size", "pad_value", "zero", "push_prev", "push_next")
+KEPT = ("memory", "pad_value", "zero", "push_prev", "push_next", "index", "empty")
 
 
 class Axis(Loop):
@@ -152,14 +152,14 @@ class Load(Component):
         with m.Else():
             m.d.comb += there.eq(grow(address, scaled(length, config.port_bytes)))
             m.d.comb += rest.eq(left - length)
-        following = burst_beats(config, there[:DRAM_BITS], rest)
+        following, is_all = cut(config, there[:DRAM_BITS], rest)
         with m.If(moves):
             m.d.sync += [
                 address.eq(there),
                 outside.eq(is_outside(there, config, self.dram_pages)),
                 left.eq(rest),
                 length.eq(following),
-                ends_run.eq(following == rest),
+                ends_run.eq(is_all),
             ]
         with m.If(moves & begins):
             m.d.sync += [
@@ -238,7 +238,7 @@ class Load(Component):
         tile |= {
             "empty": (tile["x_tile"] == 0) | (tile["y_tile"] == 0) | (head.z_size == 0),
             "index": self.command.index,
-            **{name: head[name] for name in KEPT},
+            **{name: head[name] for name in ("sram_base", "z_size", *KEPT[:-2])},
         }
         layout = data.StructLayout(
             {name: Shape.cast(value.shape()) for name, value in tile.items()}
@@ -257,7 +257,7 @@ class Load(Component):
             self.oldest.eq(self.tile.index),
         ]
         with m.If(free):  # what is loaded in vain isn't written
-            m.d.sync += [self.writing.eq(waits | start), self.tile.eq(self.following)]
+            m.d.sync += self.writing.eq(waits | start)
 
     def _write(self, m: Module) -> Value:
         """Writes an entry or takes a beat; returns whether the entry lies beyond its buffer."""
@@ -287,6 +287,10 @@ class Load(Component):
         planes.go(moves, begins, following.z_size, x.end & y.end)
         x.move(moves, begins, following)
         y.move(moves, begins, following, x.end)
+        for name in following.shape().members:
+            # The last entry needs what is kept of the instruction, but no sizes any more.
+            with m.If(begins & moves if name in KEPT else begins):
+                m.d.sync += tile[name].eq(following[name])
         at = Mux(begins, following.sram_base, entry + 1)
         depth = self._of_memory(Mux(begins, following.memory, tile.memory), Const(1), config.depth)
         with m.If(moves):
@@ -295,7 +299,8 @@ class Load(Component):
             self.command.finish.eq((whole & last) | (self.writing & tile.empty)),
             self.command.push_prev.eq(tile.push_prev),
             self.command.push_next.eq(tile.push_next),
-            self.activity.idle.eq(~self.writing & ~self.command.start),
+            # Where nothing is under way, what is ready starts.
+            self.activity.idle.eq(~self.writing & ~self.command.ready),
             self.activity.cause.eq(
                 Mux(
                     works & is_data & ~self.beat_there,

@@ -132,9 +132,9 @@ class Store(Component):
             ]
         waits = works & rested & ~(due | fits)
         reading = Mux(waits, Cause.MEMORY, Cause.BUSY)
-        left_over = Mux(self.command.start, Cause.BUSY, Cause.MEMORY)
+        left_over = Mux(may_start, Cause.BUSY, Cause.MEMORY)  # it starts, where nothing is read
         m.d.comb += [
-            self.activity.idle.eq(~active & ~self.command.start & ~in_flight.some),
+            self.activity.idle.eq(~active & ~self.command.ready & ~in_flight.some),
             self.activity.cause.eq(Mux(active, reading, left_over)),
         ]
         depth = config.depth("acc")

@@ -119,9 +119,11 @@ class AxiMemory(Component):
         bus, memory, state = self.bus, self.memory, self.state
         left, reader = Signal.like(read_len), Signal.like(read_id)
         before = Signal(range(MOST_READS + 1))  # reads whose beats come first
-        begins, ends = taken & ~writes & inside, memory.read_valid & memory.read_last
+        begun, ends = Signal(), memory.read_valid & memory.read_last
         nothing = (state == State.NOTHING_READ) & (before == 0)
-        m.d.sync += [before.eq(before + begins - ends), bus.bvalid.eq(0)]
+        # No request comes right after another, so it is early enough to count it a cycle later.
+        m.d.sync += [begun.eq(taken & ~writes & inside), before.eq(before + begun - ends)]
+        m.d.sync += bus.bvalid.eq(0)
         with m.Switch(state):
             with m.Case(State.READY), m.If(taken):
                 m.d.sync += [left.eq(read_len), reader.eq(read_id)]
