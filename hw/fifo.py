@@ -3,6 +3,8 @@
 1. An entry is written with ``w_en`` while ``w_rdy``, shown from the next cycle on, and given up with
    ``r_en`` while ``r_rdy``; both may happen in one cycle.
 2. A full queue has no ``w_rdy``, an empty one no ``r_rdy``.
+3. A deep one lies in block RAM, which shows an entry a cycle after it is asked for: so it asks for
+   the one that comes next. What is written in the same cycle goes past the RAM.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw.count import Count
+
+SHALLOW = 32  # entries that LUTs hold well: a RAM32M of a 7-series FPGA (UG474)
 
 
 class Fifo(Component):
@@ -35,24 +39,31 @@ class Fifo(Component):
         level = Count(m, "level", self.depth)
         writes, reads = Signal(name="writes"), Signal(name="reads")
         m.submodules.storage = storage = Memory(shape=self.width, depth=self.depth, init=[])
-        write, read = storage.write_port(), storage.read_port(domain="comb")
-        produce, consume = (Signal(range(self.depth), name=n) for n in ("produce", "consume"))
+        write = storage.write_port()
+        produce, consume, following = (
+            Signal(range(self.depth), name=n) for n in ("produce", "consume", "following")
+        )
         m.d.comb += [
             writes.eq(self.w_en & self.w_rdy),
             reads.eq(self.r_en & self.r_rdy),
             write.en.eq(writes),
             write.addr.eq(produce),
             write.data.eq(self.w_data),
-            read.addr.eq(consume),
-            self.r_data.eq(read.data),
+            following.eq(Mux(reads, self._after(consume), consume)),
             self.r_rdy.eq(level.some),
             self.w_rdy.eq(~level.full),
         ]
         with m.If(writes):
             m.d.sync += produce.eq(self._after(produce))
-        with m.If(reads):
-            m.d.sync += consume.eq(self._after(consume))
+        m.d.sync += consume.eq(following)
         level.move(writes, reads)
+        if self.depth > SHALLOW:
+            read, latest, passes = storage.read_port(domain="sync"), Signal(self.width), Signal()
+            m.d.comb += [read.addr.eq(following), self.r_data.eq(Mux(passes, latest, read.data))]
+            m.d.sync += [latest.eq(self.w_data), passes.eq(writes & (produce == following))]
+        else:
+            read = storage.read_port(domain="comb")
+            m.d.comb += [read.addr.eq(consume), self.r_data.eq(read.data)]
         return m
 
     def _after(self, pointer: Value) -> Value:

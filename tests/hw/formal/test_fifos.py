@@ -13,10 +13,10 @@ from __future__ import annotations
 import pytest
 from amaranth import Mux, Signal
 
-from vdla.hw.fifo import Fifo
+from vdla.hw.fifo import SHALLOW, Fifo
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, SHALLOW + 1])
 def test_what_is_written_is_read_in_order(proof, state, depth):
     m = proof.m
     fifo = Fifo(width=1, depth=depth)
@@ -47,6 +47,9 @@ def test_what_is_written_is_read_in_order(proof, state, depth):
     place = consume + ahead
     m.d.comb += look.addr.eq(Mux(place >= depth, place - depth, place))
     proof.check(look.data == kept, when=tracked)
+    oldest = inner.submodules.storage.read_port(domain="comb")
+    m.d.comb += oldest.addr.eq(consume)
+    proof.check(fifo.r_data == oldest.data, when=level != 0)
     end = consume + level
     proof.check((produce < depth) & (consume < depth))
     proof.check(produce == Mux(end >= depth, end - depth, end))
