@@ -83,6 +83,7 @@ class Bridge(Component):
         self.done, self.done_tag, self.done_status = Signal(), Signal(8), Signal(8)
         self.byte, self.at = Signal(range(REQUEST_HEADER)), Signal(range(MOST_WORDS))
         self.word = Signal(8 * WORD)
+        self.counted, self.starts = Signal(), Signal()  # what the byte shown is to the checksum
         self._buffer(m)
         m.submodules.crc = self.crc = CRC32_ISO_HDLC(8).create()
         self._ports(m)
@@ -91,6 +92,7 @@ class Bridge(Component):
             self._act_on_registers(m)
             self._act_on_memory(m)
             self._send(m)
+        self._shown(m)
         self._forget(m)
         return m
 
@@ -320,18 +322,28 @@ class Bridge(Component):
     def _sends(
         self, m: Module, four: Value, start: Value | int = 0, counted: int = 1
     ) -> Value:
-        """Sends four bytes, the lowest first; whether the last of them was taken."""
+        """Shows four bytes, the lowest first; whether it is the last one's turn."""
         assert REPLY_HEADER == CHECKSUM == WORD == 4
         byte = Array(four[8 * i : 8 * i + 8] for i in range(WORD))[self.byte[:2]]
-        went = self.out_ready
-        m.d.comb += [self.out_data.eq(byte), self.out_valid.eq(1)]
-        with m.If(went):
-            if counted:
-                self._checked(m, byte, start)
-            m.d.sync += self.byte.eq(self.byte[:2] + 1)
-        with m.If(went & (self.byte == 3)):
+        goes = ~self.out_valid
+        with m.If(goes):
+            m.d.sync += [
+                self.out_data.eq(byte),
+                self.out_valid.eq(1),
+                self.counted.eq(counted),
+                self.starts.eq(start),
+                self.byte.eq(self.byte[:2] + 1),
+            ]
+        with m.If(goes & (self.byte == 3)):
             m.d.sync += self.byte.eq(0)
-        return went & (self.byte == 3)
+        return goes & (self.byte == 3)
+
+    def _shown(self, m: Module) -> None:
+        """A byte shown counts for the checksum when it is taken, and only then comes the next."""
+        with m.If(self.out_valid & self.out_ready):
+            m.d.sync += self.out_valid.eq(0)
+            with m.If(self.counted):
+                self._checked(m, self.out_data, self.starts)
 
     # Silence -----------------------------------------------------------------------------------
 
