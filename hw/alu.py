@@ -205,8 +205,10 @@ def _power(m: Module, y: Value, lane: int) -> tuple[Value, Value]:
     is a power of two. By more it is 2**17 times one: x's low bits stand where the high ones do.
     """
     far = y[5] & ~y[4]
+    less = ~y[:4]  # 15 - r: one is added by hand, since a carry chain would take long
+    sums = [less[bit] ^ (~far & less[:bit].all()) for bit in range(4)]
     exponent = Signal(range(HOT_BITS), name=f"exponent_{lane}")
-    m.d.comb += exponent.eq(16 - y[:4] - far)
+    m.d.comb += exponent.eq(Cat(*sums, ~far & less.all()))
     fours = [exponent[2:] == n for n in range(-(-HOT_BITS // 4))]
     ones = [exponent[:2] == n for n in range(4)]
     return Cat(fours[bit // 4] & ones[bit % 4] for bit in range(HOT_BITS)), far
