@@ -355,9 +355,11 @@ class Load(Component):
         return layouts.beats(self.config, name)
 
     def _of_memory(self, memory: Value, value: Value, factor: Callable[[str], int]) -> Value:
-        """``value`` times what ``factor`` says of the memory."""
-        products = [scaled(value, factor(each.name.lower())) for each in Mem]
-        return Array(products)[memory]
+        """``value`` times what ``factor`` says of the memory: a choice among factors that differ."""
+        factors = [factor(each.name.lower()) for each in Mem]
+        distinct = sorted(set(factors))
+        which = Array(Const(distinct.index(f), range(len(distinct))) for f in factors)[memory]
+        return Array(scaled(value, f) for f in distinct)[which]
 
     def _beats_of(self, tile: data.View) -> Value:
         """Beats of an entry."""
