@@ -1,11 +1,12 @@
 """Area and logic depth of the core for Xilinx 7-series, per unit and per MAC, by yosys.
 
-    python benchmarks/area.py [-c CONFIG] [--set KEY=VALUE] [--json]
+    python benchmarks/area.py [-c CONFIG] [--set KEY=VALUE] [--flat] [--json]
 
 yosys maps, it doesn't place or route: LUT counts are before packing, and depth is levels of logic
 between registers (a carry chain counts once), not nanoseconds. The hierarchy of units is kept, so a
 unit's cells are its own; depth follows paths through all units, and belongs to the unit of the
-path's end. The limits are the XC7Z020's, of a PYNQ-Z1 (DS190, table 1). Takes about five minutes.
+path's end. With ``--flat`` nothing is kept, as in the flows that make bitstreams: fewer cells, and no
+one can say whose. The limits are the XC7Z020's, of a PYNQ-Z1 (DS190, table 1). Takes about five minutes.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from vdla.hw.verilog import NAME, Top, run_yosys
 from vdla.isa.config import Config, load_config
 
 LIMITS = XC7Z020.available
-def synthesize(config: Config) -> Netlist:
+def synthesize(config: Config, *, apart: bool) -> Netlist:
     """The mapped netlist: yosys's JSON, modules by name."""
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         (work / f"{NAME}.il").write_text(rtlil.convert(Top(config), name=NAME, emit_src=False))
-        (work / f"{NAME}.ys").write_text(script("xc7"))
+        (work / f"{NAME}.ys").write_text(script("xc7", apart=apart))
         run_yosys(["-q", "-s", f"{NAME}.ys"], work)
         modules: Netlist = json.loads((work / f"{NAME}.json").read_text())["modules"]
     return modules
@@ -102,10 +103,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-c", "--config", default="paper")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--flat", action="store_true", help="units are not kept apart")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     config = load_config(arguments.config, arguments.set)
-    flat = Flat(synthesize(config))
+    flat = Flat(synthesize(config, apart=not arguments.flat))
     units, paths = area(flat), Paths(flat)
     levels, bare = paths.longest(), paths.bare_multipliers()
     whole = total(units)

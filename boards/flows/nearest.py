@@ -17,6 +17,7 @@ from math import log2
 from typing import NamedTuple
 
 from vdla.boards.board import Board
+from vdla.hw.fifo import SHALLOW
 from vdla.isa.config import Config, ConfigError, config_names, load_config
 
 SIZES = ("block_in", "block_out", "inp_bytes", "wgt_bytes", "acc_bytes", "uop_bytes")
@@ -98,7 +99,7 @@ def size(board: Board, config: Config) -> dict[str, float]:
         + 3 * config.block_out
         + 2 * config.port_bytes,
         # One more stands in a ULX3S's bridge.
-        "bram": 1 + sum(block_rams(config, buffer) for buffer in BUFFERS),
+        "bram": 1 + read_buffer(config) + sum(block_rams(config, buffer) for buffer in BUFFERS),
     }
 
 
@@ -108,7 +109,18 @@ def block_rams(config: Config, buffer: str) -> int:
     entry, depth = config.entry(buffer), config.depth(buffer)
     column = entry if buffer == "acc" else config.port_bytes
     copies = 2 if buffer == "acc" else entry // column
-    return copies * min(-(-8 * column // bits) * -(-depth // entries) for bits, entries in SHAPES)
+    return copies * of_shape(8 * column, depth)
+
+
+def read_buffer(config: Config) -> int:
+    """The same for the beats that LOAD has asked for."""
+    depth = config.read_buffer_beats
+    return of_shape(8 * config.port_bytes, depth) if depth > SHALLOW else 0
+
+
+def of_shape(width: int, depth: int) -> int:
+    """The same for ``depth`` words of ``width`` bits."""
+    return min(-(-width // bits) * -(-depth // entries) for bits, entries in SHAPES)
 
 
 def distance(config: Config, smaller: Config) -> float:

@@ -96,16 +96,17 @@ def family(board: Board) -> str:
     return FAMILIES[board.device[:3]]
 
 
-def script(family: str) -> str:
+def script(family: str, *, apart: bool = True) -> str:
     """Maps ``vdla.il`` for a device family into ``vdla.json``.
 
-    Within units all is flat, so that a constant reaches what it is for. Wide multiplexers out of
-    MUXF7 and MUXF8 are left out: they save a level, and cost twice the LUTs.
+    Within units all is flat, so that a constant reaches what it is for; units are kept ``apart`` to
+    be counted. Wide multiplexers out of MUXF7 and MUXF8 are left out: they save a level, and cost
+    twice the LUTs.
     """
     units = " ".join(f"*core.{name}" for name in (*UNITS, "*_queue", "*_to_next", "*_to_prev"))
     return yosys_script(
         f"synth_xilinx -family {family} -flatten -nowidelut -noiopad -noclkbuf",
-        before=f"setattr -mod -set keep_hierarchy 1 *core {units}\n",
+        before=f"setattr -mod -set keep_hierarchy 1 *core {units}\n" if apart else "",
     )
 
 
