@@ -10,8 +10,8 @@
    it, or WADD's product of x. The second has waited, or came out of a multiplier: y, the immediate,
    what SHR and MUL give, WADD's product of y; or the sums of GEMM.
 4. So one adder gives the sums of GEMM, ADD and WADD, every y, what SHR and MUL give, and, when it
-   subtracts, which of the two is less. What the result is of is known with it: the choice between
-   the sum, the two operands and what RQ limits is made a cycle later, on its way to the scratchpad.
+   subtracts, which of the two is less. The result is the sum, one of the two operands, or what RQ
+   limits. Which one is known with the sum, and chosen a cycle later, on the way to the scratchpad.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@
    micro-op, F1 adds its indices to the loops', READ shows addresses to the scratchpads.
 2. READ, and all before it, holds while an early operand (y; x of SHR, MUL, WADD, RQ) is the dst of
    a micro-op in stages 1 to 7, while its x would meet stage 5's late read at ACC's first port, or
-   while STORE takes the second one from its y.
+   while STORE takes the second one from its y. Which stages write its operands is found in F1.
 3. The accumulator, or the bias in its place, is read late, and taken from stages 7 and 8 if these
    have just computed it. Stages 1 to 7 never hold.
 4. A write is left out when the next cycle's micro-op accumulates into the same entry.
@@ -222,7 +222,8 @@ class Compute(Component):
             {
                 **dict.fromkeys((*marks, *reads), 1),
                 **self.index_bits,
-                # By stages 1 to WRITE as they were in its first cycle in READ, and who still is there.
+                # Bit n is for what was in stage n + 1 when it came to READ: whether that writes its
+                # operand, and whether it is still to write.
                 "src_unwritten": WRITE,
                 "dst_unwritten": WRITE,
                 "unwritten": WRITE,
@@ -233,7 +234,7 @@ class Compute(Component):
     def _f1(
         self, m: Module, hold: Value, f1: data.View
     ) -> tuple[data.View, dict[str, Value]]:
-        """Adds a micro-op's indices to its loops'; returns READ, the micro-op after it, and F1's."""
+        """Adds a micro-op's indices to its loops'; returns READ, and dst and src a cycle ahead."""
         config = self.config
         bits = 8 * config.uop_entry
         words = [self.uop.data.word_select(i, bits) for i in range(config.uops_per_word)]
@@ -244,10 +245,10 @@ class Compute(Component):
             m.d.comb += at[name].eq(f1[name] + uop[name])
         m.d.comb += at["bias"].eq(f1.bias)
         op = f1.operation
-        first, kind = Signal(name="first"), Signal(name="multiplies")
+        first, multiplies = Signal(name="first"), Signal(name="multiplies")
         starts_zero, biased, reads_y = (Signal(name=n) for n in ("starts", "biased", "reads_y"))
         m.d.comb += [
-            kind.eq(op.op.matches(*EARLY)),
+            multiplies.eq(op.op.matches(*EARLY)),
             first.eq(uop.first & Mux(op.is_alu, op.alu_init, op.init != Init.ACC)),
             starts_zero.eq(first & ~op.is_alu & (op.init == Init.ZERO)),
             biased.eq(first & ~op.is_alu & (op.init == Init.BIAS)),
@@ -265,9 +266,9 @@ class Compute(Component):
                 read.last.eq(f1.last),
                 read.beyond.eq(~f1.null & (beyond | Mux(op.is_alu, of_alu, of_gemm))),
                 read.reads_y.eq(~f1.null & reads_y),
-                read.early.eq(~f1.null & op.is_alu & kind & ~first),
-                read.accumulates.eq(~f1.null & ~first & ~(op.is_alu & kind)),
-                read.late.eq(~f1.null & ~(op.is_alu & (kind | first)) & ~starts_zero),
+                read.early.eq(~f1.null & op.is_alu & multiplies & ~first),
+                read.accumulates.eq(~f1.null & ~first & ~(op.is_alu & multiplies)),
+                read.late.eq(~f1.null & ~(op.is_alu & (multiplies | first)) & ~starts_zero),
                 read.first.eq(first),
                 read.operation.eq(op),
             ]

@@ -1,7 +1,8 @@
 """The core: fetch, the ring of three engines with their token queues, the scratchpads, the port.
 
-States: IDLE, everything but the registers and the DMA is held in reset; RUNNING, from cycle 0 of a
-program; STOPPING, after a fault or a reset: transfers in flight run to their end, then IDLE.
+States: IDLE, engines, queues and tokens are held in reset and fetch takes over what the registers
+say; RUNNING, from cycle 0 of a program; STOPPING, after a fault or a reset: transfers in flight run
+to their end, then IDLE.
 
 1. START takes effect in IDLE: the next cycle is cycle 0.
 2. In RUNNING the program ends with fetch's ``finished``, or with a fault: the first of the cycle in

@@ -1,8 +1,8 @@
 """Counts of what is under way, whose answers are registers.
 
 1. A count goes up by one and down by one; what does both in a cycle stays as it is.
-2. ``some`` and ``full`` are known with it: whoever waits for them is at the end of a long path often
-   enough. For the same reason nothing is added here to what says up and down; they only choose.
+2. ``some`` and ``full`` are registers: whoever waits for them is often at the end of a long path.
+   So is what says up and down: no sum here waits for it, it only enables.
 """
 
 from __future__ import annotations

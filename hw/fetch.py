@@ -7,7 +7,7 @@
 3. FINISH stays at the head until no queue is ``busy``; then the program has ended.
 4. An illegal instruction at the head is a fault, and so is a stream that FINISH doesn't end.
 5. While ``idle``, fetch takes over where the program lies; while ``awake``, it asks for it. One is
-   the other's opposite, so that requests need not come from a signal with as many sinks as ``idle``.
+   the other's opposite, so that requests don't come from a signal with as many sinks as ``idle``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A first-in first-out queue whose answers are registers.
 
-1. An entry is written with ``w_en`` while ``w_rdy``, shown from the next cycle on, and given up with
-   ``r_en`` while ``r_rdy``; both may happen in one cycle.
+1. An entry is written with ``w_en`` while ``w_rdy``, is shown from the next cycle on, and given up
+   with ``r_en`` while ``r_rdy``; both may happen in one cycle.
 2. A full queue has no ``w_rdy``, an empty one no ``r_rdy``.
 3. A deep one lies in block RAM, which shows an entry a cycle after it is asked for: so it asks for
    the one that comes next. What is written in the same cycle goes past the RAM.

@@ -5,7 +5,8 @@ Rules that hold for every port of the core:
 1. Everything is synchronous to one clock; outputs are functions of registers, except where a port's
    rules say otherwise. docs/timing.md says in which cycle things happen.
 2. Where a port has ``valid`` and ``ready``, a transfer takes place in each cycle in which both are
-   high. ``valid`` doesn't wait for ``ready``, and once high it stays, with its payload, until then.
+   high. ``valid`` doesn't wait for ``ready``, and once high it stays, with its payload, until then
+   or until the core is IDLE.
 3. A pulse (``start``, ``finish``, ``enable``) acts in the cycle in which it is high.
 """
 
@@ -45,7 +46,8 @@ def activity() -> Signature:
     """What an engine says of this cycle: its cause (docs/timing.md, section 10), when not ``idle``.
 
     ``idle`` stands for the last three lines of the table: token, drain or fetch, which the core
-    tells apart. Both may depend on ``start``.
+    tells apart. Both may depend on ``ready``, not on ``start``: where nothing is under way, what is
+    ready starts.
     """
     return Signature({"idle": Out(1), "cause": Out(Cause)})
 
@@ -59,7 +61,8 @@ def read_request(config: Config) -> Signature:
     """From a unit to the DMA: one burst that doesn't cross a page.
 
     ``address`` counts from DRAM_BASE. As rule 2 says, a request stays until it is taken: the DMA
-    shows it to the bus as it is, and keeps nothing of it.
+    shows it to the bus as it is, and keeps nothing of it. The core isn't IDLE before what has been
+    shown is taken.
     """
     return Signature(
         {

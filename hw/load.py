@@ -256,7 +256,7 @@ class Load(Component):
             fifo.r_en.eq(free),
             self.oldest.eq(self.tile.index),
         ]
-        with m.If(free):  # what is loaded in vain isn't written
+        with m.If(free):  # what the registers take over in vain isn't written
             m.d.sync += self.writing.eq(waits | start)
 
     def _write(self, m: Module) -> Value:
@@ -323,7 +323,8 @@ class Load(Component):
             columns = len(port.enable)
             with m.If(tile.memory == Mem[name.upper()]):
                 with m.If(self.consume):
-                    m.d.comb += port.enable.eq(Cat(beats.left == columns - n for n in range(columns)))
+                    column = (beats.left == columns - n for n in range(columns))
+                    m.d.comb += port.enable.eq(Cat(column))
                 with m.Elif(whole & ~is_data):
                     m.d.comb += port.enable.eq((1 << columns) - 1)
             m.d.comb += [port.address.eq(entry), port.data.eq(value.replicate(columns))]

@@ -10,8 +10,8 @@ from amaranth import Cat, Module, Mux, Signal, Value
 class Loop:
     """One level of a nest, of ``size`` iterations; ``size`` stays while the nest is under way.
 
-    ``end`` is high in the last iteration. What a size of zero gives is nobody's business: such a nest
-    is empty, and its unit knows that.
+    ``end`` is high in the last iteration. What a size of zero gives is nobody's business: such a
+    nest is empty, and its unit knows that.
     """
 
     def __init__(self, m: Module, name: str, size: Value) -> None:

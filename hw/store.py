@@ -84,7 +84,7 @@ class Store(Component):
     def _reader(self, m: Module) -> Value:
         """Reads scales and vectors; returns whether this cycle's read goes beyond ACC."""
         config, head, now = self.config, self.head, self.now
-        # What is read is decided in the cycle before: COMPUTE asks in the one in which it is.
+        # Whether it reads is known at the start of the cycle: COMPUTE's hold waits for it.
         works, rested, fits = Signal(), Signal(init=1), Signal(init=1)
         active, narrow = Signal(name="active"), Signal()
         due = Signal(name="scale_due")
@@ -284,10 +284,10 @@ class Store(Component):
         with m.If(begins & moves):
             m.d.sync += active.eq(self.walk_waits)
         with m.If(moves):
-            bad = is_outside(there, config, self.dram_pages)
+            outside_there = is_outside(there, config, self.dram_pages)
             m.d.sync += [
                 address.eq(Mux(begins, self.walk.base, there)),
-                outside.eq(Mux(begins, self.walk.outside, bad)),
+                outside.eq(Mux(begins, self.walk.outside, outside_there)),
             ]
         self._finish(m, self.sent & opens)
         return offered & opens & outside

@@ -67,6 +67,7 @@ def fetch_stream(
         await ctx.tick()
         await ctx.tick()
         ctx.set(fetch.idle, 0)
+        ctx.set(fetch.awake, 1)
         coming = deque()
         for cycle in range(cycles):
             ctx.set(fetch.room, room(cycle))

@@ -64,10 +64,6 @@ class Proof:
         self._free.append(Value.cast(signal))
         return signal
 
-    def expose(self, signal: Signal) -> None:
-        """Makes an input of a unit free that isn't a Component."""
-        self._free.append(signal)
-
     def constant(self, width: int, name: str) -> Signal:
         """Any value, but the same in all cycles."""
         signal = Signal(width, name=name)

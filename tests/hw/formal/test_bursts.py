@@ -3,6 +3,7 @@
 1. Never longer than ``burst_beats``, nor than what is left; never empty when anything is left.
 2. Never across a 4 KiB page.
 3. Cut greedily: it ends with its run, at ``burst_beats``, or at the page's end.
+4. It is known with its length whether it ends its run.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import pytest
 from amaranth import Module
 from amaranth.lib.wiring import Component, In, Out
 
-from vdla.hw.bursts import burst_beats
+from vdla.hw.bursts import cut
 from vdla.isa.config import PAGE_BYTES, load_config
 
 CASES = {  # settings, and bits of what is left
@@ -29,11 +30,14 @@ class Cut(Component):
     def __init__(self, config, left_bits):
         self.config = config
         beats = Out(range(config.burst_beats + 1))
-        super().__init__({"address": In(32), "left": In(left_bits), "beats": beats})
+        super().__init__(
+            {"address": In(32), "left": In(left_bits), "beats": beats, "is_all": Out(1)}
+        )
 
     def elaborate(self, platform):
         m = Module()
-        m.d.comb += self.beats.eq(burst_beats(self.config, self.address, self.left))
+        beats, is_all = cut(self.config, self.address, self.left)
+        m.d.comb += [self.beats.eq(beats), self.is_all.eq(is_all)]
         return m
 
 
@@ -42,16 +46,17 @@ def test_where_a_burst_ends(proof, name):
     settings, left_bits = CASES[name]
     config = load_config(name, settings)
     port, most = config.port_bytes, config.burst_beats
-    cut = Cut(config, left_bits)
-    proof.add(cut)
-    proof.assume(cut.address % port == 0)
-    end = cut.address % PAGE_BYTES + cut.beats * port
-    proof.check(cut.beats <= most)
-    proof.check(cut.beats <= cut.left)
-    proof.check((cut.beats != 0) == (cut.left != 0))
+    burst = Cut(config, left_bits)
+    proof.add(burst)
+    proof.assume(burst.address % port == 0)
+    end = burst.address % PAGE_BYTES + burst.beats * port
+    proof.check(burst.beats <= most)
+    proof.check(burst.beats <= burst.left)
+    proof.check((burst.beats != 0) == (burst.left != 0))
     proof.check(end <= PAGE_BYTES)
-    proof.check((cut.beats == cut.left) | (cut.beats == most) | (end == PAGE_BYTES))
-    proof.cover((cut.beats == 1) & (cut.left > 1) & (end == PAGE_BYTES))
+    proof.check((burst.beats == burst.left) | (burst.beats == most) | (end == PAGE_BYTES))
+    proof.check(burst.is_all == (burst.beats == burst.left))
+    proof.cover((burst.beats == 1) & (burst.left > 1) & (end == PAGE_BYTES))
     if most < (1 << left_bits) - 1:
-        proof.cover((cut.beats == most) & (cut.left != most))
+        proof.cover((burst.beats == most) & (burst.left != most))
     proof.prove(depth=1, reach=1)

@@ -4,13 +4,19 @@ LOAD
 1. A request stays, with its payload, until it is taken; it is a burst within a page of DRAM.
 2. No more than ``reads_in_flight`` bursts are under way, nor ``read_buffer_beats`` beats under way
    or buffered: there is room for every beat that comes.
+3. What is known a cycle ahead of a request is what its address and the rest of its run say: its
+   length, whether it ends the run, whether it lies outside DRAM.
 
 STORE
-3. A beat stays, with its payload, until it is taken, even when the core stops meanwhile.
-4. ``first`` opens a burst of ``beats`` beats within a page of DRAM, ``last`` closes it with the
+4. A beat stays, with its payload, until it is taken, even when the core stops meanwhile.
+5. ``first`` opens a burst of ``beats`` beats within a page of DRAM, ``last`` closes it with the
    last of them.
-5. No more than ``writes_in_flight`` bursts are unanswered, and after ``stop`` none is opened that
+6. No more than ``writes_in_flight`` bursts are unanswered, and after ``stop`` none is opened that
    had not been shown.
+7. What is known ahead of a burst, or of a walk that waits, is whether its address lies outside
+   DRAM.
+8. Instructions in flight are those that haven't sent everything, and those that wait for answers.
+   Of the former, as many have a walk, at work or in its queue, as have beats at all.
 
 Assumed: beats and answers come only for what is outstanding; what DRAM is doesn't change. Commands
 are free, but fetch lets only memories pass that exist. STORE's arithmetic is cut out: its results
