@@ -27,6 +27,8 @@ from vdla.hw.verilog import NAME, Top, run_yosys
 from vdla.isa.config import Config, load_config
 
 LIMITS = XC7Z020.available
+
+
 def synthesize(config: Config, *, apart: bool) -> Netlist:
     """The mapped netlist: yosys's JSON, modules by name."""
     with tempfile.TemporaryDirectory() as folder:

@@ -43,7 +43,8 @@ from vdla.isa.registers import INDEX_BITS
 
 IN_FLIGHT = 8  # instructions started and not finished
 DIRECT = ("inp", "wgt", "uop")  # memories that take single beats
-KEPT = ("memory", "pad_value", "zero", "push_prev", "push_next", "index", "empty")
+OF_HEAD = ("memory", "pad_value", "zero", "push_prev", "push_next")
+KEPT = (*OF_HEAD, "index", "empty")  # of a tile, what its last entry still needs
 
 
 class Axis(Loop):
@@ -238,7 +239,7 @@ class Load(Component):
         tile |= {
             "empty": (tile["x_tile"] == 0) | (tile["y_tile"] == 0) | (head.z_size == 0),
             "index": self.command.index,
-            **{name: head[name] for name in ("sram_base", "z_size", *KEPT[:-2])},
+            **{name: head[name] for name in ("sram_base", "z_size", *OF_HEAD)},
         }
         layout = data.StructLayout(
             {name: Shape.cast(value.shape()) for name, value in tile.items()}
