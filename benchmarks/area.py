@@ -5,8 +5,9 @@
 yosys maps, it doesn't place or route: LUT counts are before packing, and depth is levels of logic
 between registers (a carry chain counts once), not nanoseconds. The hierarchy of units is kept, so a
 unit's cells are its own; depth follows paths through all units, and belongs to the unit of the
-path's end. With ``--flat`` nothing is kept, as in the flows that make bitstreams: fewer cells, and no
-one can say whose. The limits are the XC7Z020's, of a PYNQ-Z1 (DS190, table 1). Takes about five minutes.
+path's end. With ``--flat`` nothing is kept, as in the flows that make bitstreams: fewer cells, and
+no one can say whose. The limits are the XC7Z020's, of a PYNQ-Z1 (DS190, table 1). Takes about five
+minutes.
 """
 
 from __future__ import annotations
@@ -119,7 +120,8 @@ def main() -> None:
         return
     table = Table("unit", *LIMITS, "LUT/MAC", "DSP/MAC", "depth", title=f"config {config.name}")
     macs = config.macs_per_cycle
-    for name, count in [*by_size(units), ("total", whole)]:
+    rows = [] if arguments.flat else by_size(units)
+    for name, count in [*rows, ("total", whole)]:
         if name == "total":
             table.add_section()
         table.add_row(

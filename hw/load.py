@@ -357,7 +357,7 @@ class Load(Component):
         return layouts.beats(self.config, name)
 
     def _of_memory(self, memory: Value, value: Value, factor: Callable[[str], int]) -> Value:
-        """``value`` times what ``factor`` says of the memory: a choice among factors that differ."""
+        """``value`` times what ``factor`` says of the memory: a choice of factors that differ."""
         factors = [factor(each.name.lower()) for each in Mem]
         distinct = sorted(set(factors))
         which = Array(Const(distinct.index(f), range(len(distinct))) for f in factors)[memory]

@@ -21,8 +21,8 @@ from vdla.boards.flows.tools import Progress, call, find, find_yosys
 from vdla.hw.verilog import NAME
 from vdla.isa.config import Config
 
-# Router 1 ends where router 2 goes round in circles; alpha halves the placer's rounds, for no worse a
-# clock (docs/decisions/0019-sixty-megahertz.md). The clock is checked here.
+# Router 1 ends where router 2 goes round in circles; alpha halves the placer's rounds, for no worse
+# a clock (docs/decisions/0019-sixty-megahertz.md). The clock is checked here.
 ROUTE = ("--seed", "1", "--placer-heap-alpha", "0.2", "--timing-allow-fail")
 # Nobody uses what is read while it is written (hw/scratchpad.py); yosys would build logic for it.
 SYNTHESIS = "synth_ecp5 -no-rw-check"
