@@ -174,8 +174,8 @@ class Compute(Component):
             for name, bits in self.index_bits.items()
         }
         inner = [next_iteration & ends for ends in reversed(inner_ends(loops[::-1]))]
-        for loop, extent, ends in zip(loops, range(3), inner, strict=True):
-            loop.go(moves, begins, word[f"extent_{extent}"], ends)
+        for i, (loop, ends) in enumerate(zip(loops, inner, strict=True)):
+            loop.go(moves, begins, word[f"extent_{i}"], ends)
         steps = [ends & ~loop.end for ends, loop in zip(inner, loops, strict=True)]  # one, or none
         for name in STREAMS:
             there = [grow(sums[name][i], now[f"{name}_{i}"]) for i in range(3)]

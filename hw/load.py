@@ -35,7 +35,7 @@ from vdla.hw.interfaces import (
     write_port,
 )
 from vdla.hw.layout import beats, grow, layout, scaled
-from vdla.hw.loops import Loop, inner_ends
+from vdla.hw.loops import Loop, walk
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
 from vdla.isa.instructions import DRAM_BITS, Mem
@@ -193,19 +193,14 @@ class Load(Component):
         bases = [Signal(DRAM_BITS + 1, name=f"base_{a}") for a in "xyz"]
         strides = [Signal(self._step_bits(), name=f"step_{a}") for a in "xyz"]
         loops = [Loop(m, f"runs_{a}", size) for a, size in zip("xyz", _runs(now), strict=True)]
-        x_ends, y_ends, z_ends = (loop.end for loop in loops)
-        x, y, z = (grow(base, step) for base, step in zip(bases, strides, strict=True))
-        following = Mux(x_ends, Mux(y_ends, z, y), x)
         for axis, step in zip("xyz", strides, strict=True):
             stride = self._of_memory(head.memory, head[f"{axis}_stride"], self.config.entry)
             with m.If(begins):
                 m.d.sync += step.eq(stride)
-        nest = zip(loops, bases, inner_ends(loops), _runs(head), strict=True)
-        for loop, base, inner, size in nest:
-            loop.go(moves, begins, size, ends_run & inner)
-            with m.If(moves & (begins | (ends_run & inner))):
-                m.d.sync += base.eq(Mux(begins, head.dram_base, following))
-        return following, x_ends & y_ends & z_ends
+        first = head.dram_base, _runs(head)
+        following = walk(m, loops, bases, strides, moves, begins, first, ends_run)
+        x, y, z = loops
+        return following, x.end & y.end & z.end
 
     # Write side ------------------------------------------------------------------------------
 

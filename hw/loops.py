@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from amaranth import Cat, Module, Mux, Signal, Value
 
+from vdla.hw.layout import grow
+
 
 class Loop:
     """One level of a nest, of ``size`` iterations; ``size`` stays while the nest is under way.
@@ -40,3 +42,28 @@ class Loop:
 def inner_ends(loops: Sequence[Loop]) -> list[Value]:
     """For each level of a nest, innermost first, whether all levels within it are at their end."""
     return [Cat(*(loop.end for loop in loops[:level]), 1).all() for level in range(len(loops))]
+
+
+def walk(
+    m: Module,
+    loops: Sequence[Loop],
+    places: Sequence[Signal],
+    steps: Sequence[Value],
+    moves: Value,
+    begins: Value,
+    first: tuple[Value, Sequence[Value]],
+    goes: Value,
+) -> Value:
+    """A nest of three, innermost first, and where each loop stands; returns the next place.
+
+    ``first`` is the place where the nest begins, and its sizes. It goes on if ``goes``: by the step
+    of the innermost loop that isn't at its end, from where that one stood.
+    """
+    place, sizes = first
+    there = [grow(at, step) for at, step in zip(places, steps, strict=True)]
+    following = Mux(loops[0].end, Mux(loops[1].end, there[2], there[1]), there[0])
+    for loop, at, inner, size in zip(loops, places, inner_ends(loops), sizes, strict=True):
+        loop.go(moves, begins, size, goes & inner)
+        with m.If(moves & (begins | (goes & inner))):
+            m.d.sync += at.eq(Mux(begins, place, following))
+    return following

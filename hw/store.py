@@ -26,7 +26,7 @@ from vdla.hw.count import Count
 from vdla.hw.fifo import Fifo
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_request
 from vdla.hw.layout import beats, grow, layout, scaled
-from vdla.hw.loops import Loop, inner_ends
+from vdla.hw.loops import Loop, inner_ends, walk
 from vdla.hw.requantize import Requantize, delayed, scaler, split
 from vdla.isa import instructions as isa
 from vdla.isa.config import INT32_BYTES, Config
@@ -301,13 +301,9 @@ class Store(Component):
         x_ends, y_ends, z_ends = (loop.end for loop in loops)
         last = x_ends & y_ends & z_ends
         begins = unused | (run_ends & last)
-        x, y, z = (grow(base, now[f"{a}_step"]) for base, a in zip(bases, "xyz", strict=True))
-        following = Mux(x_ends, Mux(y_ends, z, y), x)
-        for axis, loop, base, inner in zip("xyz", loops, bases, inner_ends(loops), strict=True):
-            loop.go(moves, begins, self.walk[f"{axis}_runs"], run_ends & inner)
-            with m.If(moves & (begins | (run_ends & inner))):
-                m.d.sync += base.eq(Mux(begins, self.walk.base, following))
-        return following, last
+        steps = [now[f"{a}_step"] for a in "xyz"]
+        first = self.walk.base, [self.walk[f"{a}_runs"] for a in "xyz"]
+        return walk(m, loops, bases, steps, moves, begins, first, run_ends), last
 
     def _context(self, m: Module) -> None:
         """The started instructions whose beats haven't all moved, and where those go.
