@@ -100,7 +100,8 @@ class Alu(Component):
         for lane in range(self.config.block_out):
             requantize = self._multiply(m, lane)
             window, y, own_x = (
-                Signal(signed(32), name=f"{name}_{lane}") for name in ("window", "late_y", "own")
+                Signal(signed(32), name=f"{name}_{lane}", reset_less=True)
+                for name in ("window", "late_y", "own")
             )
             product = delayed(m, self._weighted(m, lane), 1, f"product_{lane}")
             waiting = [ys[lane], self.late_imm, window, product[:32].as_signed()]
@@ -119,12 +120,16 @@ class Alu(Component):
         """What all lanes do; what the combine stage chooses by comes from registers."""
         op, late = self.op, self.late_op
         plain = ~self.late_first & ~self.late_gemm
-        self.factor, self.second = Signal(Factor), Signal(Second, name="source")
+        self.factor, self.second = Signal(Factor), Signal(Second)
         self.scalar = Signal(signed(FACTOR_BITS[1]))  # the same for each lane
-        self.weighs, self.accumulates = Signal(), Signal()
-        self.limits, self.compares, self.greater = Signal(), Signal(), Signal()
-        self.low_now = Signal(signed(LIMIT_BITS))
-        self.high_now = Signal(signed(LIMIT_BITS))
+        self.weighs = Signal()
+        self.limits, self.compares, self.greater, self.accumulates = (
+            Signal(name=n, reset_less=True)
+            for n in ("limits", "compares", "greater", "accumulates")
+        )
+        self.low_now, self.high_now = (
+            Signal(signed(LIMIT_BITS), name=n, reset_less=True) for n in ("low_now", "high_now")
+        )
         m.d.comb += [
             self.scalar.eq(Mux(op == AluOp.WADD, self.weight, self.imm)),
             self.weighs.eq(plain & (late == AluOp.WADD)),

@@ -29,7 +29,7 @@ from amaranth.lib.wiring import Component, In, Out
 from vdla.hw.alu import Alu
 from vdla.hw.gemm import Gemm
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_port
-from vdla.hw.layout import grow, layout
+from vdla.hw.layout import grow, layout, marked
 from vdla.hw.loops import Loop, inner_ends
 from vdla.hw.requantize import choose
 from vdla.isa import instructions as isa
@@ -115,11 +115,11 @@ class Compute(Component):
         """The loop nest; returns F1, the micro-op issued in the last cycle."""
         config, port = self.config, self.command
         word = data.View(layout(isa.Gemm, config), port.word[: isa.Gemm.bits(config)])
-        now = Signal(layout(isa.Gemm, config))  # an ALU's loop fields lie where GEMM's do
-        operation = Signal(self.operation)
+        now = Signal(layout(isa.Gemm, config), reset_less=True)  # an ALU's loop fields lie where GEMM's do
+        operation = Signal(self.operation, reset_less=True)
         self.nest_active = active = Signal()
         null, advance, last = (Signal(name=n) for n in ("null", "advance", "last"))
-        at = Signal(len(now.uop_begin) + 1)  # micro-op address
+        at = Signal(len(now.uop_begin) + 1, reset_less=True)  # micro-op address
         uops = Loop(m, "uops", now.uop_count)
         # What comes next is the next instruction's, or no longer needed; and it comes now.
         begins, moves = ~active | last, ~active | advance
@@ -142,7 +142,7 @@ class Compute(Component):
         with m.If(begins & moves):
             m.d.sync += [active.eq(port.ready), null.eq(empty), operation.eq(self._decode(m))]
 
-        f1 = Signal(self._issued())
+        f1 = marked(self._issued(), 1, "f1")
         with m.If(~hold):
             m.d.sync += [
                 f1.valid.eq(active),
@@ -170,7 +170,7 @@ class Compute(Component):
         """
         loops = [Loop(m, f"loop_{i}", now[f"extent_{i}"]) for i in range(3)]
         sums = {
-            name: [Signal(bits + 1, name=f"{name}_sum_{i}") for i in range(3)]
+            name: [Signal(bits + 1, name=f"{name}_sum_{i}", reset_less=True) for i in range(3)]
             for name, bits in self.index_bits.items()
         }
         inner = [next_iteration & ends for ends in reversed(inner_ends(loops[::-1]))]
@@ -208,14 +208,14 @@ class Compute(Component):
         return decoded
 
     def _issued(self) -> data.StructLayout:
-        """A micro-op in F1: its loops' sums, while its own fields come out of the scratchpad."""
+        """A micro-op in F1, if ``valid``: its loops' sums, while its own fields come out of the scratchpad."""
         sums = {name: bits + 1 for name, bits in self.index_bits.items()}
         select = max((self.config.uops_per_word - 1).bit_length(), 1)
         marks = {"valid": 1, "null": 1, "last": 1, "beyond": 1, "select": select}
         return data.StructLayout({**marks, **sums, "operation": self.operation})
 
     def _arrived(self) -> data.StructLayout:
-        """A micro-op in READ: what it reads and writes."""
+        """A micro-op in READ, if ``valid``: what it reads and writes."""
         marks = ("valid", "null", "last", "beyond", "first")
         reads = ("reads_y", "early", "late", "accumulates")
         return data.StructLayout(
@@ -258,7 +258,7 @@ class Compute(Component):
         of_alu = reads_y & (at["src"] >= config.depth("acc"))
         of_gemm = (at["src"] >= config.depth("inp")) | (at["wgt"] >= config.depth("wgt"))
         of_gemm |= biased & (at["bias"] >= config.depth("acc"))
-        read = Signal(self._arrived())
+        read = marked(self._arrived(), 1, "read")
         with m.If(~hold):
             m.d.sync += [
                 read.valid.eq(f1.valid),
@@ -292,7 +292,7 @@ class Compute(Component):
         ]
         stages = [passing]
         for number in range(1, WRITE + 1):
-            stage = Signal(self._passed(), name=f"stage_{number}")
+            stage = marked(self._passed(), 2, f"stage_{number}")
             m.d.sync += stage.eq(stages[-1])
             stages.append(stage)
         # A chain on one accumulator writes once: the write before an accumulation is left out.
@@ -360,9 +360,9 @@ class Compute(Component):
         m.submodules.gemm = gemm = Gemm(config)
         m.submodules.alu = alu = Alu(config)
         latest = alu.result.as_value()
-        before = Signal(8 * config.acc_entry)
+        before = Signal(8 * config.acc_entry, reset_less=True)
         # Which accumulator a micro-op takes is known, and kept, a cycle before it comes.
-        source = Signal(Accumulator)
+        source = Signal(Accumulator, reset_less=True)
         m.d.sync += [before.eq(latest), source.eq(Accumulator.SCRATCHPAD)]
         with m.If(~late.late):
             m.d.sync += source.eq(Accumulator.ALU)

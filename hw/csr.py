@@ -65,11 +65,10 @@ class Csr(Component):
     def _read(self, m: Module, values: dict[str, Value]) -> None:
         bus = self.bus
         known = Signal()
-        data = Signal(32)
         with m.Switch(bus.araddr[2:]):
-            for register in REGISTERS:
-                with m.Case(register.offset >> 2):
-                    m.d.comb += [known.eq(1), data.eq(values[register.name])]
+            with m.Case(*(register.offset >> 2 for register in REGISTERS)):
+                m.d.comb += known.eq(1)
+        data = _chosen(bus.araddr[2:], {r.offset >> 2: values[r.name] for r in REGISTERS})
         m.d.comb += bus.arready.eq(~bus.rvalid)
         with m.If(bus.arvalid & bus.arready):
             m.d.sync += [
@@ -120,6 +119,23 @@ class Csr(Component):
             m.d.comb += member.eq(written)
         else:
             m.d.sync += value.eq((value & ~written) | member)
+
+
+def _chosen(index: Value, options: dict[int, Value]) -> Value:
+    """The option of that index, by its bits, the highest first; any of them where there is none.
+
+    A comparison of the index for each option would cost more than the choice.
+    """
+    if len(options) == 1:
+        return next(iter(options.values()))
+    bit = max(options).bit_length() - 1
+    while len({number >> bit & 1 for number in options}) == 1:
+        bit -= 1
+    ones, zeros = (
+        _chosen(index, {n: value for n, value in options.items() if n >> bit & 1 == side})
+        for side in (1, 0)
+    )
+    return Mux(index[bit], ones, zeros)
 
 
 def _writable(register: Register) -> int:

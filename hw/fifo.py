@@ -58,7 +58,8 @@ class Fifo(Component):
         m.d.sync += consume.eq(following)
         level.move(writes, reads)
         if self.depth > SHALLOW:
-            read, latest, passes = storage.read_port(domain="sync"), Signal(self.width), Signal()
+            read, passes = storage.read_port(domain="sync"), Signal()
+            latest = Signal(self.width, reset_less=True)
             m.d.comb += [read.addr.eq(following), self.r_data.eq(Mux(passes, latest, read.data))]
             m.d.sync += [latest.eq(self.w_data), passes.eq(writes & (produce == following))]
         else:

@@ -66,7 +66,7 @@ class Gemm(Component):
         m = Module()
         packed = getattr(platform, "multiplier_bits", PACKED_BITS) >= PACKED_BITS
         add_up, rows, columns = (self._pair, 2, 2 * QUAD) if packed else (self._single, 1, QUAD)
-        self.vector = Signal(self.inp.shape())
+        self.vector = Signal(self.inp.shape(), reset_less=True)
         m.d.sync += self.vector.eq(self.inp)
         m.d.comb += self.carry.eq(packed)
         for first in range(0, self.config.block_out, rows):
@@ -89,14 +89,14 @@ class Gemm(Component):
         ]
         while len(products) > 1:
             products = self._level(products)
-        quad = Signal(signed(HALF + 2), name=f"quad_{row}_{column}")
+        quad = Signal(signed(HALF + 2), name=f"quad_{row}_{column}", reset_less=True)
         m.d.sync += quad.eq(products[0])
         return (quad,)
 
     def _quad(self, m: Module, high: int, low: int, column: int) -> Quad:
         """Four lanes, a multiplier each, for two rows."""
         name = f"{high}_{column}"
-        quad = Signal(signed(2 * HALF + 2), name=f"quad_{name}")
+        quad = Signal(signed(2 * HALF + 2), name=f"quad_{name}", reset_less=True)
         total: Value | int = 0
         odd = []
         for c in self._lanes(column):
@@ -120,8 +120,8 @@ class Gemm(Component):
         return self.wgt[row * self.config.block_in + column]
 
     def _product(self, m: Module, weight: Value, column: int, name: str) -> Signal:
-        weights = Signal(weight.shape(), name=f"weights_{name}")
-        product = Signal(signed(len(weights) + 8), name=f"product_{name}")
+        weights = Signal(weight.shape(), name=f"weights_{name}", reset_less=True)
+        product = Signal(signed(len(weights) + 8), name=f"product_{name}", reset_less=True)
         m.d.sync += [weights.eq(weight), product.eq(weights * self.vector[column])]
         return product
 
@@ -131,7 +131,10 @@ class Gemm(Component):
         for stage in range(TREE_STAGES):
             for _ in range((levels + stage) // TREE_STAGES):
                 terms = self._level(terms)
-            registers = [Signal(t.shape(), name=f"{name}_{stage}_{i}") for i, t in enumerate(terms)]
+            registers = [
+                Signal(t.shape(), name=f"{name}_{stage}_{i}", reset_less=True)
+                for i, t in enumerate(terms)
+            ]
             m.d.sync += [r.eq(t) for r, t in zip(registers, terms, strict=True)]
             terms = registers
         return terms[0]

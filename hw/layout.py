@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Const, Shape, Value, signed, unsigned
+from amaranth import Cat, Const, Shape, Signal, Value, signed, unsigned
 from amaranth.lib import data
 
 from vdla.isa.config import Config
@@ -25,6 +25,15 @@ def instruction_bits(config: Config) -> int:
 def lanes(width: int, count: int, *, is_signed: bool = True) -> data.ArrayLayout:
     """A vector of ``count`` lanes, lane 0 in the lowest bits."""
     return data.ArrayLayout(Shape(width, is_signed), count)
+
+
+def marked(shape: data.StructLayout, marks: int, name: str) -> data.View:
+    """A register; only its first ``marks`` bits, which say whether the rest counts, are reset.
+
+    A reset of all registers would be the longest net of the chip, and of no use.
+    """
+    rest = Signal(shape.size - marks, name=name, reset_less=True)
+    return data.View(shape, Cat(Signal(marks, name=f"{name}_marks"), rest))
 
 
 def beats(config: Config, buffer: str) -> int:

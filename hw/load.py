@@ -35,7 +35,7 @@ from vdla.hw.interfaces import (
     write_port,
 )
 from vdla.hw.layout import beats, grow, layout, scaled
-from vdla.hw.loops import Loop, walk
+from vdla.hw.loops import Countdown, Loop, walk
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
 from vdla.isa.instructions import DRAM_BITS, Mem
@@ -47,7 +47,7 @@ OF_HEAD = ("memory", "pad_value", "zero", "push_prev", "push_next")
 KEPT = (*OF_HEAD, "index", "empty")  # of a tile, what its last entry still needs
 
 
-class Axis(Loop):
+class Axis(Countdown):
     """Rows or entries of a tile, and whether the one that is due is data or padding.
 
     ``left`` falls: data are those with more than ``after`` left, and no more than ``until``.
@@ -65,7 +65,8 @@ class Axis(Loop):
     ) -> None:
         """``go``, to the first one of ``tile`` if it begins."""
         self.go(moves, begins, tile[f"{self.axis}_tile"], inner)
-        follows = (self.left > self.after + 1) & (self.left <= self.until + 1)
+        less = self.left - 1
+        follows = (less > self.after) & (less <= self.until)
         following = Mux(self.end, self.first, follows)
         with self.m.If(moves & (begins | inner)):
             self.m.d.sync += self.is_data.eq(Mux(begins, tile[f"{self.axis}_first"], following))
@@ -118,10 +119,10 @@ class Load(Component):
     def _request(self, m: Module) -> Value:
         """Sends bursts; returns whether the next one would be out of bounds."""
         config, request, head = self.config, self.request, self.head
-        now = Signal(self.layout)  # the instruction at work
-        self.index = Signal(INDEX_BITS)
-        address = Signal(DRAM_BITS + 1)
-        run = Signal(range(self._longest_run() + 1))  # beats of a run
+        now = Signal(self.layout, reset_less=True)  # the instruction at work
+        self.index = Signal(INDEX_BITS, reset_less=True)
+        address = Signal(DRAM_BITS + 1, reset_less=True)
+        run = Signal(range(self._longest_run() + 1), reset_less=True)  # beats of a run
         left = Signal.like(run)
         length = Signal(range(config.burst_beats + 1))  # of the next burst: ready in advance
         active, empty, sent, ends_run, last_run = (
@@ -190,8 +191,8 @@ class Load(Component):
     ) -> tuple[Value, Value]:
         """Goes to the next run, x before y before z: where it is, and whether this is the last."""
         head = self.head
-        bases = [Signal(DRAM_BITS + 1, name=f"base_{a}") for a in "xyz"]
-        strides = [Signal(self._step_bits(), name=f"step_{a}") for a in "xyz"]
+        bases = [Signal(DRAM_BITS + 1, name=f"base_{a}", reset_less=True) for a in "xyz"]
+        strides = [Signal(self._step_bits(), name=f"step_{a}", reset_less=True) for a in "xyz"]
         loops = [Loop(m, f"runs_{a}", size) for a, size in zip("xyz", _runs(now), strict=True)]
         for axis, step in zip("xyz", strides, strict=True):
             stride = self._of_memory(head.memory, head[f"{axis}_stride"], self.config.entry)
@@ -241,7 +242,7 @@ class Load(Component):
         )
         m.submodules.context = fifo = Fifo(width=layout.size, depth=IN_FLIGHT)
         started, waits = Signal(layout), fifo.r_rdy
-        self.tile, self.following = Signal(layout), Signal(layout)
+        self.tile, self.following = Signal(layout, reset_less=True), Signal(layout)
         self.writing = Signal()
         free = ~self.writing | self.command.finish
         m.d.comb += [
@@ -260,8 +261,8 @@ class Load(Component):
         config, tile = self.config, self.tile
         x, y = (Axis(m, axis, tile) for axis in "xy")
         planes = Loop(m, "planes", tile.z_size)
-        beats = Loop(m, "beats", self._beats_of(tile))
-        entry = Signal(len(tile.sram_base) + 1)  # those of a tile lie densely
+        beats = Countdown(m, "beats", self._beats_of(tile))
+        entry = Signal(len(tile.sram_base) + 1, reset_less=True)  # those of a tile lie densely
         beyond = Signal()  # whether ``entry`` is: known with it
         is_data, taken, whole = (Signal(name=n) for n in ("is_data", "taken", "whole"))
         m.d.comb += [
@@ -309,7 +310,7 @@ class Load(Component):
         return whole & beyond
 
     def _to_memories(
-        self, m: Module, entry: Value, is_data: Value, whole: Value, beats: Loop
+        self, m: Module, entry: Value, is_data: Value, whole: Value, beats: Countdown
     ) -> None:
         bits, tile = 8 * self.config.port_bytes, self.tile
         padding = tile.pad_value.replicate(self.config.port_bytes)
@@ -324,7 +325,8 @@ class Load(Component):
                 with m.Elif(whole & ~is_data):
                     m.d.comb += port.enable.eq((1 << columns) - 1)
             m.d.comb += [port.address.eq(entry), port.data.eq(value.replicate(columns))]
-        held = Signal(max(self._beats("acc") - 1, 0) * bits)  # the last beats, the latest on top
+        # The last beats, the latest on top.
+        held = Signal(max(self._beats("acc") - 1, 0) * bits, reset_less=True)
         with m.If(self.consume & _to_acc(tile)):
             m.d.sync += held.eq(Cat(held, self.beat)[bits:])
         m.d.comb += [

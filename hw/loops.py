@@ -13,13 +13,13 @@ class Loop:
     """One level of a nest, of ``size`` iterations; ``size`` stays while the nest is under way.
 
     ``end`` is high in the last iteration. What a size of zero gives is nobody's business: such a
-    nest is empty, and its unit knows that.
+    nest is empty, and its unit knows that. It counts up from 2, the size of which the next
+    iteration would be the last: what starts at a constant costs no multiplexer.
     """
 
     def __init__(self, m: Module, name: str, size: Value) -> None:
-        self.m, self.size = m, size
-        self.left = Signal(len(size), name=f"{name}_left")  # iterations, this one among them
-        self.end = Signal(name=f"{name}_end")
+        self.m, self.name, self.size = m, name, size
+        self.end = Signal(name=f"{name}_end", reset_less=True)
 
     def go(
         self, moves: Value, begins: Value, first_size: Value, inner: Value | int = 1
@@ -30,13 +30,29 @@ class Loop:
         then on; else the next iteration if ``inner``, all loops within it being at their end; after
         the last comes the first again. ``moves`` may be late: nothing else here waits for it.
         """
-        size = Mux(begins, first_size, self.size)
         again = begins | self.end
+        is_one = Mux(begins, first_size == 1, self.size == 1)
         with self.m.If(moves & (begins | inner)):
-            self.m.d.sync += [
-                self.left.eq(Mux(again, size, self.left - 1)),
-                self.end.eq(Mux(again, size == 1, self.left == 2)),
-            ]
+            before_last = self._count(again, Mux(begins, first_size, self.size))
+            self.m.d.sync += self.end.eq(Mux(again, is_one, before_last))
+
+    def _count(self, again: Value, size: Value) -> Value:
+        """Counts this iteration; returns whether the next is the last, if it isn't the first."""
+        self.due = due = Signal(len(self.size), name=f"{self.name}_due", reset_less=True)
+        self.m.d.sync += due.eq(Mux(again, 2, due + 1))
+        return due == self.size
+
+
+class Countdown(Loop):
+    """A loop that tells how many iterations are ``left``, this one among them."""
+
+    def __init__(self, m: Module, name: str, size: Value) -> None:
+        super().__init__(m, name, size)
+        self.left = Signal(len(size), name=f"{name}_left", reset_less=True)
+
+    def _count(self, again: Value, size: Value) -> Value:
+        self.m.d.sync += self.left.eq(Mux(again, size, self.left - 1))
+        return self.left == 2
 
 
 def inner_ends(loops: Sequence[Loop]) -> list[Value]:

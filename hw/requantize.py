@@ -49,7 +49,8 @@ class Multiply(Component):
         # Written as a register's reset, which the DSP has, this costs no LUT.
         low = multiplied(m, Mux(self.only_high, 0, self.low), self.factor, "low")
         high = multiplied(m, self.high, self.factor, "high")
-        rest, upper = Signal(LOW_BITS), Signal(signed(VALUE_BITS - LOW_BITS))
+        rest = Signal(LOW_BITS, reset_less=True)
+        upper = Signal(signed(VALUE_BITS - LOW_BITS), reset_less=True)
         m.d.sync += [rest.eq(low), upper.eq(high + (low >> LOW_BITS))]
         m.d.comb += self.result.eq(Cat(rest, upper))
         return m
@@ -57,9 +58,9 @@ class Multiply(Component):
 
 def multiplied(m: Module, x: Value, factor: Value, name: str) -> Signal:
     """A product of 18 × 25 bits, two cycles after its factors: one DSP."""
-    a = Signal(signed(FACTOR_BITS[0]), name=f"{name}_x")
-    b = Signal(signed(FACTOR_BITS[1]), name=f"{name}_factor")
-    product = Signal(signed(sum(FACTOR_BITS)), name=f"{name}_product")
+    a = Signal(signed(FACTOR_BITS[0]), name=f"{name}_x", reset_less=True)
+    b = Signal(signed(FACTOR_BITS[1]), name=f"{name}_factor", reset_less=True)
+    product = Signal(signed(sum(FACTOR_BITS)), name=f"{name}_product", reset_less=True)
     m.d.sync += [a.eq(x), b.eq(factor), product.eq(a * b)]
     return product
 
@@ -107,8 +108,12 @@ class Requantize(Component):
             m.d.comb += shifted.eq(choose(amount, [here[n:].as_signed() for n in steps]))
         by_16s = [self.value[n:].as_signed() for n in range(0, 64, 16)]
         m.d.comb += self.window.eq(choose(self.shift[4:6], by_16s))
-        quotient, half, rest = Signal(signed(kept)), Signal(), Signal()
-        high, low = Signal(), Signal()
+        quotient = Signal(signed(kept), reset_less=True)
+        moved = Signal.like(self.moved, reset_less=True)
+        half, rest, high, low, above, below = (
+            Signal(name=n, reset_less=True)
+            for n in ("half", "rest", "high", "low", "is_above", "is_below")
+        )
         m.d.sync += [
             Cat(half, quotient).eq(shifted),
             rest.eq(sticky.any()),
@@ -117,10 +122,11 @@ class Requantize(Component):
         ]
         up = half & (rest | quotient[0])
         m.d.sync += [
-            self.moved.eq(add(quotient, self.zero, up)),
-            self.above.eq(high),
-            self.below.eq(low),
+            moved.eq(add(quotient, self.zero, up)),
+            above.eq(high),
+            below.eq(low),
         ]
+        m.d.comb += [self.moved.eq(moved), self.above.eq(above), self.below.eq(below)]
         return m
 
     def limited(self, low: Value, high: Value) -> Value:
@@ -149,10 +155,12 @@ def add(x: Value, y: Value, carry: Value) -> Value:
     return (Cat(1, x).as_signed() + Cat(carry, y).as_signed()) >> 1
 
 
-def delayed(m: Module, value: Value, cycles: int, name: str) -> Value:
+def delayed(
+    m: Module, value: Value, cycles: int, name: str, *, reset_less: bool = True
+) -> Value:
     """``value`` as it was some cycles ago."""
     for cycle in range(cycles):
-        register = Signal(len(value), name=f"{name}_after_{cycle + 1}")
+        register = Signal(len(value), name=f"{name}_after_{cycle + 1}", reset_less=reset_less)
         m.d.sync += register.eq(value)
         value = register
     return value

@@ -26,7 +26,7 @@ from vdla.hw.count import Count
 from vdla.hw.fifo import Fifo
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_request
 from vdla.hw.layout import beats, grow, layout, scaled
-from vdla.hw.loops import Loop, inner_ends, walk
+from vdla.hw.loops import Countdown, Loop, inner_ends, walk
 from vdla.hw.requantize import Requantize, delayed, scaler, split
 from vdla.isa import instructions as isa
 from vdla.isa.config import INT32_BYTES, Config
@@ -65,8 +65,8 @@ class Store(Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         self.head = data.View(self.layout, self.command.word[: isa.Store.bits(self.config)])
-        self.now = Signal(self.layout)  # the reader's instruction
-        self.now_index = Signal(INDEX_BITS)
+        self.now = Signal(self.layout, reset_less=True)  # the reader's instruction
+        self.now_index = Signal(INDEX_BITS, reset_less=True)
         self.reads_scale, self.reads_vector = Signal(), Signal()
         self.sent = Signal()  # a beat moves
         beyond = self._reader(m)
@@ -146,8 +146,8 @@ class Store(Component):
         """Whether the walk goes on, and with the next instruction; the vector, its scales."""
         head, now = self.head, self.now
         bits = len(head.sram_base) + 1
-        vectors = [Signal(bits, name=f"{a}_at") for a in "xyz"]
-        scale = Signal(bits, name="scale")
+        vectors = [Signal(bits, name=f"{a}_at", reset_less=True) for a in "xyz"]
+        scale = Signal(bits, name="scale", reset_less=True)
         loops = [Loop(m, a, now[f"{a}_size"]) for a in "xyz"]
         x, y, _ = loops
         moves = unused | self.reads_vector
@@ -174,11 +174,15 @@ class Store(Component):
         """From ACC to the write buffer; returns whether a beat waits there."""
         config = self.config
         port_bits = 8 * config.port_bytes
-        scales, vector = Signal(8 * config.acc_entry), Signal(8 * config.acc_entry)
+        scales, vector = (
+            Signal(8 * config.acc_entry, name=n, reset_less=True) for n in ("scales", "vector")
+        )
         scale_arrives, vector_arrives = Signal(), Signal()
-        arriving, held = Signal(self.limits), Signal(self.limits)
+        arriving, held = (
+            Signal(self.limits, name=n, reset_less=True) for n in ("arriving", "held")
+        )
         left = Signal(range(self.raw_beats + 1))  # beats of the held vector still to pass
-        number = Signal(range(self.raw_beats))
+        number = Signal(range(self.raw_beats), reset_less=True)
         m.d.sync += [
             scale_arrives.eq(self.reads_scale),
             vector_arrives.eq(self.reads_vector),
@@ -201,16 +205,17 @@ class Store(Component):
         group = Mux(held.raw, number >> within, number)
         lanes, lane_scales = (_part(v, group, self.out_beats) for v in (vector, scales))
         raw = _part(lanes, number[:within], INT32_BYTES)
-        before = delayed(m, Cat(left != 0, held), LANES_TO_BUFFER - 2, "marks")
-        marks = delayed(m, before, 1, "last_marks")
-        zero, limits = data.View(self.limits, before[1:]).zero, data.View(self.limits, marks[1:])
+        before = delayed(m, held.as_value(), LANES_TO_BUFFER - 2, "limits_before")
+        after = delayed(m, before, 1, "limits")
+        zero, limits = data.View(self.limits, before).zero, data.View(self.limits, after)
         narrow = Cat(
             self._requantize(m, lane, lanes, lane_scales, zero).limited(limits.low, limits.high)
             for lane in range(config.port_bytes)
         )
-        beat, enters = Signal(port_bits), Signal()
+        beat = Signal(port_bits, reset_less=True)
+        enters = delayed(m, left != 0, LANES_TO_BUFFER, "enters", reset_less=False)
         raw = delayed(m, raw, LANES_TO_BUFFER - 1, "raw")
-        m.d.sync += [enters.eq(marks[0]), beat.eq(Mux(limits.raw, raw, narrow))]
+        m.d.sync += beat.eq(Mux(limits.raw, raw, narrow))
         m.submodules.buffer = buffer = Fifo(
             width=port_bits, depth=BUFFER_VECTORS * self.raw_beats
         )
@@ -243,10 +248,10 @@ class Store(Component):
         """Sends beats; returns whether the burst to be opened would be out of bounds."""
         config, write = self.config, self.write
         self._context(m)
-        now = Signal(self.walk.shape(), name="walk")  # the instruction whose beats move
+        now = Signal(self.walk.shape(), name="walk", reset_less=True)  # the instruction whose beats move
         active = Signal(name="sends")
-        run = Loop(m, "run", now.run)  # of beats
-        address = Signal(DRAM_BITS + 1)
+        run = Countdown(m, "run", now.run)  # of beats
+        address = Signal(DRAM_BITS + 1, reset_less=True)
         burst_left = Signal(range(config.burst_beats + 1))
         opens = Signal(init=1)  # the next beat is a burst's first
         unanswered = Count(m, "unanswered", config.writes_in_flight)
@@ -296,7 +301,7 @@ class Store(Component):
         self, m: Module, now: data.View, moves: Value, run_ends: Value, unused: Value
     ) -> tuple[Value, Value]:
         """Goes to the next run, x before y before z: where it is, and whether this is the last."""
-        bases = [Signal(DRAM_BITS + 1, name=f"base_{a}") for a in "xyz"]
+        bases = [Signal(DRAM_BITS + 1, name=f"base_{a}", reset_less=True) for a in "xyz"]
         loops = [Loop(m, f"runs_{a}", now[f"{a}_runs"]) for a in "xyz"]
         x_ends, y_ends, z_ends = (loop.end for loop in loops)
         last = x_ends & y_ends & z_ends
@@ -382,6 +387,7 @@ class Store(Component):
 
 
 def _part(whole: Value, number: Value, parts: int) -> Value:
-    """One of the equal parts of a value."""
+    """One of the equal parts of a value: with no more bits of ``number`` than it takes."""
     bits = len(whole) // parts
-    return Array(whole[i * bits : (i + 1) * bits] for i in range(parts))[number]
+    which = number[: exact_log2(parts)]
+    return Array(whole[i * bits : (i + 1) * bits] for i in range(parts))[which]

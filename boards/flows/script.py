@@ -8,10 +8,15 @@ from vdla.hw.verilog import NAME
 def yosys_script(synthesis: str, before: str = "") -> str:
     """What makes ``vdla.json`` of ``vdla.il`` by one of yosys's ``synth_…`` commands.
 
+    What a memory shows of an entry that is written in the same cycle is nobody's business
+    (``hw/scratchpad.py``): for what it held before, a device whose RAM has no such mode would get a
+    bypass of a register and a multiplexer per bit.
+
     Nets are split since abc9 takes signal ``x_3`` for a bit of ``x`` (yosys issues 4349, 4451).
     """
     return (
         f"read_rtlil {NAME}.il\n{before}"
+        "setparam -set COLLISION_X_MASK 1'1 t:$memrd_v2 r:CLK_ENABLE=1 %i\n"
         f"{synthesis} -top {NAME} -run begin:map_luts\n"
         "splitnets\n"
         f"{synthesis} -top {NAME} -run map_luts:\n"

