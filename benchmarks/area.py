@@ -2,12 +2,13 @@
 
     python benchmarks/area.py [-c CONFIG] [--set KEY=VALUE] [--flat] [--json]
 
-yosys maps, it doesn't place or route: LUT counts are before packing, and depth is levels of logic
-between registers (a carry chain counts once), not nanoseconds. The hierarchy of units is kept, so a
-unit's cells are its own; depth follows paths through all units, and belongs to the unit of the
-path's end. With ``--flat`` nothing is kept, as in the flows that make bitstreams: fewer cells, and
-no one can say whose. The limits are the XC7Z020's, of a PYNQ-Z1 (DS190, table 1). Takes about five
-minutes.
+yosys maps for area, it doesn't place or route. LUTs are the device's, each of which holds one
+function of the netlist or two small ones (``boards/flows/lut6.py``); the last line says how many
+functions there are. Depth is levels of logic between registers (a carry chain counts once), not
+nanoseconds. The hierarchy of units is kept, so a unit's cells are its own; depth follows paths
+through all units, and belongs to the unit of the path's end. With ``--flat`` nothing is kept, as in
+the flows that make bitstreams: fewer cells, and no one can say whose. The limits are the XC7Z020's,
+of a PYNQ-Z1 (DS190, table 1). Takes about two minutes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,17 @@ from amaranth.back import rtlil
 from rich.console import Console
 from rich.table import Table
 
-from vdla.boards.flows.yosys import LUT_RAMS, Flat, Netlist, area, by_size, script, total, unit_of
+from vdla.boards.flows.yosys import (
+    LUT_RAMS,
+    Flat,
+    Netlist,
+    area,
+    by_size,
+    cells,
+    script,
+    total,
+    unit_of,
+)
 from vdla.boards.zynq import XC7Z020
 from vdla.hw.verilog import NAME, Top, run_yosys
 from vdla.isa.config import Config, load_config
@@ -115,8 +126,8 @@ def main() -> None:
     levels, bare = paths.longest(), paths.bare_multipliers()
     whole = total(units)
     if arguments.json:
-        print(json.dumps({"config": config.name, "units": units, "total": whole,
-                          "depth": levels, "bare_multipliers": bare}))  # fmt: skip
+        print(json.dumps({"config": config.name, "units": units, "total": whole, "depth": levels,
+                          "functions": cells(flat), "bare_multipliers": bare}))  # fmt: skip
         return
     table = Table("unit", *LIMITS, "LUT/MAC", "DSP/MAC", "depth", title=f"config {config.name}")
     macs = config.macs_per_cycle
@@ -134,6 +145,7 @@ def main() -> None:
     table.add_row("XC7Z020", *(f"{n:,}" for n in LIMITS.values()), "", "", "")
     Console(width=110).print(table)
     print(f"multipliers without registers on both sides: {bare}")
+    print(f"functions in LUTs: {cells(flat):,}")
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ from amaranth.lib.wiring import Component, In, Out
 from vdla.hw.alu import Alu
 from vdla.hw.gemm import Gemm
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_port
-from vdla.hw.layout import grow, layout, marked
-from vdla.hw.loops import Loop, inner_ends
+from vdla.hw.layout import layout, marked
+from vdla.hw.loops import Loop, inner_ends, step_on
 from vdla.hw.requantize import choose
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
@@ -115,7 +115,8 @@ class Compute(Component):
         """The loop nest; returns F1, the micro-op issued in the last cycle."""
         config, port = self.config, self.command
         word = data.View(layout(isa.Gemm, config), port.word[: isa.Gemm.bits(config)])
-        now = Signal(layout(isa.Gemm, config), reset_less=True)  # an ALU's loop fields lie where GEMM's do
+        # An ALU's loop fields lie where GEMM's do.
+        now = Signal(layout(isa.Gemm, config), reset_less=True)
         operation = Signal(self.operation, reset_less=True)
         self.nest_active = active = Signal()
         null, advance, last = (Signal(name=n) for n in ("null", "advance", "last"))
@@ -178,11 +179,9 @@ class Compute(Component):
             loop.go(moves, begins, word[f"extent_{i}"], ends)
         steps = [ends & ~loop.end for ends, loop in zip(inner, loops, strict=True)]  # one, or none
         for name in STREAMS:
-            there = [grow(sums[name][i], now[f"{name}_{i}"]) for i in range(3)]
+            pitches = [now[f"{name}_{i}"] for i in range(3)]
+            following = step_on(loops[::-1], sums[name][::-1], pitches[::-1])
             for i, total in enumerate(sums[name]):
-                following = there[i]
-                for outer in range(i):
-                    following = Mux(steps[outer], there[outer], following)
                 with m.If(moves & (begins | Cat(steps[: i + 1]).any())):
                     m.d.sync += total.eq(Mux(begins, word[f"{name}_base"], following))
         return {name: sums[name][2] for name in STREAMS}, loops
@@ -208,7 +207,7 @@ class Compute(Component):
         return decoded
 
     def _issued(self) -> data.StructLayout:
-        """A micro-op in F1, if ``valid``: its loops' sums, while its own fields come out of the scratchpad."""
+        """A micro-op in F1, if ``valid``: its loops' sums. The scratchpad gives its own fields."""
         sums = {name: bits + 1 for name, bits in self.index_bits.items()}
         select = max((self.config.uops_per_word - 1).bit_length(), 1)
         marks = {"valid": 1, "null": 1, "last": 1, "beyond": 1, "select": select}

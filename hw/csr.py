@@ -65,9 +65,7 @@ class Csr(Component):
     def _read(self, m: Module, values: dict[str, Value]) -> None:
         bus = self.bus
         known = Signal()
-        with m.Switch(bus.araddr[2:]):
-            with m.Case(*(register.offset >> 2 for register in REGISTERS)):
-                m.d.comb += known.eq(1)
+        m.d.comb += known.eq(bus.araddr[2:].matches(*(r.offset >> 2 for r in REGISTERS)))
         data = _chosen(bus.araddr[2:], {r.offset >> 2: values[r.name] for r in REGISTERS})
         m.d.comb += bus.arready.eq(~bus.rvalid)
         with m.If(bus.arvalid & bus.arready):

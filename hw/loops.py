@@ -60,6 +60,14 @@ def inner_ends(loops: Sequence[Loop]) -> list[Value]:
     return [Cat(*(loop.end for loop in loops[:level]), 1).all() for level in range(len(loops))]
 
 
+def step_on(loops: Sequence[Loop], places: Sequence[Value], steps: Sequence[Value]) -> Value:
+    """Where a nest of three goes, innermost first: a step of the first loop that isn't at its end,
+    from where that one stands. It is chosen before the only adder."""
+    x, y, _ = loops
+    at, step = (Mux(x.end, Mux(y.end, of[2], of[1]), of[0]) for of in (places, steps))
+    return grow(at, step)
+
+
 def walk(
     m: Module,
     loops: Sequence[Loop],
@@ -76,8 +84,7 @@ def walk(
     of the innermost loop that isn't at its end, from where that one stood.
     """
     place, sizes = first
-    there = [grow(at, step) for at, step in zip(places, steps, strict=True)]
-    following = Mux(loops[0].end, Mux(loops[1].end, there[2], there[1]), there[0])
+    following = step_on(loops, places, steps)
     for loop, at, inner, size in zip(loops, places, inner_ends(loops), sizes, strict=True):
         loop.go(moves, begins, size, goes & inner)
         with m.If(moves & (begins | (goes & inner))):

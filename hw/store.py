@@ -26,7 +26,7 @@ from vdla.hw.count import Count
 from vdla.hw.fifo import Fifo
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_request
 from vdla.hw.layout import beats, grow, layout, scaled
-from vdla.hw.loops import Countdown, Loop, inner_ends, walk
+from vdla.hw.loops import Countdown, Loop, inner_ends, step_on, walk
 from vdla.hw.requantize import Requantize, delayed, scaler, split
 from vdla.isa import instructions as isa
 from vdla.isa.config import INT32_BYTES, Config
@@ -155,8 +155,7 @@ class Store(Component):
         for axis, loop, inner in zip("xyz", loops, inner_ends(loops), strict=True):
             loop.go(moves, begins, head[f"{axis}_size"], inner)
         steps = [Const(1), now.y_pitch, now.z_pitch]
-        there = [grow(at, step) for at, step in zip(vectors, steps, strict=True)]
-        following = Mux(x.end, Mux(y.end, there[2], there[1]), there[0])
+        following = step_on(loops, vectors, steps)
         for at, inner in zip(vectors, inner_ends(loops), strict=True):
             with m.If(moves & (begins | inner)):
                 m.d.sync += at.eq(Mux(begins, head.sram_base, following))
@@ -248,7 +247,8 @@ class Store(Component):
         """Sends beats; returns whether the burst to be opened would be out of bounds."""
         config, write = self.config, self.write
         self._context(m)
-        now = Signal(self.walk.shape(), name="walk", reset_less=True)  # the instruction whose beats move
+        # The instruction whose beats move.
+        now = Signal(self.walk.shape(), name="walk", reset_less=True)
         active = Signal(name="sends")
         run = Countdown(m, "run", now.run)  # of beats
         address = Signal(DRAM_BITS + 1, reset_less=True)

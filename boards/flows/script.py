@@ -5,8 +5,9 @@ from __future__ import annotations
 from vdla.hw.verilog import NAME
 
 
-def yosys_script(synthesis: str, before: str = "") -> str:
-    """What makes ``vdla.json`` of ``vdla.il`` by one of yosys's ``synth_…`` commands.
+def yosys_script(synthesis: str, before: str = "", mapping: str = "") -> str:
+    """What makes ``vdla.json`` of ``vdla.il`` by one of yosys's ``synth_…`` commands, with another
+    ``mapping`` to LUTs than its own if there is one.
 
     What a memory shows of an entry that is written in the same cycle is nobody's business
     (``hw/scratchpad.py``): for what it held before, a device whose RAM has no such mode would get a
@@ -19,6 +20,7 @@ def yosys_script(synthesis: str, before: str = "") -> str:
         "setparam -set COLLISION_X_MASK 1'1 t:$memrd_v2 r:CLK_ENABLE=1 %i\n"
         f"{synthesis} -top {NAME} -run begin:map_luts\n"
         "splitnets\n"
-        f"{synthesis} -top {NAME} -run map_luts:\n"
+        f"{mapping}"
+        f"{synthesis} -top {NAME} -run {'finalize' if mapping else 'map_luts'}:\n"
         f"write_json {NAME}.json\n"
     )

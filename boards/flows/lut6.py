@@ -1,0 +1,60 @@
+"""How many LUTs of an AMD device hold those of a netlist: each is one function, or two small ones.
+
+1. A LUT of a 7-series or UltraScale+ device is a function of six inputs, or two functions that
+   take no more than five nets between them (UG474, UG574: outputs O6 and O5). yosys writes down the
+   functions; the vendor's tools, whose counts others publish, put them together.
+2. Two are put together if they have a net in common: others lie apart on a chip.
+3. One in front of a carry chain stays alone: the chain has the second output.
+4. Who has the fewest partners takes first, and takes the partner with the fewest. It isn't the
+   best matching, so there may be fewer LUTs than it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+
+INPUTS = 5  # of two functions in one LUT
+REACH = 64  # of the LUTs on a net, how far apart in the netlist two may be: nets of thousands exist
+
+
+def pairs(functions: Sequence[frozenset[int]]) -> int:
+    """How many LUTs hold two of the ``functions``, each given by the nets it takes."""
+    partners = _partners(functions)
+    alone = {n: len(those) for n, those in enumerate(partners) if those}
+    queue = [(count, n) for n, count in alone.items()]
+    heapify(queue)
+    found = 0
+    while queue:
+        count, one = heappop(queue)
+        if alone.get(one) != count:  # it has found one, or has had fewer since
+            continue
+        free = [other for other in partners[one] if other in alone]
+        if not free:
+            continue
+        other = min(free, key=lambda n: (alone[n], n))
+        found += 1
+        for paired in (one, other):
+            del alone[paired]
+            for n in partners[paired]:
+                if n in alone:
+                    alone[n] -= 1
+                    heappush(queue, (alone[n], n))
+    return found
+
+
+def _partners(functions: Sequence[frozenset[int]]) -> list[set[int]]:
+    """For each function, those it fits into one LUT with."""
+    on: dict[int, list[int]] = {}
+    for n, nets in enumerate(functions):
+        if len(nets) <= INPUTS:
+            for net in nets:
+                on.setdefault(net, []).append(n)
+    partners: list[set[int]] = [set() for _ in functions]
+    for those in on.values():
+        for place, one in enumerate(those):
+            for other in those[place + 1 : place + 1 + REACH]:
+                if len(functions[one] | functions[other]) <= INPUTS:
+                    partners[one].add(other)
+                    partners[other].add(one)
+    return partners
