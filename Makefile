@@ -1,17 +1,22 @@
-# `make demo` and `make test` each work alone on a fresh clone: they create .venv and install.
+# `make demo`, `make test` and `make bitstream` each work alone on a fresh clone: they create .venv and
+# install.
 # Needs Python >= 3.11, g++, make and git.
 
 PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test test-long formal records lint types imports chromium qemu clean build/mypy
+.PHONY: demo test test-long formal bitstream records lint types imports chromium qemu clean build/mypy
 
 demo: .venv/ready
 	$(BIN)/vdla compare resnet18-convs -c paper --out out
 	$(BIN)/vdla compare resnet18 -c paper --out out --report out/resnet18-paper.html
 	$(BIN)/vdla run resnet18 --device sim -c paper --trace out/resnet18-paper.trace.json
 	@echo "Open out/resnet18-paper.html in a browser; the traces in out/ open at https://ui.perfetto.dev"
+
+# For a ULX3S-85F: out/ulx3s-ulx3s/vdla.bit.
+bitstream: .venv/ready
+	$(BIN)/vdla synth --board ulx3s
 
 test: lint types imports chromium qemu
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "not long"

@@ -2,9 +2,9 @@
 
 1. One write and one read at a time; a write takes its address and its data in the same cycle. READY
    comes from a register: AXI wants no path from its inputs to its outputs (Arm IHI 0022, A3.2.1).
-2. An address that no register has answers SLVERR and changes nothing; so does a write to a register
-   that is read only, or locked while a program runs. Byte strobes are heeded: only the bytes they
-   name are written.
+2. An address that no register has answers SLVERR, with anything, and changes nothing; so does a
+   write to a register that is read only, or locked while a program runs. Byte strobes are heeded:
+   only the bytes they name are written.
 3. A 1 written to a command bit is a pulse of one cycle; registers of that kind read 0.
 4. An event sets its bit in INTERRUPT_STATUS, a written 1 clears it, and the event wins. The
    interrupt is high while any event that INTERRUPT_ENABLE names is set.
