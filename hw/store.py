@@ -19,7 +19,7 @@ from __future__ import annotations
 from amaranth import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 from amaranth.lib.wiring import Component, In, Out
-from amaranth.utils import exact_log2
+from amaranth.utils import ceil_log2, exact_log2
 
 from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
 from vdla.hw.count import Count
@@ -389,5 +389,5 @@ class Store(Component):
 def _part(whole: Value, number: Value, parts: int) -> Value:
     """One of the equal parts of a value: with no more bits of ``number`` than it takes."""
     bits = len(whole) // parts
-    which = number[: exact_log2(parts)]
+    which = number[: ceil_log2(parts)]
     return Array(whole[i * bits : (i + 1) * bits] for i in range(parts))[which]
