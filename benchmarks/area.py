@@ -29,7 +29,7 @@ from vdla.boards.flows.yosys import (
     Netlist,
     area,
     by_size,
-    cells,
+    functions,
     script,
     total,
     unit_of,
@@ -127,7 +127,7 @@ def main() -> None:
     whole = total(units)
     if arguments.json:
         print(json.dumps({"config": config.name, "units": units, "total": whole, "depth": levels,
-                          "functions": cells(flat), "bare_multipliers": bare}))  # fmt: skip
+                          "functions": functions(flat), "bare_multipliers": bare}))  # fmt: skip
         return
     table = Table("unit", *LIMITS, "LUT/MAC", "DSP/MAC", "depth", title=f"config {config.name}")
     macs = config.macs_per_cycle
@@ -145,7 +145,7 @@ def main() -> None:
     table.add_row("XC7Z020", *(f"{n:,}" for n in LIMITS.values()), "", "", "")
     Console(width=110).print(table)
     print(f"multipliers without registers on both sides: {bare}")
-    print(f"functions in LUTs: {cells(flat):,}")
+    print(f"functions in LUTs: {functions(flat):,}")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
    take no more than five nets between them (UG474, UG574: outputs O6 and O5). yosys writes down the
    functions; the vendor's tools, whose counts others publish, put them together.
 2. Two are put together if they have a net in common: others lie apart on a chip.
-3. One in front of a carry chain stays alone: the chain has the second output.
+3. One in front of a carry chain or a wide multiplexer stays alone: these have the second output.
 4. Who has the fewest partners takes first, and takes the partner with the fewest. It isn't the
    best matching, so there may be fewer LUTs than it says.
 """
@@ -27,12 +27,9 @@ def pairs(functions: Sequence[frozenset[int]]) -> int:
     found = 0
     while queue:
         count, one = heappop(queue)
-        if alone.get(one) != count:  # it has found one, or has had fewer since
+        if not count or alone.get(one) != count:  # none is left, or it has found one, or has fewer
             continue
-        free = [other for other in partners[one] if other in alone]
-        if not free:
-            continue
-        other = min(free, key=lambda n: (alone[n], n))
+        other = min((n for n in partners[one] if n in alone), key=lambda n: (alone[n], n))
         found += 1
         for paired in (one, other):
             del alone[paired]

@@ -48,6 +48,7 @@ LUT_RAMS = {
 }
 BLOCK_RAMS = {"RAMB36E1": 1.0, "RAMB18E1": 0.5, "RAMB36E2": 1.0, "RAMB18E2": 0.5}
 MADE = (f"{NAME}.il", f"{NAME}.ys", f"{NAME}.json")
+FED_BY_LUTS = {"CARRY": ("S",), "MUXF": ("I0", "I1")}  # pins, by kinds without their number
 DSPS = ("DSP48E1", "DSP48E2")
 
 # yosys's own mapping is for speed; this one goes over it again, and takes a twelfth fewer LUTs.
@@ -192,8 +193,8 @@ def area(flat: Flat) -> Area:
             count["dsp"] += 1
         elif kind in BLOCK_RAMS:
             count["bram"] += BLOCK_RAMS[kind]  # type: ignore[assignment]
-    for unit, functions in _shareable(flat).items():
-        found[unit]["lut"] -= pairs(functions)
+    for unit, shareable in _shareable(flat).items():
+        found[unit]["lut"] -= pairs(shareable)
     return found
 
 
@@ -202,19 +203,22 @@ def _is_lut(kind: str) -> bool:
 
 
 def _shareable(flat: Flat) -> dict[str, list[frozenset[int]]]:
-    """The nets that each LUT takes, per unit; without those in front of a carry chain."""
-    chained = {
-        bit for _, kind, pins, _ in flat.cells if kind.startswith("CARRY") for bit in pins["S"]
+    """The nets that each LUT takes, per unit; without those that must be alone (``lut6.py``)."""
+    alone = {
+        bit
+        for _, kind, pins, _ in flat.cells
+        for pin in FED_BY_LUTS.get(kind.rstrip("0123456789"), ())
+        for bit in pins[pin]
     }
     found: dict[str, list[frozenset[int]]] = {}
     for path, kind, pins, _ in flat.cells:
-        if _is_lut(kind) and not kind.startswith("SRL") and pins["O"][0] not in chained:
+        if _is_lut(kind) and not kind.startswith("SRL") and pins["O"][0] not in alone:
             nets = (bits[0] for pin, bits in pins.items() if pin != "O")
             found.setdefault(unit_of(path), []).append(frozenset(n for n in nets if n is not None))
     return found
 
 
-def cells(flat: Flat) -> int:
+def functions(flat: Flat) -> int:
     """LUTs before two share one, and without those that are memories."""
     return sum(_is_lut(kind) for _, kind, _, _ in flat.cells)
 
