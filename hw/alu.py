@@ -5,13 +5,17 @@
 
 1. MUL and RQ multiply x by y's low 25 bits or by its mantissa, SHR by a power of two, WADD by its
    weight: on two DSPs. What is shifted out by 16s is SHR's, MUL's and WADD's; RQ rounds it.
-2. A third DSP makes WADD's other product, of y and the immediate.
+2. A third DSP makes WADD's other product, of y and the immediate, and adds what the first two made;
+   for SHR and MUL it adds nothing to that.
 3. Two operands meet in combine. The first is the late x, or zero where the operation doesn't use
-   it, or WADD's product of x. The second has waited, or came out of a multiplier: y, the immediate,
-   what SHR and MUL give, WADD's product of y; or the sums of GEMM.
-4. So one adder gives the sums of GEMM, ADD and WADD, every y, what SHR and MUL give, and, when it
+   it. The second has waited, or came out of a multiplier: y, the immediate, what the third DSP has;
+   or the sums of GEMM.
+4. So one adder gives the sums of GEMM and ADD, every y, what SHR, MUL and WADD give, and, when it
    subtracts, which of the two is less. The result is the sum, one of the two operands, or what RQ
    limits. Which one is known with the sum, and chosen a cycle later, on the way to the scratchpad.
+5. What isn't chosen is zero: its register is reset, by a signal that is high then, since an
+   inverter would take a LUT. So a choice is an OR, where a multiplexer would need inputs of its LUT
+   for what it chooses by.
 """
 
 from __future__ import annotations
@@ -37,6 +41,7 @@ from vdla.isa.numbers import MANTISSA_BITS, SHIFT_BITS
 
 WADD_BITS = 18  # of x and y in WADD
 DEPTH = 5  # cycles from the operands to the combine stage
+WEIGHED = 2  # cycles from the operands to WADD's product of y
 LIMIT_BITS = 9  # of zero, low and high
 HOT_BITS = 17  # SHR multiplies by 2**0 to 2**16
 
@@ -49,21 +54,13 @@ class Factor(enum.Enum, shape=2):
     POWER = 2
 
 
-class Second(enum.Enum, shape=2):
-    """The second operand of the combine stage, if it isn't GEMM's sums."""
-
-    Y = 0
-    IMMEDIATE = 1
-    WINDOW = 2
-    PRODUCT = 3
-
-
 class Alu(Component):
-    """``x``, ``y``, ``op``, ``use_imm``, ``weight``, ``imm`` come with READ's data. ``zero``,
-    ``low``, ``high`` and what ``late_…`` says of an operation belong to the micro-op that came
-    DEPTH - 1 cycles before, ``late_x``, ``own_x``, ``sums``, ``carry`` to the one before it and
-    ``result`` to the next before. ``late_x`` is the accumulator, or ``own_x`` where the operation
-    doesn't use it late.
+    """``x``, ``y``, ``op``, ``use_imm``, ``weight``, ``imm`` come with READ's data, ``y_weight`` and
+    ``unweighed`` (it isn't WADD) WEIGHED cycles later. ``zero``, ``low``, ``high`` and what ``late_…``
+    says of an operation belong to the micro-op that came DEPTH - 1 cycles before, ``late_x``,
+    ``sums``, ``carry`` to the one before it and ``result`` to the next before. ``late_x`` is the
+    accumulator, or zero where the operation doesn't use it late; ``sums`` are zero where it isn't
+    GEMM's.
     """
 
     def __init__(self, config: Config) -> None:
@@ -78,13 +75,14 @@ class Alu(Component):
                 "use_imm": In(1),
                 "imm": In(signed(32)),
                 "weight": In(signed(WEIGHT_BITS)),
+                "y_weight": In(signed(WEIGHT_BITS)),
+                "unweighed": In(1),
                 "late_op": In(AluOp),
                 "late_use_imm": In(1),
                 "late_imm": In(signed(32)),
                 "late_first": In(1),
                 "late_gemm": In(1),
                 **limits,
-                "own_x": Out(vector),
                 "late_x": In(vector),
                 "sums": In(vector),
                 "carry": In(1),
@@ -95,59 +93,64 @@ class Alu(Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         self._control(m)
-        waited = delayed(m, self.y.as_value(), DEPTH - 1, "y")
-        ys = data.View(self.y.shape(), waited)
+        waiting = delayed(m, self.y.as_value(), WEIGHED, "y")
+        waited = delayed(m, waiting, DEPTH - 1 - WEIGHED, "y_later")
+        weighed, ys = (data.View(self.y.shape(), value) for value in (waiting, waited))
         for lane in range(self.config.block_out):
             requantize = self._multiply(m, lane)
-            window, y, own_x = (
-                Signal(signed(32), name=f"{name}_{lane}", reset_less=True)
-                for name in ("window", "late_y", "own")
-            )
-            product = delayed(m, self._weighted(m, lane), 1, f"product_{lane}")
-            waiting = [ys[lane], self.late_imm, window, product[:32].as_signed()]
-            m.d.sync += [
-                window.eq(requantize.window),
-                y.eq(choose(self.second.as_value(), waiting)),
-                own_x.eq(Mux(self.weighs, window, 0)),
-            ]
-            m.d.comb += [
-                self.own_x[lane].eq(own_x),
-                self.result[lane].eq(self._combine(m, lane, y, requantize)),
-            ]
+            product = self._weigh(m, lane, weighed[lane], requantize.window)
+            y = Signal(signed(32), name=f"late_y_{lane}", reset_less=True)
+            m.d.sync += y.eq(Mux(self.drops_y, 0, ys[lane]))
+            second = y | self.immediate | product
+            m.d.comb += self.result[lane].eq(self._combine(m, lane, second, y, requantize))
         return m
 
     def _control(self, m: Module) -> None:
         """What all lanes do; what the combine stage chooses by comes from registers."""
         op, late = self.op, self.late_op
-        plain = ~self.late_first & ~self.late_gemm
-        self.factor, self.second = Signal(Factor), Signal(Second)
+        idle = self.late_first | self.late_gemm
+        self.factor = Signal(Factor)
         self.scalar = Signal(signed(FACTOR_BITS[1]))  # the same for each lane
-        self.weighs = Signal()
-        self.limits, self.compares, self.greater, self.accumulates = (
+        # What combine doesn't get, of what the third DSP has, the immediate, and y.
+        self.drops_product, self.drops_y, drops_immediate = (
+            Signal(name=f"drops_{n}") for n in ("product", "y", "immediate")
+        )
+        self.immediate, self.compared = (  # ``compared``: the one of MIN and MAX
+            Signal(signed(32), name=n, reset_less=True) for n in ("immediate", "compared")
+        )
+        self.compares, self.drops_compared, self.drops_total, self.drops_limited = (
             Signal(name=n, reset_less=True)
-            for n in ("limits", "compares", "greater", "accumulates")
+            for n in ("compares", "drops_compared", "drops_total", "drops_limited")
+        )
+        self.greater, self.accumulates = (
+            Signal(name=n, reset_less=True) for n in ("greater", "accumulates")
         )
         self.low_now, self.high_now = (
             Signal(signed(LIMIT_BITS), name=n, reset_less=True) for n in ("low_now", "high_now")
         )
+        multiplied = late.matches(AluOp.SHR, AluOp.MUL, AluOp.WADD)
         m.d.comb += [
             self.scalar.eq(Mux(op == AluOp.WADD, self.weight, self.imm)),
-            self.weighs.eq(plain & (late == AluOp.WADD)),
+            self.drops_product.eq(idle | ~multiplied),
+            drops_immediate.eq(
+                ~self.drops_product | self.late_gemm | ~self.late_use_imm | (late == AluOp.WADD)
+            ),
+            self.drops_y.eq(~self.drops_product | self.late_gemm | ~drops_immediate),
         ]
         with m.If(op == AluOp.SHR):
             m.d.comb += self.factor.eq(Factor.POWER)
         with m.Elif(self.use_imm | (op == AluOp.WADD)):
             m.d.comb += self.factor.eq(Factor.SCALAR)
-        with m.If(self.weighs):
-            m.d.comb += self.second.eq(Second.PRODUCT)
-        with m.Elif(plain & late.matches(AluOp.SHR, AluOp.MUL)):
-            m.d.comb += self.second.eq(Second.WINDOW)
-        with m.Elif(self.late_use_imm & (late != AluOp.WADD)):
-            m.d.comb += self.second.eq(Second.IMMEDIATE)
+        compares = ~idle & late.matches(AluOp.MIN, AluOp.MAX)
+        limits = ~idle & (late == AluOp.RQ)
         m.d.sync += [
+            self.immediate.eq(Mux(drops_immediate, 0, self.late_imm)),
+            self.compared.eq(Mux(self.drops_compared, 0, self.immediate)),
             self.accumulates.eq(self.late_gemm),
-            self.limits.eq(plain & (late == AluOp.RQ)),
-            self.compares.eq(plain & late.matches(AluOp.MIN, AluOp.MAX)),
+            self.compares.eq(compares),
+            self.drops_compared.eq(~compares),
+            self.drops_total.eq(compares | limits),
+            self.drops_limited.eq(~limits),
             self.greater.eq(late == AluOp.MAX),
             self.low_now.eq(self.low),
             self.high_now.eq(self.high),
@@ -179,28 +182,41 @@ class Alu(Component):
         ]
         return requantize
 
-    def _weighted(self, m: Module, lane: int) -> Value:
-        """WADD's product of y and the immediate, as late as the other one."""
-        y, weight = self.y[lane][:WADD_BITS].as_signed(), self.imm[:WEIGHT_BITS].as_signed()
-        name = f"weighted_{lane}"
-        return delayed(m, multiplied(m, y, weight, name), 1, name)
+    def _weigh(self, m: Module, lane: int, y: Value, window: Value) -> Signal:
+        """What SHR, MUL and WADD have for combine: WADD's product of y and the immediate, if it is
+        WADD, and what came out of the other multiplication. One DSP with its adder."""
+        factor = Mux(self.unweighed, 0, y[:WADD_BITS].as_signed())
+        product = multiplied(m, factor, self.y_weight, f"weighed_{lane}")
+        other = delayed(m, window, 1, f"window_{lane}").as_signed()
+        total = Signal(signed(32), name=f"product_{lane}", reset_less=True)
+        m.d.sync += total.eq(Mux(self.drops_product, 0, product + other))
+        return total
 
-    def _combine(self, m: Module, lane: int, y: Value, requantize: Requantize) -> Value:
-        """One lane's result: which of four it is comes out of registers, and so do they."""
+    def _combine(
+        self, m: Module, lane: int, second: Value, y: Value, requantize: Requantize
+    ) -> Value:
+        """One lane's result: all that it could be comes out of registers."""
         x, subtracts = self.late_x[lane], self.compares
         addend = Signal(signed(32), name=f"addend_{lane}")
         total = Signal(signed(33), name=f"total_{lane}")
         takes_x = Signal(name=f"takes_x_{lane}")
         m.d.comb += [
-            addend.eq(Mux(self.accumulates, self.sums[lane], y ^ subtracts.replicate(32))),
+            addend.eq((self.sums[lane] | second) ^ subtracts.replicate(32)),
             total.eq(add(x, addend, subtracts | (self.accumulates & self.carry))),
-            takes_x.eq(total[32] ^ self.greater),
+            takes_x.eq(subtracts & (total[32] ^ self.greater)),
         ]
-        which = Cat(takes_x & subtracts, ~takes_x & subtracts) | self.limits.replicate(2)
         limited = requantize.limited(self.low_now, self.high_now)
-        options = [total[:32].as_signed(), x, y, limited]
-        kept = [delayed(m, n, 1, f"option_{i}_{lane}") for i, n in enumerate((which, *options))]
-        return choose(kept[0], [n.as_signed() for n in kept[1:]])
+        options = [
+            takes_x,
+            x,
+            Mux(self.drops_compared, 0, y),
+            Mux(self.drops_total, 0, total[:32].as_signed()),
+            Mux(self.drops_limited, 0, limited),
+        ]
+        takes_x, x, y, total, limited = (
+            delayed(m, n, 1, f"option_{i}_{lane}").as_signed() for i, n in enumerate(options)
+        )
+        return Mux(takes_x, x, y | self.compared) | total | limited
 
 
 def _power(m: Module, y: Value, lane: int) -> tuple[Value, Value]:

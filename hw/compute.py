@@ -22,11 +22,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth import Array, Cat, Module, Mux, Signal, Value
+from amaranth import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, enum
 from amaranth.lib.wiring import Component, In, Out
 
-from vdla.hw.alu import Alu
+from vdla.hw.alu import WEIGHED, Alu
 from vdla.hw.gemm import Gemm
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_port
 from vdla.hw.layout import layout, marked
@@ -50,7 +50,7 @@ class Accumulator(enum.Enum, shape=2):
     SCRATCHPAD = 0
     BEFORE = 1
     LATEST = 2
-    ALU = 3  # none: zero, or a product
+    NONE = 3  # zero
 
 
 class Compute(Component):
@@ -356,6 +356,7 @@ class Compute(Component):
         """The late accumulator meets the sums; the result is written a cycle later."""
         config = self.config
         early, late, now, write = (stages[n] for n in (1, COMBINE - 1, COMBINE, WRITE))
+        weighed = stages[1 + WEIGHED]
         m.submodules.gemm = gemm = Gemm(config)
         m.submodules.alu = alu = Alu(config)
         latest = alu.result.as_value()
@@ -364,19 +365,22 @@ class Compute(Component):
         source = Signal(Accumulator, reset_less=True)
         m.d.sync += [before.eq(latest), source.eq(Accumulator.SCRATCHPAD)]
         with m.If(~late.late):
-            m.d.sync += source.eq(Accumulator.ALU)
+            m.d.sync += source.eq(Accumulator.NONE)
         with m.Elif(now.writes & (now.dst == late.late_at)):
             m.d.sync += source.eq(Accumulator.LATEST)
         with m.Elif(write.writes & (write.dst == late.late_at)):
             m.d.sync += source.eq(Accumulator.BEFORE)
-        accumulators = [self.acc_x.data, before, latest, alu.own_x.as_value()]
+        accumulators = [self.acc_x.data, before, latest, Const(0)]
         m.d.comb += [
             gemm.inp.eq(self.inp.data),
             gemm.wgt.eq(self.wgt.data),
+            gemm.clear.eq(late.operation.is_alu),
             alu.x.eq(self.acc_x.data),
             alu.y.eq(self.acc_y.data),
             *(getattr(alu, n).eq(early.operation[n]) for n in ("op", "use_imm", "imm", "weight")),
             *(getattr(alu, f"late_{n}").eq(late.operation[n]) for n in ("op", "use_imm", "imm")),
+            alu.unweighed.eq(weighed.first | (weighed.operation.op != AluOp.WADD)),
+            alu.y_weight.eq(weighed.operation.imm),
             alu.late_first.eq(late.first),
             alu.late_gemm.eq(~late.operation.is_alu),
             *(getattr(alu, n).eq(late.operation[n]) for n in ("zero", "low", "high")),

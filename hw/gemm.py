@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from amaranth import Cat, Module, Signal, Value, signed
+from amaranth import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw.layout import lanes
@@ -45,7 +45,8 @@ class Quad(NamedTuple):
 
 
 class Gemm(Component):
-    """``sums`` + ``carry`` is the product of the tile and the vector that came five cycles before.
+    """``sums`` + ``carry`` is the product of the tile and the vector that came five cycles before;
+    ``sums`` are zero after a cycle of ``clear``.
 
     A platform can have ``multiplier_bits``, the width of its multipliers; it is ``PACKED_BITS``
     where there is none.
@@ -57,6 +58,7 @@ class Gemm(Component):
             {
                 "inp": In(lanes(8, config.block_in)),
                 "wgt": In(lanes(8, config.block_in * config.block_out)),
+                "clear": In(1),
                 "sums": Out(lanes(32, config.block_out)),
                 "carry": Out(1),
             }
@@ -135,6 +137,8 @@ class Gemm(Component):
                 Signal(t.shape(), name=f"{name}_{stage}_{i}", reset_less=True)
                 for i, t in enumerate(terms)
             ]
+            if stage == TREE_STAGES - 1:
+                terms = [Mux(self.clear, 0, terms[0])]
             m.d.sync += [r.eq(t) for r, t in zip(registers, terms, strict=True)]
             terms = registers
         return terms[0]
