@@ -4,11 +4,11 @@
 
 yosys maps for area, it doesn't place or route. LUTs are the device's, each of which holds one
 function of the netlist or two small ones (``boards/flows/lut6.py``); the last line says how many
-functions there are. Depth is levels of logic between registers (a carry chain counts once), not
-nanoseconds. The hierarchy of units is kept, so a unit's cells are its own; depth follows paths
-through all units, and belongs to the unit of the path's end. With ``--flat`` nothing is kept, as in
-the flows that make bitstreams: fewer cells, and no one can say whose. The limits are the XC7Z020's,
-of a PYNQ-Z1 (DS190, table 1). Takes about two minutes.
+there would be if each held one. Depth is levels of logic between registers (a carry chain counts
+once), not nanoseconds. The hierarchy of units is kept, so a unit's cells are its own; depth follows
+paths through all units, and belongs to the unit of the path's end. With ``--flat`` nothing is kept,
+as in the flows that make bitstreams: fewer cells, and no one can say whose. The limits are the
+XC7Z020's, of a PYNQ-Z1 (DS190, table 1). Takes about two minutes.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from vdla.boards.flows.yosys import (
     Netlist,
     area,
     by_size,
-    functions,
     script,
     total,
     unit_of,
+    unshared,
 )
 from vdla.boards.zynq import XC7Z020
 from vdla.hw.verilog import NAME, Top, run_yosys
@@ -127,7 +127,7 @@ def main() -> None:
     whole = total(units)
     if arguments.json:
         print(json.dumps({"config": config.name, "units": units, "total": whole, "depth": levels,
-                          "functions": functions(flat), "bare_multipliers": bare}))  # fmt: skip
+                          "unshared": unshared(flat), "bare_multipliers": bare}))  # fmt: skip
         return
     table = Table("unit", *LIMITS, "LUT/MAC", "DSP/MAC", "depth", title=f"config {config.name}")
     macs = config.macs_per_cycle
@@ -145,7 +145,8 @@ def main() -> None:
     table.add_row("XC7Z020", *(f"{n:,}" for n in LIMITS.values()), "", "", "")
     Console(width=110).print(table)
     print(f"multipliers without registers on both sides: {bare}")
-    print(f"functions in LUTs: {functions(flat):,}")
+    alone = unshared(flat)
+    print(f"LUTs if none were shared: {alone:,}, {alone / macs:.1f} per MAC")
 
 
 if __name__ == "__main__":

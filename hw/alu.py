@@ -55,12 +55,12 @@ class Factor(enum.Enum, shape=2):
 
 
 class Alu(Component):
-    """``x``, ``y``, ``op``, ``use_imm``, ``weight``, ``imm`` come with READ's data, ``y_weight`` and
-    ``unweighed`` (it isn't WADD) WEIGHED cycles later. ``zero``, ``low``, ``high`` and what ``late_…``
-    says of an operation belong to the micro-op that came DEPTH - 1 cycles before, ``late_x``,
-    ``sums``, ``carry`` to the one before it and ``result`` to the next before. ``late_x`` is the
-    accumulator, or zero where the operation doesn't use it late; ``sums`` are zero where it isn't
-    GEMM's.
+    """``x``, ``y``, ``op``, ``use_imm``, ``weight``, ``imm`` come with READ's data, a micro-op's
+    ``y_weight``, and whether it is ``unweighed`` (not WADD), WEIGHED cycles later. ``zero``,
+    ``low``, ``high`` and what ``late_…`` says of an operation belong to the micro-op that came
+    DEPTH - 1 cycles before, ``late_x``, ``sums``, ``carry`` to the one before it and ``result`` to
+    the next before. ``late_x`` is the accumulator, or zero where the operation doesn't use it late;
+    ``sums`` are zero where it isn't GEMM's.
     """
 
     def __init__(self, config: Config) -> None:

@@ -29,7 +29,7 @@ from amaranth.lib.wiring import Component, In, Out
 from vdla.hw.alu import WEIGHED, Alu
 from vdla.hw.gemm import Gemm
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_port
-from vdla.hw.layout import layout, marked
+from vdla.hw.layout import layout, marked, plus
 from vdla.hw.loops import Loop, inner_ends, step_on
 from vdla.hw.requantize import choose
 from vdla.isa import instructions as isa
@@ -241,7 +241,7 @@ class Compute(Component):
         uop = data.View(layout(isa.Uop, config), packed[: isa.Uop.bits(config)])
         at = {name: Signal(bits + 2, name=f"{name}_at") for name, bits in self.index_bits.items()}
         for name in ("dst", "src", "wgt"):
-            m.d.comb += at[name].eq(f1[name] + uop[name])
+            m.d.comb += at[name].eq(plus(f1[name], uop[name]))
         m.d.comb += at["bias"].eq(f1.bias)
         op = f1.operation
         first, multiplies = Signal(name="first"), Signal(name="multiplies")

@@ -13,7 +13,7 @@ to their end, then IDLE.
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Mux, ResetInserter, Signal, Value
+from amaranth import Cat, Const, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import enum
 from amaranth.lib.wiring import Component, In, Out, connect, flipped
 
@@ -23,7 +23,7 @@ from vdla.hw.counters import Counters
 from vdla.hw.csr import ADDRESS_BITS, Csr
 from vdla.hw.dma import Dma
 from vdla.hw.fetch import Fetch
-from vdla.hw.interfaces import Cause, Fault, axi4, axi_lite, fault
+from vdla.hw.interfaces import Cause, Fault, axi4, axi_lite
 from vdla.hw.layout import beats, scaled
 from vdla.hw.load import Load
 from vdla.hw.queue import CommandQueue
@@ -120,7 +120,7 @@ class Core(Component):
                 ]
 
     def _memories(self, m: Module) -> None:
-        """LOAD fills all of them. At ACC COMPUTE writes before LOAD, STORE reads before COMPUTE."""
+        """LOAD fills all of them, and passes on what COMPUTE writes; STORE reads before COMPUTE."""
         config = self.config
         load, compute, store = (self.engines[e] for e in Engine)
         for name in ("inp", "wgt", "uop"):
@@ -132,12 +132,10 @@ class Core(Component):
             connect(m, getattr(compute, name), pad.read_0)
         m.submodules.acc = acc = Scratchpad(config.depth("acc"), 8 * config.acc_entry, 1, reads=2)
         connect(m, compute.acc_x, acc.read_0)
-        by_compute = compute.acc_write.enable
+        connect(m, compute.acc_write, load.computed)
+        connect(m, load.acc, acc.write)
         m.d.comb += [
             load.acc_taken.eq(compute.acc_taken),
-            acc.write.enable.eq(by_compute | load.acc.enable),
-            acc.write.address.eq(Mux(by_compute, compute.acc_write.address, load.acc.address)),
-            acc.write.data.eq(Mux(by_compute, compute.acc_write.data, load.acc.data)),
             compute.acc_y_taken.eq(store.acc.enable),
             acc.read_1.enable.eq(compute.acc_y.enable | store.acc.enable),
             acc.read_1.address.eq(
@@ -214,11 +212,11 @@ class Core(Component):
         csr, dma, fetch, counters = self.csr, self.dma, self.fetch, self.counters
         done = Signal()
         faulted = Signal()
+        ran = Signal()  # in the last cycle
         allowed = Signal()
         awake = Signal()  # not IDLE; with few sinks, for the path of a request
-        fault_index = Signal(INDEX_BITS)
-        found = fault().create()
-        self._find_fault(m, allowed, found)
+        found = Signal()
+        cause, fault_index = self._find_fault(m, allowed, found)
         control, status, events = (
             register(name) for name in ("CONTROL", "STATUS", "INTERRUPT_STATUS")
         )
@@ -238,23 +236,24 @@ class Core(Component):
                 m.d.sync += [state.eq(State.RUNNING), awake.eq(1), done.eq(0), faulted.eq(0)]
                 m.d.sync += [csr.fault_cause.eq(Fault.NONE), csr.fault_instruction.eq(0)]
             with m.Case(State.RUNNING):
-                m.d.comb += [counters.cycle.eq(1), counters.causes.eq(~found.valid)]
-                with m.If(found.valid):
+                m.d.comb += [counters.cycle.eq(1), counters.causes.eq(~found)]
+                with m.If(found):
                     m.d.comb += ends["FAULT"].eq(1)
                     m.d.sync += [state.eq(State.STOPPING), faulted.eq(1)]
-                    m.d.sync += [csr.fault_cause.eq(found.cause), fault_index.eq(found.index)]
+                    m.d.sync += csr.fault_cause.eq(cause)
                 with m.Elif(fetch.finished):
                     m.d.comb += ends["DONE"].eq(1)
                     m.d.sync += [state.eq(State.IDLE), awake.eq(0), done.eq(1)]
                 with m.Elif(reset):
                     m.d.sync += state.eq(State.STOPPING)
             with m.Case(State.STOPPING):
-                with m.If(faulted):  # the register is a cycle late, before anybody can ask
+                with m.If(ran & faulted):  # a cycle late, before anybody can ask
                     m.d.sync += csr.fault_instruction.eq(self._address(fault_index))
                 with m.If(dma.quiet):
                     m.d.sync += [state.eq(State.IDLE), awake.eq(0)]
         with m.If(reset):
             m.d.sync += [done.eq(0), faulted.eq(0)]
+        m.d.sync += ran.eq(state == State.RUNNING)
         flags = {
             "RUNNING": state == State.RUNNING,
             "DONE": done,
@@ -267,8 +266,9 @@ class Core(Component):
         for bits in events.bits:  # a cycle later, when the counters have counted the last one
             m.d.sync += csr.interrupt_status[bits.low].eq(ends[bits.name])
 
-    def _find_fault(self, m: Module, allowed: Value, found: Value) -> None:
-        """The first fault of this cycle; ``allowed``: the program is for this core."""
+    def _find_fault(self, m: Module, allowed: Value, found: Value) -> tuple[Value, Value]:
+        """The first fault of this cycle: its cause, and a cycle later the number of its
+        instruction. ``allowed``: the program is for this core."""
         csr, dma, fetch = self.csr, self.dma, self.fetch
         load, compute, store = (self.engines[e] for e in Engine)
         hash_matches = Signal()
@@ -277,20 +277,38 @@ class Core(Component):
         )
         # Registers don't change from START on, so one cycle earlier is as good.
         m.d.sync += [hash_matches.eq(fits), allowed.eq(fits & (csr.program_length != 0))]
-        wrong = Mux(hash_matches, Fault.ILLEGAL, Fault.PROGRAM_HASH)
+        units = (
+            fetch.fault,
+            load.request_fault,
+            load.fault,
+            compute.fault,
+            store.fault,
+            store.burst_fault,
+        )
+        of_load, of_answer = dma.read_error & dma.error_load, dma.write_error & store.waits
         in_order = [
-            (~allowed, wrong, 0),
-            *((u.fault.valid, u.fault.cause, u.fault.index) for u in (fetch, load, compute, store)),
-            (
-                dma.read_error,
-                Fault.BUS,
-                Mux(dma.error_load, load.oldest, fetch.index),
-            ),
-            (dma.write_error, Fault.BUS, store.oldest),
+            (~allowed, Mux(hash_matches, Fault.ILLEGAL, Fault.PROGRAM_HASH), None),
+            *((unit.valid, unit.cause, unit.index) for unit in units),
+            (of_load, Fault.BUS, load.fault.index),
+            (dma.read_error, Fault.BUS, fetch.fault.index),
+            (of_answer, Fault.BUS, store.oldest),
+            (dma.write_error, Fault.BUS, store.burst_fault.index),
         ]
-        for valid, cause, index in reversed(in_order):
+        cause = Signal(Fault, name="found_cause")
+        for valid, its_cause, _ in reversed(in_order):
             with m.If(valid):
-                m.d.comb += [found.valid.eq(1), found.cause.eq(cause), found.index.eq(index)]
+                m.d.comb += [found.eq(1), cause.eq(its_cause)]
+        # Each number is kept if it is the one, else zero: an OR is smaller than a choice of seven.
+        numbers = {id(index): index for _, _, index in in_order if index is not None}
+        kept: Value = Const(0, INDEX_BITS)
+        for number in numbers.values():
+            other, one = Signal(init=1), Signal.like(number, reset_less=True)
+            for valid, _, index in reversed(in_order):
+                with m.If(valid):
+                    m.d.comb += other.eq(index is not number)
+            m.d.sync += one.eq(Mux(other, 0, number))
+            kept |= one
+        return cause, kept
 
     def _address(self, index: Value) -> Value:
         """Byte address of an instruction of the stream."""

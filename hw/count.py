@@ -2,12 +2,13 @@
 
 1. A count goes up by one and down by one; what does both in a cycle stays as it is.
 2. ``some`` and ``full`` are registers: whoever waits for them is often at the end of a long path.
-   So is what says up and down: no sum here waits for it, it only enables.
+3. A bit flips if all below it are ones, or zeros on the way down: one LUT for each bit of a small
+   count, where a sum and a difference take three.
 """
 
 from __future__ import annotations
 
-from amaranth import Module, Signal, Value
+from amaranth import Cat, Module, Signal, Value
 
 
 class Count:
@@ -25,10 +26,14 @@ class Count:
     def move(self, up: Value, down: Value) -> None:
         """What happens in this cycle."""
         m, value = self.m, self.value
-        with m.If(up & ~down):
-            m.d.sync += [value.eq(value + 1), self.some.eq(1), self.full.eq(value == self.most - 1)]
-        with m.If(down & ~up):
-            m.d.sync += [value.eq(value - 1), self.some.eq(value != 1), self.full.eq(0)]
+        carries = value ^ (~up).replicate(len(value))
+        flips = Cat(carries[:bit].all() for bit in range(len(value)))
+        with m.If(up ^ down):
+            m.d.sync += [
+                value.eq(value ^ flips),
+                self.some.eq(up | (value != 1)),
+                self.full.eq(up & (value == self.most - 1)),
+            ]
 
     def clear(self) -> None:
         """Nothing is under way any more."""

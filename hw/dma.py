@@ -17,12 +17,13 @@ from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw.bursts import PAGE_BITS
 from vdla.hw.count import Count
+from vdla.hw.fetch import buffer_beats
 from vdla.hw.interfaces import axi4, read_data, read_request, write_request
+from vdla.hw.layout import plus
 from vdla.isa.config import Config
 from vdla.isa.instructions import DRAM_BITS
 
 FETCH_ID, LOAD_ID = 0, 1
-MOST_BURSTS = 2**16 - 1  # under way at once: fetch's buffer limits its own, and no config has more
 INCREMENTING = 1  # AxBURST: Arm IHI 0022, table A3-3
 NORMAL_BUFFERABLE = 0b0011  # AxCACHE: normal, not cached, bufferable; table A4-5
 
@@ -33,6 +34,9 @@ class Dma(Component):
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        # Bursts under way: LOAD's and fetch's, whose buffer limits them; STORE's.
+        self.most_reads = config.reads_in_flight + buffer_beats(config)
+        self.most_writes = config.writes_in_flight
         super().__init__(
             {
                 "axi": Out(axi4(config)),
@@ -91,7 +95,7 @@ class Dma(Component):
             self.read_error.eq(axi.rvalid & axi.rresp[1]),
             self.error_load.eq(axi.rid == LOAD_ID),
         ]
-        unfinished = Count(m, "unfinished", MOST_BURSTS)
+        unfinished = Count(m, "unfinished", self.most_reads)
         unfinished.move(axi.arvalid & axi.arready, axi.rvalid & axi.rlast)
         return shown | unfinished.some
 
@@ -120,9 +124,10 @@ class Dma(Component):
             m.d.sync += [address_done.eq(address_taken & store.first), beat_done.eq(beat_taken)]
 
         taken = store.valid & store.ready
-        unanswered = Count(m, "unanswered", MOST_BURSTS)  # from their first beat on
+        unanswered = Count(m, "unanswered", self.most_writes)  # from their first beat on
         unanswered.move(taken & store.first, axi.bvalid)
         return store.valid | unanswered.some
 
     def _bus_address(self, address: Signal) -> Cat:
-        return Cat(address[:PAGE_BITS], address[PAGE_BITS:] + self.dram_base)
+        page = plus(self.dram_base, address[PAGE_BITS:])
+        return Cat(address[:PAGE_BITS], page[: len(self.dram_base)])

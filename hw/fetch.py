@@ -35,6 +35,12 @@ from vdla.isa.registers import INDEX_BITS
 FETCH_INSTRUCTIONS = 16  # instructions the buffer holds
 
 
+def buffer_beats(config: Config) -> int:
+    """Beats that fetch can have requested and not yet dispatched: at least a burst."""
+    per_instruction = instruction_bytes(config) // config.port_bytes
+    return max(FETCH_INSTRUCTIONS * per_instruction, config.burst_beats)
+
+
 class Fetch(Component):
     """Ports: where the stream lies; the DMA; ``put`` per engine with its word; what fetch sees."""
 
@@ -64,7 +70,7 @@ class Fetch(Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        room = max(FETCH_INSTRUCTIONS * self.per_instruction, config.burst_beats)
+        room = buffer_beats(config)
         slots = -(-room // self.per_instruction)
         complete = Signal()
         dispatch = Signal()
@@ -83,7 +89,8 @@ class Fetch(Component):
         """Asks for bursts. What decides on the next one is known, in registers, when it is due."""
         config, request, per = self.config, self.request, self.per_instruction
         address = Signal(DRAM_BITS + 1)  # the top bit: it has left the 32-bit space
-        left = Signal(range(per * ((1 << INDEX_BITS) - 1) + 1))  # beats not yet requested
+        most = per * ((1 << INDEX_BITS) - 1)
+        asked = Signal(range(most + 1))  # complement of the beats not yet requested: it counts up
         held = Signal(range(room + 1))  # beats requested and not yet dispatched
         more, fits, outside = (Signal(name=n) for n in ("more", "fits", "outside"))
         enough = room - config.burst_beats + 1  # held: there is no room for another burst
@@ -97,17 +104,17 @@ class Fetch(Component):
             sent.eq(request.valid & request.ready),
             grown.eq(held + Mux(sent, request.beats, 0)),
         ]
-        there, rest = Signal.like(address, name="there"), Signal.like(left, name="rest")
+        there, rest = Signal.like(address, name="there"), Signal.like(asked, name="rest")
         with m.If(self.idle):
             m.d.comb += [there.eq(self.base), rest.eq(scaled(self.length, per))]
         with m.Else():
             m.d.comb += there.eq(address + scaled(request.beats, config.port_bytes))
-            m.d.comb += rest.eq(left - request.beats)
+            m.d.comb += rest.eq(~(asked + request.beats))
         with m.If(self.idle | sent):
             m.d.sync += [
                 address.eq(there),
                 outside.eq(is_outside(there, config, self.dram_pages)),
-                left.eq(rest),
+                asked.eq(~rest),
                 more.eq(rest != 0),
                 request.beats.eq(burst_beats(config, there[:DRAM_BITS], rest)),
             ]
@@ -147,9 +154,9 @@ class Fetch(Component):
     def _dispatch(self, m: Module, complete: Value, dispatch: Value) -> Value:
         """Gives the head to its engine; returns whether it is illegal."""
         is_last = Signal()
-        final, after = (Signal(INDEX_BITS, name=n) for n in ("final", "after"))
+        after, later = (Signal(INDEX_BITS, name=n) for n in ("after", "later"))  # index + 1, + 2
         opcode = self.word[:OPCODE_BITS]
-        m.d.comb += [self.dispatched.eq(is_last), after.eq(self.index + 1)]
+        m.d.comb += [self.dispatched.eq(is_last), later.eq(after + 1)]
         for engine in Engine:
             mine = [c.opcode for c in INSTRUCTIONS if c.engine == engine and c != Finish]
             m.d.comb += self.put[engine].eq(
@@ -158,11 +165,11 @@ class Fetch(Component):
         m.d.comb += dispatch.eq(self.put.any())
         m.d.comb += self.finished.eq(complete & is_last & ~self.busy)
         with m.If(dispatch):
-            m.d.sync += [self.index.eq(after), is_last.eq(after == final)]
+            m.d.sync += [self.index.eq(after), after.eq(later), is_last.eq(later == self.length)]
         with m.If(self.idle):
             m.d.sync += [
                 self.index.eq(0),
-                final.eq(self.length - 1),
+                after.eq(1),
                 is_last.eq(self.length == 1),
             ]
         illegal = Signal()

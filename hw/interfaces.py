@@ -53,7 +53,7 @@ def activity() -> Signature:
 
 
 def fault() -> Signature:
-    """A fault of a unit in this cycle, and the number of the instruction that it belongs to."""
+    """A fault of a unit, or of one side of it, in this cycle, and its instruction's number."""
     return Signature({"valid": Out(1), "cause": Out(Fault), "index": Out(INDEX_BITS)})
 
 

@@ -50,6 +50,28 @@ def scaled(value: Value, factor: int) -> Value:
     return total
 
 
+def below(direct: Value, chosen: Value) -> Value:
+    """``direct - chosen - 1``, signed, for what is chosen among several.
+
+    A carry chain takes one operand as it is, and from the LUT of each bit whether both differ. That
+    LUT can choose, too, if the other operand is the one that goes around it: of a difference the
+    first is, and of a sum one can't know.
+    """
+    return (
+        Cat(Const(0, 1), _as_signed(direct)).as_signed()
+        - Cat(Const(1, 1), _as_signed(chosen)).as_signed()
+    )[1:].as_signed()
+
+
+def plus(direct: Value, chosen: Value) -> Value:
+    """``direct + chosen``, signed, for what is chosen among several (see ``below``)."""
+    return below(direct, ~_as_signed(chosen))
+
+
+def _as_signed(value: Value) -> Value:
+    return value if value.shape().signed else Cat(value, Const(0, 1)).as_signed()
+
+
 def grow(total: Value, step: Value | int) -> Value:
     """A sum that remembers in its top bit that it has left its range: indices never wrap."""
     bits = len(total) - 1

@@ -5,7 +5,8 @@
    entries that lie together, else one entry. Runs are cut into bursts that end with their page.
 2. A burst needs room for its beats in the buffer, so that beats are always taken.
 3. The write side works on the oldest unfinished instruction: one entry of padding a cycle, or one
-   beat; an entry is complete with its last beat. ACC has one write port and COMPUTE goes first.
+   beat; an entry is complete with its last beat. ACC has one write port, and what COMPUTE has
+   ``computed`` goes first.
 4. INP, WGT and UOP take each beat in its column as it comes; ACC takes whole entries, so the beats
    of one are held until its last.
 5. Addresses only grow, and never wrap: bit 32 says that the 32-bit space was left.
@@ -34,7 +35,7 @@ from vdla.hw.interfaces import (
     read_request,
     write_port,
 )
-from vdla.hw.layout import beats, grow, layout, scaled
+from vdla.hw.layout import beats, below, grow, layout, scaled
 from vdla.hw.loops import Countdown, Loop, walk
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
@@ -65,7 +66,7 @@ class Axis(Countdown):
     ) -> None:
         """``go``, to the first one of ``tile`` if it begins."""
         self.go(moves, begins, tile[f"{self.axis}_tile"], inner)
-        less = self.left - 1
+        less = self.left_after
         follows = (less > self.after) & (less <= self.until)
         following = Mux(self.end, self.first, follows)
         with self.m.If(moves & (begins | inner)):
@@ -73,7 +74,11 @@ class Axis(Countdown):
 
 
 class Load(Component):
-    """LOAD's two sides, its read buffer and its write ports."""
+    """LOAD's two sides, its read buffer and its write ports.
+
+    ``computed`` is COMPUTE's port to ACC, ``acc_taken`` its ``enable``, which is late. It passes
+    here, where one LUT for each bit chooses between its data, an entry, and a widened one.
+    """
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -84,16 +89,18 @@ class Load(Component):
             )
             for name in DIRECT
         }
+        acc = write_port(config.depth("acc"), 8 * config.acc_entry)
         super().__init__(
             {
                 "command": In(command(config)),
                 "activity": Out(activity()),
+                "request_fault": Out(fault()),
                 "fault": Out(fault()),
-                "oldest": Out(INDEX_BITS),
                 "request": Out(read_request(config)),
                 "data": In(read_data(config)),
                 **writes,
-                "acc": Out(write_port(config.depth("acc"), 8 * config.acc_entry)),
+                "acc": Out(acc),
+                "computed": In(acc),
                 "acc_taken": In(1),
                 "dram_pages": In(DRAM_BITS - PAGE_BITS + 1),
             }
@@ -108,9 +115,12 @@ class Load(Component):
         self._context(m)
         write_fault = self._write(m)
         m.d.comb += [
-            self.fault.valid.eq(request_fault | write_fault),
+            self.request_fault.valid.eq(request_fault),
+            self.request_fault.cause.eq(Fault.ADDRESS),
+            self.request_fault.index.eq(self.index),
+            self.fault.valid.eq(write_fault),
             self.fault.cause.eq(Fault.ADDRESS),
-            self.fault.index.eq(Mux(request_fault, self.index, self.oldest)),
+            self.fault.index.eq(self.tile.index),
         ]
         return m
 
@@ -123,7 +133,7 @@ class Load(Component):
         self.index = Signal(INDEX_BITS, reset_less=True)
         address = Signal(DRAM_BITS + 1, reset_less=True)
         run = Signal(range(self._longest_run() + 1), reset_less=True)  # beats of a run
-        left = Signal.like(run)
+        asked = Signal.like(run, name="asked")  # complement of the beats left of it: it counts up
         length = Signal(range(config.burst_beats + 1))  # of the next burst: ready in advance
         active, empty, sent, ends_run, last_run = (
             Signal(name=n) for n in ("active", "empty", "sent", "ends_run", "last_run")
@@ -144,7 +154,7 @@ class Load(Component):
         next_run, is_last = self._walk(m, now, moves, begins, ends_run)
         entries = Mux(head.x_stride == 1, head.x_size, 1)
         first_run = self._of_memory(head.memory, entries, self._beats)
-        there, rest = Signal.like(address), Signal.like(left)
+        there, rest = Signal.like(address), Signal.like(run)
         m.d.comb += last_run.eq(is_last)
         with m.If(begins):
             m.d.comb += [there.eq(head.dram_base), rest.eq(first_run)]
@@ -153,13 +163,13 @@ class Load(Component):
             m.d.comb += [there.eq(next_run), rest.eq(run)]
         with m.Else():
             m.d.comb += there.eq(grow(address, scaled(length, config.port_bytes)))
-            m.d.comb += rest.eq(left - length)
+            m.d.comb += rest.eq(~(asked + length))
         following, is_all = cut(config, there[:DRAM_BITS], rest)
         with m.If(moves):
             m.d.sync += [
                 address.eq(there),
                 outside.eq(is_outside(there, config, self.dram_pages)),
-                left.eq(rest),
+                asked.eq(~rest),
                 length.eq(following),
                 ends_run.eq(is_all),
             ]
@@ -192,14 +202,20 @@ class Load(Component):
         """Goes to the next run, x before y before z: where it is, and whether this is the last."""
         head = self.head
         bases = [Signal(DRAM_BITS + 1, name=f"base_{a}", reset_less=True) for a in "xyz"]
-        strides = [Signal(self._step_bits(), name=f"step_{a}", reset_less=True) for a in "xyz"]
         loops = [Loop(m, f"runs_{a}", size) for a, size in zip("xyz", _runs(now), strict=True)]
-        for axis, step in zip("xyz", strides, strict=True):
-            stride = self._of_memory(head.memory, head[f"{axis}_stride"], self.config.entry)
-            with m.If(begins):
-                m.d.sync += step.eq(stride)
         first = head.dram_base, _runs(head)
-        following = walk(m, loops, bases, strides, moves, begins, first, ends_run)
+        strides = [now[f"{a}_stride"] for a in "xyz"]
+        following = walk(
+            m,
+            loops,
+            bases,
+            strides,
+            moves,
+            begins,
+            first,
+            ends_run,
+            lambda stride: self._of_memory(now.memory, stride, self.config.entry),
+        )
         x, y, z = loops
         return following, x.end & y.end & z.end
 
@@ -251,7 +267,6 @@ class Load(Component):
             fifo.w_data.eq(started),
             fifo.w_en.eq(start & (waits | ~free)),
             fifo.r_en.eq(free),
-            self.oldest.eq(self.tile.index),
         ]
         with m.If(free):  # what the registers take over in vain isn't written
             m.d.sync += self.writing.eq(waits | start)
@@ -329,10 +344,12 @@ class Load(Component):
         held = Signal(max(self._beats("acc") - 1, 0) * bits, reset_less=True)
         with m.If(self.consume & _to_acc(tile)):
             m.d.sync += held.eq(Cat(held, self.beat)[bits:])
+        computed = self.computed
+        vector = self._vector(m, Cat(held, self.beat), is_data)
         m.d.comb += [
-            self.acc.enable.eq(whole & _to_acc(tile)),
-            self.acc.address.eq(entry),
-            self.acc.data.eq(self._vector(m, Cat(held, self.beat), is_data)),
+            self.acc.enable.eq(computed.enable | (whole & _to_acc(tile))),
+            self.acc.address.eq(Mux(computed.enable, computed.address, entry)),
+            self.acc.data.eq(Mux(computed.enable, computed.data, vector)),
         ]
 
     def _vector(self, m: Module, taken: Value, is_data: Value) -> Value:
@@ -344,7 +361,7 @@ class Load(Component):
         for lane in range(lanes):
             byte = Mux(is_data, narrow[lane], tile.pad_value)
             value = Signal(signed(32), name=f"widened_{lane}")
-            m.d.comb += value.eq(byte - zero)
+            m.d.comb += value.eq(~below(zero, byte))  # the byte less the zero point
             widened.append(value)
         return Mux(is_data & (tile.memory == Mem.ACC), taken, Cat(widened))
 
@@ -369,10 +386,6 @@ class Load(Component):
 
     def _longest_run(self) -> int:
         return (1 << isa.Load.x_size.width(self.config)) * self._most_beats()
-
-    def _step_bits(self) -> int:
-        most = max(self.config.entry(each.name.lower()) for each in Mem)
-        return isa.STRIDE_BITS + most.bit_length()
 
 
 def _to_acc(tile: data.View) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from amaranth import Cat, Module, Mux, Signal, Value
 
@@ -44,14 +44,24 @@ class Loop:
 
 
 class Countdown(Loop):
-    """A loop that tells how many iterations are ``left``, this one among them."""
+    """A loop that tells how many iterations are ``left``, this one among them.
+
+    What is kept is the complement, which counts up: on the way down a carry chain has an inverter
+    before each of its bits.
+    """
 
     def __init__(self, m: Module, name: str, size: Value) -> None:
         super().__init__(m, name, size)
-        self.left = Signal(len(size), name=f"{name}_left", reset_less=True)
+        self._kept = Signal(len(size), name=f"{name}_kept", reset_less=True)
+        self.left = ~self._kept
+
+    @property
+    def left_after(self) -> Value:
+        """``left - 1``."""
+        return ~(self._kept + 1)[: len(self._kept)]
 
     def _count(self, again: Value, size: Value) -> Value:
-        self.m.d.sync += self.left.eq(Mux(again, size, self.left - 1))
+        self.m.d.sync += self._kept.eq(Mux(again, ~size, self._kept + 1))
         return self.left == 2
 
 
@@ -60,12 +70,18 @@ def inner_ends(loops: Sequence[Loop]) -> list[Value]:
     return [Cat(*(loop.end for loop in loops[:level]), 1).all() for level in range(len(loops))]
 
 
-def step_on(loops: Sequence[Loop], places: Sequence[Value], steps: Sequence[Value]) -> Value:
+def step_on(
+    loops: Sequence[Loop],
+    places: Sequence[Value],
+    steps: Sequence[Value],
+    scale: Callable[[Value], Value] = lambda step: step,
+) -> Value:
     """Where a nest of three goes, innermost first: a step of the first loop that isn't at its end,
-    from where that one stands. It is chosen before the only adder."""
+    from where that one stands. Before the only adder it is chosen, and scaled.
+    """
     x, y, _ = loops
     at, step = (Mux(x.end, Mux(y.end, of[2], of[1]), of[0]) for of in (places, steps))
-    return grow(at, step)
+    return grow(at, scale(step))
 
 
 def walk(
@@ -76,7 +92,8 @@ def walk(
     moves: Value,
     begins: Value,
     first: tuple[Value, Sequence[Value]],
-    goes: Value,
+    goes: Value | int = 1,
+    scale: Callable[[Value], Value] = lambda step: step,
 ) -> Value:
     """A nest of three, innermost first, and where each loop stands; returns the next place.
 
@@ -84,7 +101,7 @@ def walk(
     of the innermost loop that isn't at its end, from where that one stood.
     """
     place, sizes = first
-    following = step_on(loops, places, steps)
+    following = step_on(loops, places, steps, scale)
     for loop, at, inner, size in zip(loops, places, inner_ends(loops), sizes, strict=True):
         loop.go(moves, begins, size, goes & inner)
         with m.If(moves & (begins | (goes & inner))):

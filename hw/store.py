@@ -26,7 +26,7 @@ from vdla.hw.count import Count
 from vdla.hw.fifo import Fifo
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_request
 from vdla.hw.layout import beats, grow, layout, scaled
-from vdla.hw.loops import Countdown, Loop, inner_ends, step_on, walk
+from vdla.hw.loops import Countdown, Loop, walk
 from vdla.hw.requantize import Requantize, delayed, scaler, split
 from vdla.isa import instructions as isa
 from vdla.isa.config import INT32_BYTES, Config
@@ -48,12 +48,14 @@ class Store(Component):
         self.layout = layout(isa.Store, config)
         self.raw_beats, self.out_beats = beats(config, "acc"), beats(config, "acc8")
         limits = {name: signed(LIMIT_BITS) for name in ("zero", "low", "high")}
-        self.limits = data.StructLayout({"raw": 1, **limits})
+        self.limits = data.StructLayout({"narrow": 1, **limits})
         super().__init__(
             {
                 "command": In(command(config)),
                 "activity": Out(activity()),
                 "fault": Out(fault()),
+                "burst_fault": Out(fault()),
+                "waits": Out(1),
                 "oldest": Out(INDEX_BITS),
                 "acc": Out(read_port(config.depth("acc"), 8 * config.acc_entry)),
                 "write": Out(write_request(config)),
@@ -73,9 +75,12 @@ class Store(Component):
         beat_there = self._pipeline(m)
         outside = self._burst_side(m, beat_there)
         m.d.comb += [
-            self.fault.valid.eq(beyond | outside),
+            self.fault.valid.eq(beyond),
             self.fault.cause.eq(Fault.ADDRESS),
-            self.fault.index.eq(Mux(beyond, self.now_index, self.sender.index)),
+            self.fault.index.eq(self.now_index),
+            self.burst_fault.valid.eq(outside),
+            self.burst_fault.cause.eq(Fault.ADDRESS),
+            self.burst_fault.index.eq(self.sender.index),
         ]
         return m
 
@@ -152,13 +157,9 @@ class Store(Component):
         x, y, _ = loops
         moves = unused | self.reads_vector
         begins = unused | Cat(loop.end for loop in loops).all()
-        for axis, loop, inner in zip("xyz", loops, inner_ends(loops), strict=True):
-            loop.go(moves, begins, head[f"{axis}_size"], inner)
         steps = [Const(1), now.y_pitch, now.z_pitch]
-        following = step_on(loops, vectors, steps)
-        for at, inner in zip(vectors, inner_ends(loops), strict=True):
-            with m.If(moves & (begins | inner)):
-                m.d.sync += at.eq(Mux(begins, head.sram_base, following))
+        first = head.sram_base, [head[f"{a}_size"] for a in "xyz"]
+        walk(m, loops, vectors, steps, moves, begins, first)
         plane_ends = x.end & y.end
         with m.If(moves & (begins | plane_ends)):
             m.d.sync += scale.eq(Mux(begins, head.scale_base, grow(scale, 1)))
@@ -176,7 +177,8 @@ class Store(Component):
         scales, vector = (
             Signal(8 * config.acc_entry, name=n, reset_less=True) for n in ("scales", "vector")
         )
-        scale_arrives, vector_arrives = Signal(), Signal()
+        scale_arrives, vector_arrives, is_raw = Signal(), Signal(), Signal()
+        m.d.comb += is_raw.eq(self.now.memory == Mem.ACC)
         arriving, held = (
             Signal(self.limits, name=n, reset_less=True) for n in ("arriving", "held")
         )
@@ -185,8 +187,10 @@ class Store(Component):
         m.d.sync += [
             scale_arrives.eq(self.reads_scale),
             vector_arrives.eq(self.reads_vector),
-            arriving.raw.eq(self.now.memory == Mem.ACC),
-            *(arriving[name].eq(self.now[name]) for name in ("zero", "low", "high")),
+            arriving.narrow.eq(~is_raw),
+            # Between limits of zero nothing is left of raw lanes.
+            *(arriving[name].eq(Mux(is_raw, 0, self.now[name])) for name in ("low", "high")),
+            arriving.zero.eq(self.now.zero),
         ]
         with m.If(scale_arrives):
             m.d.sync += scales.eq(self.acc.data)
@@ -196,25 +200,28 @@ class Store(Component):
             m.d.sync += [
                 vector.eq(self.acc.data),
                 held.eq(arriving),
-                left.eq(Mux(arriving.raw, self.raw_beats, self.out_beats)),
+                left.eq(Mux(arriving.narrow, self.out_beats, self.raw_beats)),
                 number.eq(0),
             ]
         # A group of lanes makes one narrow beat, or INT32_BYTES raw ones.
         within = exact_log2(INT32_BYTES)
-        group = Mux(held.raw, number >> within, number)
+        group = Mux(held.narrow, number, number >> within)
         lanes, lane_scales = (_part(v, group, self.out_beats) for v in (vector, scales))
         raw = _part(lanes, number[:within], INT32_BYTES)
         before = delayed(m, held.as_value(), LANES_TO_BUFFER - 2, "limits_before")
         after = delayed(m, before, 1, "limits")
-        zero, limits = data.View(self.limits, before).zero, data.View(self.limits, after)
+        limits_before, limits = (data.View(self.limits, value) for value in (before, after))
         narrow = Cat(
-            self._requantize(m, lane, lanes, lane_scales, zero).limited(limits.low, limits.high)
+            self._requantize(m, lane, lanes, lane_scales, limits_before.zero).limited(
+                limits.low, limits.high
+            )
             for lane in range(config.port_bytes)
         )
         beat = Signal(port_bits, reset_less=True)
         enters = delayed(m, left != 0, LANES_TO_BUFFER, "enters", reset_less=False)
-        raw = delayed(m, raw, LANES_TO_BUFFER - 1, "raw")
-        m.d.sync += beat.eq(Mux(limits.raw, raw, narrow))
+        raw = delayed(m, raw, LANES_TO_BUFFER - 2, "raw")
+        raw = delayed(m, Mux(limits_before.narrow, 0, raw), 1, "raw_or_zero")
+        m.d.sync += beat.eq(raw | narrow)
         m.submodules.buffer = buffer = Fifo(
             width=port_bits, depth=BUFFER_VECTORS * self.raw_beats
         )
@@ -306,9 +313,14 @@ class Store(Component):
         x_ends, y_ends, z_ends = (loop.end for loop in loops)
         last = x_ends & y_ends & z_ends
         begins = unused | (run_ends & last)
-        steps = [now[f"{a}_step"] for a in "xyz"]
+        strides = [now[f"{a}_stride"] for a in "xyz"]
         first = self.walk.base, [self.walk[f"{a}_runs"] for a in "xyz"]
-        return walk(m, loops, bases, steps, moves, begins, first, run_ends), last
+        small, large = self.config.out_entry, self.config.acc_entry
+
+        def scale(stride: Value) -> Value:
+            return Mux(now.narrow, scaled(stride, small), scaled(stride, large))
+
+        return walk(m, loops, bases, strides, moves, begins, first, run_ends, scale), last
 
     def _context(self, m: Module) -> None:
         """The started instructions whose beats haven't all moved, and where those go.
@@ -321,14 +333,6 @@ class Store(Component):
         empty = (head.x_size == 0) | (head.y_size == 0) | (head.z_size == 0)
         entries = Mux(dense, head.x_size, 1)
         run = Mux(narrow, scaled(entries, self.out_beats), scaled(entries, self.raw_beats))
-        steps = {
-            f"{a}_step": Mux(
-                narrow,
-                scaled(head[f"{a}_stride"], config.out_entry),
-                scaled(head[f"{a}_stride"], config.acc_entry),
-            )
-            for a in "xyz"
-        }
         walk: dict[str, Value] = {
             "base": head.dram_base,
             "outside": is_outside(head.dram_base, config, self.dram_pages),
@@ -336,7 +340,8 @@ class Store(Component):
             "x_runs": Mux(dense, 1, head.x_size),
             "y_runs": head.y_size,
             "z_runs": head.z_size,
-            **steps,
+            "narrow": narrow,
+            **{f"{a}_stride": head[f"{a}_stride"] for a in "xyz"},
         }
         sender: dict[str, Value] = {
             "empty": empty,
@@ -382,7 +387,8 @@ class Store(Component):
             self.command.finish.eq(waits & ~ahead[-1]),
             self.command.push_prev.eq(oldest.push_prev),
             self.command.push_next.eq(oldest.push_next),
-            self.oldest.eq(Mux(waits, oldest.index, sender.index)),
+            self.waits.eq(waits),
+            self.oldest.eq(oldest.index),
         ]
 
 

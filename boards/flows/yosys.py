@@ -56,6 +56,7 @@ AGAIN = "strash;dch,-f;if,-a,-C,16;mfs2,-a;lutpack,-S,1;"
 MAPPING = f"""\
 opt_expr -mux_undef -noclkinv
 abc -lut 6 -script +strash;ifraig;scorr;dc2;dch,-f;if,-a,-C,16;mfs2,-a,-W,4;{4 * AGAIN}
+opt_merge
 clean
 techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6
 xilinx_dffopt
@@ -218,9 +219,9 @@ def _shareable(flat: Flat) -> dict[str, list[frozenset[int]]]:
     return found
 
 
-def functions(flat: Flat) -> int:
-    """LUTs before two share one, and without those that are memories."""
-    return sum(_is_lut(kind) for _, kind, _, _ in flat.cells)
+def unshared(flat: Flat) -> int:
+    """LUTs if no two functions shared one."""
+    return sum(_is_lut(kind) + LUT_RAMS.get(kind, 0) for _, kind, _, _ in flat.cells)
 
 
 def area_in(folder: Path) -> Area:

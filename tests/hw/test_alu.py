@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from arithmetic import near, simulate, wrapped
 
-from vdla.hw.alu import DEPTH, Alu
+from vdla.hw.alu import DEPTH, WEIGHED, Alu
 from vdla.isa.instructions import AluOp
 from vdla.isa.numbers import pack_scale, rq
 
@@ -69,6 +69,8 @@ def stream(micro_ops):
     async def drive(ctx):
         for n in range(DEPTH, len(padded)):
             early, late, now = padded[n], padded[n - DEPTH + 1], padded[n - DEPTH]
+            weighed = padded[n - WEIGHED]
+            weighs = weighed["op"] == AluOp.WADD and not (weighed["first"] or weighed["gemm"])
             for name in ("op", "use_imm", "imm", "weight"):
                 ctx.set(getattr(unit, name), early[name])
             ctx.set(unit.x[0], early["x"])
@@ -77,9 +79,10 @@ def stream(micro_ops):
                 ctx.set(getattr(unit, f"late_{name}"), late[name])
             for name in ("zero", "low", "high"):
                 ctx.set(getattr(unit, name), late[name])
-            own = ctx.get(unit.own_x[0])
-            ctx.set(unit.late_x[0], now["x"] if reads_late(now) else own)
-            ctx.set(unit.sums[0], now["sums"])
+            ctx.set(unit.y_weight, weighed["imm"])
+            ctx.set(unit.unweighed, not weighs)
+            ctx.set(unit.late_x[0], now["x"] if reads_late(now) else 0)
+            ctx.set(unit.sums[0], now["sums"] if now["gemm"] else 0)
             ctx.set(unit.carry, now["carry"])
             await ctx.tick()
             results.append(ctx.get(unit.result[0]))

@@ -35,6 +35,23 @@ def products(block_in, block_out, vectors, tiles, platform=None):
     return np.array(results[CYCLES:])
 
 
+@pytest.mark.parametrize("platform", [None, NARROW], ids=["packed", "not packed"])
+def test_sums_are_zero_after_clear(platform):
+    unit = Gemm(SimpleNamespace(block_in=8, block_out=2))
+
+    async def drive(ctx):
+        ctx.set(unit.inp, [1] * 8)
+        ctx.set(unit.wgt, [1] * 16)
+        await ctx.tick().repeat(CYCLES)
+        wanted = 8 - ctx.get(unit.carry)
+        for clear in (0, 1, 1, 0, 1, 0):
+            ctx.set(unit.clear, clear)
+            await ctx.tick()
+            assert ctx.get(unit.sums[0]) == ctx.get(unit.sums[1]) == (0 if clear else wanted)
+
+    simulate(unit, drive, platform)
+
+
 def operands(block_in, block_out, count, seed):
     """Random operands, and those at the limits of int8: they carry the most into each other."""
     rng = np.random.default_rng(seed)

@@ -121,6 +121,20 @@ class Proof:
         self.check((value <= most) & (some == (value != 0)) & (full == (value == most)))
         return value
 
+    def level(self, fifo: Module, depth: int) -> Signal:
+        """How many entries a queue holds (hw/fifo.py); its flags are proved to fit its pointers."""
+        produce, consume, some, full = (
+            _state(fifo, name) for name in ("produce", "consume", "some", "full")
+        )
+        level = Signal(range(depth + 1), name=f"level_{id(fifo)}")
+        there = Mux(produce < consume, produce + depth, produce) - consume
+        self.m.d.comb += level.eq(Mux(full, depth, there))
+        self.check((produce < depth) & (consume < depth) & (some == (level != 0)))
+        self.check(produce == consume, when=full)
+        after = _state(fifo, "after_consume")
+        self.check(after == Mux(consume == depth - 1, 0, consume + 1))
+        return level
+
     def assume(self, condition: Any) -> None:
         """What a neighbour promises."""
         self.m.d.comb += Assume(condition, src_loc_at=1)

@@ -62,12 +62,7 @@ def burst_is_legal(pages, address, beats):
 def sound(proof, state, inner, name):
     """A queue whose registers are proved to fit each other."""
     fifo, opened = getattr(inner.submodules, name), proof.open(inner, name)
-    produce, consume = state(opened, "produce"), state(opened, "consume")
-    level = proof.count(opened, "level", fifo.depth)
-    end = consume + level
-    proof.check((produce < fifo.depth) & (consume < fifo.depth))
-    proof.check(produce == Mux(end >= fifo.depth, end - fifo.depth, end))
-    return level, opened
+    return proof.level(opened, fifo.depth), opened
 
 
 def used_entries(m, opened, level, state):
@@ -107,7 +102,7 @@ def test_load(proof, state):
     proof.check(bursts <= CONFIG.reads_in_flight)
     # A request is of an instruction at work, with beats left in its run.
     at_work = state(inner, "active") & ~state(inner, "empty")
-    left, run = state(inner, "left"), state(inner, "run")
+    left, run = ~state(inner, "asked"), state(inner, "run")
     ends_run = state(inner, "ends_run")
     proof.check(ends_run == (left == request.beats), when=at_work)
     ends = state(inner, "last_run") & ends_run  # the next run isn't this one's
@@ -161,7 +156,7 @@ def test_store(proof, state):
         proof.check(walk.run != 0, when=is_used)
         proof.check(walk.outside == is_outside(walk.base, CONFIG, pages), when=is_used)
     contexts = [(u, data.View(store.sender.shape(), e)) for u, e in entries["context"]]
-    active, run_left = state(inner, "sends"), state(inner, "run_left")
+    active, run_left = state(inner, "sends"), ~state(inner, "run_kept")
     walks = sum(is_used & ~entry.empty for is_used, entry in contexts)
     proof.check(walks == levels["walks"] + active)
     in_flight = proof.count(inner, "in_flight", IN_FLIGHT)

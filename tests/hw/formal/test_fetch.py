@@ -52,7 +52,8 @@ def test_requests(proof, state, config):
     m, request = proof.m, fetch.request
     port, per = config.port_bytes, instruction_bytes(config) // config.port_bytes
     room = max(FETCH_INSTRUCTIONS * per, config.burst_beats)
-    held, column, left = (state(inner, name) for name in ("held", "column", "left"))
+    held, column = state(inner, "held"), state(inner, "column")
+    left = ~state(inner, "asked")
     whole = proof.count(inner, "whole", room // per)
     dispatch = fetch.put.any()
 
@@ -66,12 +67,12 @@ def test_requests(proof, state, config):
     started = Signal()
     m.d.sync += started.eq(started | fetch.idle)
     address = state(inner, "address")
-    proof.check(started | ((left == 0) & (held == 0)))
+    proof.check(started | (held == 0))
     proof.check(asked + left == fetch.length * per, when=started)
     proof.check(address == fetch.base + asked * port, when=started)
     outside = is_outside(address, config, fetch.dram_pages)
     proof.check(state(inner, "outside") == outside, when=started)
-    proof.check(state(inner, "more") == (left != 0))
+    proof.check(state(inner, "more") == (started & (left != 0)))
     proof.check(state(inner, "fits") == (held + config.burst_beats <= room), when=started)
     proof.check(request.beats == burst_beats(config, address[:32], left), when=started)
     proof.check(request.address == (fetch.base + asked * port)[:32], when=request.valid)
@@ -103,7 +104,7 @@ def test_dispatch(proof, state, config):
     proof.check((held == coming + arrived) & (held <= slots * per))
     proof.check(held + config.burst_beats <= slots * per, when=state(inner, "fits"))
     proof.check(fetch.request.beats <= config.burst_beats)
-    is_last, final = state(inner, "is_last"), state(inner, "final")
+    is_last, after = state(inner, "is_last"), state(inner, "after")
 
     # One at a time, in order, into a queue that has room; the last stays.
     end = (fetch.length - 1)[: len(fetch.length)]
@@ -113,7 +114,7 @@ def test_dispatch(proof, state, config):
     proof.check(fetch.index == given)
     started = Signal()
     m.d.sync += started.eq(started | fetch.idle)
-    proof.check((final == end) & (is_last == last), when=started)
+    proof.check((after == (given + 1)[: len(after)]) & (is_last == last), when=started)
     proof.check(started | ((held == 0) & ~state(inner, "more")))
     proof.check((fetch.put & ~fetch.room) == 0)
     proof.check((fetch.put & (fetch.put - 1)) == 0)

@@ -26,7 +26,7 @@ def test_what_is_written_is_read_in_order(proof, state, monkeypatch, depth, shal
     inner = proof.add(fifo)
     asynchronous = [port.domain == "comb" for port in inner.submodules.storage.read_ports]
     assert asynchronous == [depth <= shallow]
-    level = proof.count(inner, "level", depth)
+    level = proof.level(inner, depth)
     writes, reads = fifo.w_en & fifo.w_rdy, fifo.r_en & fifo.r_rdy
 
     pick, tracked, kept = proof.free(name="pick"), Signal(), Signal()
@@ -53,8 +53,11 @@ def test_what_is_written_is_read_in_order(proof, state, monkeypatch, depth, shal
     oldest = inner.submodules.storage.read_port(domain="comb")
     m.d.comb += oldest.addr.eq(consume)
     proof.check(fifo.r_data == oldest.data, when=level != 0)
+    if depth > shallow:
+        following = inner.submodules.storage.read_port(domain="comb")
+        m.d.comb += following.addr.eq(state(inner, "after_consume"))
+        proof.check(state(inner, "second") == following.data, when=level > 1)
     end = consume + level
-    proof.check((produce < depth) & (consume < depth))
     proof.check(produce == Mux(end >= depth, end - depth, end))
 
     proof.cover(tracked & (ahead == depth - 1) & kept)

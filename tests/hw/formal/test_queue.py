@@ -65,7 +65,7 @@ def test_ready_and_busy(proof, state, depth):
     proof.check(queue.busy == (unfinished != 0))
     most = depth + MOST_STARTED
     proof.check(proof.count(inner, "unfinished", most) == unfinished)
-    level = proof.count(proof.open(inner, "fifo"), "level", depth)
+    level = proof.level(proof.open(inner, "fifo"), depth)
     proof.check(unfinished == level + flying)
     proof.cover(unfinished == depth + IN_FLIGHT)
     proof.cover(proof.past(queue.busy) & ~queue.busy)
