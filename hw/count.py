@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Signal, Value
+from amaranth import Cat, Module, Mux, Signal, Value
 
 
 class Count:
@@ -26,8 +26,10 @@ class Count:
     def move(self, up: Value, down: Value) -> None:
         """What happens in this cycle."""
         m, value = self.m, self.value
-        carries = value ^ (~up).replicate(len(value))
-        flips = Cat(carries[:bit].all() for bit in range(len(value)))
+        ones, zeros = (
+            Cat(below[:bit].all() for bit in range(len(value))) for below in (value, ~value)
+        )
+        flips = Mux(up, ones, zeros)  # ``up`` is often late, and passes one LUT
         with m.If(up ^ down):
             m.d.sync += [
                 value.eq(value ^ flips),
