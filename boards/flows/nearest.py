@@ -5,8 +5,8 @@ units and families cancel: an ECP5 has two multipliers where an AMD device has o
 of the same 18 Kbit.
 
 Against yosys, from config ``narrow`` to half its ``block_out`` and to ``tiny``, on both families:
-DSP is exact, BRAM within one, LUT 4 to 10 % and FF 6 to 14 % too many, which is TRUSTED's caution
-(``pytest -m long -s tests/boards/test_nearest.py``).
+DSP is exact, BRAM within one, LUT and FF 3 to 12 % too many, which is TRUSTED's caution (``pytest
+-m long -s tests/boards/test_nearest.py``).
 """
 
 from __future__ import annotations
