@@ -35,10 +35,14 @@ from vdla.isa.registers import INDEX_BITS
 FETCH_INSTRUCTIONS = 16  # instructions the buffer holds
 
 
+def instruction_beats(config: Config) -> int:
+    """Beats of one instruction."""
+    return instruction_bytes(config) // config.port_bytes
+
+
 def buffer_beats(config: Config) -> int:
     """Beats that fetch can have requested and not yet dispatched: at least a burst."""
-    per_instruction = instruction_bytes(config) // config.port_bytes
-    return max(FETCH_INSTRUCTIONS * per_instruction, config.burst_beats)
+    return max(FETCH_INSTRUCTIONS * instruction_beats(config), config.burst_beats)
 
 
 class Fetch(Component):
@@ -46,7 +50,7 @@ class Fetch(Component):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.per_instruction = instruction_bytes(config) // config.port_bytes
+        self.per_instruction = instruction_beats(config)
         super().__init__(
             {
                 "idle": In(1),

@@ -205,17 +205,11 @@ class Load(Component):
         loops = [Loop(m, f"runs_{a}", size) for a, size in zip("xyz", _runs(now), strict=True)]
         first = head.dram_base, _runs(head)
         strides = [now[f"{a}_stride"] for a in "xyz"]
-        following = walk(
-            m,
-            loops,
-            bases,
-            strides,
-            moves,
-            begins,
-            first,
-            ends_run,
-            lambda stride: self._of_memory(now.memory, stride, self.config.entry),
-        )
+
+        def scale(stride: Value) -> Value:
+            return self._of_memory(now.memory, stride, self.config.entry)
+
+        following = walk(m, loops, bases, strides, moves, begins, first, ends_run, scale)
         x, y, z = loops
         return following, x.end & y.end & z.end
 

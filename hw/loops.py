@@ -8,6 +8,13 @@ from amaranth import Cat, Module, Mux, Signal, Value
 
 from vdla.hw.layout import grow
 
+Scale = Callable[[Value], Value]  # what a step comes to
+
+
+def unscaled(step: Value) -> Value:
+    """The step as it is."""
+    return step
+
 
 class Loop:
     """One level of a nest, of ``size`` iterations; ``size`` stays while the nest is under way.
@@ -74,7 +81,7 @@ def step_on(
     loops: Sequence[Loop],
     places: Sequence[Value],
     steps: Sequence[Value],
-    scale: Callable[[Value], Value] = lambda step: step,
+    scale: Scale = unscaled,
 ) -> Value:
     """Where a nest of three goes, innermost first: a step of the first loop that isn't at its end,
     from where that one stands. Before the only adder it is chosen, and scaled.
@@ -93,7 +100,7 @@ def walk(
     begins: Value,
     first: tuple[Value, Sequence[Value]],
     goes: Value | int = 1,
-    scale: Callable[[Value], Value] = lambda step: step,
+    scale: Scale = unscaled,
 ) -> Value:
     """A nest of three, innermost first, and where each loop stands; returns the next place.
 

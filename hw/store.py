@@ -41,7 +41,11 @@ LANES_TO_BUFFER = 6  # cycles from a beat's lanes to the write buffer
 
 
 class Store(Component):
-    """STORE's reader, its pipeline, its burst side."""
+    """STORE's reader, its pipeline, its burst side.
+
+    An answer belongs to ``oldest`` if one that has sent everything ``waits``, else to the one that
+    sends, whose number ``burst_fault`` has. ``fault`` is the reader's.
+    """
 
     def __init__(self, config: Config) -> None:
         self.config = config
