@@ -36,10 +36,9 @@ from vdla.hw.requantize import (
     split,
 )
 from vdla.isa.config import Config
-from vdla.isa.instructions import WEIGHT_BITS, AluOp
+from vdla.isa.instructions import WADD_BITS, WEIGHT_BITS, AluOp
 from vdla.isa.numbers import MANTISSA_BITS, SHIFT_BITS
 
-WADD_BITS = 18  # of x and y in WADD
 DEPTH = 5  # cycles from the operands to the combine stage
 WEIGHED = 2  # cycles from the operands to WADD's product of y
 LIMIT_BITS = 9  # of zero, low and high

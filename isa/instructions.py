@@ -77,8 +77,18 @@ DRAM_BITS = 32
 STRIDE_BITS = 20
 PAD_BITS = 6
 OPCODE_BITS = 3
+SHR_BITS = 6  # the shift amount of SHR, signed
 MUL_BITS = 25  # the multiplier operand of MUL: one DSP48E1 input, signed
-WEIGHT_BITS = 24
+WADD_BITS = 18  # both operands of WADD, signed
+WEIGHT_BITS = 24  # both weights of WADD, signed
+
+# The low bits that an ALU operation takes of an operand, as a signed number, where they are fewer
+# than the 32 of an ACC lane. x is acc[dst], y acc[src] or the immediate; WADD's y is acc[src].
+ALU_OPERAND_BITS: dict[AluOp, dict[str, int]] = {
+    AluOp.SHR: {"y": SHR_BITS},
+    AluOp.MUL: {"y": MUL_BITS},
+    AluOp.WADD: {"x": WADD_BITS, "y": WADD_BITS, "imm": WEIGHT_BITS},
+}
 
 
 def index(buffer: str) -> Width:

@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 
 from vdla.isa.config import Config
 from vdla.isa.instructions import (
+    MUL_BITS,
+    SHR_BITS,
+    WADD_BITS,
+    WEIGHT_BITS,
     Alu,
     AluOp,
     Finish,
@@ -312,12 +316,13 @@ def _operate(op: int, x: int, y: int, row: Rows) -> int:
     if op == _MAX:
         return max(x, y)
     if op == _SHR:
-        amount = _signed(y, 6)
+        amount = _signed(y, SHR_BITS)
         return x >> amount if amount >= 0 else x << -amount
     if op == _MUL:
-        return x * _signed(y, 25)
+        return x * _signed(y, MUL_BITS)
     if op == _WADD:
-        return int(_signed(x, 18) * row[_A_WEIGHT] + _signed(y, 18) * _signed(row[_A_IMM], 24))
+        weight = _signed(row[_A_IMM], WEIGHT_BITS)
+        return int(_signed(x, WADD_BITS) * row[_A_WEIGHT] + _signed(y, WADD_BITS) * weight)
     return int(min(max(requantize(x, y) + row[_A_ZERO], row[_A_LOW]), row[_A_HIGH]))
 
 

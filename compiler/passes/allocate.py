@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vdla.compiler.codegen.vdla.intrinsics import BUFFER_OF_SCOPE, entries
+from vdla.compiler.target.memory import BUFFER_OF_SCOPE, entries
 from vdla.compiler.tir.ir import Alloc, Buffer, PrimFunc, Stmt
 from vdla.compiler.tir.visitor import stmt_children
 from vdla.isa.config import Config

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import groupby
 
+from vdla.compiler.target.lowering import lowering_of
 from vdla.compiler.tir.ir import (
     ZERO,
     Alloc,
@@ -34,6 +35,7 @@ from vdla.compiler.tir.ir import (
     seq,
 )
 from vdla.compiler.tir.visitor import map_stmt, replace_buffer, rewrite, substitute, walk
+from vdla.isa.instructions import Engine
 
 
 def inject_virtual_threads(func: PrimFunc) -> PrimFunc:
@@ -69,7 +71,7 @@ class _Interleave:
             return self.allocations(copies)
         if isinstance(stmt, Seq):
             parts = list(zip(*(s.stmts for s in copies if isinstance(s, Seq)), strict=True))
-            groups = groupby(parts, key=lambda part: engine(part[0]) or id(part[0]))
+            groups = groupby(parts, key=lambda part: _group(part[0]))
             return seq(*(self.group([list(p) for p in parts]) for _, parts in groups))
         if isinstance(stmt, For):
             return replace(stmt, body=self.visit([s.body for s in copies if isinstance(s, For)]))
@@ -113,8 +115,8 @@ def _with_var(stmt: Stmt, fresh: Mapping[Var, Expr]) -> Stmt:
     return replace(stmt, var=var)
 
 
-def engine(stmt: Stmt) -> str | None:
-    """The engine of a leaf (load, compute, store), or None for a statement with more in it."""
+def engine(stmt: Stmt) -> Engine | None:
+    """The engine of a leaf, or None for a statement with more in it."""
     while not isinstance(stmt, Evaluate):
         if isinstance(stmt, For | Block):
             stmt = stmt.body
@@ -122,5 +124,10 @@ def engine(stmt: Stmt) -> str | None:
             stmt = stmt.then
         else:
             return None
-    emit = str(stmt.call.intrin.attrs["emit"])
-    return emit if emit in ("load", "store") else "compute"
+    return lowering_of(stmt.call.intrin).emits[0].instruction.engine
+
+
+def _group(stmt: Stmt) -> tuple[Engine | None, int]:
+    """What neighbours must share to stay together: the engine; what has none stands alone."""
+    found = engine(stmt)
+    return found, 0 if found is not None else id(stmt)

@@ -47,7 +47,10 @@ class LoopInfo:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """What is to be matched, in loop variables: `buffer[indices] = value` after `init`."""
+    """What is to be matched, in loop variables: `buffer[indices] = value` after `init`.
+
+    `values` are the intervals that buffers' elements are known to lie in, by buffer name.
+    """
 
     buffer: Buffer
     indices: tuple[Expr, ...]
@@ -55,6 +58,7 @@ class Region:
     init: Expr | None
     loops: tuple[LoopInfo, ...]
     ranges: Ranges
+    values: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,17 @@ class Binding:
 
 
 class Mismatch(Exception):
-    """The region isn't the intrinsic's; the message says what was expected and found."""
+    """The region isn't the intrinsic's; the message says what was expected and found.
+
+    `progress` is how much of the behaviour had matched, to tell which intrinsic came closest.
+    """
+
+    def __init__(self, text: str, progress: tuple[int, int] = (-1, -1)) -> None:
+        super().__init__(text)
+        self.progress = progress
+
+
+OUT_OF_RANGE = (1 << 30, 0)  # the progress of a match that fails for its values alone
 
 
 def match_intrinsic(intrin: TensorIntrin, region: Region) -> Binding:
@@ -84,12 +98,40 @@ def match_intrinsic(intrin: TensorIntrin, region: Region) -> Binding:
     reason: Mismatch | None = None
     for mapping in loop_mappings(intrin, region):
         matcher = Matcher(intrin, region, mapping)
-        found = matcher.match()
-        if found is not None:
-            return found
+        for found in matcher.matches():
+            violated = out_of_range(intrin, found, region)
+            if violated is None:
+                return found
+            reason = reason or violated
         reason = reason or matcher.mismatch()
     raise reason or Mismatch(f"expects loops {listed(intrin)}, found "
                              f"{', '.join(map(str, region.loops)) or 'none'}")
+
+
+def out_of_range(intrin: TensorIntrin, found: Binding, region: Region) -> Mismatch | None:
+    """The first operand or param whose values the behaviour doesn't hold for."""
+    for operand, ref in found.operands.items():
+        if (needed := intrin.ranges.get(operand.name)) is None:
+            continue
+        known = region.values.get(ref.buffer.name, INT_RANGES[ref.buffer.dtype])
+        if not within(known, needed):
+            name = ref.buffer.name
+            return Mismatch(
+                f"expects {operand.name} in {needed[0]}..{needed[1]}, found {name} in "
+                f"{known[0]}..{known[1]}; clamp it, as te.max(te.min({name}[...], {needed[1]}), "
+                f"{needed[0]}), or promise it, as te.placeholder(..., value_range={needed})",
+                OUT_OF_RANGE,
+            )
+    for param, value in found.params.items():
+        needed = intrin.ranges.get(param.name)
+        if needed and isinstance(value, Const) and not needed[0] <= value.value <= needed[1]:
+            return Mismatch(f"expects the constant {param.name} in {needed[0]}..{needed[1]}, "
+                            f"found {value.value}", OUT_OF_RANGE)
+    return None
+
+
+def within(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
 def listed(intrin: TensorIntrin) -> str:
@@ -122,17 +164,18 @@ class Matcher:
     def pattern(self, expr: Expr) -> Expr:
         return simplify(substitute_expr(expr, self.mapping), self.region.ranges)
 
-    def match(self) -> Binding | None:
+    def matches(self) -> Iterator[Binding]:
+        """Every way in which the region is the behaviour."""
         intrin, region = self.intrin, self.region
         target = Load(intrin.output, tuple(self.pattern(i) for i in intrin.indices))
         written = Load(region.buffer, region.indices)
         for start in self.load(target, written, Binding()):
             for bound in self.unify(self.pattern(intrin.update), region.value, start):
                 if intrin.init is None or region.init is None:
-                    return self.complete(bound)
+                    yield self.complete(bound)
+                    continue
                 for final in self.unify(self.pattern(intrin.init), region.init, bound):
-                    return self.complete(final)
-        return None
+                    yield self.complete(final)
 
     def complete(self, bound: Binding) -> Binding:
         """Params that the match had no need of are zero."""
@@ -148,7 +191,7 @@ class Matcher:
         parts.append(f"found {self.region.buffer.name}[...] = {show(self.region.value)}")
         if self.region.init is not None:
             parts[1] += f" from {show(self.region.init)}"
-        return Mismatch(f"{', '.join(parts)}: {self.blame[1]}")
+        return Mismatch(f"{', '.join(parts)}: {self.blame[1]}", self.blame[0])
 
     def fail(self, expected: Expr | str, found: Expr | str, env: Binding) -> None:
         """Remembers the mismatch that came after most had matched, and deepest in the tree."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from vdla.compiler.te.tensor import ComputeOp, Tensor, ThreadAxis
 from vdla.compiler.tir.intrin import TensorIntrin
 from vdla.compiler.tir.ir import Block, Buffer, IRError, Pragma, PrimFunc, Var
 from vdla.compiler.tir.lower import flatten_blocks
+from vdla.compiler.tir.values import value_ranges
 from vdla.compiler.tir.verify import verify
 
 
@@ -34,6 +35,7 @@ class Schedule:
         self.axes: dict[str, Var] = {}
         self.axis_names: dict[Var, str] = {}
         self.gone: dict[Var, str] = {}
+        self.known_values: dict[str, tuple[int, int]] = {}
         for tensor, buffer in built.buffers.items():
             if tensor.op is not None:
                 self.add_stage(buffer.name, tensor)
@@ -120,6 +122,11 @@ class Schedule:
         if "thread" in args:
             args["thread"] = ThreadAxis(args["thread"])
         getattr(stage, step.primitive)(**args)
+
+    def value_ranges(self) -> dict[str, tuple[int, int]]:
+        """The least and greatest value of every buffer that something is known of, by name."""
+        self.known_values = value_ranges(self.mod, self.known_values)
+        return self.known_values
 
     # --- bookkeeping ---
 
@@ -302,11 +309,18 @@ class Stage:
         args = {"axis": self.axis_name(axis), "key": key, "value": value}
         self.schedule.commit(func, Step("pragma", self.name, args))
 
-    def tensorize(self, axis: Var, intrin: TensorIntrin) -> None:
-        """The loop and all inside it as one call of an intrinsic."""
+    def tensorize(self, axis: Var, intrin: TensorIntrin | Iterable[TensorIntrin]) -> None:
+        """The loop and all inside it as one call of an intrinsic.
+
+        Given several intrinsics, such as all of a target, the cheapest that does the same is taken.
+        An intrinsic that holds for some values only is refused unless dtypes, clamps, constants and
+        `value_range`s prove that no others occur.
+        """
         where = self.check(axis, "tensorize")
-        func = tensorize.tensorize(self.schedule.mod, where, axis, intrin)
-        args = {"axis": self.axis_name(axis), "intrin": intrin.name}
+        intrins = (intrin,) if isinstance(intrin, TensorIntrin) else tuple(intrin)
+        values = self.schedule.value_ranges()
+        func, chosen = tensorize.tensorize(self.schedule.mod, where, axis, intrins, values)
+        args = {"axis": self.axis_name(axis), "intrin": chosen.name}
         self.schedule.commit(func, Step("tensorize", self.name, args))
 
     def set_kind(self, primitive: str, axis: Var, kind: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from vdla.compiler.schedule.errors import ScheduleError
@@ -27,11 +28,17 @@ from vdla.compiler.tir.ir import (
     all_of,
 )
 from vdla.compiler.tir.printer import show
+from vdla.compiler.tir.values import Known
 from vdla.compiler.tir.visitor import expr_vars, substitute_expr, uses
 
 
-def tensorize(func: PrimFunc, where: str, var: Var, intrin: TensorIntrin) -> PrimFunc:
-    """The loop of `var` and all inside it become one call of `intrin`.
+def tensorize(
+    func: PrimFunc, where: str, var: Var, intrins: Sequence[TensorIntrin], values: Known
+) -> tuple[PrimFunc, TensorIntrin]:
+    """The loop of `var` and all inside it become one call; (function, the intrinsic called).
+
+    Of several intrinsics the cheapest is taken that does the same for all `values` that buffers
+    may hold, the first of equally cheap ones.
 
     Before: `for l in 16: acc[y, l] = max(acc[y, l], 0)`.   After: `relu(dst=acc[y, 0])`.
     """
@@ -41,13 +48,29 @@ def tensorize(func: PrimFunc, where: str, var: Var, intrin: TensorIntrin) -> Pri
     if uses(block.predicate, inner):
         raise ScheduleError(f"tensorize {where}: expected a predicate outside of the intrinsic's "
                             f"loops, found {show(block.predicate)}; split evenly")
-    region = region_of(where, path, loops, block)
-    try:
-        found = match_intrinsic(intrin, region)
-    except Mismatch as error:
-        raise ScheduleError(f"tensorize {where}: {intrin.name} {error}") from error
+    region = replace(region_of(where, path, loops, block), values=values)
+    intrin, found = cheapest(where, intrins, region)
     outer = loops_of(path[:-1])
-    return with_body(func, path[-1], call_block(block, intrin, found, inner, outer))
+    return with_body(func, path[-1], call_block(block, intrin, found, inner, outer)), intrin
+
+
+def cheapest(
+    where: str, intrins: Sequence[TensorIntrin], region: Region
+) -> tuple[TensorIntrin, Binding]:
+    """The first intrinsic in order of cost that matches, or what kept the closest from it."""
+    closest: tuple[tuple[int, int], str] | None = None
+    for intrin in sorted(intrins, key=lambda each: each.cost):
+        try:
+            return intrin, match_intrinsic(intrin, region)
+        except Mismatch as error:
+            if closest is None or error.progress > closest[0]:
+                closest = error.progress, f"{intrin.name} {error}"
+    if closest is None:
+        raise ScheduleError(f"tensorize {where}: expected an intrinsic, found none")
+    if len(intrins) == 1:
+        raise ScheduleError(f"tensorize {where}: {closest[1]}")
+    raise ScheduleError(f"tensorize {where}: expected what one of {len(intrins)} intrinsics does; "
+                        f"the closest, {closest[1]}")
 
 
 def perfect_nest(where: str, stmt: Stmt) -> tuple[list[For], Block]:

@@ -72,7 +72,9 @@ def unique_buffers(tensors: Sequence[Tensor]) -> dict[Tensor, Buffer]:
             name, n = f"{tensor.name}_{n}", n + 1
         used.add(name)
         plain = name == tensor.name
-        result[tensor] = tensor if plain else Buffer(name, tensor.shape, tensor.dtype)
+        result[tensor] = tensor if plain else Buffer(
+            name, tensor.shape, tensor.dtype, value_range=tensor.value_range
+        )
     return result
 
 

@@ -23,13 +23,17 @@ def decl_intrin(
     output: Tensor,
     params: Sequence[Param] = (),
     scopes: Mapping[Tensor, str] | None = None,
-    attrs: Mapping[str, object] | None = None,
+    ranges: Mapping[str, tuple[int, int]] | None = None,
+    lowering: object = None,
+    cost: int = 1,
+    swaps: tuple[tuple[str, str], ...] = (),
 ) -> TensorIntrin:
     """An intrinsic that does what `output`'s compute says, on one vector.
 
     `output` must read placeholders only. A reduction becomes an accumulation in place: its init
     runs on the first step, later steps update what is there; with `axis=[]` one step is
-    `dst = op(dst, src)`. `scopes` says in which memory each tensor must lie.
+    `dst = op(dst, src)`. `scopes` says in which memory each tensor must lie. The rest is as in
+    `TensorIntrin`.
     """
     op = output.compute_op
     for tensor in op.inputs:
@@ -47,7 +51,8 @@ def decl_intrin(
     if unknown:
         raise TEError(f"{name}: scopes name {', '.join(sorted(unknown))}, which it doesn't touch")
     return TensorIntrin(
-        name, operands, tuple(params), axes, op.axis, update, init, where, dict(attrs or {})
+        name, operands, tuple(params), axes, op.axis, update, init, where, dict(ranges or {}),
+        cost, swaps, lowering,
     )
 
 

@@ -124,9 +124,18 @@ def as_shape(shape: Shape) -> tuple[int, ...]:
     return (int(shape),) if isinstance(shape, int) else tuple(int(n) for n in shape)
 
 
-def placeholder(shape: Shape, dtype: str = "float32", name: str = "placeholder") -> Tensor:
-    """An input."""
-    return Tensor(name, as_shape(shape), dtype)
+def placeholder(
+    shape: Shape,
+    dtype: str = "float32",
+    name: str = "placeholder",
+    value_range: tuple[int, int] | None = None,
+) -> Tensor:
+    """An input of `shape`; `value_range` promises the least and greatest of its integers.
+
+    Instructions that take fewer bits than the dtype has need that promise, or a clamp; calls of a
+    built kernel are held to it.
+    """
+    return Tensor(name, as_shape(shape), dtype, value_range=value_range)
 
 
 def compute(shape: Shape, fcompute: Callable[..., ExprLike], name: str = "compute") -> Tensor:

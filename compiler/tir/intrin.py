@@ -42,8 +42,11 @@ class TensorIntrin:
     """`axes` run over one vector; every step is `output[indices] = update`, which in a reduction
     (`init` isn't None) reads output[indices] too and is preceded by the init on the first step.
 
-    `operands` lists the output first, then the inputs in their order of appearance. `attrs` is
-    free for the target's lowering rule.
+    `operands` lists the output first, then the inputs in their order of appearance. `scopes` and
+    `ranges` say, by name, in which memory an operand must lie, and which values (inclusive) an
+    operand or a param may have for the behaviour to hold. `cost` counts cycles per call; `swaps`
+    are pairs of names that may change places together without changing the result. `lowering` is
+    the target's: how a call becomes instructions.
     """
 
     name: str
@@ -54,7 +57,10 @@ class TensorIntrin:
     update: Expr
     init: Expr | None
     scopes: Mapping[str, str] = field(default_factory=dict)
-    attrs: Mapping[str, object] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    cost: int = 1
+    swaps: tuple[tuple[str, str], ...] = ()
+    lowering: object = None
 
     @property
     def output(self) -> Buffer:

@@ -3,8 +3,9 @@
 Grammar (every node is an immutable dataclass of the same name)::
 
     PrimFunc  ::= PrimFunc(name, params: Buffer*, body: Stmt)
-    Buffer    ::= Buffer(name, shape: int*, dtype, scope, copies: int)
-                    scope: "global" | "vdla.acc" | ...; copies: what steps of a loop take in turn
+    Buffer    ::= Buffer(name, shape: int*, dtype, scope, copies: int, value_range)
+                    scope: "global" | "vdla.acc" | ...; copies: what steps of a loop take in turn;
+                    value_range: (int, int) | None, what the caller promises of a parameter
 
     Stmt      ::= For(var, extent: int, kind, body, thread_tag, annotations)
                     kind: serial | parallel | vectorized | unrolled | thread | vthread
@@ -277,7 +278,8 @@ class Cast(Expr):
 class Buffer:
     """A dense row-major array. Two buffers are the same only if they are one object.
 
-    Each time its Alloc is reached the buffer is a new one; ``copies`` say how many of those have a
+    ``value_range`` bounds the elements of a parameter, both ends included; None where the dtype
+    alone does. Each time its Alloc is reached the buffer is a new one; ``copies`` say how many of those have a
     place of their own in memory before the first one's is used again.
     """
 
@@ -286,6 +288,7 @@ class Buffer:
     dtype: str
     scope: str = "global"
     copies: int = 1
+    value_range: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
@@ -294,6 +297,11 @@ class Buffer:
         if any(not isinstance(n, int) or n < 1 for n in self.shape):
             raise IRError(f"buffer {self.name}: expected a shape of positive ints, "
                           f"found {self.shape}")
+        if self.value_range is not None:
+            low, high = INT_RANGES.get(self.dtype, (1, 0))
+            if not low <= self.value_range[0] <= self.value_range[1] <= high:
+                raise IRError(f"buffer {self.name}: expected a value_range (low, high) within "
+                              f"{self.dtype}, found {self.value_range}")
 
     @property
     def size(self) -> int:

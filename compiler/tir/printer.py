@@ -110,7 +110,9 @@ class Printer:
         shape = ", ".join(map(str, buffer.shape))
         scope = "" if buffer.scope == "global" else f' @"{buffer.scope}"'
         copies = f" x{buffer.copies}" if buffer.copies > 1 else ""
-        return f"{self.name(buffer)}: {buffer.dtype}[{shape}]{scope}{copies}"
+        promised = buffer.value_range
+        values = f" in {promised[0]}..{promised[1]}" if promised else ""
+        return f"{self.name(buffer)}: {buffer.dtype}[{shape}]{scope}{copies}{values}"
 
     def stmt(self, s: Stmt) -> Iterator[str]:
         match s:

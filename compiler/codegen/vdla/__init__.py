@@ -3,7 +3,6 @@
 It knows instructions and how loops fold into them; it knows no operator.
 """
 
-from vdla.compiler.codegen.vdla.intrinsics import Intrinsics, intrinsics
 from vdla.compiler.codegen.vdla.kernel import Kernel, Op, Touch, generate
 
-__all__ = ["Intrinsics", "Kernel", "Op", "Touch", "generate", "intrinsics"]
+__all__ = ["Kernel", "Op", "Touch", "generate"]

@@ -8,13 +8,14 @@ unrolled and each iteration folded by itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 
-from vdla.compiler.codegen.vdla.intrinsics import BUFFER_OF_SCOPE
 from vdla.compiler.codegen.vdla.leaf import CodegenError, Env, Form, Leaf
+from vdla.compiler.target.lowering import Emit, lowering_of
+from vdla.compiler.target.memory import BUFFER_OF_SCOPE
 from vdla.compiler.tir.ir import Buffer, Var
 from vdla.isa.config import Config
 from vdla.isa.instructions import PAD_BITS, Alu, AluOp, Gemm, Init, Instruction, Load, Mem, Store
@@ -74,21 +75,21 @@ class Axis:
         return self.inside != (self.low, self.high)
 
 
-def fold(leaf: Leaf, env: Env, bases: Bases, config: Config) -> Op | None:
-    """The instruction of a leaf for known outer loops; None when a guard leaves nothing to do.
+def fold(leaf: Leaf, env: Env, bases: Bases, config: Config) -> list[Op]:
+    """The instructions of a leaf for known outer loops; none when a guard leaves nothing to do.
 
     Raises:
         Unroll: the leaf needs its outermost loop unrolled first.
         CodegenError: no amount of unrolling will make it fit.
     """
-    rule = _RULES[str(leaf.call.intrin.attrs["emit"])]
     folder = _Folder(leaf, env, bases, config)
     if folder.empty:
-        return None
-    op = rule(folder)
-    if not _encodes(op.instruction, config):
+        return []
+    emits = lowering_of(leaf.call.intrin).emits
+    ops = [op for emit in emits for op in _RULES[emit.instruction](folder, emit)]
+    if not all(_encodes(op.instruction, config) for op in ops):
         raise Unroll
-    return op
+    return ops
 
 
 def _encodes(instruction: Instruction, config: Config) -> bool:
@@ -104,6 +105,7 @@ class _Folder:
         self.leaf, self.env, self.config = leaf, env, config
         self.start: dict[str, int] = {}
         self.space: dict[str, str] = {}
+        self.loading = lowering_of(leaf.call.intrin).emits[0].instruction is Load
         forms = {}
         for buffer in leaf.call.intrin.operands:
             name, lanes = buffer.name, prod(buffer.shape)
@@ -127,6 +129,17 @@ class _Folder:
 
     def entry_bytes(self, memory: Mem) -> int:
         return self.config.entry(memory.name.lower())
+
+    def fields(self, emit: Emit) -> dict[str, int]:
+        """The instruction's fields that are fixed, and those that parameters give."""
+        known = {n: p.sign * self.leaf.params[p.name] for n, p in emit.parameters.items()}
+        return {**emit.fields, **known}
+
+    def same_place(self, a: str, b: str) -> bool:
+        """Whether two operands lie in one place at every step."""
+        return (self.space[a], self.start[a]) == (self.space[b], self.start[b]) and all(
+            axis.steps[a] == axis.steps[b] for axis in self.axes
+        )
 
     def touch(self, operand: str, axes: Sequence[Axis], *, write: bool = False) -> Touch:
         """What the operand touches over some axes."""
@@ -159,7 +172,7 @@ class _Folder:
             low, high = _satisfying(form.constant, step, axis.low, axis.high)
             if low >= high:
                 return False
-            if self.leaf.call.intrin.attrs["emit"] != "load" or axis is self.axes[0]:
+            if not self.loading or axis is self.axes[0]:
                 axis.low, axis.high = low, high
                 axis.inside = (max(axis.inside[0], low), min(axis.inside[1], high))
             else:  # a tile lies densely in its buffer: what nobody needs of it is padding
@@ -208,23 +221,22 @@ def _joined(outer: Axis, inner: Axis) -> Axis | None:
     return replace(inner, high=outer.extent * n, inside=(low, high))
 
 
-# Rules ------------------------------------------------------------------------------------------
+# Rules: the instructions of one ``Emit`` over the leaf's axes ------------------------------------
 
 
-def _load(f: _Folder) -> Op:
-    memory = f.leaf.call.intrin.attrs["memory"]
-    assert isinstance(memory, Mem)
+def _load(f: _Folder, emit: Emit) -> list[Op]:
+    memory, dst, src = Mem(emit.fields["memory"]), emit.roles["dst"], emit.roles["src"]
     f.normalize()
     axes = merge(f.axes)
     if len(axes) > 3 or any(a.padded for a in axes[:-2]):
         raise Unroll
-    _check_dense(f, axes)
+    _check_dense(dst, axes)
     z, y, x = _aligned(axes, 3)
-    values = {"memory": memory, "sram_base": f.start["dst"]}
-    source = f.start["src"]
+    values = {"sram_base": f.start[dst], **f.fields(emit)}
+    source = f.start[src]
     for letter, axis in (("z", z), ("y", y), ("x", x)):
         low, high = axis.inside if axis else (0, 1)
-        step = axis.steps["src"] if axis else 1
+        step = axis.steps[src] if axis else 1
         values[f"{letter}_size"] = high - low
         values[f"{letter}_stride"] = step
         source += low * step if axis and high > low else 0
@@ -233,88 +245,101 @@ def _load(f: _Folder) -> Op:
             if max(low, axis.extent - high) > MAX_PAD:
                 raise Unroll
     empty = any(a.inside[0] >= a.inside[1] for a in axes)
-    values["pad_value"] = f.leaf.params.get("pad_value", 0)
-    values["zero"] = -f.leaf.params.get("offset", 0)
     size = f.entry_bytes(memory)
     values["dram_base"] = 0 if empty else source * size
     reads: tuple[Touch, ...] = ()
     if not empty:
-        dims = [(a.inside[1] - a.inside[0], a.steps["src"] * size) for a in axes]
-        reads = (Touch(f.space["src"], source * size, (*dims, (size, 1)), False),)
-    return Op(
-        Load(**values),
-        (f.touch("dst", axes, write=True), *reads),
-        f.leaf.name,
-        tensor=f.space["src"],
-    )
+        dims = [(a.inside[1] - a.inside[0], a.steps[src] * size) for a in axes]
+        reads = (Touch(f.space[src], source * size, (*dims, (size, 1)), False),)
+    touches = (f.touch(dst, axes, write=True), *reads)
+    return [Op(Load(**values), touches, f.leaf.name, tensor=f.space[src])]
 
 
-def _store(f: _Folder) -> Op:
-    memory = f.leaf.call.intrin.attrs["memory"]
-    assert isinstance(memory, Mem)
+def _store(f: _Folder, emit: Emit) -> list[Op]:
+    memory, acc, out = Mem(emit.fields["memory"]), emit.roles["acc"], emit.roles["out"]
+    scale = emit.roles.get("scale", "")
     f.normalize()
     axes = merge(f.axes)
-    scaled = [a for a in axes if a.steps.get("scale")]
-    plain = [a for a in axes if not a.steps.get("scale")]
-    if "scale" not in f.start and len(plain) == 3:
+    scaled = [a for a in axes if a.steps.get(scale)]
+    plain = [a for a in axes if not a.steps.get(scale)]
+    if not scale and len(plain) == 3:
         scaled, plain = plain[:1], plain[1:]
-    if plain and plain[-1].steps["acc"] != 1:
+    if plain and plain[-1].steps[acc] != 1:
         plain.append(Axis(Var("one"), 0, 1, dict.fromkeys(f.start, 1), (0, 1)))
-    if len(scaled) > 1 or len(plain) > 2 or any(a.steps.get("scale", 0) > 1 for a in scaled):
+    if len(scaled) > 1 or len(plain) > 2 or any(a.steps.get(scale, 0) > 1 for a in scaled):
         raise Unroll
     z = scaled[0] if scaled else None
     y, x = _aligned(plain, 2)
     size = f.entry_bytes(memory)
     values = {
-        "memory": memory,
-        "sram_base": f.start["acc"],
-        "dram_base": f.start["out"] * size,
-        "scale_base": f.start.get("scale", 0),
-        **{name: f.leaf.params[name] for name in ("zero", "low", "high") if name in f.leaf.params},
+        "sram_base": f.start[acc],
+        "dram_base": f.start[out] * size,
+        "scale_base": f.start.get(scale, 0),
+        **f.fields(emit),
     }
     for letter, axis in (("z", z), ("y", y), ("x", x)):
         values[f"{letter}_size"] = axis.extent if axis else 1
-        values[f"{letter}_stride"] = axis.steps["out"] if axis else 1
+        values[f"{letter}_stride"] = axis.steps[out] if axis else 1
         if letter != "x":
-            values[f"{letter}_pitch"] = axis.steps["acc"] if axis else 0
-    dims = [(a.extent, a.steps["out"] * size) for a in axes]
+            values[f"{letter}_pitch"] = axis.steps[acc] if axis else 0
+    dims = [(a.extent, a.steps[out] * size) for a in axes]
     touches = [
-        Touch(f.space["out"], f.start["out"] * size, (*dims, (size, 1)), True),
-        f.touch("acc", axes),
+        Touch(f.space[out], f.start[out] * size, (*dims, (size, 1)), True),
+        f.touch(acc, axes),
     ]
-    if "scale" in f.start:
-        touches.append(f.touch("scale", axes))
-    return Op(Store(**values), tuple(touches), f.leaf.name, tensor=f.space["out"])
+    if scale:
+        touches.append(f.touch(scale, axes))
+    return [Op(Store(**values), tuple(touches), f.leaf.name, tensor=f.space[out])]
 
 
-def _gemm(f: _Folder) -> Op:
-    nest = _Nest(f, {"dst": "acc", "src": "inp", "wgt": "wgt"})
-    values = nest.values()
-    values["init"] = Init.BIAS if nest.starts else Init.ACC
-    values["bias_base"] = f.start["bias"]
-    for i, axis in enumerate(nest.loops):
-        values[f"bias_{i}"] = axis.steps["bias"]
-    touches = [f.touch("acc", f.axes, write=True), f.touch("inp", f.axes), f.touch("wgt", f.axes)]
-    if nest.starts:
-        touches.append(f.touch("bias", f.axes))
-    return Op(Gemm(**values), tuple(touches), f.leaf.name, uops=nest.uops, first=nest.first)
+def _gemm(f: _Folder, emit: Emit) -> list[Op]:
+    acc, inp, wgt = (emit.roles[role] for role in ("acc", "inp", "wgt"))
+    bias = emit.roles.get("bias", "")
+    nest = _Nest(f, {"dst": acc, "src": inp, "wgt": wgt})
+    values = {**nest.values(), **f.fields(emit)}
+    biased = nest.starts and bias and not f.same_place(bias, acc)
+    if not nest.starts or (bias and not biased):
+        values["init"] = Init.ACC
+    if bias:
+        if any(axis.steps[bias] for axis in nest.inner):
+            raise Unroll  # a micro-op has no step for the bias
+        values["bias_base"] = f.start[bias]
+        for i, axis in enumerate(nest.loops):
+            values[f"bias_{i}"] = axis.steps[bias]
+    touches = [f.touch(acc, f.axes, write=True), f.touch(inp, f.axes), f.touch(wgt, f.axes)]
+    if biased:
+        touches.append(f.touch(bias, f.axes))
+    return [Op(Gemm(**values), tuple(touches), f.leaf.name, uops=nest.uops, first=nest.first)]
 
 
-def _alu(f: _Folder) -> Op:
-    op = f.leaf.call.intrin.attrs["op"]
-    assert isinstance(op, AluOp)
-    if "x" in f.start and f.start["x"] != f.start["dst"]:
-        raise CodegenError(f"{f.leaf.name}: expected x and the result in one place")
-    nest = _Nest(f, {"dst": "dst", "src": "src"})
-    values = nest.values()
-    values.update(alu_op=op, init=nest.starts)
-    known = {field.name for field in Alu.fields}
-    values.update({name: v for name, v in f.leaf.params.items() if name in known})
-    touches = (f.touch("dst", f.axes, write=True), f.touch("src", f.axes))
-    return Op(Alu(**values), touches, f.leaf.name, uops=nest.uops, first=nest.first)
+def _alu(f: _Folder, emit: Emit) -> list[Op]:
+    dst, x, y = emit.roles["dst"], emit.roles.get("x", ""), emit.roles.get("y", "")
+    fixed = f.fields(emit)
+    if not x or f.same_place(x, dst):
+        return [_alu_op(f, dst, y, fixed)]
+    if y and y != x and f.same_place(y, dst):
+        raise CodegenError(f"{f.leaf.name}: expected {x} and the result in one place, found {y}")
+    copied = _alu_op(f, dst, x, {"alu_op": AluOp.ADD, "init": 1})
+    return [copied, _alu_op(f, dst, y, fixed)]
 
 
-_RULES = {"load": _load, "store": _store, "gemm": _gemm, "alu": _alu}
+def _alu_op(f: _Folder, dst: str, y: str, fixed: Mapping[str, int]) -> Op:
+    """One ALU instruction; with ``init`` fixed, every micro-op gives y itself."""
+    nest = _Nest(f, {"dst": dst, "src": y} if y else {"dst": dst})
+    first = (True,) * len(nest.uops) if fixed.get("init") else nest.first
+    values = {**nest.values(), "init": nest.starts, **fixed}
+    touches = [f.touch(dst, f.axes, write=True)]
+    if y:
+        touches.append(f.touch(y, f.axes))
+    return Op(Alu(**values), tuple(touches), f.leaf.name, uops=nest.uops, first=first)
+
+
+_RULES: Mapping[type[Instruction], Callable[[_Folder, Emit], list[Op]]] = {
+    Load: _load,
+    Store: _store,
+    Gemm: _gemm,
+    Alu: _alu,
+}
 
 
 class _Nest:
@@ -332,13 +357,13 @@ class _Nest:
         reducing = [i for i, a in enumerate(f.axes) if any(form.step(a.var) for form in forms)]
         split = min(reducing, default=len(f.axes))
         self.loops = merge(f.axes[:split])
-        inner = list(f.axes[split:])
+        self.inner = list(f.axes[split:])
         while len(self.loops) > 3:
-            inner.insert(0, self.loops.pop())
+            self.inner.insert(0, self.loops.pop())
         most = min(MAX_UOPS, f.config.uop_depth)
-        if prod(a.extent for a in inner) > most or _negative(f.axes):
+        if prod(a.extent for a in self.inner) > most or _negative(f.axes):
             raise Unroll
-        self.uops, first = self._micro_ops(inner, forms)
+        self.uops, first = self._micro_ops(self.inner, forms)
         self.first = None if f.leaf.first is None else first
         self.starts = self.first is not None and any(self.first)
 
@@ -401,9 +426,9 @@ def _negative(axes: Sequence[Axis]) -> bool:
     return any(step < 0 for axis in axes for step in axis.steps.values())
 
 
-def _check_dense(f: _Folder, axes: Sequence[Axis]) -> None:
+def _check_dense(dst: str, axes: Sequence[Axis]) -> None:
     expected = 1
     for axis in reversed(axes):
-        if axis.steps["dst"] != expected:
+        if axis.steps[dst] != expected:
             raise Unroll
         expected *= axis.extent

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vdla.compiler.codegen.vdla.fold import Bases, Op, Touch, Unroll, fold
-from vdla.compiler.codegen.vdla.intrinsics import entries
 from vdla.compiler.codegen.vdla.leaf import CodegenError, Env, Leaf, find_leaf
+from vdla.compiler.target.memory import entries
 from vdla.compiler.tir.ir import Alloc, Block, Buffer, For, If, PrimFunc, Seq, Stmt
 from vdla.isa.config import Config
 
@@ -75,12 +75,11 @@ class _Generator:
     def _emit(self, leaf: Leaf, env: Env, unrolled: int) -> Iterator[Op]:
         if unrolled >= self.depth.get(id(leaf), 0):
             try:
-                op = fold(leaf, env, self.bases, self.config)
+                ops = fold(leaf, env, self.bases, self.config)
             except Unroll:
                 self.depth[id(leaf)] = unrolled + 1
             else:
-                if op is not None:
-                    yield op
+                yield from ops
                 return
         if unrolled == len(leaf.loops):
             raise CodegenError(f"{leaf.name}: expected an access that {leaf.call.intrin.name} has")

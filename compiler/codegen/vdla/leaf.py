@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from vdla.compiler.target.lowering import lowering_of
 from vdla.compiler.tir.arith import affine
 from vdla.compiler.tir.ir import (
     FALSE,
@@ -139,7 +140,7 @@ def _leaf(path: _Path, call: IntrinCall) -> Leaf:
     params: dict[str, int] = {}
     inside: tuple[Form, ...] = ()
     for name, expr in call.params.items():
-        if name == "inside":
+        if name == lowering_of(call.intrin).inside:
             inside = _conditions(path.bound(expr), where)
         else:
             params[name] = _constant(path.bound(expr), f"{where}.{name}")

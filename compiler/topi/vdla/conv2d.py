@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vdla.compiler import te
-from vdla.compiler.codegen.vdla.intrinsics import ACC, INP, WGT, Intrinsics, intrinsics
+from vdla.compiler.target import ACC, INP, WGT, Intrinsics, intrinsics
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Var

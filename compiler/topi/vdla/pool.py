@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vdla.compiler import te
-from vdla.compiler.codegen.vdla.intrinsics import ACC, intrinsics
+from vdla.compiler.target import ACC, intrinsics
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
@@ -142,7 +142,7 @@ def schedule_pool(expression: Pool, shape: PoolShape, tile: PoolTile, config: Co
     n, c, y, x, sub, l = s[e.acc].axis
     ky, kx = s[e.acc].reduce_axis
     s[e.acc].reorder(n, c, sub, y, x, ky, kx, l)
-    s[e.acc].tensorize(l, ins.alu_max if shape.kind == "max" else ins.alu_sum)
+    s[e.acc].tensorize(l, ins.alu_max_reduce if shape.kind == "max" else ins.alu_add_reduce)
     padded = any(shape.pads)
     s[e.wide].tensorize(s[e.wide].axis[-1], ins.load_acc8_pad if padded else ins.load_acc8)
     s[e.out].tensorize(lanes, ins.store8)

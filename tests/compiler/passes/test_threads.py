@@ -51,7 +51,7 @@ def test_two_threads_of_a_pool():
     calls = interleaved(schedule(POOL, PoolTile(1, 1, 2, 2, "y"), TINY))
     assert [line for line in calls if re.match(r"load_acc8|alu|store", line)] == [
         "load_acc8 wide.0", "load_acc8 wide.1",
-        "alu_max acc.0", "alu_max acc.1", "store8 out", "store8 out",
+        "alu_max_reduce acc.0", "alu_max_reduce acc.1", "store8 out", "store8 out",
     ]  # fmt: skip
 
 

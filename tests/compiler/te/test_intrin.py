@@ -16,7 +16,7 @@ def dot():
     k = te.reduce_axis((0, 4), "k")
     out = te.compute((1,), lambda i: te.sum(
         a[k].astype("int32") * b[k].astype("int32"), axis=k, init=bias[i]), "acc")
-    return te.decl_intrin("dot", out, scopes={out: "acc"}, attrs={"opcode": 1})
+    return te.decl_intrin("dot", out, scopes={out: "acc"}, lowering={"opcode": 1})
 
 
 def test_declaration():
@@ -24,7 +24,7 @@ def test_declaration():
     assert [b.name for b in intrin.operands] == ["acc", "bias", "a", "b"]
     assert intrin.is_reduction
     assert intrin.scopes == {"acc": "acc"}
-    assert intrin.attrs == {"opcode": 1}
+    assert intrin.lowering == {"opcode": 1}
 
 
 def test_a_call_runs_its_behaviour():

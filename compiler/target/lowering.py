@@ -1,0 +1,88 @@
+"""How a call of an intrinsic becomes instructions.
+
+An intrinsic's behaviour names its operands and parameters; an instruction has fields. ``Emit``
+connects the two: each role that an instruction's operands play (what is written, the weights, the
+scales …) has the name of the behaviour's operand that plays it.
+
+    LOAD    dst, src                 STORE   acc, out, scale
+    GEMM    acc, inp, wgt, bias      ALU     dst, x, y   (x is what lies at dst)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from vdla.compiler.tir.intrin import TensorIntrin
+from vdla.isa.config import Config
+from vdla.isa.instructions import ALU_OPERAND_BITS, Alu, AluOp, Instruction
+
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A field's value from a parameter of the behaviour: the parameter times ``sign``."""
+
+    name: str
+    sign: int = 1
+
+
+@dataclass(frozen=True)
+class Emit:
+    """One instruction: its class, the fields that are fixed, and where the others come from."""
+
+    instruction: type[Instruction]
+    fields: Mapping[str, int] = field(default_factory=dict)
+    roles: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+
+    def field_range(self, name: str, config: Config) -> Range:
+        """The values of a field that the instruction takes whole."""
+        low, high = next(f for f in self.instruction.fields if f.name == name).bounds(config)
+        if self.instruction is Alu:
+            operand = "y" if name == "imm" and self.fields.get("use_imm") else name
+            bits = ALU_OPERAND_BITS.get(AluOp(self.fields["alu_op"]), {}).get(operand)
+            if bits is not None:
+                low, high = max(low, signed(bits)[0]), min(high, signed(bits)[1])
+        return low, high
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """The instructions of a call, in order, and which operand the first one overwrites.
+
+    ``inplace`` names the operand that the result replaces where nothing else needs it; elsewhere it
+    is copied first. Empty: the result is written without reading its place.
+    ``inside`` names the parameter that says where a padded load reads its tensor.
+    """
+
+    emits: tuple[Emit, ...]
+    inplace: str = ""
+    inside: str = ""
+
+    def parameter_ranges(self, config: Config) -> dict[str, Range]:
+        """The values of each parameter that every field it goes to takes."""
+        ranges: dict[str, Range] = {}
+        for emit in self.emits:
+            for name, parameter in emit.parameters.items():
+                ends = [end * parameter.sign for end in emit.field_range(name, config)]
+                low, high = ranges.get(parameter.name, (min(ends), max(ends)))
+                ranges[parameter.name] = max(low, min(ends)), min(high, max(ends))
+        return ranges
+
+
+def signed(bits: int) -> Range:
+    """The values that ``bits`` hold in two's complement."""
+    return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+
+
+def lowering_of(intrin: TensorIntrin) -> Lowering:
+    """The lowering that the target declared for an intrinsic.
+
+    Raises:
+        TypeError: the intrinsic isn't one of the accelerator's.
+    """
+    if not isinstance(intrin.lowering, Lowering):
+        raise TypeError(f"{intrin.name}: expected an intrinsic of the accelerator, found another")
+    return intrin.lowering

@@ -1,0 +1,162 @@
+"""What values a function's buffers can hold: intervals from dtypes, promises and arithmetic.
+
+Integers wrap, so an operation whose interval leaves its dtype tells nothing: it gets the whole
+dtype. A reduction adds up as many terms as it has steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+
+from vdla.compiler.tir.ir import (
+    INT_RANGES,
+    Alloc,
+    Binary,
+    Block,
+    Buffer,
+    Call,
+    Cast,
+    Const,
+    Evaluate,
+    Expr,
+    For,
+    Load,
+    PrimFunc,
+    Select,
+    Stmt,
+    Store,
+    Var,
+)
+from vdla.compiler.tir.visitor import stmt_children
+
+Interval = tuple[int, int]
+Known = Mapping[str, Interval]
+
+
+def value_ranges(func: PrimFunc, known: Known | None = None) -> dict[str, Interval]:
+    """The interval of every integer buffer, by name.
+
+    ``known`` are intervals found before, such as those of stages that are intrinsic calls by now.
+    """
+    analysis = _Analysis(dict(known or {}))
+    for param in func.params:
+        if param.value_range is not None:
+            analysis.found[param.name] = param.value_range
+    analysis.visit(func.body, {})
+    return analysis.found
+
+
+class _Analysis:
+    """Follows the program in order; a buffer's interval covers everything stored to it."""
+
+    def __init__(self, found: dict[str, Interval]) -> None:
+        self.found = found
+        self.fixed = set(found)
+
+    def visit(self, stmt: Stmt, ranges: Mapping[Var, Interval]) -> None:
+        if isinstance(stmt, For):
+            self.visit(stmt.body, {**ranges, stmt.var: (0, stmt.extent - 1)})
+        elif isinstance(stmt, Block):
+            self.block(stmt, {**ranges, **{i.var: (0, i.extent - 1) for i in stmt.iters}})
+        elif isinstance(stmt, Store):
+            self.store(stmt, self.interval(stmt.value, ranges))
+        elif isinstance(stmt, Alloc):
+            self.visit(stmt.body, ranges)
+        elif not isinstance(stmt, Evaluate):
+            for child in stmt_children(stmt):
+                self.visit(child, ranges)
+
+    def block(self, block: Block, ranges: Mapping[Var, Interval]) -> None:
+        """A stage; the value that a reduction starts from is not one that it leaves."""
+        body, init = block.body, block.init
+        if isinstance(body, Store) and isinstance(init, Store):
+            start = self.interval(init.value, ranges)
+            steps = prod(i.extent for i in block.reduce_iters)
+            self.store(body, self.reduced(body, start, steps, ranges))
+        else:
+            self.visit(body, ranges)
+
+    def reduced(
+        self, store: Store, start: Interval, steps: int, ranges: Mapping[Var, Interval]
+    ) -> Interval:
+        """What ``dst = op(dst, term)`` leaves after ``steps`` runs from ``start`` on."""
+        value, own = store.value, Load(store.buffer, store.indices)
+        if not isinstance(value, Binary) or own not in (value.a, value.b):
+            return INT_RANGES.get(value.dtype, INT_RANGES["int64"])
+        term = self.interval(value.b if value.a == own else value.a, ranges)
+        if value.op in ("min", "max"):
+            return _CORNERS[value.op](start, term)
+        if value.op == "add":
+            ends = start[0] + steps * term[0], start[1] + steps * term[1]
+            return _within(value.dtype, ends)
+        return INT_RANGES.get(value.dtype, INT_RANGES["int64"])
+
+    def store(self, store: Store, value: Interval) -> None:
+        """Widens the buffer's interval by a value that is stored."""
+        buffer = store.buffer
+        if buffer.dtype in INT_RANGES and buffer.name not in self.fixed:
+            low, high = self.found.get(buffer.name, value)
+            self.found[buffer.name] = min(low, value[0]), max(high, value[1])
+
+    def interval(self, expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:
+        """The least and greatest value of an integer or bool expression."""
+        whole = INT_RANGES.get(expr.dtype, INT_RANGES["int64"])
+        match expr:
+            case Const(value, _) if expr.dtype in INT_RANGES:
+                return int(value), int(value)
+            case Var():
+                return ranges.get(expr, whole)
+            case Load(buffer, _):
+                return self.found.get(buffer.name, whole)
+            case Cast(a, dtype) if dtype in INT_RANGES and a.dtype in INT_RANGES:
+                return _within(dtype, self.interval(a, ranges))
+            case Select(_, a, b):
+                left, right = self.interval(a, ranges), self.interval(b, ranges)
+                return min(left[0], right[0]), max(left[1], right[1])
+            case Call("abs", (a,), _) if expr.dtype in INT_RANGES:
+                low, high = self.interval(a, ranges)
+                least = 0 if low <= 0 <= high else min(abs(low), abs(high))
+                return _within(expr.dtype, (least, max(abs(low), abs(high))))
+            case Binary(op, a, b) if op in _CORNERS and expr.dtype in INT_RANGES:
+                left, right = self.interval(a, ranges), self.interval(b, ranges)
+                return _within(expr.dtype, _CORNERS[op](left, right))
+        return whole
+
+
+def _within(dtype: str, found: Interval) -> Interval:
+    """The interval, or the whole dtype where some value would wrap."""
+    low, high = INT_RANGES[dtype]
+    return found if low <= found[0] and found[1] <= high else (low, high)
+
+
+def _corners(operate: Callable[[int, int], int]) -> Callable[[Interval, Interval], Interval]:
+    """For an operation that is monotonic in each operand while the other one stays."""
+
+    def ends(a: Interval, b: Interval) -> Interval:
+        values = [operate(x, y) for x in a for y in b]
+        return min(values), max(values)
+
+    return ends
+
+
+def _shift(operate: Callable[[int, int], int]) -> Callable[[Interval, Interval], Interval]:
+    """For amounts of 0 to 63; any other tells nothing."""
+    shifted = _corners(operate)
+    unknown = -(1 << 200), 1 << 200
+
+    def ends(a: Interval, b: Interval) -> Interval:
+        return shifted(a, b) if b[0] >= 0 and b[1] < 64 else unknown
+
+    return ends
+
+
+_CORNERS: Mapping[str, Callable[[Interval, Interval], Interval]] = {
+    "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    "sub": lambda a, b: (a[0] - b[1], a[1] - b[0]),
+    "mul": _corners(lambda x, y: x * y),
+    "min": _corners(min),
+    "max": _corners(max),
+    "shl": _shift(lambda x, y: x << y),
+    "shr": _shift(lambda x, y: x >> y),
+}
