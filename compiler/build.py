@@ -33,8 +33,9 @@ from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.plan import MemoryPlan, align, plan_memory
 from vdla.compiler.graph.printer import format_graph
 from vdla.compiler.graph.taps import fold_taps
-from vdla.compiler.lower import UOPS, Linked, Linker, lower
+from vdla.compiler.lower import UOPS, Linker, lower
 from vdla.compiler.passes.allocate import AllocationError
+from vdla.compiler.standalone import Standalone, standalone
 from vdla.compiler.topi.steps import (
     Kernels,
     constant_image,
@@ -44,7 +45,7 @@ from vdla.compiler.topi.steps import (
     make_steps,
     tensor_table,
 )
-from vdla.compiler.topi.vdla.operators import Operator, operator, schedule
+from vdla.compiler.topi.vdla.operators import Operator, operator
 from vdla.compiler.topi.vdla.tiling import Tile, TilingError, tile_text
 from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.asm import disassemble
@@ -208,7 +209,8 @@ def _lower(
         for name in step["layers"]:
             options.progress("lower", done, len(operators))
             made = operators[name]
-            linker.add(made, lower(made.shape, tiles[name], config, dump.layer(name)))
+            kernel = lower(made.shape, tiles[name], config, dump.layer(name))
+            linker.add(made.node.name, kernel, made.tensors)
             done += 1
     return linkers
 
@@ -343,41 +345,17 @@ def place_models(paths: Mapping[str, Path], config: Config) -> dict[str, Placed]
 
 
 @dataclass(frozen=True)
-class LayerProgram:
-    """An accelerator layer by itself: its stream, and a DRAM image with its constants."""
+class LayerProgram(Standalone):
+    """An accelerator layer by itself."""
 
     operator: Operator
-    program: Program
-    linked: Linked
-    addresses: Mapping[str, int]
-    dram: NDArray[np.uint8]
 
 
 def layer_program(made: Operator, tile: Tile, config: Config) -> LayerProgram:
     """Compiles one operator alone and cold: nothing is on chip when it starts."""
+    kernel = lower(made.shape, tile, config)
     linker = Linker(config)
-    linker.add(made, lower(made.shape, tile, config))
-    constants: dict[str, Array] = {**made.constants, UOPS: np.frombuffer(linker.uops, np.uint8)}
-    sizes = _activation_bytes(made, tile, config)
-    addresses, end = {}, 0
-    for name, size in [*sizes.items(), *((n, a.nbytes) for n, a in constants.items())]:
-        addresses[name] = end
-        end = align(end + max(size, 1))
-    linked = linker.link(addresses, end)
-    program = Program(config, linked.instructions, end)
-    stream = np.frombuffer(program.stream(), np.uint8)
-    dram = np.zeros(align(end + stream.size), np.uint8)
-    for name, array in constants.items():
-        raw = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
-        dram[addresses[name] : addresses[name] + raw.size] = raw
-    dram[end : end + stream.size] = stream
-    return LayerProgram(made, program, linked, addresses, dram)
-
-
-def _activation_bytes(made: Operator, tile: Tile, config: Config) -> dict[str, int]:
-    """Bytes of an operator's activations, by DRAM tensor, from its expression's parameters."""
-    return {
-        made.tensors[p.name]: int(np.prod(p.shape))
-        for p in schedule(made.shape, tile, config).built.func.params
-        if made.tensors[p.name] not in made.constants
-    }
+    linker.add(made.node.name, kernel, made.tensors)
+    named = {made.tensors[name]: size for name, size in kernel.tensors.items()}
+    sizes = {name: size for name, size in named.items() if name not in made.constants}
+    return LayerProgram(**vars(standalone(linker, sizes, made.constants)), operator=made)

@@ -1,9 +1,9 @@
-"""One accelerator operator, from expression to instructions, as a list of named passes.
+"""From a schedule to instructions, as a list of named passes.
 
     expression → schedule → loops → virtual threads → in place → instructions
 
-``link`` then joins the operators of a program into one stream: micro-ops placed, instructions
-reordered, tokens derived, addresses filled in.
+``Linker`` then joins kernels into one stream: micro-ops placed, instructions reordered, tokens
+derived, addresses filled in.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from vdla.compiler.passes.order import reorder
 from vdla.compiler.passes.tokens import insert_tokens
 from vdla.compiler.passes.uops import UOPS, UopPlanner
 from vdla.compiler.passes.vthread import inject_virtual_threads
+from vdla.compiler.schedule import Schedule
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.verify import verify
-from vdla.compiler.topi.vdla.operators import Operator, schedule
+from vdla.compiler.topi.vdla.operators import schedule
 from vdla.compiler.topi.vdla.tiling import Shape, Tile
 from vdla.isa.config import Config
 from vdla.isa.instructions import Finish, Instruction
@@ -36,6 +37,18 @@ PASSES: tuple[tuple[str, Callable[[PrimFunc], PrimFunc]], ...] = (
 )
 
 
+def lower_schedule(schedule: Schedule, config: Config, dump: Dump | None = None) -> Kernel:
+    """The instructions of a scheduled expression, in program order.
+
+    ``dump`` is called with each pass's name and the program's text after it.
+
+    Raises:
+        AllocationError: its buffers, or its micro-ops, exceed what the config has.
+        CodegenError: a stage isn't tensorized, or no instruction expresses an access.
+    """
+    return _run(schedule, config, dump or (lambda name, text: None))
+
+
 def lower(shape: Shape, tile: Tile, config: Config, dump: Dump | None = None) -> Kernel:
     """The instructions of an operator of a shape, in program order.
 
@@ -45,12 +58,14 @@ def lower(shape: Shape, tile: Tile, config: Config, dump: Dump | None = None) ->
         AllocationError: the tile, or its micro-ops, exceed a buffer.
         CodegenError: no instruction expresses an access.
     """
-    return _lower(shape, tile, config) if dump is None else _run(shape, tile, config, dump)
+    if dump is None:
+        return _lower(shape, tile, config)
+    return _run(schedule(shape, tile, config), config, dump)
 
 
 @lru_cache(maxsize=512)
 def _lower(shape: Shape, tile: Tile, config: Config) -> Kernel:
-    return _run(shape, tile, config, lambda name, text: None)
+    return lower_schedule(schedule(shape, tile, config), config)
 
 
 def forget() -> None:
@@ -58,8 +73,7 @@ def forget() -> None:
     _lower.cache_clear()
 
 
-def _run(shape: Shape, tile: Tile, config: Config, dump: Dump) -> Kernel:
-    scheduled = schedule(shape, tile, config)
+def _run(scheduled: Schedule, config: Config, dump: Dump) -> Kernel:
     dump("expression", show(scheduled.built.func))
     dump("schedule", "\n".join(str(step) for step in scheduled.trace) + "\n")
     func = scheduled.lower()
@@ -86,7 +100,7 @@ class Linked:
 
 
 class Linker:
-    """Joins operators: first ``add`` each, then lay out DRAM with ``uops``, then ``link``."""
+    """Joins kernels: first ``add`` each, then lay out DRAM with ``uops``, then ``link``."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -94,11 +108,11 @@ class Linker:
         self.ops: list[Op] = []
         self.layers: list[str] = []
 
-    def add(self, operator: Operator, kernel: Kernel) -> None:
-        """Appends an operator's instructions."""
-        ops = reorder(self.planner.place(operator.node.name, kernel.ops))
-        self.ops += (_renamed(op, operator.tensors) for op in ops)
-        self.layers += [operator.node.name] * len(ops)
+    def add(self, layer: str, kernel: Kernel, tensors: Mapping[str, str]) -> None:
+        """Appends a kernel's instructions; ``tensors`` are its parameters' names in DRAM."""
+        ops = reorder(self.planner.place(layer, kernel.ops))
+        self.ops += (_renamed(op, tensors) for op in ops)
+        self.layers += [layer] * len(ops)
 
     @property
     def uops(self) -> bytes:
@@ -117,4 +131,6 @@ def _renamed(op: Op, names: Mapping[str, str]) -> Op:
     return replace(op, touches=touches, tensor=names.get(op.tensor, op.tensor))
 
 
-__all__ = ["PASSES", "UOPS", "Dump", "Linked", "Linker", "forget", "lower"]
+__all__ = [
+    "PASSES", "UOPS", "Dump", "Linked", "Linker", "forget", "lower", "lower_schedule",
+]  # fmt: skip

@@ -87,6 +87,9 @@ def _calls(body: Stmt) -> Iterator[IntrinCall]:
 
 
 def _reads(call: IntrinCall, buffer: Buffer) -> bool:
+    """Whether a call needs what the buffer holds in the end; in place it makes that itself."""
+    if call.operands[0].buffer is buffer:
+        return False
     return any(ref.buffer is buffer for ref in call.operands[1:])
 
 

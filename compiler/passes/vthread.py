@@ -1,7 +1,9 @@
-"""Virtual threads become one interleaved sequence.
+"""Virtual threads become one sequence.
+
+A loop whose steps are threads is interleaved, instruction by instruction:
 
 before                                  after
-    for v in vthread(2):                    a0 = alloc; a1 = alloc
+    for v in 2 vthread:                     a0 = alloc; a1 = alloc
         a = alloc                           for k:
         for k:                                  load a0 (v = 0)
             load a (v)                          load a1 (v = 1)
@@ -10,6 +12,20 @@ before                                  after
 
 Each thread gets its own copy of every buffer allocated inside; leaves of one engine that stand side
 by side stay together. With two copies, one thread computes while the other loads: latency hiding.
+
+A loop whose steps are dealt to threads stays a loop; the threads take turns, a step each:
+
+before                                  after
+    for t in 5 vthread @threads=2:          for t in 5:
+        c = alloc(vdla.acc)                     c = alloc(vdla.acc) x2
+        i = alloc(vdla.inp) x4                  i = alloc(vdla.inp) x4
+        load i (t)                              load i (t)
+        gemm c, i                               gemm c, i
+        store c (t)                             store c (t)
+
+A thread owns the accumulators it computes in, so each gets a copy of those per thread: one thread's
+step is stored while the next one's is computed. What is read from INP and WGT streams by in step
+order; the threads share those buffers, as deep as ``double_buffer`` made them.
 """
 
 from __future__ import annotations
@@ -19,7 +35,9 @@ from dataclasses import replace
 from itertools import groupby
 
 from vdla.compiler.target.lowering import lowering_of
+from vdla.compiler.target.memory import ACC
 from vdla.compiler.tir.ir import (
+    THREADS,
     ZERO,
     Alloc,
     Block,
@@ -46,10 +64,22 @@ def inject_virtual_threads(func: PrimFunc) -> PrimFunc:
 def _lower(stmt: Stmt) -> Stmt:
     lowered = map_stmt(stmt, _lower)
     if isinstance(lowered, For) and lowered.kind == "vthread":
-        return _Interleave(lowered.var, lowered.extent).run(lowered.body)
+        threads = dict(lowered.annotations).get(THREADS)
+        if threads is None:
+            return _Interleave(lowered.var, lowered.extent).run(lowered.body)
+        lowered = For(lowered.var, lowered.extent, "serial", _own(lowered.body, int(threads)))
     if isinstance(lowered, For) and lowered.extent == 1:
         return substitute(lowered.body, {lowered.var: ZERO})
     return lowered
+
+
+def _own(body: Stmt, threads: int) -> Stmt:
+    """As many copies of every accumulator allocated in a step as there are threads."""
+    for stmt in list(walk(body)):
+        if isinstance(stmt, Alloc) and stmt.buffer.scope == ACC:
+            new = replace(stmt.buffer, copies=stmt.buffer.copies * threads)
+            body = replace_buffer(body, stmt.buffer, new)
+    return body
 
 
 class _Interleave:

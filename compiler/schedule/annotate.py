@@ -6,11 +6,26 @@ from dataclasses import replace
 
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.tree import get_loop, with_body
-from vdla.compiler.tir.ir import Pragma, PrimFunc, Var
+from vdla.compiler.te.tensor import ThreadAxis
+from vdla.compiler.tir.ir import THREADS, Pragma, PrimFunc, Var
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.visitor import blocks, uses
 
 INDEPENDENT = ("parallel", "vectorized", "thread", "vthread")
+
+
+def bind(func: PrimFunc, where: str, var: Var, thread: ThreadAxis) -> PrimFunc:
+    """The loop's steps as threads, or dealt to `thread.threads` of them.
+
+    Before: `for y in 8: B`.  After bind(y, vthread): `for y in 8 vthread("vthread"): B`.
+    """
+    loop = get_loop(func, var)
+    if loop.kind in ("vthread", "thread"):
+        raise ScheduleError(f"bind {where}: expected a loop that isn't bound yet, found it bound "
+                            f"to {loop.thread_tag}")
+    kind = "vthread" if thread.tag == "vthread" else "thread"
+    func = set_kind(func, where, "bind", var, kind, thread.tag)
+    return pragma(func, var, THREADS, thread.threads) if thread.threads else func
 
 
 def set_kind(

@@ -120,7 +120,7 @@ class Schedule:
                                     f"found {args['intrin']!r}")
             args["intrin"] = intrinsics[args["intrin"]]
         if "thread" in args:
-            args["thread"] = ThreadAxis(args["thread"])
+            args["thread"] = ThreadAxis(args["thread"], args.pop("threads", 0))
         getattr(stage, step.primitive)(**args)
 
     def value_ranges(self) -> dict[str, tuple[int, int]]:
@@ -295,11 +295,14 @@ class Stage:
         self.set_kind("parallel", axis, "parallel")
 
     def bind(self, axis: Var, thread: ThreadAxis) -> None:
-        """`te.thread_axis("vthread")` makes a virtual thread of each step."""
+        """`te.thread_axis("vthread")` makes a virtual thread of each step.
+
+        `te.thread_axis("vthread", threads=2)` deals the steps to two that take turns.
+        """
         where = self.check(axis, "bind")
-        kind = "vthread" if thread.tag == "vthread" else "thread"
-        func = annotate.set_kind(self.schedule.mod, where, "bind", axis, kind, thread.tag)
-        args = {"axis": self.axis_name(axis), "thread": thread.tag}
+        func = annotate.bind(self.schedule.mod, where, axis, thread)
+        threads = {"threads": thread.threads} if thread.threads else {}
+        args = {"axis": self.axis_name(axis), "thread": thread.tag, **threads}
         self.schedule.commit(func, Step("bind", self.name, args))
 
     def pragma(self, axis: Var, key: str, value: Pragma = True) -> None:

@@ -41,9 +41,10 @@ class IterVar(Var):
 
 @dataclass(frozen=True, slots=True)
 class ThreadAxis:
-    """What `Schedule.bind` binds a loop to."""
+    """What `Stage.bind` binds a loop to; `threads` is 0 where each step is a thread."""
 
     tag: str
+    threads: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,9 +184,17 @@ def reduce_axis(dom: tuple[int, int], name: str = "rv") -> IterVar:
     return IterVar(name, "int32", int(high), "reduce")
 
 
-def thread_axis(tag: str) -> ThreadAxis:
-    """`"vthread"`, or a hardware thread's name."""
-    return ThreadAxis(tag)
+def thread_axis(tag: str, threads: int | None = None) -> ThreadAxis:
+    """`"vthread"`, a virtual thread; or a hardware thread's name.
+
+    Without `threads` each step of the loop is a virtual thread, and the threads' instructions
+    interleave. With `threads` the steps are dealt to that many virtual threads, which take turns
+    step by step: a thread of a large tile computes while another one's is stored.
+    """
+    if threads is not None and (tag != "vthread" or threads < 1):
+        raise TEError(f"thread_axis: expected threads >= 1 and the tag vthread, found {threads} "
+                      f"and {tag}")
+    return ThreadAxis(tag, threads or 0)
 
 
 Axes = IterVar | Sequence[IterVar]

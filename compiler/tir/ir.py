@@ -33,6 +33,8 @@ Grammar (every node is an immutable dataclass of the same name)::
 
 Rules of meaning:
 
+- A vthread loop with the annotation `threads` deals its steps to that many virtual threads in turn;
+  without it each step is a thread.
 - A loop runs its variable over 0 .. extent-1. Every loop variable is an int32 and is bound once.
 - A Block runs its body for the values its iterators are bound to, if its predicate (over the
   enclosing loops) holds. Its init runs first whenever every reduce iterator is 0. The body may
@@ -75,6 +77,7 @@ COMMUTATIVE = ("add", "mul", "min", "max", "eq", "ne", "and", "or", "bitand", "b
 
 FLOAT_CALLS = ("exp", "sqrt", "rint", "floor", "tanh", "erf", "log", "pow")
 CALLS = (*FLOAT_CALLS, "abs", "rq")
+THREADS = "threads"  # annotation of a vthread loop: how many threads its steps are dealt to
 LOOP_KINDS = ("serial", "parallel", "vectorized", "unrolled", "thread", "vthread")
 
 ExprLike = Union["Expr", int, float, bool]
@@ -279,8 +282,8 @@ class Buffer:
     """A dense row-major array. Two buffers are the same only if they are one object.
 
     ``value_range`` bounds the elements of a parameter, both ends included; None where the dtype
-    alone does. Each time its Alloc is reached the buffer is a new one; ``copies`` say how many of those have a
-    place of their own in memory before the first one's is used again.
+    alone does. Each time its Alloc is reached the buffer is a new one; ``copies`` say how many of
+    those have a place of their own in memory before the first one's is used again.
     """
 
     name: str

@@ -14,7 +14,6 @@ from vdla.compiler.tir.ir import (
     Alloc,
     Binary,
     Block,
-    Buffer,
     Call,
     Cast,
     Const,

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from vdla.compiler.codegen.vdla.fold import Bases, Op, Touch, Unroll, fold
 from vdla.compiler.codegen.vdla.leaf import CodegenError, Env, Leaf, find_leaf
 from vdla.compiler.target.memory import entries
-from vdla.compiler.tir.ir import Alloc, Block, Buffer, For, If, PrimFunc, Seq, Stmt
+from vdla.compiler.tir.ir import (
+    Alloc,
+    Block,
+    Buffer,
+    Evaluate,
+    For,
+    If,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+)
+from vdla.compiler.tir.printer import show
+from vdla.compiler.tir.visitor import stores, walk
 from vdla.isa.config import Config
 
 __all__ = ["Kernel", "Op", "Touch", "generate"]
@@ -17,10 +32,14 @@ __all__ = ["Kernel", "Op", "Touch", "generate"]
 
 @dataclass(frozen=True)
 class Kernel:
-    """One operator's instructions, before tokens, micro-op placement and DRAM addresses."""
+    """One function's instructions, before tokens, micro-op placement and DRAM addresses.
+
+    ``tensors`` are the bytes of what lies in DRAM, by name: the parameters, then intermediates.
+    """
 
     name: str
     ops: tuple[Op, ...]
+    tensors: Mapping[str, int]
 
 
 def generate(func: PrimFunc, bases: Bases, config: Config) -> Kernel:
@@ -31,7 +50,28 @@ def generate(func: PrimFunc, bases: Bases, config: Config) -> Kernel:
         bases: the first entry of every on-chip buffer.
         config: the accelerator.
     """
-    return Kernel(func.name, tuple(_Generator(bases, config).walk(func.body, {})))
+    ops = tuple(_Generator(bases, config).walk(func.body, {}))
+    return Kernel(func.name, ops, _in_dram(func))
+
+
+def _in_dram(func: PrimFunc) -> dict[str, int]:
+    inner = (s.buffer for s in walk(func.body) if isinstance(s, Alloc))
+    buffers = [*func.params, *(b for b in inner if b.scope == "global")]
+    return {b.name: b.size * np.dtype(b.dtype).itemsize for b in buffers}
+
+
+def _not_an_instruction(stmt: Stmt) -> str:
+    if isinstance(stmt, If):
+        found = f"a condition on part of it, {show(stmt.cond)}; split its loops evenly"
+    elif isinstance(stmt, Store):
+        found = (
+            "plain stores; make an instruction of its inner loop with "
+            f's["{stmt.buffer.name}"].tensorize(axis, vdla.intrinsics(config))'
+        )
+    else:
+        found = type(stmt).__name__
+    stage = next((s.buffer.name for s in stores(stmt)), "program")
+    return f"{stage}: expected a tensorized stage, found {found}"
 
 
 class _Generator:
@@ -55,12 +95,12 @@ class _Generator:
             self._next_copy(stmt.buffer)
             yield from self.walk(stmt.body, env)
         else:
-            kind = type(stmt).__name__
-            name = stmt.name if isinstance(stmt, Block) else kind
-            raise CodegenError(f"{name}: expected a tensorized stage, found {kind}")
+            raise CodegenError(_not_an_instruction(stmt))
 
     def _next_copy(self, buffer: Buffer) -> None:
         """The copies of a buffer take turns."""
+        if buffer not in self.first:
+            return  # in DRAM
         copy = self.reached[buffer] % buffer.copies
         self.bases[buffer] = self.first[buffer] + copy * entries(buffer, self.config)
         self.reached[buffer] += 1
@@ -82,7 +122,10 @@ class _Generator:
                 yield from ops
                 return
         if unrolled == len(leaf.loops):
-            raise CodegenError(f"{leaf.name}: expected an access that {leaf.call.intrin.name} has")
+            raise CodegenError(
+                f"{leaf.name}: expected an access whose steps and sizes {leaf.call.intrin.name}'s "
+                f"fields hold (config {self.config.name}), found {show(Evaluate(leaf.call))}"
+            )
         var, extent = leaf.loops[unrolled]
         for i in range(extent):
             yield from self._emit(leaf, {**env, var: i}, unrolled + 1)

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vdla.compiler import te
-from vdla.compiler.target import ACC, INP, WGT, Intrinsics, intrinsics
 from vdla.compiler.schedule import Schedule
+from vdla.compiler.target import ACC, INP, WGT, Intrinsics, intrinsics
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Var
 from vdla.compiler.topi.vdla.common import requantize
@@ -90,8 +90,8 @@ class ConvTile:
     """A point of the schedule space: tile sizes, in blocks and pixels, and what hides latency.
 
     One tile is ``outputs`` blocks of ``rows × cols``; ``inputs`` blocks are reduced per step, in
-    parts of ``weights`` output blocks. ``vthreads`` virtual threads, each with accumulators of its
-    own, take turns tile by tile; what they read streams through ``stages`` copies of its buffer.
+    parts of ``weights`` output blocks. The tiles are dealt to ``vthreads`` virtual threads, which
+    take turns; what they read streams through ``stages`` copies of its buffer.
     ``keep`` names what stays on chip while tiles go by that share it: "wgt" the weights of
     ``outputs`` blocks, "inp" the image under ``rows × cols``. ``resident``: biases and scales of
     the whole layer stay on chip; otherwise each tile loads its own.
@@ -236,13 +236,15 @@ def schedule_conv2d(conv: Conv, shape: ConvShape, tile: ConvTile, config: Config
     scale = s.cache_read(conv.scale, ACC, [last])
 
     tiles = _tile_output(s, conv.out, tile)
+    if tile.vthreads > 1:
+        s[conv.out].bind(tiles.innermost, te.thread_axis("vthread", threads=tile.vthreads))
     _finish(s, conv, tiles.innermost, ins)
     s[conv.acc].compute_at(s[conv.out], tiles.innermost)
     if not tile.resident:
         s[bias].compute_at(s[conv.out], tiles.innermost)
         s[scale].compute_at(s[conv.out], tiles.innermost)
     _schedule_reduction(s, conv, tile, tiles, inp, wgt, config)
-    _double_buffer(s, conv, shape, tile, inp, wgt, [bias, scale])
+    _double_buffer(s, shape, tile, inp, wgt)
     s[inp].tensorize(s[inp].leaf_iter_vars[-1], ins.load_inp_pad if shape.padded else ins.load_inp)
     s[wgt].tensorize(s[wgt].leaf_iter_vars[-2], ins.load_wgt)
     s[bias].tensorize(s[bias].axis[-1], ins.load_acc)
@@ -335,21 +337,9 @@ def _schedule_reduction(
 
 
 def _double_buffer(
-    s: Schedule,
-    conv: Conv,
-    shape: ConvShape,
-    tile: ConvTile,
-    inp: Tensor,
-    wgt: Tensor,
-    params: list[Tensor],
+    s: Schedule, shape: ConvShape, tile: ConvTile, inp: Tensor, wgt: Tensor
 ) -> None:
-    """Accumulators per virtual thread, and copies of what streams by."""
-    own = [conv.acc, conv.wide, conv.requantized, conv.added]
-    if not tile.resident:
-        own += params
-    for stage in own:
-        if stage is not None:
-            s[stage].double_buffer(tile.vthreads)
+    """Copies of what streams by, and of what is kept while it changes."""
     kept = kept_copies(shape, tile)
     s[inp].double_buffer(kept if tile.keep == "inp" else tile.stages)
     s[wgt].double_buffer(kept if tile.keep == "wgt" else tile.stages)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vdla.compiler import te
-from vdla.compiler.target import ACC, intrinsics
 from vdla.compiler.schedule import Schedule
+from vdla.compiler.target import ACC, intrinsics
 from vdla.compiler.te import Tensor
 from vdla.compiler.topi.vdla.common import requantize
 from vdla.isa.config import Config

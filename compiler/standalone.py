@@ -1,0 +1,56 @@
+"""A linked stream as a program of its own: a DRAM image with its tensors, micro-ops and stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.compiler.graph.plan import align
+from vdla.compiler.lower import UOPS, Linked, Linker
+from vdla.isa.program import Program
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Standalone:
+    """A program, where its tensors lie, and the DRAM it starts from.
+
+    ``addresses`` are bytes from the image's start, by tensor; ``dram`` holds the constants, the
+    micro-ops and the stream, and zeros elsewhere.
+    """
+
+    program: Program
+    linked: Linked
+    addresses: Mapping[str, int]
+    dram: NDArray[np.uint8]
+
+
+def standalone(
+    linker: Linker, sizes: Mapping[str, int], constants: Mapping[str, Array]
+) -> Standalone:
+    """Lays out DRAM for the kernels of a linker and links them.
+
+    Args:
+        linker: holds the kernels.
+        sizes: bytes of every tensor that a caller fills or reads.
+        constants: tensors that are known.
+    """
+    known = {**constants, UOPS: np.frombuffer(linker.uops, np.uint8)}
+    addresses, end = {}, 0
+    for name, size in [*sizes.items(), *((n, a.nbytes) for n, a in known.items())]:
+        addresses[name] = end
+        end = align(end + max(size, 1))
+    linked = linker.link(addresses, end)
+    program = Program(linker.config, linked.instructions, end)
+    stream = np.frombuffer(program.stream(), np.uint8)
+    dram = np.zeros(align(end + stream.size), np.uint8)
+    for name, array in known.items():
+        raw = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+        dram[addresses[name] : addresses[name] + raw.size] = raw
+    dram[end : end + stream.size] = stream
+    return Standalone(program, linked, addresses, dram)

@@ -1,0 +1,306 @@
+"""The front door: a scheduled tensor expression becomes a kernel that takes numpy arrays.
+
+    s = te.create_schedule(C)
+    ...                                          # split, cache_read, tensorize …
+    kernel = vdla.build(s, [A, B, C], "paper")   # or "cpu"
+    run = kernel(a, b, c)                        # c is written in place
+    run.cycles, run.causes, kernel.check(), kernel.passes["instructions"]
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.boards import find_board
+from vdla.boards.reach import connect
+from vdla.compiler.codegen import llvm
+from vdla.compiler.lower import Linker, lower_schedule
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.standalone import Standalone, standalone
+from vdla.compiler.target import Intrinsics
+from vdla.compiler.target import intrinsics as declare
+from vdla.compiler.te import Tensor
+from vdla.compiler.tir.intrin import expand_intrinsics
+from vdla.compiler.tir.ir import Buffer, PrimFunc
+from vdla.compiler.tir.lower import written_buffers
+from vdla.compiler.tir.printer import show
+from vdla.isa.asm import disassemble
+from vdla.isa.config import Config, load_config
+from vdla.runtime.devices.base import Device
+from vdla.runtime.devices.board import BoardDevice
+from vdla.runtime.devices.rtl import RtlDevice
+from vdla.runtime.devices.sim import SimDevice
+from vdla.runtime.errors import DeviceError, InputError
+from vdla.sim.checker import Finding, check
+from vdla.sim.machine import Run
+from vdla.sim.trace import write_trace
+
+Array = NDArray[Any]
+DEVICES = ("sim", "rtl", "board")
+HOST = "cpu"
+
+
+class BuildError(ValueError):
+    """A schedule and arguments that make no kernel."""
+
+
+def intrinsics(config: str | Path | Config = "paper", settings: Iterable[str] = ()) -> Intrinsics:
+    """Every instruction of a config as a tensor intrinsic, to tensorize with.
+
+    ``ins.gemm`` is one of them; ``ins`` itself, given to ``tensorize``, chooses the cheapest that
+    is right.
+
+    Raises:
+        ConfigError: the config doesn't exist or describes no machine.
+    """
+    return declare(_resolve(config, settings))
+
+
+def build(
+    schedule: Schedule,
+    args: Sequence[Tensor],
+    target: str | Path | Config = "paper",
+    settings: Iterable[str] = (),
+) -> Kernel:
+    """Compiles a schedule into a kernel.
+
+    Args:
+        schedule: from ``te.create_schedule``.
+        args: its placeholders and outputs, in the order in which the kernel takes their arrays.
+        target: a config, its name or TOML file; or "cpu", where tensorized stages run by what
+            their intrinsics declare.
+        settings: ``KEY=VALUE`` overrides of the config or the memory.
+
+    Raises:
+        BuildError: ``args`` are not the schedule's parameters.
+        ConfigError: the config doesn't exist or describes no machine.
+        AllocationError: the buffers exceed what the config has.
+        CodegenError: a stage isn't tensorized, or no instruction expresses an access.
+    """
+    params = _parameters(schedule, args)
+    if target == HOST:
+        return CpuKernel(schedule, params)
+    return AcceleratorKernel(schedule, params, _resolve(target, settings))
+
+
+@dataclass(frozen=True)
+class KernelRun:
+    """What one call took: ``cycles`` and ``causes`` are None on the CPU.
+
+    ``causes[engine][cause]`` counts cycles; an engine's causes add up to ``cycles``. ``run`` is the
+    record of every instruction, which a board doesn't give.
+    """
+
+    seconds: float
+    cycles: int | None = None
+    causes: Mapping[str, Mapping[str, int]] | None = None
+    run: Run | None = None
+    stages: Sequence[str] = field(default=(), repr=False)
+
+    def trace(self, path: str | Path) -> None:
+        """Writes the timeline for https://ui.perfetto.dev.
+
+        Raises:
+            DeviceError: the device keeps no record of its instructions.
+        """
+        if self.run is None:
+            raise DeviceError("trace: expected a run on sim or rtl, found one without a record")
+        write_trace(self.run, Path(path), stages=self.stages)
+
+
+class Kernel:
+    """A compiled function of numpy arrays; ``passes`` is the program's text after every pass."""
+
+    def __init__(self, name: str, params: Sequence[Buffer], written: Iterable[Buffer]) -> None:
+        self.name = name
+        self.params = tuple(params)
+        self.written = frozenset(written)
+        self.passes: dict[str, str] = {}
+
+    def __call__(self, *arrays: Array, **options: Any) -> KernelRun:
+        """Runs on one array per parameter; outputs are written in place.
+
+        Raises:
+            InputError: an array isn't what its parameter says.
+            DeviceError: there is no such device, or it can't be had.
+        """
+        raise NotImplementedError
+
+    def _check_arrays(self, arrays: Sequence[Array]) -> None:
+        if len(arrays) != len(self.params):
+            names = ", ".join(p.name for p in self.params)
+            raise InputError(
+                f"{self.name}: expected {len(self.params)} arrays ({names}), found {len(arrays)}"
+            )
+        for param, array in zip(self.params, arrays, strict=True):
+            _check_array(f"{self.name}: {param.name}", param, array, param in self.written)
+
+
+class AcceleratorKernel(Kernel):
+    """A kernel for the accelerator of one config."""
+
+    def __init__(self, schedule: Schedule, params: Sequence[Buffer], config: Config) -> None:
+        super().__init__(schedule.mod.name, params, written_buffers(schedule.mod.body))
+        self.config = config
+        kernel = lower_schedule(schedule, config, self.passes.__setitem__)
+        linker = Linker(config)
+        linker.add(kernel.name, kernel, {name: name for name in kernel.tensors})
+        self.alone: Standalone = standalone(linker, kernel.tensors, {})
+        self.passes["stream"] = disassemble(self.alone.program)
+        self._ready: dict[tuple[str, ...], _Ready] = {}
+
+    def check(self) -> list[Finding]:
+        """What the static checker finds wrong with the stream: nothing, or the compiler is."""
+        program = self.alone.program
+        return check(self.config, program.instructions, self.alone.dram, program.base)
+
+    def __call__(
+        self,
+        *arrays: Array,
+        device: str = "sim",
+        board: str | None = None,
+        virtual: bool = False,
+        port: str | None = None,
+    ) -> KernelRun:
+        """Runs on ``sim``, ``rtl`` or ``board``; outputs are written in place.
+
+        ``board`` names the board, ``virtual`` its RTL twin, ``port`` how it is reached.
+        """
+        self._check_arrays(arrays)
+        key = (device, board or "", str(virtual), port or "")
+        if key not in self._ready:
+            made = _device(self.config, device, board, virtual, port)
+            self._ready[key] = _Ready(self, made)
+        return self._ready[key].run(arrays)
+
+
+class _Ready:
+    """A kernel's program on a device, with the views of its parameters in DRAM."""
+
+    def __init__(self, kernel: AcceleratorKernel, device: Device) -> None:
+        self.kernel, alone = kernel, kernel.alone
+        self.dram = device.allocate(alone.dram.size, alone.dram.tobytes())
+        ranges = {p: self._range(p) for p in kernel.params}
+        given = [r for p, r in ranges.items() if p not in kernel.written]
+        wanted = [r for p, r in ranges.items() if p in kernel.written]
+        self.start = device.load(alone.program.to_bytes(), self.dram, given, wanted)
+        self.views = {
+            p: self.dram[low:high].view(p.dtype).reshape(p.shape)
+            for p, (low, high) in ranges.items()
+        }
+
+    def _range(self, param: Buffer) -> tuple[int, int]:
+        low = self.kernel.alone.addresses[param.name]
+        return low, low + param.size * np.dtype(param.dtype).itemsize
+
+    def run(self, arrays: Sequence[Array]) -> KernelRun:
+        pairs = list(zip(self.kernel.params, arrays, strict=True))
+        for param, array in pairs:
+            if param not in self.kernel.written:
+                self.views[param][...] = array
+        began = time.perf_counter()
+        found = self.start()
+        seconds = time.perf_counter() - began
+        for param, array in pairs:
+            if param in self.kernel.written:
+                array[...] = self.views[param]
+        run = found.trace if isinstance(found.trace, Run) else None
+        causes = run.causes if run else found.extra.get("causes")
+        return KernelRun(seconds, found.cycles, causes, run, self.kernel.alone.linked.stages)
+
+
+class CpuKernel(Kernel):
+    """A kernel compiled for this machine's processor."""
+
+    def __init__(self, schedule: Schedule, params: Sequence[Buffer]) -> None:
+        mod = schedule.mod
+        super().__init__(mod.name, params, written_buffers(mod.body))
+        native = PrimFunc(mod.name, tuple(params), expand_intrinsics(mod.body))
+        self.passes["expression"] = show(schedule.built.func)
+        self.passes["schedule"] = "\n".join(map(str, schedule.trace)) + "\n"
+        self.passes["loops"] = show(native)
+        self.passes["llvm"] = llvm.compile_ir([native])
+        self._entry = llvm.jit([native])[mod.name]
+
+    def __call__(self, *arrays: Array, **options: Any) -> KernelRun:
+        """Runs on this machine's processor."""
+        if options:
+            raise DeviceError(
+                f"{self.name}: expected no option for target cpu, found {', '.join(options)}"
+            )
+        self._check_arrays(arrays)
+        began = time.perf_counter()
+        self._entry(*arrays)
+        return KernelRun(time.perf_counter() - began)
+
+
+def _parameters(schedule: Schedule, args: Sequence[Tensor]) -> list[Buffer]:
+    """The function's parameters in the order of ``args``."""
+    params = schedule.mod.params
+    names = ", ".join(p.name for p in params)
+    found = []
+    for arg in args:
+        buffer = schedule.built.buffers.get(arg) if isinstance(arg, Tensor) else None
+        if buffer is None or buffer.name not in {p.name for p in params}:
+            shown = arg.name if isinstance(arg, Tensor) else repr(arg)
+            raise BuildError(f"build: expected the arguments {names}, found {shown}")
+        found.append(next(p for p in params if p.name == buffer.name))
+    if len(set(found)) != len(found) or len(found) != len(params):
+        given = ", ".join(p.name for p in found) or "none"
+        raise BuildError(f"build: expected each of the arguments {names} once, found {given}")
+    return found
+
+
+def _check_array(where: str, param: Buffer, array: Array, written: bool) -> None:
+    wanted = f"{param.dtype}{list(param.shape)}"
+    if not isinstance(array, np.ndarray):
+        raise InputError(
+            f"{where}: expected a numpy array {wanted}, found {type(array).__name__}"
+        )
+    if array.shape != param.shape or array.dtype != np.dtype(param.dtype):
+        raise InputError(f"{where}: expected {wanted}, found {array.dtype}{list(array.shape)}")
+    if written and not array.flags.writeable:
+        raise InputError(f"{where}: expected an array to write to, found a read-only one")
+    if not written and param.value_range is not None and array.size:
+        low, high = param.value_range
+        least, most = int(array.min()), int(array.max())
+        if least < low or most > high:
+            raise InputError(
+                f"{where}: expected values in {low}..{high}, as its placeholder promises, "
+                f"found {least}..{most}"
+            )
+
+
+def _device(
+    config: Config, device: str, board: str | None, virtual: bool, port: str | None
+) -> Device:
+    if device not in DEVICES:
+        raise DeviceError(f"device: expected one of {', '.join(DEVICES)}, found {device!r}")
+    if device != "board":
+        if board or virtual or port:
+            raise DeviceError(f'device: expected "board" with board, virtual or port, found '
+                              f"{device!r}")
+        return SimDevice(config) if device == "sim" else _rtl(config)
+    if board is None:
+        raise DeviceError('device "board": expected board="NAME", found none')
+    return BoardDevice(config, connect(find_board(board), config, port=port, virtual=virtual))
+
+
+@lru_cache(maxsize=4)
+def _rtl(config: Config) -> RtlDevice:
+    """One Verilated core per config: kernels take turns on it."""
+    return RtlDevice(config)
+
+
+def _resolve(config: str | Path | Config, settings: Iterable[str]) -> Config:
+    if isinstance(config, Config):
+        return config.override(settings)
+    return load_config(config, settings)
