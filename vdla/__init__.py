@@ -5,21 +5,38 @@
     module.save("resnet18.vdla")
     result = vdla.run(module, {"input": image})           # every cycle, and the numbers
     vdla.compare("resnet18-convs").utilization(2)         # what latency hiding bought
+
+    from vdla import te                                   # or program the accelerator yourself:
+    kernel = vdla.build(schedule, [A, B, C], "paper")     # docs/tutorial.md
+    kernel(a, b, c).cycles
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from vdla import te
     from vdla.api import compare, compile, load, quantize, run, tune
+    from vdla.compiler.target import ACC, INP, WGT
+    from vdla.kernel import build, intrinsics
 
-__all__ = ["compare", "compile", "load", "quantize", "run", "tune"]
+_HOMES = {
+    "vdla.api": ("compare", "compile", "load", "quantize", "run", "tune"),
+    "vdla.kernel": ("build", "intrinsics"),
+    "vdla.compiler.target": ("ACC", "INP", "WGT"),
+}
+__all__ = [
+    "ACC", "INP", "WGT", "build", "compare", "compile", "intrinsics", "load", "quantize", "run",
+    "te", "tune",
+]  # fmt: skip
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
     """The API is imported when it is first used: the compiler takes a second to load."""
-    if name not in __all__:
+    if name == "te":
+        return import_module("vdla.te")
+    home = next((home for home, names in _HOMES.items() if name in names), None)
+    if home is None:
         raise AttributeError(f"module 'vdla' has no attribute {name!r}")
-    from vdla import api
-
-    return getattr(api, name)
+    return getattr(import_module(home), name)

@@ -45,6 +45,7 @@ def tensorize(
     path = loop_path(func, var)
     loops, block = perfect_nest(where, path[-1])
     inner = {loop.var for loop in loops}
+    block = replace(block, predicate=simplify(block.predicate, path_ranges([*path, *loops])))
     if uses(block.predicate, inner):
         raise ScheduleError(f"tensorize {where}: expected a predicate outside of the intrinsic's "
                             f"loops, found {show(block.predicate)}; split evenly")

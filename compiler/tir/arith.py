@@ -300,7 +300,32 @@ def fold_comparison(expr: Binary, ranges: Ranges | None) -> Expr:
     if found is None:
         return expr
     decided = decide(expr.op, found)
-    return expr if decided is None else decided
+    if decided is not None:
+        return decided
+    coarse = coarser(expr.op, delta, a.dtype, ranges or {})
+    return expr if coarse is None else coarse
+
+
+def coarser(op: str, delta: Linear, dtype: str, ranges: Ranges) -> Expr | None:
+    """`delta op 0` without the terms that can't decide it; None where there are none.
+
+    With 0 <= i < 16, `y * 16 + i < 48` is `y < 3`: a predicate over whole vectors.
+    """
+    if op not in ("lt", "le", "gt", "ge"):
+        return None
+    shifted = delta.plus(Linear(-1 if op in ("le", "gt") else 0, {}))  # decided by its sign
+    for factor in sorted({abs(k) for k in shifted.terms.values()} - {1}):
+        whole = {atom: k for atom, k in shifted.terms.items() if k % factor == 0}
+        rest = Linear(shifted.constant % factor, {
+            atom: k for atom, k in shifted.terms.items() if k % factor})
+        if rest.terms and within(rest, 0, factor - 1, ranges):
+            form = Linear(shifted.constant // factor, {a: k // factor for a, k in whole.items()})
+            low = Linear(0, {a: -k for a, k in form.terms.items() if k < 0})
+            high = Linear(0, {a: k for a, k in form.terms.items() if k > 0})
+            low = low.plus(Linear(-form.constant, {}))
+            negative = "lt" if op in ("lt", "le") else "ge"
+            return Binary(negative, rebuild(high, dtype), rebuild(low, dtype))
+    return None
 
 
 def decide(op: str, delta: Bounds) -> Expr | None:
