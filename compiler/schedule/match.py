@@ -86,6 +86,7 @@ class Mismatch(Exception):
         self.progress = progress
 
 
+ANOTHER_KIND = (-2, 0)  # the progress of a reduction held against a plain store
 OUT_OF_RANGE = (1 << 30, 0)  # the progress of a match that fails for its values alone
 
 
@@ -94,7 +95,7 @@ def match_intrinsic(intrin: TensorIntrin, region: Region) -> Binding:
     if intrin.is_reduction != (region.init is not None):
         kinds = ("a plain store", "a reduction")
         raise Mismatch(f"expects {kinds[intrin.is_reduction]}, "
-                       f"found {kinds[region.init is not None]}")
+                       f"found {kinds[region.init is not None]}", ANOTHER_KIND)
     reason: Mismatch | None = None
     for mapping in loop_mappings(intrin, region):
         matcher = Matcher(intrin, region, mapping)
