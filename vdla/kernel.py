@@ -1,16 +1,16 @@
 """The front door: a scheduled tensor expression becomes a kernel that takes numpy arrays.
 
-    s = te.create_schedule(C)
-    ...                                          # split, cache_read, tensorize …
-    kernel = vdla.build(s, [A, B, C], "paper")   # or "cpu"
-    run = kernel(a, b, c)                        # c is written in place
-    run.cycles, run.causes, kernel.check(), kernel.passes["instructions"]
+s = te.create_schedule(C)
+...                                          # split, cache_read, tensorize …
+kernel = vdla.build(s, [A, B, C], "paper")   # or "cpu"
+run = kernel(a, b, c)                        # c is written in place
+run.cycles, run.causes, kernel.check(), kernel.passes["instructions"]
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -19,8 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.boards import find_board
-from vdla.boards.reach import connect
 from vdla.compiler.codegen import llvm
 from vdla.compiler.lower import Linker, lower_schedule
 from vdla.compiler.schedule import Schedule
@@ -44,6 +42,7 @@ from vdla.sim.machine import Run
 from vdla.sim.trace import write_trace
 
 Array = NDArray[Any]
+Runner = Callable[[Sequence[Array]], "KernelRun"]
 DEVICES = ("sim", "rtl", "board")
 HOST = "cpu"
 
@@ -124,14 +123,41 @@ class Kernel:
         self.params = tuple(params)
         self.written = frozenset(written)
         self.passes: dict[str, str] = {}
+        self._ready: dict[tuple[str, ...], Runner] = {}
 
-    def __call__(self, *arrays: Array, **options: Any) -> KernelRun:
+    def __call__(
+        self,
+        *arrays: Array,
+        device: str = "",
+        board: str | None = None,
+        virtual: bool = False,
+        port: str | None = None,
+    ) -> KernelRun:
         """Runs on one array per parameter; outputs are written in place.
+
+        Args:
+            arrays: in the order of ``build``'s arguments.
+            device: "sim" (the default), "rtl" or "board"; "cpu" for a kernel built for it.
+            board: the board's name, for the device "board".
+            virtual: the board's RTL twin in its place.
+            port: how a real board is reached.
 
         Raises:
             InputError: an array isn't what its parameter says.
             DeviceError: there is no such device, or it can't be had.
         """
+        self._check_arrays(arrays)
+        key = (device, board or "", "virtual" if virtual else "", port or "")
+        if key not in self._ready:
+            self._ready[key] = self._prepare(device, board, virtual, port)
+        return self._ready[key](arrays)
+
+    def check(self) -> list[Finding]:
+        """What the static checker finds wrong with the stream: nothing, or the compiler is."""
+        return []
+
+    def _prepare(self, device: str, board: str | None, virtual: bool, port: str | None) -> Runner:
+        """The kernel made ready on a device."""
         raise NotImplementedError
 
     def _check_arrays(self, arrays: Sequence[Array]) -> None:
@@ -155,34 +181,17 @@ class AcceleratorKernel(Kernel):
         linker.add(kernel.name, kernel, {name: name for name in kernel.tensors})
         self.alone: Standalone = standalone(linker, kernel.tensors, {})
         self.passes["stream"] = disassemble(self.alone.program)
-        self._ready: dict[tuple[str, ...], _Ready] = {}
 
     def check(self) -> list[Finding]:
         """What the static checker finds wrong with the stream: nothing, or the compiler is."""
         program = self.alone.program
         return check(self.config, program.instructions, self.alone.dram, program.base)
 
-    def __call__(
-        self,
-        *arrays: Array,
-        device: str = "sim",
-        board: str | None = None,
-        virtual: bool = False,
-        port: str | None = None,
-    ) -> KernelRun:
-        """Runs on ``sim``, ``rtl`` or ``board``; outputs are written in place.
-
-        ``board`` names the board, ``virtual`` its RTL twin, ``port`` how it is reached.
-        """
-        self._check_arrays(arrays)
-        key = (device, board or "", str(virtual), port or "")
-        if key not in self._ready:
-            made = _device(self.config, device, board, virtual, port)
-            self._ready[key] = _Ready(self, made)
-        return self._ready[key].run(arrays)
+    def _prepare(self, device: str, board: str | None, virtual: bool, port: str | None) -> Runner:
+        return _OnDevice(self, _device(self.config, device or "sim", board, virtual, port)).run
 
 
-class _Ready:
+class _OnDevice:
     """A kernel's program on a device, with the views of its parameters in DRAM."""
 
     def __init__(self, kernel: AcceleratorKernel, device: Device) -> None:
@@ -230,16 +239,22 @@ class CpuKernel(Kernel):
         self.passes["llvm"] = llvm.compile_ir([native])
         self._entry = llvm.jit([native])[mod.name]
 
-    def __call__(self, *arrays: Array, **options: Any) -> KernelRun:
-        """Runs on this machine's processor."""
-        if options:
+    def _prepare(self, device: str, board: str | None, virtual: bool, port: str | None) -> Runner:
+        if device not in ("", HOST) or board or virtual or port:
             raise DeviceError(
-                f"{self.name}: expected no option for target cpu, found {', '.join(options)}"
+                f'{self.name}: expected device "cpu", for which it was built, found {device!r}'
             )
-        self._check_arrays(arrays)
+        return self._run
+
+    def _run(self, arrays: Sequence[Array]) -> KernelRun:
+        taken = [np.require(array, requirements=("C", "A")) for array in arrays]
         began = time.perf_counter()
-        self._entry(*arrays)
-        return KernelRun(time.perf_counter() - began)
+        self._entry(*taken)
+        seconds = time.perf_counter() - began
+        for param, array, own in zip(self.params, arrays, taken, strict=True):
+            if param in self.written and own is not array:
+                array[...] = own
+        return KernelRun(seconds)
 
 
 def _parameters(schedule: Schedule, args: Sequence[Tensor]) -> list[Buffer]:
@@ -262,9 +277,7 @@ def _parameters(schedule: Schedule, args: Sequence[Tensor]) -> list[Buffer]:
 def _check_array(where: str, param: Buffer, array: Array, written: bool) -> None:
     wanted = f"{param.dtype}{list(param.shape)}"
     if not isinstance(array, np.ndarray):
-        raise InputError(
-            f"{where}: expected a numpy array {wanted}, found {type(array).__name__}"
-        )
+        raise InputError(f"{where}: expected a numpy array {wanted}, found {type(array).__name__}")
     if array.shape != param.shape or array.dtype != np.dtype(param.dtype):
         raise InputError(f"{where}: expected {wanted}, found {array.dtype}{list(array.shape)}")
     if written and not array.flags.writeable:
@@ -286,11 +299,15 @@ def _device(
         raise DeviceError(f"device: expected one of {', '.join(DEVICES)}, found {device!r}")
     if device != "board":
         if board or virtual or port:
-            raise DeviceError(f'device: expected "board" with board, virtual or port, found '
-                              f"{device!r}")
+            raise DeviceError(
+                f'device: expected "board" with board, virtual or port, found {device!r}'
+            )
         return SimDevice(config) if device == "sim" else _rtl(config)
     if board is None:
         raise DeviceError('device "board": expected board="NAME", found none')
+    from vdla.boards import find_board
+    from vdla.boards.reach import connect
+
     return BoardDevice(config, connect(find_board(board), config, port=port, virtual=virtual))
 
 

@@ -123,11 +123,14 @@ def out_of_range(intrin: TensorIntrin, found: Binding, region: Region) -> Mismat
                 f"{needed[0]}), or promise it, as te.placeholder(..., value_range={needed})",
                 OUT_OF_RANGE,
             )
-    for param, value in found.params.items():
-        needed = intrin.ranges.get(param.name)
-        if needed and isinstance(value, Const) and not needed[0] <= value.value <= needed[1]:
-            return Mismatch(f"expects the constant {param.name} in {needed[0]}..{needed[1]}, "
-                            f"found {value.value}", OUT_OF_RANGE)
+    constants = {p.name: int(v.value) for p, v in found.params.items() if isinstance(v, Const)}
+    for name, needed in intrin.ranges.items():
+        terms = name.split(" + ")
+        if all(term in constants for term in terms):
+            value = sum(constants[term] for term in terms)
+            if not needed[0] <= value <= needed[1]:
+                return Mismatch(f"expects the constant {name} in {needed[0]}..{needed[1]}, "
+                                f"found {value}", OUT_OF_RANGE)
     return None
 
 

@@ -144,7 +144,7 @@ def _load_pad(
         Load,
         {"memory": memory},
         {"dst": "dst", "src": "src"},
-        {"pad_value": Parameter("pad_value")},
+        {"pad_value": Parameter(("pad_value",))},
     )
     lowering = Lowering((emit,), inside="inside")
     return _declare(name, dst, (inside, pad), {dst: scope, src: "global"}, lowering, config)
@@ -161,9 +161,9 @@ def _load_wide(name: str, config: Config, *, padded: bool) -> TensorIntrin:
         return byte.astype("int32") + offset
 
     dst = te.compute(shape, value, "dst")
-    parameters = {"zero": Parameter("offset", -1)}
+    parameters = {"zero": Parameter(("offset",), -1)}
     if padded:
-        parameters["pad_value"] = Parameter("pad_value")
+        parameters["pad_value"] = Parameter(("pad_value",))
     emit = Emit(Load, {"memory": Mem.ACC8}, {"dst": "dst", "src": "src"}, parameters)
     lowering = Lowering((emit,), inside="inside" if padded else "")
     params = (offset, inside, pad) if padded else (offset,)
@@ -187,18 +187,28 @@ def _store8(config: Config) -> TensorIntrin:
         Store,
         {"memory": Mem.ACC8},
         {"acc": "acc", "out": "out", "scale": "scale"},
-        {p.name: Parameter(p.name) for p in params},
+        LIMITS,
     )
     scopes = {out: "global", acc: ACC, scale: ACC}
     return _declare("store8", out, params, scopes, Lowering((emit,)), config)
 
 
+LIMITS = {  # fields of RQ and ACC8 from the parameters of te.requantize's form
+    "zero": Parameter(("zero",)),
+    "low": Parameter(("low", "zero")),
+    "high": Parameter(("high", "zero")),
+}
+
+
 def _requantized(x: Tensor, scale: Tensor) -> tuple[tuple[Param, ...], Callable[[Expr], Expr]]:
-    """``clip(rq(x, scale) + zero, low, high)`` and its parameters."""
+    """``clip(rq(x, scale), low, high) + zero`` and its parameters, as ``te.requantize`` makes it.
+
+    The bounds are those before the zero point is added.
+    """
     zero, low, high = (te.param(n, "int32") for n in ("zero", "low", "high"))
 
     def value(l: Expr) -> Expr:
-        return te.minimum(te.maximum(te.rq(x[l], scale[l]) + zero, low), high)
+        return te.minimum(te.maximum(te.rq(x[l], scale[l]), low), high) + zero
 
     return (zero, low, high), value
 
@@ -277,7 +287,7 @@ class _Alu:
 
     def immediate(self, name: str, op: AluOp) -> TensorIntrin:
         """x op imm."""
-        emit = _immediate(op, "x", {"imm": Parameter("imm")})
+        emit = _immediate(op, "x", {"imm": Parameter(("imm",))})
         behaviour = BINARY[op]
         ranges = {"imm": SHIFT_RANGE} if op is AluOp.SHR else {}
         return self.declare(
@@ -286,7 +296,7 @@ class _Alu:
 
     def shift_left(self) -> TensorIntrin:
         """x << imm: SHR by less than zero."""
-        emit = _immediate(AluOp.SHR, "x", {"imm": Parameter("imm", -1)})
+        emit = _immediate(AluOp.SHR, "x", {"imm": Parameter(("imm",), -1)})
         return self.declare(
             "alu_shl_imm",
             lambda l: self.x[l] << self.imm,
@@ -301,7 +311,7 @@ class _Alu:
 
     def subtract_from(self) -> TensorIntrin:
         """imm - x: negated, then added to."""
-        add = _immediate(AluOp.ADD, "dst", {"imm": Parameter("imm")})
+        add = _immediate(AluOp.ADD, "dst", {"imm": Parameter(("imm",))})
         return self.declare(
             "alu_rsub_imm",
             lambda l: self.imm - self.x[l],
@@ -340,7 +350,7 @@ class _Alu:
             Alu,
             {"alu_op": AluOp.WADD},
             {"dst": "dst", "x": "x", "y": "y"},
-            {"weight": Parameter("weight"), "imm": Parameter("imm")},
+            {"weight": Parameter(("weight",)), "imm": Parameter(("imm",))},
         )
         return self.declare(
             "alu_wadd",
@@ -352,14 +362,14 @@ class _Alu:
         )
 
     def requantize(self) -> TensorIntrin:
-        """clip(rq(x, scale) + zero, low, high)."""
+        """clip(rq(x, scale), low, high) + zero."""
         scale = te.placeholder((self.config.block_out,), "int32", "scale")
         params, value = _requantized(self.x, scale)
         emit = Emit(
             Alu,
             {"alu_op": AluOp.RQ},
             {"dst": "dst", "x": "x", "y": "scale"},
-            {p.name: Parameter(p.name) for p in params},
+            LIMITS,
         )
         return self.declare("alu_rq", value, (emit,), params)
 
@@ -376,7 +386,7 @@ class _Alu:
     def fill(self) -> TensorIntrin:
         """A constant."""
         fixed = {"alu_op": AluOp.ADD, "use_imm": 1, **FIRST}
-        emit = Emit(Alu, fixed, {"dst": "dst"}, {"imm": Parameter("imm")})
+        emit = Emit(Alu, fixed, {"dst": "dst"}, {"imm": Parameter(("imm",))})
         return self.declare("alu_fill", lambda l: self.imm, (emit,), (self.imm,), inplace="")
 
     def declare(

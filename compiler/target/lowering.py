@@ -22,10 +22,15 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A field's value from a parameter of the behaviour: the parameter times ``sign``."""
+    """A field's value from parameters of the behaviour: their sum times ``sign``."""
 
-    name: str
+    names: tuple[str, ...]
     sign: int = 1
+
+    @property
+    def key(self) -> str:
+        """What ``TensorIntrin.ranges`` calls it."""
+        return " + ".join(self.names)
 
 
 @dataclass(frozen=True)
@@ -62,13 +67,13 @@ class Lowering:
     inside: str = ""
 
     def parameter_ranges(self, config: Config) -> dict[str, Range]:
-        """The values of each parameter that every field it goes to takes."""
+        """The values of each parameter, or sum of some, that every field it goes to takes."""
         ranges: dict[str, Range] = {}
         for emit in self.emits:
             for name, parameter in emit.parameters.items():
                 ends = [end * parameter.sign for end in emit.field_range(name, config)]
-                low, high = ranges.get(parameter.name, (min(ends), max(ends)))
-                ranges[parameter.name] = max(low, min(ends)), min(high, max(ends))
+                low, high = ranges.get(parameter.key, (min(ends), max(ends)))
+                ranges[parameter.key] = max(low, min(ends)), min(high, max(ends))
         return ranges
 
 

@@ -34,6 +34,7 @@ from vdla.compiler.te.math import (
     not_equal,
     pack_scale,
     power,
+    requantize,
     rint,
     rq,
     select,
@@ -85,5 +86,6 @@ __all__ = [
     "cast", "compute", "const", "create_prim_func", "create_schedule", "decl_intrin", "equal",
     "erf", "exp", "floor", "floordiv", "floormod", "if_then_else", "log", "max", "maximum",
     "min", "minimum", "not_equal", "pack_scale", "param", "placeholder", "power", "producers",
-    "reduce_axis", "rint", "rq", "select", "sigmoid", "sqrt", "sum", "tanh", "thread_axis",
+    "reduce_axis", "requantize", "rint", "rq", "select", "sigmoid", "sqrt", "sum", "tanh",
+    "thread_axis",
 ]

@@ -67,6 +67,15 @@ def rq(acc: Expr, scale: Expr) -> Expr:
     return call("rq", acc, scale)
 
 
+def requantize(acc: Expr, scale: Expr, zero: int = 0, low: int = -128, high: int = 127) -> Expr:
+    """`rq(acc, scale) + zero` between `low` and `high`, in int32; what RQ and STORE compute.
+
+    The zero point moves into the bounds, so that the addition can't overflow.
+    """
+    bounded = binary("min", binary("max", rq(acc, scale), low - zero), high - zero)
+    return bounded + zero if zero else bounded
+
+
 def pack_scale(mantissa: int, shift: int) -> int:
     """The int32 word that `rq` takes for `mantissa / 2**shift`."""
     if not 0 <= mantissa < 1 << 24:

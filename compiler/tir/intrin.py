@@ -44,9 +44,9 @@ class TensorIntrin:
 
     `operands` lists the output first, then the inputs in their order of appearance. `scopes` and
     `ranges` say, by name, in which memory an operand must lie, and which values (inclusive) an
-    operand or a param may have for the behaviour to hold. `cost` counts cycles per call; `swaps`
-    are pairs of names that may change places together without changing the result. `lowering` is
-    the target's: how a call becomes instructions.
+    operand, a param or a sum of params ("a + b") may have for the behaviour to hold. `cost` counts
+    cycles per call; `swaps` are pairs of names that may change places together without changing the
+    result. `lowering` is the target's: how a call becomes instructions.
     """
 
     name: str

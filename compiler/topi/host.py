@@ -120,9 +120,5 @@ def clip(value: Any, low: int, high: int) -> Any:
 
 
 def requantize(acc: Any, word: Any, zero_point: int, low: int, high: int) -> Any:
-    """``clip(rq(acc, word) + zero_point, low, high)`` as int8.
-
-    The zero point moves into the bounds, so that the addition can't overflow.
-    """
-    limited = clip(te.rq(acc, word), low - zero_point, high - zero_point)
-    return (limited + te.const(zero_point, "int32")).astype("int8")
+    """``clip(rq(acc, word) + zero_point, low, high)`` as int8."""
+    return te.requantize(acc, word, zero_point, low, high).astype("int8")

@@ -132,7 +132,10 @@ class _Folder:
 
     def fields(self, emit: Emit) -> dict[str, int]:
         """The instruction's fields that are fixed, and those that parameters give."""
-        known = {n: p.sign * self.leaf.params[p.name] for n, p in emit.parameters.items()}
+        known = {
+            field: parameter.sign * sum(self.leaf.params[name] for name in parameter.names)
+            for field, parameter in emit.parameters.items()
+        }
         return {**emit.fields, **known}
 
     def same_place(self, a: str, b: str) -> bool:

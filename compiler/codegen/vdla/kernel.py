@@ -56,7 +56,7 @@ def generate(func: PrimFunc, bases: Bases, config: Config) -> Kernel:
 
 def _in_dram(func: PrimFunc) -> dict[str, int]:
     inner = (s.buffer for s in walk(func.body) if isinstance(s, Alloc))
-    buffers = [*func.params, *(b for b in inner if b.scope == "global")]
+    buffers = (b for b in (*func.params, *inner) if b.scope == "global")
     return {b.name: b.size * np.dtype(b.dtype).itemsize for b in buffers}
 
 

@@ -17,7 +17,6 @@ from vdla.compiler.schedule import Schedule
 from vdla.compiler.target import ACC, INP, WGT, Intrinsics, intrinsics
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Var
-from vdla.compiler.topi.vdla.common import requantize
 from vdla.isa.config import Config
 
 
@@ -177,7 +176,7 @@ def conv2d(shape: ConvShape, config: Config) -> Conv:
     if shape.residual is None:
         out = te.compute(
             out_shape,
-            lambda n, g, o, y, x, s, l: requantize(
+            lambda n, g, o, y, x, s, l: te.requantize(
                 acc[n, g, o, y, x, s, l],
                 scale[channel(g, o, s), l],
                 shape.zero,
@@ -194,7 +193,7 @@ def conv2d(shape: ConvShape, config: Config) -> Conv:
     # The sum works on centred values, so the convolution's zero point cancels out.
     requantized = te.compute(
         out_shape,
-        lambda n, g, o, y, x, s, l: requantize(
+        lambda n, g, o, y, x, s, l: te.requantize(
             acc[n, g, o, y, x, s, l],
             scale[channel(g, o, s), l],
             0,
@@ -213,7 +212,7 @@ def conv2d(shape: ConvShape, config: Config) -> Conv:
     )
     out = te.compute(
         out_shape,
-        lambda n, g, o, y, x, s, l: requantize(
+        lambda n, g, o, y, x, s, l: te.requantize(
             added[n, g, o, y, x, s, l], out_scale[0, l], r.out_zero, r.low, r.high
         ).astype("int8"),
         "out",
@@ -336,9 +335,7 @@ def _schedule_reduction(
     acc.tensorize(l, intrinsics(config).gemm)
 
 
-def _double_buffer(
-    s: Schedule, shape: ConvShape, tile: ConvTile, inp: Tensor, wgt: Tensor
-) -> None:
+def _double_buffer(s: Schedule, shape: ConvShape, tile: ConvTile, inp: Tensor, wgt: Tensor) -> None:
     """Copies of what streams by, and of what is kept while it changes."""
     kept = kept_copies(shape, tile)
     s[inp].double_buffer(kept if tile.keep == "inp" else tile.stages)

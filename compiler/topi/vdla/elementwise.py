@@ -8,7 +8,6 @@ from vdla.compiler import te
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.target import ACC, intrinsics
 from vdla.compiler.te import Tensor
-from vdla.compiler.topi.vdla.common import requantize
 from vdla.isa.config import Config
 
 
@@ -66,9 +65,9 @@ def add(shape: AddShape, config: Config) -> Add:
     )
     out = te.compute(
         dims,
-        lambda v, l: requantize(added[v, l], scale[0, l], shape.zero, shape.low, shape.high).astype(
-            "int8"
-        ),
+        lambda v, l: te.requantize(
+            added[v, l], scale[0, l], shape.zero, shape.low, shape.high
+        ).astype("int8"),
         "out",
     )
     return Add(a, b, scale, wide_a, wide_b, added, out)

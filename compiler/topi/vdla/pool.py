@@ -9,7 +9,6 @@ from vdla.compiler.schedule import Schedule
 from vdla.compiler.target import ACC, intrinsics
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
-from vdla.compiler.topi.vdla.common import requantize
 from vdla.isa.config import Config
 
 
@@ -110,7 +109,7 @@ def pool(shape: PoolShape, config: Config) -> Pool:
     )
     out = te.compute(
         dims,
-        lambda n, c, y, x, s, l: requantize(
+        lambda n, c, y, x, s, l: te.requantize(
             acc[n, c, y, x, s, l], scale[0, l], shape.zero, shape.low, shape.high
         ).astype("int8"),
         "out",
