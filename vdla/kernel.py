@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from vdla.compiler.codegen import llvm
 from vdla.compiler.lower import Linker, lower_schedule
+from vdla.compiler.passes.host import to_host
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.standalone import Standalone, standalone
 from vdla.compiler.target import Intrinsics
 from vdla.compiler.target import intrinsics as declare
 from vdla.compiler.te import Tensor
-from vdla.compiler.tir.intrin import expand_intrinsics
 from vdla.compiler.tir.ir import Buffer, PrimFunc
 from vdla.compiler.tir.lower import written_buffers
 from vdla.compiler.tir.printer import show
@@ -232,7 +232,7 @@ class CpuKernel(Kernel):
     def __init__(self, schedule: Schedule, params: Sequence[Buffer]) -> None:
         mod = schedule.mod
         super().__init__(mod.name, params, written_buffers(mod.body))
-        native = PrimFunc(mod.name, tuple(params), expand_intrinsics(mod.body))
+        native = to_host(PrimFunc(mod.name, tuple(params), mod.body))
         self.passes["expression"] = show(schedule.built.func)
         self.passes["schedule"] = "\n".join(map(str, schedule.trace)) + "\n"
         self.passes["loops"] = show(native)

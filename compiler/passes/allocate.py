@@ -33,7 +33,8 @@ def _place(
         if end > depth:
             raise AllocationError(
                 f"{name}: expected {BUFFER_OF_SCOPE[scope]} buffers within {depth} entries "
-                f"(config {config.name}), found {end} with {stmt.buffer.name}"
+                f"(config {config.name}), found {end} with {stmt.buffer.name}; "
+                "split its loops and compute_at a smaller tile"
             )
         bases[stmt.buffer] = used[scope]
         used = {**used, scope: end}

@@ -22,7 +22,7 @@ def bind(func: PrimFunc, where: str, var: Var, thread: ThreadAxis) -> PrimFunc:
     loop = get_loop(func, var)
     if loop.kind in ("vthread", "thread"):
         raise ScheduleError(f"bind {where}: expected a loop that isn't bound yet, found it bound "
-                            f"to {loop.thread_tag}")
+                            f"to {loop.thread_tag}; split it to bind a part")
     kind = "vthread" if thread.tag == "vthread" else "thread"
     func = set_kind(func, where, "bind", var, kind, thread.tag)
     return pragma(func, var, THREADS, thread.threads) if thread.threads else func

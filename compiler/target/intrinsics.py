@@ -48,6 +48,8 @@ class Intrinsics:
     gemm: TensorIntrin
     gemm_acc: TensorIntrin
     gemm_zero: TensorIntrin
+    alu_copy: TensorIntrin
+    alu_fill: TensorIntrin
     alu_add: TensorIntrin
     alu_min: TensorIntrin
     alu_max: TensorIntrin
@@ -68,8 +70,6 @@ class Intrinsics:
     alu_add_reduce: TensorIntrin
     alu_min_reduce: TensorIntrin
     alu_max_reduce: TensorIntrin
-    alu_copy: TensorIntrin
-    alu_fill: TensorIntrin
     store32: TensorIntrin
     store8: TensorIntrin
 
@@ -94,6 +94,8 @@ def intrinsics(config: Config) -> Intrinsics:
         gemm=_gemm("gemm", config),
         gemm_acc=_gemm("gemm_acc", config, inplace=True),
         gemm_zero=_gemm_zero(config),
+        alu_copy=alu.copy(),
+        alu_fill=alu.fill(),
         alu_add=alu.registers("alu_add", AluOp.ADD),
         alu_min=alu.registers("alu_min", AluOp.MIN),
         alu_max=alu.registers("alu_max", AluOp.MAX),
@@ -114,8 +116,6 @@ def intrinsics(config: Config) -> Intrinsics:
         alu_add_reduce=alu.reduction("alu_add_reduce", te.sum, AluOp.ADD),
         alu_min_reduce=alu.reduction("alu_min_reduce", te.min, AluOp.MIN),
         alu_max_reduce=alu.reduction("alu_max_reduce", te.max, AluOp.MAX),
-        alu_copy=alu.copy(),
-        alu_fill=alu.fill(),
         store32=_store32(config),
         store8=_store8(config),
     )
