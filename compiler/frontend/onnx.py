@@ -220,7 +220,9 @@ class Importer:
     def emit(self, node: Node, dtype: str, shape: tuple[int, ...] | None = None) -> str:
         """Adds a node; its rule gives the shape where ``shape`` doesn't."""
         shapes = [self.tensors[n].shape for n in node.inputs]
-        result = shape_of(node, shapes) or shape
+        result = shape_of(node, shapes)
+        if result is None:  # a scalar's shape is (), and known
+            result = shape
         assert result is not None
         self.tensors[node.output] = TensorType(result, dtype)
         self.nodes.append(node)

@@ -320,3 +320,21 @@ def test_per_channel_activation_quantization_stays_on_the_host():
 
 def test_onnx_checker_is_content_with_our_models():
     onnx.checker.check_model(single("Relu", (1, 4, 6, 7)))
+
+
+def test_scalars_have_the_empty_shape():
+    """A scalar constant, quantized as onnxruntime's quantizer does it: ``x * 0.5``."""
+    constants = {"half": np.array(100, np.int8), "hs": np.array(0.005, np.float32)}
+    nodes = [
+        *quantized_input(),
+        helper.make_node("DequantizeLinear", ["half", "hs"], ["c"]),
+        helper.make_node("Mul", ["xq", "c"], ["y"], name="it"),
+    ]
+    graph = agrees(model(nodes, {"x": (1, 4)}, {"y": (1, 4)}, {**QUANT, **constants}))
+    assert graph.tensors["c"].shape == ()
+
+
+def test_a_scalar_input_and_output():
+    nodes = [*quantized_input(), helper.make_node("Sub", ["xq", "other"], ["y"])]
+    graph = agrees(model(nodes, {"x": (), "other": ()}, {"y": ()}, QUANT))
+    assert graph.tensors["y"].shape == ()
