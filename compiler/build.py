@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from vdla.compiler.codegen.target import NATIVE, Target
 from vdla.compiler.codegen.vdla.leaf import CodegenError
 from vdla.compiler.frontend.onnx import import_onnx
+from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph.fuse_host import fuse_host
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, Node
@@ -80,15 +81,20 @@ class Options:
     host: Target = NATIVE
 
 
-def compile_model(path: str | Path, config: Config, options: Options | None = None) -> Module:
-    """Compiles an ONNX file.
+def compile_model(
+    path: str | Path,
+    config: Config,
+    options: Options | None = None,
+    shapes: Shapes | None = None,
+) -> Module:
+    """Compiles an ONNX file; ``shapes`` are the sizes that it leaves open.
 
     Raises:
         ModelError: the file is not a model that can be compiled.
         TilingError: the config's buffers can't hold one tile of some operator, and no host can.
         TargetError: there is no linker for the host's processor.
     """
-    return compile_graph(import_onnx(path), config, options)
+    return compile_graph(import_onnx(path, shapes), config, options)
 
 
 def compile_graph(graph: Graph, config: Config, options: Options | None = None) -> Module:
@@ -328,14 +334,16 @@ def accelerator_layers(
     return list(_operators(graph, placements, config).values()), placements
 
 
-def place_models(paths: Mapping[str, Path], config: Config) -> dict[str, Placed]:
-    """Imports and places ONNX files given by name.
+def place_models(
+    paths: Mapping[str, Path], config: Config, shapes: Shapes | None = None
+) -> dict[str, Placed]:
+    """Imports and places ONNX files given by name; ``shapes`` are the sizes that they leave open.
 
     A layer goes by its node's name; where there are several models, by its model's.
     """
     placed = {}
     for name, path in paths.items():
-        graph, placements = placed_graph(import_onnx(path), config)
+        graph, placements = placed_graph(import_onnx(path, shapes), config)
         made = _operators(graph, placements, config)
         layers = [(node if len(paths) == 1 else name, op) for node, op in made.items()]
         placed[name] = Placed(graph, placements, layers)

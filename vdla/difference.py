@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from vdla.api import executor
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend.onnx import import_onnx
+from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph.compare import (
     LayerDifference,
     cosine,
@@ -44,10 +45,14 @@ class Agreement:
 
 
 def per_layer(
-    path: Path, inputs: Mapping[str, Array], config: Config, device: str = "sim"
+    path: Path,
+    inputs: Mapping[str, Array],
+    config: Config,
+    device: str = "sim",
+    shapes: Shapes | None = None,
 ) -> list[LayerDifference]:
     """The difference of every integer layer, each fed onnxruntime's tensors."""
-    graph = optimize(import_onnx(path))
+    graph = optimize(import_onnx(path, shapes))
 
     def evaluate(graph: Graph, node: Node, operands: Sequence[Array]) -> Array:
         alone = isolate(graph, node)

@@ -17,52 +17,57 @@ from onnx import numpy_helper
 
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.ops import CONVERTERS, supported
+from vdla.compiler.frontend.shapes import Shapes, input_values, static_shapes
 from vdla.compiler.graph import ir
 from vdla.compiler.graph.infer import shape_of, verify
 from vdla.compiler.graph.ir import Array, Graph, GraphError, Node, TensorType
 from vdla.compiler.graph.reference import RULES
 
-T = TypeVar("T")
-Shapes = Mapping[str, Sequence[int]]
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
 QDQ = ("QuantizeLinear", "DequantizeLinear")
 
 
 def import_onnx(
-    path: str | Path, *, batch: int | None = None, shapes: Shapes | None = None
+    path: str | Path, shapes: Shapes | None = None
 ) -> Graph:
     """The graph of the QDQ model in ``path``.
 
     Args:
         path: an ONNX file.
-        batch: the size of every symbolic or unknown first input dimension.
-        shapes: whole shapes of inputs, by name; they win over the file's.
+        shapes: sizes that the file leaves open: whole shapes of inputs, or the sizes of symbolic
+            dimensions, by name.
 
     Raises:
         ModelError: the file is not an ONNX model, not quantized, dynamic, or has an operator that
             no device can run.
     """
+    return import_model(load(path), str(path), shapes)
+
+
+def load(path: str | Path) -> Any:
+    """The model in a file.
+
+    Raises:
+        ModelError: there is none.
+    """
     path = Path(path)
     try:
-        model = onnx.load(str(path))
+        return onnx.load(str(path))
     except FileNotFoundError:
         raise ModelError(str(path), "an ONNX file", "no file") from None
     except IsADirectoryError:
         raise ModelError(str(path), "an ONNX file", "a folder") from None
     except Exception as error:  # protobuf, external data and text decoding each raise their own
         raise ModelError(str(path), "an ONNX model", _first_line(error)) from None
-    return import_model(model, str(path), batch=batch, shapes=shapes)
 
 
-def import_model(
-    model: Any, where: str = "model", *, batch: int | None = None, shapes: Shapes | None = None
-) -> Graph:
+def import_model(model: Any, where: str = "model", shapes: Shapes | None = None) -> Graph:
     """The graph of a model in memory; ``where`` opens every error. See :func:`import_onnx`."""
     _check(model, where)
     importer = Importer(where, {o.domain: o.version for o in model.opset_import})
     importer.read_constants(model.graph)
-    importer.read_inputs(model.graph, batch, dict(shapes or {}))
+    importer.read_inputs(model.graph, shapes)
     for index, node in enumerate(model.graph.node):
         importer.read_node(node, index)
     graph = importer.finish(model.graph)
@@ -112,21 +117,16 @@ class Importer:
                 where = f"{self.where}: initializer {tensor.name}"
                 raise ModelError(where, "its declared elements", _first_line(error)) from None
 
-    def read_inputs(self, graph: Any, batch: int | None, shapes: dict[str, Sequence[int]]) -> None:
+    def read_inputs(self, graph: Any, shapes: Shapes | None) -> None:
         """The inputs and their static shapes."""
-        for value in graph.input:
-            if value.name in self.constants:
-                continue
+        static = static_shapes(graph, self.where, shapes)
+        for value in input_values(graph):
             where = f"{self.where}: input {value.name}"
             dtype = self.dtype(value.type.tensor_type.elem_type)
             if dtype not in ("float32", "int8", "uint8"):
                 raise ModelError(where, "float32, int8 or uint8 elements", dtype)
-            shape = _static_shape(value, where, batch, shapes.pop(value.name, None))
-            self.tensors[value.name] = TensorType(shape, dtype)
+            self.tensors[value.name] = TensorType(static[value.name], dtype)
             self.inputs.append(value.name)
-        for name in shapes:
-            known = ", ".join(self.inputs)
-            raise ModelError(self.where, f"shapes for its inputs ({known})", f"one for {name}")
 
     def dtype(self, code: int) -> str:
         """An element type's numpy name."""
@@ -307,25 +307,6 @@ class OnnxNode:
     def error(self, expected: str, found: object) -> ModelError:
         """The error that names this node."""
         return ModelError(self.where, expected, found)
-
-
-def _static_shape(
-    value: Any, where: str, batch: int | None, override: Sequence[int] | None
-) -> tuple[int, ...]:
-    if override is not None:
-        return tuple(int(v) for v in override)
-    if not value.type.tensor_type.HasField("shape"):
-        raise ModelError(where, "a static shape", "no shape")
-    shape: list[int] = []
-    for index, dim in enumerate(value.type.tensor_type.shape.dim):
-        if dim.HasField("dim_value") and dim.dim_value > 0:
-            shape.append(int(dim.dim_value))
-        elif index == 0 and batch is not None:
-            shape.append(batch)
-        else:
-            found = repr(dim.dim_param) if dim.dim_param else "an unknown size"
-            raise ModelError(where, "a static shape", f"{found} in dimension {index}")
-    return tuple(shape)
 
 
 def _halves(message: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 import vdla as api
 from vdla.compiler.graph.compare import ort_run
@@ -71,6 +72,53 @@ def test_commands_take_it(saved, vdla, tmp_path):
     assert vdla("run", tmp_path / "m.vdla").code == 0
     assert vdla("run", path, "-c", "tiny", "--check").code == 0
     assert vdla("compare", path, "-c", "tiny", "--out", tmp_path / "out").code == 0
+
+
+def dynamic(path, *sizes):
+    """A quantized model that leaves sizes open, written by ``vdla quantize``'s own path."""
+    rng = np.random.default_rng(0)
+    weight = numpy_helper.from_array(rng.standard_normal((8, 4, 3, 3)).astype(np.float32), "w")
+    ends = [
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)]
+        for name, shape in (("x", sizes), ("y", [None] * 4))
+    ]
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], name="conv"),
+        helper.make_node("Relu", ["c"], ["y"], name="relu"),
+    ]
+    graph = helper.make_graph(nodes, "open", *ends, [weight])
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+
+
+@pytest.mark.parametrize("size", ["batch", -1])
+def test_sizes_that_a_model_leaves_open(size, vdla, tmp_path, monkeypatch):
+    """``--shape`` on every command; what ``quantize`` wrote is as open as what it read."""
+    monkeypatch.chdir(tmp_path)
+    dynamic("f.onnx", size, 4, 6, 6)
+    given = ("--shape", "batch=3" if size == "batch" else "x=3,4,6,6")
+    assert vdla("quantize", "f.onnx", "-o", "q.onnx").code == 2
+    assert vdla("quantize", "f.onnx", "-o", "q.onnx", *given).code == 0
+    small = ("q.onnx", "-c", "tiny")
+    for name, *options in (
+        ("compile", "-o", "m.vdla"), ("run",), ("run", "--device", "cpu"), ("run", "--check"),
+        ("compare",), ("tune", "--log", "l", "--searcher", "grid", "--trials", "1"),
+    ):  # fmt: skip
+        done = vdla(name, *small, *options)
+        assert done.code == 2
+        assert done.err.count("--shape") == done.err.count("\n") == 1
+        assert vdla(name, *small, *options, *given).code == 0
+    assert api.load("m.vdla").tensors["x"].shape == (3, 4, 6, 6)
+    done = vdla("lockstep", "-c", "tiny", "--model", "q.onnx", *given, "--json")
+    assert done.json["mismatches"] == 0
+    x = {"x": np.zeros((5, 4, 6, 6), np.float32)}
+    (y,) = api.run("q.onnx", x, config="tiny").outputs.values()  # the input's own sizes
+    assert y.shape == (5, 8, 4, 4)
+    np.savez("x.npz", **x)
+    done = vdla("run", *small, "--input", "x.npz", "--json")
+    assert [o["shape"] for o in done.json["outputs"].values()] == [[5, 8, 4, 4]]
+    module = api.compile("q.onnx", "tiny", shapes={"x": (2, 4, 6, 6)})
+    assert module.tensors["x"].shape == (2, 4, 6, 6)
 
 
 def test_lockstep(saved, vdla):

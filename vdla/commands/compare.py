@@ -15,8 +15,9 @@ from vdla.commands.output import (
     table,
     write_text,
 )
-from vdla.commands.usage import UsageError, numbers
+from vdla.commands.usage import UsageError, numbers, sizes
 from vdla.comparison import Comparison, Layer
+from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.tune.records import Records
 from vdla.isa.config import Config
 from vdla.plots import save_plots
@@ -35,6 +36,7 @@ def compare(
     report: Path | None,
     records: str | None,
     settings: Sequence[str],
+    shapes: Sequence[str],
     json: bool,
 ) -> None:
     """Prints the comparison or the sweep; writes its plots, one timeline, and the page."""
@@ -44,7 +46,8 @@ def compare(
     check_output_folder(out)
     if report is not None:
         check_folder(report)
-    found, sweep = _measure(model, chosen, threads, latencies, api.tuned(records))
+    given = sizes(shapes)
+    found, sweep = _measure(model, chosen, threads, latencies, api.tuned(records), given)
     if not found.layers:
         reasons = "; ".join(f"{n}: {r}" for n, r in found.host.items())
         raise UsageError(f"{model}: expected a layer for the accelerator, found none ({reasons})")
@@ -73,11 +76,12 @@ def _measure(
     threads: list[int],
     latencies: list[int] | None,
     records: Records | None,
+    shapes: Shapes,
 ) -> tuple[Comparison, Sweep | None]:
     with progress() as update:
         if latencies is None:
-            return api.compare(model, config, threads, (), update, records), None
-        found = api.sweep(model, latencies, config, threads, (), update, records)
+            return api.compare(model, config, threads, (), update, records, shapes), None
+        found = api.sweep(model, latencies, config, threads, (), update, records, shapes)
         return found.base, found
 
 

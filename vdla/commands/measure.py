@@ -18,9 +18,10 @@ from vdla.boards.board import Board
 from vdla.boards.reach import connect
 from vdla.commands.output import check_folder, console, log, print_json, progress, table
 from vdla.commands.transform import print_placement
-from vdla.commands.usage import UsageError
+from vdla.commands.usage import UsageError, sizes
 from vdla.compiler import models
 from vdla.compiler.build import Options
+from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph.compare import ort_run
 from vdla.isa.config import Config
 from vdla.runtime.devices.board import BoardDevice
@@ -73,6 +74,7 @@ def run(
     trace: Path | None,
     records: str | None,
     settings: Sequence[str],
+    shapes: Sequence[str],
     json: bool,
 ) -> None:
     """Runs a model once, or over a bundled test split, or against onnxruntime."""
@@ -81,7 +83,9 @@ def run(
         if path is not None:
             check_folder(path)
     config = config or (board.config if board and not model.endswith(".vdla") else None)
-    module, chosen = _prepare(model, device, config, records, settings)
+    arrays = read_inputs(input) if input else None
+    given = _shapes(model, shapes, arrays)
+    module, chosen = _prepare(model, device, config, records, settings, given)
     waves = trace if trace is not None and trace.suffix == ".fst" else None
     if waves and device != "rtl":
         raise UsageError(f"--trace {waves}: expected --device rtl for waves, found {device}")
@@ -93,14 +97,14 @@ def run(
         )
         ready = Executor(module, BoardDevice(chosen, transport))
     if check:
-        _check(model, module, ready, chosen, device, samples, json)
+        _check(model, module, ready, chosen, device, samples, given, json)
         return
     labels: Array | None = None
     if input is None and model == "digits":
         images, labels = models.digits_test()
         batches = [{module.inputs[0]: image[None]} for image in images]
     else:
-        batches = [read_inputs(input) if input else api.random_inputs(module)]
+        batches = [arrays if arrays is not None else api.random_inputs(module)]
     results = _run_all(ready, batches)
     outputs = {
         name: np.concatenate([r.outputs[name] for r in results]) for name in module.outputs
@@ -116,10 +120,25 @@ def run(
         _report_accuracy(model, outputs[module.outputs[0]], batches, labels)
 
 
+def _shapes(model: str, texts: Sequence[str], arrays: Mapping[str, Array] | None) -> Shapes:
+    """What ``--shape`` gives, or else the input's shapes for a model that leaves them open."""
+    given = sizes(texts)
+    if api.is_module(model):
+        if given:
+            raise UsageError(f"--shape: expected an ONNX model, found the module {model}")
+        return given
+    return given or (api.open_shapes(model, arrays) if arrays else {})
+
+
 def _prepare(
-    model: str, device: str, config: str | None, records: str | None, settings: Sequence[str]
+    model: str,
+    device: str,
+    config: str | None,
+    records: str | None,
+    settings: Sequence[str],
+    shapes: Shapes,
 ) -> tuple[Module, Config]:
-    if model.endswith(".vdla"):
+    if api.is_module(model):
         module = api.load(model)
         own = api.module_config(module)
         chosen = api.resolve(config, settings) if config else own.override(settings)
@@ -134,7 +153,7 @@ def _prepare(
     known = api.tuned(records)
     with progress() as update:
         options = Options(device=place, records=known, progress=update)
-        return api.compile(model, chosen, (), options), chosen
+        return api.compile(model, chosen, (), options, shapes), chosen
 
 
 def _run_all(ready: Executor, batches: Sequence[Mapping[str, Array]]) -> list[RunResult]:
@@ -264,6 +283,7 @@ def _check(
     config: Config,
     device: str,
     samples: int,
+    shapes: Shapes,
     json: bool,
 ) -> None:
     """Compares with onnxruntime; exit code 1 when a bound doesn't hold."""
@@ -272,7 +292,7 @@ def _check(
     path = models.model_path(model) if model in models.MODELS else Path(model)
     inputs = [api.random_inputs(module, seed) for seed in range(samples)]
     log.print("comparing every layer with onnxruntime, each fed onnxruntime's tensors")
-    layers = difference.per_layer(path, inputs[0], config, device)
+    layers = difference.per_layer(path, inputs[0], config, device, shapes)
     agreement = difference.whole(path, ready, module, inputs)
     layers_hold = all(d.largest <= 1 and d.share <= MAX_SHARE for d in layers)
     whole_holds = all(a.cosine >= MIN_COSINE and (a.same_top1 or a.tie) for a in agreement)

@@ -114,17 +114,41 @@ def test_operator_of_another_domain():
 
 def test_dynamic_shape():
     assert message(one("Relu", x=("N", 4, 6, 7))) == (
-        "m.onnx: input x: expected a static shape, found 'N' in dimension 0"
+        "m.onnx: input x: expected a static shape, "
+        "found 'N' in dimension 0; give it: --shape N=SIZE"
     )
-    assert message(one("Relu", x=("N", 4, "H", 7)), batch=1) == (
-        "m.onnx: input x: expected a static shape, found 'H' in dimension 2"
+    assert message(one("Relu", x=("N", 4, "H", 7)), shapes={"N": 1}) == (
+        "m.onnx: input x: expected a static shape, "
+        "found 'H' in dimension 2; give it: --shape H=SIZE"
     )
-    assert message(one("Relu", x=(None, 4))) == (
-        "m.onnx: input x: expected a static shape, found an unknown size in dimension 0"
-    )
+    for unknown in (None, -1):
+        assert message(one("Relu", x=(unknown, 4))) == (
+            "m.onnx: input x: expected a static shape, "
+            "found an unknown size in dimension 0; give all: --shape x=D0,4"
+        )
 
 
-def test_shapes_for_an_unknown_input():
+@pytest.mark.parametrize(
+    ("shapes", "text"),
+    [
+        ({"q": (1,)}, "expected shapes for its inputs (x) or dimensions (H, N), found one for q"),
+        ({"N": (1, 2)}, "input x: expected one size for dimension 'N', found [1, 2]"),
+        ({"N": 0}, "shape N: expected positive sizes, found [0]"),
+        (
+            {"x": (1, 4, 6)},
+            "input x: expected a shape that fits the file's [N, 4, H, 7], found [1, 4, 6]",
+        ),
+        (
+            {"x": (1, 5, 6, 7)},
+            "input x: expected a shape that fits the file's [N, 4, H, 7], found [1, 5, 6, 7]",
+        ),
+    ],
+)
+def test_shapes_that_do_not_fit(shapes, text):
+    assert message(one("Relu", x=("N", 4, "H", 7)), shapes=shapes) == f"m.onnx: {text}"
+
+
+def test_a_shape_for_no_input():
     assert message(one("Relu"), shapes={"q": (1,)}) == (
         "m.onnx: expected shapes for its inputs (x), found one for q"
     )
