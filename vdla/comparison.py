@@ -14,7 +14,7 @@ from typing import Any
 
 from vdla.compiler.build import LayerProgram, layer_program, place_models
 from vdla.compiler.frontend.shapes import Shapes
-from vdla.compiler.graph.partition import ACCELERATOR, report
+from vdla.compiler.graph.partition import ACCELERATOR, host_layers, report
 from vdla.compiler.topi.vdla.operators import Operator
 from vdla.compiler.topi.vdla.tiling import tile_text
 from vdla.compiler.tune.records import BUNDLED, Records
@@ -90,6 +90,7 @@ class Comparison:
             "config": self.config.name,
             "memory": {"latency": memory.latency, "bytes_per_cycle": memory.bytes_per_cycle},
             "layers": [_layer_json(layer) for layer in self.layers],
+            "host_layers": host_layers(self.placement)[0],
             "total": {
                 "macs": self.macs,
                 "bound_cycles": sum(layer.bound_cycles for layer in self.layers),

@@ -545,6 +545,7 @@ class Graph:
     tensors: dict[str, TensorType]
     constants: dict[str, Array] = field(default_factory=dict)
     name: str = "graph"
+    reasons: dict[str, str] = field(default_factory=dict)  # why a node by its name stayed float
 
     def producers(self) -> dict[str, Node]:
         """Tensor to the node that writes it."""
@@ -583,4 +584,5 @@ class Graph:
             {**self.tensors, **(tensors or {})},
             {**self.constants, **(constants or {})},
             self.name,
+            self.reasons,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vdla.compiler.graph import ir
@@ -57,6 +57,26 @@ def _noun(node: Node) -> str:
         ir.QAvgPool: "average pool",
     }
     return nouns.get(type(node), node.op)
+
+
+CONVERSIONS = {"Quantize", "Dequantize", "FlipSign", "Im2col", "Pack", "Unpack"}
+
+
+def host_layers(rows: Sequence[Mapping[str, str]]) -> tuple[list[str], int]:
+    """Of a report's rows: the layers that run on the host, and how many layers there are.
+
+    What only converts numbers or their layout on the way to the accelerator is no layer.
+    """
+    layers = [row for row in rows if row["op"] not in CONVERSIONS]
+    return [row["name"] for row in layers if row["device"] != ACCELERATOR], len(layers)
+
+
+def host_remark(rows: Sequence[Mapping[str, str]]) -> str:
+    """What to say beside a cycle count of a report's rows; nothing where all layers are in it."""
+    left, count = host_layers(rows)
+    if not left:
+        return ""
+    return f"{len(left)} of {count} layers on the host: their time is not in the cycles"
 
 
 def report(graph: Graph, placements: Placements) -> list[dict[str, str]]:

@@ -9,6 +9,7 @@ from vdla import api
 from vdla.commands.output import (
     check_folder,
     check_output_folder,
+    console,
     log,
     print_json,
     progress,
@@ -18,6 +19,7 @@ from vdla.commands.output import (
 from vdla.commands.usage import UsageError, numbers, sizes
 from vdla.comparison import Comparison, Layer
 from vdla.compiler.frontend.shapes import Shapes
+from vdla.compiler.graph.partition import host_remark
 from vdla.compiler.tune.records import Records
 from vdla.isa.config import Config
 from vdla.plots import save_plots
@@ -105,6 +107,8 @@ def _print_comparison(found: Comparison) -> None:
     )
     title = f"latency hiding on {found.config.name}, memory {found.config.memory.name}"
     table(f"{title}; columns by virtual threads", columns, rows)
+    if remark := host_remark(found.placement):
+        console.print(remark)
 
 
 def _print_sweep(sweep: Sweep) -> None:

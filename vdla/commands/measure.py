@@ -24,6 +24,7 @@ from vdla.compiler.build import Options
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph.compare import ort_run
+from vdla.compiler.graph.partition import host_layers, host_remark
 from vdla.compiler.graph.passes import optimize
 from vdla.isa.config import Config
 from vdla.runtime.devices.board import BoardDevice
@@ -213,15 +214,17 @@ def _report(
         }
         for name, array in outputs.items()
     }
+    placement = module.metadata["placement"]
     if json:
         print_json(
             {
                 "device": device,
                 "config": config.name,
                 "cycles": cycles if module.accelerated else None,
+                "host_layers": host_layers(placement)[0],
                 "seconds": seconds,
                 "outputs": summary,
-                "placement": module.metadata["placement"],
+                "placement": placement,
             }
         )
         return
@@ -236,6 +239,8 @@ def _report(
             f"{many}{cycles:,} cycles on {config.name} (memory {config.memory.name}): "
             f"{at_clock:.2f} ms at {config.clock_mhz} MHz"
         )
+        if remark := host_remark(placement):
+            console.print(remark)
     console.print(f"{many}{seconds:.3f} s on device {device}")
 
 
