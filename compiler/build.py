@@ -38,7 +38,9 @@ from vdla.compiler.lower import UOPS, Linked, Linker, lower
 from vdla.compiler.passes.allocate import AllocationError
 from vdla.compiler.topi.steps import (
     Kernels,
+    check_external,
     constant_image,
+    external_models,
     host_code,
     host_constants,
     host_kernels,
@@ -92,7 +94,7 @@ def compile_model(
     Raises:
         ModelError: the file is not a model that can be compiled.
         TilingError: the config's buffers can't hold one tile of some operator, and no host can.
-        TargetError: there is no linker for the host's processor.
+        TargetError: there is no linker for the host's processor, or it would need onnxruntime.
     """
     return compile_graph(import_onnx(path, shapes), config, options)
 
@@ -102,6 +104,7 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
     options = options or Options()
     dump = Dumper(options.dump)
     graph, placements = _place(graph, config, options, dump)
+    check_external(graph, options.host)
     placements, tiles = _choose_tiles(graph, placements, config, options)
     graph, placements = _lay_out(graph, placements, config, dump)
     operators = _operators(graph, placements, config)
@@ -256,6 +259,7 @@ def _assemble(
         steps=[*map(dict, steps)],
         constants=constant_image(plan, constants),
         host=host,
+        external=external_models(graph),
         programs=programs,
         config=asdict(config),
         config_hash=config.hash,

@@ -92,7 +92,7 @@ def run(
     Raises:
         InputError: an input is missing, unknown, or has another shape or dtype.
     """
-    if shapes is None and not is_module(model):
+    if shapes is None and not isinstance(model, Module):
         shapes = open_shapes(model, inputs)
     module = as_module(model, device, config, shapes)
     return executor(module, device).run(inputs)
@@ -209,13 +209,15 @@ def module_config(module: Module) -> Config:
     return parse_config(module.config, str(module.config.get("name", "module")), "module header")
 
 
-def is_module(model: Module | str | Path) -> bool:
-    """Whether a model is compiled already: a module or its file."""
-    return isinstance(model, Module) or str(model).endswith(".vdla")
+def is_module(model: str | Path) -> bool:
+    """Whether a file is a module by its name."""
+    return str(model).endswith(".vdla")
 
 
 def open_shapes(model: str | Path, inputs: Mapping[str, Array]) -> Shapes:
-    """Shapes of some arrays, for the inputs of an ONNX model that leave sizes open."""
+    """Shapes of some arrays, for the inputs of a model that leave sizes open; a module has none."""
+    if is_module(model):
+        return {}
     return shapes_like(load_onnx(_model_file(model)).graph, inputs)
 
 

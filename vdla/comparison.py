@@ -133,9 +133,7 @@ def compare_models(
     return measure(find_workload(paths, config, shapes), config, vthreads, progress, records)
 
 
-def find_workload(
-    paths: dict[str, Path], config: Config, shapes: Shapes | None = None
-) -> Workload:
+def find_workload(paths: dict[str, Path], config: Config, shapes: Shapes | None = None) -> Workload:
     """Imports and places some models."""
     found = Workload([], {}, [])
     for name, model in place_models(paths, config, shapes).items():

@@ -91,16 +91,14 @@ def whole(
 
 
 def output_step(graph: Graph) -> float:
-    """The distance of two neighbouring values of a graph's first output; 0 if it isn't quantized."""
+    """The distance of neighbouring values of a graph's first output; 0 if it isn't quantized."""
     maker = graph.producers().get(graph.outputs[0])
     if isinstance(maker, ir.Dequantize):
         return max(maker.scale)
     return 0.0 if graph.tensors[graph.outputs[0]].dtype.startswith("float") else 1.0
 
 
-def _disagreement(
-    angle: float, got: Array, want: Array, unfused: Array, step: float
-) -> Agreement:
+def _disagreement(angle: float, got: Array, want: Array, unfused: Array, step: float) -> Agreement:
     rows = zip(_rows(got), _rows(want), _rows(unfused), strict=True)
     worst = (-np.inf, 0.0, 0.0)
     for ours, theirs, other in rows:

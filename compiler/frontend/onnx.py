@@ -2,35 +2,34 @@
 
 ``import_onnx`` reads a file, ``import_model`` a model in memory. Quantize and Dequantize nodes stay
 where the file has them; :mod:`vdla.compiler.graph.fuse` turns the islands between them into integer
-operators. Nodes whose operands are all known now (shapes, folded weights) are computed here.
+operators. Nodes whose operands are all known now (shapes, folded weights) are computed here. Operators that
+vdla lacks, and forms of them, stay as they are, for onnxruntime (:mod:`.external`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from vdla.compiler.frontend.errors import ModelError
-from vdla.compiler.frontend.ops import CONVERTERS, supported
+from vdla.compiler.frontend.errors import ModelError, UnsupportedError
+from vdla.compiler.frontend.external import add_external, has_graphs
+from vdla.compiler.frontend.ops import CONVERTERS
 from vdla.compiler.frontend.shapes import Shapes, input_values, static_shapes
 from vdla.compiler.graph import ir
-from vdla.compiler.graph.infer import shape_of, verify
+from vdla.compiler.graph.infer import shape_of, verify, verify_dtypes
 from vdla.compiler.graph.ir import Array, Graph, GraphError, Node, TensorType
 from vdla.compiler.graph.reference import RULES
-
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
 QDQ = ("QuantizeLinear", "DequantizeLinear")
 
 
-def import_onnx(
-    path: str | Path, shapes: Shapes | None = None
-) -> Graph:
+def import_onnx(path: str | Path, shapes: Shapes | None = None) -> Graph:
     """The graph of the QDQ model in ``path``.
 
     Args:
@@ -65,7 +64,7 @@ def load(path: str | Path) -> Any:
 def import_model(model: Any, where: str = "model", shapes: Shapes | None = None) -> Graph:
     """The graph of a model in memory; ``where`` opens every error. See :func:`import_onnx`."""
     _check(model, where)
-    importer = Importer(where, {o.domain: o.version for o in model.opset_import})
+    importer = Importer(where, model)
     importer.read_constants(model.graph)
     importer.read_inputs(model.graph, shapes)
     for index, node in enumerate(model.graph.node):
@@ -94,8 +93,10 @@ def _first_line(error: Exception) -> str:
 class Importer:
     """The state of one import: tensors by their ONNX names, and the nodes so far."""
 
-    def __init__(self, where: str, opsets: Mapping[str, int]) -> None:
-        self.where = where
+    def __init__(self, where: str, proto: Any) -> None:
+        self.where, self.proto = where, proto
+        self.read = {n for node in proto.graph.node for n in node.input}
+        opsets = {o.domain: o.version for o in proto.opset_import}
         self.opset = next((opsets[d] for d in DEFAULT_DOMAINS if d in opsets), 0)
         self.tensors: dict[str, TensorType] = {}
         self.constants: dict[str, Array] = {}
@@ -110,6 +111,7 @@ class Importer:
     def read_constants(self, graph: Any) -> None:
         """The initializers, as arrays."""
         self.outputs = {o.name for o in graph.output}
+        self.read |= self.outputs
         for tensor in graph.initializer:
             try:
                 self.add_constant(tensor.name, numpy_helper.to_array(tensor))
@@ -143,21 +145,32 @@ class Importer:
         where = f"{self.where}: node {name} ({node.op_type})"
         view = OnnxNode(self, node, name, where)
         if node.domain not in DEFAULT_DOMAINS or node.op_type not in CONVERTERS:
-            if self.fold(view):
-                return
-            found = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-            raise ModelError(where, f"an operator some device can run ({supported()})", found)
+            if not self.fold(view):
+                add_external(view, f"no operator {node.op_type} here")
+            return
         if node.op_type not in QDQ and self.fold(view):
             return
+        count = len(self.nodes)
         try:
-            CONVERTERS[node.op_type](view)
+            self.convert(view)
+        except UnsupportedError as error:
+            del self.nodes[count:]
+            try:
+                add_external(view, str(error).removeprefix(f"{where}: "))
+            except ModelError:
+                raise error from None
+
+    def convert(self, view: OnnxNode) -> None:
+        """Adds a node of an operator that vdla has."""
+        try:
+            CONVERTERS[view.proto.op_type](view)
         except ModelError:
             raise
         except GraphError as error:
-            raise ModelError(where, *_halves(str(error))) from None
+            raise ModelError(view.where, *_halves(str(error))) from None
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise ModelError(
-                where, "attributes that fit its operands", _first_line(error)
+                view.where, "attributes that fit its operands", _first_line(error)
             ) from None
 
     def fold(self, view: OnnxNode) -> bool:
@@ -167,7 +180,7 @@ class Importer:
             shape = np.array(self.tensors[view.operand(0)].shape, np.int64)
             self.add_constant(node.output[0], shape[view.integer("start", 0) : _end(view)])
             return True
-        if node.domain not in DEFAULT_DOMAINS or len(node.output) != 1:
+        if node.domain not in DEFAULT_DOMAINS or len(node.output) != 1 or has_graphs(node):
             return False
         operands = [self.alias.get(n, n) for n in node.input if n]
         if not all(n in self.constants for n in operands):
@@ -225,8 +238,22 @@ class Importer:
             result = shape
         assert result is not None
         self.tensors[node.output] = TensorType(result, dtype)
+        try:
+            verify_dtypes(self.tensors, node)
+        except GraphError as error:
+            where = f"{self.where}: node {node.name} ({node.op})"
+            raise UnsupportedError(where, *_halves(str(error))) from None
         self.nodes.append(node)
         return node.output
+
+    def known(self, name: str) -> Array | None:
+        """A tensor's value: a constant's, or that of a constant behind its Dequantize."""
+        if name in self.constants:
+            return self.constants[name]
+        source = self.dequantized(name)
+        if source is None:
+            return None
+        return RULES[ir.Dequantize](source, [self.constants[source.data]], self.tensors[name])
 
     def dequantized(self, name: str) -> ir.Dequantize | None:
         """The Dequantize that makes ``name`` from a constant, if one does."""
@@ -248,7 +275,7 @@ class OnnxNode:
     def output(self) -> str:
         extra = [o for o in self.proto.output[1:] if o]
         if extra:
-            raise self.error("one output", f"a second one, {extra[0]}")
+            raise self.unsupported("one output", f"a second one, {extra[0]}")
         return str(self.proto.output[0])
 
     def operand(self, index: int) -> str:
@@ -278,14 +305,11 @@ class OnnxNode:
 
     def constant(self, index: int, what: str) -> Array:
         """The value of an operand that has to be known now."""
-        name, importer = self.operand(index), self.importer
-        if name in importer.constants:
-            return importer.constants[name]
-        source = importer.dequantized(name)
-        if source is None:
-            raise self.error(f"a constant {what}", f"{name}, known only at run time")
-        kind = importer.tensors[name]
-        return RULES[ir.Dequantize](source, [importer.constants[source.data]], kind)
+        name = self.operand(index)
+        value = self.importer.known(name)
+        if value is None:
+            raise self.unsupported(f"a constant {what}", f"{name}, known only at run time")
+        return value
 
     def integer(self, name: str, default: int) -> int:
         """An integer attribute."""
@@ -307,6 +331,10 @@ class OnnxNode:
     def error(self, expected: str, found: object) -> ModelError:
         """The error that names this node."""
         return ModelError(self.where, expected, found)
+
+    def unsupported(self, expected: str, found: object) -> UnsupportedError:
+        """The error of a form that vdla doesn't have; onnxruntime then gets the node."""
+        return UnsupportedError(self.where, expected, found)
 
 
 def _halves(message: str) -> tuple[str, str]:

@@ -80,9 +80,7 @@ def _known(values: Mapping[str, Any], symbols: set[str]) -> str:
     return f"{inputs} or dimensions ({', '.join(sorted(symbols))})" if symbols else inputs
 
 
-def _filled(
-    name: str, shape: Open, where: str, given: Mapping[str, tuple[int, ...]]
-) -> Open:
+def _filled(name: str, shape: Open, where: str, given: Mapping[str, tuple[int, ...]]) -> Open:
     """One input's shape: given as a whole, or the file's with the symbols that were given."""
     if name not in given:
         return tuple(_symbol(size, where, given) for size in shape)

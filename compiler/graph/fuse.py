@@ -28,26 +28,35 @@ def signed(graph: Graph) -> Graph:
     """Makes every uint8 tensor int8, its values and zero point 128 lower.
 
     before: Quantize zp=z → u8     after: Quantize zp=z-128 → i8     (and Dequantize likewise)
-    A uint8 input or output of the graph keeps its type behind a FlipSign.
+    A uint8 input or output of the graph, or of an External, keeps its type behind a FlipSign.
     """
     unsigned = {n for n, t in graph.tensors.items() if t.dtype == "uint8"}
     if not unsigned:
         return graph
-    names = {n: f"{n}.signed" for n in unsigned if n in (*graph.inputs, *graph.outputs)}
+    outside = [n for node in graph.nodes if isinstance(node, ir.External) for n in node.inputs]
+    written = {node.output for node in graph.nodes if isinstance(node, ir.External)}
+    kept = unsigned & {*graph.inputs, *graph.outputs, *outside, *written}
+    names = {n: f"{n}.signed" for n in kept}
     tensors, constants = dict(graph.tensors), dict(graph.constants)
     nodes: list[Node] = []
     for name in unsigned:
         tensors[names.get(name, name)] = replace(graph.tensors[name], dtype="int8")
         if name in constants:
-            constants[name] = (constants[name] ^ np.uint8(0x80)).view(np.int8)
+            flipped = (constants[name] ^ np.uint8(0x80)).view(np.int8)
+            constants[names.get(name, name)] = flipped
     for name in graph.inputs:
         if name in names:
             nodes.append(ir.FlipSign(name=f"{name}.flip", output=names[name], data=name))
     for node in graph.nodes:
-        nodes.append(_signed_node(node, unsigned, names))
-    for name in graph.outputs:
-        if name in names and name not in graph.inputs:
-            nodes.append(ir.FlipSign(name=f"{name}.flip", output=name, data=names[name]))
+        name = node.output
+        if isinstance(node, ir.External):
+            nodes.append(node)
+            if name in names:
+                nodes.append(ir.FlipSign(name=f"{name}.flip", output=names[name], data=name))
+        else:
+            nodes.append(_signed_node(node, unsigned, names))
+            if name in names:
+                nodes.append(ir.FlipSign(name=f"{name}.flip", output=name, data=names[name]))
     return replace(graph, nodes=tuple(nodes), tensors=tensors, constants=constants)
 
 

@@ -10,6 +10,7 @@ from vdla.compiler.graph.capability import MIN_FILL, Target, refusal
 from vdla.compiler.graph.ir import Graph, Node
 
 ACCELERATOR, HOST = "vdla", "cpu"
+ONNXRUNTIME = "onnxruntime"  # on the host, for operators that vdla lacks
 
 
 @dataclass(frozen=True)
@@ -34,13 +35,16 @@ def partition(
         device: ``cpu`` puts everything on the host.
         min_fill: the share of the input lanes a convolution must fill to go on the accelerator.
     """
-    if device == HOST or config is None:
-        return {n.name: Placement(HOST, "device cpu has no accelerator") for n in graph.nodes}
-    return {n.name: place(n, graph, config, min_fill) for n in graph.nodes}
+    machine = None if device == HOST else config
+    return {n.name: place(n, graph, machine, min_fill) for n in graph.nodes}
 
 
-def place(node: Node, graph: Graph, config: Target, min_fill: float) -> Placement:
+def place(node: Node, graph: Graph, config: Target | None, min_fill: float) -> Placement:
     """The placement of one node."""
+    if isinstance(node, ir.External):
+        return Placement(ONNXRUNTIME, node.reason)
+    if config is None:
+        return Placement(HOST, "device cpu has no accelerator")
     reason = refusal(node, graph, config, min_fill)
     if reason is None:
         return Placement(ACCELERATOR, f"{_noun(node)} on int8")

@@ -17,6 +17,7 @@ from vdla.compiler.graph.infer import window_extent
 from vdla.compiler.graph.ir import Array, Graph, Node, TensorType, add_terms, pool_scale
 from vdla.compiler.graph.numbers import dequantize, pack_scales, quantize, rq
 from vdla.isa.numbers import pack_scale
+from vdla.runtime.external import Session
 
 Rule = Callable[[Any, Sequence[Array], TensorType], Array]
 
@@ -323,6 +324,7 @@ RULES: dict[type[Node], Rule] = {
     ir.Dequantize: _dequantize,
     ir.FlipSign: lambda node, args, kind: (args[0].view(np.uint8) ^ 0x80).view(kind.dtype),
     ir.Im2col: _im2col,
+    ir.External: lambda node, args, kind: Session(node.model, node.name).run(args),
     ir.Pack: lambda node, args, kind: pack(args[0], node.block),
     ir.Unpack: lambda node, args, kind: unpack(args[0], kind.shape),
 }
@@ -330,4 +332,5 @@ RULES: dict[type[Node], Rule] = {
 
 def iter_layers(graph: Graph) -> Iterator[Node]:
     """The nodes that do integer arithmetic: what a per-layer report lists."""
-    return (n for n in graph.nodes if n.op.startswith("Q") and not isinstance(n, ir.Quantize))
+    others = ir.Quantize | ir.External
+    return (n for n in graph.nodes if n.op.startswith("Q") and not isinstance(n, others))

@@ -1,4 +1,4 @@
-"""Small whole models as users have them: every device gives the same, near onnxruntime's numbers."""
+"""Small whole models as users have them: all devices agree, near onnxruntime's numbers."""
 
 from __future__ import annotations
 

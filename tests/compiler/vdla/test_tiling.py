@@ -10,9 +10,9 @@ import pytest
 from vdla.compiler.build import accelerator_layers
 from vdla.compiler.frontend import import_onnx
 from vdla.compiler.models import model_path
+from vdla.compiler.topi.vdla import operators
 from vdla.compiler.topi.vdla.conv2d import ConvShape, Residual, kept_copies
 from vdla.compiler.topi.vdla.elementwise import AddShape
-from vdla.compiler.topi.vdla import operators
 from vdla.compiler.topi.vdla.operators import default_tile
 from vdla.compiler.topi.vdla.pool import PoolShape
 from vdla.compiler.topi.vdla.tiling import NUMBERS, best, is_legal, legal_tiles
