@@ -37,17 +37,18 @@ TOLERANCE = 1e-5  # relative: a difference of float32 values that are steps apar
 class Agreement:
     """One input's first output against the reference's, a best class per sample of the batch.
 
-    Where the best classes differ, ``behind`` is by how much the reference puts our class below its
-    own, and ``tie`` says that this is no more than the reference's own rounding: than one step of
-    the output, or than its output moves when it runs the same file without fusing operators. Where
-    samples differ, they are those of the worst.
+    ``largest`` is the largest difference, ``rounding`` what the reference's own rounding moves: one
+    step of the output, or as far as it moves when the reference runs the same file without fusing
+    operators. ``behind`` is how far below its best class the reference puts ours; a ``tie`` is no
+    farther than its rounding. ``behind`` and ``rounding`` are of the sample where that is tightest.
     """
 
     cosine: float
     same_top1: bool
     tie: bool
-    behind: float = 0.0
-    rounding: float = 0.0
+    largest: float
+    behind: float
+    rounding: float
 
     @property
     def holds(self) -> bool:
@@ -81,12 +82,9 @@ def whole(
     output, step = graph.outputs[0], output_step(graph)
     found = []
     for inputs in samples:
-        got, want = ready.run(inputs).outputs[output], ort_run(path, inputs)[output]
-        agreement = Agreement(cosine(got, want), same_top1=True, tie=False)
-        if (_rows(got).argmax(1) != _rows(want).argmax(1)).any():
-            unfused = ort_run(path, inputs, fuse=False)[output]
-            agreement = _disagreement(agreement.cosine, got, want, unfused, step)
-        found.append(agreement)
+        got = ready.run(inputs).outputs[output]
+        want, unfused = (ort_run(path, inputs, fuse)[output] for fuse in (True, False))
+        found.append(_agreement(got, want, unfused, step))
     return found
 
 
@@ -98,16 +96,19 @@ def output_step(graph: Graph) -> float:
     return 0.0 if graph.tensors[graph.outputs[0]].dtype.startswith("float") else 1.0
 
 
-def _disagreement(angle: float, got: Array, want: Array, unfused: Array, step: float) -> Agreement:
-    rows = zip(_rows(got), _rows(want), _rows(unfused), strict=True)
-    worst = (-np.inf, 0.0, 0.0)
-    for ours, theirs, other in rows:
-        behind = float(theirs.max() - theirs[ours.argmax()])
-        rounding = max(step, float(np.abs(theirs - other).max()))
-        worst = max(worst, (behind - rounding, behind, rounding))
-    _, behind, rounding = worst
-    tie = behind <= rounding * (1 + TOLERANCE)
-    return Agreement(angle, same_top1=False, tie=tie, behind=behind, rounding=rounding)
+def _agreement(got: Array, want: Array, unfused: Array, step: float) -> Agreement:
+    ours, theirs, other = (_rows(output) for output in (got, want, unfused))
+    behind = theirs.max(1) - np.take_along_axis(theirs, ours.argmax(1)[:, None], 1)[:, 0]
+    rounding = np.maximum(np.abs(theirs - other).max(1), step)
+    tightest = int((behind - rounding).argmax())
+    return Agreement(
+        cosine(got, want),
+        same_top1=bool((ours.argmax(1) == theirs.argmax(1)).all()),
+        tie=bool((behind <= rounding * (1 + TOLERANCE)).all()),
+        largest=float(np.abs(ours - theirs).max()),
+        behind=float(behind[tightest]),
+        rounding=float(rounding[tightest]),
+    )
 
 
 def _rows(output: Array) -> Array:

@@ -73,13 +73,11 @@ def _one_node(view: OnnxNode, output: str) -> tuple[Any, tuple[str, ...]]:
     node.input[:] = names
     known = {n: importer.known(n) for n in dict.fromkeys(names) if n}
     operands = tuple(n for n, value in known.items() if value is None)
-    inputs = [
-        _value_info(n, importer.tensors[n].dtype, importer.tensors[n].shape) for n in operands
-    ]
+    kinds = ((n, importer.tensors[n]) for n in operands)
+    inputs = [_value_info(n, kind.dtype, kind.shape) for n, kind in kinds]
     weights = [numpy_helper.from_array(v, n) for n, v in known.items() if v is not None]
-    graph = helper.make_graph(
-        [node], view.name, inputs, [onnx.ValueInfoProto(name=output)], weights
-    )
+    result = onnx.ValueInfoProto(name=output)  # onnxruntime finds its type
+    graph = helper.make_graph([node], view.name, inputs, [result], weights)
     proto = importer.proto
     model = helper.make_model(
         graph,

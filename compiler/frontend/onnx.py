@@ -2,8 +2,9 @@
 
 ``import_onnx`` reads a file, ``import_model`` a model in memory. Quantize and Dequantize nodes stay
 where the file has them; :mod:`vdla.compiler.graph.fuse` turns the islands between them into integer
-operators. Nodes whose operands are all known now (shapes, folded weights) are computed here. Operators that
-vdla lacks, and forms of them, stay as they are, for onnxruntime (:mod:`.external`).
+operators. Nodes whose operands are all known now (shapes, folded weights) are computed here.
+Operators that vdla lacks, and forms of them, stay as they are, for onnxruntime
+(:mod:`vdla.compiler.frontend.external`).
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def import_model(model: Any, where: str = "model", shapes: Shapes | None = None)
     for index, node in enumerate(model.graph.node):
         importer.read_node(node, index)
     graph = importer.finish(model.graph)
-    if not any(isinstance(n, ir.Quantize | ir.Dequantize) for n in graph.nodes):
+    if not any(node.op_type in QDQ for node in model.graph.node):
         expected = "a quantized (QDQ) model; `vdla quantize` makes one"
         raise ModelError(where, expected, "no QuantizeLinear or DequantizeLinear node")
     return graph

@@ -259,10 +259,7 @@ def verify_dtypes(tensors: Mapping[str, ir.TensorType], node: Node) -> None:
         GraphError: one of them isn't for this operator.
     """
     out, found = tensors[node.output].dtype, _data_dtypes(tensors, node)
-    if isinstance(node, ir.External):
-        wanted = (found, {node.dtype})
-    else:
-        wanted = _dtypes(node)
+    wanted = (found, {node.dtype}) if isinstance(node, ir.External) else _dtypes(node)
     if not found <= wanted[0]:
         raise _fail(node, f"{' or '.join(sorted(wanted[0]))} data", ", ".join(sorted(found)))
     if out not in wanted[1]:

@@ -1,10 +1,10 @@
 """Where float32 arithmetic may round to either of two neighbouring integers.
 
-The reference (onnxruntime) computes pools, additions and changes of scale in float32: it dequantizes,
-adds up, divides by the result's scale and rounds. Each of these steps may be off by half a unit in
-the last place, so a result that lies as close to the middle between two integers as these errors
-add up to is undecided: both neighbours are right. Averages of 2x2 at one scale lie exactly there a
-quarter of the time.
+The reference (onnxruntime) computes pools, additions and changes of scale in float32: it
+dequantizes, adds up, divides by the result's scale and rounds. Each of these steps may be off by
+half a unit in the last place, so a result that lies as close to the middle between two integers as
+these errors add up to is undecided: both neighbours are right. Averages of 2x2 at one scale lie
+exactly there a quarter of the time.
 """
 
 from __future__ import annotations

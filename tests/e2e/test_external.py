@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from onnxruntime import quantization
 
 import vdla as api
 from vdla.compiler.build import Options
@@ -240,3 +241,53 @@ def test_what_onnxruntime_cannot_take_either():
         "found com.acme.Frobnicate: "
     )
     assert "not a registered function/op" in text
+
+
+def quantized(path, **options):
+    """A small float network, quantized by onnxruntime in another way than ``vdla quantize``."""
+    rng = np.random.default_rng(0)
+    weight = rng.standard_normal((8, 8, 3, 3)).astype(np.float32) / 5
+    ends = [
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, s)]
+        for n, s in (("x", X), ("y", (1, 8, 4, 4)))
+    ]
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], name="conv"),
+        helper.make_node("Relu", ["c"], ["y"], name="relu"),
+    ]
+    graph = helper.make_graph(nodes, "g", *ends, [onnx.numpy_helper.from_array(weight, "w")])
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+
+    class Reader(quantization.CalibrationDataReader):
+        samples = iter([values(seed) for seed in range(4)])
+
+        def get_next(self):
+            return next(self.samples, None)
+
+    quantization.quantize_static(str(path), str(path), Reader(), **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({"quant_format": quantization.QuantFormat.QOperator}, "QLinearConv"),
+        (
+            {
+                "quant_format": quantization.QuantFormat.QDQ,
+                "activation_type": quantization.QuantType.QInt16,
+                "weight_type": quantization.QuantType.QInt8,
+            },
+            "DequantizeLinear",
+        ),
+    ],
+    ids=["operators", "int16"],
+)
+def test_other_ways_to_quantize(vdla, tmp_path, options, kind):
+    """Operators on integers, and activations of 16 bits: onnxruntime's."""
+    quantized(tmp_path / "q.onnx", **options)
+    found = vdla("run", tmp_path / "q.onnx", "-c", "tiny", "--json")
+    assert found.code == 0, found.err
+    kinds = [p["op"] for p in found.json["placement"] if p["device"] == "onnxruntime"]
+    assert any(kind in each for each in kinds)
+    assert vdla("run", tmp_path / "q.onnx", "-c", "tiny", "--check").code == 0

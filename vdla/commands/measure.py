@@ -321,10 +321,11 @@ def _check(
         columns = ("layer", "operator", "elements", "differ", "ties", "share", "largest")
         table("difference from onnxruntime, per layer", columns, rows)
         checks = [
-            (str(i), f"{a.cosine:.6f}", _best_class(a))
+            (str(i), f"{a.cosine:.6f}", f"{a.largest:.4g}", f"{a.rounding:.4g}", _best_class(a))
             for i, a in enumerate(agreement)
         ]
-        table("whole network", ("input", "cosine of outputs", "best class"), checks)
+        columns = ("input", "cosine of outputs", "largest difference", "its rounding", "best class")
+        table("whole network; the reference's rounding is its difference unfused", columns, checks)
     if not (layers_hold and whole_holds):
         log.print(
             f"expected ≤ 1 on ≤ {100 * MAX_SHARE} % of elements per layer, ties left out, and a "
@@ -336,5 +337,4 @@ def _check(
 def _best_class(agreement: difference.Agreement) -> str:
     if agreement.same_top1:
         return "same"
-    word = "tie" if agreement.tie else "differs"
-    return f"{word}: {agreement.behind:.3g} behind, rounding {agreement.rounding:.3g}"
+    return f"{'tie' if agreement.tie else 'differs'}: {agreement.behind:.4g} behind"
