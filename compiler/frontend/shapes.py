@@ -29,7 +29,7 @@ def open_shape(value: Any) -> Open:
 def _size(dim: Any) -> int | str | None:
     if dim.HasField("dim_value"):
         return int(dim.dim_value) if dim.dim_value > 0 else None
-    return str(dim.dim_param) or None
+    return None if dim.dim_param in ("", "?") else str(dim.dim_param)
 
 
 def known_shapes(graph: Any, where: str, shapes: Shapes | None) -> dict[str, Open]:
@@ -105,16 +105,21 @@ def _symbol(
 
 
 def _closed(name: str, shape: Open, where: str) -> tuple[int, ...]:
-    expected = "a static shape"
     for index, size in enumerate(shape):
-        if isinstance(size, str):
-            found = f"{size!r} in dimension {index}; give it: --shape {size}=SIZE"
-            raise ModelError(where, expected, found)
-        if size is None:
-            whole = ",".join(str(s) if isinstance(s, int) else f"D{i}" for i, s in enumerate(shape))
-            found = f"an unknown size in dimension {index}; give all: --shape {name}={whole}"
-            raise ModelError(where, expected, found)
+        if not isinstance(size, int):
+            found = "an unknown size" if size is None else repr(size)
+            found = f"{found} in dimension {index}; give it: {_option(name, shape)}"
+            raise ModelError(where, "a static shape", found)
     return tuple(size for size in shape if isinstance(size, int))
+
+
+def _option(name: str, shape: Open) -> str:
+    """What to add to the command: the symbols, or the whole shape where a size has no name."""
+    symbols = dict.fromkeys(size for size in shape if isinstance(size, str))
+    if None not in shape:
+        return " ".join(f"--shape {symbol}=SIZE" for symbol in symbols)
+    sizes = (str(s) if isinstance(s, int) else f"D{i}" for i, s in enumerate(shape))
+    return f"--shape {name}={','.join(sizes)}"
 
 
 def shape_text(shape: Open) -> str:

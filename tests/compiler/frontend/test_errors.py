@@ -119,10 +119,14 @@ def test_dynamic_shape():
         "m.onnx: input x: expected a static shape, "
         "found 'H' in dimension 2; give it: --shape H=SIZE"
     )
-    for unknown in (None, -1):
+    assert message(one("Relu", x=("N", 4, "H", "N"))) == (
+        "m.onnx: input x: expected a static shape, "
+        "found 'N' in dimension 0; give it: --shape N=SIZE --shape H=SIZE"
+    )
+    for unknown in (None, -1, "?"):
         assert message(one("Relu", x=(unknown, 4))) == (
             "m.onnx: input x: expected a static shape, "
-            "found an unknown size in dimension 0; give all: --shape x=D0,4"
+            "found an unknown size in dimension 0; give it: --shape x=D0,4"
         )
 
 

@@ -326,8 +326,8 @@ def test_too_few_samples_for_the_batch(tmp_path):
     ("size", "found"),
     [
         ("N", "'N' in dimension 0; give it: --shape N=SIZE"),
-        (-1, "an unknown size in dimension 0; give all: --shape x=D0,3,8,8"),
-        (None, "an unknown size in dimension 0; give all: --shape x=D0,3,8,8"),
+        (-1, "an unknown size in dimension 0; give it: --shape x=D0,3,8,8"),
+        (None, "an unknown size in dimension 0; give it: --shape x=D0,3,8,8"),
     ],
 )
 def test_quantize_guesses_no_size(tmp_path, size, found):
