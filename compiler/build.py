@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from vdla.compiler.codegen.target import NATIVE, Target
 from vdla.compiler.codegen.vdla.leaf import CodegenError
 from vdla.compiler.frontend.onnx import import_onnx
+from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph.fuse_host import fuse_host
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, Node
@@ -38,7 +39,9 @@ from vdla.compiler.passes.allocate import AllocationError
 from vdla.compiler.standalone import Standalone, standalone
 from vdla.compiler.topi.steps import (
     Kernels,
+    check_external,
     constant_image,
+    external_models,
     host_code,
     host_constants,
     host_kernels,
@@ -81,15 +84,20 @@ class Options:
     host: Target = NATIVE
 
 
-def compile_model(path: str | Path, config: Config, options: Options | None = None) -> Module:
-    """Compiles an ONNX file.
+def compile_model(
+    path: str | Path,
+    config: Config,
+    options: Options | None = None,
+    shapes: Shapes | None = None,
+) -> Module:
+    """Compiles an ONNX file; ``shapes`` are the sizes that it leaves open.
 
     Raises:
         ModelError: the file is not a model that can be compiled.
         TilingError: the config's buffers can't hold one tile of some operator, and no host can.
-        TargetError: there is no linker for the host's processor.
+        TargetError: there is no linker for the host's processor, or it would need onnxruntime.
     """
-    return compile_graph(import_onnx(path), config, options)
+    return compile_graph(import_onnx(path, shapes), config, options)
 
 
 def compile_graph(graph: Graph, config: Config, options: Options | None = None) -> Module:
@@ -97,6 +105,7 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
     options = options or Options()
     dump = Dumper(options.dump)
     graph, placements = _place(graph, config, options, dump)
+    check_external(graph, options.host)
     placements, tiles = _choose_tiles(graph, placements, config, options)
     graph, placements = _lay_out(graph, placements, config, dump)
     operators = _operators(graph, placements, config)
@@ -252,6 +261,7 @@ def _assemble(
         steps=[*map(dict, steps)],
         constants=constant_image(plan, constants),
         host=host,
+        external=external_models(graph),
         programs=programs,
         config=asdict(config),
         config_hash=config.hash,
@@ -330,14 +340,16 @@ def accelerator_layers(
     return list(_operators(graph, placements, config).values()), placements
 
 
-def place_models(paths: Mapping[str, Path], config: Config) -> dict[str, Placed]:
-    """Imports and places ONNX files given by name.
+def place_models(
+    paths: Mapping[str, Path], config: Config, shapes: Shapes | None = None
+) -> dict[str, Placed]:
+    """Imports and places ONNX files given by name; ``shapes`` are the sizes that they leave open.
 
     A layer goes by its node's name; where there are several models, by its model's.
     """
     placed = {}
     for name, path in paths.items():
-        graph, placements = placed_graph(import_onnx(path), config)
+        graph, placements = placed_graph(import_onnx(path, shapes), config)
         made = _operators(graph, placements, config)
         layers = [(node if len(paths) == 1 else name, op) for node, op in made.items()]
         placed[name] = Placed(graph, placements, layers)

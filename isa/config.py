@@ -212,13 +212,20 @@ class Config:
     # Reading, overriding, writing -------------------------------------------------------------
 
     def override(self, settings: Iterable[str]) -> Config:
-        """Applies ``KEY=VALUE`` settings; a key is a parameter or ``memory.`` and one."""
-        config = self
+        """The config with ``KEY=VALUE`` settings; a key is a parameter or ``memory.`` and one.
+
+        The order means nothing: the machine is checked once, with all of them applied.
+
+        Raises:
+            ConfigError: a setting can't be read, or they describe an impossible machine.
+        """
+        hardware: dict[str, Any] = {}
+        memory: dict[str, int] = {}
         for setting in settings:
             key, equals, text = setting.partition("=")
             key, scope = key.strip(), "memory." if key.strip().startswith("memory.") else ""
-            target: Config | Memory = config.memory if scope else config
-            names = [f.name for f in fields(target) if f.name not in ("name", "memory")]
+            part: type[Config] | type[Memory] = Memory if scope else Config
+            names = [f.name for f in _parameters(part)]
             name = key.removeprefix(scope)
             if not equals or name not in names:
                 raise ConfigError(
@@ -229,11 +236,10 @@ class Config:
                 value = int(text.strip().replace("_", ""), 0)
             except ValueError:
                 raise ConfigError(f"--set {setting}: expected an integer, found {text!r}") from None
-            change: dict[str, Any] = {name: value}
-            if isinstance(target, Memory):
-                change = {"memory": replace(target, **change)}
-            config = replace(config, **change)
-        return config
+            (memory if scope else hardware)[name] = value
+        if memory:
+            hardware["memory"] = replace(self.memory, **memory)
+        return replace(self, **hardware) if hardware else self
 
     def to_toml(self) -> str:
         """The config as a TOML file with each parameter's meaning."""

@@ -1,7 +1,8 @@
 """Runs a module's steps over one DRAM image.
 
 The image holds constants, activations and programs at the offsets the module gives. Host functions
-get pointers into it, the accelerator gets the same image: nothing is copied between them.
+get pointers into it, the accelerator gets the same image: nothing is copied between them. What
+onnxruntime runs reads from the image, and its result is copied there.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from vdla.runtime.devices.base import Device, DeviceResult, Ranges
 from vdla.runtime.devices.cpu import CpuDevice
 from vdla.runtime.errors import DeviceError, InputError, ModuleError
+from vdla.runtime.external import Session
 from vdla.runtime.module import Module, TensorInfo
 from vdla.runtime.native import NativeLibrary
 
@@ -99,6 +101,8 @@ class Executor:
             given = self._touched(self.module.steps[:number], self.module.inputs)
             wanted = self._touched(self.module.steps[number + 1 :], self.module.outputs)
             return self.device.load(program, self.dram, given, wanted)
+        if step["kind"] == "onnxruntime":
+            return self._prepare_external(step)
         assert self.library is not None
         entry = self.library.function(step["function"])
         base = self.dram.ctypes.data
@@ -106,9 +110,18 @@ class Executor:
         pointers = (ctypes.c_void_p * len(addresses))(*addresses)
         return lambda: entry(pointers) and None
 
+    def _prepare_external(self, step: Mapping[str, Any]) -> Callable[[], None]:
+        session = Session(self.module.external[step["model"]], f"step {step['name']}")
+        *operands, result = (self.tensor(name) for name in step["args"])
+
+        def run() -> None:
+            result[...] = session.run(operands)
+
+        return run
+
     def _touched(self, steps: Sequence[Mapping[str, Any]], others: Sequence[str]) -> Ranges:
         """The bytes of the tensors that some host steps read or write, and of some others."""
-        names = [name for step in steps if step["kind"] == "host" for name in step["args"]]
+        names = [name for step in steps if step["kind"] != "vdla" for name in step["args"]]
         found = [self.module.tensors[name] for name in dict.fromkeys((*names, *others))]
         first = len(self.module.constants)
         return sorted((t.offset, t.offset + t.nbytes) for t in found if t.offset >= first)
@@ -165,9 +178,14 @@ def _check_step(module: Module, step: Mapping[str, Any]) -> None:
     kind = step.get("kind")
     if kind == "vdla" and step.get("program") in module.programs:
         return
-    if kind == "host" and module.host is not None:
+    is_external = kind == "onnxruntime" and step.get("model") in module.external
+    if is_external or (kind == "host" and module.host is not None):
         unknown = [name for name in step["args"] if name not in module.tensors]
         if not unknown:
             return
-        raise ModuleError(f"step {step['function']}: expected known tensors, found {unknown[0]}")
-    raise ModuleError(f"steps: expected a program or host code of the module, found {dict(step)}")
+        what = step["name"] if is_external else step["function"]
+        raise ModuleError(f"step {what}: expected known tensors, found {unknown[0]}")
+    raise ModuleError(
+        "steps: expected a program, host code or ONNX model of the module, "
+        f"found {dict(step)}"
+    )

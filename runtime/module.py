@@ -7,7 +7,8 @@ Layout, little-endian, without gaps, so that every byte is covered by a check::
     length    u32       bytes of the header
     crc       u32       CRC-32 of the header
     header    JSON      see Module.header
-    sections            one behind another: constants, host code, one per accelerator program
+    sections            one behind another: constants, host code, one per accelerator program,
+                        one per ONNX model
 
 The header lists each section's name, size and CRC-32 in file order.
 """
@@ -30,7 +31,7 @@ from vdla.runtime.errors import ModuleError
 MAGIC = b"VDLAMOD\n"
 FORMAT_VERSION = 1
 PREFIX = struct.Struct("<8sIII")
-CONSTANTS, HOST_CODE, PROGRAM = "constants", "host", "program:"
+CONSTANTS, HOST_CODE, PROGRAM, EXTERNAL = "constants", "host", "program:", "onnx:"
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,9 @@ class Module:
 
     ``steps`` run in order. ``{"kind": "host", "function": symbol, "args": [tensor, …], "name": …}``
     calls a host function; ``{"kind": "vdla", "program": name, "layers": […]}`` runs a program on
-    the accelerator, which knows where in DRAM the program's own bytes go.
+    the accelerator, which knows where in DRAM the program's own bytes go;
+    ``{"kind": "onnxruntime", "model": name, "args": [tensor, …], "name": …}`` runs an ONNX model of
+    ``external`` on the host. The last of ``args`` is the result.
     """
 
     tensors: dict[str, TensorInfo]
@@ -76,6 +79,7 @@ class Module:
     constants: bytes = b""
     host: HostCode | None = None
     programs: dict[str, bytes] = field(default_factory=dict)
+    external: dict[str, bytes] = field(default_factory=dict)
     config: dict[str, Any] = field(default_factory=dict)
     config_hash: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -109,6 +113,7 @@ class Module:
         if self.host:
             sections[HOST_CODE] = self.host.code
         sections.update({PROGRAM + name: code for name, code in self.programs.items()})
+        sections.update({EXTERNAL + name: model for name, model in self.external.items()})
         table = [
             {"name": name, "size": len(data), "crc32": zlib.crc32(data)}
             for name, data in sections.items()
@@ -207,6 +212,10 @@ def _check_crc(where: str, what: str, expected: int, data: bytes) -> None:
         raise ModuleError(f"{where}: {what}: expected checksum {expected:08x}, found {found:08x}")
 
 
+def _named(sections: dict[str, bytes], prefix: str) -> dict[str, bytes]:
+    return {n.removeprefix(prefix): data for n, data in sections.items() if n.startswith(prefix)}
+
+
 def _module(header: dict[str, Any], sections: dict[str, bytes]) -> Module:
     host = header["host"]
     return Module(
@@ -220,11 +229,8 @@ def _module(header: dict[str, Any], sections: dict[str, bytes]) -> Module:
         steps=header["steps"],
         constants=sections[CONSTANTS],
         host=host and HostCode(sections[HOST_CODE], **host),
-        programs={
-            name.removeprefix(PROGRAM): code
-            for name, code in sections.items()
-            if name.startswith(PROGRAM)
-        },
+        programs=_named(sections, PROGRAM),
+        external=_named(sections, EXTERNAL),
         config=header["config"],
         config_hash=header["config_hash"],
         metadata=header["metadata"],

@@ -14,7 +14,7 @@ from vdla.isa.config import PAGE_BYTES, Config, load_config
 from vdla.isa.instructions import Alu, Engine, Finish, Gemm, Instruction, Load, Mem, Store
 from vdla.isa.registers import Fault
 from vdla.sim.semantics import State, execute
-from vdla.sim.stream import Bytes, Stream, cache_lock
+from vdla.sim.stream import Bytes, Stream, compile_once
 from vdla.sim.timing import CAUSES, Clock
 
 
@@ -111,10 +111,7 @@ def _fault_error(stream: Stream, clock: Clock) -> FaultError:
 
 @cache
 def warm_up() -> None:
-    """Compiles the simulator's loops, or fetches them from the cache, before anything is timed.
-
-    One process at a time: numba's cache mixes up entries that two processes write at once.
-    """
+    """Compiles the simulator's loops, or fetches them from the cache, before anything is timed."""
     config = load_config("tiny")
     size = {"x_size": 1, "y_size": 1, "z_size": 1}
     program = [
@@ -125,8 +122,8 @@ def warm_up() -> None:
         Store(memory=Mem.ACC8, **size),
         Finish(),
     ]
-    with cache_lock():
-        _run(Stream.of(config, program, 2048), np.zeros(4096, np.uint8), numerics=True)
+    stream = Stream.of(config, program, 2048)
+    compile_once("simulator", lambda: _run(stream, np.zeros(4096, np.uint8), numerics=True))
 
 
 def deadlock_report(

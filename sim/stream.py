@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+import llvmlite.binding as llvm
 import numba
 import numpy as np
 from numpy.typing import NDArray
@@ -58,14 +60,47 @@ def _key_cache() -> None:
     numba.config.CACHE_DIR = str(folder)
 
 
-@contextmanager
-def cache_lock() -> Iterator[None]:
-    """Held by the one process that may compile into the cache."""
+def compile_once(what: str, run: Callable[[], object]) -> None:
+    """Calls ``run``, which compiles some loops or fetches them from numba's cache.
+
+    numba's cache mixes up entries that two processes write at once, so one compiles at a time. When
+    it is done it leaves a mark in the cache; who finds the mark only reads and waits for nobody.
+    """
     folder = Path(os.environ.get("NUMBA_CACHE_DIR") or numba.config.CACHE_DIR)
+    mark = folder / f"{what}-{_circumstances()}.compiled"
+    if mark.exists():
+        run()
+        return
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with _lock(folder / "lock", what):
+        run()
+        mark.touch()
+
+
+@contextmanager
+def _lock(path: Path, what: str) -> Iterator[None]:
+    """Held by the one process that compiles; a terminal is told why it waits."""
+    with open(path, "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _tell(f"waiting for another process that compiles; then the {what} is compiled")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        _tell(f"compiling the {what}, once for this version: up to a minute")
         yield
+
+
+def _tell(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"vdla: {text}", file=sys.stderr, flush=True)
+
+
+def _circumstances() -> str:
+    """Digits over all that decides whether numba takes a cached loop: sources, itself, the CPU."""
+    files = [(str(p), p.stat().st_mtime_ns) for p in sorted(Path(__file__).parent.rglob("*.py"))]
+    cpu = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    text = repr((numba.__version__, sys.version, cpu, files))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 _key_cache()

@@ -14,6 +14,8 @@ from vdla.comparison import Comparison, Progress, compare_models
 from vdla.compiler import models
 from vdla.compiler.build import Options, compile_model, place_models
 from vdla.compiler.frontend.errors import ModelError
+from vdla.compiler.frontend.onnx import load as load_onnx
+from vdla.compiler.frontend.shapes import Shapes, shapes_like
 from vdla.compiler.models import quantize
 from vdla.compiler.tune.records import BUNDLED, Log, Records
 from vdla.compiler.tune.records import load as load_records
@@ -42,6 +44,7 @@ def compile(
     config: str | Path | Config = "paper",
     settings: Iterable[str] = (),
     options: Options | None = None,
+    shapes: Shapes | None = None,
 ) -> Module:
     """Compiles a QDQ ONNX file or a bundled model.
 
@@ -50,12 +53,14 @@ def compile(
         config: a config, its name, or a TOML file.
         settings: ``KEY=VALUE`` overrides of the config or the memory.
         options: devices, virtual threads, dump folder, progress.
+        shapes: sizes that the file leaves open, by name: an input's as a whole, or a symbolic
+            dimension's: ``{"image": (1, 3, 224, 224)}``, ``{"batch": 4}``.
 
     Raises:
         ModelError: the model can't be taken.
         ConfigError: the config doesn't exist or describes no machine.
     """
-    return compile_model(_model_file(model), resolve(config, settings), options)
+    return compile_model(_model_file(model), resolve(config, settings), options, shapes)
 
 
 def load(path: str | Path) -> Module:
@@ -72,6 +77,7 @@ def run(
     inputs: Mapping[str, Array],
     device: str = "sim",
     config: str | Path | Config | None = None,
+    shapes: Shapes | None = None,
 ) -> RunResult:
     """Runs a module or a model once.
 
@@ -80,11 +86,15 @@ def run(
         inputs: one array per graph input, of its exact shape and dtype.
         device: ``sim``, ``rtl`` or ``cpu``.
         config: for an ONNX model, the accelerator (default ``paper``).
+        shapes: for an ONNX model, the sizes that it leaves open, as for :func:`compile`; the
+            inputs' own unless given.
 
     Raises:
         InputError: an input is missing, unknown, or has another shape or dtype.
     """
-    module = as_module(model, device, config)
+    if shapes is None and not isinstance(model, Module):
+        shapes = open_shapes(model, inputs)
+    module = as_module(model, device, config, shapes)
     return executor(module, device).run(inputs)
 
 
@@ -95,13 +105,14 @@ def compare(
     settings: Iterable[str] = (),
     progress: Progress = lambda what, done, total: None,
     records: Records | None = BUNDLED,
+    shapes: Shapes | None = None,
 ) -> Comparison:
     """Latency hiding per layer of a model or of ``resnet18-convs``.
 
     ``records`` are tuned schedules; None compares what the analytic model chooses.
     """
     chosen = resolve(config, settings)
-    return compare_models(_model_files(model), chosen, vthreads, progress, records)
+    return compare_models(_model_files(model), chosen, vthreads, progress, records, shapes)
 
 
 def sweep(
@@ -112,10 +123,12 @@ def sweep(
     settings: Iterable[str] = (),
     progress: Progress = lambda what, done, total: None,
     records: Records | None = BUNDLED,
+    shapes: Shapes | None = None,
 ) -> Sweep:
     """Latency hiding as memory gets slower: ``compare`` once per latency, in cycles."""
     chosen = resolve(config, settings)
-    return sweep_latency(_model_files(model), chosen, latencies, vthreads, progress, records)
+    files = _model_files(model)
+    return sweep_latency(files, chosen, latencies, vthreads, progress, records, shapes)
 
 
 def tuned(choice: str | Path | None) -> Records | None:
@@ -139,6 +152,7 @@ def tune(
     settings: Iterable[str] = (),
     options: TuneOptions | None = None,
     layer: str = "",
+    shapes: Shapes | None = None,
 ) -> list[Task]:
     """Searches schedules for every accelerator layer of a model or of ``resnet18-convs``.
 
@@ -149,27 +163,32 @@ def tune(
         settings: ``KEY=VALUE`` overrides of the config or the memory.
         options: trials, searcher, seed, workers, virtual threads.
         layer: the one layer to search for; all without it.
+        shapes: sizes that the file leaves open, as for :func:`compile`.
 
     Raises:
         RecordError: the log holds something else, or another search writes to it.
         ModelError: the model can't be taken, or has no accelerator layer of that name.
     """
     options, chosen = options or TuneOptions(), resolve(config, settings)
-    tasks = tuning_tasks(model, chosen, options.vthreads, layer)
+    tasks = tuning_tasks(model, chosen, options.vthreads, layer, shapes)
     with Log(Path(log)) as opened:
         tune_tasks(tasks, chosen, opened, options)
     return tasks
 
 
 def tuning_tasks(
-    model: str | Path, config: Config, vthreads: Sequence[int], layer: str = ""
+    model: str | Path,
+    config: Config,
+    vthreads: Sequence[int],
+    layer: str = "",
+    shapes: Shapes | None = None,
 ) -> list[Task]:
     """What there is to search for in a model: its distinct layers, or one of them.
 
     Raises:
         ModelError: the model has no accelerator layer of that name.
     """
-    placed = place_models(_model_files(model), config)
+    placed = place_models(_model_files(model), config, shapes)
     found = [each for one in placed.values() for each in one.layers]
     wanted = [each for each in found if layer in ("", each[0])]
     if not wanted:
@@ -190,15 +209,30 @@ def module_config(module: Module) -> Config:
     return parse_config(module.config, str(module.config.get("name", "module")), "module header")
 
 
+def is_module(model: str | Path) -> bool:
+    """Whether a file is a module by its name."""
+    return str(model).endswith(".vdla")
+
+
+def open_shapes(model: str | Path, inputs: Mapping[str, Array]) -> Shapes:
+    """Shapes of some arrays, for the inputs of a model that leave sizes open; a module has none."""
+    if is_module(model):
+        return {}
+    return shapes_like(load_onnx(_model_file(model)).graph, inputs)
+
+
 def as_module(
-    model: Module | str | Path, device: str, config: str | Path | Config | None
+    model: Module | str | Path,
+    device: str,
+    config: str | Path | Config | None,
+    shapes: Shapes | None = None,
 ) -> Module:
     """The module itself, the file's, or the model compiled for the device."""
     if isinstance(model, Module):
         return model
-    if str(model).endswith(".vdla"):
+    if is_module(model):
         return load(model)
-    return compile(model, config or "paper", options=Options(device=_accelerator(device)))
+    return compile(model, config or "paper", (), Options(device=_accelerator(device)), shapes)
 
 
 def executor(

@@ -37,6 +37,14 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a parameter or memory.PARAMETER."),
 ]
+Shape = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--shape",
+        metavar="NAME=N|INPUT=D0,D1,…",
+        help="A size that the model leaves open: a symbolic dimension's, or an input's shape.",
+    ),
+]
 RecordsFile = Annotated[
     str | None,
     typer.Option("--records", metavar="F|none", help="Tuned schedules; default: the bundled."),
@@ -79,13 +87,24 @@ def compare(
     ] = None,
     records: RecordsFile = None,
     settings: Settings = None,
+    shape: Shape = None,
     json: Json = False,
 ) -> None:
     """Latency hiding per layer: table, plots, a timeline of one layer, a page to look around in."""
     from vdla.commands import compare
 
     compare.compare(
-        model, config, vthreads, out, trace_layer, latency, report, records, settings or [], json
+        model,
+        config,
+        vthreads,
+        out,
+        trace_layer,
+        latency,
+        report,
+        records,
+        settings or [],
+        shape or [],
+        json,
     )
 
 
@@ -109,13 +128,25 @@ def compile_(
     dump: Annotated[Path | None, typer.Option(help="Folder for the text after each pass.")] = None,
     records: RecordsFile = None,
     settings: Settings = None,
+    shape: Shape = None,
     json: Json = False,
 ) -> None:
     """Compile a QDQ ONNX model into a module."""
     from vdla.commands import transform
 
     transform.compile_model(
-        model, output, config, device, board, host, vthreads, dump, records, settings or [], json
+        model,
+        output,
+        config,
+        device,
+        board,
+        host,
+        vthreads,
+        dump,
+        records,
+        settings or [],
+        shape or [],
+        json,
     )
 
 
@@ -149,6 +180,7 @@ def run(
     ] = None,
     records: RecordsFile = None,
     settings: Settings = None,
+    shape: Shape = None,
     json: Json = False,
 ) -> None:
     """Run a model: cycles, placement, outputs. Without --input: the bundled or a random input."""
@@ -156,7 +188,18 @@ def run(
 
     target = measure.Target(device, board, port, virtual)
     measure.run(
-        model, target, config, input, output, check, samples, trace, records, settings or [], json
+        model,
+        target,
+        config,
+        input,
+        output,
+        check,
+        samples,
+        trace,
+        records,
+        settings or [],
+        shape or [],
+        json,
     )
 
 
@@ -194,13 +237,14 @@ def tune(
         Path | None, typer.Option(metavar="FILE", help="Merge the best records into a file.")
     ] = None,
     settings: Settings = None,
+    shape: Shape = None,
     json: Json = False,
 ) -> None:
     """Search schedules on the cycle simulator; resumes from the log."""
     from vdla.commands import tuning
 
     options = tuning.Request(trials, searcher, vthreads, layer, seed, workers)
-    tuning.tune(model, config, log, options, export, settings or [], json)
+    tuning.tune(model, config, log, options, export, settings or [], shape or [], json)
 
 
 @app.command()
@@ -208,11 +252,12 @@ def quantize(
     model: Annotated[Path, typer.Argument(metavar="MODEL.onnx")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="Q.onnx")],
     calibration: Annotated[Path | None, typer.Option(metavar="X.npz")] = None,
+    shape: Shape = None,
 ) -> None:
     """Quantize a float model to int8 QDQ with onnxruntime's static quantization."""
     from vdla.commands import transform
 
-    transform.quantize(model, output, calibration)
+    transform.quantize(model, output, calibration, shape or [])
 
 
 @app.command()
@@ -252,12 +297,13 @@ def lockstep(
         str | None, typer.Option(metavar="MODEL", help="Run a model's program instead.")
     ] = None,
     settings: Settings = None,
+    shape: Shape = None,
     json: Json = False,
 ) -> None:
     """Simulator against RTL, cycle by cycle and byte by byte, on random programs."""
     from vdla.commands import hardware
 
-    hardware.lockstep(config, programs, seed, model, settings or [], json)
+    hardware.lockstep(config, programs, seed, model, settings or [], shape or [], json)
 
 
 @hw_app.command()
@@ -281,9 +327,7 @@ def doc(config: ConfigName = "paper", output: Out = None, settings: Settings = N
 
 
 @isa_app.command()
-def header(
-    config: ConfigName = "paper", output: Out = None, settings: Settings = None
-) -> None:
+def header(config: ConfigName = "paper", output: Out = None, settings: Settings = None) -> None:
     """A C header with the encodings."""
     from vdla.commands import catalog
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from vdla.compiler.build import LayerProgram, layer_program, place_models
-from vdla.compiler.graph.partition import ACCELERATOR, report
+from vdla.compiler.frontend.shapes import Shapes
+from vdla.compiler.graph.partition import ACCELERATOR, host_layers, report
 from vdla.compiler.topi.vdla.operators import Operator
 from vdla.compiler.topi.vdla.tiling import tile_text
 from vdla.compiler.tune.records import BUNDLED, Records
@@ -89,6 +90,7 @@ class Comparison:
             "config": self.config.name,
             "memory": {"latency": memory.latency, "bytes_per_cycle": memory.bytes_per_cycle},
             "layers": [_layer_json(layer) for layer in self.layers],
+            "host_layers": host_layers(self.placement)[0],
             "total": {
                 "macs": self.macs,
                 "bound_cycles": sum(layer.bound_cycles for layer in self.layers),
@@ -116,6 +118,7 @@ def compare_models(
     vthreads: Sequence[int] = (1, 2),
     progress: Progress = lambda what, done, total: None,
     records: Records | None = BUNDLED,
+    shapes: Shapes | None = None,
 ) -> Comparison:
     """Compares every accelerator layer with multiply-adds in some models.
 
@@ -125,14 +128,15 @@ def compare_models(
         vthreads: the numbers of virtual threads.
         progress: told (layer, done, of).
         records: tuned schedules; None leaves all to the analytic model.
+        shapes: the sizes that the models leave open.
     """
-    return measure(find_workload(paths, config), config, vthreads, progress, records)
+    return measure(find_workload(paths, config, shapes), config, vthreads, progress, records)
 
 
-def find_workload(paths: dict[str, Path], config: Config) -> Workload:
+def find_workload(paths: dict[str, Path], config: Config, shapes: Shapes | None = None) -> Workload:
     """Imports and places some models."""
     found = Workload([], {}, [])
-    for name, model in place_models(paths, config).items():
+    for name, model in place_models(paths, config, shapes).items():
         layers = [(layer, op) for layer, op in model.layers if op.macs]
         rows = report(model.graph, model.placements)
         reasons = {row["name"]: row["reason"] for row in rows if row["device"] != ACCELERATOR}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vdla.comparison import Comparison, Progress, find_workload, measure
+from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config
 
@@ -67,6 +68,7 @@ def sweep_latency(
     vthreads: Sequence[int] = (1, 2),
     progress: Progress = lambda what, done, total: None,
     records: Records | None = BUNDLED,
+    shapes: Shapes | None = None,
 ) -> Sweep:
     """Measures some models at every latency, in the order given.
 
@@ -77,13 +79,14 @@ def sweep_latency(
         vthreads: the numbers of virtual threads.
         progress: told (layer at latency, done, of).
         records: tuned schedules; None leaves all to the analytic model.
+        shapes: the sizes that the models leave open.
 
     Raises:
         ConfigError: a latency is out of its range.
     """
     configs = {n: config.override([f"memory.latency={n}"]) for n in latencies}
     rest = [n for n in latencies if n != config.memory.latency]
-    work = find_workload(paths, config)
+    work = find_workload(paths, config, shapes)
 
     def at(latency: int, turn: int) -> Progress:
         def told(layer: str, done: int, total: int) -> None:

@@ -1,4 +1,4 @@
-"""The one error of the front end."""
+"""The errors of the front end."""
 
 from __future__ import annotations
 
@@ -9,3 +9,7 @@ class ModelError(ValueError):
     def __init__(self, where: str, expected: str, found: object) -> None:
         line = f"{where}: expected {expected}, found {found}"
         super().__init__(" ".join(line.split()))
+
+
+class UnsupportedError(ModelError):
+    """A node that may be right but isn't in a form that vdla has; onnxruntime may run it."""

@@ -3,70 +3,75 @@
 ``import_onnx`` reads a file, ``import_model`` a model in memory. Quantize and Dequantize nodes stay
 where the file has them; :mod:`vdla.compiler.graph.fuse` turns the islands between them into integer
 operators. Nodes whose operands are all known now (shapes, folded weights) are computed here.
+Operators that vdla lacks, and forms of them, stay as they are, for onnxruntime
+(:mod:`vdla.compiler.frontend.external`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from vdla.compiler.frontend.errors import ModelError
-from vdla.compiler.frontend.ops import CONVERTERS, supported
+from vdla.compiler.frontend.errors import ModelError, UnsupportedError
+from vdla.compiler.frontend.external import add_external, has_graphs
+from vdla.compiler.frontend.ops import CONVERTERS
+from vdla.compiler.frontend.shapes import Shapes, input_values, static_shapes
 from vdla.compiler.graph import ir
-from vdla.compiler.graph.infer import shape_of, verify
+from vdla.compiler.graph.infer import shape_of, verify, verify_dtypes
 from vdla.compiler.graph.ir import Array, Graph, GraphError, Node, TensorType
 from vdla.compiler.graph.reference import RULES
-
-T = TypeVar("T")
-Shapes = Mapping[str, Sequence[int]]
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
 QDQ = ("QuantizeLinear", "DequantizeLinear")
 
 
-def import_onnx(
-    path: str | Path, *, batch: int | None = None, shapes: Shapes | None = None
-) -> Graph:
+def import_onnx(path: str | Path, shapes: Shapes | None = None) -> Graph:
     """The graph of the QDQ model in ``path``.
 
     Args:
         path: an ONNX file.
-        batch: the size of every symbolic or unknown first input dimension.
-        shapes: whole shapes of inputs, by name; they win over the file's.
+        shapes: sizes that the file leaves open: whole shapes of inputs, or the sizes of symbolic
+            dimensions, by name.
 
     Raises:
         ModelError: the file is not an ONNX model, not quantized, dynamic, or has an operator that
             no device can run.
     """
+    return import_model(load(path), str(path), shapes)
+
+
+def load(path: str | Path) -> Any:
+    """The model in a file.
+
+    Raises:
+        ModelError: there is none.
+    """
     path = Path(path)
     try:
-        model = onnx.load(str(path))
+        return onnx.load(str(path))
     except FileNotFoundError:
         raise ModelError(str(path), "an ONNX file", "no file") from None
     except IsADirectoryError:
         raise ModelError(str(path), "an ONNX file", "a folder") from None
     except Exception as error:  # protobuf, external data and text decoding each raise their own
         raise ModelError(str(path), "an ONNX model", _first_line(error)) from None
-    return import_model(model, str(path), batch=batch, shapes=shapes)
 
 
-def import_model(
-    model: Any, where: str = "model", *, batch: int | None = None, shapes: Shapes | None = None
-) -> Graph:
+def import_model(model: Any, where: str = "model", shapes: Shapes | None = None) -> Graph:
     """The graph of a model in memory; ``where`` opens every error. See :func:`import_onnx`."""
     _check(model, where)
-    importer = Importer(where, {o.domain: o.version for o in model.opset_import})
+    importer = Importer(where, model)
     importer.read_constants(model.graph)
-    importer.read_inputs(model.graph, batch, dict(shapes or {}))
+    importer.read_inputs(model.graph, shapes)
     for index, node in enumerate(model.graph.node):
         importer.read_node(node, index)
     graph = importer.finish(model.graph)
-    if not any(isinstance(n, ir.Quantize | ir.Dequantize) for n in graph.nodes):
+    if not any(node.op_type in QDQ for node in model.graph.node):
         expected = "a quantized (QDQ) model; `vdla quantize` makes one"
         raise ModelError(where, expected, "no QuantizeLinear or DequantizeLinear node")
     return graph
@@ -89,8 +94,10 @@ def _first_line(error: Exception) -> str:
 class Importer:
     """The state of one import: tensors by their ONNX names, and the nodes so far."""
 
-    def __init__(self, where: str, opsets: Mapping[str, int]) -> None:
-        self.where = where
+    def __init__(self, where: str, proto: Any) -> None:
+        self.where, self.proto = where, proto
+        self.read = {n for node in proto.graph.node for n in node.input}
+        opsets = {o.domain: o.version for o in proto.opset_import}
         self.opset = next((opsets[d] for d in DEFAULT_DOMAINS if d in opsets), 0)
         self.tensors: dict[str, TensorType] = {}
         self.constants: dict[str, Array] = {}
@@ -105,6 +112,7 @@ class Importer:
     def read_constants(self, graph: Any) -> None:
         """The initializers, as arrays."""
         self.outputs = {o.name for o in graph.output}
+        self.read |= self.outputs
         for tensor in graph.initializer:
             try:
                 self.add_constant(tensor.name, numpy_helper.to_array(tensor))
@@ -112,21 +120,16 @@ class Importer:
                 where = f"{self.where}: initializer {tensor.name}"
                 raise ModelError(where, "its declared elements", _first_line(error)) from None
 
-    def read_inputs(self, graph: Any, batch: int | None, shapes: dict[str, Sequence[int]]) -> None:
+    def read_inputs(self, graph: Any, shapes: Shapes | None) -> None:
         """The inputs and their static shapes."""
-        for value in graph.input:
-            if value.name in self.constants:
-                continue
+        static = static_shapes(graph, self.where, shapes)
+        for value in input_values(graph):
             where = f"{self.where}: input {value.name}"
             dtype = self.dtype(value.type.tensor_type.elem_type)
             if dtype not in ("float32", "int8", "uint8"):
                 raise ModelError(where, "float32, int8 or uint8 elements", dtype)
-            shape = _static_shape(value, where, batch, shapes.pop(value.name, None))
-            self.tensors[value.name] = TensorType(shape, dtype)
+            self.tensors[value.name] = TensorType(static[value.name], dtype)
             self.inputs.append(value.name)
-        for name in shapes:
-            known = ", ".join(self.inputs)
-            raise ModelError(self.where, f"shapes for its inputs ({known})", f"one for {name}")
 
     def dtype(self, code: int) -> str:
         """An element type's numpy name."""
@@ -143,21 +146,32 @@ class Importer:
         where = f"{self.where}: node {name} ({node.op_type})"
         view = OnnxNode(self, node, name, where)
         if node.domain not in DEFAULT_DOMAINS or node.op_type not in CONVERTERS:
-            if self.fold(view):
-                return
-            found = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-            raise ModelError(where, f"an operator some device can run ({supported()})", found)
+            if not self.fold(view):
+                add_external(view, f"no operator {node.op_type} here")
+            return
         if node.op_type not in QDQ and self.fold(view):
             return
+        count = len(self.nodes)
         try:
-            CONVERTERS[node.op_type](view)
+            self.convert(view)
+        except UnsupportedError as error:
+            del self.nodes[count:]
+            try:
+                add_external(view, str(error).removeprefix(f"{where}: "))
+            except ModelError:
+                raise error from None
+
+    def convert(self, view: OnnxNode) -> None:
+        """Adds a node of an operator that vdla has."""
+        try:
+            CONVERTERS[view.proto.op_type](view)
         except ModelError:
             raise
         except GraphError as error:
-            raise ModelError(where, *_halves(str(error))) from None
+            raise ModelError(view.where, *_halves(str(error))) from None
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise ModelError(
-                where, "attributes that fit its operands", _first_line(error)
+                view.where, "attributes that fit its operands", _first_line(error)
             ) from None
 
     def fold(self, view: OnnxNode) -> bool:
@@ -167,7 +181,7 @@ class Importer:
             shape = np.array(self.tensors[view.operand(0)].shape, np.int64)
             self.add_constant(node.output[0], shape[view.integer("start", 0) : _end(view)])
             return True
-        if node.domain not in DEFAULT_DOMAINS or len(node.output) != 1:
+        if node.domain not in DEFAULT_DOMAINS or len(node.output) != 1 or has_graphs(node):
             return False
         operands = [self.alias.get(n, n) for n in node.input if n]
         if not all(n in self.constants for n in operands):
@@ -220,11 +234,27 @@ class Importer:
     def emit(self, node: Node, dtype: str, shape: tuple[int, ...] | None = None) -> str:
         """Adds a node; its rule gives the shape where ``shape`` doesn't."""
         shapes = [self.tensors[n].shape for n in node.inputs]
-        result = shape_of(node, shapes) or shape
+        result = shape_of(node, shapes)
+        if result is None:  # a scalar's shape is (), and known
+            result = shape
         assert result is not None
         self.tensors[node.output] = TensorType(result, dtype)
+        try:
+            verify_dtypes(self.tensors, node)
+        except GraphError as error:
+            where = f"{self.where}: node {node.name} ({node.op})"
+            raise UnsupportedError(where, *_halves(str(error))) from None
         self.nodes.append(node)
         return node.output
+
+    def known(self, name: str) -> Array | None:
+        """A tensor's value: a constant's, or that of a constant behind its Dequantize."""
+        if name in self.constants:
+            return self.constants[name]
+        source = self.dequantized(name)
+        if source is None:
+            return None
+        return RULES[ir.Dequantize](source, [self.constants[source.data]], self.tensors[name])
 
     def dequantized(self, name: str) -> ir.Dequantize | None:
         """The Dequantize that makes ``name`` from a constant, if one does."""
@@ -246,7 +276,7 @@ class OnnxNode:
     def output(self) -> str:
         extra = [o for o in self.proto.output[1:] if o]
         if extra:
-            raise self.error("one output", f"a second one, {extra[0]}")
+            raise self.unsupported("one output", f"a second one, {extra[0]}")
         return str(self.proto.output[0])
 
     def operand(self, index: int) -> str:
@@ -276,14 +306,11 @@ class OnnxNode:
 
     def constant(self, index: int, what: str) -> Array:
         """The value of an operand that has to be known now."""
-        name, importer = self.operand(index), self.importer
-        if name in importer.constants:
-            return importer.constants[name]
-        source = importer.dequantized(name)
-        if source is None:
-            raise self.error(f"a constant {what}", f"{name}, known only at run time")
-        kind = importer.tensors[name]
-        return RULES[ir.Dequantize](source, [importer.constants[source.data]], kind)
+        name = self.operand(index)
+        value = self.importer.known(name)
+        if value is None:
+            raise self.unsupported(f"a constant {what}", f"{name}, known only at run time")
+        return value
 
     def integer(self, name: str, default: int) -> int:
         """An integer attribute."""
@@ -306,24 +333,9 @@ class OnnxNode:
         """The error that names this node."""
         return ModelError(self.where, expected, found)
 
-
-def _static_shape(
-    value: Any, where: str, batch: int | None, override: Sequence[int] | None
-) -> tuple[int, ...]:
-    if override is not None:
-        return tuple(int(v) for v in override)
-    if not value.type.tensor_type.HasField("shape"):
-        raise ModelError(where, "a static shape", "no shape")
-    shape: list[int] = []
-    for index, dim in enumerate(value.type.tensor_type.shape.dim):
-        if dim.HasField("dim_value") and dim.dim_value > 0:
-            shape.append(int(dim.dim_value))
-        elif index == 0 and batch is not None:
-            shape.append(batch)
-        else:
-            found = repr(dim.dim_param) if dim.dim_param else "an unknown size"
-            raise ModelError(where, "a static shape", f"{found} in dimension {index}")
-    return tuple(shape)
+    def unsupported(self, expected: str, found: object) -> UnsupportedError:
+        """The error of a form that vdla doesn't have; onnxruntime then gets the node."""
+        return UnsupportedError(self.where, expected, found)
 
 
 def _halves(message: str) -> tuple[str, str]:

@@ -45,7 +45,7 @@ def _quantize(view: OnnxNode) -> None:
     params = _quant_params(view, "uint8")
     dtype = params.pop("dtype")
     if dtype not in ("int8", "uint8"):
-        raise view.error("an int8 or uint8 result", dtype)
+        raise view.unsupported("an int8 or uint8 result", dtype)
     node = ir.Quantize(name=view.name, output=view.output, data=view.operand(0), **params)
     view.importer.emit(node, dtype)
 
@@ -56,17 +56,17 @@ def _dequantize(view: OnnxNode) -> None:
     params = _quant_params(view, data.dtype)
     params.pop("dtype")
     if data.dtype not in ("int8", "uint8", "int32"):
-        raise view.error("int8, uint8 or int32 data", data.dtype)
+        raise view.unsupported("int8, uint8 or int32 data", data.dtype)
     node = ir.Dequantize(name=view.name, output=view.output, data=view.operand(0), **params)
     view.importer.emit(node, "float32")
 
 
 def _quant_params(view: OnnxNode, dtype: str) -> dict[str, Any]:
     if view.integer("block_size", 0):
-        raise view.error("one scale per tensor or per channel", "blocks of scales")
+        raise view.unsupported("one scale per tensor or per channel", "blocks of scales")
     scale = view.constant(1, "scale")
     if scale.dtype != np.float32:
-        raise view.error("a float32 scale", scale.dtype)
+        raise view.unsupported("a float32 scale", scale.dtype)
     scale = scale.reshape(-1)
     if not (np.isfinite(scale).all() and (scale > 0).all()):
         raise view.error(
@@ -125,7 +125,7 @@ def _pads(view: OnnxNode, kernel: Sequence[int], strides: Pair, dilations: Pair)
 
 def _image(view: OnnxNode) -> None:
     if len(view.shape(0)) != 4:
-        raise view.error("data of shape [N, C, H, W]", list(view.shape(0)))
+        raise view.unsupported("data of shape [N, C, H, W]", list(view.shape(0)))
 
 
 @converts("Conv")
@@ -156,7 +156,7 @@ def _pool_window(view: OnnxNode) -> dict[str, Any]:
     _image(view)
     kernel = view.integers("kernel_shape", ())
     if len(kernel) != 2:
-        raise view.error("a kernel_shape of two", list(kernel))
+        raise view.unsupported("a kernel_shape of two", list(kernel))
     strides, dilations = _pair(view, "strides"), _pair(view, "dilations")
     pads = _pads(view, kernel, strides, dilations)
     return {"kernel": kernel, "strides": strides, "dilations": dilations, "pads": pads}
@@ -193,7 +193,7 @@ def _average_pool(view: OnnxNode) -> None:
     if view.integer("ceil_mode", 0):
         pads = _ceil_pads(view, window)
         if include and pads != window["pads"]:
-            raise view.error("ceil_mode 0 where count_include_pad is 1", "ceil_mode 1")
+            raise view.unsupported("ceil_mode 0 where count_include_pad is 1", "ceil_mode 1")
         window["pads"] = pads
     node = ir.AvgPool(
         name=view.name, output=view.output, data=view.operand(0), include_pad=include, **window
@@ -219,7 +219,7 @@ def _reduce_mean(view: OnnxNode) -> None:
     else:
         axes = [a % 4 for a in view.integers("axes", ())]
     if sorted(axes) != [2, 3]:
-        raise view.error("the mean of an image (axes 2 and 3)", axes)
+        raise view.unsupported("the mean of an image (axes 2 and 3)", axes)
     n, c, h, w = view.shape(0)
     keep = view.integer("keepdims", 1)
     output = view.output if keep else view.importer.fresh(f"{view.output}.mean")
@@ -238,9 +238,9 @@ def _reduce_mean(view: OnnxNode) -> None:
 def _gemm(view: OnnxNode) -> None:
     for name, default in (("alpha", 1.0), ("beta", 1.0)):
         if view.real(name, default) != default:
-            raise view.error(f"{name} = {default:g}", f"{view.real(name, default):g}")
+            raise view.unsupported(f"{name} = {default:g}", f"{view.real(name, default):g}")
     if view.integer("transA", 0):
-        raise view.error("transA = 0", 1)
+        raise view.unsupported("transA = 0", 1)
     weight = view.operand(1)
     if not view.integer("transB", 0):
         weight = _rearranged(view, weight, "weight", lambda w: w.T)
@@ -263,7 +263,9 @@ def _row(array: Any, size: int) -> Any:
 
 def _emit_dense(view: OnnxNode, weight: str, bias: str | None) -> None:
     if len(view.shape(0)) != 2 or len(view.importer.tensors[weight].shape) != 2:
-        raise view.error("data of shape [N, I] and a weight of two dimensions", list(view.shape(0)))
+        raise view.unsupported(
+            "data of shape [N, I] and a weight of two dimensions", list(view.shape(0))
+        )
     data = view.operand(0)
     node = ir.Dense(name=view.name, output=view.output, data=data, weight=weight, bias=bias)
     view.importer.emit(node, "float32")
@@ -277,7 +279,7 @@ def _rearranged(view: OnnxNode, name: str, what: str, change: Callable[[Any], An
         return importer.add_constant(new, change(importer.constants[name]))
     source = importer.dequantized(name)
     if source is None:
-        raise view.error(f"a constant {what}", f"{name}, known only at run time")
+        raise view.unsupported(f"a constant {what}", f"{name}, known only at run time")
     data = importer.constants[source.data]
     axis = source.axis
     if axis is not None and data.ndim == 2:
@@ -367,7 +369,7 @@ def _unary(view: OnnxNode) -> None:
 @converts(*BINARY)
 def _binary(view: OnnxNode) -> None:
     if len(view.proto.input) != 2:
-        raise view.error("two operands", len(view.proto.input))
+        raise view.unsupported("two operands", len(view.proto.input))
     node = ir.Binary(
         name=view.name,
         output=view.output,
@@ -405,7 +407,7 @@ def _softmax(view: OnnxNode) -> None:
     rank = len(view.shape(0))
     axis = view.integer("axis", -1 if view.importer.opset >= 13 else 1) % rank
     if view.importer.opset < 13 and axis != rank - 1:
-        raise view.error(f"axis {rank - 1} (before opset 13 it flattens)", axis)
+        raise view.unsupported(f"axis {rank - 1} (before opset 13 it flattens)", axis)
     node = ir.Softmax(name=view.name, output=view.output, data=view.operand(0), axis=axis)
     view.importer.emit(node, "float32")
 
@@ -481,7 +483,7 @@ def _emit_reshape(view: OnnxNode, shape: tuple[int, ...]) -> None:
     dtype = view.importer.tensors[data].dtype
     kind = ir.Reshape if dtype == "float32" else ir.QReshape
     if dtype == "uint8":
-        raise view.error("float32 or int8 data", dtype)
+        raise view.unsupported("float32 or int8 data", dtype)
     node = kind(name=view.name, output=str(view.proto.output[0]), data=data)
     view.importer.emit(node, dtype, shape)
 

@@ -102,5 +102,7 @@ def refusal(node: Node, graph: Graph, target: Target, min_fill: float = MIN_FILL
     question = REFUSALS.get(type(node))
     if question is not None:
         return question(node, graph, target, min_fill)
-    name = getattr(node, "function", node.op)
-    return HOST_ONLY.get(type(node), f"float operator {name}")
+    if type(node) in HOST_ONLY:
+        return HOST_ONLY[type(node)]
+    name = f"float operator {getattr(node, 'function', node.op)}"
+    return f"{name}: {graph.reasons[node.name]}" if node.name in graph.reasons else name

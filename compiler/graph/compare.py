@@ -13,41 +13,51 @@ import numpy as np
 from vdla.compiler.graph import ir
 from vdla.compiler.graph.ir import Array, Graph, Node
 from vdla.compiler.graph.reference import evaluate_node, iter_layers
+from vdla.compiler.graph.rounding import undecided
 
 Evaluate = Callable[[Graph, Node, Sequence[Array]], Array]
 
 
 @dataclass(frozen=True)
 class LayerDifference:
-    """One layer's result against the reference's: counts of elements, and the largest step."""
+    """One layer's result against the reference's: counts of elements, and the largest step.
+
+    ``ties`` of the ``different`` are one step apart where float32 may round either way.
+    """
 
     name: str
     op: str
     elements: int
     different: int
     largest: int
+    ties: int
 
     @property
     def share(self) -> float:
-        """The part of the elements that differ."""
-        return self.different / self.elements
+        """The part of the elements that differ and are no ties."""
+        return (self.different - self.ties) / self.elements
 
 
-def ort_session(model: Any) -> Any:
-    """An onnxruntime session on one thread for a path or a model in memory."""
+def ort_session(model: Any, fuse: bool = True) -> Any:
+    """An onnxruntime session on one thread for a path or a model in memory.
+
+    Without ``fuse`` it runs every node as it stands in the file, so that it rounds in other places.
+    """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    if not fuse:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     source = str(model) if isinstance(model, str | Path) else model.SerializeToString()
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
-def ort_run(model: Any, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """The model's outputs, by name."""
-    session = ort_session(model)
+def ort_run(model: Any, inputs: Mapping[str, Array], fuse: bool = True) -> dict[str, Array]:
+    """The model's outputs, by name; ``fuse`` as for :func:`ort_session`."""
+    session = ort_session(model, fuse)
     names = [o.name for o in session.get_outputs()]
     return dict(zip(names, session.run(names, dict(inputs)), strict=True))
 
@@ -91,8 +101,12 @@ def layer_differences(
         got = evaluate(graph, node, operands).astype(np.int32)
         want = as_int8(tensors[node.output], graph, node.output).astype(np.int32)
         gap = np.abs(got - want)
+        either = undecided(node, operands)
+        ties = 0 if either is None else int(((gap == 1) & either).sum())
         report.append(
-            LayerDifference(node.name, node.op, gap.size, int((gap > 0).sum()), int(gap.max()))
+            LayerDifference(
+                node.name, node.op, gap.size, int((gap > 0).sum()), int(gap.max()), ties
+            )
         )
     return report
 
@@ -128,9 +142,10 @@ def isolate(graph: Graph, node: Node) -> Graph:
 
 
 def cosine(a: Array, b: Array) -> float:
-    """The cosine of the angle between two tensors."""
+    """The cosine of the angle between two tensors; 1 between zeros alone."""
     x, y = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
-    return float(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)))
+    sizes = np.linalg.norm(x) * np.linalg.norm(y)
+    return float(x @ y / sizes) if sizes else float(not x.any() and not y.any())
 
 
 def first_input(graph: Graph) -> tuple[str, ir.TensorType]:

@@ -28,26 +28,35 @@ def signed(graph: Graph) -> Graph:
     """Makes every uint8 tensor int8, its values and zero point 128 lower.
 
     before: Quantize zp=z → u8     after: Quantize zp=z-128 → i8     (and Dequantize likewise)
-    A uint8 input or output of the graph keeps its type behind a FlipSign.
+    A uint8 input or output of the graph, or of an External, keeps its type behind a FlipSign.
     """
     unsigned = {n for n, t in graph.tensors.items() if t.dtype == "uint8"}
     if not unsigned:
         return graph
-    names = {n: f"{n}.signed" for n in unsigned if n in (*graph.inputs, *graph.outputs)}
+    outside = [n for node in graph.nodes if isinstance(node, ir.External) for n in node.inputs]
+    written = {node.output for node in graph.nodes if isinstance(node, ir.External)}
+    kept = unsigned & {*graph.inputs, *graph.outputs, *outside, *written}
+    names = {n: f"{n}.signed" for n in kept}
     tensors, constants = dict(graph.tensors), dict(graph.constants)
     nodes: list[Node] = []
     for name in unsigned:
         tensors[names.get(name, name)] = replace(graph.tensors[name], dtype="int8")
         if name in constants:
-            constants[name] = (constants[name] ^ np.uint8(0x80)).view(np.int8)
+            flipped = (constants[name] ^ np.uint8(0x80)).view(np.int8)
+            constants[names.get(name, name)] = flipped
     for name in graph.inputs:
         if name in names:
             nodes.append(ir.FlipSign(name=f"{name}.flip", output=names[name], data=name))
     for node in graph.nodes:
-        nodes.append(_signed_node(node, unsigned, names))
-    for name in graph.outputs:
-        if name in names and name not in graph.inputs:
-            nodes.append(ir.FlipSign(name=f"{name}.flip", output=name, data=names[name]))
+        name = node.output
+        if isinstance(node, ir.External):
+            nodes.append(node)
+            if name in names:
+                nodes.append(ir.FlipSign(name=f"{name}.flip", output=names[name], data=name))
+        else:
+            nodes.append(_signed_node(node, unsigned, names))
+            if name in names:
+                nodes.append(ir.FlipSign(name=f"{name}.flip", output=name, data=names[name]))
     return replace(graph, nodes=tuple(nodes), tensors=tensors, constants=constants)
 
 
@@ -184,24 +193,28 @@ class _Island:
         """The int8 tensor behind a float operand and its parameters."""
         node = self.fuser.makers.get(name)
         if not isinstance(node, ir.Dequantize) or not _int8(self.graph, node):
-            raise GraphError("not quantized")
+            raise GraphError("an operand is not quantized to int8 with one scale")
         return node.data, _quant_of(node)
 
     def weight(self, name: str) -> tuple[str, np.ndarray]:
         """The int8 weight constant behind ``name`` (zero point 0) and one scale per output."""
         node = self.fuser.makers.get(name)
         if not isinstance(node, ir.Dequantize) or node.data not in self.graph.constants:
-            raise GraphError("no constant weight")
+            raise GraphError("expected constant quantized weights, found none")
         array = self.graph.constants[node.data]
         if array.dtype != np.int8 or node.axis not in (None, 0):
-            raise GraphError("weight not int8 per output channel")
+            found = f"{array.dtype} along axis {node.axis}"
+            raise GraphError(f"expected int8 weights per output channel, found {found}")
         scale = np.broadcast_to(np.array(node.scale, np.float32), (array.shape[0],))
         zeros = np.array(node.zero_point, np.int64)
         if not zeros.any():
             return node.data, scale
         moved = array.astype(np.int64) - zeros.reshape(-1, *(1,) * (array.ndim - 1))
         if moved.min() < -128 or moved.max() > 127:
-            raise GraphError("weight zero point doesn't fold into int8")
+            raise GraphError(
+                f"weights less their zero point are {moved.min()} to {moved.max()}, expected int8, "
+                "-128 to 127: quantize them as int8, or as uint8 with zero point 128"
+            )
         return self.fuser.constant(f"{node.data}.centered", moved.astype(np.int8)), scale
 
     def bias(self, name: str | None, scale: np.ndarray) -> str:
@@ -350,6 +363,7 @@ class _Fuser:
         self.graph, self.makers, self.uses = graph, graph.producers(), graph.uses()
         self.tensors, self.constants = dict(graph.tensors), dict(graph.constants)
         self.swallowed: set[str] = set()
+        self.reasons = dict(graph.reasons)
 
     def constant(self, name: str, array: np.ndarray) -> str:
         self.constants[name] = array
@@ -373,7 +387,11 @@ class _Fuser:
         for node in nodes:
             self.note_quant(node)
         return replace(
-            self.graph, nodes=tuple(nodes), tensors=self.tensors, constants=self.constants
+            self.graph,
+            nodes=tuple(nodes),
+            tensors=self.tensors,
+            constants=self.constants,
+            reasons=self.reasons,
         )
 
     def fused(self, node: Node) -> Sequence[Node]:
@@ -384,10 +402,12 @@ class _Fuser:
         absorbed, low, high = self.chain(node)
         end = node if isinstance(node, ir.Quantize) else self.ending(absorbed[-1])
         if end is None or not _per_tensor(end):
+            self.reasons[node.name] = "its result is not quantized to int8 with one scale"
             return [node]
         try:
             fused = rule(_Island(self, node, end, low, high), node)
-        except GraphError:
+        except GraphError as error:
+            self.reasons[node.name] = str(error)
             return [node]
         self.swallowed |= {n.name for n in absorbed[1:]} | {end.name}
         self.annotate(end.output, _quant_of(end))

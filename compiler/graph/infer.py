@@ -134,7 +134,13 @@ def _free(node: Node, shapes: Sequence[Shape]) -> None:
     return
 
 
+def _external(node: Node, shapes: Sequence[Shape]) -> Shape:
+    assert isinstance(node, ir.External)
+    return node.shape
+
+
 RULES: dict[type[Node], Rule] = {
+    ir.External: _external,
     ir.Conv2d: _conv,
     ir.QConv2d: _conv,
     ir.QConv2dAdd: _conv,
@@ -237,7 +243,7 @@ def _verify_type(graph: Graph, node: Node) -> None:
             )
     elif shape != kind.shape:
         raise _fail(node, f"an output of shape {list(shape)}", list(kind.shape))
-    _verify_dtypes(node, kind.dtype, _data_dtypes(graph.tensors, node))
+    verify_dtypes(graph.tensors, node)
 
 
 def _data_dtypes(tensors: Mapping[str, ir.TensorType], node: Node) -> set[str]:
@@ -246,7 +252,22 @@ def _data_dtypes(tensors: Mapping[str, ir.TensorType], node: Node) -> set[str]:
     return {tensors[name].dtype for name in node.inputs if name not in skip}
 
 
-def _verify_dtypes(node: Node, out: str, found: set[str]) -> None:
+def verify_dtypes(tensors: Mapping[str, ir.TensorType], node: Node) -> None:
+    """Checks the element types that ``node`` reads and writes.
+
+    Raises:
+        GraphError: one of them isn't for this operator.
+    """
+    out, found = tensors[node.output].dtype, _data_dtypes(tensors, node)
+    wanted = (found, {node.dtype}) if isinstance(node, ir.External) else _dtypes(node)
+    if not found <= wanted[0]:
+        raise _fail(node, f"{' or '.join(sorted(wanted[0]))} data", ", ".join(sorted(found)))
+    if out not in wanted[1]:
+        raise _fail(node, f"a {' or '.join(sorted(wanted[1]))} result", out)
+
+
+def _dtypes(node: Node) -> tuple[set[str], set[str]]:
+    """What a node may read as data, and write."""
     pairs = {
         ir.Quantize: ({"float32"}, {"int8", "uint8"}),
         ir.Dequantize: ({"int8", "uint8", "int32"}, {"float32"}),
@@ -255,10 +276,5 @@ def _verify_dtypes(node: Node, out: str, found: set[str]) -> None:
     if isinstance(node, ir.Pack | ir.Unpack | ir.Im2col) or (
         node.op.startswith("Q") and not isinstance(node, ir.Quantize)
     ):
-        wanted = ({"int8"}, {"int8"})
-    else:
-        wanted = pairs.get(type(node), ({"float32"}, {"float32"}))
-    if not found <= wanted[0]:
-        raise _fail(node, f"{' or '.join(sorted(wanted[0]))} data", ", ".join(sorted(found)))
-    if out not in wanted[1]:
-        raise _fail(node, f"a {' or '.join(sorted(wanted[1]))} result", out)
+        return {"int8"}, {"int8"}
+    return pairs.get(type(node), ({"float32"}, {"float32"}))

@@ -11,7 +11,7 @@ Grammar::
     TensorType := shape dtype quant? block      block > 0: [N, ceil(C/block), H, W, block]
     quant      := scale zero_point              real = (integer - zero_point) * scale
 
-    Node       := Float | Integer | Boundary
+    Node       := Float | Integer | Boundary | External
     Float      := Conv2d | Dense | Add | Relu | Clip | MaxPool | AvgPool | Reshape | Transpose
                 | Concat | BatchNorm | Softmax | Unary | Binary
     Integer    := QConv2d | QConv2dAdd | QDense | QAdd | QMaxPool | QAvgPool | QConcat | QClip
@@ -39,7 +39,10 @@ Array = NDArray[Any]
 Pair = tuple[int, int]
 Pads = tuple[int, int, int, int]
 
-DTYPES = ("float32", "int8", "uint8", "int32", "int64")
+DTYPES = (
+    "float32", "int8", "uint8", "int32", "int64",
+    "float16", "float64", "bool", "int16", "uint16", "uint32", "uint64",
+)  # fmt: skip  # the second row only between External nodes
 
 
 class GraphError(ValueError):
@@ -506,6 +509,33 @@ class Unpack(Node):
     block: int
 
 
+# --- others ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class External(Node):
+    """Operators that aren't of this file, as an ONNX model for onnxruntime.
+
+    ``model`` takes ``operands`` by position and has one result, of ``shape`` and ``dtype``; where a
+    file's operator has several, each is a node of its own. ``kinds`` are the operators' ONNX names,
+    ``reason`` is why they are here, for people.
+    """
+
+    OPERANDS: ClassVar[tuple[str, ...]] = ("operands",)
+
+    operands: tuple[str, ...]
+    model: bytes
+    kinds: tuple[str, ...]
+    shape: tuple[int, ...]
+    dtype: str
+    reason: str
+
+    @property
+    def op(self) -> str:
+        """The operators in a row: ``Resize+Pad``."""
+        return "+".join(self.kinds)
+
+
 # --- shared arithmetic of the attributes ----------------------------------------------------------
 
 
@@ -545,6 +575,7 @@ class Graph:
     tensors: dict[str, TensorType]
     constants: dict[str, Array] = field(default_factory=dict)
     name: str = "graph"
+    reasons: dict[str, str] = field(default_factory=dict)  # why a node by its name stayed float
 
     def producers(self) -> dict[str, Node]:
         """Tensor to the node that writes it."""
@@ -583,4 +614,5 @@ class Graph:
             {**self.tensors, **(tensors or {})},
             {**self.constants, **(constants or {})},
             self.name,
+            self.reasons,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vdla.compiler.graph import ir
@@ -10,6 +10,7 @@ from vdla.compiler.graph.capability import MIN_FILL, Target, refusal
 from vdla.compiler.graph.ir import Graph, Node
 
 ACCELERATOR, HOST = "vdla", "cpu"
+ONNXRUNTIME = "onnxruntime"  # on the host, for operators that vdla lacks
 
 
 @dataclass(frozen=True)
@@ -34,13 +35,16 @@ def partition(
         device: ``cpu`` puts everything on the host.
         min_fill: the share of the input lanes a convolution must fill to go on the accelerator.
     """
-    if device == HOST or config is None:
-        return {n.name: Placement(HOST, "device cpu has no accelerator") for n in graph.nodes}
-    return {n.name: place(n, graph, config, min_fill) for n in graph.nodes}
+    machine = None if device == HOST else config
+    return {n.name: place(n, graph, machine, min_fill) for n in graph.nodes}
 
 
-def place(node: Node, graph: Graph, config: Target, min_fill: float) -> Placement:
+def place(node: Node, graph: Graph, config: Target | None, min_fill: float) -> Placement:
     """The placement of one node."""
+    if isinstance(node, ir.External):
+        return Placement(ONNXRUNTIME, node.reason)
+    if config is None:
+        return Placement(HOST, "device cpu has no accelerator")
     reason = refusal(node, graph, config, min_fill)
     if reason is None:
         return Placement(ACCELERATOR, f"{_noun(node)} on int8")
@@ -57,6 +61,26 @@ def _noun(node: Node) -> str:
         ir.QAvgPool: "average pool",
     }
     return nouns.get(type(node), node.op)
+
+
+CONVERSIONS = {"Quantize", "Dequantize", "FlipSign", "Im2col", "Pack", "Unpack"}
+
+
+def host_layers(rows: Sequence[Mapping[str, str]]) -> tuple[list[str], int]:
+    """Of a report's rows: the layers that run on the host, and how many layers there are.
+
+    What only converts numbers or their layout on the way to the accelerator is no layer.
+    """
+    layers = [row for row in rows if row["op"] not in CONVERSIONS]
+    return [row["name"] for row in layers if row["device"] != ACCELERATOR], len(layers)
+
+
+def host_remark(rows: Sequence[Mapping[str, str]]) -> str:
+    """What to say beside a cycle count of a report's rows; nothing where all layers are in it."""
+    left, count = host_layers(rows)
+    if not left:
+        return ""
+    return f"{len(left)} of {count} layers on the host: their time is not in the cycles"
 
 
 def report(graph: Graph, placements: Placements) -> list[dict[str, str]]:

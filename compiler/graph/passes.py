@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vdla.compiler.graph import fold, fuse, join
+from vdla.compiler.graph import external, fold, fuse, join
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.printer import format_graph
@@ -24,6 +24,7 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("fold_flatten", fold.fold_flatten),
     ("fold_constants", fold.fold_constants),
     ("remove_dead_again", fold.remove_dead),
+    ("join_external", external.join_external),
 )
 
 

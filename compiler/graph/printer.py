@@ -33,6 +33,8 @@ def _short(value: Any) -> str:
         if len(value) > 4:
             return f"({_short(value[0])}, … {len(value)} values)"
         return f"({', '.join(_short(v) for v in value)})"
+    if isinstance(value, bytes):
+        return f"({len(value)} bytes)"
     return str(value)
 
 

@@ -17,6 +17,7 @@ from vdla.compiler.graph.infer import window_extent
 from vdla.compiler.graph.ir import Array, Graph, Node, TensorType, add_terms, pool_scale
 from vdla.compiler.graph.numbers import dequantize, pack_scales, quantize, rq
 from vdla.isa.numbers import pack_scale
+from vdla.runtime.external import Session
 
 Rule = Callable[[Any, Sequence[Array], TensorType], Array]
 
@@ -71,7 +72,7 @@ def unpack(x: Array, shape: Sequence[int]) -> Array:
 # --- windows -------------------------------------------------------------------------------------
 
 
-def _views(x: Array, node: ir.Window, kernel: Sequence[int], pad: float) -> Array:
+def window_views(x: Array, node: ir.Window, kernel: Sequence[int], pad: float) -> Array:
     """[N, C, KH, KW, OH, OW]: what each output place sees under its window."""
     top, left, bottom, right = node.pads
     padded = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=pad)
@@ -91,7 +92,7 @@ def _views(x: Array, node: ir.Window, kernel: Sequence[int], pad: float) -> Arra
 def _convolve(x: Array, weight: Array, node: Any) -> Array:
     """Σ data * weight, in the operands' float type."""
     o, i, kh, kw = weight.shape
-    views = _views(x, node, (kh, kw), 0)
+    views = window_views(x, node, (kh, kw), 0)
     n, _, _, _, oh, ow = views.shape
     result = np.empty((n, o, oh, ow), x.dtype)
     per = o // node.groups
@@ -104,7 +105,7 @@ def _convolve(x: Array, weight: Array, node: Any) -> Array:
 
 def _depthwise(x: Array, weight: Array, node: Any) -> Array:
     o, _, kh, kw = weight.shape
-    views = _views(x, node, (kh, kw), 0)
+    views = window_views(x, node, (kh, kw), 0)
     if o != x.shape[1]:
         views = np.repeat(views, o // x.shape[1], axis=1)
     total = np.zeros((views.shape[0], o, *views.shape[4:]), x.dtype)
@@ -133,18 +134,18 @@ def _dense(node: ir.Dense, args: Sequence[Array], kind: TensorType) -> Array:
 
 
 def _max_pool(node: ir.MaxPool, args: Sequence[Array], kind: TensorType) -> Array:
-    return np.asarray(_views(args[0], node, node.kernel, -np.inf).max(axis=(2, 3)))
+    return np.asarray(window_views(args[0], node, node.kernel, -np.inf).max(axis=(2, 3)))
 
 
 def _avg_pool(node: ir.AvgPool, args: Sequence[Array], kind: TensorType) -> Array:
-    total = _views(args[0], node, node.kernel, 0).sum(axis=(2, 3), dtype=np.float32)
+    total = window_views(args[0], node, node.kernel, 0).sum(axis=(2, 3), dtype=np.float32)
     return np.asarray(total / window_counts(node, args[0].shape).astype(np.float32))
 
 
 def window_counts(node: Any, shape: Sequence[int]) -> Array:
     """[OH, OW]: the divisor of an average pool at each output place."""
     ones = np.ones((1, 1, *shape[2:]))
-    views = _views(ones, node, node.kernel, float(node.include_pad))
+    views = window_views(ones, node, node.kernel, float(node.include_pad))
     return np.asarray(views.sum(axis=(2, 3))[0, 0])
 
 
@@ -240,7 +241,7 @@ def _qdense(node: ir.QDense, args: Sequence[Array], kind: TensorType) -> Array:
 
 
 def _qmax_pool(node: ir.QMaxPool, args: Sequence[Array], kind: TensorType) -> Array:
-    return np.asarray(_views(args[0], node, node.kernel, -128).max(axis=(2, 3)))
+    return np.asarray(window_views(args[0], node, node.kernel, -128).max(axis=(2, 3)))
 
 
 def pool_words(node: ir.QAvgPool, shape: Sequence[int]) -> Array:
@@ -251,7 +252,7 @@ def pool_words(node: ir.QAvgPool, shape: Sequence[int]) -> Array:
 
 
 def _qavg_pool(node: ir.QAvgPool, args: Sequence[Array], kind: TensorType) -> Array:
-    total = _views(_centered(args[0], node.in_zp), node, node.kernel, 0).sum(axis=(2, 3))
+    total = window_views(_centered(args[0], node.in_zp), node, node.kernel, 0).sum(axis=(2, 3))
     words = pool_words(node, args[0].shape)
     return requantize(total.astype(np.int64), words, node.out_zp, node.lo, node.hi)
 
@@ -291,7 +292,7 @@ def _dequantize(node: ir.Dequantize, args: Sequence[Array], kind: TensorType) ->
 
 
 def _im2col(node: ir.Im2col, args: Sequence[Array], kind: TensorType) -> Array:
-    return _views(args[0], node, node.kernel, node.fill).reshape(kind.shape)
+    return window_views(args[0], node, node.kernel, node.fill).reshape(kind.shape)
 
 
 RULES: dict[type[Node], Rule] = {
@@ -323,6 +324,7 @@ RULES: dict[type[Node], Rule] = {
     ir.Dequantize: _dequantize,
     ir.FlipSign: lambda node, args, kind: (args[0].view(np.uint8) ^ 0x80).view(kind.dtype),
     ir.Im2col: _im2col,
+    ir.External: lambda node, args, kind: Session(node.model, node.name).run(args),
     ir.Pack: lambda node, args, kind: pack(args[0], node.block),
     ir.Unpack: lambda node, args, kind: unpack(args[0], kind.shape),
 }
@@ -330,4 +332,5 @@ RULES: dict[type[Node], Rule] = {
 
 def iter_layers(graph: Graph) -> Iterator[Node]:
     """The nodes that do integer arithmetic: what a per-layer report lists."""
-    return (n for n in graph.nodes if n.op.startswith("Q") and not isinstance(n, ir.Quantize))
+    others = ir.Quantize | ir.External
+    return (n for n in graph.nodes if n.op.startswith("Q") and not isinstance(n, others))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 import tempfile
@@ -12,42 +13,61 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
+import onnx.version_converter
 
 from vdla.compiler.frontend.errors import ModelError
+from vdla.compiler.frontend.shapes import (
+    Open,
+    Shapes,
+    input_values,
+    known_shapes,
+    static_shapes,
+)
 from vdla.compiler.graph.ir import Array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 RANDOM_SAMPLES = 8
+PER_CHANNEL_OPSET = 13  # the first in which (De)QuantizeLinear has an axis
 
 
-def quantize(source: str | Path, target: str | Path, calibration: str | Path | None = None) -> None:
+def quantize(
+    source: str | Path,
+    target: str | Path,
+    calibration: str | Path | None = None,
+    shapes: Shapes | None = None,
+) -> None:
     """Writes the QDQ form of the float model ``source`` to ``target``.
 
     Weights become int8 with one scale per output channel, activations int8 with a zero point;
-    batch normalizations are folded into their convolutions first.
+    batch normalizations are folded into their convolutions first. Sizes that the model leaves open
+    stay open. A model of an opset before 13 is converted to it: scales per channel need it.
 
     Args:
         source: a float ONNX model.
         target: the file to write; written beside, then renamed.
         calibration: an .npz with one array per input, samples along the first axis. Without it,
             standard normal samples are used: good for speed studies, poor for accuracy.
+        shapes: sizes that the model leaves open, by the name of an input or of a dimension; a
+            calibration gives them too.
 
     Raises:
-        ModelError: the model or the samples don't fit.
+        ModelError: the model or the samples don't fit, or a size is open and no samples have it.
     """
     model = _load(Path(source))
-    inputs = _float_inputs(model, str(source))
+    _check_floats(model, str(source))
     if calibration is None:
+        inputs = static_shapes(model.graph, str(source), shapes)
         rng = np.random.default_rng(0)
         samples = [
             {name: rng.standard_normal(shape).astype(np.float32) for name, shape in inputs.items()}
             for _ in range(RANDOM_SAMPLES)
         ]
     else:
-        samples = _read_samples(Path(calibration), inputs)
-    quantize_model(model, target, samples)
+        known = known_shapes(model.graph, str(source), shapes)
+        samples = _read_samples(Path(calibration), known)
+    quantize_model(_modern(_open(model), str(source)), target, samples)
 
 
 def quantize_model(model: Any, target: str | Path, samples: Sequence[Mapping[str, Array]]) -> None:
@@ -84,8 +104,8 @@ def quantize_model(model: Any, target: str | Path, samples: Sequence[Mapping[str
                 weight_type=QuantType.QInt8,
             )
         except Exception as error:  # onnxruntime has no common base class for its errors
-            first = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
-            raise ModelError(model.graph.name, "a model onnxruntime can quantize", first) from None
+            found = str(error).strip() or repr(error)
+            raise ModelError(model.graph.name, "a model onnxruntime can quantize", found) from None
         os.replace(written, target)
 
 
@@ -114,21 +134,37 @@ def _load(path: Path) -> Any:
     return model
 
 
-def _float_inputs(model: Any, where: str) -> dict[str, tuple[int, ...]]:
-    constants = {t.name for t in model.graph.initializer}
-    shapes: dict[str, tuple[int, ...]] = {}
-    for value in model.graph.input:
-        if value.name in constants:
-            continue
+def _check_floats(model: Any, where: str) -> None:
+    for value in input_values(model.graph):
         if value.type.tensor_type.elem_type != onnx.TensorProto.FLOAT:
             code = onnx.TensorProto.DataType.Name(value.type.tensor_type.elem_type).lower()
             raise ModelError(f"{where}: input {value.name}", "float32 elements", code)
-        dims = value.type.tensor_type.shape.dim
-        shapes[value.name] = tuple(int(d.dim_value) or 1 for d in dims)
-    return shapes
 
 
-def _read_samples(path: Path, inputs: Mapping[str, tuple[int, ...]]) -> list[dict[str, Array]]:
+def _open(model: Any) -> Any:
+    """The model with unknown sizes left out, where some files write -1."""
+    opened = copy.deepcopy(model)
+    graph = opened.graph
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.HasField("dim_value") and dim.dim_value < 0:
+                dim.Clear()
+    return opened
+
+
+def _modern(model: Any, where: str) -> Any:
+    """The model in an opset that has scales per channel."""
+    found = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 0)
+    if found >= PER_CHANNEL_OPSET:
+        return model
+    try:
+        return onnx.version_converter.convert_version(model, PER_CHANNEL_OPSET)
+    except Exception as error:  # the converter raises what its C++ does
+        expected = f"a model of opset {PER_CHANNEL_OPSET} or one that can be converted to it"
+        raise ModelError(where, expected, f"opset {found}: {error}") from None
+
+
+def _read_samples(path: Path, inputs: Mapping[str, Open]) -> list[dict[str, Array]]:
     try:
         with np.load(path) as file:
             arrays = {name: file[name] for name in file.files}
@@ -141,13 +177,26 @@ def _read_samples(path: Path, inputs: Mapping[str, tuple[int, ...]]) -> list[dic
         if name not in arrays:
             found = ", ".join(arrays) or "nothing"
             raise ModelError(str(path), f"an array called {name}", found)
-        array = np.asarray(arrays[name], np.float32)
-        if array.shape[1:] != shape[1:] or not len(array):
-            expected = f"{name} of shape [samples, {', '.join(map(str, shape[1:]))}]"
-            raise ModelError(str(path), expected, list(array.shape))
-        samples = samples or [{} for _ in range(len(array))]
-        if len(array) != len(samples):
-            raise ModelError(str(path), f"{len(samples)} samples of {name}", len(array))
-        for i, sample in enumerate(samples):
-            sample[name] = array[i : i + 1]
+        batches = _batches(np.asarray(arrays[name], np.float32), name, shape, str(path))
+        samples = samples or [{} for _ in batches]
+        if len(batches) != len(samples):
+            raise ModelError(str(path), f"{len(samples)} batches of {name}", len(batches))
+        for sample, batch in zip(samples, batches, strict=True):
+            sample[name] = batch
     return samples
+
+
+def _batches(array: Array, name: str, shape: Open, where: str) -> list[Array]:
+    """Samples in portions as large as the model takes; the last repeats some to be full."""
+    batch = shape[0] if shape and isinstance(shape[0], int) else 1
+    rest = shape[1:]
+    fits = len(rest) == array.ndim - 1 and all(
+        not isinstance(want, int) or want == got
+        for want, got in zip(rest, array.shape[1:], strict=True)
+    )
+    if not fits or len(array) < batch:
+        sizes = ", ".join(("samples", *("?" if v is None else str(v) for v in rest)))
+        many = f" and at least {batch} samples, the model's batch" if batch > 1 else ""
+        raise ModelError(where, f"{name} of shape [{sizes}]{many}", list(array.shape))
+    starts = (min(start, len(array) - batch) for start in range(0, len(array), batch))
+    return [array[start : start + batch] for start in starts]

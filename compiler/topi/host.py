@@ -86,10 +86,12 @@ def _viewed(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The same elements under a shape that differs by dimensions of one at the end."""
     if tensor.shape == shape:
         return tensor
-    ones = len(tensor.shape) - len(shape)
-    if ones < 0 or tensor.shape != (*shape, *(1,) * ones):
+    rank = min(len(tensor.shape), len(shape))
+    ones = (1,) * abs(len(tensor.shape) - len(shape))
+    if tensor.shape[:rank] != shape[:rank] or ones != (*tensor.shape[rank:], *shape[rank:]):
         raise ValueError(f"expected a view as {list(tensor.shape)}, found {list(shape)}")
-    return te.compute(shape, lambda *i: tensor[(*i, *(0,) * ones)], "viewed")
+    zeros = (0,) * (len(tensor.shape) - rank)
+    return te.compute(shape, lambda *i: tensor[(*i[:rank], *zeros)], "viewed")
 
 
 Expression = Callable[[Recipe, Any], Tensor]

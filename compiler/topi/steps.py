@@ -16,9 +16,17 @@ import numpy as np
 
 from vdla.compiler.codegen.link import link_shared
 from vdla.compiler.codegen.llvm import compile_object
-from vdla.compiler.codegen.target import NATIVE, Target
+from vdla.compiler.codegen.target import NATIVE, Target, TargetError
+from vdla.compiler.graph import ir
 from vdla.compiler.graph.ir import Array, Graph, Node
-from vdla.compiler.graph.partition import ACCELERATOR, HOST, Placements, partition, report
+from vdla.compiler.graph.partition import (
+    ACCELERATOR,
+    HOST,
+    ONNXRUNTIME,
+    Placements,
+    partition,
+    report,
+)
 from vdla.compiler.graph.plan import MemoryPlan, plan_memory
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.printer import show
@@ -51,9 +59,33 @@ def host_kernels(graph: Graph, placements: Placements) -> Kernels:
     return kernels
 
 
+def check_external(graph: Graph, target: Target) -> None:
+    """Raises TargetError where a target has to run operators that only onnxruntime has.
+
+    A board's processor gets compiled code alone.
+    """
+    for node in graph.nodes:
+        if isinstance(node, ir.External) and not target.is_native:
+            raise TargetError(
+                f"node {node.name} ({node.op}): expected operators that vdla compiles for "
+                f"{target.cpu}, found one for onnxruntime ({node.reason}); the native host has it"
+            )
+
+
+def external_models(graph: Graph) -> dict[str, bytes]:
+    """Node name to what onnxruntime runs."""
+    return {node.name: node.model for node in graph.nodes if isinstance(node, ir.External)}
+
+
 def host_constants(graph: Graph, kernels: Kernels) -> dict[str, Array]:
-    """Every constant a host function reads."""
-    needed: dict[str, Array] = {}
+    """Every constant that a host function or onnxruntime reads."""
+    external = (node for node in graph.nodes if isinstance(node, ir.External))
+    needed: dict[str, Array] = {
+        name: graph.constants[name]
+        for node in external
+        for name in node.inputs
+        if name in graph.constants
+    }
     for kernel in kernels.values():
         for name in kernel.args:
             if name in kernel.constants:
@@ -75,6 +107,9 @@ def make_steps(graph: Graph, placements: Placements, kernels: Kernels) -> list[d
                 count = sum(step["kind"] == "vdla" for step in steps)
                 steps.append({"kind": "vdla", "program": f"program{count}", "layers": []})
             steps[-1]["layers"].append(node.name)
+        elif isinstance(node, ir.External):
+            args = [*node.inputs, node.output]
+            steps.append({"kind": ONNXRUNTIME, "model": node.name, "args": args, "name": node.name})
         else:
             steps.append(_host_step(node, kernels[node.name]))
     return steps
@@ -132,6 +167,7 @@ def host_code(kernels: Kernels, target: Target = NATIVE) -> HostCode | None:
 
 def compile_host(graph: Graph, target: Target = NATIVE) -> Module:
     """A module of host functions alone, from an optimized graph (device ``cpu``)."""
+    check_external(graph, target)
     placements = partition(graph, None)
     kernels = host_kernels(graph, placements)
     constants = host_constants(graph, kernels)
@@ -144,5 +180,6 @@ def compile_host(graph: Graph, target: Target = NATIVE) -> Module:
         steps=make_steps(graph, placements, kernels),
         constants=constant_image(plan, constants),
         host=host_code(kernels, target),
+        external=external_models(graph),
         metadata={"placement": report(graph, placements), "model": graph.name},
     )

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from vdla import compiler, isa, sim
-from vdla.compiler.topi.vdla.conv2d import ConvShape, Residual
+from vdla.compiler.topi.vdla.conv2d import ConvShape
 from vdla.compiler.topi.vdla.elementwise import AddShape
 from vdla.compiler.topi.vdla.pool import PoolShape
-from vdla.compiler.topi.vdla.tiling import Shape
+from vdla.compiler.topi.vdla.tiling import ANY_RESIDUAL, NUMBERS, Shape
 from vdla.isa.config import Config, parse_config
 
-NUMBERS = {"in_zero", "zero", "low", "high", "weight", "imm", "a_zero", "b_zero"}
 SHAPES: dict[str, type[Any]] = {"conv": ConvShape, "pool": PoolShape, "add": AddShape}
 
 
@@ -59,7 +58,7 @@ class Workload:
         """
         known = {k: _tuples(v) for k, v in json.loads(self.shape).items()}
         if "residual" in known:
-            known["residual"] = Residual(1, 1, 0, 0, 0, 0) if known["residual"] else None
+            known["residual"] = ANY_RESIDUAL if known["residual"] else None
         made = SHAPES[self.kind]
         numbers = {f.name: 0 for f in fields(made) if f.name in NUMBERS}
         shape: Shape = made(**numbers, **known)

@@ -29,7 +29,7 @@ from vdla.sim.checker.finding import Finding
 from vdla.sim.checker.reach import L_MEMORY, rows_of
 from vdla.sim.checker.single import check_addresses, check_fields, check_finish, check_flags
 from vdla.sim.checker.words import describe, describe_tokens
-from vdla.sim.stream import Bytes, Stream, cache_lock
+from vdla.sim.stream import Bytes, Stream, compile_once
 
 __all__ = ["Finding", "check"]
 
@@ -57,9 +57,8 @@ def check(
 
 @cache
 def _warm_up() -> None:
-    """Compiles the loops; one process at a time, since numba's cache doesn't bear two."""
-    with cache_lock():
-        _check(load_config("tiny"), [Finish()], None, 0)
+    """Compiles the loops, or fetches them from the cache."""
+    compile_once("checker", lambda: _check(load_config("tiny"), [Finish()], None, 0))
 
 
 def _check(

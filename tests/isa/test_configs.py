@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 
 from vdla.isa.config import Config, ConfigError, config_names, load_config
@@ -54,6 +56,15 @@ def test_the_hash_covers_the_hardware_alone(tmp_path):
     assert named.hash == config.hash
     assert named != config
     assert load_config(written(tmp_path, acc_bytes=512)).hash != config.hash
+
+
+def test_overrides_are_checked_together():
+    """12 × 24 at 4 bytes is a machine; on the way there, in any order, none is."""
+    settings = ["port_bytes=4", "block_in=12", "block_out=24"]
+    wanted = load_config("paper", settings)
+    assert (wanted.port_bytes, wanted.block_in, wanted.block_out) == (4, 12, 24)
+    for order in permutations(settings):
+        assert load_config("paper", order) == wanted
 
 
 def test_overrides():

@@ -204,7 +204,7 @@ def test_modules_that_point_outside(host):
     )
     steps = [{"kind": "vdla", "program": "ghost", "layers": []}]
     assert module_error(accelerated(steps=steps), AddOne()) == (
-        "steps: expected a program or host code of the module, "
+        "steps: expected a program, host code or ONNX model of the module, "
         "found {'kind': 'vdla', 'program': 'ghost', 'layers': []}"
     )
     steps = [{"kind": "host", "function": "ghost", "args": []}]

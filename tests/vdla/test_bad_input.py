@@ -90,12 +90,19 @@ def test_models_that_no_device_runs(refused, command):
     assert refused(verb, "float.onnx", *options) == f"float.onnx: {NOT_QDQ}"
     onnx.save(model("Relu", ("N", 8)), "dynamic.onnx")
     assert refused(verb, "dynamic.onnx", *options) == (
-        "dynamic.onnx: input x: expected a static shape, found 'N' in dimension 0"
+        "dynamic.onnx: input x: expected a static shape, "
+        "found 'N' in dimension 0; give it: --shape N=SIZE"
+    )
+    assert refused(verb, "dynamic.onnx", *options, "--shape", "N=2") == f"dynamic.onnx: {NOT_QDQ}"
+    assert refused(verb, "dynamic.onnx", *options, "--shape", "M=2") == (
+        "dynamic.onnx: expected shapes for its inputs (x) or dimensions (N), found one for M"
     )
     onnx.save(model("Det", (1, 8, 8), (1,)), "op.onnx")
-    line = refused(verb, "op.onnx", *options)
-    assert line.startswith("op.onnx: node node (Det): expected an operator some device can run (")
-    assert line.endswith("), found Det")
+    assert refused(verb, "op.onnx", *options) == f"op.onnx: {NOT_QDQ}"
+    onnx.save(model("NonZero", (1, 8), (2, "N")), "op.onnx")
+    assert refused(verb, "op.onnx", *options) == (
+        "op.onnx: node node (NonZero): expected a result of static shape, found NonZero with [2, ?]"
+    )
 
 
 def test_config_files(refused, tmp_path):
@@ -222,6 +229,27 @@ def test_thread_counts(refused, text):
     assert refused("compare", "digits", "--vthreads", text) == (
         f"--vthreads: expected distinct numbers from 1 to 8, found {text!r}"
     )
+
+
+@pytest.mark.parametrize("text", ["N", "N=", "=3", "N=1,x"])
+@pytest.mark.parametrize(
+    "command",
+    [("run", "digits"), ("compile", "digits", "-o", "m"), ("compare", "digits"),
+     ("tune", "digits", "--log", "l", "--searcher", "grid"), ("lockstep", "--model", "digits"),
+     ("quantize", "f.onnx", "-o", "q.onnx")],
+)  # fmt: skip
+def test_shapes(refused, command, text):
+    assert refused(*command, "--shape", text) == (
+        f"--shape: expected NAME=N or INPUT=D0,D1,…, found {text!r}"
+    )
+
+
+def test_shapes_of_no_onnx_model(refused, vdla, tmp_path):
+    assert vdla("compile", "digits", "-c", "tiny", "-o", tmp_path / "d.vdla").code == 0
+    assert refused("run", "d.vdla", "--shape", "N=2") == (
+        "--shape: expected an ONNX model, found the module d.vdla"
+    )
+    assert refused("lockstep", "--shape", "N=2") == "--shape: expected --model MODEL, found none"
 
 
 def test_devices(refused):

@@ -7,10 +7,12 @@ import subprocess
 import sys
 
 import numpy as np
+import onnx
 import pytest
 
 import vdla as api
 from vdla.compiler import models
+from vdla.compiler.models.qdq import QdqModel
 from vdla.isa.config import config_names
 
 
@@ -18,7 +20,9 @@ def test_run_json_has_the_contract_keys(vdla):
     done = vdla("run", "digits", "-c", "tiny", "--json")
     assert done.code == 0
     found = done.json
-    assert list(found) == ["device", "config", "cycles", "seconds", "outputs", "placement"]
+    assert list(found) == [
+        "device", "config", "cycles", "host_layers", "seconds", "outputs", "placement"
+    ]  # fmt: skip
     assert (found["device"], found["config"]) == ("sim", "tiny")
     assert found["cycles"] == 360 * 12669
     (output,) = found["outputs"].values()
@@ -94,7 +98,7 @@ def test_compare_json_plots_and_trace(vdla, tmp_path):
     done = vdla("compare", "digits", "-c", "tiny", "--out", tmp_path, "--json")
     assert done.code == 0
     found = done.json
-    assert list(found) == ["config", "memory", "layers", "total"]
+    assert list(found) == ["config", "memory", "layers", "host_layers", "total"]
     assert list(found["layers"][0]) == [
         "name", "macs", "dram_bytes", "compute_cycles", "memory_cycles", "bound_cycles",
         "cycles", "utilization",
@@ -244,3 +248,40 @@ def test_the_api(tmp_path):
     assert result.cycles == 12669
     assert int(next(iter(result.outputs.values())).argmax()) == labels[0]
     assert api.compare("digits", config="tiny").utilization(2) > 0
+
+
+def unsigned_weights(zero):
+    """Two convolutions, the second with uint8 weights for the whole tensor, as some tools make."""
+    m = QdqModel(seed=7)
+    x = m.conv(m.input("x", (1, 8, 6, 6)), 8, 3)
+    integers = m.constant("w", m.rng.integers(0, 256, (8, 8, 3, 3)).astype(np.uint8))
+    scale, zp = m.constant("ws", np.array(0.004, np.float32)), m.constant("wz", np.uint8(zero))
+    weight = m.node("DequantizeLinear", [integers, scale, zp], (8, 8, 3, 3))
+    m.output(m.quantized(m.node("Conv", [x, weight], (1, 8, 2, 2)), 0.5))
+    return m.model()
+
+
+def test_uint8_weights_that_are_int8_moved_by_128_stay_on_the_accelerator(vdla, tmp_path):
+    onnx.save(unsigned_weights(128), tmp_path / "w.onnx")
+    done = vdla("run", tmp_path / "w.onnx", "-c", "tiny", "--json")
+    assert done.json["host_layers"] == []
+    assert "on the host" not in vdla("run", tmp_path / "w.onnx", "-c", "tiny").out
+    assert vdla("run", tmp_path / "w.onnx", "-c", "tiny", "--check").code == 0
+
+
+def test_layers_that_left_for_the_host_are_named_beside_the_cycles(vdla, tmp_path):
+    """Fewer cycles because a layer isn't there must not look like a gain."""
+    onnx.save(unsigned_weights(117), tmp_path / "w.onnx")
+    remark = "1 of 2 layers on the host: their time is not in the cycles"
+    options = (tmp_path / "w.onnx", "-c", "tiny")
+    found = vdla("run", *options, "--json").json
+    (left,) = found["host_layers"]
+    (row,) = (row for row in found["placement"] if row["name"] == left)
+    assert row["reason"] == (
+        "float operator Conv2d: weights less their zero point are -117 to 138, expected int8, "
+        "-128 to 127: quantize them as int8, or as uint8 with zero point 128"
+    )
+    assert remark in vdla("run", *options).out
+    assert remark in vdla("compare", *options, "--out", tmp_path / "out").out
+    compared = vdla("compare", *options, "--out", tmp_path / "out", "--json").json
+    assert compared["host_layers"] == [left]

@@ -78,6 +78,13 @@ def test_the_same_input_gives_the_same_file(sweep):
     assert first == second
 
 
+def test_the_page_says_which_cycles_it_leaves_out(sweep):
+    rest = [{"name": "up", "op": "Resize", "device": "onnxruntime", "reason": "no operator"}]
+    found = replace(sweep.base, placement=sweep.base.placement + rest)
+    text = report_page("m", found, found.layers[0])
+    assert " layers on the host: their time is not in the cycles" in text
+
+
 def test_the_file_names_no_other(sweep):
     """Nothing to load, and a policy that forbids loading anything."""
     text = report_page("digits", sweep.base, sweep.base.layers[0], sweep)
@@ -205,6 +212,16 @@ def test_placement_and_its_filter(visit, sweep):
     host = [row for row in sweep.base.placement if row["device"] == "cpu"]
     assert rows.count() == len(host)
     assert host[0]["reason"] in rows.first.inner_text()
+
+
+def test_what_onnxruntime_runs_is_the_hosts(visit, sweep):
+    base = sweep.base
+    rest = [{"name": "up", "op": "Resize", "device": "onnxruntime", "reason": "no operator"}]
+    page = visit(report_page("m", replace(base, placement=base.placement + rest), base.layers[0]))
+    lead = page.inner_text("#placement-lead")
+    assert lead.endswith("layers on the host: their time is not in the cycles.")
+    page.check("#placement-filter input[value='cpu']", force=True)
+    assert "up" in page.locator("#placement-table tbody tr").last.inner_text()
 
 
 # The timeline -------------------------------------------------------------------------------------

@@ -9,14 +9,17 @@ from vdla import api
 from vdla.commands.output import (
     check_folder,
     check_output_folder,
+    console,
     log,
     print_json,
     progress,
     table,
     write_text,
 )
-from vdla.commands.usage import UsageError, numbers
+from vdla.commands.usage import UsageError, numbers, sizes
 from vdla.comparison import Comparison, Layer
+from vdla.compiler.frontend.shapes import Shapes
+from vdla.compiler.graph.partition import host_remark
 from vdla.compiler.tune.records import Records
 from vdla.isa.config import Config
 from vdla.plots import save_plots
@@ -35,6 +38,7 @@ def compare(
     report: Path | None,
     records: str | None,
     settings: Sequence[str],
+    shapes: Sequence[str],
     json: bool,
 ) -> None:
     """Prints the comparison or the sweep; writes its plots, one timeline, and the page."""
@@ -44,7 +48,8 @@ def compare(
     check_output_folder(out)
     if report is not None:
         check_folder(report)
-    found, sweep = _measure(model, chosen, threads, latencies, api.tuned(records))
+    given = sizes(shapes)
+    found, sweep = _measure(model, chosen, threads, latencies, api.tuned(records), given)
     if not found.layers:
         reasons = "; ".join(f"{n}: {r}" for n, r in found.host.items())
         raise UsageError(f"{model}: expected a layer for the accelerator, found none ({reasons})")
@@ -73,11 +78,12 @@ def _measure(
     threads: list[int],
     latencies: list[int] | None,
     records: Records | None,
+    shapes: Shapes,
 ) -> tuple[Comparison, Sweep | None]:
     with progress() as update:
         if latencies is None:
-            return api.compare(model, config, threads, (), update, records), None
-        found = api.sweep(model, latencies, config, threads, (), update, records)
+            return api.compare(model, config, threads, (), update, records, shapes), None
+        found = api.sweep(model, latencies, config, threads, (), update, records, shapes)
         return found.base, found
 
 
@@ -101,6 +107,8 @@ def _print_comparison(found: Comparison) -> None:
     )
     title = f"latency hiding on {found.config.name}, memory {found.config.memory.name}"
     table(f"{title}; columns by virtual threads", columns, rows)
+    if remark := host_remark(found.placement):
+        console.print(remark)
 
 
 def _print_sweep(sweep: Sweep) -> None:

@@ -9,7 +9,9 @@ import numpy as np
 
 from vdla import api
 from vdla.commands.output import console, log, print_json, progress, table, write_text
+from vdla.commands.usage import UsageError, sizes
 from vdla.compiler.build import Options
+from vdla.compiler.frontend.shapes import Shapes
 from vdla.isa.asm import format_instruction
 from vdla.isa.config import Config, load_config
 from vdla.lockstep import Difference, LockstepDevice, Machines, Outcome, Tally
@@ -31,10 +33,13 @@ def lockstep(
     seed: int,
     model: str | None,
     settings: Sequence[str],
+    shapes: Sequence[str],
     json: bool,
 ) -> None:
     """Prints the tally; exit code 1 when the machines differ anywhere."""
-    chosen = load_config(config, settings)
+    chosen, given = load_config(config, settings), sizes(shapes)
+    if given and model is None:
+        raise UsageError("--shape: expected --model MODEL, found none")
     machines = Machines(chosen, log.print)
     tally = Tally()
     if model is None:
@@ -42,7 +47,7 @@ def lockstep(
             for tally in run_lockstep(machines, programs, seed):
                 update(f"{chosen.name}: programs", tally.programs, programs)
     else:
-        tally = _run_model(machines, model)
+        tally = _run_model(machines, model, given)
     if json:
         print_json(_summary(chosen, tally))
     else:
@@ -53,9 +58,9 @@ def lockstep(
         raise SystemExit(1)
 
 
-def _run_model(machines: Machines, model: str) -> Tally:
+def _run_model(machines: Machines, model: str, shapes: Shapes) -> Tally:
     with progress() as update:
-        module = api.compile(model, machines.config, (), Options(progress=update))
+        module = api.compile(model, machines.config, (), Options(progress=update), shapes)
     device = LockstepDevice(machines)
     Executor(module, device).run(api.random_inputs(module))
     return device.tally

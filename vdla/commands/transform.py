@@ -8,7 +8,7 @@ from pathlib import Path
 from vdla import api
 from vdla.boards import find_board
 from vdla.commands.output import check_folder, check_output_folder, log, print_json, progress, table
-from vdla.commands.usage import UsageError
+from vdla.commands.usage import UsageError, sizes
 from vdla.compiler.build import Options
 from vdla.compiler.codegen.link import find_linker
 from vdla.compiler.codegen.target import find_target
@@ -26,6 +26,7 @@ def compile_model(
     dump: Path | None,
     records: str | None,
     settings: Sequence[str],
+    shapes: Sequence[str],
     json: bool,
 ) -> None:
     """Compiles a model into a module file."""
@@ -39,13 +40,13 @@ def compile_model(
     if dump is not None:
         check_output_folder(dump)
     place = "cpu" if device == "cpu" else "vdla"
-    known = api.tuned(records)
+    known, given = api.tuned(records), sizes(shapes)
     with progress() as update:
         options = Options(
             place, vthreads, records=known, dump=dump, progress=update, host=target
         )
         machine = config or (chosen.config if chosen else "paper")
-        module = api.compile(model, machine, settings, options)
+        module = api.compile(model, machine, settings, options, given)
     module.save(output)
     if json:
         print_json(
@@ -74,10 +75,12 @@ def print_placement(module: Module) -> None:
     table("placement", ("name", "operator", "device", "schedule or reason"), rows)
 
 
-def quantize(model: Path, output: Path, calibration: Path | None) -> None:
+def quantize(
+    model: Path, output: Path, calibration: Path | None, shapes: Sequence[str]
+) -> None:
     """Quantizes a float model."""
     check_folder(output)
-    api.quantize(model, output, calibration)
+    api.quantize(model, output, calibration, sizes(shapes))
     if calibration is None:
         log.print("no --calibration: used random samples; good for speed, poor for accuracy")
     log.print(f"wrote {output}")

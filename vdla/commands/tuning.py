@@ -10,7 +10,7 @@ from typing import Any
 
 from vdla import api
 from vdla.commands.output import check_folder, console, log, print_json, progress, table
-from vdla.commands.usage import UsageError, numbers
+from vdla.commands.usage import UsageError, numbers, sizes
 from vdla.compiler.tune.model import load_xgboost
 from vdla.compiler.tune.records import Log, export, load
 from vdla.compiler.tune.search import SEARCHERS
@@ -38,6 +38,7 @@ def tune(
     asked: Request,
     exported: Path | None,
     settings: Sequence[str],
+    shapes: Sequence[str],
     json: bool,
 ) -> None:
     """Searches, prints what was found per distinct layer, and exports the best records."""
@@ -54,7 +55,7 @@ def tune(
         before = load(exported) if exported.exists() else []
     chosen = api.resolve(config, settings)
     begun = time.monotonic()
-    tasks = api.tuning_tasks(model, chosen, threads, asked.layer)
+    tasks = api.tuning_tasks(model, chosen, threads, asked.layer, sizes(shapes))
     with Log(path) as records, progress() as update:
         _tell_resumed(records, chosen)
         options = TuneOptions(

@@ -1,8 +1,24 @@
-"""The error of an option: light, since every command imports it."""
+"""Options' values and their error: light, since every command imports it."""
+
+from collections.abc import Sequence
 
 
 class UsageError(ValueError):
     """An option whose value makes no sense."""
+
+
+def sizes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """The values of ``--shape``: a name to its one size, or to several with commas between."""
+    found: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        name, equals, listed = text.rpartition("=")
+        try:
+            found[name.strip()] = tuple(int(part) for part in listed.split(","))
+        except ValueError:
+            equals = ""
+        if not equals or not name.strip():
+            raise UsageError(f"--shape: expected NAME=N or INPUT=D0,D1,…, found {text!r}")
+    return found
 
 
 def numbers(option: str, text: str, low: int, high: int | None = None) -> list[int]:

@@ -192,9 +192,12 @@ function placementSection() {
   const ours = report.placement.filter((row) => row.device === "vdla").length;
   const rest = report.placement.length - ours;
   byId("placement-lead").textContent =
-    `${plural(ours, "operator")} on the accelerator, ${count(rest)} on the host.`;
+    `${plural(ours, "operator")} on the accelerator, ${count(rest)} on the host. ` +
+    (report.remark && `${report.remark}.`);
   choices(byId("placement-filter"), [["all", "all"], ["vdla", "accelerator"], ["cpu", "host"]], "all", (device) => {
-    const rows = report.placement.filter((row) => device === "all" || row.device === device);
+    // whatever isn't the accelerator is the host: compiled code, or onnxruntime
+    const wanted = (row) => device === "all" || (row.device === "vdla") === (device === "vdla");
+    const rows = report.placement.filter(wanted);
     table(byId("placement-table"), ["operator", "kind", "runs on", "why", `schedule, ${threadsText(best)}`], rows.map((row) => [
       row.name, row.op, element("span", { class: `where ${row.device}` }, row.device), row.reason,
       report.layers[row.name]?.[best]?.schedule ?? ""]));

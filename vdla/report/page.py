@@ -17,6 +17,7 @@ from importlib.resources import files
 from typing import Any
 
 from vdla.comparison import Comparison, Layer
+from vdla.compiler.graph.partition import host_remark
 from vdla.isa.config import Config
 from vdla.peers import HIDING, VTA_SOURCE, vta_utilization
 from vdla.sim.trace import trace_events
@@ -90,6 +91,7 @@ def _data(
         "comparison": found.to_json(),
         "layers": {layer.name: _details(layer) for layer in found.layers},
         "placement": found.placement,
+        "remark": host_remark(found.placement),
         "peers": [vars(peer) for peer in HIDING],
         "vta": _vta(found),
         "traced": traced.name,

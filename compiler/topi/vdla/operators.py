@@ -20,7 +20,7 @@ from vdla.compiler.schedule import Schedule
 from vdla.compiler.topi.vdla.conv2d import ConvShape, Residual, conv2d, schedule_conv2d
 from vdla.compiler.topi.vdla.elementwise import AddShape, add, schedule_add
 from vdla.compiler.topi.vdla.pool import PoolShape, pool, schedule_pool
-from vdla.compiler.topi.vdla.tiling import Shape, Tile, TilingError, best
+from vdla.compiler.topi.vdla.tiling import Shape, Tile, TilingError, best, geometry
 from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
@@ -53,14 +53,21 @@ class Operator:
         return default_tile(self.shape, config, vthreads, records)
 
 
-@lru_cache
 def default_tile(
     shape: Shape, config: Config, vthreads: int, records: Records | None = BUNDLED
 ) -> Tile:
     """The best recorded tile of a shape, else the analytic model's.
 
-    There are fewer threads where the work can't be shared out.
+    There are fewer threads where the work can't be shared out. Layers of one geometry share the
+    search, whatever their zero points.
     """
+    return _default_tile(geometry(shape), config, vthreads, records)
+
+
+@lru_cache
+def _default_tile(
+    shape: Shape, config: Config, vthreads: int, records: Records | None
+) -> Tile:
     for threads in range(vthreads, 0, -1):
         tuned = records.tile(shape, config, threads) if records else None
         if tuned is not None:

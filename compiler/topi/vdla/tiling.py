@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from math import ceil, prod
 from typing import Any, Protocol
 
 from vdla.compiler.codegen.vdla.fold import MAX_PAD, MAX_UOPS
-from vdla.compiler.topi.vdla.conv2d import ConvShape, ConvTile, kept_copies
+from vdla.compiler.topi.vdla.conv2d import ConvShape, ConvTile, Residual, kept_copies
 from vdla.compiler.topi.vdla.elementwise import AddShape, AddTile
 from vdla.compiler.topi.vdla.pool import PoolShape, PoolTile
 from vdla.isa.config import Config
@@ -29,7 +29,20 @@ STARTUP = 12  # cycles from a token to the first result: issue, pipeline, hand-o
 TURN = 8  # cycles from a token to the first beat, besides memory's: start, request, buffer
 FINALISTS = 64  # candidates that get the recurrence, after the bound has ranked them
 CHUNKS = 600  # portions that the recurrence follows before it extrapolates
+ANY_RESIDUAL = Residual(1, 1, 0, 0, 0, 0)
 MOST_STAGES = 16  # copies of what streams by: more hide nothing more
+
+
+# The fields of shapes that change results and no cycle: zero points, clipping bounds, factors.
+NUMBERS = {"in_zero", "zero", "low", "high", "weight", "imm", "a_zero", "b_zero"}
+
+
+def geometry(shape: Shape) -> Shape:
+    """A shape without its numbers: what tiles and cycles depend on."""
+    changes: dict[str, Any] = {f.name: 0 for f in fields(shape) if f.name in NUMBERS}
+    if getattr(shape, "residual", None) is not None:
+        changes["residual"] = ANY_RESIDUAL
+    return replace(shape, **changes)
 
 
 class TilingError(ValueError):

@@ -269,10 +269,14 @@ def test_nodes_without_names_get_one_and_duplicates_a_number():
     assert import_model(proto).nodes[2].name == "Relu_2"
 
 
-def test_batch_and_shapes_make_a_dynamic_model_static():
-    proto = single("Relu", ("N", 4, 6, 7), ("N", 4, 6, 7))
-    assert import_model(proto, batch=2).tensors["y"].shape == (2, 4, 6, 7)
-    assert import_model(proto, shapes={"x": (3, 4, 5, 5)}).tensors["y"].shape == (3, 4, 5, 5)
+def test_shapes_make_a_dynamic_model_static():
+    """By a dimension's name or as an input's whole shape; an unknown size has no name."""
+    proto = single("Relu", ("N", 4, "H", 7), ("N", 4, "H", 7))
+    for shapes in ({"N": 2, "H": 5}, {"x": (2, 4, 5, 7)}, {"x": [2, 4, 5, 7], "N": 3}):
+        assert import_model(proto, shapes=shapes).tensors["y"].shape == (2, 4, 5, 7)
+    for unknown in (None, -1):
+        proto = single("Relu", (unknown, 4), (unknown, 4))
+        assert import_model(proto, shapes={"x": (3, 4)}).tensors["y"].shape == (3, 4)
 
 
 def test_initializers_listed_as_inputs_are_no_inputs():
@@ -320,3 +324,21 @@ def test_per_channel_activation_quantization_stays_on_the_host():
 
 def test_onnx_checker_is_content_with_our_models():
     onnx.checker.check_model(single("Relu", (1, 4, 6, 7)))
+
+
+def test_scalars_have_the_empty_shape():
+    """A scalar constant, quantized as onnxruntime's quantizer does it: ``x * 0.5``."""
+    constants = {"half": np.array(100, np.int8), "hs": np.array(0.005, np.float32)}
+    nodes = [
+        *quantized_input(),
+        helper.make_node("DequantizeLinear", ["half", "hs"], ["c"]),
+        helper.make_node("Mul", ["xq", "c"], ["y"], name="it"),
+    ]
+    graph = agrees(model(nodes, {"x": (1, 4)}, {"y": (1, 4)}, {**QUANT, **constants}))
+    assert graph.tensors["c"].shape == ()
+
+
+def test_a_scalar_input_and_output():
+    nodes = [*quantized_input(), helper.make_node("Sub", ["xq", "other"], ["y"])]
+    graph = agrees(model(nodes, {"x": (), "other": ()}, {"y": ()}, QUANT))
+    assert graph.tensors["y"].shape == ()

@@ -207,8 +207,8 @@ def normalized_model():
 
 def test_quantize_folds_batch_normalization(tmp_path):
     onnx.save(normalized_model(), str(tmp_path / "bn.onnx"))
-    quantize(tmp_path / "bn.onnx", tmp_path / "q.onnx")
-    graph = optimize(import_onnx(tmp_path / "q.onnx", batch=2))
+    quantize(tmp_path / "bn.onnx", tmp_path / "q.onnx", shapes={"N": 1})
+    graph = optimize(import_onnx(tmp_path / "q.onnx", {"N": 2}))
     assert [n.op for n in graph.nodes] == ["Quantize", "QConv2d", "Dequantize"]
     assert graph.tensors[graph.inputs[0]].shape == (2, 3, 8, 8)
 
@@ -250,3 +250,105 @@ def test_quantize_errors(float_model, tmp_path):
     with pytest.raises(ModelError, match=text):
         quantize(model_path("digits"), target)
     assert not target.exists()
+
+
+def small_model(shape, opset=17):
+    """Conv → Relu → GlobalAveragePool → Flatten → Gemm → Softmax, as a float model."""
+    rng = np.random.default_rng(0)
+    weights = {"w": rng.standard_normal((8, 3, 3, 3)) / 5, "f": rng.standard_normal((8, 5)) / 3}
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], name="conv", pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["c"], ["r"], name="relu"),
+        helper.make_node("GlobalAveragePool", ["r"], ["p"], name="pool"),
+        helper.make_node("Flatten", ["p"], ["v"], name="flat"),
+        helper.make_node("MatMul", ["v", "f"], ["m"], name="fc"),
+        helper.make_node("Softmax", ["m"], ["y"], name="soft", axis=1),
+    ]
+    ends = [
+        [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, size)]
+        for name, size in (("x", shape), ("y", [shape[0], 5]))
+    ]
+    tensors = [numpy_helper.from_array(v.astype(np.float32), k) for k, v in weights.items()]
+    graph = helper.make_graph(nodes, "small", *ends, tensors)
+    return helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=min(8, opset - 4)
+    )
+
+
+@pytest.mark.parametrize("opset", [11, 12, 13])
+def test_quantize_of_an_old_opset(tmp_path, opset):
+    """Scales per channel need opset 13: older models are converted first."""
+    onnx.save(small_model([2, 3, 8, 8], opset), str(tmp_path / "f.onnx"))
+    quantize(tmp_path / "f.onnx", tmp_path / "q.onnx")
+    graph = optimize(import_onnx(tmp_path / "q.onnx"))
+    assert [n.op for n in graph.nodes if n.op.startswith("QC")] == ["QConv2d"]
+    assert len(set(graph.node("conv").scale)) == 8
+
+
+def test_quantize_of_an_opset_that_cannot_be_converted(tmp_path, monkeypatch):
+    def refuse(model, version):
+        raise RuntimeError("No Adapter for Upsample")
+
+    monkeypatch.setattr(onnx.version_converter, "convert_version", refuse)
+    onnx.save(small_model([2, 3, 8, 8], 12), str(tmp_path / "f.onnx"))
+    with pytest.raises(ModelError) as caught:
+        quantize(tmp_path / "f.onnx", tmp_path / "q.onnx")
+    assert str(caught.value) == (
+        f"{tmp_path}/f.onnx: expected a model of opset 13 or one that can be converted to it, "
+        "found opset 12: No Adapter for Upsample"
+    )
+    assert [p.name for p in tmp_path.iterdir()] == ["f.onnx"]
+
+
+@pytest.mark.parametrize("batch", [4, "N", -1])
+def test_calibration_gives_the_sizes_and_fills_the_batch(tmp_path, batch):
+    """Nine samples for a batch of four: the third portion repeats three."""
+    onnx.save(small_model([batch, 3, "H" if batch == "N" else 8, 8]), str(tmp_path / "f.onnx"))
+    np.savez(tmp_path / "x.npz", x=images((1, 3, 8, 8), 9, 3))
+    quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", tmp_path / "x.npz")
+    shapes = None if batch == 4 else {"x": (4, 3, 8, 8)}
+    graph = import_onnx(tmp_path / "q.onnx", shapes)
+    assert graph.tensors["x"].shape == (4, 3, 8, 8)
+
+
+def test_too_few_samples_for_the_batch(tmp_path):
+    onnx.save(small_model([4, 3, 8, 8]), str(tmp_path / "f.onnx"))
+    np.savez(tmp_path / "x.npz", x=np.zeros((3, 3, 8, 8), np.float32))
+    with pytest.raises(ModelError) as caught:
+        quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", tmp_path / "x.npz")
+    assert str(caught.value) == (
+        f"{tmp_path}/x.npz: expected x of shape [samples, 3, 8, 8] and at least 4 samples, "
+        "the model's batch, found [3, 3, 8, 8]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "found"),
+    [
+        ("N", "'N' in dimension 0; give it: --shape N=SIZE"),
+        (-1, "an unknown size in dimension 0; give it: --shape x=D0,3,8,8"),
+        (None, "an unknown size in dimension 0; give it: --shape x=D0,3,8,8"),
+    ],
+)
+def test_quantize_guesses_no_size(tmp_path, size, found):
+    onnx.save(small_model([size, 3, 8, 8]), str(tmp_path / "f.onnx"))
+    with pytest.raises(ModelError) as caught:
+        quantize(tmp_path / "f.onnx", tmp_path / "q.onnx")
+    assert str(caught.value) == (
+        f"{tmp_path}/f.onnx: input x: expected a static shape, found {found}"
+    )
+    quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", shapes={"x": (2, 3, 8, 8)})
+    assert import_onnx(tmp_path / "q.onnx", {"x": (5, 3, 8, 8)}).tensors["y"].shape == (5, 5)
+
+
+def test_all_that_onnxruntime_says_is_told(tmp_path):
+    """Its first line is only where, the second what."""
+    proto = small_model([1, 3, 8, 8])
+    proto.graph.initializer[0].dims[:] = [8, 3, 3, 2]
+    proto.graph.initializer[0].raw_data = np.zeros((8, 3, 3, 2), np.float32).tobytes()
+    proto.graph.initializer[1].dims[:] = [7, 5]
+    proto.graph.initializer[1].raw_data = np.zeros((7, 5), np.float32).tobytes()
+    onnx.save(proto, str(tmp_path / "f.onnx"))
+    with pytest.raises(ModelError, match=r"found .*[Ii]ncompatible dimensions") as caught:
+        quantize(tmp_path / "f.onnx", tmp_path / "q.onnx")
+    assert "\n" not in str(caught.value)

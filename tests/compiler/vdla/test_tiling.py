@@ -10,11 +10,12 @@ import pytest
 from vdla.compiler.build import accelerator_layers
 from vdla.compiler.frontend import import_onnx
 from vdla.compiler.models import model_path
+from vdla.compiler.topi.vdla import operators
 from vdla.compiler.topi.vdla.conv2d import ConvShape, Residual, kept_copies
 from vdla.compiler.topi.vdla.elementwise import AddShape
 from vdla.compiler.topi.vdla.operators import default_tile
 from vdla.compiler.topi.vdla.pool import PoolShape
-from vdla.compiler.topi.vdla.tiling import is_legal, legal_tiles
+from vdla.compiler.topi.vdla.tiling import NUMBERS, best, is_legal, legal_tiles
 from vdla.isa.config import config_names, load_config
 
 NETWORKS = ("resnet18", "mobilenet")
@@ -89,3 +90,21 @@ def test_one_tile_is_judged_as_all_of_them_are(shape, vthreads):
         for tile in {replace(tile, **{name: value}) for tile in legal for value in strange}:
             assert is_legal(tile, shape, config, vthreads) == (tile in legal), tile
     assert not any(is_legal(tile, shape, config, vthreads + 1) for tile in legal)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: type(shape).__name__)
+def test_one_search_for_layers_of_one_geometry(shape, monkeypatch):
+    """Zero points, bounds and factors, other in every layer, don't start a search anew."""
+    config = load_config("tiny")
+    searched = []
+    monkeypatch.setattr(operators, "best", lambda s, c, v: searched.append(s) or best(s, c, v))
+    operators._default_tile.cache_clear()
+    tiles = set()
+    for value in (1, 2, 3):
+        numbers = {f.name: value for f in fields(shape) if f.name in NUMBERS}
+        other = replace(shape, **numbers)
+        if getattr(shape, "residual", None):
+            other = replace(other, residual=Residual(*[value] * 6))
+        tiles.add(default_tile(other, config, 2, None))
+        assert best(other, config, 2) in tiles
+    assert len(tiles) == len(searched) == 1

@@ -1,0 +1,127 @@
+"""Static shapes for a model's inputs: what the file says, and what the user gives for the rest.
+
+A file may leave sizes open: a symbolic dimension has a name ("batch"), an unknown one has none.
+``shapes`` gives sizes by name: of an input, all of its sizes; of a symbolic dimension, its one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vdla.compiler.frontend.errors import ModelError
+
+Shapes = Mapping[str, int | Sequence[int]]
+Open = tuple[int | str | None, ...]
+
+
+def input_values(graph: Any) -> list[Any]:
+    """A graph's inputs that are no initializers."""
+    constants = {tensor.name for tensor in graph.initializer}
+    return [value for value in graph.input if value.name not in constants]
+
+
+def open_shape(value: Any) -> Open:
+    """An input's sizes as the file has them: a number, a name, or None."""
+    return tuple(_size(dim) for dim in value.type.tensor_type.shape.dim)
+
+
+def _size(dim: Any) -> int | str | None:
+    if dim.HasField("dim_value"):
+        return int(dim.dim_value) if dim.dim_value > 0 else None
+    return None if dim.dim_param in ("", "?") else str(dim.dim_param)
+
+
+def known_shapes(graph: Any, where: str, shapes: Shapes | None) -> dict[str, Open]:
+    """Every input's shape with the sizes that are given in place of open ones.
+
+    Raises:
+        ModelError: a size is given that the file has otherwise, or for no such name.
+    """
+    given = {n: _sizes(n, s, where) for n, s in (shapes or {}).items()}
+    values = {value.name: open_shape(value) for value in input_values(graph)}
+    symbols = {size for shape in values.values() for size in shape if isinstance(size, str)}
+    for name in given:
+        if name not in values and name not in symbols:
+            raise ModelError(where, f"shapes for {_known(values, symbols)}", f"one for {name}")
+    return {n: _filled(n, shape, f"{where}: input {n}", given) for n, shape in values.items()}
+
+
+def static_shapes(graph: Any, where: str, shapes: Shapes | None) -> dict[str, tuple[int, ...]]:
+    """As :func:`known_shapes`, with nothing left open.
+
+    Raises:
+        ModelError: a size is open and not given; says how to give it.
+    """
+    known = known_shapes(graph, where, shapes)
+    return {name: _closed(name, shape, f"{where}: input {name}") for name, shape in known.items()}
+
+
+def shapes_like(graph: Any, arrays: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Shapes for the inputs that leave sizes open, from arrays of the right number of sizes."""
+    found = {}
+    for value in input_values(graph):
+        shape, array = open_shape(value), arrays.get(value.name)
+        is_open = not all(isinstance(size, int) for size in shape)
+        if is_open and array is not None and len(shape) == len(array.shape):
+            found[value.name] = tuple(array.shape)
+    return found
+
+
+def _sizes(name: str, given: int | Sequence[int], where: str) -> tuple[int, ...]:
+    sizes = (given,) if isinstance(given, int) else tuple(given)
+    if not all(isinstance(size, int) and size > 0 for size in sizes):
+        raise ModelError(f"{where}: shape {name}", "positive sizes", list(sizes))
+    return sizes
+
+
+def _known(values: Mapping[str, Any], symbols: set[str]) -> str:
+    inputs = f"its inputs ({', '.join(values)})"
+    return f"{inputs} or dimensions ({', '.join(sorted(symbols))})" if symbols else inputs
+
+
+def _filled(name: str, shape: Open, where: str, given: Mapping[str, tuple[int, ...]]) -> Open:
+    """One input's shape: given as a whole, or the file's with the symbols that were given."""
+    if name not in given:
+        return tuple(_symbol(size, where, given) for size in shape)
+    sizes = given[name]
+    fits = len(shape) == len(sizes) and all(
+        size in (want, None) or isinstance(size, str)
+        for want, size in zip(sizes, shape, strict=True)
+    )
+    if not fits:
+        raise ModelError(where, f"a shape that fits the file's {shape_text(shape)}", list(sizes))
+    return sizes
+
+
+def _symbol(
+    size: int | str | None, where: str, given: Mapping[str, tuple[int, ...]]
+) -> int | str | None:
+    if not isinstance(size, str) or size not in given:
+        return size
+    if len(given[size]) != 1:
+        raise ModelError(where, f"one size for dimension {size!r}", list(given[size]))
+    return given[size][0]
+
+
+def _closed(name: str, shape: Open, where: str) -> tuple[int, ...]:
+    for index, size in enumerate(shape):
+        if not isinstance(size, int):
+            found = "an unknown size" if size is None else repr(size)
+            found = f"{found} in dimension {index}; give it: {_option(name, shape)}"
+            raise ModelError(where, "a static shape", found)
+    return tuple(size for size in shape if isinstance(size, int))
+
+
+def _option(name: str, shape: Open) -> str:
+    """What to add to the command: the symbols, or the whole shape where a size has no name."""
+    symbols = dict.fromkeys(size for size in shape if isinstance(size, str))
+    if None not in shape:
+        return " ".join(f"--shape {symbol}=SIZE" for symbol in symbols)
+    sizes = (str(s) if isinstance(s, int) else f"D{i}" for i, s in enumerate(shape))
+    return f"--shape {name}={','.join(sizes)}"
+
+
+def shape_text(shape: Open) -> str:
+    """A shape for messages; a size nobody knows is "?"."""
+    return f"[{', '.join('?' if size is None else str(size) for size in shape)}]"

@@ -1,0 +1,82 @@
+"""numba's cache: one process compiles at a time, and nobody waits for what is compiled already."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+from threading import Event, Thread
+
+import numba
+import pytest
+
+from vdla.isa.config import load_config
+from vdla.isa.instructions import Finish
+from vdla.sim.checker import check
+from vdla.sim.machine import warm_up
+from vdla.sim.stream import compile_once
+
+USE = """
+from vdla.isa.config import load_config
+from vdla.isa.instructions import Finish
+from vdla.sim.checker import check
+from vdla.sim.machine import warm_up
+warm_up()
+assert check(load_config("tiny"), [Finish()]) == []
+"""
+
+
+def test_what_is_compiled_waits_for_no_lock():
+    """Another process compiles something else meanwhile, for as long as it likes."""
+    warm_up()
+    check(load_config("tiny"), [Finish()])
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or numba.config.CACHE_DIR)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run([sys.executable, "-c", USE], check=True, timeout=120)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_one_compiles_at_a_time(folder):
+    """The second waits for the first, then finds no mark of its own and compiles."""
+    begun, go_on, order = Event(), Event(), []
+
+    def first():
+        begun.set()
+        go_on.wait(10)
+        order.append("first")
+
+    threads = [Thread(target=compile_once, args=("one", first))]
+    threads[0].start()
+    assert begun.wait(10)
+    threads.append(Thread(target=compile_once, args=("two", lambda: order.append("second"))))
+    threads[1].start()
+    threads[1].join(0.2)
+    assert order == []
+    go_on.set()
+    for thread in threads:
+        thread.join(10)
+    assert order == ["first", "second"]
+    assert len(list(folder.glob("*.compiled"))) == 2
+
+
+def test_a_failed_compilation_leaves_no_mark(folder):
+    with pytest.raises(ZeroDivisionError):
+        compile_once("one", lambda: 1 // 0)
+    assert not list(folder.glob("*.compiled"))
+
+
+def test_a_terminal_is_told_why_it_waits(folder, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    compile_once("simulator", lambda: None)
+    compile_once("simulator", lambda: None)
+    assert capsys.readouterr().err == (
+        "vdla: compiling the simulator, once for this version: up to a minute\n"
+    )
