@@ -363,11 +363,17 @@ class LayerProgram(Standalone):
     operator: Operator
 
 
-def layer_program(made: Operator, tile: Tile, config: Config) -> LayerProgram:
-    """Compiles one operator alone and cold: nothing is on chip when it starts."""
+def layer_program(
+    made: Operator, tile: Tile, config: Config, *, hide: bool = True
+) -> LayerProgram:
+    """Compiles one operator alone and cold: nothing is on chip when it starts.
+
+    Without ``hide``, tokens let no two engines work at once.
+    """
     kernel = lower(made.shape, tile, config)
     linker = Linker(config)
     linker.add(made.node.name, kernel, made.tensors)
     named = {made.tensors[name]: size for name, size in kernel.tensors.items()}
     sizes = {name: size for name, size in named.items() if name not in made.constants}
-    return LayerProgram(**vars(standalone(linker, sizes, made.constants)), operator=made)
+    alone = standalone(linker, sizes, made.constants, hide=hide)
+    return LayerProgram(**vars(alone), operator=made)

@@ -17,7 +17,7 @@ from vdla.compiler.codegen.vdla.kernel import Kernel, generate
 from vdla.compiler.passes.allocate import allocate
 from vdla.compiler.passes.inplace import unify_inplace
 from vdla.compiler.passes.order import reorder
-from vdla.compiler.passes.tokens import insert_tokens
+from vdla.compiler.passes.tokens import insert_tokens, serialize
 from vdla.compiler.passes.uops import UOPS, UopPlanner
 from vdla.compiler.passes.vthread import inject_virtual_threads
 from vdla.compiler.schedule import Schedule
@@ -119,9 +119,12 @@ class Linker:
         """The micro-ops that the stream loads, to lie at the address given for ``UOPS``."""
         return bytes(self.planner.image)
 
-    def link(self, addresses: Mapping[str, int], dram_bytes: int) -> Linked:
-        """The finished stream."""
-        instructions = insert_tokens(self.ops, addresses, dram_bytes, self.config)
+    def link(self, addresses: Mapping[str, int], dram_bytes: int, *, hide: bool = True) -> Linked:
+        """The finished stream; without ``hide``, with tokens that let no two engines overlap."""
+        if hide:
+            instructions = insert_tokens(self.ops, addresses, dram_bytes, self.config)
+        else:
+            instructions = serialize(self.ops, addresses)
         stages = [op.name for op in self.ops]
         return Linked([*instructions, Finish()], [*self.layers, ""], [*stages, "finish"])
 

@@ -31,7 +31,11 @@ class Standalone:
 
 
 def standalone(
-    linker: Linker, sizes: Mapping[str, int], constants: Mapping[str, Array]
+    linker: Linker,
+    sizes: Mapping[str, int],
+    constants: Mapping[str, Array],
+    *,
+    hide: bool = True,
 ) -> Standalone:
     """Lays out DRAM for the kernels of a linker and links them.
 
@@ -39,13 +43,14 @@ def standalone(
         linker: holds the kernels.
         sizes: bytes of every tensor that a caller fills or reads.
         constants: tensors that are known.
+        hide: as ``Linker.link``.
     """
     known = {**constants, UOPS: np.frombuffer(linker.uops, np.uint8)}
     addresses, end = {}, 0
     for name, size in [*sizes.items(), *((n, a.nbytes) for n, a in known.items())]:
         addresses[name] = end
         end = align(end + max(size, 1))
-    linked = linker.link(addresses, end)
+    linked = linker.link(addresses, end, hide=hide)
     program = Program(linker.config, linked.instructions, end)
     stream = np.frombuffer(program.stream(), np.uint8)
     dram = np.zeros(align(end + stream.size), np.uint8)

@@ -55,6 +55,36 @@ def insert_tokens(
     return _Tokens(addresses, dram_bytes, config).run(ops)
 
 
+def serialize(ops: Sequence[Op], addresses: Mapping[str, int]) -> list[Instruction]:
+    """The stream with tokens that let no two engines work at once.
+
+    Each instruction waits for the one before it, where another engine runs that. What the stream
+    does stays the same; what it takes is the time without latency hiding.
+    """
+    stream: list[Instruction] = []
+    for op in ops:
+        instruction = _addressed(op, addresses)
+        if stream and stream[-1].engine != instruction.engine:
+            push, pop = _flags(stream[-1].engine, instruction.engine)
+            setattr(stream[-1], push, 1)
+            setattr(instruction, pop, 1)
+        stream.append(instruction)
+    return stream
+
+
+def _addressed(op: Op, addresses: Mapping[str, int]) -> Instruction:
+    """A copy of the op's instruction, its DRAM address absolute."""
+    instruction = op.instruction.replace()
+    if isinstance(instruction, Load | Store):
+        instruction.dram_base += addresses[op.tensor]
+    return instruction
+
+
+def _flags(source: Engine, sink: Engine) -> tuple[str, str]:
+    """The flags with which a token goes from one engine to another."""
+    return ("push_next", "pop_prev") if sink == source.next else ("push_prev", "pop_next")
+
+
 class _Tokens:
     def __init__(self, addresses: Mapping[str, int], dram_bytes: int, config: Config) -> None:
         self.addresses, self.unit = addresses, config.port_bytes
@@ -72,17 +102,10 @@ class _Tokens:
     def run(self, ops: Sequence[Op]) -> list[Instruction]:
         result = []
         for place, op in enumerate(ops):
-            instruction = self._addressed(op)
+            instruction = _addressed(op, self.addresses)
             self._order(instruction, op, place)
             result.append(instruction)
         return result
-
-    def _addressed(self, op: Op) -> Instruction:
-        """A copy of the op's instruction, its DRAM address absolute."""
-        instruction = op.instruction.replace()
-        if isinstance(instruction, Load | Store):
-            instruction.dram_base += self.addresses[op.tensor]
-        return instruction
 
     def _order(self, instruction: Instruction, op: Op, place: int) -> None:
         engine = instruction.engine
@@ -117,8 +140,7 @@ class _Tokens:
 
     def _token(self, instruction: Instruction, source: Engine, index: int, place: int) -> None:
         engine = instruction.engine
-        ahead = engine == source.next
-        push, pop = ("push_next", "pop_prev") if ahead else ("push_prev", "pop_next")
+        push, pop = _flags(source, engine)
         queue, givers = self.queues[source, engine], self.streams[source]
         setattr(givers[index], push, 1)
         if len(queue) < self.limit or queue[-self.limit][1] < self.places[source][index]:

@@ -1,0 +1,114 @@
+"""Latency hiding with the schedule held still: what each means of it buys by itself.
+
+``vdla compare`` sets the best schedule of one virtual thread against the best of several: tiles
+differ. Here a layer keeps the tile of its best hidden schedule, and only the means of hiding
+change, each an axis of its own:
+
+    serialized     tokens let no two engines work at once; threads and copies as in the schedule
+    neither        one virtual thread, one copy of every buffer; engines overlap where data allows
+    copies         one virtual thread, with the schedule's copies of what streams by (``stages``)
+    threads        the schedule's virtual threads, with one copy of what streams by
+    both           the schedule as it is
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from vdla.comparison import Progress, Workload
+from vdla.compiler.build import layer_program
+from vdla.compiler.topi.vdla.operators import Operator
+from vdla.compiler.topi.vdla.tiling import Tile, tile_text
+from vdla.compiler.tune.records import BUNDLED, Records
+from vdla.isa.config import Config
+from vdla.sim.machine import simulate
+
+VARIANTS = ("serialized", "neither", "copies", "threads", "both")
+
+
+@dataclass(frozen=True)
+class SameLayer:
+    """One layer's cycles by variant, and the schedule that all of them share."""
+
+    name: str
+    macs: int
+    schedule: str
+    cycles: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class SameSchedule:
+    """All layers of a model on one config, each with one schedule."""
+
+    config: Config
+    vthreads: int
+    layers: Sequence[SameLayer]
+
+    def cycles(self, variant: str) -> int:
+        """Cycles of all layers, one after the other."""
+        return sum(layer.cycles[variant] for layer in self.layers)
+
+    def utilization(self, variant: str) -> float:
+        """Of the whole: the cycles its multiply-adds need over the cycles it takes."""
+        macs = sum(layer.macs for layer in self.layers)
+        return macs / self.config.macs_per_cycle / self.cycles(variant)
+
+    def layer_utilization(self, layer: SameLayer, variant: str) -> float:
+        """Of one layer."""
+        return layer.macs / self.config.macs_per_cycle / layer.cycles[variant]
+
+    def to_json(self) -> dict[str, Any]:
+        """The part ``same_schedule`` of ``vdla compare --same-schedule --json``."""
+        return {
+            "vthreads": self.vthreads,
+            "layers": [
+                {
+                    "name": layer.name,
+                    "schedule": layer.schedule,
+                    "cycles": dict(layer.cycles),
+                    "utilization": {v: self.layer_utilization(layer, v) for v in VARIANTS},
+                }
+                for layer in self.layers
+            ],
+            "total": {
+                "cycles": {v: self.cycles(v) for v in VARIANTS},
+                "utilization": {v: self.utilization(v) for v in VARIANTS},
+            },
+        }
+
+
+def same_schedule(
+    work: Workload,
+    config: Config,
+    vthreads: int = 2,
+    progress: Progress = lambda what, done, total: None,
+    records: Records | None = BUNDLED,
+) -> SameSchedule:
+    """Simulates every layer of a workload in every variant of its schedule for ``vthreads``."""
+    layers = []
+    for done, (name, op) in enumerate(work.operators):
+        progress(f"{name}, one schedule", done, len(work.operators))
+        tile = op.tile(config, vthreads, records)
+        cycles = {v: _cycles(op, _variant(tile, v), config, v) for v in VARIANTS}
+        layers.append(SameLayer(name, op.macs, tile_text(tile), cycles))
+    return SameSchedule(config, vthreads, layers)
+
+
+def _variant(tile: Tile, variant: str) -> Tile:
+    """The tile with fewer threads or copies; operators without copies have the threads alone."""
+    changes = {}
+    if variant in ("neither", "copies"):
+        changes["vthreads"] = 1
+    if variant in ("neither", "threads") and hasattr(tile, "stages"):
+        changes["stages"] = 1
+    return replace(tile, **changes)
+
+
+def _cycles(op: Operator, tile: Tile, config: Config, variant: str) -> int:
+    built = layer_program(op, tile, config, hide=variant != "serialized")
+    program = built.program
+    return simulate(
+        config, program.instructions, built.dram, program.base, numerics=False
+    ).cycles
