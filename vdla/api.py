@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.comparison import Comparison, Progress, compare_models
+from vdla.comparison import Comparison, Progress, compare_models, find_workload
 from vdla.compiler import models
 from vdla.compiler.build import Options, compile_model, place_models
 from vdla.compiler.frontend.errors import ModelError
@@ -29,10 +29,13 @@ from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.executor import Executor, RunResult
 from vdla.runtime.module import Module
+from vdla.same_schedule import SameSchedule
+from vdla.same_schedule import same_schedule as compare_hiding
 from vdla.sweep import Sweep, sweep_latency
 
 __all__ = [
-    "compare", "compile", "executor", "load", "module_config", "quantize", "run", "sweep", "tune",
+    "compare", "compile", "executor", "load", "module_config", "quantize", "run", "same_schedule",
+    "sweep", "tune",
 ]  # fmt: skip
 
 Array = NDArray[Any]
@@ -129,6 +132,21 @@ def sweep(
     chosen = resolve(config, settings)
     files = _model_files(model)
     return sweep_latency(files, chosen, latencies, vthreads, progress, records, shapes)
+
+
+def same_schedule(
+    model: str | Path,
+    config: str | Path | Config = "paper",
+    vthreads: int = 2,
+    settings: Iterable[str] = (),
+    progress: Progress = lambda what, done, total: None,
+    records: Records | None = BUNDLED,
+    shapes: Shapes | None = None,
+) -> SameSchedule:
+    """Each layer's best schedule for ``vthreads``: as it is, serialized, and hiding less."""
+    chosen = resolve(config, settings)
+    work = find_workload(_model_files(model), chosen, shapes)
+    return compare_hiding(work, chosen, vthreads, progress, records)
 
 
 def tuned(choice: str | Path | None) -> Records | None:

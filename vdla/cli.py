@@ -82,6 +82,13 @@ def compare(
             help="Sweep over memory latencies, in cycles; schedules are chosen anew at each.",
         ),
     ] = None,
+    same_schedule: Annotated[
+        bool,
+        typer.Option(
+            help="Also the schedule of the most threads by itself: serialized by tokens, and with "
+            "threads and buffer copies apart."
+        ),
+    ] = False,
     report: Annotated[
         Path | None, typer.Option(metavar="OUT.html", help="Write one page that opens offline.")
     ] = None,
@@ -100,6 +107,7 @@ def compare(
         out,
         trace_layer,
         latency,
+        same_schedule,
         report,
         records,
         settings or [],

@@ -10,6 +10,7 @@ import numpy as np
 
 from vdla.comparison import Comparison
 from vdla.peers import OSDI
+from vdla.same_schedule import VARIANTS, SameSchedule
 from vdla.sweep import Sweep
 
 if TYPE_CHECKING:
@@ -20,9 +21,14 @@ COLOURS = ("#9aa5b1", "#1f6feb", "#0b8f5a", "#b35900", "#7a3fb0")
 
 
 def save_plots(
-    comparison: Comparison, folder: Path, stem: str, sweep: Sweep | None = None
+    comparison: Comparison,
+    folder: Path,
+    stem: str,
+    sweep: Sweep | None = None,
+    same: SameSchedule | None = None,
 ) -> list[Path]:
-    """Writes ``STEM-utilization.png``, ``STEM-roofline.png`` and, of a sweep, ``STEM-latency.png``.
+    """Writes ``STEM-utilization.png``, ``STEM-roofline.png`` and, of a sweep, ``STEM-latency.png``,
+    of one schedule ``STEM-same-schedule.png``.
 
     Returns their paths.
     """
@@ -33,6 +39,8 @@ def save_plots(
     }
     if sweep:
         pictures["latency"] = latency_plot(sweep)
+    if same:
+        pictures["same-schedule"] = same_schedule_plot(same)
     return [_save(figure, folder / f"{stem}-{n}.png") for n, figure in pictures.items()]
 
 
@@ -60,6 +68,25 @@ def utilization_plot(comparison: Comparison) -> Figure:
     memory = comparison.config.memory.name
     axes.set_title(f"Latency hiding on {comparison.config.name} (memory: {memory})", fontsize=10)
     axes.legend(fontsize=8, loc="upper center", ncols=len(threads) + 1, frameon=False)
+    return figure
+
+
+def same_schedule_plot(same: SameSchedule) -> Figure:
+    """Bars per layer of one schedule: one colour per means of hiding latency."""
+    layers = same.layers
+    figure, axes = _figure(max(6.0, 1.6 + 0.8 * len(layers)), 3.8)
+    at, bar = np.arange(len(layers)), 0.85 / len(VARIANTS)
+    for i, variant in enumerate(VARIANTS):
+        values = [100 * same.layer_utilization(layer, variant) for layer in layers]
+        label = f"{variant}: {100 * same.utilization(variant):.1f} %"
+        axes.bar(at + (i - (len(VARIANTS) - 1) / 2) * bar, values, bar, label=label,
+                 color=COLOURS[i % len(COLOURS)])
+    axes.set_xticks(at, [layer.name for layer in layers], rotation=0 if len(layers) < 13 else 75)
+    axes.set_ylim(0, 112)
+    axes.set_ylabel("utilization, % of peak")
+    title = f"One schedule on {same.config.name}: what hides latency"
+    axes.set_title(title, fontsize=10)
+    axes.legend(fontsize=8, loc="upper center", ncols=len(VARIANTS), frameon=False)
     return figure
 
 

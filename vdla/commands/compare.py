@@ -24,6 +24,7 @@ from vdla.compiler.tune.records import Records
 from vdla.isa.config import Config
 from vdla.plots import save_plots
 from vdla.report import report_page
+from vdla.same_schedule import VARIANTS, SameSchedule
 from vdla.sim.trace import write_trace
 from vdla.sweep import Sweep
 
@@ -35,6 +36,7 @@ def compare(
     out: Path,
     trace_layer: str,
     latency: str | None,
+    same: bool,
     report: Path | None,
     records: str | None,
     settings: Sequence[str],
@@ -55,17 +57,20 @@ def compare(
         raise UsageError(f"{model}: expected a layer for the accelerator, found none ({reasons})")
     traced = _traced(found, trace_layer)
     name = Path(model).stem
-    files = save_plots(found, out, f"{name}-{chosen.name}", sweep)
+    one = _one_schedule(model, chosen, max(threads), api.tuned(records), given) if same else None
+    files = save_plots(found, out, f"{name}-{chosen.name}", sweep, one)
     files.append(_trace_one(found, traced, out, f"{name}-{chosen.name}"))
     if report is not None:
-        write_text(report, report_page(name, found, traced, sweep))
+        write_text(report, report_page(name, found, traced, sweep, one))
         files.append(report)
     if json:
-        print_json((sweep or found).to_json())
+        print_json((sweep or found).to_json() | ({"same_schedule": one.to_json()} if one else {}))
     else:
         _print_comparison(found)
         if sweep:
             _print_sweep(sweep)
+        if one:
+            _print_same_schedule(one)
     for layer, reason in found.host.items():
         log.print(f"{layer} stays on the host: {reason}")
     for file in files:
@@ -85,6 +90,13 @@ def _measure(
             return api.compare(model, config, threads, (), update, records, shapes), None
         found = api.sweep(model, latencies, config, threads, (), update, records, shapes)
         return found.base, found
+
+
+def _one_schedule(
+    model: str, config: Config, threads: int, records: Records | None, shapes: Shapes
+) -> SameSchedule:
+    with progress() as update:
+        return api.same_schedule(model, config, threads, (), update, records, shapes)
 
 
 def _print_comparison(found: Comparison) -> None:
@@ -124,6 +136,18 @@ def _print_sweep(sweep: Sweep) -> None:
         rows.append(["utilization", *(f"{100 * p.utilization(v):.1f} %" for p in points)])
         title = f"{v} virtual thread{'s' if v > 1 else ''} on {sweep.config.name}"
         table(f"{title}: cycles by memory latency", columns, rows)
+
+
+def _print_same_schedule(found: SameSchedule) -> None:
+    """Utilization of every layer's one schedule, by what it hides latency with."""
+    rows = [
+        [layer.name, *(f"{100 * found.layer_utilization(layer, v):.1f} %" for v in VARIANTS)]
+        for layer in found.layers
+    ]
+    rows.append(["total", *(f"{100 * found.utilization(v):.1f} %" for v in VARIANTS)])
+    rows.append(["cycles", *(f"{found.cycles(v):,}" for v in VARIANTS)])
+    title = f"one schedule on {found.config.name}, that of {found.vthreads} virtual threads"
+    table(f"{title}: what hides latency", ["layer", *VARIANTS], rows)
 
 
 def _traced(found: Comparison, name: str) -> Layer:

@@ -84,6 +84,27 @@ function drawUtilization(node, report) {
   explain(svg, marks);
 }
 
+// One schedule per layer, a bar per means of hiding latency.
+function drawSame(node, same, variants) {
+  const titles = same.layers.map((layer) => layer.name);
+  const { room, needed, centre } = columns(node, titles, 10 + 9 * variants.length);
+  const bottom = 268;
+  const { svg, width } = frame(node, "Utilization of one schedule per layer", needed, bottom + nameRoom(titles, room));
+  const y = (share) => bottom - share * (bottom - MARGIN.top - 10);
+  grid(svg, [0, 0.2, 0.4, 0.6, 0.8, 1], y, width, (share) => `${Math.round(100 * share)} %`);
+  names(svg, titles, centre, bottom, room);
+  const bar = Math.min(24, (0.82 * room) / variants.length);
+  const marks = same.layers.flatMap((layer, i) => variants.map((v, rank) => {
+    const x = centre(i) + (rank - variants.length / 2) * bar;
+    const top = y(layer.utilization[v]);
+    const rect = shape("rect", { class: "bar", x, width: bar - 1, y: top, height: Math.max(0, bottom - top), fill: threadColour(rank) });
+    svg.append(rect);
+    return { node: rect, lines: [`${layer.name}: ${percent(layer.utilization[v])}, ${v}`,
+      `${count(layer.cycles[v])} cycles`, layer.schedule] };
+  }));
+  explain(svg, marks);
+}
+
 // The paper's peaks as dashed lines, in the colours of no hiding and of two threads.
 function drawPeers(svg, report, y, width) {
   const [paper] = report.peers;

@@ -61,7 +61,7 @@ function drawHeader() {
 function drawContents() {
   const sections = [...document.querySelectorAll("section")].filter((section) => !section.hidden);
   byId("contents").replaceChildren(...sections.map((section) => {
-    const title = { utilization: "Utilization", causes: "Causes", roofline: "Roofline", sweep: "Slower memory",
+    const title = { utilization: "Utilization", same: "One schedule", causes: "Causes", roofline: "Roofline", sweep: "Slower memory",
       timeline: "Timeline", placement: "Placement" }[section.id];
     return element("a", { href: `#${section.id}` }, title);
   }));
@@ -86,6 +86,17 @@ function utilizationSection() {
   const rows = layers.map((layer) =>
     cells(layer.name, layer, report.threads.map((v) => report.layers[layer.name][v].schedule)));
   table(byId("utilization-table"), columns, [...rows, cells("total", total, report.threads.map(() => ""))], true);
+}
+
+function sameSection() {
+  if (!report.same) return;
+  byId("same").hidden = false;
+  const variants = Object.keys(report.same.total.cycles);
+  legend(byId("same-legend"), variants.map((v, rank) => [v, threadColour(rank)]));
+  chart(() => drawSame(byId("same-chart"), report.same, variants));
+  const cells = (name, own) => [name, ...variants.map((v) => percent(own.utilization[v])), ...variants.map((v) => count(own.cycles[v]))];
+  table(byId("same-table"), ["layer", ...variants, ...variants.map((v) => `cycles, ${v}`)],
+    [...report.same.layers.map((layer) => cells(layer.name, layer)), cells("total", report.same.total)], true);
 }
 
 function causesSection() {
@@ -206,6 +217,7 @@ function placementSection() {
 
 drawHeader();
 utilizationSection();
+sameSection();
 causesSection();
 rooflineSection();
 sweepSection();

@@ -20,6 +20,7 @@ from vdla.comparison import Comparison, Layer
 from vdla.compiler.graph.partition import host_remark
 from vdla.isa.config import Config
 from vdla.peers import HIDING, VTA_SOURCE, vta_utilization
+from vdla.same_schedule import SameSchedule
 from vdla.sim.trace import trace_events
 from vdla.sweep import Sweep
 
@@ -35,7 +36,11 @@ SCRIPTS = (
 
 
 def report_page(
-    model: str, found: Comparison, traced: Layer, sweep: Sweep | None = None
+    model: str,
+    found: Comparison,
+    traced: Layer,
+    sweep: Sweep | None = None,
+    same: SameSchedule | None = None,
 ) -> str:
     """The page; the same for the same input.
 
@@ -44,9 +49,10 @@ def report_page(
         found: at least one layer, measured.
         traced: the layer of ``found`` whose timelines the page holds.
         sweep: adds the curve over memory latency.
+        same: adds each layer's one schedule with its means of hiding apart.
     """
     traces = {f"trace-{v}": _trace(traced, v) for v in found.vthreads}
-    blocks = {"data": _data(model, found, traced, sweep), **traces}
+    blocks = {"data": _data(model, found, traced, sweep, same), **traces}
     return _fill(
         _asset("page.html"),
         {
@@ -82,7 +88,7 @@ def _trace(layer: Layer, vthreads: int) -> dict[str, Any]:
 
 
 def _data(
-    model: str, found: Comparison, traced: Layer, sweep: Sweep | None
+    model: str, found: Comparison, traced: Layer, sweep: Sweep | None, same: SameSchedule | None
 ) -> dict[str, Any]:
     return {
         "model": model,
@@ -96,6 +102,7 @@ def _data(
         "vta": _vta(found),
         "traced": traced.name,
         "sweep": sweep.to_json() if sweep else None,
+        "same": same.to_json() if same else None,
     }
 
 
