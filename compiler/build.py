@@ -36,6 +36,7 @@ from vdla.compiler.graph.printer import format_graph
 from vdla.compiler.graph.taps import fold_taps
 from vdla.compiler.lower import UOPS, Linker, lower
 from vdla.compiler.passes.allocate import AllocationError
+from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.standalone import Standalone, standalone
 from vdla.compiler.topi.steps import (
     Kernels,
@@ -190,7 +191,7 @@ def _choose_tiles(
         try:
             tiles[node.name] = choose(made)
             lower(made.shape, tiles[node.name], config)  # kept for the real one
-        except (TilingError, AllocationError, CodegenError) as error:
+        except (TilingError, AllocationError, CodegenError, ScheduleError) as error:
             placements[node.name] = Placement(HOST, str(error))
     return placements, tiles
 

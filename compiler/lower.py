@@ -26,6 +26,7 @@ from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.verify import verify
 from vdla.compiler.topi.vdla.operators import schedule
 from vdla.compiler.topi.vdla.tiling import Shape, Tile
+from vdla.compiler.topi.vdla.user import UserShape
 from vdla.isa.config import Config
 from vdla.isa.instructions import Finish, Instruction
 
@@ -49,7 +50,7 @@ def lower_schedule(schedule: Schedule, config: Config, dump: Dump | None = None)
     return _run(schedule, config, dump or (lambda name, text: None))
 
 
-def lower(shape: Shape, tile: Tile, config: Config, dump: Dump | None = None) -> Kernel:
+def lower(shape: Shape | UserShape, tile: Tile, config: Config, dump: Dump | None = None) -> Kernel:
     """The instructions of an operator of a shape, in program order.
 
     ``dump`` is called with each pass's name and the program's text after it.
@@ -64,7 +65,7 @@ def lower(shape: Shape, tile: Tile, config: Config, dump: Dump | None = None) ->
 
 
 @lru_cache(maxsize=512)
-def _lower(shape: Shape, tile: Tile, config: Config) -> Kernel:
+def _lower(shape: Shape | UserShape, tile: Tile, config: Config) -> Kernel:
     return lower_schedule(schedule(shape, tile, config), config)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from vdla.compiler.frontend.custom import add_custom
 from vdla.compiler.frontend.errors import ModelError, UnsupportedError
 from vdla.compiler.frontend.external import add_external, has_graphs
 from vdla.compiler.frontend.ops import CONVERTERS
@@ -25,6 +26,7 @@ from vdla.compiler.graph import ir
 from vdla.compiler.graph.infer import shape_of, verify, verify_dtypes
 from vdla.compiler.graph.ir import Array, Graph, GraphError, Node, TensorType
 from vdla.compiler.graph.reference import RULES
+from vdla.compiler.user import REGISTERED
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
 QDQ = ("QuantizeLinear", "DequantizeLinear")
@@ -145,6 +147,9 @@ class Importer:
         name = self.fresh(node.name or f"{node.op_type}_{index}")
         where = f"{self.where}: node {name} ({node.op_type})"
         view = OnnxNode(self, node, name, where)
+        if (registered := REGISTERED.get(f"{node.domain}::{node.op_type}")) is not None:
+            add_custom(view, registered)
+            return
         if node.domain not in DEFAULT_DOMAINS or node.op_type not in CONVERTERS:
             if not self.fold(view):
                 add_external(view, f"no operator {node.op_type} here")

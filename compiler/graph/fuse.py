@@ -28,13 +28,13 @@ def signed(graph: Graph) -> Graph:
     """Makes every uint8 tensor int8, its values and zero point 128 lower.
 
     before: Quantize zp=z → u8     after: Quantize zp=z-128 → i8     (and Dequantize likewise)
-    A uint8 input or output of the graph, or of an External, keeps its type behind a FlipSign.
+    A uint8 input or output of the graph, or of a Foreign, keeps its type behind a FlipSign.
     """
     unsigned = {n for n, t in graph.tensors.items() if t.dtype == "uint8"}
     if not unsigned:
         return graph
-    outside = [n for node in graph.nodes if isinstance(node, ir.External) for n in node.inputs]
-    written = {node.output for node in graph.nodes if isinstance(node, ir.External)}
+    outside = [n for node in graph.nodes if isinstance(node, ir.Foreign) for n in node.inputs]
+    written = {node.output for node in graph.nodes if isinstance(node, ir.Foreign)}
     kept = unsigned & {*graph.inputs, *graph.outputs, *outside, *written}
     names = {n: f"{n}.signed" for n in kept}
     tensors, constants = dict(graph.tensors), dict(graph.constants)
@@ -49,7 +49,7 @@ def signed(graph: Graph) -> Graph:
             nodes.append(ir.FlipSign(name=f"{name}.flip", output=names[name], data=name))
     for node in graph.nodes:
         name = node.output
-        if isinstance(node, ir.External):
+        if isinstance(node, ir.Foreign):
             nodes.append(node)
             if name in names:
                 nodes.append(ir.FlipSign(name=f"{name}.flip", output=names[name], data=name))

@@ -134,13 +134,14 @@ def _free(node: Node, shapes: Sequence[Shape]) -> None:
     return
 
 
-def _external(node: Node, shapes: Sequence[Shape]) -> Shape:
-    assert isinstance(node, ir.External)
+def _foreign(node: Node, shapes: Sequence[Shape]) -> Shape:
+    assert isinstance(node, ir.Foreign)
     return node.shape
 
 
 RULES: dict[type[Node], Rule] = {
-    ir.External: _external,
+    ir.External: _foreign,
+    ir.Custom: _foreign,
     ir.Conv2d: _conv,
     ir.QConv2d: _conv,
     ir.QConv2dAdd: _conv,
@@ -259,7 +260,7 @@ def verify_dtypes(tensors: Mapping[str, ir.TensorType], node: Node) -> None:
         GraphError: one of them isn't for this operator.
     """
     out, found = tensors[node.output].dtype, _data_dtypes(tensors, node)
-    wanted = (found, {node.dtype}) if isinstance(node, ir.External) else _dtypes(node)
+    wanted = (found, {node.dtype}) if isinstance(node, ir.Foreign) else _dtypes(node)
     if not found <= wanted[0]:
         raise _fail(node, f"{' or '.join(sorted(wanted[0]))} data", ", ".join(sorted(found)))
     if out not in wanted[1]:

@@ -11,7 +11,7 @@ Grammar::
     TensorType := shape dtype quant? block      block > 0: [N, ceil(C/block), H, W, block]
     quant      := scale zero_point              real = (integer - zero_point) * scale
 
-    Node       := Float | Integer | Boundary | External
+    Node       := Float | Integer | Boundary | External | Custom
     Float      := Conv2d | Dense | Add | Relu | Clip | MaxPool | AvgPool | Reshape | Transpose
                 | Concat | BatchNorm | Softmax | Unary | Binary
     Integer    := QConv2d | QConv2dAdd | QDense | QAdd | QMaxPool | QAvgPool | QConcat | QClip
@@ -30,10 +30,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from operator import mul
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from vdla.compiler.user import UserOperator
 
 Array = NDArray[Any]
 Pair = tuple[int, int]
@@ -513,27 +516,46 @@ class Unpack(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class External(Node):
-    """Operators that aren't of this file, as an ONNX model for onnxruntime.
+class Foreign(Node):
+    """Operators that aren't of this file: they take ``operands`` and say themselves what of."""
+
+    OPERANDS: ClassVar[tuple[str, ...]] = ("operands",)
+
+    operands: tuple[str, ...]
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class External(Foreign):
+    """Operators that vdla lacks, as an ONNX model for onnxruntime.
 
     ``model`` takes ``operands`` by position and has one result, of ``shape`` and ``dtype``; where a
     file's operator has several, each is a node of its own. ``kinds`` are the operators' ONNX names,
     ``reason`` is why they are here, for people.
     """
 
-    OPERANDS: ClassVar[tuple[str, ...]] = ("operands",)
-
-    operands: tuple[str, ...]
     model: bytes
     kinds: tuple[str, ...]
-    shape: tuple[int, ...]
-    dtype: str
     reason: str
 
     @property
     def op(self) -> str:
         """The operators in a row: ``Resize+Pad``."""
         return "+".join(self.kinds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Custom(Foreign):
+    """A user's operator, with the attributes that its node in the file has."""
+
+    operator: UserOperator
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def op(self) -> str:
+        """The user's name for it: ``domain::OpType``."""
+        return self.operator.name
 
 
 # --- shared arithmetic of the attributes ----------------------------------------------------------

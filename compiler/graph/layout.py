@@ -37,6 +37,7 @@ class _Layout:
     def run(self) -> tuple[Graph, Placements]:
         for node in self.graph.nodes:
             accelerated = self.placements[node.name].device == ACCELERATOR
+            accelerated &= not isinstance(node, ir.Custom)  # its tensors lie as the user says
             names = {n: self.operand(node, n, accelerated) for n in node.inputs}
             node = node.renamed(names)
             self.nodes.append(self.blocked_result(node) if accelerated else node)

@@ -43,8 +43,12 @@ def place(node: Node, graph: Graph, config: Target | None, min_fill: float) -> P
     """The placement of one node."""
     if isinstance(node, ir.External):
         return Placement(ONNXRUNTIME, node.reason)
+    if isinstance(node, ir.Custom) and node.operator.schedule is None:
+        return Placement(HOST, "a user's operator without a schedule")
     if config is None:
         return Placement(HOST, "device cpu has no accelerator")
+    if isinstance(node, ir.Custom):
+        return Placement(ACCELERATOR, "a user's schedule")
     reason = refusal(node, graph, config, min_fill)
     if reason is None:
         return Placement(ACCELERATOR, f"{_noun(node)} on int8")

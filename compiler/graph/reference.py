@@ -16,6 +16,8 @@ from vdla.compiler.graph import ir
 from vdla.compiler.graph.infer import window_extent
 from vdla.compiler.graph.ir import Array, Graph, Node, TensorType, add_terms, pool_scale
 from vdla.compiler.graph.numbers import dequantize, pack_scales, quantize, rq
+from vdla.compiler.te import create_prim_func
+from vdla.compiler.tir import interp
 from vdla.isa.numbers import pack_scale
 from vdla.runtime.external import Session
 
@@ -295,6 +297,13 @@ def _im2col(node: ir.Im2col, args: Sequence[Array], kind: TensorType) -> Array:
     return window_views(args[0], node, node.kernel, node.fill).reshape(kind.shape)
 
 
+def _custom(node: ir.Custom, args: Sequence[Array], kind: TensorType) -> Array:
+    """A user's expression, interpreted."""
+    types = [(a.shape, str(a.dtype)) for a in args]
+    inputs, output = node.operator.tensors(types, dict(node.settings))
+    return interp.evaluate(create_prim_func(inputs, output), *args)[0]
+
+
 RULES: dict[type[Node], Rule] = {
     ir.Conv2d: _conv,
     ir.Dense: _dense,
@@ -325,6 +334,7 @@ RULES: dict[type[Node], Rule] = {
     ir.FlipSign: lambda node, args, kind: (args[0].view(np.uint8) ^ 0x80).view(kind.dtype),
     ir.Im2col: _im2col,
     ir.External: lambda node, args, kind: Session(node.model, node.name).run(args),
+    ir.Custom: _custom,
     ir.Pack: lambda node, args, kind: pack(args[0], node.block),
     ir.Unpack: lambda node, args, kind: unpack(args[0], kind.shape),
 }
@@ -332,5 +342,5 @@ RULES: dict[type[Node], Rule] = {
 
 def iter_layers(graph: Graph) -> Iterator[Node]:
     """The nodes that do integer arithmetic: what a per-layer report lists."""
-    others = ir.Quantize | ir.External
+    others = ir.Quantize | ir.Foreign
     return (n for n in graph.nodes if n.op.startswith("Q") and not isinstance(n, others))

@@ -60,6 +60,12 @@ def _per_axis(
     return lambda i: table[i[axis]]
 
 
+@expresses(ir.Custom)
+def _custom(recipe: Recipe, node: ir.Custom) -> Tensor:
+    inputs = [recipe.read(name) for name in node.operands]
+    return node.operator.expression(*inputs, **dict(node.settings))
+
+
 @expresses(ir.Quantize)
 def _quantize(recipe: Recipe, node: ir.Quantize) -> Tensor:
     data = recipe.read(node.data)

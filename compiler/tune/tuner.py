@@ -16,7 +16,8 @@ from math import inf
 import numpy as np
 
 from vdla.compiler.topi.vdla.operators import Operator, default_tile
-from vdla.compiler.topi.vdla.tiling import Tile
+from vdla.compiler.topi.vdla.tiling import Shape, Tile
+from vdla.compiler.topi.vdla.user import UserShape
 from vdla.compiler.tune.features import Features, Floats, features
 from vdla.compiler.tune.measure import TIMEOUT, Measurer, Outcome
 from vdla.compiler.tune.records import BUNDLED, Log, Record, Records, make_tile
@@ -70,10 +71,16 @@ class Task:
     resumed: int = 0
     ruled_out: int = 0
 
+    @property
+    def shape(self) -> Shape:
+        """What the tiles are of."""
+        assert not isinstance(self.operator.shape, UserShape)  # those are no tasks
+        return self.operator.shape
+
     @cached_property
     def features(self) -> Features:
         """What the learned model sees of every tile."""
-        return features(self.operator.shape, self.space, self.config)
+        return features(self.shape, self.space, self.config)
 
     @property
     def trials(self) -> int:
@@ -111,15 +118,21 @@ class Task:
 def make_tasks(
     operators: Sequence[tuple[str, Operator]], config: Config, vthreads: Sequence[int]
 ) -> list[Task]:
-    """The distinct workloads of named layers; fewer threads where the work can't be shared out."""
+    """The distinct workloads of named layers; fewer threads where the work can't be shared out.
+
+    A user's operator has the user's schedule, and nothing to search for.
+    """
     tasks: dict[Workload, Task] = {}
     for name, op in operators:
+        shape = op.shape
+        if isinstance(shape, UserShape):
+            continue
         for wanted in vthreads:
-            default = default_tile(op.shape, config, wanted, None)
+            default = default_tile(shape, config, wanted, None)
             threads = default.vthreads
-            workload = Workload.of(op.shape, config, threads)
+            workload = Workload.of(shape, config, threads)
             if workload not in tasks:
-                there = space(op.shape, config, threads)
+                there = space(shape, config, threads)
                 tasks[workload] = Task(op, config, workload, there, [], default)
             if name not in tasks[workload].layers:
                 tasks[workload].layers.append(name)
@@ -208,7 +221,7 @@ def search(
 
 def known_good(task: Task, records: Sequence[Record]) -> list[int]:
     """Points known without searching: the default, the bundled one, the records' best."""
-    shape, threads = task.operator.shape, task.workload.vthreads
+    shape, threads = task.shape, task.workload.vthreads
     logged = Records(lambda: records)
     tiles = [task.default]
     tiles += [each.tile(shape, task.config, threads) for each in (BUNDLED, logged)]

@@ -27,6 +27,7 @@ from vdla.compiler.tir.ir import (
     Stmt,
     Var,
 )
+from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.visitor import substitute_expr
 
 Env = Mapping[Var, int]
@@ -52,7 +53,8 @@ class Form:
         """
         form = affine(expr)
         if form is None:
-            raise CodegenError(f"{where}: expected an index linear in the loops, found {expr}")
+            found = show(expr)
+            raise CodegenError(f"{where}: expected an index linear in the loops, found {found}")
         return cls(*form)
 
     def at(self, env: Env) -> Form:
@@ -161,7 +163,7 @@ def _horner(offset: Form, size: int, index: Form) -> Form:
 def _constant(expr: Expr, where: str) -> int:
     form = Form.of(expr, where) if not isinstance(expr, Const) else Form(int(expr.value), {})
     if form.terms:
-        raise CodegenError(f"{where}: expected a constant, found {expr}")
+        raise CodegenError(f"{where}: expected a constant, found {show(expr)}")
     return form.constant
 
 
@@ -179,7 +181,7 @@ def _conditions(expr: Expr, where: str) -> tuple[Form, ...]:
             forms.append(Form(-1, {}))
             continue
         if not isinstance(each, Binary) or each.op not in ("lt", "le", "gt", "ge"):
-            raise CodegenError(f"{where}: expected comparisons of indices, found {each}")
+            raise CodegenError(f"{where}: expected comparisons of indices, found {show(each)}")
         low, high = (each.b, each.a) if each.op in ("gt", "ge") else (each.a, each.b)
         slack = 1 if each.op in ("lt", "gt") else 0
         forms.append(Form.of(Binary("sub", high, low), where))
@@ -196,5 +198,5 @@ def _zeros(expr: Expr, where: str) -> tuple[Form, ...]:
         elif isinstance(each, Binary) and each.op == "eq":
             forms.append(Form.of(Binary("sub", each.a, each.b), where))
         else:
-            raise CodegenError(f"{where}: expected index = 0, found {each}")
+            raise CodegenError(f"{where}: expected index = 0, found {show(each)}")
     return tuple(forms)

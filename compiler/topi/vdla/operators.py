@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vdla.compiler import te
 from vdla.compiler.graph import ir
 from vdla.compiler.graph.ir import Graph, Node, add_terms
 from vdla.compiler.schedule import Schedule
@@ -21,6 +22,7 @@ from vdla.compiler.topi.vdla.conv2d import ConvShape, Residual, conv2d, schedule
 from vdla.compiler.topi.vdla.elementwise import AddShape, add, schedule_add
 from vdla.compiler.topi.vdla.pool import PoolShape, pool, schedule_pool
 from vdla.compiler.topi.vdla.tiling import Shape, Tile, TilingError, best, geometry
+from vdla.compiler.topi.vdla.user import UserShape, UserTile, schedule_user
 from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
@@ -38,7 +40,7 @@ class Operator:
     """
 
     node: Node
-    shape: Shape
+    shape: Shape | UserShape
     tensors: Mapping[str, str]
     constants: Mapping[str, Array]
     macs: int
@@ -50,6 +52,8 @@ class Operator:
         Raises:
             TilingError: the buffers can't hold one tile.
         """
+        if isinstance(self.shape, UserShape):
+            return UserTile()
         return default_tile(self.shape, config, vthreads, records)
 
 
@@ -81,8 +85,10 @@ def _default_tile(
 
 
 @lru_cache
-def schedule(shape: Shape, tile: Tile, config: Config) -> Schedule:
+def schedule(shape: Shape | UserShape, tile: Tile, config: Config) -> Schedule:
     """The scheduled expression of a shape."""
+    if isinstance(shape, UserShape):
+        return schedule_user(shape, config)
     if isinstance(shape, ConvShape):
         return schedule_conv2d(conv2d(shape, config), shape, tile, config)
     if isinstance(shape, PoolShape):
@@ -275,6 +281,17 @@ def _addition(node: ir.QAdd, graph: Graph, config: Config) -> Operator:
     return _finish(node, shape, tensors, constants, 0, 3 * _elements(graph, node.output))
 
 
+def _custom(node: ir.Custom, graph: Graph, config: Config) -> Operator:
+    types = tuple((graph.tensors[n].shape, graph.tensors[n].dtype) for n in node.operands)
+    shape = UserShape(node.operator, types, node.settings)
+    inputs, output = node.operator.tensors(types, dict(node.settings))
+    params = te.create_prim_func(inputs, output).params
+    names = (*node.operands, node.output)
+    tensors = {p.name: name for p, name in zip(params, names, strict=True)}
+    moved = sum(graph.tensors[n].nbytes for n in (*node.operands, node.output))
+    return _finish(node, shape, tensors, {}, 0, moved)
+
+
 def _elements(graph: Graph, name: str) -> int:
     """Elements of a tensor without channel padding."""
     return int(np.prod(graph.tensors[name].shape))
@@ -282,7 +299,7 @@ def _elements(graph: Graph, name: str) -> int:
 
 def _finish(
     node: Node,
-    shape: Shape,
+    shape: Shape | UserShape,
     tensors: Mapping[str, str],
     constants: Mapping[str, Array],
     macs: int,
@@ -306,4 +323,5 @@ _MAKERS: dict[type[Node], Callable[[Any, Graph, Config], Operator]] = {
     ir.QMaxPool: _max_pool,
     ir.QAvgPool: _avg_pool,
     ir.QAdd: _addition,
+    ir.Custom: _custom,
 }

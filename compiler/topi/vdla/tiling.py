@@ -22,7 +22,7 @@ from vdla.compiler.topi.vdla.pool import PoolShape, PoolTile
 from vdla.isa.config import Config
 from vdla.isa.instructions import instruction_bytes
 
-Shape = ConvShape | PoolShape | AddShape
+Shape = ConvShape | PoolShape | AddShape  # what has a space of tiles
 Tile = Any  # ConvTile, PoolTile or AddTile: whatever the shape asks for
 
 STARTUP = 12  # cycles from a token to the first result: issue, pipeline, hand-over

@@ -1,0 +1,50 @@
+"""Nodes of an ONNX file that a user's operator stands for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import onnx
+
+from vdla.compiler.graph import ir
+from vdla.compiler.te import TEError
+from vdla.compiler.tir.ir import IRError
+from vdla.compiler.user import UserOperator
+
+if TYPE_CHECKING:
+    from vdla.compiler.frontend.onnx import OnnxNode
+
+
+def add_custom(view: OnnxNode, operator: UserOperator) -> None:
+    """Adds a node as the user's operator.
+
+    Raises:
+        ModelError: its expression doesn't take these operands or attributes.
+    """
+    importer = view.importer
+    operands = tuple(view.operand(i) for i in range(len(view.proto.input)))
+    types = [(importer.tensors[n].shape, importer.tensors[n].dtype) for n in operands]
+    settings = tuple((a.name, _plain(a)) for a in view.proto.attribute)
+    try:
+        _, output = operator.tensors(types, dict(settings))
+    except (TEError, IRError, TypeError, ValueError) as error:
+        shown = ", ".join(f"{d}{list(s)}" for s, d in types)
+        raise view.error(f"operands that {operator} takes", f"{shown}: {error}") from None
+    node = ir.Custom(
+        name=view.name,
+        output=view.output,
+        operands=operands,
+        shape=output.shape,
+        dtype=output.dtype,
+        operator=operator,
+        settings=settings,
+    )
+    importer.emit(node, output.dtype)
+
+
+def _plain(attribute: object) -> object:
+    """An attribute's value; lists as tuples, text as str."""
+    value = onnx.helper.get_attribute_value(attribute)
+    if isinstance(value, bytes):
+        return value.decode()
+    return tuple(value) if isinstance(value, list) else value

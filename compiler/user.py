@@ -1,0 +1,79 @@
+"""Operators that users bring: an expression, and a schedule where the accelerator is to run it.
+
+A node of an ONNX file whose ``domain::OpType`` is registered becomes one operator of the network.
+With a schedule it is compiled like any layer and joins the instruction stream; without one, or
+where the schedule doesn't fit the config, the host runs its expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vdla.compiler import te
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.target import Intrinsics, intrinsics
+from vdla.compiler.te import Tensor
+from vdla.isa.config import Config
+
+Expression = Callable[..., Tensor]
+Scheduler = Callable[[Schedule, Tensor, Sequence[Tensor], Intrinsics], None]
+Type = tuple[tuple[int, ...], str]  # shape and dtype
+
+REGISTERED: dict[str, UserOperator] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class UserOperator:
+    """``expression(*inputs, **attributes)`` gives the result; ``schedule`` places it.
+
+    ``schedule(s, output, inputs, ins)`` tensorizes every stage of the schedule ``s`` with the
+    intrinsics ``ins`` of the config.
+    """
+
+    name: str
+    expression: Expression
+    schedule: Scheduler | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+    def tensors(
+        self, types: Sequence[Type], attributes: Mapping[str, Any]
+    ) -> tuple[list[Tensor], Tensor]:
+        """The expression's placeholders, called in0, in1 …, and its result."""
+        inputs = [te.placeholder(s, d, f"in{i}") for i, (s, d) in enumerate(types)]
+        return inputs, self.expression(*inputs, **attributes)
+
+    def scheduled(
+        self, types: Sequence[Type], attributes: Mapping[str, Any], config: Config
+    ) -> tuple[Schedule, Tensor]:
+        """The user's schedule for a config, and the result's tensor."""
+        assert self.schedule is not None
+        inputs, output = self.tensors(types, attributes)
+        s = te.create_schedule(output, inputs, "user")
+        self.schedule(s, output, inputs, intrinsics(config))
+        return s, output
+
+
+def register_operator(
+    name: str, expression: Expression, schedule: Scheduler | None = None
+) -> UserOperator:
+    """Gives ONNX nodes of ``domain::OpType`` a meaning, here and for every later compilation.
+
+    Args:
+        name: ``domain::OpType``; the domain isn't ONNX's own.
+        expression: from input tensors and ONNX attributes (as keywords) to the output tensor.
+        schedule: for the accelerator; without one the host runs the expression.
+
+    Raises:
+        ValueError: the name isn't of that form, or its domain is ONNX's.
+    """
+    domain, separator, kind = name.partition("::")
+    if not (separator and domain and kind) or domain in ("ai.onnx", "onnx"):
+        raise ValueError(
+            f"register_operator: expected domain::OpType with a domain of your own, found {name!r}"
+        )
+    REGISTERED[name] = UserOperator(name, expression, schedule)
+    return REGISTERED[name]
