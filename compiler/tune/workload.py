@@ -108,7 +108,7 @@ def sources() -> str:
     Cycles recorded under other digits are stale. Registers, manuals and links don't count.
     """
     root, spec = Path(compiler.__path__[0]), Path(isa.__path__[0])
-    parts = ("codegen/vdla", "passes", "schedule", "te", "tir", "topi/vdla")
+    parts = ("codegen/vdla", "passes", "schedule", "target", "te", "tir", "topi/vdla")
     folders = [Path(sim.__path__[0]), *(root / part for part in parts)]
     files = [root / "lower.py", *(spec / f"{name}.py" for name in ISA_SOURCES)]
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files))
