@@ -79,6 +79,7 @@ PAD_BITS = 6
 OPCODE_BITS = 3
 MUL_BITS = 25  # the multiplier operand of MUL: one DSP48E1 input, signed
 WEIGHT_BITS = 24
+DRAM_BASE = "byte address of the first entry: a multiple of port_bytes, or the fault ADDRESS"
 
 
 def index(buffer: str) -> Width:
@@ -89,6 +90,10 @@ def index(buffer: str) -> Width:
 def count(*buffers: str) -> Width:
     """Bits that count up to and including the depth of the deepest of some buffers."""
     return lambda c: max(c.depth(b) for b in buffers).bit_length()
+
+
+def _beat(c: Config) -> int:
+    return c.port_bytes
 
 
 def _uop_index(c: Config) -> int:
@@ -152,7 +157,7 @@ class Load(Instruction):
     sram_base = Field(
         lambda c: max(c.index_bits(b) for b in ("inp", "wgt", "acc", "uop")), "first entry"
     )
-    dram_base = Field(DRAM_BITS, "byte address of the first entry, a multiple of port_bytes")
+    dram_base = Field(DRAM_BITS, DRAM_BASE, multiple=_beat)
     x_size = Field(count("inp", "wgt", "acc", "uop"), "entries of a row")
     y_size = Field(count("inp", "wgt", "acc", "uop"), "rows of a plane")
     z_size = Field(count("inp", "wgt", "acc", "uop"), "planes")
@@ -183,7 +188,7 @@ class Store(Instruction):
         legal=(Mem.ACC, Mem.ACC8),
     )
     sram_base = Field(index("acc"), "first entry")
-    dram_base = Field(DRAM_BITS, "byte address of the first entry, a multiple of port_bytes")
+    dram_base = Field(DRAM_BITS, DRAM_BASE, multiple=_beat)
     x_size = Field(count("acc"), "entries of a row")
     y_size = Field(count("acc"), "rows of a plane")
     z_size = Field(count("acc"), "planes")

@@ -17,7 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla.isa.config import Config, Memory
-from vdla.isa.instructions import Engine, Finish, Instruction, Mem, instruction_bytes
+from vdla.isa.instructions import (
+    Engine,
+    Finish,
+    Instruction,
+    Load,
+    Mem,
+    Store,
+    instruction_bytes,
+)
 from vdla.isa.program import Program
 from vdla.isa.registers import Cause, Fault, instruction_address
 from vdla.runtime.devices.base import DeviceResult, Dram, Ranges, host_image, place, whole_pages
@@ -325,7 +333,7 @@ class LockstepDevice:
 
 def _spoil(case: Case, rng: Random) -> Case:
     """Makes a program that must end in a fault or a deadlock, or might."""
-    how = rng.choice(("hash", "opcode", "end", "bus", "field", "token", "early"))
+    how = rng.choice(("hash", "opcode", "end", "bus", "field", "token", "early", "align"))
     size, n = instruction_bytes(case.config), len(case.raw) // instruction_bytes(case.config)
     at = rng.randrange(n)
     stream = list(case.stream.instructions)
@@ -344,6 +352,13 @@ def _spoil(case: Case, rng: Random) -> Case:
         case = replace(case, raw=bytes(raw), dram=case.dram.copy(), spoilt=how)
         case.dram[case.base : case.base + len(raw)] = np.frombuffer(raw, np.uint8)
         return case
+    elif how == "align":
+        moves = [i for i, each in enumerate(stream) if isinstance(each, Load | Store)]
+        if moves:
+            at = rng.choice(moves)
+            odd = rng.randrange(1, case.config.port_bytes)
+            base = rng.choice((stream[at].dram_base, len(case.dram) - 64, -(1 << 12) % (1 << 32)))
+            stream[at] = stream[at].replace(dram_base=base + odd)
     else:
         stream[at] = _spoil_one(stream[at], case.config, rng, how)
     return replace(case.with_instructions(stream), spoilt=how)

@@ -20,7 +20,14 @@ from vdla.sim.timing.compute import (
     step_compute,
 )
 from vdla.sim.timing.faults import stop
-from vdla.sim.timing.fetch import FINISHED, REQUESTED, UNKNOWN, WAITED, step_fetch
+from vdla.sim.timing.fetch import (
+    FINISHED,
+    MISALIGNED,
+    REQUESTED,
+    UNKNOWN,
+    WAITED,
+    step_fetch,
+)
 from vdla.sim.timing.load import step_load, writes_acc
 from vdla.sim.timing.memory import BAD_ANSWER, BAD_FETCH, BAD_LOAD, WROTE, Registers, step_bus
 from vdla.sim.timing.registers import (
@@ -115,9 +122,10 @@ class Clock:
         self.causes = np.zeros((3, len(CAUSES)), np.int64)
         s, order = _reset(stream)
         rows = stream.rows
-        if not stream.legal.all():
+        if not (stream.legal & stream.aligned).all():
             rows = rows.copy()
             rows[~stream.legal, 0] = UNKNOWN
+            rows[~stream.aligned, 0] = MISALIGNED
         if stepped:
             s[BULK] = s[SKIP] = 0
         if until is not None:

@@ -210,9 +210,13 @@ def test_a_reset_of_a_core_at_rest():
 FAULTS = {
     "opcode": ("LOAD x_size=0\nFINISH\nALU\nFINISH", Fault.ILLEGAL, 1),
     "LOAD from": (PROGRAM.replace("dram_base=0x300", "dram_base=0x4000"), Fault.ADDRESS, 2),
+    "LOAD between beats": (PROGRAM.replace("dram_base=0x300", "dram_base=0x302"), Fault.ADDRESS, 2),
     "LOAD to": (PROGRAM.replace("pad_x1=9", "pad_x1=60 sram_base=100"), Fault.ADDRESS, 2),
     "ALU": (PROGRAM.replace("extent_0=30", "extent_0=30 dst_base=120"), Fault.ADDRESS, 3),
     "STORE from": (PROGRAM.replace("x_size=30", "x_size=30 sram_base=110"), Fault.ADDRESS, 5),
+    "STORE between beats": (
+        PROGRAM.replace("dram_base=0x1fe0", "dram_base=0x1fe1"), Fault.ADDRESS, 6
+    ),
     "STORE to": (PROGRAM.replace("dram_base=0x1fe0", "dram_base=0x3fe0"), Fault.ADDRESS, 6),
 }
 
