@@ -49,6 +49,7 @@ from vdla.compiler.topi.vdla.tiling import Tile, TilingError, tile_text
 from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.asm import disassemble
 from vdla.isa.config import Config
+from vdla.isa.identity import Identity
 from vdla.isa.instructions import instruction_bytes
 from vdla.isa.program import Program
 from vdla.runtime.module import HostCode, Module
@@ -252,7 +253,7 @@ def _assemble(
         host=host,
         programs=programs,
         config=asdict(config),
-        config_hash=config.hash,
+        identity=Identity.of(config),
         metadata={
             "model": graph.name,
             "placement": report(graph, placements),

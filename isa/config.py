@@ -203,11 +203,11 @@ class Config:
 
     @cached_property
     def hash(self) -> str:
-        """16 hex digits over every hardware parameter; the name and the memory are left out."""
+        """8 hex digits over every hardware parameter; the name and the memory are left out."""
         values = asdict(self)
         del values["name"], values["memory"]
         text = json.dumps(values, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return hashlib.sha256(text.encode()).hexdigest()[:8]
 
     # Reading, overriding, writing -------------------------------------------------------------
 

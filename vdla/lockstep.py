@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla.isa.config import Config, Memory
+from vdla.isa.identity import Identity
 from vdla.isa.instructions import (
     Engine,
     Finish,
@@ -53,7 +54,7 @@ class Case:
     raw: bytes
     base: int
     dram: Bytes
-    config_hash: str
+    identity: Identity
     errors: tuple[int, int] = (0, 0)
     spoilt: str = ""  # how; a spoilt program's memories aren't compared
 
@@ -64,7 +65,7 @@ class Case:
         dram = np.zeros(size, np.uint8)
         for address, part in {**program.data, program.base: raw}.items():
             dram[address : address + len(part)] = np.frombuffer(part, np.uint8)
-        return cls(program.config, raw, program.base, dram, program.config.hash)
+        return cls(program.config, raw, program.base, dram, Identity.of(program.config))
 
     @property
     def stream(self) -> Stream:
@@ -159,7 +160,7 @@ class Machines:
             case.base,
             counts,
             memory=memory,
-            config_hash=case.config_hash,
+            identity=case.identity,
             length=length,
             errors=case.errors,
         )
@@ -191,7 +192,7 @@ def simulate(case: Case, memory: Memory) -> Outcome:
     stream = replace(case.stream, config=config)
     dram = case.dram.copy()
     begun_at = time.perf_counter()
-    clock = Clock(stream, dram, config_hash=case.config_hash, errors=case.errors)
+    clock = Clock(stream, dram, identity=case.identity, errors=case.errors)
     memories = {"dram": dram}
     if clock.cycles >= 0 and not clock.fault:
         memories |= _scratchpads(perform(stream, clock.ended, dram))
@@ -296,7 +297,7 @@ class LockstepDevice:
 
     def __init__(self, machines: Machines) -> None:
         self.machines, self.tally = machines, Tally()
-        self.config_hash: str | None = machines.config.hash
+        self.identity: Identity | None = Identity.of(machines.config)
 
     def allocate(self, size: int, constants: bytes) -> Dram:
         """A DRAM image in the host's memory."""
@@ -313,7 +314,7 @@ class LockstepDevice:
         def run() -> DeviceResult:
             whole = np.zeros(whole_pages(dram.size), np.uint8)
             whole[: dram.size] = dram
-            case = Case(config, raw, loaded.base, whole, config.hash)
+            case = Case(config, raw, loaded.base, whole, Identity.of(config))
             simulated, rtl = self.machines.run(case, config.memory)
             self._note(case, simulated, rtl)
             dram[:] = simulated.memories["dram"][: dram.size]
@@ -333,12 +334,12 @@ class LockstepDevice:
 
 def _spoil(case: Case, rng: Random) -> Case:
     """Makes a program that must end in a fault or a deadlock, or might."""
-    how = rng.choice(("hash", "opcode", "end", "bus", "field", "token", "early", "align"))
+    how = rng.choice(("identity", "opcode", "end", "bus", "field", "token", "early", "align"))
     size, n = instruction_bytes(case.config), len(case.raw) // instruction_bytes(case.config)
     at = rng.randrange(n)
     stream = list(case.stream.instructions)
-    if how == "hash":
-        return replace(case, config_hash="0123456789abcdef", spoilt=how)
+    if how == "identity":
+        return replace(case, identity=_other(case.identity, rng), spoilt=how)
     if how == "bus":
         first = rng.randrange(0, len(case.dram), 64)
         return replace(case, errors=(first, first + rng.choice((64, 4096, 16384))), spoilt=how)
@@ -362,6 +363,15 @@ def _spoil(case: Case, rng: Random) -> Case:
     else:
         stream[at] = _spoil_one(stream[at], case.config, rng, how)
     return replace(case.with_instructions(stream), spoilt=how)
+
+
+def _other(identity: Identity, rng: Random) -> Identity:
+    """An identity that differs in one bit of the ISA's word or of the config's."""
+    isa, config = identity.words
+    bit = 1 << rng.randrange(32)
+    return Identity.of_words(isa ^ bit, config) if rng.random() < 0.5 else (
+        Identity.of_words(isa, config ^ bit)
+    )
 
 
 def _spoil_one(each: Instruction, config: Config, rng: Random, how: str) -> Instruction:

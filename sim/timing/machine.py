@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from vdla.isa.config import PAGE_BYTES
+from vdla.isa.identity import Identity
 from vdla.isa.instructions import Engine, Load, Mem
 from vdla.isa.registers import Fault
 from vdla.sim.semantics import load_rows
@@ -102,7 +103,8 @@ class Clock:
     stopped the program, ``fault_row`` at which instruction.
 
     ``stepped`` passes over no cycle, which is slower and changes nothing; ``until`` stops there.
-    ``config_hash`` is the program's, ``errors`` the byte addresses (from, to) that bear bus errors.
+    ``identity`` is what the program is for, ``errors`` the byte addresses (from, to) that bear bus
+    errors.
     """
 
     def __init__(
@@ -112,7 +114,7 @@ class Clock:
         *,
         stepped: bool = False,
         until: int | None = None,
-        config_hash: str | None = None,
+        identity: Identity | None = None,
         errors: tuple[int, int] = (0, 0),
     ) -> None:
         config = stream.config
@@ -132,8 +134,12 @@ class Clock:
             s[STOP] = until
         s[PAGES] = -(-dram.size // PAGE_BYTES)
         s[[ERROR_FROM, ERROR_TO]] = errors
-        if config_hash not in (None, config.hash):
-            s[FAULT] = Fault.PROGRAM_HASH
+        own = Identity.of(config)
+        wanted = own if identity is None else identity
+        if wanted.isa != own.isa:
+            s[FAULT] = Fault.PROGRAM_ISA
+        elif wanted.config != own.config:
+            s[FAULT] = Fault.PROGRAM_CONFIG
         elif n == 0:
             s[FAULT] = Fault.ILLEGAL
         self.registers = s

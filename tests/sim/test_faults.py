@@ -14,6 +14,7 @@ import pytest
 
 from vdla.isa.asm import assemble
 from vdla.isa.config import PAGE_BYTES, config_names, load_config
+from vdla.isa.identity import Identity
 from vdla.isa.instructions import Alu, Finish, Gemm, Load, Store, Uop, instruction_bytes
 from vdla.isa.registers import Fault
 from vdla.sim.machine import FaultError, simulate
@@ -22,6 +23,7 @@ from vdla.sim.stream import Stream, memory_image
 from vdla.sim.timing import Clock
 
 TINY = load_config("tiny")
+OWN = Identity.of(TINY)
 LATENCY = 64
 FIRST = LATENCY + 1  # the stream's first beat moves
 COMPLETE = FIRST + 8  # the first instruction is complete at the head
@@ -86,20 +88,26 @@ def spoilt(instruction, name, value):
     raise KeyError(name)
 
 
-# PROGRAM_HASH, ILLEGAL in cycle 0 ---------------------------------------------------------------
+# PROGRAM_ISA, PROGRAM_CONFIG, ILLEGAL in cycle 0 --------------------------------------------------
 
 
 def test_a_program_for_another_config():
-    clock = run("GEMM", config_hash="0" * 16)
-    expect(clock, Fault.PROGRAM_HASH, 0, 0)
+    clock = run("GEMM", identity=Identity(OWN.isa, "12345678"))
+    expect(clock, Fault.PROGRAM_CONFIG, 0, 0)
     assert not clock.causes.any()
-    assert run("GEMM", config_hash=TINY.hash).fault == Fault.NONE
+    assert run("GEMM", identity=OWN).fault == Fault.NONE
+
+
+def test_a_program_for_another_instruction_set():
+    for config in (OWN.config, "12345678"):
+        expect(run("GEMM", identity=Identity("12345678", config)), Fault.PROGRAM_ISA, 0, 0)
 
 
 def test_a_program_without_instructions():
     stream, dram = Stream.of(TINY, [], BASE), np.zeros(DRAM, np.uint8)
     expect(both(stream, dram), Fault.ILLEGAL, 0, 0)
-    expect(both(stream, dram, config_hash="0" * 16), Fault.PROGRAM_HASH, 0, 0)
+    other = Identity(OWN.isa, "12345678")
+    expect(both(stream, dram, identity=other), Fault.PROGRAM_CONFIG, 0, 0)
 
 
 # ILLEGAL at the head ------------------------------------------------------------------------------
