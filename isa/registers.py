@@ -172,9 +172,12 @@ REGISTERS: tuple[Register, ...] = (
 )
 
 
+_BY_NAME = {r.name: r for r in REGISTERS}
+
+
 def register(name: str) -> Register:
     """A register by its name."""
-    return next(r for r in REGISTERS if r.name == name)
+    return _BY_NAME[name]
 
 
 START, RESET = (register("CONTROL").field(name).mask for name in ("START", "RESET"))
