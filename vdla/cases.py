@@ -31,6 +31,7 @@ from vdla.isa.instructions import (
     Uop,
     instruction_bytes,
 )
+from vdla.isa.numbers import MANTISSA_BITS
 from vdla.isa.program import Program
 from vdla.isa.registers import Fault
 from vdla.sim.random_programs import DATA_AT, DRAM_BYTES, random_program
@@ -131,7 +132,7 @@ class Ending:
 def recipes(config: Config) -> Mapping[str, Recipe]:
     """Every recipe by its name."""
     found: dict[str, Recipe] = {name: ending.make for name, ending in endings(config).items()}
-    found |= {"deadlock": _deadlock, "many STOREs": _stores}
+    found |= {"deadlock": _deadlock, "many STOREs": _stores, "ties": _ties}
     for giver in Engine:
         for taker in (giver.next, giver.prev):
             found[f"tokens {giver.name} → {taker.name}"] = partial(_tokens, giver, taker)
@@ -281,6 +282,30 @@ def _stores(config: Config, rng: Random) -> Case:
           for _ in range(20)),
         Finish(),
     ], DRAM_BYTES // 2))  # fmt: skip
+
+
+def _ties(config: Config, rng: Random) -> Case:
+    """Odd halves and quarters of both signs, by ALU and by STORE, within their limits."""
+    n = 4  # vectors
+    lanes = n * config.block_out
+    values = [rng.randrange(-250, 250) | 1 for _ in range(lanes)]
+    scales = [rng.choice((1, 2)) << MANTISSA_BITS | rng.choice((1, 3)) for _ in range(lanes)]
+    halves = [v * 2 if s >> MANTISSA_BITS == 2 else v for v, s in zip(values, scales, strict=True)]
+    load = Load(memory=Mem.ACC, x_size=n, y_size=1, z_size=1)
+    at = {"dst_base": 0, "extent_0": n, "dst_0": 1, "uop_count": 1}
+    stream = [
+        load.replace(dram_base=DATA_AT),
+        load.replace(dram_base=DATA_AT + 4096, sram_base=n, push_prev=1, push_next=1),
+        Store(memory=Mem.ACC8, dram_base=DATA_AT + 8192, x_size=1, y_size=1, z_size=n, z_pitch=1,
+              z_stride=1, scale_base=n, pop_next=1, push_prev=1),
+        Alu(alu_op=AluOp.RQ, pop_prev=1, pop_next=1, push_next=1, low=-256, high=255,
+            src_base=n, src_0=1, **at),
+        Store(memory=Mem.ACC, dram_base=DATA_AT + 12288, pop_prev=1, x_size=n, y_size=1, z_size=1),
+        Finish(),
+    ]  # fmt: skip
+    words = {DATA_AT: halves, DATA_AT + 4096: scales}
+    data = {at: np.array(part, np.int32).tobytes() for at, part in words.items()}
+    return Case.of(Program(config, stream, DRAM_BYTES // 2, data))
 
 
 def _tokens(giver: Engine, taker: Engine, config: Config, rng: Random) -> Case:

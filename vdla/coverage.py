@@ -375,10 +375,11 @@ class _Replay:
         tie = shift > 0 and rest == half
         value = quotient + (rest > half or (tie and quotient & 1))
         limited = min(max(value, INT32_MIN), INT32_MAX) + each.zero
+        seen = each.low <= limited <= each.high and tie  # what a tie came to isn't cut off again
         kinds = {
-            "a tie goes up": tie and quotient & 1,
-            "a tie goes down": tie and not quotient & 1,
-            "a tie of a negative": tie and product < 0,
+            "a tie goes up": seen and quotient & 1,
+            "a tie goes down": seen and not quotient & 1,
+            "a tie of a negative": seen and product < 0,
             "no tie": not tie,
             "a shift of 0": shift == 0,
             "the largest shift": shift == MAX_SHIFT,
@@ -487,7 +488,7 @@ class _Replay:
             "bits of y beyond its multiplier": beyond.get(op),
             "bits of x or y beyond its multiplier": beyond.get(op),
         }  # fmt: skip
-        self._values(name, {kind: kinds[kind] for kind in VALUES[name]})
+        self._values(name, {kind: kinds[kind] for kind in VALUES.get(name, ())})
 
 
 def _stored(each: Store) -> Iterator[tuple[int, int]]:
