@@ -32,11 +32,12 @@ from random import Random
 ROOT = Path(__file__).resolve().parents[1]
 EQUIVALENT = Path(__file__).with_suffix(".toml")
 ROOMS = ("isa", "sim", "hw", "compiler", "runtime")
-LIMIT = 420  # seconds that the tests of one stage may take; a mutant that takes longer is noticed
+LIMIT = 240  # seconds that the tests of one stage may take; a mutant that takes longer is noticed
 
 # Stages of tests by the longest path that a file's own begins with; {stem} is its name. A stage's
 # files run in one process. Of those named, the ones that don't exist are left out.
 HARDWARE = ("tests/hw/test_stop.py", "tests/lockstep/test_lockstep.py::test_tiny")
+FORMAL = "tests/hw/formal/test_{stem}.py tests/hw/formal/test_{stem}s.py"
 NETWORKS = ("tests/e2e/test_operators.py", "tests/compiler/test_build.py")
 STAGES: dict[str, tuple[str, ...]] = {
     "isa": ("tests/isa/test_{stem}.py tests/isa/test_round_trips.py tests/isa/test_numbers.py "
@@ -51,9 +52,11 @@ STAGES: dict[str, tuple[str, ...]] = {
     "sim/timing": ("tests/sim/test_timing.py", "tests/sim/test_faults.py",
                    "tests/lockstep/test_lockstep.py::test_tiny"),
     "sim/trace.py": ("tests/vdla/test_commands.py tests/runtime/test_rtl.py",),
-    "hw": ("tests/hw/test_{stem}.py", *HARDWARE),
+    "hw": ("tests/hw/test_{stem}.py", FORMAL, *HARDWARE),
+    "hw/load.py": (*HARDWARE, "tests/hw/formal/test_engines.py"),
+    "hw/store.py": ("tests/hw/test_store.py", *HARDWARE, "tests/hw/formal/test_engines.py"),
     "hw/verilog.py": ("tests/vdla/test_hardware.py", "tests/runtime/test_rtl.py"),
-    "hw/csr.py": ("tests/hw/test_csr.py", *HARDWARE, "tests/boards/test_lite.py"),
+    "hw/csr.py": ("tests/hw/test_csr.py", FORMAL, *HARDWARE, "tests/boards/test_lite.py"),
     "compiler/codegen": ("tests/compiler/codegen", *NETWORKS),
     "compiler/codegen/vdla": ("tests/compiler/vdla/test_{stem}.py", "tests/compiler/vdla "
                               "--deselect tests/compiler/vdla/test_tiling.py", *NETWORKS),

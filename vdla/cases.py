@@ -18,6 +18,7 @@ from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.fields import Field
 from vdla.isa.identity import Identity
 from vdla.isa.instructions import (
+    INSTRUCTIONS,
     Alu,
     AluOp,
     Engine,
@@ -157,11 +158,11 @@ def endings(config: Config) -> Mapping[str, Ending]:
         "a bus error of LOAD": Ending(Fault.BUS, partial(_bus, Load(memory=Mem.INP, **ONE))),
         "a bus error of STORE": Ending(Fault.BUS, partial(_bus, Store(memory=Mem.ACC, **ONE))),
     }
-    illegal: dict[str, Instruction] = {
-        "LOAD's memory": Load(memory=max(Mem) + 1),
-        "STORE's memory": Store(memory=Mem.INP),
-        "GEMM's init": Gemm(init=max(Init) + 1),
-        "ALU's operation": Alu(alu_op=max(AluOp) + 1),
+    illegal = {
+        f"{cls.mnemonic}'s {f.name}": cls(**{f.name: value})
+        for cls in INSTRUCTIONS
+        for f in cls.fields
+        if f.legal and (value := _illegal(f, config)) is not None
     }
     nest = {"uop_count": 1}
     outside: dict[str, Instruction] = {
@@ -191,6 +192,11 @@ def endings(config: Config) -> Mapping[str, Ending]:
     found |= {what: Ending(Fault.ADDRESS, _with(each)) for what, each in outside.items()}
     found["a bias beyond ACC"] = Ending(Fault.ADDRESS, _bias)
     return found
+
+
+def _illegal(f: Field, config: Config) -> int | None:
+    """A value that an enumerated field can hold and mustn't, if there is one."""
+    return next((v for v in range(1 << f.width(config)) if v not in f.legal), None)
 
 
 def _small(config: Config, rng: Random) -> Case:
