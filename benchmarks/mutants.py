@@ -42,7 +42,8 @@ NETWORKS = ("tests/e2e/test_operators.py", "tests/compiler/test_build.py")
 STAGES: dict[str, tuple[str, ...]] = {
     "isa": ("tests/isa/test_{stem}.py tests/isa/test_round_trips.py tests/isa/test_numbers.py "
             "tests/isa/test_configs.py tests/isa/test_registers.py tests/isa/test_svd.py "
-            "tests/isa/test_link.py", "tests/isa/test_identity.py tests/sim/test_semantics.py",
+            "tests/isa/test_link.py tests/vdla/test_commands.py::test_the_manual_is_current",
+            "tests/isa/test_identity.py tests/sim/test_semantics.py",
             "tests/sim/test_faults.py tests/vdla/test_bad_input.py tests/runtime/board"),
     "sim": ("tests/sim/test_{stem}.py tests/sim/test_semantics.py", "tests/sim/test_timing.py",
             "tests/sim/test_faults.py tests/sim/test_checker.py",
