@@ -54,6 +54,7 @@ from vdla.compiler.topi.vdla.tiling import Tile, TilingError, tile_text
 from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.asm import disassemble
 from vdla.isa.config import Config
+from vdla.isa.identity import Identity
 from vdla.isa.instructions import instruction_bytes
 from vdla.isa.program import Program
 from vdla.runtime.module import HostCode, Module
@@ -265,7 +266,7 @@ def _assemble(
         external=external_models(graph),
         programs=programs,
         config=asdict(config),
-        config_hash=config.hash,
+        identity=Identity.of(config),
         metadata={
             "model": graph.name,
             "placement": report(graph, placements),

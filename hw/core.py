@@ -31,8 +31,9 @@ from vdla.hw.scratchpad import Scratchpad
 from vdla.hw.store import Store
 from vdla.hw.tokens import TokenQueue
 from vdla.isa.config import Config
+from vdla.isa.identity import Identity
 from vdla.isa.instructions import DRAM_BITS, Engine, instruction_bytes
-from vdla.isa.registers import IDENTITY, INDEX_BITS, VERSION, hash_words, register
+from vdla.isa.registers import IDENTITY, INDEX_BITS, VERSION, register
 
 
 class State(enum.Enum, shape=2):
@@ -168,13 +169,13 @@ class Core(Component):
 
     def _identity(self, m: Module) -> None:
         csr = self.csr
-        low, high = hash_words(self.config)
+        isa, config = Identity.of(self.config).words
         connect(m, flipped(self.registers), csr.bus)
         m.d.comb += [
             csr.id.eq(IDENTITY),
             csr.version.eq(VERSION),
-            csr.config_hash_low.eq(low),
-            csr.config_hash_high.eq(high),
+            csr.isa_hash.eq(isa),
+            csr.config_hash.eq(config),
             self.irq.eq(csr.irq),
         ]
 
@@ -271,12 +272,17 @@ class Core(Component):
         instruction. ``allowed``: the program is for this core."""
         csr, dma, fetch = self.csr, self.dma, self.fetch
         load, compute, store = (self.engines[e] for e in Engine)
-        hash_matches = Signal()
-        fits = (csr.program_hash_low == csr.config_hash_low) & (
-            csr.program_hash_high == csr.config_hash_high
-        )
+        isa_fits, config_fits = Signal(), Signal()
+        of_isa = csr.program_isa == csr.isa_hash
+        of_config = csr.program_config == csr.config_hash
         # Registers don't change from START on, so one cycle earlier is as good.
-        m.d.sync += [hash_matches.eq(fits), allowed.eq(fits & (csr.program_length != 0))]
+        m.d.sync += [
+            isa_fits.eq(of_isa),
+            config_fits.eq(of_config),
+            allowed.eq(of_isa & of_config & (csr.program_length != 0)),
+        ]
+        refused = Mux(config_fits, Fault.ILLEGAL, Fault.PROGRAM_CONFIG)
+        refused = Mux(isa_fits, refused, Fault.PROGRAM_ISA)
         units = (
             fetch.fault,
             load.request_fault,
@@ -287,7 +293,7 @@ class Core(Component):
         )
         of_load, of_answer = dma.read_error & dma.error_load, dma.write_error & store.waits
         in_order = [
-            (~allowed, Mux(hash_matches, Fault.ILLEGAL, Fault.PROGRAM_HASH), None),
+            (~allowed, refused, None),
             *((unit.valid, unit.cause, unit.index) for unit in units),
             (of_load, Fault.BUS, load.fault.index),
             (dma.read_error, Fault.BUS, fetch.fault.index),

@@ -5,7 +5,8 @@
 2. An instruction whose beats have all arrived goes to its engine's queue, one a cycle, if there is
    room. Beats are collected in slots of one instruction, so it is read in one piece.
 3. FINISH stays at the head until no queue is ``busy``; then the program has ended.
-4. An illegal instruction at the head is a fault, and so is a stream that FINISH doesn't end.
+4. An illegal instruction at the head is a fault, and so are one whose ``dram_base`` lies between
+   two beats, so that LOAD and STORE never see those bits, and a stream that FINISH doesn't end.
 5. While ``idle``, fetch takes over where the program lies; while ``awake``, it asks for it. One is
    the other's opposite, so that requests don't come from a signal with as many sinks as ``idle``.
 """
@@ -16,8 +17,16 @@ from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import Component, In, Out
+from amaranth.utils import exact_log2
 
-from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
+from vdla.hw.bursts import (
+    PAGE_BITS,
+    beat_bits,
+    burst_beats,
+    is_outside,
+    offset_bits,
+    to_bytes,
+)
 from vdla.hw.count import Count
 from vdla.hw.interfaces import Fault, fault, read_data, read_request
 from vdla.hw.layout import instruction_bits, layout, scaled
@@ -82,9 +91,10 @@ class Fetch(Component):
         self._request(m, room, dispatch, fails)
         self._arrive(m, slots, complete, dispatch)
         illegal = self._dispatch(m, complete, dispatch)
+        misplaced = fails | (complete & self._misaligned(m))
         m.d.comb += [
-            self.fault.valid.eq(fails | illegal),
-            self.fault.cause.eq(Mux(fails, Fault.ADDRESS, Fault.ILLEGAL)),
+            self.fault.valid.eq(misplaced | illegal),
+            self.fault.cause.eq(Mux(misplaced, Fault.ADDRESS, Fault.ILLEGAL)),
             self.fault.index.eq(self.index),
         ]
         return m
@@ -92,7 +102,8 @@ class Fetch(Component):
     def _request(self, m: Module, room: int, dispatch: Value, fails: Value) -> None:
         """Asks for bursts. What decides on the next one is known, in registers, when it is due."""
         config, request, per = self.config, self.request, self.per_instruction
-        address = Signal(DRAM_BITS + 1)  # the top bit: it has left the 32-bit space
+        offset = offset_bits(config)
+        place = Signal(beat_bits(config) + 1)  # the top bit: it has left the 32-bit space
         most = per * ((1 << INDEX_BITS) - 1)
         asked = Signal(range(most + 1))  # complement of the beats not yet requested: it counts up
         held = Signal(range(room + 1))  # beats requested and not yet dispatched
@@ -104,23 +115,25 @@ class Fetch(Component):
             wanted.eq(self.awake & more & fits),
             fails.eq(wanted & outside),
             request.valid.eq(wanted & ~outside),
-            request.address.eq(address),
+            request.address.eq(to_bytes(config, place)),
             sent.eq(request.valid & request.ready),
             grown.eq(held + Mux(sent, request.beats, 0)),
         ]
-        there, rest = Signal.like(address, name="there"), Signal.like(asked, name="rest")
+        there, rest = Signal.like(place, name="there"), Signal.like(asked, name="rest")
         with m.If(self.idle):
-            m.d.comb += [there.eq(self.base), rest.eq(scaled(self.length, per))]
+            m.d.comb += [there.eq(self.base[offset:]), rest.eq(scaled(self.length, per))]
         with m.Else():
-            m.d.comb += there.eq(address + scaled(request.beats, config.port_bytes))
+            m.d.comb += there.eq(place + request.beats)
             m.d.comb += rest.eq(~(asked + request.beats))
         with m.If(self.idle | sent):
             m.d.sync += [
-                address.eq(there),
-                outside.eq(is_outside(there, config, self.dram_pages)),
+                place.eq(there),
+                outside.eq(
+                    is_outside(there, config, self.dram_pages) | self.base[:offset].any()
+                ),
                 asked.eq(~rest),
                 more.eq(rest != 0),
-                request.beats.eq(burst_beats(config, there[:DRAM_BITS], rest)),
+                request.beats.eq(burst_beats(config, there, rest)),
             ]
         m.d.sync += held.eq(grown - Mux(dispatch, per, 0))
         m.d.sync += fits.eq(Mux(dispatch, grown < enough + per, grown < enough))
@@ -180,6 +193,19 @@ class Fetch(Component):
         ends = opcode == Finish.opcode
         m.d.comb += illegal.eq(complete & (self._malformed(m) | (ends ^ is_last)))
         return illegal
+
+    def _misaligned(self, m: Module) -> Value:
+        """Whether a field of the head is no multiple of what it should be one of."""
+        bad = Signal()
+        with m.Switch(self.word[:OPCODE_BITS]):
+            for cls in INSTRUCTIONS:
+                units = [(f.name, f.multiple(self.config)) for f in cls.fields]
+                if any(unit > 1 for _, unit in units):
+                    view = data.View(layout(cls, self.config), self.word[: cls.bits(self.config)])
+                    low = (view[name][: exact_log2(unit)] for name, unit in units)
+                    with m.Case(cls.opcode):
+                        m.d.comb += bad.eq(Cat(*low).any())
+        return bad
 
     def _malformed(self, m: Module) -> Value:
         """Whether the head has an opcode or an enumerated field that the ISA doesn't know."""

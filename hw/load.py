@@ -9,7 +9,7 @@
    ``computed`` goes first.
 4. INP, WGT and UOP take each beat in its column as it comes; ACC takes whole entries, so the beats
    of one are held until its last.
-5. Addresses only grow, and never wrap: bit 32 says that the 32-bit space was left.
+5. Places in DRAM only grow, and never wrap: the top bit says that the 32-bit space was left.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw import layout as layouts
-from vdla.hw.bursts import PAGE_BITS, cut, is_outside
+from vdla.hw.bursts import PAGE_BITS, beat_bits, cut, is_outside, offset_bits, to_bytes
 from vdla.hw.count import Count
 from vdla.hw.fifo import Fifo
 from vdla.hw.interfaces import (
@@ -131,14 +131,14 @@ class Load(Component):
         config, request, head = self.config, self.request, self.head
         now = Signal(self.layout, reset_less=True)  # the instruction at work
         self.index = Signal(INDEX_BITS, reset_less=True)
-        address = Signal(DRAM_BITS + 1, reset_less=True)
+        place = Signal(beat_bits(config) + 1, reset_less=True)  # the beat it asks for next
         run = Signal(range(self._longest_run() + 1), reset_less=True)  # beats of a run
         asked = Signal.like(run, name="asked")  # complement of the beats left of it: it counts up
         length = Signal(range(config.burst_beats + 1))  # of the next burst: ready in advance
         active, empty, sent, ends_run, last_run = (
             Signal(name=n) for n in ("active", "empty", "sent", "ends_run", "last_run")
         )
-        outside = Signal()  # whether ``address`` is: known with it, too
+        outside = Signal()  # whether ``place`` is: known with it, too
         wanted = active & ~empty & self._credit(m, sent, length)
         unused = ~active | empty
         begins = unused | (ends_run & last_run)  # what comes next is the next instruction
@@ -146,7 +146,7 @@ class Load(Component):
         may_start = self.command.ready & self._may_start(m)
         m.d.comb += [
             request.valid.eq(wanted & ~outside),
-            request.address.eq(address),
+            request.address.eq(to_bytes(config, place)),
             request.beats.eq(length),
             sent.eq(request.valid & request.ready),
             self.command.start.eq(may_start & begins & moves),
@@ -154,20 +154,20 @@ class Load(Component):
         next_run, is_last = self._walk(m, now, moves, begins, ends_run)
         entries = Mux(head.x_stride == 1, head.x_size, 1)
         first_run = self._of_memory(head.memory, entries, self._beats)
-        there, rest = Signal.like(address), Signal.like(run)
+        there, rest = Signal.like(place), Signal.like(run)
         m.d.comb += last_run.eq(is_last)
         with m.If(begins):
-            m.d.comb += [there.eq(head.dram_base), rest.eq(first_run)]
+            m.d.comb += [there.eq(head.dram_base[offset_bits(config) :]), rest.eq(first_run)]
             m.d.sync += [now.eq(head), run.eq(first_run)]
         with m.Elif(ends_run):
             m.d.comb += [there.eq(next_run), rest.eq(run)]
         with m.Else():
-            m.d.comb += there.eq(grow(address, scaled(length, config.port_bytes)))
+            m.d.comb += there.eq(grow(place, length))
             m.d.comb += rest.eq(~(asked + length))
-        following, is_all = cut(config, there[:DRAM_BITS], rest)
+        following, is_all = cut(config, there, rest)
         with m.If(moves):
             m.d.sync += [
-                address.eq(there),
+                place.eq(there),
                 outside.eq(is_outside(there, config, self.dram_pages)),
                 asked.eq(~rest),
                 length.eq(following),
@@ -201,13 +201,14 @@ class Load(Component):
     ) -> tuple[Value, Value]:
         """Goes to the next run, x before y before z: where it is, and whether this is the last."""
         head = self.head
-        bases = [Signal(DRAM_BITS + 1, name=f"base_{a}", reset_less=True) for a in "xyz"]
+        bits = beat_bits(self.config) + 1
+        bases = [Signal(bits, name=f"base_{a}", reset_less=True) for a in "xyz"]
         loops = [Loop(m, f"runs_{a}", size) for a, size in zip("xyz", _runs(now), strict=True)]
-        first = head.dram_base, _runs(head)
+        first = head.dram_base[offset_bits(self.config) :], _runs(head)
         strides = [now[f"{a}_stride"] for a in "xyz"]
 
         def scale(stride: Value) -> Value:
-            return self._of_memory(now.memory, stride, self.config.entry)
+            return self._of_memory(now.memory, stride, self._beats)
 
         following = walk(m, loops, bases, strides, moves, begins, first, ends_run, scale)
         x, y, z = loops

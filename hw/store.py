@@ -21,7 +21,14 @@ from amaranth.lib import data
 from amaranth.lib.wiring import Component, In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
-from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
+from vdla.hw.bursts import (
+    PAGE_BITS,
+    beat_bits,
+    burst_beats,
+    is_outside,
+    offset_bits,
+    to_bytes,
+)
 from vdla.hw.count import Count
 from vdla.hw.fifo import Fifo
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_request
@@ -262,20 +269,20 @@ class Store(Component):
         now = Signal(self.walk.shape(), name="walk", reset_less=True)
         active = Signal(name="sends")
         run = Countdown(m, "run", now.run)  # of beats
-        address = Signal(DRAM_BITS + 1, reset_less=True)
+        place = Signal(beat_bits(config) + 1, reset_less=True)  # the beat that it stores to next
         burst_left = Signal(range(config.burst_beats + 1))
         opens = Signal(init=1)  # the next beat is a burst's first
         unanswered = Count(m, "unanswered", config.writes_in_flight)
         shown = Signal()
-        length = burst_beats(config, address[:DRAM_BITS], run.left)
-        outside = Signal()  # whether ``address`` is: known with it, since the check takes long
+        length = burst_beats(config, place, run.left)
+        outside = Signal()  # whether ``place`` is: known with it, since the check takes long
         offered = active & ~self.sender.empty & beat_there
         offered &= ~opens | ~unanswered.full
         m.d.comb += [
             write.valid.eq(offered & ~(opens & (outside | (self.stop & ~shown)))),
             write.first.eq(opens),
             write.last.eq(Mux(opens, length == 1, burst_left == 1)),
-            write.address.eq(address),
+            write.address.eq(to_bytes(config, place)),
             write.beats.eq(length),
             self.sent.eq(write.valid & write.ready),
         ]
@@ -294,7 +301,7 @@ class Store(Component):
                 opens.eq(write.last),
             ]
         run.go(moves, begins, self.walk.run)
-        there = Mux(run.end, following, grow(address, config.port_bytes))
+        there = Mux(run.end, following, grow(place, 1))
         with m.If(begins):
             m.d.sync += now.eq(self.walk)
         with m.If(begins & moves):
@@ -302,7 +309,7 @@ class Store(Component):
         with m.If(moves):
             outside_there = is_outside(there, config, self.dram_pages)
             m.d.sync += [
-                address.eq(Mux(begins, self.walk.base, there)),
+                place.eq(Mux(begins, self.walk.base, there)),
                 outside.eq(Mux(begins, self.walk.outside, outside_there)),
             ]
         self._finish(m, self.sent & opens)
@@ -312,14 +319,15 @@ class Store(Component):
         self, m: Module, now: data.View, moves: Value, run_ends: Value, unused: Value
     ) -> tuple[Value, Value]:
         """Goes to the next run, x before y before z: where it is, and whether this is the last."""
-        bases = [Signal(DRAM_BITS + 1, name=f"base_{a}", reset_less=True) for a in "xyz"]
+        bits = beat_bits(self.config) + 1
+        bases = [Signal(bits, name=f"base_{a}", reset_less=True) for a in "xyz"]
         loops = [Loop(m, f"runs_{a}", now[f"{a}_runs"]) for a in "xyz"]
         x_ends, y_ends, z_ends = (loop.end for loop in loops)
         last = x_ends & y_ends & z_ends
         begins = unused | (run_ends & last)
         strides = [now[f"{a}_stride"] for a in "xyz"]
         first = self.walk.base, [self.walk[f"{a}_runs"] for a in "xyz"]
-        small, large = self.config.out_entry, self.config.acc_entry
+        small, large = self.out_beats, self.raw_beats
 
         def scale(stride: Value) -> Value:
             return Mux(now.narrow, scaled(stride, small), scaled(stride, large))
@@ -337,9 +345,10 @@ class Store(Component):
         empty = (head.x_size == 0) | (head.y_size == 0) | (head.z_size == 0)
         entries = Mux(dense, head.x_size, 1)
         run = Mux(narrow, scaled(entries, self.out_beats), scaled(entries, self.raw_beats))
+        base = head.dram_base[offset_bits(config) :]
         walk: dict[str, Value] = {
-            "base": head.dram_base,
-            "outside": is_outside(head.dram_base, config, self.dram_pages),
+            "base": base,
+            "outside": is_outside(base, config, self.dram_pages),
             "run": run,
             "x_runs": Mux(dense, 1, head.x_size),
             "y_runs": head.y_size,

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from vdla.isa.config import Config
 from vdla.isa.fields import EncodingError, Field, Record
+from vdla.isa.identity import isa_hash
 from vdla.isa.instructions import INSTRUCTIONS, Instruction, Uop
 from vdla.isa.program import Program
 
@@ -30,7 +31,7 @@ class AsmError(ValueError):
 
 def disassemble(program: Program) -> str:
     """The program as text that ``assemble`` reads back to an equal program."""
-    lines = [f"; config {program.config.name} {program.config.hash}"]
+    lines = [f"; config {program.config.name} {program.config.hash}, ISA {isa_hash()}"]
     if program.base:
         lines.append(f".base {program.base:#x}")
     for address, raw in sorted(program.data.items()):

@@ -164,13 +164,21 @@ class Config:
 
     def entry(self, buffer: str) -> int:
         """Bytes of one entry of ``inp``, ``wgt``, ``acc``, ``acc8`` or ``uop`` in DRAM."""
+        return self._uop_word if buffer == "uop" else self._entries[buffer]
+
+    @cached_property
+    def _entries(self) -> dict[str, int]:
+        """Bytes of the entries that the micro-ops' width follows from."""
         return {
             "inp": self.inp_entry,
             "wgt": self.wgt_entry,
             "acc": self.acc_entry,
             "acc8": self.out_entry,
-            "uop": self.uop_entry * self.uops_per_word if buffer == "uop" else 0,
-        }[buffer]
+        }
+
+    @cached_property
+    def _uop_word(self) -> int:
+        return self.uop_entry * self.uops_per_word
 
     def depth(self, buffer: str) -> int:
         """Entries of a buffer."""
@@ -203,11 +211,11 @@ class Config:
 
     @cached_property
     def hash(self) -> str:
-        """16 hex digits over every hardware parameter; the name and the memory are left out."""
+        """8 hex digits over every hardware parameter; the name and the memory are left out."""
         values = asdict(self)
         del values["name"], values["memory"]
         text = json.dumps(values, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return hashlib.sha256(text.encode()).hexdigest()[:8]
 
     # Reading, overriding, writing -------------------------------------------------------------
 

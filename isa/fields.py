@@ -37,8 +37,10 @@ class Field:
         default: int = 0,
         names: tuple[str, ...] = (),
         legal: tuple[int, ...] = (),
+        multiple: Width = 1,
     ) -> None:
         self._width, self.doc, self.signed = width, doc, signed
+        self._multiple = multiple
         self.default, self.names = default, names
         self.legal = legal or tuple(range(len(names)))  # of an enumerated field; empty: all
 
@@ -58,6 +60,10 @@ class Field:
     def width(self, config: Config) -> int:
         """Bits this field takes in a config's encoding."""
         return self._width if isinstance(self._width, int) else self._width(config)
+
+    def multiple(self, config: Config) -> int:
+        """What the machine wants the field's value to be a multiple of."""
+        return self._multiple if isinstance(self._multiple, int) else self._multiple(config)
 
     def holds(self, value: int, width: int) -> bool:
         """Whether ``width`` bits of this field can hold a value."""

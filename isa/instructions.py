@@ -81,6 +81,7 @@ SHR_BITS = 6  # the shift amount of SHR, signed
 MUL_BITS = 25  # the multiplier operand of MUL: one DSP48E1 input, signed
 WADD_BITS = 18  # both operands of WADD, signed
 WEIGHT_BITS = 24  # both weights of WADD, signed
+DRAM_BASE = "byte address of the first entry: a multiple of port_bytes, or the fault ADDRESS"
 
 # The low bits that an ALU operation takes of an operand, as a signed number, where they are fewer
 # than the 32 of an ACC lane. x is acc[dst], y acc[src] or the immediate; WADD's y is acc[src].
@@ -99,6 +100,10 @@ def index(buffer: str) -> Width:
 def count(*buffers: str) -> Width:
     """Bits that count up to and including the depth of the deepest of some buffers."""
     return lambda c: max(c.depth(b) for b in buffers).bit_length()
+
+
+def _beat(c: Config) -> int:
+    return c.port_bytes
 
 
 def _uop_index(c: Config) -> int:
@@ -162,7 +167,7 @@ class Load(Instruction):
     sram_base = Field(
         lambda c: max(c.index_bits(b) for b in ("inp", "wgt", "acc", "uop")), "first entry"
     )
-    dram_base = Field(DRAM_BITS, "byte address of the first entry, a multiple of port_bytes")
+    dram_base = Field(DRAM_BITS, DRAM_BASE, multiple=_beat)
     x_size = Field(count("inp", "wgt", "acc", "uop"), "entries of a row")
     y_size = Field(count("inp", "wgt", "acc", "uop"), "rows of a plane")
     z_size = Field(count("inp", "wgt", "acc", "uop"), "planes")
@@ -193,7 +198,7 @@ class Store(Instruction):
         legal=(Mem.ACC, Mem.ACC8),
     )
     sram_base = Field(index("acc"), "first entry")
-    dram_base = Field(DRAM_BITS, "byte address of the first entry, a multiple of port_bytes")
+    dram_base = Field(DRAM_BITS, DRAM_BASE, multiple=_beat)
     x_size = Field(count("acc"), "entries of a row")
     y_size = Field(count("acc"), "rows of a plane")
     z_size = Field(count("acc"), "planes")

@@ -4,14 +4,16 @@
     0       8     magic "VDLAPROG"
     8       2     format version
     10      2     bytes per instruction
-    12      8     config hash
+    12      4     ISA hash
+    16      4     config hash
     20      4     byte address of the stream in DRAM
     24      4     instructions
     28      4     data segments
     32      …     instructions, then per segment: address (4), length (4), bytes
     end-4   4     CRC-32 of everything before
 
-Integers are little-endian. A device refuses a program whose config hash is not its own.
+Integers are little-endian, hashes are the bytes that their hex digits say. A device refuses a
+program whose hashes are not its own.
 """
 
 from __future__ import annotations
@@ -23,17 +25,18 @@ from dataclasses import dataclass, field
 
 from vdla.isa.config import Config
 from vdla.isa.fields import EncodingError
+from vdla.isa.identity import isa_hash, other_isa
 from vdla.isa.instructions import Finish, Instruction, decode, instruction_bytes
 
 MAGIC = b"VDLAPROG"
-VERSION = 1
-_HEADER = struct.Struct("<8sHH8sIII")
+VERSION = 2
+_HEADER = struct.Struct("<8sHH4s4sIII")
 _SEGMENT = struct.Struct("<II")
 _CRC = struct.Struct("<I")
 
 
 class ProgramError(ValueError):
-    """A program container that is damaged, foreign, or for another config."""
+    """A program container that is damaged, foreign, or for another instruction set or config."""
 
 
 @dataclass
@@ -56,6 +59,7 @@ class Program:
             MAGIC,
             VERSION,
             size,
+            bytes.fromhex(isa_hash()),
             bytes.fromhex(self.config.hash),
             self.base,
             len(self.instructions),
@@ -73,7 +77,7 @@ class Program:
             ProgramError: not a program, another version, truncated, damaged, another config.
         """
         _check_envelope(raw, config, where)
-        _, _, size, _, base, n, segments = _HEADER.unpack_from(raw)
+        *_, size, _, _, base, n, segments = _HEADER.unpack_from(raw)
         at, end = _HEADER.size, len(raw) - _CRC.size
         if at + n * size > end:
             raise ProgramError(f"{where}: expected {n} instructions, found a shorter file")
@@ -111,12 +115,14 @@ def _check_envelope(raw: bytes, config: Config, where: str) -> None:
         raise ProgramError(
             f"{where}: expected at least {_HEADER.size + _CRC.size} bytes, found {len(raw)}"
         )
-    _, version, size, config_hash, *_ = _HEADER.unpack_from(raw)
+    _, version, size, isa, config_hash, *_ = _HEADER.unpack_from(raw)
     if version != VERSION:
         raise ProgramError(f"{where}: expected format version {VERSION}, found {version}")
     (crc,) = _CRC.unpack_from(raw, len(raw) - _CRC.size)
     if crc != zlib.crc32(raw[: -_CRC.size]):
         raise ProgramError(f"{where}: expected checksum {crc:08x}, found a damaged file")
+    if isa.hex() != isa_hash():
+        raise ProgramError(f"{where}: {other_isa(isa_hash(), isa.hex())}")
     if config_hash.hex() != config.hash:
         raise ProgramError(
             f"{where}: expected a program for config {config.name} ({config.hash}), "

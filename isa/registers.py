@@ -1,7 +1,7 @@
 """The control and status registers, seen through an AXI-Lite port of 4 KiB.
 
-A driver writes where the program lies and for which config it was compiled, sets START, and waits
-for DONE or FAULT. Registers are 32 bits wide; a 64-bit value takes two, the low half first.
+A driver writes where the program lies and what it was compiled for, sets START, and waits for DONE
+or FAULT. Registers are 32 bits wide; a 64-bit value takes two, the low half first.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from vdla.isa.config import Config
+from vdla.isa.identity import Identity
 from vdla.isa.instructions import Engine, instruction_bytes
 
 IDENTITY = 0x56444C41  # "VDLA"
-VERSION = 0x0001_0000  # major, minor: 16 bits each
+VERSION = 0x0002_0000  # major, minor: 16 bits each
 SPACE_BYTES = 4096  # addresses the port decodes
 INDEX_BITS = 24  # instructions are numbered from 0; a program has fewer than 2**24
 
@@ -33,10 +34,11 @@ class Fault(IntEnum):
     """Why the core stopped: docs/timing.md, section 9."""
 
     NONE = 0
-    PROGRAM_HASH = 1
+    PROGRAM_CONFIG = 1
     ILLEGAL = 2
     ADDRESS = 3
     BUS = 4
+    PROGRAM_ISA = 5
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,8 @@ def _counters() -> tuple[Register, ...]:
 REGISTERS: tuple[Register, ...] = (
     Register("ID", 0x00, "ro", 'reads "VDLA"'),
     Register("VERSION", 0x04, "ro", "version of this register map: major and minor, 16 bits each"),
-    Register("CONFIG_HASH_LOW", 0x08, "ro", "low half of the config hash the core was built from"),
-    Register("CONFIG_HASH_HIGH", 0x0C, "ro", "its high half"),
+    Register("ISA_HASH", 0x08, "ro", "hash of the instruction set the core was built for"),
+    Register("CONFIG_HASH", 0x0C, "ro", "hash of the config it was built for"),
     Register(
         "CONTROL",
         0x10,
@@ -123,8 +125,8 @@ REGISTERS: tuple[Register, ...] = (
     ),
     Register("INTERRUPT_ENABLE", 0x18, "rw", "events that raise the interrupt", _EVENTS),
     Register("INTERRUPT_STATUS", 0x1C, "w1c", "events that have happened", _EVENTS),
-    Register("PROGRAM_HASH_LOW", 0x20, "rw", "config hash of the program, low half", locked=True),
-    Register("PROGRAM_HASH_HIGH", 0x24, "rw", "its high half", locked=True),
+    Register("PROGRAM_ISA", 0x20, "rw", "ISA_HASH of what the program is for", locked=True),
+    Register("PROGRAM_CONFIG", 0x24, "rw", "CONFIG_HASH of what it is for", locked=True),
     Register(
         "PROGRAM_BASE",
         0x28,
@@ -170,9 +172,12 @@ REGISTERS: tuple[Register, ...] = (
 )
 
 
+_BY_NAME = {r.name: r for r in REGISTERS}
+
+
 def register(name: str) -> Register:
     """A register by its name."""
-    return next(r for r in REGISTERS if r.name == name)
+    return _BY_NAME[name]
 
 
 START, RESET = (register("CONTROL").field(name).mask for name in ("START", "RESET"))
@@ -180,29 +185,19 @@ BUSY = sum(register("STATUS").field(name).mask for name in ("RUNNING", "STOPPING
 EVENTS = sum(event.mask for event in _EVENTS)
 
 
-def hash_words(config: Config) -> tuple[int, int]:
-    """The config hash as the two words of CONFIG_HASH: low, high."""
-    return _words(config.hash)
-
-
 def program_registers(
-    config_hash: str, base: int, length: int, dram_base: int, dram_size: int
+    identity: Identity, base: int, length: int, dram_base: int, dram_size: int
 ) -> dict[str, int]:
-    """What a driver writes before START, by register: the program's config, place and DRAM."""
-    low, high = _words(config_hash)
+    """What a driver writes before START: what the program is for, its place, its DRAM."""
+    isa, config = identity.words
     return {
-        "PROGRAM_HASH_LOW": low,
-        "PROGRAM_HASH_HIGH": high,
+        "PROGRAM_ISA": isa,
+        "PROGRAM_CONFIG": config,
         "PROGRAM_BASE": base,
         "PROGRAM_LENGTH": length,
         "DRAM_BASE": dram_base,
         "DRAM_SIZE": dram_size & 0xFFFF_FFFF,
     }
-
-
-def _words(config_hash: str) -> tuple[int, int]:
-    value = int(config_hash, 16)
-    return value & 0xFFFF_FFFF, value >> 32
 
 
 def instruction_address(config: Config, base: int, index: int) -> int:
@@ -212,6 +207,6 @@ def instruction_address(config: Config, base: int, index: int) -> int:
 
 def reset_value(register: Register, config: Config) -> int:
     """What a register reads after a reset."""
-    low, high = hash_words(config)
-    known = {"ID": IDENTITY, "VERSION": VERSION, "CONFIG_HASH_LOW": low, "CONFIG_HASH_HIGH": high}
+    isa, own = Identity.of(config).words
+    known = {"ID": IDENTITY, "VERSION": VERSION, "ISA_HASH": isa, "CONFIG_HASH": own}
     return known.get(register.name, 0)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vdla.isa.identity import other_isa
 from vdla.runtime.devices.base import Device, DeviceResult, Ranges
 from vdla.runtime.devices.cpu import CpuDevice
 from vdla.runtime.errors import DeviceError, InputError, ModuleError
@@ -146,16 +147,19 @@ def check_inputs(module: Module, inputs: Mapping[str, Array]) -> None:
 def _check_device(module: Module, device: Device) -> None:
     if not module.accelerated:
         return
-    if device.config_hash is None:
+    if device.identity is None:
         count = sum(step["kind"] == "vdla" for step in module.steps)
         raise DeviceError(
             f"device {device.name}: expected a module with host steps only, "
             f"found {count} for the accelerator"
         )
-    if device.config_hash != module.config_hash:
+    wanted, found = device.identity, module.identity
+    if found.isa != wanted.isa:
+        raise DeviceError(f"device {device.name}: module {other_isa(wanted.isa, found.isa)}")
+    if found.config != wanted.config:
         raise DeviceError(
-            f"device {device.name}: expected a module for config {device.config_hash}, "
-            f"found one for {module.config_hash}"
+            f"device {device.name}: expected a module for config {wanted.config}, "
+            f"found one for {found.config}"
         )
 
 

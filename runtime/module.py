@@ -26,11 +26,13 @@ from typing import Any
 
 import numpy as np
 
+from vdla.isa.identity import Identity
 from vdla.runtime.errors import ModuleError
 
 MAGIC = b"VDLAMOD\n"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 PREFIX = struct.Struct("<8sIII")
+NOBODY = Identity("", "")  # of a module without programs
 CONSTANTS, HOST_CODE, PROGRAM, EXTERNAL = "constants", "host", "program:", "onnx:"
 
 
@@ -81,7 +83,7 @@ class Module:
     programs: dict[str, bytes] = field(default_factory=dict)
     external: dict[str, bytes] = field(default_factory=dict)
     config: dict[str, Any] = field(default_factory=dict)
-    config_hash: str = ""
+    identity: Identity = NOBODY
     metadata: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -94,7 +96,8 @@ class Module:
         host = self.host
         return {
             "config": self.config,
-            "config_hash": self.config_hash,
+            "isa_hash": self.identity.isa,
+            "config_hash": self.identity.config,
             "tensors": {
                 name: {"shape": list(t.shape), "dtype": t.dtype, "offset": t.offset}
                 for name, t in self.tensors.items()
@@ -232,6 +235,6 @@ def _module(header: dict[str, Any], sections: dict[str, bytes]) -> Module:
         programs=_named(sections, PROGRAM),
         external=_named(sections, EXTERNAL),
         config=header["config"],
-        config_hash=header["config_hash"],
+        identity=Identity(header["isa_hash"], header["config_hash"]),
         metadata=header["metadata"],
     )

@@ -5,7 +5,8 @@ Each remembers the exact entries it touches. Where an instruction collides with 
 another engine that no token puts before it yet, a token is added: pushed by the earlier engine's
 last instruction or one a little before it, popped by the new one. So the order in which the
 instructions stand is always a legal execution, and every legal execution gives the same memories.
-Some more tokens are thrown in that nobody needs.
+Some more tokens are thrown in that nobody needs. Data and fields are often at their corners: ties
+and ends of requantization, the ends of a range, and anything in a field that nothing reads.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from random import Random
 
 from vdla.isa.config import Config
 from vdla.isa.instructions import (
+    PAD_BITS,
     Alu,
     AluOp,
     Engine,
@@ -28,7 +30,7 @@ from vdla.isa.instructions import (
     Uop,
     instruction_bytes,
 )
-from vdla.isa.numbers import pack_scale
+from vdla.isa.numbers import INT32_MAX, INT32_MIN, pack_scale
 from vdla.isa.program import Program
 
 WINDOW = 24  # entries of each buffer that are used, at its start or at its end
@@ -36,6 +38,20 @@ UOP_WORDS = 24  # DRAM words that hold micro-ops
 DATA_BYTES = 3 * 4096  # DRAM that is loaded from and stored to, from the second page on
 DATA_AT = 4096
 DRAM_BYTES = 1 << 16
+
+WIDE = 80  # entries of a tile with as much padding as there can be
+BLOCK = 64  # bytes of data that are of one kind
+
+# Words for ACC and for scales: odd numbers by 2**-k are ties, and the rest are ends of ranges.
+CORNER_VALUES = (
+    *(0, 1, -1, 3, -3, 5, -5, 127, -128, 31, -32, 32, -33, 63, INT32_MAX, INT32_MIN),
+    *(sign * (1 << bit) + one for sign in (1, -1) for bit in (17, 24, 30) for one in (0, -1, 1)),
+)
+CORNER_SCALES = (
+    *(pack_scale(scale) for scale in (0.5, 0.25, 0.75, 1.0, 1.5, 2.0**-40, 2.0**22)),
+    *(0, 1, 0xFFFFFF, 1 << 24 | 1, 2 << 24 | 1, 2 << 24 | 3, 63 << 24, 63 << 24 | 0xFFFFFF),
+)
+CORNER_WORDS = [word.to_bytes(4, "little", signed=True) for word in CORNER_VALUES + CORNER_SCALES]
 
 Place = tuple[str, int]
 
@@ -74,11 +90,33 @@ class _Generator:
         stream = [step.instruction for step in self.order]
         data = {
             0: b"".join(uop.encode(self.config) for uop in self.dram_uops),
-            DATA_AT: self.rng.randbytes(DATA_BYTES),
+            DATA_AT: self._data(),
         }
         size_bytes = instruction_bytes(self.config) * (size + 1)
         at = DRAM_BYTES - size_bytes - self.rng.randrange(8) * self.config.port_bytes
         return Program(self.config, [*stream, Finish()], at - at % self.config.port_bytes, data)
+
+    def _data(self) -> bytes:
+        """Blocks of random bytes, and of words at the corners."""
+        rng = self.rng
+        return b"".join(
+            b"".join(rng.choices(CORNER_WORDS, k=BLOCK // 4))
+            if rng.random() < 0.5
+            else rng.randbytes(BLOCK)
+            for _ in range(DATA_BYTES // BLOCK)
+        )
+
+    def _ends(self, low: int, high: int) -> int:
+        """A number of a range, often at one of its ends."""
+        some = self.rng.randint(low, high)
+        return self.rng.choice((low, high, some, some))
+
+    def _anything(self, each: Load | Store, *names: str) -> None:
+        """Fields that nothing reads hold their highest value now and then."""
+        for name in names:
+            if self.rng.random() < 0.2:
+                f = next(f for f in each.fields if f.name == name)
+                setattr(each, name, f.bounds(self.config)[1])
 
     # Tokens -----------------------------------------------------------------------------------
 
@@ -121,6 +159,7 @@ class _Generator:
     def _load(self) -> tuple[Instruction, set[Place], set[Place]]:
         memory = self.rng.choice(list(Mem))
         load = self._load_shape(memory)
+        self._anything(load, *(f"{a}_stride" for a in "xyz" if getattr(load, f"{a}_size") < 2))
         entries = _load_entries(load)
         load.sram_base = self._base(memory.buffer, entries)
         per_entry = self._entry(memory) // self.config.port_bytes
@@ -141,6 +180,11 @@ class _Generator:
         while True:
             x, y, z = rng.choice((0, 1, 2, 5, 11)), rng.choice((1, 2, 3)), rng.choice((1, 1, 2))
             pads = [rng.choice((0, 0, 0, 1, 2)) for _ in range(4)]
+            wide = rng.random() < 0.1
+            if wide:
+                pads[rng.randrange(4)] = (1 << PAD_BITS) - 1
+            if rng.random() < 0.1:
+                y, z = rng.choice(((0, 1), (1, 0)))
             load = Load(
                 memory=memory,
                 x_size=x,
@@ -153,18 +197,19 @@ class _Generator:
                 pad_x1=pads[1],
                 pad_y0=pads[2],
                 pad_y1=pads[3],
-                pad_value=0 if memory == Mem.UOP else rng.randint(-128, 127),
-                zero=rng.randint(-128, 127),
+                pad_value=0 if memory == Mem.UOP else self._ends(-128, 127),
+                zero=self._ends(-128, 127),
             )
             most = UOP_WORDS if memory == Mem.UOP else DATA_BYTES // self._entry(memory)
-            fits = _load_entries(load) <= min(WINDOW, self.config.depth(memory.buffer))
+            most_entries = min(WIDE if wide else WINDOW, self.config.depth(memory.buffer))
+            fits = _load_entries(load) <= most_entries
             if fits and _reach(load) <= most:
                 return load
 
     def _store(self) -> tuple[Instruction, set[Place], set[Place]]:
         rng = self.rng
         memory = rng.choice((Mem.ACC, Mem.ACC8))
-        x, y, z = rng.choice((0, 1, 2, 3, 4)), rng.choice((1, 2)), rng.choice((1, 1, 2))
+        x, y, z = rng.choice((0, 1, 2, 3, 4, 6)), rng.choice((1, 2)), rng.choice((1, 1, 2))
         store = Store(
             memory=memory,
             x_size=x,
@@ -175,11 +220,17 @@ class _Generator:
             x_stride=rng.choice((1, 1, 1, 0, 2)),
             y_stride=rng.choice((x, x + 1, 0)),
             z_stride=rng.choice((x * y, 0, 5)),
-            zero=rng.randint(-128, 127),
-            low=rng.choice((-128, -128, -5, 20)),  # they may cross: the high one wins
-            high=rng.choice((127, 127, 9)),
+            zero=self._ends(-128, 127),
+            low=rng.choice((-128, -128, -5, 0, 20, 127)),  # they may cross: the high one wins
+            high=rng.choice((127, 127, 9, 0, -7, -128)),
         )
-        span = (z - 1) * store.z_pitch + (y - 1) * store.y_pitch + max(x, 1)
+        if rng.random() < 0.05:
+            store.y_size, store.z_size = rng.choice(((0, z), (y, 0)))
+            y, z = store.y_size, store.z_size
+        sizes = {"x": x, "y": y, "z": z}
+        self._anything(store, *(f"{a}_stride" for a, size in sizes.items() if size < 2))
+        self._anything(store, *(f"{a}_pitch" for a in "yz" if sizes[a] < 2))
+        span = max(z - 1, 0) * store.z_pitch + max(y - 1, 0) * store.y_pitch + max(x, 1)
         store.sram_base = self._base("acc", span)
         store.scale_base = self._base("acc", z)
         per_entry = self._entry(memory) // self.config.port_bytes
@@ -209,16 +260,17 @@ class _Generator:
 
     def _alu(self) -> tuple[Instruction, set[Place], set[Place]]:
         rng, op = self.rng, self.rng.choice(list(AluOp))
-        small = rng.choice((rng.randint(-9, 9), rng.randint(-(1 << 31), (1 << 31) - 1)))
+        values = (rng.randint(-9, 9), rng.choice(CORNER_VALUES), self._ends(INT32_MIN, INT32_MAX))
+        scales = (pack_scale(rng.random() + 0.01), rng.choice(CORNER_SCALES))
         alu = Alu(
             alu_op=op,
             use_imm=rng.randint(0, 1),
             init=rng.choice((0, 0, 1)),
-            imm=pack_scale(rng.random() + 0.01) if op == AluOp.RQ else small,
-            weight=rng.randint(-(1 << 23), (1 << 23) - 1),
-            zero=rng.randint(-256, 255),
-            low=rng.choice((-128, -256, 60)),
-            high=rng.choice((127, 255, -40)),
+            imm=rng.choice(scales if op == AluOp.RQ else values),
+            weight=rng.choice((self._ends(-(1 << 23), (1 << 23) - 1), 0)),
+            zero=rng.choice((self._ends(-256, 255), 0)),
+            low=rng.choice((-128, -256, 60, 0, 255)),
+            high=rng.choice((127, 255, -40, 0, -256)),
             **self._nest(),
         )
         src = self._steps(alu, "acc", "src_base", ("src_0", "src_1", "src_2"))
@@ -259,7 +311,7 @@ class _Generator:
     def _nest(self) -> dict[str, int]:
         rng, depth = self.rng, self.config.uop_depth
         known = sorted(self.uops) or [0]
-        begin = rng.choice(known)
+        begin = rng.choice((known[-1], *known))
         extents = [rng.choice((1, 1, 2, 3)) for _ in range(3)]
         if rng.random() < 0.05:
             extents[rng.randrange(3)] = 0
@@ -281,9 +333,13 @@ class _Generator:
         ):
             steps[max(range(3), key=lambda i: (extents[i] - 1) * steps[i])] = 0
         highest = depth - 1 - used - reach
-        first = highest - self.rng.randint(0, min(8, highest)) if self.top else 0
-        first = first if self.top else self.rng.randint(0, min(8, highest))
+        first = self.rng.choice((0, self.rng.randint(0, min(8, highest))))
+        first = highest - first if self.top else first
         values = {base: first, **dict(zip(names, steps, strict=True))}
+        for name, extent in zip(names, extents, strict=True):
+            if extent < 2 and self.rng.random() < 0.1:  # nothing reads it
+                f = next(f for f in nest.fields if f.name == name)
+                values[name] = f.bounds(self.config)[1]
         for name, number in values.items():
             setattr(nest, name, number)
         return [
@@ -319,7 +375,7 @@ class _Generator:
     def _base(self, buffer: str, span: int) -> int:
         depth = self.config.depth(buffer)
         slack = min(WINDOW, depth) - span
-        offset = self.rng.randint(0, max(slack, 0))
+        offset = self.rng.choice((0, self.rng.randint(0, max(slack, 0))))
         if self.top:
             return max(min(depth - span - offset, depth - 1), 0)
         return min(offset, max(depth - span, 0))

@@ -180,6 +180,16 @@ class Stream:
         """Per instruction, whether every field holds a value the ISA knows."""
         return np.array([each.is_legal for each in self.instructions], np.bool_)
 
+    @cached_property
+    def aligned(self) -> NDArray[np.bool_]:
+        """Per instruction, whether every field is a multiple of what the machine wants."""
+        aligned = np.ones(len(self.rows), np.bool_)
+        for cls in INSTRUCTIONS:
+            for i, f in enumerate(cls.fields):
+                if (unit := f.multiple(self.config)) > 1:
+                    aligned &= (self.rows[:, 0] != cls.opcode) | (self.rows[:, i] % unit == 0)
+        return aligned
+
 
 def _decode(word: int, config: Config) -> Instruction:
     opcode = word & ((1 << OPCODE_BITS) - 1)

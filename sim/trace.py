@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from vdla.isa.asm import format_instruction
+from vdla.isa.identity import isa_hash
 from vdla.isa.instructions import Engine, Instruction, Load, Mem, Store
 from vdla.sim.machine import Run
 
@@ -118,6 +119,7 @@ def trace_events(
             "time_unit": TIME_UNIT,
             "config": run.config.name,
             "config_hash": run.config.hash,
+            "isa_hash": isa_hash(),
             "memory": run.config.memory.name,
             "cycles": run.cycles,
         },

@@ -18,7 +18,7 @@ from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.frontend.shapes import Shapes, shapes_like
 from vdla.compiler.models import quantize
 from vdla.compiler.tune.records import BUNDLED, Log, Records
-from vdla.compiler.tune.records import load as load_records
+from vdla.compiler.tune.records import load_own as load_records
 from vdla.compiler.tune.tuner import Task, TuneOptions, make_tasks
 from vdla.compiler.tune.tuner import tune as tune_tasks
 from vdla.isa.config import Config, load_config, parse_config
@@ -153,7 +153,7 @@ def tuned(choice: str | Path | None) -> Records | None:
     """Tuned schedules: the bundled ones, with those of a log; or, for "none", no schedules.
 
     Raises:
-        RecordError: the file holds something else.
+        RecordError: the file holds something else, or schedules for another instruction set.
         OSError: it can't be read.
     """
     if choice is None:

@@ -304,6 +304,13 @@ def lockstep(
     model: Annotated[
         str | None, typer.Option(metavar="MODEL", help="Run a model's program instead.")
     ] = None,
+    coverage: Annotated[
+        bool, typer.Option("--coverage", help="Say which goals the programs have reached.")
+    ] = False,
+    memories: Annotated[
+        int, typer.Option(min=1, max=3, help="Memories that each program meets; 1 for long runs.")
+    ] = 3,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that run programs.")] = 1,
     settings: Settings = None,
     shape: Shape = None,
     json: Json = False,
@@ -311,7 +318,10 @@ def lockstep(
     """Simulator against RTL, cycle by cycle and byte by byte, on random programs."""
     from vdla.commands import hardware
 
-    hardware.lockstep(config, programs, seed, model, settings or [], shape or [], json)
+    asked = hardware.Request(
+        programs, seed, model, shape or [], coverage, memories, workers
+    )
+    hardware.lockstep(config, asked, settings or [], json)
 
 
 @hw_app.command()

@@ -1,89 +1,39 @@
 """Lockstep: one program on the simulator and on the RTL, compared in every cycle and every byte.
 
-A case is a random program (``sim/random_programs.py``), now and then spoilt so that it must end in
-a fault or a deadlock. Both machines report an outcome: each instruction's start and finish, the
-counters, the fault, and what all memories hold. Outcomes are equal or they are not; there is no
-tolerance. A case that differs is shrunk as long as the machines still differ.
+A case is a program, random or made for a goal (``vdla/cases.py``). Both machines report an outcome:
+each instruction's start and finish, the counters, the fault, and what all memories hold. Outcomes
+are equal or they are not; there is no tolerance. A case that differs is shrunk as long as the
+machines still differ.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from random import Random
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from multiprocessing import get_context
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vdla.cases import Bytes, Case, Outcome, random_case
+from vdla.coverage import Coverage
 from vdla.isa.config import Config, Memory
-from vdla.isa.instructions import Engine, Finish, Instruction, Mem, instruction_bytes
-from vdla.isa.program import Program
-from vdla.isa.registers import Cause, Fault, instruction_address
+from vdla.isa.identity import Identity
+from vdla.isa.instructions import Engine, Instruction
+from vdla.isa.registers import Cause, instruction_address
 from vdla.runtime.devices.base import DeviceResult, Dram, Ranges, host_image, place, whole_pages
 from vdla.runtime.rtl.bench import Bench
 from vdla.runtime.rtl.build import build
 from vdla.sim.checker import check
 from vdla.sim.machine import perform, warm_up
-from vdla.sim.random_programs import DRAM_BYTES, random_program
 from vdla.sim.semantics import State
-from vdla.sim.stream import Stream
 from vdla.sim.timing import Clock
 
-Cycles = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
-SPOILT = 0.1  # share of cases that must end badly
-SIZES = (3, 12, 30, 60)  # instructions of a random program
 SCRATCHPADS = ("inp", "wgt", "acc", "uop")
-
-
-@dataclass(frozen=True)
-class Case:
-    """What a machine is given: the stream as bytes, the DRAM, and what is wrong with them."""
-
-    config: Config
-    raw: bytes
-    base: int
-    dram: Bytes
-    config_hash: str
-    errors: tuple[int, int] = (0, 0)
-    spoilt: str = ""  # how; a spoilt program's memories aren't compared
-
-    @classmethod
-    def of(cls, program: Program, size: int = DRAM_BYTES) -> Case:
-        """A program in a DRAM of ``size`` bytes."""
-        raw = program.stream()
-        dram = np.zeros(size, np.uint8)
-        for address, part in {**program.data, program.base: raw}.items():
-            dram[address : address + len(part)] = np.frombuffer(part, np.uint8)
-        return cls(program.config, raw, program.base, dram, program.config.hash)
-
-    @property
-    def stream(self) -> Stream:
-        """The instructions as the machine decodes them."""
-        return Stream.of_bytes(self.config, self.raw, self.base)
-
-    def with_instructions(self, instructions: Sequence[Instruction]) -> Case:
-        """The same case with another stream."""
-        raw = b"".join(each.encode(self.config) for each in instructions)
-        dram = self.dram.copy()
-        dram[self.base : self.base + len(raw)] = np.frombuffer(raw, np.uint8)
-        return replace(self, raw=raw, dram=dram)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a case ended on one machine. ``cycles`` is -1 for a deadlock; -1 in ``begun`` or
-    ``ended`` stands for never. ``seconds`` is the machine's own time."""
-
-    cycles: int
-    begun: Cycles
-    ended: Cycles
-    causes: dict[str, int]
-    fault: Fault
-    fault_at: int
-    memories: dict[str, Bytes]
-    seconds: float
+MEMORIES = 3
+CHUNK = 50  # cases that a process runs at once
 
 
 @dataclass(frozen=True)
@@ -119,6 +69,13 @@ class Tally:
         self.rtl_seconds += rtl.seconds
         self.max_cycle_error = max(self.max_cycle_error, cycle_error(simulated, rtl))
 
+    def merge(self, other: Tally) -> None:
+        """Adds what another process has seen."""
+        for f in fields(self):
+            ours, theirs = getattr(self, f.name), getattr(other, f.name)
+            joined = max(ours, theirs) if f.name == "max_cycle_error" else ours + theirs
+            setattr(self, f.name, joined)
+
 
 class Machines:
     """A simulator and a Verilated core of one config, side by side."""
@@ -151,7 +108,7 @@ class Machines:
             case.base,
             counts,
             memory=memory,
-            config_hash=case.config_hash,
+            identity=case.identity,
             length=length,
             errors=case.errors,
         )
@@ -177,18 +134,23 @@ class Machines:
         )
 
 
+@cache
+def behind(config: Config, memory: Memory) -> Config:
+    """The config in front of a memory."""
+    return replace(config, memory=memory)
+
+
 def simulate(case: Case, memory: Memory) -> Outcome:
     """The case on the simulator."""
-    config = replace(case.config, memory=memory)
-    stream = replace(case.stream, config=config)
+    stream = replace(case.stream, config=behind(case.config, memory))
     dram = case.dram.copy()
     begun_at = time.perf_counter()
-    clock = Clock(stream, dram, config_hash=case.config_hash, errors=case.errors)
+    clock = Clock(stream, dram, identity=case.identity, errors=case.errors)
     memories = {"dram": dram}
     if clock.cycles >= 0 and not clock.fault:
         memories |= _scratchpads(perform(stream, clock.ended, dram))
     seconds = time.perf_counter() - begun_at
-    at = instruction_address(config, case.base, clock.fault_row) if clock.fault else 0
+    at = instruction_address(case.config, case.base, clock.fault_row) if clock.fault else 0
     causes = {f"{e.name}_{c.name}": int(clock.causes[e, c]) for e in Engine for c in Cause}
     return Outcome(
         clock.cycles, clock.begun, clock.ended, causes, clock.fault, at, memories, seconds
@@ -252,25 +214,30 @@ def memory_models(config: Config) -> list[Memory]:
     ]
 
 
-def random_case(config: Config, seed: int) -> Case:
-    """The ``seed``-th random case; one in ten is spoilt."""
-    rng = Random(seed)
-    case = Case.of(random_program(config, seed, rng.choice(SIZES)))
-    return _spoil(case, rng) if rng.random() < SPOILT else case
+def lockstep(
+    machines: Machines,
+    programs: int,
+    seed: int,
+    *,
+    keep: int = 1,
+    memories: int = MEMORIES,
+    coverage: Coverage | None = None,
+) -> Iterator[Tally]:
+    """Runs cases ``seed`` .. ``seed + programs - 1``; yields after each.
 
-
-def lockstep(machines: Machines, programs: int, seed: int, *, keep: int = 1) -> Iterator[Tally]:
-    """Runs cases ``seed`` .. ``seed + programs - 1`` under each memory; yields after each case.
-
-    Up to ``keep`` differences are shrunk and kept; all are counted.
+    Each is run behind ``memories`` of the memory models, which take turns when these aren't all. Up
+    to ``keep`` differences are shrunk and kept; all are counted.
     """
-    tally = Tally()
+    tally, models = Tally(), memory_models(machines.config)
     for number in range(seed, seed + programs):
         case = random_case(machines.config, number)
         differs = False
-        for memory in memory_models(machines.config):
+        for turn in range(memories):
+            memory = models[(number + turn) % MEMORIES]
             simulated, rtl = machines.run(case, memory)
             tally.add(simulated, rtl)
+            if coverage is not None:
+                coverage.add(case, simulated)
             if found := first_difference(case, simulated, rtl):
                 differs = True
                 if len(tally.differences) < keep:
@@ -281,6 +248,57 @@ def lockstep(machines: Machines, programs: int, seed: int, *, keep: int = 1) -> 
         yield tally
 
 
+def lockstep_in_parallel(
+    config: Config,
+    programs: int,
+    seed: int,
+    *,
+    workers: int,
+    memories: int = MEMORIES,
+    coverage: Coverage | None = None,
+) -> Iterator[Tally]:
+    """As ``lockstep``, in several processes; yields after each CHUNK of cases. Build the model
+    first."""
+    tally, end = Tally(), seed + programs
+    chunks = [(first, min(CHUNK, end - first)) for first in range(seed, end, CHUNK)]
+    with ProcessPoolExecutor(
+        workers, get_context("spawn"), _start_worker, (config, memories, coverage is not None)
+    ) as pool:
+        for done in as_completed([pool.submit(_run_chunk, *chunk) for chunk in chunks]):
+            found, reached = done.result()
+            found.differences = found.differences[: 1 - len(tally.differences)]
+            tally.merge(found)
+            if coverage is not None:
+                coverage.reached |= reached
+            yield tally
+
+
+@dataclass(frozen=True)
+class _Worker:
+    """What a process of ``lockstep_in_parallel`` keeps from chunk to chunk."""
+
+    machines: Machines
+    memories: int
+    coverage: Coverage | None
+
+
+_worker: _Worker | None = None
+
+
+def _start_worker(config: Config, memories: int, covers: bool) -> None:
+    global _worker
+    _worker = _Worker(Machines(config), memories, Coverage(config) if covers else None)
+
+
+def _run_chunk(seed: int, programs: int) -> tuple[Tally, set[str]]:
+    assert _worker is not None
+    coverage = _worker.coverage
+    *_, tally = lockstep(
+        _worker.machines, programs, seed, memories=_worker.memories, coverage=coverage
+    )
+    return tally, set() if coverage is None else coverage.reached
+
+
 class LockstepDevice:
     """A device that runs each program on both machines, and goes on with the simulator's result."""
 
@@ -288,7 +306,7 @@ class LockstepDevice:
 
     def __init__(self, machines: Machines) -> None:
         self.machines, self.tally = machines, Tally()
-        self.config_hash: str | None = machines.config.hash
+        self.identity: Identity | None = Identity.of(machines.config)
 
     def allocate(self, size: int, constants: bytes) -> Dram:
         """A DRAM image in the host's memory."""
@@ -305,7 +323,7 @@ class LockstepDevice:
         def run() -> DeviceResult:
             whole = np.zeros(whole_pages(dram.size), np.uint8)
             whole[: dram.size] = dram
-            case = Case(config, raw, loaded.base, whole, config.hash)
+            case = Case(config, raw, loaded.base, whole, Identity.of(config))
             simulated, rtl = self.machines.run(case, config.memory)
             self._note(case, simulated, rtl)
             dram[:] = simulated.memories["dram"][: dram.size]
@@ -321,49 +339,6 @@ class LockstepDevice:
             memory = self.machines.config.memory
             self.tally.mismatches += 1
             self.tally.differences.append(Difference(case, memory, simulated, rtl, *found))
-
-
-def _spoil(case: Case, rng: Random) -> Case:
-    """Makes a program that must end in a fault or a deadlock, or might."""
-    how = rng.choice(("hash", "opcode", "end", "bus", "field", "token", "early"))
-    size, n = instruction_bytes(case.config), len(case.raw) // instruction_bytes(case.config)
-    at = rng.randrange(n)
-    stream = list(case.stream.instructions)
-    if how == "hash":
-        return replace(case, config_hash="0123456789abcdef", spoilt=how)
-    if how == "bus":
-        first = rng.randrange(0, len(case.dram), 64)
-        return replace(case, errors=(first, first + rng.choice((64, 4096, 16384))), spoilt=how)
-    if how == "end":
-        stream = stream[:-1] or stream
-    elif how == "early":
-        stream[at] = Finish()
-    elif how == "opcode":
-        raw = bytearray(case.raw)
-        raw[at * size] |= 7
-        case = replace(case, raw=bytes(raw), dram=case.dram.copy(), spoilt=how)
-        case.dram[case.base : case.base + len(raw)] = np.frombuffer(raw, np.uint8)
-        return case
-    else:
-        stream[at] = _spoil_one(stream[at], case.config, rng, how)
-    return replace(case.with_instructions(stream), spoilt=how)
-
-
-def _spoil_one(each: Instruction, config: Config, rng: Random, how: str) -> Instruction:
-    """One flag or field changed, so that no micro-op is read while it is loaded: what the machine
-    does then isn't defined. A token more to wait for or one fewer given only makes it wait."""
-    if how == "token":
-        name = rng.choice(("pop_prev", "pop_next", "push_prev", "push_next"))
-        return each.replace(**{name: int(name.startswith("pop"))})
-    spared = ("op", "memory", "uop_begin", "uop_count", "pop", "push", "extent", "pad")
-    if getattr(each, "memory", None) == Mem.UOP:
-        return each.replace(memory=max(Mem) + 1)
-    names = [f for f in each.fields if not f.name.startswith(spared) and "size" not in f.name]
-    if not names:
-        return each
-    chosen = rng.choice(names)
-    low, high = chosen.bounds(config)
-    return each.replace(**{chosen.name: rng.choice((high, rng.randint(low, high)))})
 
 
 # Shrinking -------------------------------------------------------------------------------------

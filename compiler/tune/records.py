@@ -5,8 +5,10 @@ killed at any moment loses at most the measurement it hadn't reported. What a ki
 middle of a line is removed when the log is next opened. Every line says its schema, what was
 measured on which machine, and the sources that decided the cycles:
 
-    {"schema": 1, "workload": {…}, "tile": {…}, "status": "ok", "cycles": 60988,
-     "note": "", "sources": "0d2f…", "version": "0.1.0"}
+    {"schema": 2, "workload": {…}, "tile": {…}, "status": "ok", "cycles": 60988,
+     "note": "", "isa": "5e1c…", "sources": "0d2f…", "version": "0.1.0"}
+
+A record of another instruction set is no record of this machine: no tile is chosen by it.
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ from vdla.compiler.topi.vdla.pool import PoolTile
 from vdla.compiler.topi.vdla.tiling import Shape, Tile, is_legal
 from vdla.compiler.tune.workload import Workload, sources
 from vdla.isa.config import Config
+from vdla.isa.identity import isa_hash, other_isa
 
-SCHEMA = 1
+SCHEMA = 2
 STATUSES = ("ok", "illegal", "crash", "timeout")
 TILES = {"conv": ConvTile, "pool": PoolTile, "add": AddTile}
 
@@ -50,13 +53,14 @@ class Record:
     status: str
     cycles: int | None
     note: str = ""
+    isa: str = field(default_factory=isa_hash)
     sources: str = field(default_factory=sources)
     version: str = field(default_factory=lambda: version("vdla"))
 
     @property
     def fresh(self) -> bool:
-        """Whether today's sources would give these cycles."""
-        return self.sources == sources()
+        """Whether today's instruction set and sources would give these cycles."""
+        return self.isa == isa_hash() and self.sources == sources()
 
     def to_line(self) -> bytes:
         """The line of the log."""
@@ -108,8 +112,8 @@ class Records:
 
     @cached_property
     def best(self) -> dict[Workload, Record]:
-        """The fewest cycles per workload; fresh figures go before stale ones."""
-        return best(self.read())
+        """The fewest cycles per workload, of this instruction set; fresh go before stale ones."""
+        return best(record for record in self.read() if record.isa == isa_hash())
 
     def tile(self, shape: Shape, config: Config, vthreads: int) -> Tile | None:
         """The best recorded tile of a shape, if there is one and today's rules allow it."""
@@ -130,6 +134,21 @@ def load(path: Path) -> list[Record]:
         OSError: it can't be read.
     """
     return list(parse(path.read_bytes(), path))
+
+
+def load_own(path: Path) -> list[Record]:
+    """The records of a file that are of this instruction set.
+
+    Raises:
+        RecordError: it holds something else, or records of another instruction set alone.
+        OSError: it can't be read.
+    """
+    records = load(path)
+    own = [record for record in records if record.isa == isa_hash()]
+    if records and not own:
+        text = other_isa(isa_hash(), records[-1].isa, "tuned", "tune again")
+        raise RecordError(f"{path}: {text}")
+    return own
 
 
 def parse(raw: bytes, path: Path) -> Iterator[Record]:

@@ -25,6 +25,7 @@ from vdla.compiler.tune.search import SEARCHERS, Group, ModelSearcher, Searcher
 from vdla.compiler.tune.space import Space, space
 from vdla.compiler.tune.workload import Workload
 from vdla.isa.config import Config, ConfigError
+from vdla.isa.identity import isa_hash
 
 Progress = Callable[[str, int, int], None]
 Measure = Callable[[Sequence[Tile]], dict[int, Outcome]]
@@ -243,7 +244,7 @@ class Lessons:
         """Takes in the records of the workloads that it doesn't know yet."""
         found: dict[Workload, dict[Tile, float]] = {}
         for record in records:
-            tile = make_tile(record)
+            tile = make_tile(record) if record.isa == isa_hash() else None
             if record.workload not in self.tables and tile is not None:
                 cost = inf if record.cycles is None else float(record.cycles)
                 found.setdefault(record.workload, {})[tile] = cost

@@ -98,7 +98,7 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
-ISA_SOURCES = ("config", "fields", "instructions", "numbers", "program")
+ISA_SOURCES = ("config", "fields", "identity", "instructions", "numbers", "program")
 
 
 @cache

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from vdla.isa.identity import Identity
 from vdla.isa.instructions import Engine
 from vdla.isa.registers import (
     BUSY,
@@ -48,8 +49,9 @@ class BoardFault(DeviceError):
 
 def where_it_was(fault: Fault, address: int) -> str:
     """The place of a fault, in words."""
-    if fault == Fault.PROGRAM_HASH:
-        return "before the first instruction: the program is for another config"
+    others = {Fault.PROGRAM_ISA: "instruction set", Fault.PROGRAM_CONFIG: "config"}
+    if fault in others:
+        return f"before the first instruction: the program is for another {others[fault]}"
     return f"at the instruction at byte {address:#x} of DRAM"
 
 
@@ -72,7 +74,7 @@ class Driver:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.transport, self.limit, self._clock, self._sleep = transport, limit, clock, sleep
-        self.config_hash = self._identify()
+        self.identity = self._identify()
 
     def read(self, name: str) -> int:
         """A register's value."""
@@ -82,8 +84,9 @@ class Driver:
         """Writes a register."""
         self.transport.write(register(name).offset, value)
 
-    def run(self, address: int, size: int, base: int, length: int, config_hash: str) -> Counters:
-        """Runs the program of ``length`` instructions at ``base`` in the image at ``address``.
+    def run(self, address: int, size: int, base: int, length: int, identity: Identity) -> Counters:
+        """Runs the program of ``length`` instructions at ``base`` in the image at ``address``,
+        which was compiled for ``identity``.
 
         Raises:
             BoardFault: the core stopped at a fault.
@@ -91,7 +94,7 @@ class Driver:
             LinkError: the board went silent.
         """
         self.stop()  # whatever ran before
-        for name, value in program_registers(config_hash, base, length, address, size).items():
+        for name, value in program_registers(identity, base, length, address, size).items():
             self.write(name, value)
         self.write("INTERRUPT_STATUS", EVENTS)
         self.write("CONTROL", START)
@@ -128,8 +131,8 @@ class Driver:
         causes = {e.name: {c.name.lower(): next(values) for c in Cause} for e in Engine}
         return Counters(low | high << 32, causes)
 
-    def _identify(self) -> str:
-        identity, version, low, high = self.transport.read(register("ID").offset, 4)
+    def _identify(self) -> Identity:
+        identity, version, isa, config = self.transport.read(register("ID").offset, 4)
         where = self.transport.name
         if identity != IDENTITY:
             raise LinkError(f"{where}: expected a VDLA core, ID {IDENTITY:#x}, found {identity:#x}")
@@ -138,7 +141,7 @@ class Driver:
                 f"{where}: expected register map {VERSION >> 16}, found {version >> 16}; "
                 "load a bitstream of this release"
             )
-        return f"{high << 32 | low:016x}"
+        return Identity.of_words(isa, config)
 
     def _rests(self, limit: float) -> bool:
         """Waits until the core neither runs nor stops; false when it takes longer."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla.isa.config import PAGE_BYTES, Config
+from vdla.isa.identity import Identity
 from vdla.isa.program import Program
 from vdla.runtime.errors import DeviceError
 
@@ -36,8 +37,8 @@ class Device(Protocol):
         ...
 
     @property
-    def config_hash(self) -> str | None:
-        """The config its programs must be for; None for a device without an accelerator."""
+    def identity(self) -> Identity | None:
+        """What its programs must be for; None for a device without an accelerator."""
         ...
 
     def allocate(self, size: int, constants: bytes) -> Dram:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vdla.isa.config import Config
+from vdla.isa.identity import Identity, other_isa
 from vdla.isa.instructions import instruction_bytes
 from vdla.runtime.board.driver import Driver
 from vdla.runtime.board.transport import Transport
@@ -19,7 +20,7 @@ class BoardDevice:
 
     Raises:
         LinkError: the board doesn't answer, or is another.
-        DeviceError: its bitstream is for another config.
+        DeviceError: its bitstream is for another instruction set or config.
     """
 
     name = "board"
@@ -27,11 +28,15 @@ class BoardDevice:
     def __init__(self, config: Config, transport: Transport, driver: Driver | None = None) -> None:
         self.config, self.transport = config, transport
         self.driver = driver or Driver(transport)
-        self.config_hash: str | None = config.hash
-        if self.driver.config_hash != config.hash:
+        own, there = Identity.of(config), self.driver.identity
+        self.identity: Identity | None = own
+        if there.isa != own.isa:
+            text = other_isa(own.isa, there.isa, "built", "load a bitstream of this release")
+            raise DeviceError(f"{transport.name}: {text}")
+        if there.config != own.config:
             raise DeviceError(
-                f"{transport.name}: expected a bitstream for config {config.hash} ({config.name}), "
-                f"found one for {self.driver.config_hash}"
+                f"{transport.name}: expected a bitstream for config {own.config} ({config.name}), "
+                f"found one for {there.config}"
             )
 
     def allocate(self, size: int, constants: bytes) -> Dram:
@@ -46,16 +51,14 @@ class BoardDevice:
     ) -> Callable[[], DeviceResult]:
         """Places the stream in DRAM."""
         loaded = place(self.name, program, self.config, dram)
-        length = len(loaded.instructions)
+        length, identity = len(loaded.instructions), Identity.of(loaded.config)
         end = loaded.base + length * instruction_bytes(self.config)
         self.transport.upload(dram, loaded.base, end)
 
         def run() -> DeviceResult:
             for start, stop in given:
                 self.transport.upload(dram, start, stop)
-            found = self.driver.run(
-                self.address, dram.size, loaded.base, length, self.config.hash
-            )
+            found = self.driver.run(self.address, dram.size, loaded.base, length, identity)
             for start, stop in wanted:
                 self.transport.download(dram, start, stop)
             return DeviceResult(found.cycles, extra={"causes": found.causes})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from vdla.isa.identity import Identity
 from vdla.runtime.devices.base import DeviceResult, Dram, Ranges, host_image
 from vdla.runtime.errors import DeviceError
 
@@ -12,7 +13,7 @@ class CpuDevice:
     """Takes modules whose every step is a host function."""
 
     name = "cpu"
-    config_hash: str | None = None
+    identity: Identity | None = None
 
     def allocate(self, size: int, constants: bytes) -> Dram:
         """A DRAM image in the host's memory."""

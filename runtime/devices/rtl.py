@@ -9,6 +9,7 @@ import numpy as np
 
 from vdla.isa.asm import format_instruction
 from vdla.isa.config import Config
+from vdla.isa.identity import Identity
 from vdla.isa.instructions import Engine, instruction_bytes
 from vdla.runtime.devices.base import DeviceResult, Dram, Ranges, host_image, place, whole_pages
 from vdla.runtime.rtl.bench import Bench, Stopped
@@ -31,7 +32,7 @@ class RtlDevice:
         self, config: Config, *, waves: Path | None = None, report: Report = lambda text: None
     ) -> None:
         self.config, self.waves = config, waves
-        self.config_hash: str | None = config.hash
+        self.identity: Identity | None = Identity.of(config)
         library = build(config, trace=waves is not None, report=report)
         self.bench = Bench(config, library)
 

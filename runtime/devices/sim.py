@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vdla.isa.config import Config
+from vdla.isa.identity import Identity
 from vdla.runtime.devices.base import DeviceResult, Dram, Ranges, host_image, place
 from vdla.sim.machine import run_stream, warm_up
 from vdla.sim.stream import Stream
@@ -17,7 +18,7 @@ class SimDevice:
 
     def __init__(self, config: Config, *, numerics: bool = True) -> None:
         self.config, self.numerics = config, numerics
-        self.config_hash: str | None = config.hash
+        self.identity: Identity | None = Identity.of(config)
 
     def allocate(self, size: int, constants: bytes) -> Dram:
         """A DRAM image in the host's memory."""

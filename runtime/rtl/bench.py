@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla.isa.config import PAGE_BYTES, Config, Memory
+from vdla.isa.identity import Identity
 from vdla.isa.instructions import Engine
 from vdla.isa.registers import (
     BUSY,
@@ -95,15 +96,16 @@ class Bench:
         counts: Sequence[int],
         *,
         memory: Memory | None = None,
-        config_hash: str | None = None,
+        identity: Identity | None = None,
         length: int | None = None,
         errors: tuple[int, int] = (0, 0),
     ) -> Stopped:
         """Runs the stream that lies at ``base`` in ``dram`` to its end; DRAM changes in place.
 
         ``counts``: instructions per engine, for their events. ``dram`` ends with a page.
-        ``length``: instructions with FINISH, when not one more than ``counts`` add up to. Beats at
-        byte addresses within ``errors`` bear an error.
+        ``identity``: what the program is for, when not this core. ``length``: instructions with
+        FINISH, when not one more than ``counts`` add up to. Beats at byte addresses within
+        ``errors`` bear an error.
         """
         self.attach(dram, memory=memory, errors=errors)
         begun = {e: np.full(counts[e], -1, np.int64) for e in Engine}
@@ -111,7 +113,7 @@ class Bench:
         for e in Engine:
             where = (begun[e].ctypes.data, ended[e].ctypes.data)
             self._lib.vdla_events(self._handle, int(e), *where, counts[e])
-        self._start(dram, base, sum(counts) + 1 if length is None else length, config_hash)
+        self._start(dram, base, sum(counts) + 1 if length is None else length, identity)
         while (how := self.advance(CHUNK)) == MORE:
             pass
         return self._result(how, begun, ended)
@@ -138,8 +140,8 @@ class Bench:
         """Lets time pass: until the interrupt, until nothing can move any more, or so long."""
         return int(self._lib.vdla_run(self._handle, cycles))
 
-    def _start(self, dram: Bytes, base: int, length: int, config_hash: str | None) -> None:
-        told = self.config.hash if config_hash is None else config_hash
+    def _start(self, dram: Bytes, base: int, length: int, identity: Identity | None) -> None:
+        told = Identity.of(self.config) if identity is None else identity
         for name, value in program_registers(told, base, length, DRAM_BASE, dram.size).items():
             self.write(name, value)
         self.write("INTERRUPT_STATUS", EVENTS)

@@ -107,7 +107,7 @@ def _dram_outside(
     first, word = rows[:, L_DRAM], stream.config.port_bytes
     ends = dram_ends(stream, rows, reach)
     found = []
-    for k in np.flatnonzero((reach > 0) & (first % word != 0)):
+    for k in np.flatnonzero(first % word != 0):
         text = f"{name_of(stream, int(at[k]))}: expected dram_base to be a multiple of"
         text += f" {word}, found {first[k]:#x}"
         found.append(Finding("align", int(at[k]), text))

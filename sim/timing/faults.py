@@ -21,7 +21,7 @@ def stop(s: Registers, cause: int, row: int) -> None:
 
 @inline
 def burst_faults(s: Registers, address: int, row: int) -> bool:
-    """Whether the burst at ``address`` lies outside DRAM or off a beat; reports it."""
+    """Whether the burst at ``address`` lies outside DRAM, or a stream's off a beat; reports it."""
     if address & (s[PORT] - 1) == 0 and address // PAGE_BYTES < s[PAGES]:
         return False
     stop(s, BEYOND, row)

@@ -4,8 +4,8 @@
   over LOAD.
 * An instruction is dispatched when all its beats have arrived and its engine's queue has room.
 * FINISH waits at the head until every engine has retired all it was given.
-* An instruction at the head that the ISA doesn't know, a FINISH before the end and an end without
-  FINISH are faults.
+* An instruction at the head that the ISA doesn't know, one whose dram_base lies between two beats,
+  a FINISH before the end and an end without FINISH are faults.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from vdla.sim.timing.faults import burst_faults, stop
 from vdla.sim.timing.memory import BY_FETCH, Registers, accept_read, burst_beats
 from vdla.sim.timing.registers import (
     BEATS_PER_INSTRUCTION,
+    BEYOND,
     BURST,
     F_ADDRESS,
     F_ARRIVED,
@@ -35,6 +36,7 @@ from vdla.sim.timing.registers import (
 
 _FINISH = Finish.opcode
 UNKNOWN = -1  # the opcode of rows that the ISA doesn't know
+MISALIGNED = -2  # of those whose dram_base lies between two beats
 WAITED, REQUESTED, DISPATCHED, FINISHED = 0, 1, 2, 4
 
 
@@ -55,6 +57,9 @@ def step_fetch(s: Registers, q: Registers, rows: Rows, now: int) -> int:
             s[F_LEFT] -= beats
             did |= REQUESTED
     if s[F_ARRIVED] >= (dispatched + 1) * s[BEATS_PER_INSTRUCTION]:
+        if rows[dispatched, 0] == MISALIGNED:
+            stop(s, BEYOND, dispatched)
+            return did
         if (rows[dispatched, 0] == _FINISH) != (dispatched == s[F_TOTAL] - 1) or (
             rows[dispatched, 0] == UNKNOWN
         ):

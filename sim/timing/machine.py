@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from vdla.isa.config import PAGE_BYTES
+from vdla.isa.identity import Identity
 from vdla.isa.instructions import Engine, Load, Mem
 from vdla.isa.registers import Fault
 from vdla.sim.semantics import load_rows
@@ -20,7 +21,14 @@ from vdla.sim.timing.compute import (
     step_compute,
 )
 from vdla.sim.timing.faults import stop
-from vdla.sim.timing.fetch import FINISHED, REQUESTED, UNKNOWN, WAITED, step_fetch
+from vdla.sim.timing.fetch import (
+    FINISHED,
+    MISALIGNED,
+    REQUESTED,
+    UNKNOWN,
+    WAITED,
+    step_fetch,
+)
 from vdla.sim.timing.load import step_load, writes_acc
 from vdla.sim.timing.memory import BAD_ANSWER, BAD_FETCH, BAD_LOAD, WROTE, Registers, step_bus
 from vdla.sim.timing.registers import (
@@ -95,7 +103,8 @@ class Clock:
     stopped the program, ``fault_row`` at which instruction.
 
     ``stepped`` passes over no cycle, which is slower and changes nothing; ``until`` stops there.
-    ``config_hash`` is the program's, ``errors`` the byte addresses (from, to) that bear bus errors.
+    ``identity`` is what the program is for, ``errors`` the byte addresses (from, to) that bear bus
+    errors.
     """
 
     def __init__(
@@ -105,7 +114,7 @@ class Clock:
         *,
         stepped: bool = False,
         until: int | None = None,
-        config_hash: str | None = None,
+        identity: Identity | None = None,
         errors: tuple[int, int] = (0, 0),
     ) -> None:
         config = stream.config
@@ -115,17 +124,22 @@ class Clock:
         self.causes = np.zeros((3, len(CAUSES)), np.int64)
         s, order = _reset(stream)
         rows = stream.rows
-        if not stream.legal.all():
+        if not (stream.legal & stream.aligned).all():
             rows = rows.copy()
             rows[~stream.legal, 0] = UNKNOWN
+            rows[~stream.aligned, 0] = MISALIGNED
         if stepped:
             s[BULK] = s[SKIP] = 0
         if until is not None:
             s[STOP] = until
         s[PAGES] = -(-dram.size // PAGE_BYTES)
         s[[ERROR_FROM, ERROR_TO]] = errors
-        if config_hash not in (None, config.hash):
-            s[FAULT] = Fault.PROGRAM_HASH
+        own = Identity.of(config)
+        wanted = own if identity is None else identity
+        if wanted.isa != own.isa:
+            s[FAULT] = Fault.PROGRAM_ISA
+        elif wanted.config != own.config:
+            s[FAULT] = Fault.PROGRAM_CONFIG
         elif n == 0:
             s[FAULT] = Fault.ILLEGAL
         self.registers = s

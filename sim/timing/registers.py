@@ -183,7 +183,7 @@ STORE_PIPELINE = 8  # from an ACC read to the first beat entering the write buff
 # Causes, in the order of the columns of a breakdown.
 CAUSES = tuple(cause.name.lower() for cause in Cause)
 BUSY, TOKEN, MEMORY, BANK, FETCH_WAIT, DRAIN = (int(cause) for cause in Cause)
-NO_FAULT, WRONG_HASH, ILLEGAL, BEYOND, BUS_ERROR = (int(fault) for fault in Fault)
+ILLEGAL, BEYOND, BUS_ERROR = int(Fault.ILLEGAL), int(Fault.ADDRESS), int(Fault.BUS)
 
 
 def parameters(config: Config) -> dict[int, int]:

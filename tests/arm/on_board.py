@@ -12,6 +12,7 @@ import numpy as np
 import vdla.runtime.board.mapped
 import vdla.runtime.devices.board  # noqa: F401  docs/pynq.md imports both
 from vdla.isa.config import parse_config
+from vdla.isa.identity import Identity
 from vdla.runtime import Executor, Module, ModuleError
 from vdla.runtime.devices import CpuDevice, DeviceResult
 
@@ -26,7 +27,7 @@ class Fabric:
     name = "fabric"
 
     def __init__(self, config, path):
-        self.config_hash, self.path = config.hash, path
+        self.identity, self.path = Identity.of(config), path
         self.loaded = 0
 
     def allocate(self, size, constants):

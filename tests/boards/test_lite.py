@@ -128,7 +128,7 @@ def test_bursts_are_answered_beat_by_beat():
         assert await bench.read(ctx, BASE, 3, FIXED) == [(IDENTITY, OKAY)] * 3
         wrapped = await bench.read(ctx, BASE + 8, 4, WRAP)
         assert wrapped == [(0, OKAY), (0, OKAY), (IDENTITY, OKAY), (VERSION, OKAY)]
-        start = register("PROGRAM_HASH_LOW").offset
+        start = register("PROGRAM_ISA").offset
         assert await bench.write(ctx, BASE + start, [1, 2, 3, 4]) == OKAY
         assert await bench.read(ctx, BASE + start, 4) == [(n, OKAY) for n in (1, 2, 3, 4)]
         assert await bench.write(ctx, BASE + start + 8, [5, 6, 7, 8], WRAP) == OKAY
@@ -177,7 +177,7 @@ def test_a_bus_of_128_bits_finds_its_lane():
     bench = Bench(ps8.REGISTERS)
 
     async def drive(ctx):
-        start = BASE + register("PROGRAM_HASH_LOW").offset  # a multiple of 16
+        start = BASE + register("PROGRAM_ISA").offset  # a multiple of 16
         assert await bench.write(ctx, start, [1, 2, 3, 4], lanes=range(4)) == OKAY
         assert await bench.read(ctx, start, 4) == [(n, OKAY) for n in (1, 2, 3, 4)]
         assert await bench.write(ctx, start + 12, [9], lanes=[3]) == OKAY
@@ -197,7 +197,7 @@ def test_reads_and_writes_at_once():
     async def writes(ctx):
         for _ in range(60):
             count = random.randint(1, 4)
-            start = BASE + register("PROGRAM_HASH_LOW").offset
+            start = BASE + register("PROGRAM_ISA").offset
             assert await bench.write(ctx, start, [random.getrandbits(32)] * count) == OKAY
 
     async def reads(ctx):

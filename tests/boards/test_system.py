@@ -11,7 +11,8 @@ from vdla.boards.soc import zynq as soc
 from vdla.hw.interfaces import axi4
 from vdla.isa.asm import assemble
 from vdla.isa.config import load_config
-from vdla.isa.registers import IDENTITY, hash_words, register
+from vdla.isa.identity import Identity
+from vdla.isa.registers import IDENTITY, register
 
 CONFIG = load_config("tiny")
 FROM, TO, STREAM = 0x1000, 0x2000, 0x4000
@@ -152,10 +153,10 @@ def test_a_program_runs_from_register_to_interrupt(processor, registers, monkeyp
     async def drive(ctx):
         await ctx.delay(OUT_OF_RESET)
         assert await bench.read(ctx, "ID") == IDENTITY
-        low, high = hash_words(CONFIG)
+        isa, config = Identity.of(CONFIG).words
         for name, value in (
-            ("PROGRAM_HASH_LOW", low),
-            ("PROGRAM_HASH_HIGH", high),
+            ("PROGRAM_ISA", isa),
+            ("PROGRAM_CONFIG", config),
             ("PROGRAM_BASE", STREAM),
             ("PROGRAM_LENGTH", len(program.instructions)),
             ("DRAM_BASE", DRAM),

@@ -12,6 +12,7 @@ from vdla.boards.board import BoardError
 from vdla.boards.reach import PATIENT, connect
 from vdla.isa.asm import assemble
 from vdla.isa.config import load_config
+from vdla.isa.identity import Identity
 from vdla.isa.registers import Fault, register
 from vdla.runtime.board.driver import BoardFault, Driver
 from vdla.runtime.devices.board import BoardDevice
@@ -133,7 +134,7 @@ def test_a_bus_error(device):
             chunk = image[0x800 + at : 0x800 + at + 64].tobytes()
             device.transport._ask(3, start + at, len(chunk) // 4, chunk)
         with pytest.raises(BoardFault) as caught:
-            device.driver.run(beyond, 8192, 0x800, len(program.instructions), TINY.hash)
+            device.driver.run(beyond, 8192, 0x800, len(program.instructions), Identity.of(TINY))
         assert caught.value.fault == Fault.BUS
 
 

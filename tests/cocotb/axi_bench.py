@@ -224,10 +224,10 @@ class Bench:
         pages = len(case.dram) // PAGE_BYTES
         self.dram.place(case.dram, self.rng.randrange((1 << 20) - pages) * PAGE_BYTES, case.errors)
         self.monitor.expect(self.dram.window)
-        low, high = (int(case.config_hash, 16) >> shift & 0xFFFF_FFFF for shift in (0, 32))
+        isa, config = case.identity.words
         for name, value in {
-            "PROGRAM_HASH_LOW": low,
-            "PROGRAM_HASH_HIGH": high,
+            "PROGRAM_ISA": isa,
+            "PROGRAM_CONFIG": config,
             "PROGRAM_BASE": case.base if base is None else base,
             "PROGRAM_LENGTH": len(case.stream.instructions),
             "DRAM_BASE": self.dram.base,

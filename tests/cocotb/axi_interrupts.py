@@ -18,11 +18,12 @@ from axi_bench import (
 )
 from cocotb.triggers import FallingEdge, First, RisingEdge, Timer
 
+from vdla.isa.identity import Identity
 from vdla.isa.registers import Fault
 
 ENDS = case_of("FINISH", 4096)
-FAILS = replace(ENDS, config_hash="0123456789abcdef")
-CASES = {DONE_EVENT: (ENDS, DONE, Fault.NONE), FAULT_EVENT: (FAILS, FAULT, Fault.PROGRAM_HASH)}
+FAILS = replace(ENDS, identity=Identity("01234567", "89abcdef"))
+CASES = {DONE_EVENT: (ENDS, DONE, Fault.NONE), FAULT_EVENT: (FAILS, FAULT, Fault.PROGRAM_ISA)}
 
 
 @cocotb.test()
@@ -54,7 +55,7 @@ async def events_are_kept_apart(dut):
     await bench.load(ENDS, enable=0)
     await start_unseen(bench)
     assert await bench.read("INTERRUPT_STATUS") == DONE_EVENT
-    await bench.write("PROGRAM_HASH_LOW", 0)
+    await bench.write("PROGRAM_ISA", 0)
     await start_unseen(bench)
     assert await bench.read("INTERRUPT_STATUS") == EVENTS
     await bench.write("INTERRUPT_ENABLE", EVENTS)

@@ -7,7 +7,8 @@ from axi_bench import CONFIG, DONE, RUNNING, START, WIPE, Bench
 from cocotb.triggers import gather
 from cocotbext.axi import AxiResp
 
-from vdla.isa.registers import IDENTITY, REGISTERS, SPACE_BYTES, VERSION, hash_words, register
+from vdla.isa.identity import Identity
+from vdla.isa.registers import IDENTITY, REGISTERS, SPACE_BYTES, VERSION, register
 from vdla.lockstep import Case
 from vdla.sim.random_programs import random_program
 
@@ -24,9 +25,9 @@ def existing(each):
 @cocotb.test()
 async def identity(dut):
     bench = await Bench.begin(dut, 0)
-    names = ("ID", "VERSION", "CONFIG_HASH_LOW", "CONFIG_HASH_HIGH")
+    names = ("ID", "VERSION", "ISA_HASH", "CONFIG_HASH")
     values = [await bench.read(name) for name in names]
-    assert values == [IDENTITY, VERSION, *hash_words(CONFIG)]
+    assert values == [IDENTITY, VERSION, *Identity.of(CONFIG).words]
 
 
 @cocotb.test()

@@ -22,7 +22,7 @@ from vdla.isa.registers import REGISTERS
 from vdla.lockstep import Case
 from vdla.sim.random_programs import random_program
 
-CONSTANT = ("ID", "VERSION", "CONFIG_HASH_LOW", "CONFIG_HASH_HIGH")
+CONSTANT = ("ID", "VERSION", "ISA_HASH", "CONFIG_HASH")
 CASE = case_of(PROGRAM)
 
 

@@ -141,8 +141,8 @@ def test_what_can_be_written(each):
 
 def test_the_locked_are_those_that_say_what_runs():
     assert [r.name for r in REGISTERS if r.locked] == [
-        "PROGRAM_HASH_LOW",
-        "PROGRAM_HASH_HIGH",
+        "PROGRAM_ISA",
+        "PROGRAM_CONFIG",
         "PROGRAM_BASE",
         "PROGRAM_LENGTH",
         "DRAM_BASE",

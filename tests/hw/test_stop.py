@@ -16,7 +16,8 @@ from amaranth.sim import Simulator
 from vdla.hw.core import Core
 from vdla.isa.asm import assemble
 from vdla.isa.config import load_config
-from vdla.isa.registers import Fault, hash_words, register
+from vdla.isa.identity import Identity
+from vdla.isa.registers import Fault, register
 from vdla.sim.machine import simulate
 from vdla.sim.stream import memory_image
 
@@ -141,16 +142,16 @@ class Board:
         await self.tick()
         return value
 
-    async def start(self, text):
+    async def start(self, text, identity=None):
         """Loads a program and starts it."""
         program = assemble(f".base {BASE:#x}\n{text}", TINY)
         self.memory = memory_image(program, DRAM)
         self.memory[0x100:BASE] = np.arange(BASE - 0x100) % 251
         self.instructions = program.instructions
-        low, high = hash_words(TINY)
+        isa, config = (identity or Identity.of(TINY)).words
         for name, value in {
-            "PROGRAM_HASH_LOW": low,
-            "PROGRAM_HASH_HIGH": high,
+            "PROGRAM_ISA": isa,
+            "PROGRAM_CONFIG": config,
             "PROGRAM_BASE": BASE,
             "PROGRAM_LENGTH": len(program.instructions),
             "DRAM_BASE": BUS_BASE,
@@ -210,9 +211,13 @@ def test_a_reset_of_a_core_at_rest():
 FAULTS = {
     "opcode": ("LOAD x_size=0\nFINISH\nALU\nFINISH", Fault.ILLEGAL, 1),
     "LOAD from": (PROGRAM.replace("dram_base=0x300", "dram_base=0x4000"), Fault.ADDRESS, 2),
+    "LOAD between beats": (PROGRAM.replace("dram_base=0x300", "dram_base=0x302"), Fault.ADDRESS, 2),
     "LOAD to": (PROGRAM.replace("pad_x1=9", "pad_x1=60 sram_base=100"), Fault.ADDRESS, 2),
     "ALU": (PROGRAM.replace("extent_0=30", "extent_0=30 dst_base=120"), Fault.ADDRESS, 3),
     "STORE from": (PROGRAM.replace("x_size=30", "x_size=30 sram_base=110"), Fault.ADDRESS, 5),
+    "STORE between beats": (
+        PROGRAM.replace("dram_base=0x1fe0", "dram_base=0x1fe1"), Fault.ADDRESS, 6
+    ),
     "STORE to": (PROGRAM.replace("dram_base=0x1fe0", "dram_base=0x3fe0"), Fault.ADDRESS, 6),
 }
 
@@ -229,6 +234,30 @@ def test_a_fault_and_what_follows(name):
         await board.run_whole()
 
     Board(2, steady=False).run(test)
+
+
+@pytest.mark.parametrize("bit", [0, 1, 7, 15, 16, 22, 31])
+@pytest.mark.parametrize("word", [0, 1])
+def test_every_bit_of_what_a_program_is_for_counts(word, bit):
+    """The instruction set is looked at first."""
+    words = list(Identity.of(TINY).words)
+    words[word] ^= 1 << bit
+    other = Identity.of_words(*words)
+    both = Identity.of_words(words[0], words[1] ^ 5)
+
+    async def test(board):
+        expected = (Fault.PROGRAM_ISA, Fault.PROGRAM_CONFIG)[word]
+        await board.start("FINISH", other)
+        await board.settle(100, FAULT)
+        assert await board.read("FAULT_CAUSE") == expected
+        await board.start("FINISH", both)
+        await board.settle(100, FAULT)
+        assert await board.read("FAULT_CAUSE") == expected
+        assert (await board.read("CYCLES_LOW"), await board.read("FAULT_INSTRUCTION")) == (1, BASE)
+        await board.start("FINISH")
+        await board.settle(1000, DONE)
+
+    Board().run(test)
 
 
 def test_micro_ops_do_not_keep_the_core_from_stopping():

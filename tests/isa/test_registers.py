@@ -6,13 +6,13 @@ import pytest
 from systemrdl import RDLCompiler
 
 from vdla.isa.config import load_config
+from vdla.isa.identity import isa_hash
 from vdla.isa.instructions import Engine
 from vdla.isa.manual import header, systemrdl
 from vdla.isa.registers import (
     REGISTERS,
     SPACE_BYTES,
     Cause,
-    hash_words,
     instruction_address,
     register,
 )
@@ -53,11 +53,9 @@ def test_systemrdl_says_the_same(tmp_path):
         assert fields == {b.name: (b.low, b.width) for b in r.bits} or fields == {"VALUE": (0, 32)}
         writable = any(f.is_sw_writable for f in found[r.name].fields())
         assert writable == (r.access != "ro")
-    low, high = hash_words(PAPER)
     values = [found[n].fields()[0].get_property("reset") for n in
-              ("CONFIG_HASH_LOW", "CONFIG_HASH_HIGH")]  # fmt: skip
-    assert values == [low, high]
-    assert f"{high:08x}{low:08x}" == PAPER.hash
+              ("ISA_HASH", "CONFIG_HASH")]  # fmt: skip
+    assert [f"{value:08x}" for value in values] == [isa_hash(), PAPER.hash]
 
 
 def test_the_header_names_every_register():

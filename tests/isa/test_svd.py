@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from vdla.isa.config import load_config
+from vdla.isa.identity import isa_hash
 from vdla.isa.registers import REGISTERS, reset_value
 from vdla.isa.svd import svd
 
@@ -39,4 +40,5 @@ def test_resets_are_the_configs():
         for element in root.iter("register")
     }
     assert values == {register.name: reset_value(register, config) for register in REGISTERS}
-    assert f"{values['CONFIG_HASH_HIGH']:08x}{values['CONFIG_HASH_LOW']:08x}" == config.hash
+    assert f"{values['CONFIG_HASH']:08x}" == config.hash
+    assert f"{values['ISA_HASH']:08x}" == isa_hash()

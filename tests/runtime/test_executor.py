@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from vdla.isa.config import load_config
+from vdla.isa.identity import Identity
 from vdla.isa.instructions import Finish
 from vdla.isa.program import Program
 from vdla.runtime import (
@@ -54,7 +55,7 @@ class AddOne:
     """A device that adds one to the byte its program names."""
 
     name = "addone"
-    config_hash = "c0ffee"
+    identity = Identity("15a", "c0ffee")
 
     def allocate(self, size, constants):
         return host_image(size, constants)
@@ -125,7 +126,7 @@ def accelerated(**changes):
         "dram_bytes": 128,
         "steps": [{"kind": "vdla", "program": "p", "layers": ["a"]}] * 2,
         "programs": {"p": bytes([2])},
-        "config_hash": "c0ffee",
+        "identity": Identity("15a", "c0ffee"),
     }
     return Module(**{**values, **changes})
 
@@ -177,8 +178,12 @@ def test_devices_that_do_not_fit():
     assert device_error(accelerated()) == (
         "device cpu: expected a module with host steps only, found 2 for the accelerator"
     )
-    assert device_error(accelerated(config_hash="dead"), AddOne()) == (
+    assert device_error(accelerated(identity=Identity("15a", "dead")), AddOne()) == (
         "device addone: expected a module for config c0ffee, found one for dead"
+    )
+    assert device_error(accelerated(identity=Identity("bad", "dead")), AddOne()) == (
+        "device addone: module compiled for another instruction set: expected ISA 15a, found bad; "
+        "compile it again"
     )
     with pytest.raises(DeviceError, match=r"^device cpu: expected host steps only, found an acc"):
         CpuDevice().load(b"", aligned_bytes(1))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vdla.isa.identity import Identity
 from vdla.runtime import HostCode, Module, ModuleError, TensorInfo
 from vdla.runtime.module import FORMAT_VERSION, MAGIC, PREFIX
 
@@ -31,7 +32,7 @@ def module():
         host=HostCode(b"\x7fELF code", "x86_64-unknown-linux-gnu", "znver4", "+avx2,-sse4a"),
         programs={"program0": b"VDLA program", "program1": b""},
         config={"name": "paper", "block_in": 16},
-        config_hash="abc123",
+        identity=Identity("fedcba98", "abc12345"),
         metadata={"placement": [{"op": "QConv2d", "reason": "19 % · ≥"}]},
     )
 
@@ -109,7 +110,7 @@ def test_errors():
     assert message(DATA[:11]) == "m.vdla: expected at least 20 bytes, found 11: truncated"
     later = bytearray(DATA)
     struct.pack_into("<I", later, 8, FORMAT_VERSION + 1)
-    assert message(bytes(later)) == "m.vdla: expected module format 1, found format 2"
+    assert message(bytes(later)) == "m.vdla: expected module format 2, found format 3"
     assert message(DATA + b"!") == f"m.vdla: expected {len(DATA)} bytes, found {len(DATA) + 1}"
     changed = DATA.replace(b"VDLA program", b"VDLA PROGRAM")
     expected, found = zlib.crc32(b"VDLA program"), zlib.crc32(b"VDLA PROGRAM")

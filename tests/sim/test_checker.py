@@ -162,6 +162,8 @@ def test_leftover_tokens():
          "STORE 0: expected entries of ACC below 128, found 128; 0 is"),
         (f"STORE memory=ACC dram_base=0xff8 {SHAPE}", "range",
          "STORE 0: expected DRAM addresses below 0x1000, found 0x1017; 0 is"),
+        ("STORE memory=ACC dram_base=9", "align",
+         "STORE 0: expected dram_base to be a multiple of 4, found 0x9"),
         (f"LOAD dram_base=6 {SHAPE}", "align",
          "LOAD 0: expected dram_base to be a multiple of 4, found 0x6"),
         ("GEMM uop_begin=255 uop_count=2", "range",

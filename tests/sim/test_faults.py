@@ -14,6 +14,7 @@ import pytest
 
 from vdla.isa.asm import assemble
 from vdla.isa.config import PAGE_BYTES, config_names, load_config
+from vdla.isa.identity import Identity
 from vdla.isa.instructions import Alu, Finish, Gemm, Load, Store, Uop, instruction_bytes
 from vdla.isa.registers import Fault
 from vdla.sim.machine import FaultError, simulate
@@ -22,6 +23,7 @@ from vdla.sim.stream import Stream, memory_image
 from vdla.sim.timing import Clock
 
 TINY = load_config("tiny")
+OWN = Identity.of(TINY)
 LATENCY = 64
 FIRST = LATENCY + 1  # the stream's first beat moves
 COMPLETE = FIRST + 8  # the first instruction is complete at the head
@@ -86,20 +88,26 @@ def spoilt(instruction, name, value):
     raise KeyError(name)
 
 
-# PROGRAM_HASH, ILLEGAL in cycle 0 ---------------------------------------------------------------
+# PROGRAM_ISA, PROGRAM_CONFIG, ILLEGAL in cycle 0 --------------------------------------------------
 
 
 def test_a_program_for_another_config():
-    clock = run("GEMM", config_hash="0" * 16)
-    expect(clock, Fault.PROGRAM_HASH, 0, 0)
+    clock = run("GEMM", identity=Identity(OWN.isa, "12345678"))
+    expect(clock, Fault.PROGRAM_CONFIG, 0, 0)
     assert not clock.causes.any()
-    assert run("GEMM", config_hash=TINY.hash).fault == Fault.NONE
+    assert run("GEMM", identity=OWN).fault == Fault.NONE
+
+
+def test_a_program_for_another_instruction_set():
+    for config in (OWN.config, "12345678"):
+        expect(run("GEMM", identity=Identity("12345678", config)), Fault.PROGRAM_ISA, 0, 0)
 
 
 def test_a_program_without_instructions():
     stream, dram = Stream.of(TINY, [], BASE), np.zeros(DRAM, np.uint8)
     expect(both(stream, dram), Fault.ILLEGAL, 0, 0)
-    expect(both(stream, dram, config_hash="0" * 16), Fault.PROGRAM_HASH, 0, 0)
+    other = Identity(OWN.isa, "12345678")
+    expect(both(stream, dram, identity=other), Fault.PROGRAM_CONFIG, 0, 0)
 
 
 # ILLEGAL at the head ------------------------------------------------------------------------------
@@ -165,11 +173,30 @@ def test_a_stream_that_leaves_dram():
     expect(both(stream, dram[:BASE]), Fault.ADDRESS, COMPLETE + 8 + 1, 2)
 
 
+# ADDRESS: between two beats -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at", ["1", "0x42", "0xfff", "0xffffffff"])
+@pytest.mark.parametrize("what", ["LOAD", "LOAD memory=UOP", "STORE memory=2", "STORE memory=ACC8"])
+@pytest.mark.parametrize("shape", [ONE, "x_size=0 y_size=1 z_size=1"])
+def test_an_address_between_two_beats(what, at, shape):
+    """Found at the head of fetch, at once, even where nothing would be moved."""
+    clock = run(f"{NONE}{what} dram_base={at} {shape}")
+    expect(clock, Fault.ADDRESS, COMPLETE + 8, 1)
+    assert clock.begun[1] == -1
+
+
+def test_an_address_between_two_beats_goes_before_what_is_illegal():
+    odd = spoilt(Load(dram_base=2), "memory", 7)
+    expect(both(*raw_stream([odd, Finish()])), Fault.ADDRESS, COMPLETE, 0)
+    expect(both(*raw_stream([Gemm(), Load(dram_base=2)])), Fault.ADDRESS, COMPLETE + 8, 1)
+
+
 # ADDRESS: LOAD ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("at", ["0x4000", "0xfffffffc", "0x42"])
-def test_a_load_from_outside_dram_or_between_beats(at):
+@pytest.mark.parametrize("at", ["0x4000", "0xfffffffc"])
+def test_a_load_from_outside_dram(at):
     """Sent a cycle after the start."""
     clock = run(f"{NONE}LOAD dram_base={at} {ONE}")
     expect(clock, Fault.ADDRESS, START + 8 + 1, 1)
@@ -323,8 +350,8 @@ def test_scales_beyond_acc():
     assert run(store.replace("ACC8", "ACC")).fault == Fault.NONE
 
 
-@pytest.mark.parametrize("at", ["0x4000", "0xfffffff0", "0x42"])
-def test_a_store_to_outside_dram_or_between_beats(at):
+@pytest.mark.parametrize("at", ["0x4000", "0xfffffff0"])
+def test_a_store_to_outside_dram(at):
     """Read a cycle after the start, in the buffer 8 later, offered in the next."""
     store = f"{NONE}STORE memory=ACC dram_base={at} {ONE}"
     expect(run(store), Fault.ADDRESS, START + 8 + 1 + 8 + 1, 1)

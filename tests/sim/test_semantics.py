@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+from random import Random
+
 import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vdla.isa.config import load_config
-from vdla.isa.instructions import Alu, AluOp, Finish, Mem, Store
-from vdla.isa.numbers import rq
+from vdla.isa.identity import SEMANTICS
+from vdla.isa.instructions import Alu, AluOp, Finish, Gemm, Init, Load, Mem, Store
+from vdla.isa.numbers import pack_scale, rq
 from vdla.sim.semantics import State, execute
 from vdla.sim.stream import Stream
 
@@ -54,6 +58,64 @@ def test_sums_and_products_wrap(x, y, weight):
         state.acc[0], state.acc[1] = x, y
         run(Alu(alu_op=op, uop_count=1, src_base=1, weight=weight, imm=low(y, 24)), state)
         assert state.acc[0].tolist() == [low(exact, 32)] * 4
+
+
+def test_what_instructions_do_is_part_of_the_isa_hash():
+    """Every operation over a battery of operands; see SEMANTICS in isa/identity.py."""
+    found = hashlib.sha256(b"".join(battery())).hexdigest()[:8]
+    assert found == SEMANTICS, (
+        f"what an instruction does has changed: write SEMANTICS = {found!r} into isa/identity.py, "
+        "so that nothing compiled before is taken for compiled today"
+    )
+
+
+def battery():
+    """What is in memory after each of many instructions, from the same random contents."""
+    alu = [
+        Alu(alu_op=op, use_imm=use, init=init, imm=imm, weight=weight, **NEST, **LIMITS)
+        for op in AluOp
+        for use in (0, 1)
+        for init in (0, 1)
+        for imm, weight in ((-7, 3), (pack_scale(0.3), -(1 << 23)), (1 << 23, (1 << 23) - 1))
+    ]
+    gemm = [Gemm(init=init, bias_base=9, bias_1=1, **NEST) for init in Init]
+    tile = {"x_size": 3, "y_size": 2, "z_size": 2}
+    load = [
+        Load(memory=memory, sram_base=1, dram_base=64, x_stride=stride, y_stride=5, z_stride=7,
+             pad_x0=1, pad_x1=2, pad_y0=1, pad_y1=1, pad_value=-3, zero=-128, **tile)
+        for memory in Mem for stride in (1, 2)
+    ]  # fmt: skip
+    store = [
+        Store(memory=memory, sram_base=5, dram_base=128, y_pitch=4, z_pitch=9, x_stride=stride,
+              y_stride=7, z_stride=11, scale_base=40, **LIMITS, **tile)
+        for memory in (Mem.ACC, Mem.ACC8) for stride in (1, 2)
+    ]  # fmt: skip
+    for each in (*alu, *gemm, *load, *store):
+        rng = Random(7)
+        state = State(TINY, np.frombuffer(rng.randbytes(2048), np.uint8).copy())
+        for memory in (state.inp, state.wgt, state.acc):
+            raw = memory.reshape(-1).view(np.uint8)
+            raw[:] = np.frombuffer(rng.randbytes(raw.size), np.uint8)
+        state.acc[:6] = EDGES
+        state.uop[:4] = [[1, 0, 0, 1], [0, 1, 2, 0], [0, 1, 3, 2], [1, 4, 5, 3]]
+        run(each, state)
+        for memory in (state.inp, state.wgt, state.acc, state.uop_raw, state.dram):
+            yield memory.tobytes()
+
+
+NEST = {
+    "uop_count": 4, "extent_0": 2, "extent_1": 3, "extent_2": 2, "dst_base": 2, "dst_0": 7,
+    "dst_1": 2, "dst_2": 0, "src_base": 1, "src_0": 3, "src_1": 1, "src_2": 4,
+}  # fmt: skip
+LIMITS = {"zero": 5, "low": -100, "high": 90}
+EDGES = [
+    [-(1 << 31), (1 << 31) - 1, 0, -1],
+    [1, 2, 3, 5],
+    [-3, -5, 1 << 17, -(1 << 17)],
+    [1 << 24, -(1 << 24) - 1, 31, -32],
+    [63, 64, -33, 1 << 30],
+    [0x01000001, 0x02000003, 0x3F000001, 0x17FFFFFF],
+]
 
 
 def low(value, bits):

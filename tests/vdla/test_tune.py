@@ -12,6 +12,7 @@ from vdla.compiler.build import Options
 from vdla.compiler.tune.records import Log, Record, Records, load
 from vdla.compiler.tune.workload import Workload
 from vdla.isa.config import load_config
+from vdla.isa.identity import isa_hash
 
 
 @pytest.fixture(scope="module")
@@ -106,12 +107,17 @@ def test_what_does_not_count_is_said(vdla, tmp_path, logged):
     log = tmp_path / "log"
     lines = logged.read_bytes()
     stale = json.dumps({**json.loads(lines.splitlines()[0]), "sources": "0" * 12}).encode() + b"\n"
-    log.write_bytes(lines + stale + b'{"schema": 1, "work')
+    foreign = json.dumps({**json.loads(lines.splitlines()[0]), "isa": "0ddba115"}).encode() + b"\n"
+    log.write_bytes(lines + stale + foreign + b'{"schema": 2, "work')
     done = vdla("tune", "digits", "-c", "tiny", "--set", "memory.latency=65", "--layer", "pool2",
                 "--trials", 1, "--workers", 1, "--log", log)  # fmt: skip
     assert done.code == 0
-    count = len(lines.splitlines()) + 1
+    count = len(lines.splitlines()) + 2
     assert f"{log}: removed 19 bytes of a record that was cut off" in done.err
+    assert (
+        f"{log}: 1 records, tuned for another instruction set: expected ISA {isa_hash()}, "
+        "found 0ddba115; they don't count"
+    ) in done.err
     assert f"{log}: 1 records are of other sources and don't count as tried" in done.err
     assert f"{log}: {count} records are of other configs and only teach the model" in done.err
     assert len(load(log)) == count + 1
@@ -152,8 +158,8 @@ def test_foreign_logs(vdla, tmp_path, logged):
     assert refused(vdla(*command)) == expected
     assert log.read_text() == "layer,cycles\nconv2,3\n"
     assert refused(vdla(*command[:-1], tmp_path / "new", "--export", log)) == expected
-    log.write_bytes(logged.read_bytes().replace(b'"schema":1', b'"schema":2'))
-    assert refused(vdla(*command)) == f"{log}:1: expected schema 1, found 2"
+    log.write_bytes(logged.read_bytes().replace(b'"schema":2', b'"schema":3'))
+    assert refused(vdla(*command)) == f"{log}:1: expected schema 2, found 3"
     log.write_bytes(logged.read_bytes())
     with Log(log):
         assert refused(vdla(*command)) == (

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from vdla import api
+from vdla.cases import Outcome
 from vdla.commands.output import console, log, print_json, progress, table, write_text
 from vdla.commands.usage import UsageError, sizes
 from vdla.compiler.build import Options
 from vdla.compiler.frontend.shapes import Shapes
+from vdla.coverage import Coverage
 from vdla.isa.asm import format_instruction
 from vdla.isa.config import Config, load_config
-from vdla.lockstep import Difference, LockstepDevice, Machines, Outcome, Tally
+from vdla.lockstep import Difference, LockstepDevice, Machines, Tally, lockstep_in_parallel
 from vdla.lockstep import lockstep as run_lockstep
 from vdla.runtime.executor import Executor
 from vdla.runtime.rtl import build
@@ -27,35 +32,84 @@ def verilog(config: str, output: Path | None, settings: Sequence[str]) -> None:
     write_text(output, build.verilog(load_config(config, settings)))
 
 
-def lockstep(
-    config: str,
-    programs: int,
-    seed: int,
-    model: str | None,
-    settings: Sequence[str],
-    shapes: Sequence[str],
-    json: bool,
-) -> None:
+@dataclass(frozen=True)
+class Request:
+    """The options of ``vdla lockstep``, as they were typed."""
+
+    programs: int
+    seed: int
+    model: str | None
+    shapes: Sequence[str]
+    coverage: bool
+    memories: int
+    workers: int
+
+
+def lockstep(config: str, asked: Request, settings: Sequence[str], json: bool) -> None:
     """Prints the tally; exit code 1 when the machines differ anywhere."""
-    chosen, given = load_config(config, settings), sizes(shapes)
-    if given and model is None:
+    if asked.model and asked.coverage:
+        raise UsageError("--coverage: expected random programs, found --model")
+    if asked.shapes and asked.model is None:
         raise UsageError("--shape: expected --model MODEL, found none")
+    chosen, given = load_config(config, settings), sizes(asked.shapes)
     machines = Machines(chosen, log.print)
-    tally = Tally()
-    if model is None:
+    coverage = Coverage(chosen) if asked.coverage else None
+    tally, begun = Tally(), time.monotonic()
+    if asked.model is None:
         with progress() as update:
-            for tally in run_lockstep(machines, programs, seed):
-                update(f"{chosen.name}: programs", tally.programs, programs)
+            for tally in _run_programs(machines, asked, coverage):
+                update(f"{chosen.name}: programs", tally.programs, asked.programs)
     else:
-        tally = _run_model(machines, model, given)
+        tally = _run_model(machines, asked.model, given)
+    summary = _summary(chosen, asked, tally, time.monotonic() - begun)
     if json:
-        print_json(_summary(chosen, tally))
+        print_json(summary | (_reached(coverage) if coverage else {}))
     else:
-        _print(chosen, tally)
+        _print(chosen, tally, summary)
+        if coverage:
+            _print_coverage(coverage)
     for difference in tally.differences:
         _explain(difference)
     if tally.mismatches:
         raise SystemExit(1)
+
+
+def _run_programs(
+    machines: Machines, asked: Request, coverage: Coverage | None
+) -> Iterator[Tally]:
+    options: dict[str, Any] = {"memories": asked.memories, "coverage": coverage}
+    if asked.workers == 1:
+        return run_lockstep(machines, asked.programs, asked.seed, **options)
+    return lockstep_in_parallel(
+        machines.config, asked.programs, asked.seed, workers=asked.workers, **options
+    )
+
+
+def _reached(coverage: Coverage) -> dict[str, object]:
+    return {
+        "coverage": {
+            "goals": len(coverage.goals),
+            "reached": len(coverage.goals) - len(coverage.missing),
+            "groups": {
+                name: {"goals": goals, "reached": reached}
+                for name, (reached, goals) in coverage.by_group().items()
+            },
+            "missing": coverage.missing,
+        }
+    }
+
+
+def _print_coverage(coverage: Coverage) -> None:
+    rows = [
+        (name, f"{reached} of {goals}", f"{100 * reached / goals:.1f} %")
+        for name, (reached, goals) in coverage.by_group().items()
+    ]
+    whole = len(coverage.goals)
+    reached = whole - len(coverage.missing)
+    rows.append(("all", f"{reached} of {whole}", f"{100 * reached / whole:.1f} %"))
+    table("goals reached", ("group", "goals", "share"), rows)
+    for goal in coverage.missing:
+        console.print(f"not reached: {goal}", highlight=False, soft_wrap=True)
 
 
 def _run_model(machines: Machines, model: str, shapes: Shapes) -> Tally:
@@ -66,20 +120,24 @@ def _run_model(machines: Machines, model: str, shapes: Shapes) -> Tally:
     return device.tally
 
 
-def _summary(config: Config, tally: Tally) -> dict[str, object]:
+def _summary(
+    config: Config, asked: Request, tally: Tally, seconds: float
+) -> dict[str, object]:
     return {
         "config": config.name,
+        "seed": asked.seed,
+        "memories": asked.memories,
         "programs": tally.programs,
         "instructions": tally.instructions,
         "mismatches": tally.mismatches,
         "max_cycle_error": tally.max_cycle_error,
+        "programs_per_second": tally.programs / max(seconds, 1e-9),
         "rtl_cycles_per_second": tally.cycles / max(tally.rtl_seconds, 1e-9),
         "sim_cycles_per_second": tally.cycles / max(tally.sim_seconds, 1e-9),
     }
 
 
-def _print(config: Config, tally: Tally) -> None:
-    summary = _summary(config, tally)
+def _print(config: Config, tally: Tally, summary: dict[str, object]) -> None:
     rows = [
         (name.replace("_", " "), f"{value:,.0f}" if isinstance(value, float) else str(value))
         for name, value in summary.items()

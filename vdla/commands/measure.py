@@ -27,6 +27,7 @@ from vdla.compiler.graph.compare import ort_run
 from vdla.compiler.graph.partition import host_layers, host_remark
 from vdla.compiler.graph.passes import optimize
 from vdla.isa.config import Config
+from vdla.isa.identity import isa_hash, other_isa
 from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.errors import InputError
 from vdla.runtime.executor import Executor, RunResult
@@ -145,10 +146,12 @@ def _prepare(
         module = api.load(model)
         own = api.module_config(module)
         chosen = api.resolve(config, settings) if config else own.override(settings)
-        if chosen.hash != module.config_hash:
+        if module.identity.isa != isa_hash():
+            raise UsageError(f"{model}: {other_isa(isa_hash(), module.identity.isa)}")
+        if chosen.hash != module.identity.config:
             raise UsageError(
                 f"{model}: expected config {chosen.name} ({chosen.hash}), "
-                f"found a module for {own.name} ({module.config_hash})"
+                f"found a module for {own.name} ({module.identity.config})"
             )
         return module, chosen
     chosen = api.resolve(config or "paper", settings)

@@ -53,7 +53,8 @@ def compile_model(
             {
                 "module": str(output),
                 "config": module.config["name"],
-                "config_hash": module.config_hash,
+                "isa_hash": module.identity.isa,
+                "config_hash": module.identity.config,
                 "host": module.host.cpu if module.host else None,
                 "bytes": output.stat().st_size,
                 "placement": module.metadata["placement"],

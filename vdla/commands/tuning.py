@@ -17,6 +17,7 @@ from vdla.compiler.tune.search import SEARCHERS
 from vdla.compiler.tune.tuner import Task, TuneOptions
 from vdla.compiler.tune.tuner import tune as search_schedules
 from vdla.isa.config import Config
+from vdla.isa.identity import isa_hash, other_isa
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,14 @@ def _tell_resumed(records: Log, config: Config) -> None:
     """What of the log counts, and what doesn't."""
     if records.cut:
         log.print(f"{records.path}: removed {records.cut} bytes of a record that was cut off")
-    stale = sum(not record.fresh for record in records.records)
+    foreign = [record.isa for record in records.records if record.isa != isa_hash()]
+    stale = sum(not record.fresh for record in records.records) - len(foreign)
     machine = (config.hash, config.memory)
     found = (record.workload.config for record in records.records)
     other = sum((each.hash, each.memory) != machine for each in found)
+    if foreign:
+        text = other_isa(isa_hash(), foreign[-1], "tuned", "they don't count")
+        log.print(f"{records.path}: {len(foreign)} records, {text}")
     if stale:
         log.print(f"{records.path}: {stale} records are of other sources and don't count as tried")
     if other:

@@ -11,6 +11,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from vdla.cases import Case
 from vdla.compiler import te
 from vdla.compiler.codegen.vdla.kernel import generate
 from vdla.compiler.lower import Linker
@@ -31,7 +32,8 @@ from vdla.compiler.tir.ir import (
     seq,
 )
 from vdla.isa.config import load_config
-from vdla.lockstep import Case, Machines
+from vdla.isa.identity import Identity
+from vdla.lockstep import Machines
 from vdla.runtime.devices.base import whole_pages
 from vdla.sim.checker import check
 
@@ -150,7 +152,7 @@ def disagreement(intrin, machines, config, seed, inplace=""):
             dram[at : at + raw.size] = raw
     assert not check(config, alone.program.instructions, dram, alone.program.base)
     raw = alone.program.stream()
-    case = Case(config, raw, alone.program.base, dram, config.hash)
+    case = Case(config, raw, alone.program.base, dram, Identity.of(config))
     for name, outcome in zip(("sim", "rtl"), machines.run(case, config.memory), strict=True):
         got = read(outcome, out, alone.addresses, bases)
         touched = 1 if intrin.is_reduction else N

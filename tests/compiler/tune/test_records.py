@@ -25,6 +25,7 @@ from vdla.compiler.tune.records import (
 )
 from vdla.compiler.tune.workload import Workload, sources
 from vdla.isa.config import load_config
+from vdla.isa.identity import isa_hash
 
 
 @pytest.fixture
@@ -50,7 +51,8 @@ def test_a_record_survives_the_disk(tmp_path, record):
         assert log.records == [record, bad]
         assert log.cut == 0
     value = json.loads(path.read_text().splitlines()[0])
-    assert (value["schema"], value["cycles"], value["sources"]) == (1, 1234, sources())
+    assert (value["schema"], value["cycles"], value["sources"]) == (2, 1234, sources())
+    assert value["isa"] == isa_hash()
     assert value["workload"]["config"] == load_config("tiny").hash
     assert make_tile(record).rows == 2
 
@@ -86,8 +88,8 @@ def test_a_line_cut_off_is_removed_on_resuming(tmp_path, record, kept):
         (b"no newline", "found 'no newline'"),
         (b"\x00\xff\x00\n", "expected a tuning record"),
         (b"[]\n", "found '[]'"),
-        (b'{"schema": 2, "cycles": 3}\n', "expected schema 1, found 2"),
-        (b'{"schema": 1}\n', "found a record without 'workload'"),
+        (b'{"schema": 1, "cycles": 3}\n', "expected schema 2, found 1"),
+        (b'{"schema": 2}\n', "found a record without 'workload'"),
     ],
 )
 def test_a_foreign_file_is_refused_and_left_alone(tmp_path, content, found):

@@ -107,9 +107,9 @@ def test_load(proof, state):
     proof.check(ends_run == (left == request.beats), when=at_work)
     ends = state(inner, "last_run") & ends_run  # the next run isn't this one's
     proof.check((left != 0) & (ends | (run != 0)), when=at_work)
-    following = burst_beats(CONFIG, request.address, left)
+    following = burst_beats(CONFIG, state(inner, "place"), left)
     proof.check(request.beats == following, when=at_work)  # registers, filled a cycle ahead
-    outside = is_outside(state(inner, "address"), CONFIG, pages)
+    outside = is_outside(state(inner, "place"), CONFIG, pages)
     proof.check(state(inner, "outside") == outside, when=at_work)
 
     proof.cover(bursts == CONFIG.reads_in_flight)
@@ -171,7 +171,7 @@ def test_store(proof, state):
     proof.check((run_left != 0) & (last_run | (run != 0)), when=active)
     proof.check((left == 0) | active)
     proof.check(left <= run_left, when=active)
-    outside = is_outside(state(inner, "address"), CONFIG, pages)
+    outside = is_outside(state(inner, "place"), CONFIG, pages)
     proof.check(state(inner, "outside") == outside, when=active)
 
     proof.cover(taken & write.first & (write.beats == 4))

@@ -18,7 +18,7 @@ from __future__ import annotations
 import pytest
 from amaranth import Mux, Signal
 
-from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
+from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside, offset_bits
 from vdla.hw.fetch import FETCH_INSTRUCTIONS, Fetch
 from vdla.isa.config import PAGE_BYTES, load_config
 from vdla.isa.instructions import instruction_bytes
@@ -66,15 +66,15 @@ def test_requests(proof, state, config):
     m.d.sync += asked.eq(Mux(fetch.idle, 0, asked + taken))
     started = Signal()
     m.d.sync += started.eq(started | fetch.idle)
-    address = state(inner, "address")
+    place, offset = state(inner, "place"), offset_bits(config)
     proof.check(started | (held == 0))
     proof.check(asked + left == fetch.length * per, when=started)
-    proof.check(address == fetch.base + asked * port, when=started)
-    outside = is_outside(address, config, fetch.dram_pages)
+    proof.check(place == fetch.base[offset:] + asked, when=started)
+    outside = is_outside(place, config, fetch.dram_pages) | fetch.base[:offset].any()
     proof.check(state(inner, "outside") == outside, when=started)
     proof.check(state(inner, "more") == (started & (left != 0)))
     proof.check(state(inner, "fits") == (held + config.burst_beats <= room), when=started)
-    proof.check(request.beats == burst_beats(config, address[:32], left), when=started)
+    proof.check(request.beats == burst_beats(config, place, left), when=started)
     proof.check(request.address == (fetch.base + asked * port)[:32], when=request.valid)
 
     end = request.address % PAGE_BYTES + request.beats * port

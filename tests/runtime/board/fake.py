@@ -7,9 +7,10 @@ import numpy as np
 
 from vdla.isa import link
 from vdla.isa.config import load_config
+from vdla.isa.identity import Identity
 from vdla.isa.instructions import decode, instruction_bytes
 from vdla.isa.link import Op, Status
-from vdla.isa.registers import IDENTITY, VERSION, Fault, hash_words, register
+from vdla.isa.registers import IDENTITY, VERSION, Fault, register
 from vdla.sim.machine import FaultError, SimulationError, run_stream
 from vdla.sim.stream import Stream
 
@@ -27,9 +28,9 @@ class FakeLine:
         self.config, self.spoil, self.timeout = config, spoil, None
         self.memory = np.random.default_rng(0).integers(0, 256, memory, np.uint8)
         self.registers = {register("ID").offset: IDENTITY, register("VERSION").offset: VERSION}
-        low, high = hash_words(config)
-        self.set("CONFIG_HASH_LOW", low)
-        self.set("CONFIG_HASH_HIGH", high)
+        isa, own = Identity.of(config).words
+        self.set("ISA_HASH", isa)
+        self.set("CONFIG_HASH", own)
         self.arrived, self.replies = bytearray(), deque()
         self.latest = None  # tag and status of what was done last
         self.done = []  # every write to a register: its name and value
@@ -107,10 +108,14 @@ class FakeLine:
                 self._run()
 
     def _run(self):
-        if (self.get("PROGRAM_HASH_LOW"), self.get("PROGRAM_HASH_HIGH")) != hash_words(self.config):
-            self.set("STATUS", FAULT)
-            self.set("FAULT_CAUSE", Fault.PROGRAM_HASH)
-            return
+        for of_program, of_core, fault in (
+            ("PROGRAM_ISA", "ISA_HASH", Fault.PROGRAM_ISA),
+            ("PROGRAM_CONFIG", "CONFIG_HASH", Fault.PROGRAM_CONFIG),
+        ):
+            if self.get(of_program) != self.get(of_core):
+                self.set("STATUS", FAULT)
+                self.set("FAULT_CAUSE", fault)
+                return
         start = self.get("DRAM_BASE")
         dram = self.memory[start : start + self.get("DRAM_SIZE")]
         base, length = self.get("PROGRAM_BASE"), self.get("PROGRAM_LENGTH")

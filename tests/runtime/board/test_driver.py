@@ -9,6 +9,7 @@ from fake import TINY, FakeLine, Trouble
 from vdla import api
 from vdla.isa.asm import assemble
 from vdla.isa.config import load_config
+from vdla.isa.identity import Identity
 from vdla.isa.registers import Fault, register
 from vdla.runtime.board import serial
 from vdla.runtime.board.driver import BoardFault, Driver
@@ -118,10 +119,39 @@ def test_a_bitstream_for_another_config():
     )
 
 
+def test_a_bitstream_of_another_instruction_set():
+    line, own = FakeLine(), Identity.of(TINY)
+    line.set("ISA_HASH", 0xC0FFEE)
+    with pytest.raises(DeviceError) as caught:
+        device(line)
+    assert str(caught.value) == (
+        f"board fake: built for another instruction set: expected ISA {own.isa}, found 00c0ffee; "
+        "load a bitstream of this release"
+    )
+
+
+@pytest.mark.parametrize(("changed", "what"), [("isa", "instruction set"), ("config", "config")])
+def test_the_core_is_told_what_the_program_is_for(changed, what):
+    """Not what the core itself is: else it would run anything."""
+    line, own = FakeLine(), Identity.of(TINY)
+    board = device(line)
+    load(board, "FINISH")()
+    registers = ("PROGRAM_ISA", "PROGRAM_CONFIG")
+    assert tuple(map(line.get, registers)) == own.words
+    foreign = replace(own, **{changed: "12345678"})
+    with pytest.raises(BoardFault) as caught:
+        board.driver.run(0, 8192, 0x800, 1, foreign)
+    assert tuple(map(line.get, registers)) == foreign.words
+    assert str(caught.value) == (
+        f"board fake: fault PROGRAM_{changed.upper()} before the first instruction: "
+        f"the program is for another {what}"
+    )
+
+
 @pytest.mark.parametrize(("name", "value", "message"), [
     ("ID", 0x12345678, "board fake: expected a VDLA core, ID 0x56444c41, found 0x12345678"),
     ("VERSION", 9 << 16,
-     "board fake: expected register map 1, found 9; load a bitstream of this release"),
+     "board fake: expected register map 2, found 9; load a bitstream of this release"),
 ])  # fmt: skip
 def test_another_core(name, value, message):
     line = FakeLine()

@@ -1,0 +1,118 @@
+"""What a program is for, in two numbers that everything compiled or built carries.
+
+* ``config``: the hash of the accelerator's parameters, ``Config.hash``.
+* ``isa``: the hash of the instruction set itself: every opcode, every field's name, place, width
+  and values, the micro-ops, the arithmetic of ``numbers.py`` and what instructions do.
+
+Modules, programs, cores and tuning records have both. One of another instruction set is refused by
+that name, whatever its config: its bits would mean something else here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache
+
+from vdla.isa import numbers
+from vdla.isa.config import Config
+from vdla.isa.fields import Record
+from vdla.isa.instructions import (
+    INSTRUCTIONS,
+    AluOp,
+    Engine,
+    Init,
+    Mem,
+    Uop,
+    instruction_bytes,
+)
+
+DIGITS = 8  # of a hash, in hex: one register
+
+# What instructions do, as ``sim/semantics.py`` does it over a fixed battery of operands: a digest.
+# tests/sim/test_semantics.py works it out again, and says what to write here when it has changed.
+SEMANTICS = "b55bed2d"
+
+# Widths follow the config. Each buffer is the deepest and the shallowest in one of these, so that
+# no rule for a width can change and leave all of them as they were.
+PROBES = (
+    Config("a", 16, 16, inp_bytes=1 << 15, wgt_bytes=1 << 18, acc_bytes=1 << 17, uop_bytes=1 << 15),
+    Config("b", 8, 4, inp_bytes=1 << 14, wgt_bytes=1 << 8, acc_bytes=1 << 9, uop_bytes=1 << 9,
+           port_bytes=4),
+    Config("c", 4, 8, inp_bytes=1 << 7, wgt_bytes=1 << 14, acc_bytes=1 << 12, uop_bytes=1 << 10,
+           port_bytes=4),
+    Config("d", 16, 16, inp_bytes=1 << 10, wgt_bytes=1 << 11, acc_bytes=1 << 17, uop_bytes=1 << 8,
+           port_bytes=16),
+    Config("e", 8, 8, inp_bytes=1 << 9, wgt_bytes=1 << 10, acc_bytes=1 << 10, uop_bytes=1 << 16),
+)  # fmt: skip
+_ENUMS: tuple[type[IntEnum], ...] = (Engine, Mem, Init, AluOp)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The instruction set and the config of a program, or of what runs it; hex digits."""
+
+    isa: str
+    config: str
+
+    @classmethod
+    def of(cls, config: Config) -> Identity:
+        """Of this instruction set and a config."""
+        return cls(isa_hash(), config.hash)
+
+    @classmethod
+    def of_words(cls, isa: int, config: int) -> Identity:
+        """The inverse of ``words``."""
+        return cls(f"{isa:0{DIGITS}x}", f"{config:0{DIGITS}x}")
+
+    @property
+    def words(self) -> tuple[int, int]:
+        """As registers hold it."""
+        return int(self.isa, 16), int(self.config, 16)
+
+
+def other_isa(
+    expected: str, found: str, made: str = "compiled", again: str = "compile it again"
+) -> str:
+    """What is wrong with something that was ``made`` for another instruction set."""
+    return f"{made} for another instruction set: expected ISA {expected}, found {found}; {again}"
+
+
+@cache
+def isa_hash() -> str:
+    """The hash of the instruction set: see the top of this file."""
+    text = "\n".join((*_encoding(), *_arithmetic(), f"semantics {SEMANTICS}"))
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+
+
+def _encoding() -> Iterator[str]:
+    for enum in _ENUMS:
+        yield f"{enum.__name__} " + " ".join(f"{each.name}={each.value}" for each in enum)
+    for cls in INSTRUCTIONS:
+        yield f"{cls.mnemonic} opcode {cls.opcode} engine {cls.engine.name}"
+    for record in (*INSTRUCTIONS, Uop):
+        for config in PROBES:
+            yield from _fields(record, config)
+    for config in PROBES:
+        yield f"{config.name} {instruction_bytes(config)} {config.uop_entry} {config.uops_per_word}"
+
+
+def _fields(record: type[Record], config: Config) -> Iterator[str]:
+    for f, bit, width in record.layout(config):
+        place = f"{record.__name__} {config.name} {bit} {width} {f.name}"
+        yield f"{place} signed={f.signed} {f.names} {f.legal} multiple={f.multiple(config)}"
+
+
+def _arithmetic() -> Iterator[str]:
+    """``pack_scale`` and ``rq`` over scales and values at their ends and at ties."""
+    scales = [1.0, 0.5, 0.75, 1 / 3, 3.0, 1e-3, 1 - 2.0**-25, 2.0**23]
+    scales += [2.0**-40, 2.0**-63, 1.5 * 2.0**-62]
+    words = [numbers.pack_scale(scale) for scale in scales]
+    yield "pack " + " ".join(f"{word:x}" for word in words)
+    words += [0, 1 << 24 | 1, 2 << 24 | 1, 2 << 24 | 3, 63 << 24 | 0xFFFFFF, 0xFFFFFF]
+    values = [0, 1, -1, 2, -2, 3, -3, 5, -5, 6, -6, 127, -128, 1 << 23, -(1 << 23)]
+    values += [numbers.INT32_MIN, numbers.INT32_MAX]
+    for word in words:
+        yield f"rq {word:x} " + " ".join(str(numbers.rq(value, word)) for value in values)

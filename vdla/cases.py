@@ -1,0 +1,380 @@
+"""What lockstep runs: random programs, and programs made for a goal that chance reaches too seldom.
+
+Every DIRECTED-th case follows a recipe, one after another: a queue of tokens driven full, or a
+program that must end in a certain fault. Of the others some are spoilt at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.isa.config import PAGE_BYTES, Config
+from vdla.isa.fields import Field
+from vdla.isa.identity import Identity
+from vdla.isa.instructions import (
+    INSTRUCTIONS,
+    Alu,
+    AluOp,
+    Engine,
+    Finish,
+    Gemm,
+    Init,
+    Instruction,
+    Load,
+    Mem,
+    Store,
+    Uop,
+    instruction_bytes,
+)
+from vdla.isa.numbers import MANTISSA_BITS
+from vdla.isa.program import Program
+from vdla.isa.registers import Fault
+from vdla.sim.random_programs import DATA_AT, DRAM_BYTES, random_program
+from vdla.sim.stream import Stream
+
+Cycles = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+DIRECTED = 4
+SPOILT = 0.1  # share of the others that must end badly, or might
+SIZES = (3, 12, 30, 60)  # instructions of a random program
+ONE = {"x_size": 1, "y_size": 1, "z_size": 1}
+MOST_TOKENS = 128  # of a queue that a program can fill
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a machine is given: the stream as bytes, the DRAM, and what is wrong with them.
+
+    ``goal`` names the recipe it was made by, ``spoilt`` says how it must or might end badly: its
+    memories aren't compared then.
+    """
+
+    config: Config
+    raw: bytes
+    base: int
+    dram: Bytes
+    identity: Identity
+    errors: tuple[int, int] = (0, 0)
+    spoilt: str = ""
+    goal: str = ""
+
+    @classmethod
+    def of(cls, program: Program, size: int = DRAM_BYTES) -> Case:
+        """A program in a DRAM of ``size`` bytes."""
+        raw = program.stream()
+        dram = np.zeros(size, np.uint8)
+        for address, part in {**program.data, program.base: raw}.items():
+            dram[address : address + len(part)] = np.frombuffer(part, np.uint8)
+        return cls(program.config, raw, program.base, dram, Identity.of(program.config))
+
+    @cached_property
+    def stream(self) -> Stream:
+        """The instructions as the machine decodes them."""
+        return Stream.of_bytes(self.config, self.raw, self.base)
+
+    def with_instructions(self, instructions: Sequence[Instruction]) -> Case:
+        """The same case with another stream, at an address where it fits."""
+        return self.with_raw(b"".join(each.encode(self.config) for each in instructions))
+
+    def with_raw(self, raw: bytes) -> Case:
+        """The same case with other bytes for its stream."""
+        base = min(self.base, len(self.dram) - len(raw)) // self.config.port_bytes
+        base *= self.config.port_bytes
+        dram = self.dram.copy()
+        dram[base : base + len(raw)] = np.frombuffer(raw, np.uint8)
+        return replace(self, raw=raw, base=base, dram=dram)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a case ended on one machine. ``cycles`` is -1 for a deadlock; -1 in ``begun`` or
+    ``ended`` stands for never. ``seconds`` is the machine's own time."""
+
+    cycles: int
+    begun: Cycles
+    ended: Cycles
+    causes: dict[str, int]
+    fault: Fault
+    fault_at: int
+    memories: dict[str, Bytes]
+    seconds: float
+
+
+def random_case(config: Config, seed: int) -> Case:
+    """The ``seed``-th case."""
+    rng = Random(seed)
+    if seed % DIRECTED == 0:
+        known = recipes(config)
+        name = list(known)[seed // DIRECTED % len(known)]
+        return replace(known[name](config, rng), goal=name)
+    case = Case.of(random_program(config, seed, rng.choice(SIZES)))
+    return _spoil(case, rng) if rng.random() < SPOILT else case
+
+
+# Recipes ---------------------------------------------------------------------------------------
+
+Recipe = Callable[[Config, Random], Case]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What a faulty program must end with: the fault, and at which kind of instruction."""
+
+    fault: Fault
+    make: Recipe
+
+
+def recipes(config: Config) -> Mapping[str, Recipe]:
+    """Every recipe by its name."""
+    found: dict[str, Recipe] = {name: ending.make for name, ending in endings(config).items()}
+    found |= {"deadlock": _deadlock, "many STOREs": _stores, "ties": _ties}
+    for giver in Engine:
+        for taker in (giver.next, giver.prev):
+            found[f"tokens {giver.name} → {taker.name}"] = partial(_tokens, giver, taker)
+    return found
+
+
+def endings(config: Config) -> Mapping[str, Ending]:
+    """The programs that end in a fault: every row of docs/timing.md, section 9."""
+    port = config.port_bytes
+    far = DRAM_BYTES
+    depth = config.depth
+    found = {
+        "another instruction set": Ending(Fault.PROGRAM_ISA, partial(_for_other, 0)),
+        "another config": Ending(Fault.PROGRAM_CONFIG, partial(_for_other, 1)),
+        "no instructions": Ending(Fault.ILLEGAL, _empty),
+        "no FINISH": Ending(Fault.ILLEGAL, _endless),
+        "an early FINISH": Ending(Fault.ILLEGAL, _with(Finish())),
+        "an unknown opcode": Ending(Fault.ILLEGAL, _opcode),
+        "a stream outside DRAM": Ending(Fault.ADDRESS, partial(_elsewhere, DRAM_BYTES)),
+        "a stream between beats": Ending(Fault.ADDRESS, partial(_elsewhere, 1)),
+        "a bus error of fetch": Ending(Fault.BUS, partial(_bus, None)),
+        "a bus error of LOAD": Ending(Fault.BUS, partial(_bus, Load(memory=Mem.INP, **ONE))),
+        "a bus error of STORE": Ending(Fault.BUS, partial(_bus, Store(memory=Mem.ACC, **ONE))),
+    }
+    illegal = {
+        f"{cls.mnemonic}'s {f.name}": cls(**{f.name: value})
+        for cls in INSTRUCTIONS
+        for f in cls.fields
+        if f.legal and (value := _illegal(f, config)) is not None
+    }
+    nest = {"uop_count": 1}
+    outside: dict[str, Instruction] = {
+        "a LOAD between beats": Load(dram_base=DATA_AT + port - 1, **ONE),
+        "a STORE between beats": Store(memory=Mem.ACC, dram_base=DATA_AT + 1, **ONE),
+        "a LOAD from outside DRAM": Load(dram_base=far - port, **{**ONE, "y_size": 2}, y_stride=1),
+        "a STORE to outside DRAM": Store(memory=Mem.ACC, dram_base=far, **ONE),
+        "a src beyond INP": Gemm(**nest, extent_0=2, src_base=depth("inp") - 1, src_0=1),
+        "a wgt beyond WGT": Gemm(**nest, extent_1=2, wgt_base=depth("wgt") - 1, wgt_1=1),
+        "a dst beyond ACC": Gemm(**nest, extent_2=2, dst_base=depth("acc") - 1, dst_2=1),
+        "a y beyond ACC": Alu(**nest, extent_0=2, src_base=depth("acc") - 1, src_0=1),
+        "an x beyond ACC": Alu(**nest, extent_0=2, dst_base=depth("acc") - 1, dst_0=1, use_imm=1),
+        "a micro-op beyond UOP": Gemm(uop_begin=config.uop_depth - 1, uop_count=2),
+        "a STORE from beyond ACC": Store(memory=Mem.ACC, sram_base=depth("acc") - 1,
+                                         **{**ONE, "x_size": 2}),
+        "scales beyond ACC": Store(memory=Mem.ACC8, scale_base=depth("acc") - 1,
+                                   **{**ONE, "z_size": 2}),
+        **{
+            f"a LOAD beyond {memory.name}": Load(
+                memory=memory, sram_base=depth(memory.buffer) - 1, dram_base=DATA_AT,
+                **{**ONE, "x_size": 2},
+            )
+            for memory in Mem
+        },
+    }  # fmt: skip
+    found |= {what: Ending(Fault.ILLEGAL, _with(each)) for what, each in illegal.items()}
+    found |= {what: Ending(Fault.ADDRESS, _with(each)) for what, each in outside.items()}
+    found["a bias beyond ACC"] = Ending(Fault.ADDRESS, _bias)
+    return found
+
+
+def _illegal(f: Field, config: Config) -> int | None:
+    """A value that an enumerated field can hold and mustn't, if there is one."""
+    return next((v for v in range(1 << f.width(config)) if v not in f.legal), None)
+
+
+def _small(config: Config, rng: Random) -> Case:
+    return Case.of(random_program(config, rng.randrange(1 << 30), rng.choice(SIZES[:2])))
+
+
+def _for_other(word: int, config: Config, rng: Random) -> Case:
+    """One bit of the identity differs."""
+    case = _small(config, rng)
+    words = list(case.identity.words)
+    words[word] ^= 1 << rng.randrange(32)
+    return replace(case, identity=Identity.of_words(*words), spoilt="identity")
+
+
+def _empty(config: Config, rng: Random) -> Case:
+    return replace(_small(config, rng), raw=b"", spoilt="empty")
+
+
+def _endless(config: Config, rng: Random) -> Case:
+    case = _small(config, rng)
+    return replace(case.with_instructions(case.stream.instructions[:-1]), spoilt="end")
+
+
+def _opcode(config: Config, rng: Random) -> Case:
+    case, size = _small(config, rng), instruction_bytes(config)
+    raw = bytearray(case.raw)
+    raw[rng.randrange(len(raw) // size) * size] |= 7
+    return replace(case.with_raw(bytes(raw)), spoilt="opcode")
+
+
+def _elsewhere(by: int, config: Config, rng: Random) -> Case:
+    case = _small(config, rng)
+    return replace(case, base=case.base + by, spoilt="base")
+
+
+def _with(each: Instruction) -> Recipe:
+    """A program with an instruction more. One that loads micro-ops comes first, since what a
+    machine does that reads one meanwhile isn't defined."""
+
+    def make(config: Config, rng: Random) -> Case:
+        case = _small(config, rng)
+        stream = list(case.stream.instructions)
+        at = 0 if getattr(each, "memory", None) == Mem.UOP else rng.randrange(len(stream))
+        stream.insert(at, each)
+        return replace(case.with_instructions(stream), spoilt="instruction")
+
+    return make
+
+
+def _bus(each: Instruction | None, config: Config, rng: Random) -> Case:
+    """Errors where only the instruction goes, or in the stream."""
+    case = _small(config, rng)
+    if each is None:
+        size = instruction_bytes(config)
+        at = case.base + size * rng.randrange(len(case.raw) // size)
+        return replace(case, errors=(at, at + size), spoilt="bus")
+    far = len(case.dram) // 2 // PAGE_BYTES * PAGE_BYTES
+    stream = list(case.stream.instructions)
+    stream.insert(rng.randrange(len(stream)), each.replace(dram_base=far))
+    return replace(
+        case.with_instructions(stream), errors=(far, far + PAGE_BYTES), spoilt="bus"
+    )
+
+
+def _bias(config: Config, rng: Random) -> Case:
+    """GEMM starts from a bias beyond ACC: its micro-op is marked ``first``."""
+    case = Case.of(Program(config, [
+        Load(memory=Mem.UOP, push_next=1, **ONE),
+        Gemm(pop_prev=1, uop_count=1, extent_0=2, init=Init.BIAS,
+             bias_base=config.depth("acc") - 1, bias_0=1),
+        Finish(),
+    ], DRAM_BYTES // 2, {0: Uop(first=1).encode(config)}))  # fmt: skip
+    return replace(case, spoilt="instruction")
+
+
+def _deadlock(config: Config, rng: Random) -> Case:
+    case = _small(config, rng)
+    stream = list(case.stream.instructions)
+    at = rng.randrange(len(stream) - 1)
+    stream[at] = stream[at].replace(**{rng.choice(("pop_prev", "pop_next")): 1})
+    return replace(case.with_instructions(stream), spoilt="token")
+
+
+def _stores(config: Config, rng: Random) -> Case:
+    """More than may be in flight, as fast as they can be read."""
+    port = config.port_bytes
+    return Case.of(Program(config, [
+        *(Store(memory=Mem.ACC8, dram_base=DATA_AT + port * rng.randrange(64), **ONE)
+          for _ in range(20)),
+        Finish(),
+    ], DRAM_BYTES // 2))  # fmt: skip
+
+
+def _ties(config: Config, rng: Random) -> Case:
+    """Odd halves and quarters of both signs, by ALU and by STORE, within their limits."""
+    n = 4  # vectors
+    lanes = n * config.block_out
+    values = [rng.randrange(-250, 250) | 1 for _ in range(lanes)]
+    scales = [rng.choice((1, 2)) << MANTISSA_BITS | rng.choice((1, 3)) for _ in range(lanes)]
+    halves = [v * 2 if s >> MANTISSA_BITS == 2 else v for v, s in zip(values, scales, strict=True)]
+    load = Load(memory=Mem.ACC, x_size=n, y_size=1, z_size=1)
+    at = {"dst_base": 0, "extent_0": n, "dst_0": 1, "uop_count": 1}
+    stream = [
+        load.replace(dram_base=DATA_AT),
+        load.replace(dram_base=DATA_AT + 4096, sram_base=n, push_prev=1, push_next=1),
+        Store(memory=Mem.ACC8, dram_base=DATA_AT + 8192, x_size=1, y_size=1, z_size=n, z_pitch=1,
+              z_stride=1, scale_base=n, pop_next=1, push_prev=1),
+        Alu(alu_op=AluOp.RQ, pop_prev=1, pop_next=1, push_next=1, low=-256, high=255,
+            src_base=n, src_0=1, **at),
+        Store(memory=Mem.ACC, dram_base=DATA_AT + 12288, pop_prev=1, x_size=n, y_size=1, z_size=1),
+        Finish(),
+    ]  # fmt: skip
+    words = {DATA_AT: halves, DATA_AT + 4096: scales}
+    data = {at: np.array(part, np.int32).tobytes() for at, part in words.items()}
+    return Case.of(Program(config, stream, DRAM_BYTES // 2, data))
+
+
+def _tokens(giver: Engine, taker: Engine, config: Config, rng: Random) -> Case:
+    """Fills the queue from one engine to another, while the third holds the taker up.
+
+    The taker's first instruction waits for the third engine, and that for the giver's last token
+    but a few; so the queue is full before any is popped, and then givers and takers alternate.
+    """
+    push, pop = ("push_next", "pop_prev") if giver.next == taker else ("push_prev", "pop_next")
+    third = next(each for each in Engine if each not in (giver, taker))
+    count = min(config.token_queue, MOST_TOKENS)
+    more = rng.randint(1, 5)
+    stream = [
+        *[_idle(giver, **{push: 1})] * (count - 1),
+        _idle(giver, **{push: 1, _flag("push", giver, third): 1}),
+        _idle(third, **{_flag("pop", third, giver): 1, _flag("push", third, taker): 1}),
+        _idle(taker, **{_flag("pop", taker, third): 1}),
+        *[_idle(giver, **{push: 1})] * min(more, config.command_queue),
+        *[_idle(taker, **{pop: 1})] * (count + min(more, config.command_queue)),
+        Finish(),
+    ]
+    at = rng.randrange(8) * config.port_bytes
+    base = DRAM_BYTES - (len(stream) + 1) * instruction_bytes(config) - at
+    return Case.of(Program(config, stream, base - base % config.port_bytes))
+
+
+def _idle(engine: Engine, **flags: int) -> Instruction:
+    """An instruction of an engine that does nothing but pass tokens."""
+    kinds = {Engine.LOAD: Load(), Engine.COMPUTE: Gemm(), Engine.STORE: Store(memory=Mem.ACC)}
+    return kinds[engine].replace(**flags)
+
+
+def _flag(verb: str, mine: Engine, other: Engine) -> str:
+    return f"{verb}_{'next' if mine.next == other else 'prev'}"
+
+
+# Spoilt at random --------------------------------------------------------------------------------
+
+
+def _spoil(case: Case, rng: Random) -> Case:
+    """Makes a program that must end in a fault or a deadlock, or might."""
+    how = rng.choice(("bus", "field", "token"))
+    stream = list(case.stream.instructions)
+    at = rng.randrange(len(stream))
+    if how == "bus":
+        first = rng.randrange(0, len(case.dram), 64)
+        return replace(case, errors=(first, first + rng.choice((64, 4096, 16384))), spoilt=how)
+    stream[at] = _spoil_one(stream[at], case.config, rng, how)
+    return replace(case.with_instructions(stream), spoilt=how)
+
+
+def _spoil_one(each: Instruction, config: Config, rng: Random, how: str) -> Instruction:
+    """One flag or field changed, so that no micro-op is read while it is loaded: what the machine
+    does then isn't defined. A token more to wait for or one fewer given only makes it wait."""
+    if how == "token":
+        name = rng.choice(("pop_prev", "pop_next", "push_prev", "push_next"))
+        return each.replace(**{name: int(name.startswith("pop"))})
+    spared = ("op", "memory", "uop_begin", "uop_count", "pop", "push", "extent", "pad")
+    if getattr(each, "memory", None) == Mem.UOP:
+        return each.replace(memory=max(Mem) + 1)
+    names = [f for f in each.fields if not f.name.startswith(spared) and "size" not in f.name]
+    if not names:
+        return each
+    chosen: Field = rng.choice(names)
+    low, high = chosen.bounds(config)
+    return each.replace(**{chosen.name: rng.choice((high, rng.randint(low, high)))})
