@@ -48,6 +48,20 @@ def test_float_operators(op, dtype):
     np.testing.assert_array_equal(*both([a, b], out, x, y))
 
 
+@pytest.mark.parametrize("divisor", [2, 3, 7])
+def test_indices_below_zero_are_divided_towards_minus_infinity(divisor):
+    """As subscripts, where the quotient of an index that is never negative needs no rounding."""
+    a = te.placeholder((40,), "int32", "a")
+    out = te.compute(
+        (20,), lambda i: a[(i - 11) // divisor + 12] * 100 + a[(i - 11) % divisor], "out"
+    )
+    x = RNG.integers(-99, 99, 40, dtype=np.int32)
+    found, expected = both([a], out, x)
+    np.testing.assert_array_equal(found, expected)
+    want = [x[(i - 11) // divisor + 12] * 100 + x[(i - 11) % divisor] for i in range(20)]
+    np.testing.assert_array_equal(found, want)
+
+
 @pytest.mark.parametrize("source", ["int8", "uint8", "int32", "int64", "float32", "bool"])
 @pytest.mark.parametrize("target", ["int8", "uint8", "int32", "int64", "float32", "float64",
                                     "bool"])

@@ -215,6 +215,19 @@ def test_batch_normalization_folds_into_a_float_convolution():
     assert [n.op for n in optimize(import_model(proto)).nodes][-1] == "Conv2d"
 
 
+def test_batch_normalization_stays_where_the_convolution_is_read_twice():
+    stats = {k: RNG.uniform(0.5, 2, 6).astype(np.float32) for k in "gbmv"}
+    nodes = [
+        *quantized_input(),
+        helper.make_node("Conv", ["xq", "w"], ["c"], name="conv"),
+        helper.make_node("BatchNormalization", ["c", *"gbmv"], ["n"], name="bn"),
+        helper.make_node("Add", ["c", "n"], ["y"], name="both"),
+    ]
+    proto = model(nodes, {"x": (1, 4, 6, 7)}, {"y": (1, 6, 4, 6)}, {**QUANT, **stats, "w": W})
+    agrees(proto, atol=1e-4)
+    assert "BatchNorm" in [n.op for n in optimize(import_model(proto)).nodes]
+
+
 @pytest.mark.parametrize("transposed", [0, 1])
 def test_gemm(transposed):
     w = RNG.standard_normal((5, 8) if transposed else (8, 5)).astype(np.float32)

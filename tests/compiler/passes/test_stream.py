@@ -15,7 +15,7 @@ from vdla.compiler.passes.tokens import insert_tokens
 from vdla.compiler.passes.uops import UOPS, UopPlanner
 from vdla.compiler.tir.ir import Alloc, Buffer, PrimFunc, Seq
 from vdla.isa.config import load_config
-from vdla.isa.instructions import Alu, Engine, Gemm, Load, Store
+from vdla.isa.instructions import Alu, Engine, Gemm, Load, Store, Uop
 
 PAPER = load_config("paper")
 KINDS = {"load": Load, "gemm": Gemm, "alu": Alu, "store": Store}
@@ -172,6 +172,41 @@ def test_equal_micro_ops_are_stored_once():
     assert placed[0].tensor == UOPS
 
 
+def begins(planner, *ops):
+    return [each.instruction.uop_begin for each in planner.place("layer", ops) if each.uops]
+
+
+def test_sequences_that_start_elsewhere_are_not_shared():
+    """Marks matter where a reduction starts: other marks are another sequence."""
+    rows = [(0, k, k) for k in range(4)]
+    marks = [(True, False, False, False), (False, False, True, False)]
+    first, second = begins(UopPlanner(PAPER), *(with_uops("g", rows, m) for m in marks))
+    assert first != second
+
+
+def test_sequences_that_read_other_weights_are_not_shared():
+    same = [[(0, k, wgt + k) for k in range(4)] for wgt in (0, 7)]
+    first, second = begins(UopPlanner(PAPER), *(with_uops("g", rows) for rows in same))
+    assert first != second
+
+
+def test_the_stored_sequence_is_what_the_instruction_runs():
+    """Decoded from the image, each op's micro-ops have its rows, and its marks where they matter."""
+    rows = [(0, k, 2 * k) for k in range(5)]
+    start = (True, False, False, True, False)
+    planner = UopPlanner(PAPER)
+    ops = [with_uops("a", rows, start), with_uops("b", rows), with_uops("c", rows[:3])]
+    placed = [each for each in planner.place("layer", ops) if each.uops]
+    size = PAPER.uop_entry
+    for each in placed:
+        begin = each.instruction.uop_begin
+        raw = [bytes(planner.image[n * size : (n + 1) * size]) for n in range(begin, begin + 9)]
+        found = [Uop.decode(word, PAPER) for word in raw[: len(each.uops)]]
+        assert [(u.dst, u.src, u.wgt) for u in found] == list(each.uops)
+        if each.first:
+            assert tuple(bool(u.first) for u in found) == each.first
+
+
 def test_micro_ops_are_evicted_and_loaded_again():
     config = load_config("tiny")
     planner = UopPlanner(config)
@@ -201,5 +236,6 @@ def test_buffers_that_do_not_fit():
     with pytest.raises(AllocationError) as caught:
         allocate(PrimFunc("f", (), Alloc(big, Seq(()))), PAPER)
     assert str(caught.value) == (
-        "f: expected inp buffers within 2048 entries (config paper), found 3000 with big"
+        "f: expected inp buffers within 2048 entries (config paper), found 3000 with big; "
+        "split its loops and compute_at a smaller tile"
     )

@@ -42,6 +42,14 @@ def test_contiguous_loops_become_one_row():
     assert gemm.steps() == 2 * 36 * 2
 
 
+def test_rows_and_planes_that_are_not_there_have_size_and_stride_one():
+    stages = instructions(CONV, ConvTile(2, 6, 6, 2, 2))
+    for each in (*stages["load_inp"], *stages["load_acc"], *stages["store8"]):
+        for axis in "zyx":
+            if getattr(each, f"{axis}_size") == 1:
+                assert getattr(each, f"{axis}_stride") == 1
+
+
 def test_a_tile_of_rows_is_a_plane_per_channel_block():
     loads = instructions(CONV, ConvTile(2, 2, 6, 2, 2))["load_inp"]
     assert [sizes(load) for load in loads] == [(1, 2, 12)] * 3
