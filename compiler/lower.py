@@ -22,6 +22,7 @@ from vdla.compiler.passes.uops import UOPS, UopPlanner
 from vdla.compiler.passes.vthread import inject_virtual_threads
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.tir.ir import PrimFunc
+from vdla.compiler.tir.lower import flatten_blocks
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.verify import verify
 from vdla.compiler.topi.vdla.operators import schedule
@@ -47,7 +48,36 @@ def lower_schedule(schedule: Schedule, config: Config, dump: Dump | None = None)
         AllocationError: its buffers, or its micro-ops, exceed what the config has.
         CodegenError: a stage isn't tensorized, or no instruction expresses an access.
     """
-    return _run(schedule, config, dump or (lambda name, text: None))
+    if dump is not None:
+        describe(schedule, dump)
+    return lower_function(schedule.mod, config, dump)
+
+
+def describe(schedule: Schedule, dump: Dump) -> None:
+    """What stands before the loops: the expression and the primitives applied to it."""
+    dump("expression", show(schedule.built.func))
+    dump("schedule", "\n".join(str(step) for step in schedule.trace) + "\n")
+
+
+def lower_function(func: PrimFunc, config: Config, dump: Dump | None = None) -> Kernel:
+    """The instructions of a tensorized function, with blocks or without, in program order.
+
+    What a pass has already done it leaves as it is: the text after any of them may come back.
+    ``dump`` and what is raised are as in :func:`lower_schedule`.
+    """
+    dump = dump or (lambda name, text: None)
+    func = verify(flatten_blocks(func))
+    dump("loops", show(func))
+    for name, run in PASSES:
+        func = verify(run(func))
+        dump(name, show(func))
+    bases = allocate(func, config)
+    rows = (f"{b.scope:9} {base:6} {b.name} {list(b.shape)}" for b, base in bases.items())
+    dump("allocate", "\n".join(rows) + "\n")
+    kernel = generate(func, bases, config)
+    UopPlanner(config).place(func.name, kernel.ops)  # they fit the buffer, or this raises
+    dump("instructions", "\n".join(f"{op.name}: {op.instruction}" for op in kernel.ops) + "\n")
+    return kernel
 
 
 def lower(shape: Shape | UserShape, tile: Tile, config: Config, dump: Dump | None = None) -> Kernel:
@@ -61,7 +91,7 @@ def lower(shape: Shape | UserShape, tile: Tile, config: Config, dump: Dump | Non
     """
     if dump is None:
         return _lower(shape, tile, config)
-    return _run(schedule(shape, tile, config), config, dump)
+    return lower_schedule(schedule(shape, tile, config), config, dump)
 
 
 @lru_cache(maxsize=512)
@@ -72,23 +102,6 @@ def _lower(shape: Shape | UserShape, tile: Tile, config: Config) -> Kernel:
 def forget() -> None:
     """Empties the cache of ``lower``: a search lowers thousands of candidates, each once."""
     _lower.cache_clear()
-
-
-def _run(scheduled: Schedule, config: Config, dump: Dump) -> Kernel:
-    dump("expression", show(scheduled.built.func))
-    dump("schedule", "\n".join(str(step) for step in scheduled.trace) + "\n")
-    func = scheduled.lower()
-    dump("loops", show(func))
-    for name, run in PASSES:
-        func = verify(run(func))
-        dump(name, show(func))
-    bases = allocate(func, config)
-    rows = (f"{b.scope:9} {base:6} {b.name} {list(b.shape)}" for b, base in bases.items())
-    dump("allocate", "\n".join(rows) + "\n")
-    kernel = generate(func, bases, config)
-    UopPlanner(config).place(func.name, kernel.ops)  # they fit the buffer, or this raises
-    dump("instructions", "\n".join(f"{op.name}: {op.instruction}" for op in kernel.ops) + "\n")
-    return kernel
 
 
 @dataclass(frozen=True)
@@ -136,5 +149,6 @@ def _renamed(op: Op, names: Mapping[str, str]) -> Op:
 
 
 __all__ = [
-    "PASSES", "UOPS", "Dump", "Linked", "Linker", "forget", "lower", "lower_schedule",
+    "PASSES", "UOPS", "Dump", "Linked", "Linker", "describe", "forget", "lower", "lower_function",
+    "lower_schedule",
 ]  # fmt: skip

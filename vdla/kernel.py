@@ -5,6 +5,11 @@ s = te.create_schedule(C)
 kernel = vdla.build(s, [A, B, C], "paper")   # or "cpu"
 run = kernel(a, b, c)                        # c is written in place
 run.cycles, run.causes, kernel.check(), kernel.passes["instructions"]
+
+The text after the passes "loops", "virtual_threads" and "in_place" can be edited and built again:
+
+text = kernel.passes["loops"].replace("imm=1", "imm=2")
+kernel = vdla.build(vdla.parse(text, "paper"), target="paper")
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla.compiler.codegen import llvm
-from vdla.compiler.lower import Linker, lower_schedule
+from vdla.compiler.lower import Linker, describe, lower_function
 from vdla.compiler.passes.host import to_host
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.standalone import Standalone, standalone
@@ -29,6 +34,7 @@ from vdla.compiler.target import intrinsics as declare
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Buffer, PrimFunc
 from vdla.compiler.tir.lower import written_buffers
+from vdla.compiler.tir.parser import parse as parse_function
 from vdla.compiler.tir.printer import show
 from vdla.isa.asm import disassemble
 from vdla.isa.config import Config, load_config
@@ -63,31 +69,58 @@ def intrinsics(config: str | Path | Config = "paper", settings: Iterable[str] = 
     return declare(_resolve(config, settings))
 
 
+def parse(
+    text: str, target: str | Path | Config = "paper", settings: Iterable[str] = ()
+) -> PrimFunc:
+    """A function of the loop IR from its text, to give to ``build``.
+
+    Args:
+        text: as ``Kernel.passes`` or ``vdla compile --dump`` have it, edited or not; the grammar
+            stands in :mod:`vdla.compiler.tir.parser`.
+        target: the config whose intrinsics it calls, or "cpu", which has none.
+        settings: ``KEY=VALUE`` overrides of the config or the memory.
+
+    Raises:
+        ParseError: the text breaks the grammar, or isn't well formed; names line and column.
+        ConfigError: the config doesn't exist or describes no machine.
+    """
+    return parse_function(text, () if target == HOST else intrinsics(target, settings))
+
+
 def build(
-    schedule: Schedule,
-    args: Sequence[Tensor],
+    program: Schedule | PrimFunc,
+    args: Sequence[Tensor | str] | None = None,
     target: str | Path | Config = "paper",
     settings: Iterable[str] = (),
 ) -> Kernel:
-    """Compiles a schedule into a kernel.
+    """Compiles a schedule, or a function from ``parse``, into a kernel.
 
     Args:
-        schedule: from ``te.create_schedule``.
-        args: its placeholders and outputs, in the order in which the kernel takes their arrays.
+        program: from ``te.create_schedule``, or a tensorized function.
+        args: its placeholders and outputs or their names, in the order in which the kernel takes
+            their arrays; without them, all in the function's order.
         target: a config, its name or TOML file; or "cpu", where tensorized stages run by what
             their intrinsics declare.
         settings: ``KEY=VALUE`` overrides of the config or the memory.
 
     Raises:
-        BuildError: ``args`` are not the schedule's parameters.
+        BuildError: there is no such program, or ``args`` are not its parameters.
         ConfigError: the config doesn't exist or describes no machine.
         AllocationError: the buffers exceed what the config has.
         CodegenError: a stage isn't tensorized, or no instruction expresses an access.
     """
-    params = _parameters(schedule, args)
+    if not isinstance(program, Schedule | PrimFunc):
+        raise BuildError(
+            f"build: expected a schedule or a function from vdla.parse, found {type(program).__name__}"
+        )
+    func = program.mod if isinstance(program, Schedule) else program
+    params = _parameters(program, func, args)
+    passes: dict[str, str] = {}
+    if isinstance(program, Schedule):
+        describe(program, passes.__setitem__)
     if target == HOST:
-        return CpuKernel(schedule, params)
-    return AcceleratorKernel(schedule, params, _resolve(target, settings))
+        return CpuKernel(func, params, passes)
+    return AcceleratorKernel(func, params, passes, _resolve(target, settings))
 
 
 @dataclass(frozen=True)
@@ -118,11 +151,11 @@ class KernelRun:
 class Kernel:
     """A compiled function of numpy arrays; ``passes`` is the program's text after every pass."""
 
-    def __init__(self, name: str, params: Sequence[Buffer], written: Iterable[Buffer]) -> None:
-        self.name = name
+    def __init__(self, func: PrimFunc, params: Sequence[Buffer], passes: dict[str, str]) -> None:
+        self.name = func.name
         self.params = tuple(params)
-        self.written = frozenset(written)
-        self.passes: dict[str, str] = {}
+        self.written = frozenset(written_buffers(func.body))
+        self.passes = passes
         self._ready: dict[tuple[str, ...], Runner] = {}
 
     def __call__(
@@ -173,10 +206,12 @@ class Kernel:
 class AcceleratorKernel(Kernel):
     """A kernel for the accelerator of one config."""
 
-    def __init__(self, schedule: Schedule, params: Sequence[Buffer], config: Config) -> None:
-        super().__init__(schedule.mod.name, params, written_buffers(schedule.mod.body))
+    def __init__(
+        self, func: PrimFunc, params: Sequence[Buffer], passes: dict[str, str], config: Config
+    ) -> None:
+        super().__init__(func, params, passes)
         self.config = config
-        kernel = lower_schedule(schedule, config, self.passes.__setitem__)
+        kernel = lower_function(func, config, self.passes.__setitem__)
         linker = Linker(config)
         linker.add(kernel.name, kernel, {name: name for name in kernel.tensors})
         self.alone: Standalone = standalone(linker, kernel.tensors, {})
@@ -229,15 +264,12 @@ class _OnDevice:
 class CpuKernel(Kernel):
     """A kernel compiled for this machine's processor."""
 
-    def __init__(self, schedule: Schedule, params: Sequence[Buffer]) -> None:
-        mod = schedule.mod
-        super().__init__(mod.name, params, written_buffers(mod.body))
-        native = to_host(PrimFunc(mod.name, tuple(params), mod.body))
-        self.passes["expression"] = show(schedule.built.func)
-        self.passes["schedule"] = "\n".join(map(str, schedule.trace)) + "\n"
+    def __init__(self, func: PrimFunc, params: Sequence[Buffer], passes: dict[str, str]) -> None:
+        super().__init__(func, params, passes)
+        native = to_host(PrimFunc(func.name, tuple(params), func.body))
         self.passes["loops"] = show(native)
         self.passes["llvm"] = llvm.compile_ir([native])
-        self._entry = llvm.jit([native])[mod.name]
+        self._entry = llvm.jit([native])[func.name]
 
     def _prepare(self, device: str, board: str | None, virtual: bool, port: str | None) -> Runner:
         if device not in ("", HOST) or board or virtual or port:
@@ -257,18 +289,24 @@ class CpuKernel(Kernel):
         return KernelRun(seconds)
 
 
-def _parameters(schedule: Schedule, args: Sequence[Tensor]) -> list[Buffer]:
+def _parameters(
+    program: Schedule | PrimFunc, func: PrimFunc, args: Sequence[Tensor | str] | None
+) -> list[Buffer]:
     """The function's parameters in the order of ``args``."""
-    params = schedule.mod.params
-    names = ", ".join(p.name for p in params)
+    known = {p.name: p for p in func.params}
+    names = ", ".join(known)
     found = []
-    for arg in args:
-        buffer = schedule.built.buffers.get(arg) if isinstance(arg, Tensor) else None
-        if buffer is None or buffer.name not in {p.name for p in params}:
+    for arg in known if args is None else args:
+        if isinstance(arg, Tensor) and isinstance(program, Schedule):
+            buffer = program.built.buffers.get(arg)
+            name = buffer.name if buffer else ""
+        else:
+            name = arg if isinstance(arg, str) else ""
+        if name not in known:
             shown = arg.name if isinstance(arg, Tensor) else repr(arg)
             raise BuildError(f"build: expected the arguments {names}, found {shown}")
-        found.append(next(p for p in params if p.name == buffer.name))
-    if len(set(found)) != len(found) or len(found) != len(params):
+        found.append(known[name])
+    if len(set(found)) != len(found) or len(found) != len(known):
         given = ", ".join(p.name for p in found) or "none"
         raise BuildError(f"build: expected each of the arguments {names} once, found {given}")
     return found

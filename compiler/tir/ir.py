@@ -85,7 +85,12 @@ Pragma = int | float | str | bool
 
 
 class IRError(Exception):
-    """The tree is not well formed; the message says what, and where."""
+    """The tree is not well formed; the message says what, and where.
+
+    `stmt` is the innermost statement that is concerned, where `verify` found it.
+    """
+
+    stmt: Stmt | None = None
 
 
 def is_float(dtype: str) -> bool:

@@ -1,9 +1,10 @@
-"""The tree as readable text, close to TVMScript."""
+"""The tree as readable text, close to TVMScript; `parser` opens with its grammar and reads it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from vdla.compiler.text import write_name, write_string
 from vdla.compiler.tir.ir import (
     FLOATS,
     TRUE,
@@ -23,6 +24,7 @@ from vdla.compiler.tir.ir import (
     IntrinCall,
     Load,
     Not,
+    Pragma,
     PrimFunc,
     Select,
     Seq,
@@ -30,20 +32,26 @@ from vdla.compiler.tir.ir import (
     Store,
     Token,
     Var,
+    seq,
 )
 
-SYMBOLS = {
-    "mul": ("*", 7), "div": ("/", 7), "floordiv": ("//", 7), "floormod": ("%", 7),
-    "add": ("+", 6), "sub": ("-", 6), "shl": ("<<", 5), "shr": (">>", 5),
-    "bitand": ("&", 4), "bitor": ("|", 4), "bitxor": ("^", 4),
-    "lt": ("<", 3), "le": ("<=", 3), "gt": (">", 3), "ge": (">=", 3), "eq": ("==", 3),
-    "ne": ("!=", 3), "and": ("and", 2), "or": ("or", 1),
+NOT, COMPARISON, ATOM = 3, 4, 11
+SYMBOLS = {  # by operator: its symbol, and how tightly it binds
+    "mul": ("*", 10), "div": ("/", 10), "floordiv": ("//", 10), "floormod": ("%", 10),
+    "add": ("+", 9), "sub": ("-", 9), "shl": ("<<", 8), "shr": (">>", 8),
+    "bitand": ("&", 7), "bitxor": ("^", 6), "bitor": ("|", 5),
+    "lt": ("<", COMPARISON), "le": ("<=", COMPARISON), "gt": (">", COMPARISON),
+    "ge": (">=", COMPARISON), "eq": ("==", COMPARISON), "ne": ("!=", COMPARISON),
+    "and": ("and", 2), "or": ("or", 1),
 }
-ATOM = 9
+RESERVED = (
+    "func", "for", "block", "where", "reads", "writes", "init", "alloc", "if", "else", "barrier",
+    "push", "pop", "pass", "and", "or", "not", "True", "False", "inf", "nan",
+)  # fmt: skip
 
 
 class Names:
-    """One distinct name per object, the wanted one where it is free."""
+    """One distinct name per object, the wanted one where it is free, as the text has it."""
 
     def __init__(self) -> None:
         self.given: dict[object, str] = {}
@@ -55,7 +63,7 @@ class Names:
             while name in self.used:
                 name, n = f"{thing.name}_{n}", n + 1
             self.used.add(name)
-            self.given[thing] = name
+            self.given[thing] = write_name(name, RESERVED)
         return self.given[thing]
 
 
@@ -75,12 +83,14 @@ class Printer:
                 return self.name(e), ATOM
             case Binary(op, a, b) if op in SYMBOLS:
                 symbol, own = SYMBOLS[op]
-                left = own + 1 if own == 3 else own
+                left = own + 1 if own == COMPARISON else own
                 return f"{self.expr(a, left)} {symbol} {self.expr(b, own + 1)}", own
             case Binary(op, a, b):
                 return f"{op}({self.expr(a)}, {self.expr(b)})", ATOM
             case Not(a):
-                return f"not {self.expr(a, 8)}", 2
+                return f"not {self.expr(a, ATOM)}", NOT
+            case Cast(Const(value, "int32" | "float32" as own), dtype):
+                return f"{dtype}({own}({literal(value, own)}))", ATOM
             case Select(cond, a, b):
                 return f"select({self.expr(cond)}, {self.expr(a)}, {self.expr(b)})", ATOM
             case Cast(a, dtype):
@@ -92,9 +102,8 @@ class Printer:
         return repr(e), ATOM
 
     def const(self, value: int | float, dtype: str) -> str:
-        if dtype == "bool":
-            return str(bool(value))
-        return str(value) if dtype in ("int32", *FLOATS[:1]) else f"{dtype}({value})"
+        text = literal(value, dtype)
+        return text if dtype in ("bool", "int32", "float32") else f"{dtype}({text})"
 
     def list(self, exprs: tuple[Expr, ...]) -> str:
         return ", ".join(self.expr(e) for e in exprs)
@@ -102,13 +111,12 @@ class Printer:
     def region(self, region: BufferRegion) -> str:
         dims = []
         for low, extent in region.ranges:
-            text = self.expr(low, 7)
-            dims.append(self.expr(low) if extent == 1 else f"{text}:{text}+{extent}")
+            dims.append(self.expr(low) + ("" if extent == 1 else f" +: {extent}"))
         return f"{self.name(region.buffer)}[{', '.join(dims)}]"
 
     def buffer(self, buffer: Buffer) -> str:
         shape = ", ".join(map(str, buffer.shape))
-        scope = "" if buffer.scope == "global" else f' @"{buffer.scope}"'
+        scope = "" if buffer.scope == "global" else f" @{write_string(buffer.scope)}"
         copies = f" x{buffer.copies}" if buffer.copies > 1 else ""
         promised = buffer.value_range
         values = f" in {promised[0]}..{promised[1]}" if promised else ""
@@ -133,29 +141,40 @@ class Printer:
                     yield "else:"
                     yield from self.indent(orelse)
             case Seq(stmts):
-                for inner in stmts:
-                    yield from self.stmt(inner)
+                yield from self.sequence(*stmts)
             case Evaluate(call):
                 yield self.call(call)
             case Barrier(scope):
-                yield f'barrier("{scope}")'
+                yield f"barrier({write_string(scope)})"
             case Token(action, source, sink):
-                yield f'{action}("{source}" -> "{sink}")'
+                yield f"{action}({write_string(source)} -> {write_string(sink)})"
+
+    def sequence(self, *stmts: Stmt) -> Iterator[str]:
+        """An Alloc reaches to the end of its block, or has one of its own."""
+        flat = seq(*stmts)
+        parts = flat.stmts if isinstance(flat, Seq) else (flat,)
+        for inner in parts:
+            if isinstance(inner, Alloc) and inner is not parts[-1]:
+                yield f"alloc {self.buffer(inner.buffer)}:"
+                yield from self.indent(inner.body)
+            else:
+                yield from self.stmt(inner)
 
     def indent(self, s: Stmt) -> Iterator[str]:
-        return (f"    {line}" for line in self.stmt(s))
+        lines = list(self.stmt(s)) or ["pass"]
+        return (f"    {line}" for line in lines)
 
     def loop(self, s: For) -> str:
-        kind = "" if s.kind == "serial" else f" {s.kind}"
-        tag = f'("{s.thread_tag}")' if s.thread_tag else ""
-        notes = "".join(f" @{key}={value!r}" for key, value in s.annotations)
+        kind = "" if s.kind == "serial" and not s.thread_tag else f" {s.kind}"
+        tag = f"({write_string(s.thread_tag)})" if s.thread_tag else ""
+        notes = "".join(f" @{write_name(k, RESERVED)}={pragma(v)}" for k, v in s.annotations)
         return f"for {self.name(s.var)} in {s.extent}{kind}{tag}{notes}:"
 
     def block(self, s: Block) -> Iterator[str]:
         iters = ", ".join(
             f"{self.name(i.var)}: {i.kind[0]}{i.extent} = {self.expr(i.binding)}" for i in s.iters
         )
-        yield f"block {s.name}({iters}):"
+        yield f"block {write_name(s.name, RESERVED)}({iters}):"
         if s.predicate != TRUE:
             yield f"    where {self.expr(s.predicate)}"
         if s.reads:
@@ -169,12 +188,27 @@ class Printer:
 
     def call(self, call: IntrinCall) -> str:
         operands = [
-            f"{formal.name}={self.name(ref.buffer)}[{self.list(ref.indices)}]"
+            f"{write_name(formal.name, RESERVED)}={self.name(ref.buffer)}[{self.list(ref.indices)}]"
             for formal, ref in zip(call.intrin.operands, call.operands, strict=True)
         ]
-        params = [f"{name}={self.expr(value)}" for name, value in call.params.items()]
+        params = [
+            f"{write_name(name, RESERVED)}={self.expr(value)}"
+            for name, value in call.params.items()
+        ]
         first = [] if call.first is None else [f"first={self.expr(call.first)}"]
-        return f"{call.intrin.name}({', '.join(operands + params + first)})"
+        return f"{write_name(call.intrin.name, RESERVED)}({', '.join(operands + params + first)})"
+
+
+def literal(value: int | float, dtype: str) -> str:
+    """A number as its dtype has it: `True`, `3`, `1.5`."""
+    if dtype == "bool":
+        return str(bool(value))
+    return repr(float(value)) if dtype in FLOATS else str(int(value))
+
+
+def pragma(value: Pragma) -> str:
+    """The value of an annotation."""
+    return write_string(value) if isinstance(value, str) else repr(value)
 
 
 def show(node: Expr | Stmt | PrimFunc) -> str:
@@ -184,5 +218,5 @@ def show(node: Expr | Stmt | PrimFunc) -> str:
         return printer.expr(node)
     if isinstance(node, Stmt):
         return "\n".join(printer.stmt(node))
-    head = f"func {node.name}({', '.join(map(printer.buffer, node.params))}):"
+    head = f"func {write_name(node.name, RESERVED)}({', '.join(map(printer.buffer, node.params))}):"
     return "\n".join([head, *printer.indent(node.body)])

@@ -13,6 +13,7 @@ from vdla.compiler.tir.ir import (
     BlockIter,
     Buffer,
     BufferRegion,
+    Const,
     Evaluate,
     Expr,
     For,
@@ -65,6 +66,13 @@ class Verifier:
     # --- statements ---
 
     def stmt(self, stmt: Stmt, path: tuple[str, ...], ranges: Ranges) -> None:
+        try:
+            self.rules(stmt, path, ranges)
+        except IRError as error:
+            error.stmt = stmt if error.stmt is None else error.stmt
+            raise
+
+    def rules(self, stmt: Stmt, path: tuple[str, ...], ranges: Ranges) -> None:
         match stmt:
             case For():
                 self.loop(stmt, path, ranges)
@@ -127,12 +135,22 @@ class Verifier:
             if ref.buffer.dtype != formal.dtype:
                 self.fail(path, f"{intrin.name}: {formal.name}: expected {formal.dtype}, "
                                 f"found {ref.buffer.dtype}")
+            scope = intrin.scopes.get(formal.name, ref.buffer.scope)
+            if ref.buffer.scope != scope:
+                self.fail(path, f"{intrin.name}: {formal.name}: expected a buffer in {scope}, "
+                                f"found {ref.buffer.name} in {ref.buffer.scope}")
         wanted = {p.name for p in intrin.params}
         if set(call.params) != wanted:
             self.fail(path, f"{intrin.name}: expected params {sorted(wanted)}, "
                             f"found {sorted(call.params)}")
         if (call.first is not None) != intrin.is_reduction:
             self.fail(path, f"{intrin.name}: expected `first` exactly where there is an init")
+        for name, (low, high) in intrin.ranges.items():
+            parts = [call.params.get(part) for part in name.split(" + ")]
+            known = [part.value for part in parts if isinstance(part, Const)]
+            if len(known) == len(parts) and not low <= sum(known) <= high:
+                self.fail(path, f"{intrin.name}: {name}: expected {low} to {high}, "
+                                f"found {sum(known)}")
 
     # --- blocks ---
 
