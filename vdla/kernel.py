@@ -1,15 +1,15 @@
 """The front door: a scheduled tensor expression becomes a kernel that takes numpy arrays.
 
-s = te.create_schedule(C)
-...                                          # split, cache_read, tensorize …
-kernel = vdla.build(s, [A, B, C], "paper")   # or "cpu"
-run = kernel(a, b, c)                        # c is written in place
-run.cycles, run.causes, kernel.check(), kernel.passes["instructions"]
+    s = te.create_schedule(C)
+    ...                                          # split, cache_read, tensorize …
+    kernel = vdla.build(s, [A, B, C], "paper")   # or "cpu"
+    run = kernel(a, b, c)                        # c is written in place
+    run.cycles, run.causes, kernel.check(), kernel.passes["instructions"]
 
 The text after the passes "loops", "virtual_threads" and "in_place" can be edited and built again:
 
-text = kernel.passes["loops"].replace("imm=1", "imm=2")
-kernel = vdla.build(vdla.parse(text, "paper"), target="paper")
+    text = kernel.passes["loops"].replace("imm=1", "imm=2")
+    kernel = vdla.build(vdla.parse(text, "paper"), target="paper")
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ def test_sequences_that_read_other_weights_are_not_shared():
 
 
 def test_the_stored_sequence_is_what_the_instruction_runs():
-    """Decoded from the image, each op's micro-ops have its rows, and its marks where they matter."""
+    """Decoded from the image, an op's micro-ops have its rows, and its marks where they matter."""
     rows = [(0, k, 2 * k) for k in range(5)]
     start = (True, False, False, True, False)
     planner = UopPlanner(PAPER)
