@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
+from vdla.compiler import te
 from vdla.compiler.passes.inplace import unify_inplace
 from vdla.compiler.passes.vthread import inject_virtual_threads
 from vdla.compiler.schedule import Schedule
+from vdla.compiler.target import intrinsics
+from vdla.compiler.tir.interp import evaluate
+from vdla.compiler.tir.ir import Alloc
 from vdla.compiler.tir.printer import show
+from vdla.compiler.tir.visitor import walk
+from vdla.compiler.topi.vdla.conv2d import ConvShape, ConvTile
 from vdla.compiler.topi.vdla.elementwise import AddShape, AddTile
 from vdla.compiler.topi.vdla.operators import schedule
 from vdla.compiler.topi.vdla.pool import PoolShape, PoolTile
@@ -17,6 +24,10 @@ from vdla.isa.config import load_config
 
 TINY = load_config("tiny")
 ADD = AddShape(12, 9000, -7000, 3, -8, 2, -128, 127)
+CONV = ConvShape(
+    batch=1, groups=1, inputs=2, outputs=2, height=6, width=6, kernel=(3, 3), strides=(1, 1),
+    pads=(1, 1, 1, 1), dilations=(1, 1), in_zero=5, zero=0, low=-128, high=127,
+)  # fmt: skip
 POOL = PoolShape("max", 1, 1, 4, 4, (2, 2), (2, 2), (0, 0, 0, 0), (1, 1), 0, 0, -128, 127)
 
 
@@ -68,3 +79,41 @@ def test_results_take_the_place_of_operands():
     after = lines(unify_inplace(threaded))
     assert not [line for line in after if "added" in line]
     assert [line for line in after if "wadd" in line] == ["alu_wadd wide_a.0", "alu_wadd wide_a.1"]
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_a_convolution_deals_its_tiles_to_threads(threads):
+    """The loop IR has the turns; the pass gives each thread accumulators, and shares operands."""
+    scheduled = schedule(CONV, ConvTile(1, 2, 3, 1, 1, threads, stages=5), TINY)
+    bound = [step for step in scheduled.trace if step.primitive == "bind"]
+    assert [(step.args["thread"], step.args["threads"]) for step in bound] == [("vthread", threads)]
+    loops = scheduled.lower()
+    assert f'vthread("vthread") @threads={threads}' in show(loops)
+    after = inject_virtual_threads(loops)
+    copies = {s.buffer.name: s.buffer.copies for s in walk(after.body) if isinstance(s, Alloc)}
+    assert "vthread" not in show(after)
+    assert copies["acc"] == threads
+    assert copies["padded_inp"] == copies["weight_wgt"] == 5
+
+
+def test_dealt_steps_and_interleaved_steps_give_the_same():
+    """Two grains of the same threads: another order, the same numbers."""
+    texts = []
+    for thread in (te.thread_axis("vthread"), te.thread_axis("vthread", threads=2)):
+        a = te.placeholder((2, 4, 4), "int32", "a")
+        c = te.compute((2, 4, 4), lambda t, i, l: a[t, i, l] + 1, "c")
+        s = te.create_schedule(c)
+        made = s.cache_write(c, "vdla.acc")
+        copy = s.cache_read(a, "vdla.acc", [made])
+        for stage in (made, copy):
+            s[stage].compute_at(s[c], s[c].axis[0])
+        s[c].bind(s[c].axis[0], thread)
+        for stage in (c, made, copy):
+            s[stage].tensorize(s[stage].axis[2], intrinsics(TINY))
+        func = s.lower()
+        x = np.arange(32, dtype=np.int32).reshape(2, 4, 4)
+        for each in (func, inject_virtual_threads(func)):
+            np.testing.assert_array_equal(evaluate(each, x)[0], x + 1)
+        texts.append(show(inject_virtual_threads(func)))
+    assert "c_acc.0" in texts[0]
+    assert "c_acc.0" not in texts[1]
