@@ -126,6 +126,50 @@ def test_an_operand_that_others_need_is_copied_first():
     np.testing.assert_array_equal(c, 4 * a)
 
 
+def test_an_operand_that_is_read_elsewhere_too_is_copied_first():
+    """c[0] must not overwrite the a[0] that c[1] still reads."""
+    ins = vdla.intrinsics("tiny")
+    A = te.placeholder((2, 4), "int32", "A")
+    C = te.compute((2, 4), lambda i, l: A[i, l] + A[1 - i, l], "C")
+    s = te.create_schedule(C)
+    made = s.cache_write(C, vdla.ACC)
+    copy = s.cache_read(A, vdla.ACC, [made])
+    for stage in (copy, made, C):
+        s[stage].tensorize(s[stage].axis[1], ins)
+    a, c = np.arange(8, dtype=np.int32).reshape(2, 4), np.zeros((2, 4), np.int32)
+    kernel = vdla.build(s, [A, C], "tiny")
+    kernel(a, c)
+    np.testing.assert_array_equal(c, a + a[::-1])
+    assert kernel.check() == []
+
+
+def test_a_bias_that_changes_within_the_micro_ops():
+    """Each output block has its own bias, and the reduction's loops lie outside of the blocks."""
+    ins = vdla.intrinsics("tiny")
+    A, B = te.placeholder((3, 2, 4), "int8", "A"), te.placeholder((2, 2, 4, 4), "int8", "B")
+    D = te.placeholder((2, 4), "int32", "D")
+    k, i = te.reduce_axis((0, 2), "k"), te.reduce_axis((0, 4), "i")
+    C = te.compute((3, 2, 4), lambda m, n, l: te.sum(
+        A[m, k, i].astype("int32") * B[n, k, l, i].astype("int32"), axis=[k, i], init=D[n, l]),
+        "C")  # fmt: skip
+    s = te.create_schedule(C, [A, B, D])
+    acc = s.cache_write(C, vdla.ACC)
+    copies = [s.cache_read(t, m, [acc])
+              for t, m in ((A, vdla.INP), (B, vdla.WGT), (D, vdla.ACC))]  # fmt: skip
+    m, n, l = s[acc].axis
+    k, i = s[acc].reduce_axis
+    s[acc].reorder(m, k, n, l, i)
+    s[acc].tensorize(l, ins.gemm)
+    for stage, axis in zip((C, *copies), (2, 2, 2, 1), strict=True):
+        s[stage].tensorize(s[stage].axis[axis], ins)
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-128, 128, t.shape, np.int8) for t in (A, B))
+    d, c = np.array([[1000] * 4, [-5000] * 4], np.int32), np.zeros((3, 2, 4), np.int32)
+    vdla.build(s, [A, B, D, C], "tiny")(a, b, d, c)
+    want = np.einsum("mki,nkli->mnl", a, b, dtype=np.int32) + d
+    np.testing.assert_array_equal(c, want)
+
+
 def test_what_a_call_returns(tmp_path):
     s, tensors = elementwise(lambda x, y: x + y, WIDE, WIDE)
     kernel = vdla.build(s, tensors, "tiny")
