@@ -53,12 +53,12 @@ def test_indices_below_zero_are_divided_towards_minus_infinity(divisor):
     """As subscripts, where the quotient of an index that is never negative needs no rounding."""
     a = te.placeholder((40,), "int32", "a")
     out = te.compute(
-        (20,), lambda i: a[(i - 11) // divisor + 12] * 100 + a[(i - 11) % divisor], "out"
+        (20,), lambda i: a[(11 - i) // divisor + 12] * 100 + a[(11 - i) % divisor], "out"
     )
     x = RNG.integers(-99, 99, 40, dtype=np.int32)
     found, expected = both([a], out, x)
     np.testing.assert_array_equal(found, expected)
-    want = [x[(i - 11) // divisor + 12] * 100 + x[(i - 11) % divisor] for i in range(20)]
+    want = [x[(11 - i) // divisor + 12] * 100 + x[(11 - i) % divisor] for i in range(20)]
     np.testing.assert_array_equal(found, want)
 
 
