@@ -18,16 +18,30 @@ if TYPE_CHECKING:
     from vdla import te
     from vdla.api import compare, compile, load, quantize, run, tune
     from vdla.compiler.target import ACC, INP, WGT
+    from vdla.compiler.text import ParseError
     from vdla.kernel import build, intrinsics, parse
 
 _HOMES = {
     "vdla.api": ("compare", "compile", "load", "quantize", "run", "tune"),
     "vdla.kernel": ("build", "intrinsics", "parse"),
     "vdla.compiler.target": ("ACC", "INP", "WGT"),
+    "vdla.compiler.text": ("ParseError",),
 }
 __all__ = [
-    "ACC", "INP", "WGT", "build", "compare", "compile", "intrinsics", "load", "parse", "quantize",
-    "run", "te", "tune",
+    "ACC",
+    "INP",
+    "WGT",
+    "ParseError",
+    "build",
+    "compare",
+    "compile",
+    "intrinsics",
+    "load",
+    "parse",
+    "quantize",
+    "run",
+    "te",
+    "tune",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
