@@ -28,20 +28,8 @@ _HOMES = {
     "vdla.compiler.text": ("ParseError",),
 }
 __all__ = [
-    "ACC",
-    "INP",
-    "WGT",
-    "ParseError",
-    "build",
-    "compare",
-    "compile",
-    "intrinsics",
-    "load",
-    "parse",
-    "quantize",
-    "run",
-    "te",
-    "tune",
+    "ACC", "INP", "WGT", "ParseError", "build", "compare", "compile", "intrinsics", "load",
+    "parse", "quantize", "run", "te", "tune",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
