@@ -22,6 +22,7 @@ from vdla.compiler.graph.fuse_host import fuse_host
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.layout import layout
+from vdla.compiler.graph.parser import write_values
 from vdla.compiler.graph.partition import (
     ACCELERATOR,
     HOST,
@@ -32,7 +33,7 @@ from vdla.compiler.graph.partition import (
 )
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.plan import MemoryPlan, align, plan_memory
-from vdla.compiler.graph.printer import format_graph
+from vdla.compiler.graph.printer import beside, format_graph
 from vdla.compiler.graph.taps import fold_taps
 from vdla.compiler.lower import UOPS, Linker, lower
 from vdla.compiler.passes.allocate import AllocationError
@@ -137,7 +138,7 @@ def _place(
     graph = optimize(graph, dump=dump.graph)
     if options.device == ACCELERATOR:
         graph = verify(fold_taps(graph, config, options.min_fill))
-        dump.graph("fold_taps", format_graph(graph))
+        dump.graph("fold_taps", graph)
     return graph, partition(graph, config, options.device, options.min_fill)
 
 
@@ -146,9 +147,9 @@ def _lay_out(
 ) -> tuple[Graph, Placements]:
     """The graph with each device's tensors as it wants them, and the copies between devices."""
     graph, placements = layout(graph, placements, config.channel_block)
-    dump.graph("layout", format_graph(graph))
+    dump.graph("layout", graph)
     graph, placements = fuse_host(graph, placements)
-    dump.graph("fuse_host", format_graph(graph))
+    dump.graph("fuse_host", graph)
     return graph, placements
 
 
@@ -158,25 +159,47 @@ class Dumper:
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         self.counts: dict[str, int] = {}
+        self.values: dict[str, Array] = {}
 
-    def graph(self, name: str, text: str) -> None:
-        """The graph after a pass."""
-        self.write("graph", name, text)
+    def graph(self, name: str, graph: Graph) -> None:
+        """The graph after a pass, and beside it the arrays that weren't there before it."""
+        if self.folder is None:
+            return
+        path = self.write("graph", name, format_graph(graph))
+        found = beside(graph)
+        new = {n: a for n, a in found.items() if not _same_array(a, self.values.get(n))}
+        self.values.update(new)
+        write_values(path.with_suffix(".npz"), new)
 
     def layer(self, layer: str) -> Callable[[str, str], None] | None:
         """What ``lower`` reports an operator's passes to."""
         if self.folder is None:
             return None
-        return lambda name, text: self.write(layer, name, text)
 
-    def write(self, group: str, name: str, text: str) -> None:
-        """``group/NN_name.txt``."""
+        def write(name: str, text: str) -> None:
+            self.write(layer, name, text)
+
+        return write
+
+    def write(self, group: str, name: str, text: str) -> Path:
+        """``group/NN_name.txt``, in place of what an earlier dump left under the number."""
         if self.folder is None:
-            return
+            return Path()
         self.counts[group] = number = self.counts.get(group, 0) + 1
         folder = self.folder / group.replace("/", "_").strip("_")
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{number:02}_{name}.txt").write_text(text)
+        for old in folder.glob(f"{number:02}_*"):
+            old.unlink()
+        path = folder / f"{number:02}_{name}.txt"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+
+def _same_array(a: Array, b: Array | None) -> bool:
+    """Whether two arrays hold the same bits; -0.0 isn't 0.0, and a NaN is itself."""
+    if a is b:
+        return True
+    return b is not None and (a.dtype, a.shape) == (b.dtype, b.shape) and a.tobytes() == b.tobytes()
 
 
 def _choose_tiles(

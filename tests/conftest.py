@@ -1,12 +1,15 @@
-"""Shared by all tests: the command, run in this process."""
+"""Shared by all tests: the command, run in this process; every program's text parses back."""
 
 from __future__ import annotations
 
 import json
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "support"))  # the tests are no package
 
 
 @dataclass(frozen=True)
@@ -41,3 +44,12 @@ def vdla(monkeypatch, capsys):
         return Done(code, out, err)
 
     return run
+
+
+@pytest.fixture(scope="session", autouse=True)
+def every_program_reads_back():
+    """Whatever programs and graphs the tests compile, their texts parse back."""
+    from readback import every_program_reads_back
+
+    with every_program_reads_back():
+        yield

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from vdla import te
     from vdla.api import compare, compile, load, quantize, run, tune
     from vdla.compiler.target import ACC, INP, WGT
+    from vdla.compiler.text import ParseError
     from vdla.compiler.user import register_operator
     from vdla.kernel import build, intrinsics, parse
 
@@ -25,11 +26,12 @@ _HOMES = {
     "vdla.api": ("compare", "compile", "load", "quantize", "run", "tune"),
     "vdla.kernel": ("build", "intrinsics", "parse"),
     "vdla.compiler.target": ("ACC", "INP", "WGT"),
+    "vdla.compiler.text": ("ParseError",),
     "vdla.compiler.user": ("register_operator",),
 }
 __all__ = [
-    "ACC", "INP", "WGT", "build", "compare", "compile", "intrinsics", "load", "parse", "quantize",
-    "register_operator", "run", "te", "tune",
+    "ACC", "INP", "WGT", "ParseError", "build", "compare", "compile", "intrinsics", "load", "parse",
+    "quantize", "register_operator", "run", "te", "tune",
 ]  # fmt: skip
 __version__ = "0.1.0"
 

@@ -109,11 +109,7 @@ def build(
         AllocationError: the buffers exceed what the config has.
         CodegenError: a stage isn't tensorized, or no instruction expresses an access.
     """
-    if not isinstance(program, Schedule | PrimFunc):
-        raise BuildError(
-            f"build: expected a schedule or a function from vdla.parse, found {type(program).__name__}"
-        )
-    func = program.mod if isinstance(program, Schedule) else program
+    func = _function(program)
     params = _parameters(program, func, args)
     passes: dict[str, str] = {}
     if isinstance(program, Schedule):
@@ -287,6 +283,15 @@ class CpuKernel(Kernel):
             if param in self.written and own is not array:
                 array[...] = own
         return KernelRun(seconds)
+
+
+def _function(program: object) -> PrimFunc:
+    if isinstance(program, Schedule):
+        return program.mod
+    if isinstance(program, PrimFunc):
+        return program
+    found = type(program).__name__
+    raise BuildError(f"build: expected a schedule or a function from vdla.parse, found {found}")
 
 
 def _parameters(

@@ -27,12 +27,18 @@ def window_extent(
 
 
 def _fail(node: Node, expected: str, found: object) -> GraphError:
-    return GraphError(f"node {node.name} ({node.op}): expected {expected}, found {found}")
+    error = GraphError(f"node {node.name} ({node.op}): expected {expected}, found {found}")
+    error.node = node.name
+    return error
 
 
 def _image(node: ir.Window, shape: Shape, kernel: Sequence[int]) -> tuple[int, int]:
     if len(shape) != 4:
         raise _fail(node, "data of shape [N, C, H, W]", list(shape))
+    for key, least in (("strides", 1), ("dilations", 1), ("pads", 0)):
+        values = getattr(node, key)
+        if min(values) < least:
+            raise _fail(node, f"{key} of at least {least}", list(values))
     top, left, bottom, right = node.pads
     h = window_extent(shape[2], kernel[0], node.strides[0], top, bottom, node.dilations[0])
     w = window_extent(shape[3], kernel[1], node.strides[1], left, right, node.dilations[1])
@@ -50,6 +56,8 @@ def _conv(node: Node, shapes: Sequence[Shape]) -> Shape:
     if len(weight) != 4:
         raise _fail(node, "a weight of shape [O, I, KH, KW]", list(weight))
     h, w = _image(node, data, weight[2:])
+    if node.groups < 1:
+        raise _fail(node, "at least 1 group", node.groups)
     if data[1] != weight[1] * node.groups:
         raise _fail(node, f"{weight[1] * node.groups} input channels", data[1])
     if weight[0] % node.groups:

@@ -49,7 +49,12 @@ DTYPES = (
 
 
 class GraphError(ValueError):
-    """A graph that breaks a rule of this file; says which node or tensor and what was expected."""
+    """A graph that breaks a rule of this file; says which node or tensor and what was expected.
+
+    ``node`` is the node's name, where one breaks a rule of its own.
+    """
+
+    node: str = ""
 
 
 @dataclass(frozen=True)

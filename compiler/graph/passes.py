@@ -7,10 +7,9 @@ from collections.abc import Callable
 from vdla.compiler.graph import external, fold, fuse, join
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph
-from vdla.compiler.graph.printer import format_graph
 
 Pass = Callable[[Graph], Graph]
-Dump = Callable[[str, str], None]
+Dump = Callable[[str, Graph], None]
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("fold_batch_norm", fold.fold_batch_norm),
@@ -38,12 +37,12 @@ def optimize(
     Args:
         graph: an imported model.
         pipeline: names and passes.
-        dump: called with each pass's name and the graph's text after it.
+        dump: called with each pass's name and the graph after it.
     """
     if dump:
-        dump("imported", format_graph(graph))
+        dump("imported", graph)
     for name, run in pipeline:
         graph = verify(run(graph))
         if dump:
-            dump(name, format_graph(graph))
+            dump(name, graph)
     return graph

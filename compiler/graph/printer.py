@@ -1,11 +1,20 @@
-"""The graph as text: one line per tensor the caller sees, one per node."""
+"""The graph as text, a line per tensor the caller sees and per node; the parser has its grammar.
+
+What is long stands beside the text, by name: see :func:`beside`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from numbers import Integral, Real
 from typing import Any
 
-from vdla.compiler.graph.ir import Graph, Node, TensorType
+import numpy as np
+
+from vdla.compiler.graph.ir import Array, Graph, GraphError, Node, TensorType
+from vdla.compiler.text import write_name, write_string
+
+LONG = 8  # more numbers than these aren't written out
 
 
 def format_type(kind: TensorType) -> str:
@@ -14,38 +23,88 @@ def format_type(kind: TensorType) -> str:
     if kind.block:
         text += f"/{kind.block}"
     if kind.quant:
-        text += f" * {kind.quant.scale:.6g} @ {kind.quant.zero_point}"
+        text += f" * {_value(kind.quant.scale)} @ {kind.quant.zero_point}"
     return text
 
 
-def format_node(node: Node, kind: TensorType, place: str = "") -> str:
-    """``y = QConv2d(x, w, b) strides=(2, 2) … : int8[…]``."""
-    values = " ".join(f"{k}={_short(v)}" for k, v in node.attributes())
-    call = f"{node.output} = {node.op}({', '.join(node.inputs)})"
-    where = f"  # {node.name}{place}"
-    return f"{call} {values}".rstrip() + f" : {format_type(kind)}{where}"
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, tuple):
-        if len(value) > 4:
-            return f"({_short(value[0])}, … {len(value)} values)"
-        return f"({', '.join(_short(v) for v in value)})"
-    if isinstance(value, bytes):
-        return f"({len(value)} bytes)"
-    return str(value)
+def format_node(node: Node, graph: Graph, place: str = "") -> Iterator[str]:
+    """``conv1: y = QConv2d(x, w, b) strides=(2, 2) … : int8[…]``, and the parts of a fused one."""
+    attributes = list(node.attributes())
+    values = "".join(f" {key}={_value(value)}" for key, value in attributes if not _parts(value))
+    operands = ", ".join(map(write_name, node.inputs))
+    call = f"{write_name(node.output)} = {type(node).__name__}({operands}){values}"
+    kind = format_type(graph.tensors[node.output])
+    yield f"{write_name(node.name)}: {call} : {kind}" + (f"  # on {place}" if place else "")
+    for _, value in attributes:
+        for part in _parts(value):
+            yield from (f"  {line}" for line in format_node(part, graph))
 
 
 def format_graph(graph: Graph, places: Mapping[str, str] | None = None) -> str:
-    """The whole graph; ``places`` maps node names to devices."""
-    lines = [f"graph {graph.name}"]
-    for title, names in (("input", graph.inputs), ("output", graph.outputs)):
-        lines += [f"  {title} {n} : {format_type(graph.tensors[n])}" for n in names]
-    size = sum(a.nbytes for a in graph.constants.values())
-    lines.append(f"  {len(graph.constants)} constants, {size} bytes")
+    """The whole graph; ``places`` maps node names to devices, for people."""
+    lines = [f"graph {write_name(graph.name)}"]
+    for title, names in (("input", graph.inputs), ("constant", graph.constants)):
+        lines += [f"  {title} {write_name(n)} : {format_type(graph.tensors[n])}" for n in names]
+    lines += [f"  output {write_name(n)}" for n in graph.outputs]
     for node in graph.nodes:
-        place = f" on {places[node.name]}" if places and node.name in places else ""
-        lines.append("  " + format_node(node, graph.tensors[node.output], place))
+        place = (places or {}).get(node.name, "")
+        lines += (f"  {line}" for line in format_node(node, graph, place))
+        if node.name in graph.reasons:
+            lines.append(f"    float because {write_string(graph.reasons[node.name])}")
     return "\n".join(lines) + "\n"
+
+
+def beside(graph: Graph) -> dict[str, Array]:
+    """What the text names and doesn't hold: constants, long tuples, models of External nodes.
+
+    A constant's key is its name. A field of a node is under ``NODE@FIELD``, a model as uint8.
+
+    Raises:
+        GraphError: a constant's name is also the key of a field.
+    """
+    found = dict(graph.constants)
+    for node in graph.nodes:
+        for each, key, value in _fields(node):
+            name = field_key(each.name, key)
+            if name in graph.constants:
+                raise GraphError(f"expected no constant called {name}, found one")
+            found[name] = np.frombuffer(value, np.uint8) if isinstance(value, bytes) \
+                else np.asarray(value)
+    return found
+
+
+def field_key(node: str, field: str) -> str:
+    """Under which name a long field of a node stands beside the text."""
+    return f"{node}@{field}"
+
+
+def _fields(node: Node) -> Iterator[tuple[Node, str, Any]]:
+    """The long fields of a node and its parts."""
+    for key, value in node.attributes():
+        if isinstance(value, bytes) or _is_long(value):
+            yield node, key, value
+        for part in _parts(value):
+            yield from _fields(part)
+
+
+def _parts(value: Any) -> tuple[Node, ...]:
+    nodes = isinstance(value, tuple) and value and isinstance(value[0], Node)
+    return value if nodes else ()
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) > LONG and isinstance(value[0], Real)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bytes):
+        return f"<{len(value)} bytes>"
+    if _is_long(value):
+        return f"<{len(value)} values>"
+    if isinstance(value, tuple):
+        return f"({', '.join(_value(v) for v in value)})"
+    if isinstance(value, bool) or value is None:
+        return str(value)
+    if isinstance(value, Integral):
+        return str(int(value))
+    return repr(float(value)) if isinstance(value, Real) else write_string(value)

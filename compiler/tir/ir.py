@@ -560,10 +560,15 @@ class PrimFunc:
 
 def seq(*stmts: Stmt) -> Stmt:
     """The statements in order, nested sequences flattened, one statement bare."""
-    flat: list[Stmt] = []
-    for stmt in stmts:
-        flat.extend(stmt.stmts if isinstance(stmt, Seq) else (stmt,))
-    return flat[0] if len(flat) == 1 else Seq(tuple(flat))
+    flat = tuple(part for stmt in stmts for part in sequence(stmt))
+    return flat[0] if len(flat) == 1 else Seq(flat)
+
+
+def sequence(stmt: Stmt) -> tuple[Stmt, ...]:
+    """What `stmt` does in order: itself, or the statements of a Seq, those of inner ones too."""
+    if not isinstance(stmt, Seq):
+        return (stmt,)
+    return tuple(part for inner in stmt.stmts for part in sequence(inner))
 
 
 def point(buffer: Buffer, indices: Sequence[Expr]) -> BufferRegion:

@@ -39,7 +39,7 @@ Nothing converts by itself: operands have one dtype, or there is a cast.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -480,11 +480,12 @@ class Parser:
 
     def expr(self, level: int = 0) -> Expr:
         """An expression whose operators bind as tightly as ``level``."""
+        left: Expr
         if self.read.sees("not") and level <= NOT:
             token = self.read.next()
-            left, own = self.made(token, ir.Not, self.expr(NOT)), NOT
+            own, left = NOT, self.made(token, ir.Not, self.expr(NOT))
         else:
-            left, own = self.atom(), COMPARISON + 1
+            own, left = COMPARISON + 1, self.atom()
         while self.read.sees(*OPERATORS):
             op, binds = OPERATORS[self.read.token.text]
             if binds < level or binds > own == NOT:
@@ -492,7 +493,7 @@ class Parser:
             if binds == own == COMPARISON:
                 raise self.read.error("'and', 'or' or brackets: comparisons don't chain")
             token = self.read.next()
-            left = self.made(token, ir.Binary, op, left, self.expr(binds + 1))
+            left = self.made(token, ir.binary, op, left, self.expr(binds + 1))
             own = binds
         return left
 
@@ -503,7 +504,7 @@ class Parser:
             self.read.expect(")")
             return expr
         if self.sees_literal():
-            return self.literal("")
+            return self.literal()
         if token.kind not in ("name", "quoted") or token.text in RESERVED:
             raise self.read.error("a value")
         if self.read.after.text == "(" and token.kind == "name":
@@ -516,18 +517,19 @@ class Parser:
         kind = self.read.token.kind
         return kind in ("int", "float") or self.read.sees("-", "inf", "nan", "True", "False")
 
-    def literal(self, dtype: str) -> Expr:
-        """A literal of a dtype, or of its own."""
+    def literal(self) -> Expr:
+        """A literal of its own dtype."""
         token = self.read.token
-        if not dtype and self.read.sees("True", "False"):
+        if self.read.sees("True", "False"):
             return ir.const(self.read.next().text == "True")
-        if self.read.sees("-") and self.read.after.kind not in ("int", "float") \
-                and self.read.after.text not in ("inf", "nan"):
+        return self.made(token, ir.const, self.number())
+
+    def number(self) -> int | float:
+        negated = self.read.sees("-") and self.read.after
+        if negated and negated.kind not in ("int", "float") and negated.text not in ("inf", "nan"):
             self.read.next()
             raise self.read.error("a number after '-'; an expression is negated as 0 - x")
-        value = self.read.number("a number")
-        own = "int32" if isinstance(value, int) else "float32"
-        return self.made(token, ir.const, value, dtype or own)
+        return self.read.number("a number")
 
     def function_call(self) -> Expr:
         token = self.read.next()
@@ -550,12 +552,13 @@ class Parser:
     def converted(self, dtype: str, token: Token) -> Expr:
         """``dtype(3)``, a literal; ``dtype(expr)``, a cast."""
         self.read.expect("(")
-        start = self.read.at
+        first = self.read.at
         if self.sees_literal() and not self.read.sees("True", "False"):
-            made = self.literal(dtype)
-            if self.read.take(")"):
-                return made
-            self.read.at = start
+            value = self.number()
+            if self.read.sees(")"):
+                self.read.next()
+                return self.made(self.read.tokens[first], ir.const, value, dtype)
+            self.read.at = first
         made = ir.Cast(self.expr(), dtype)
         self.read.expect(")")
         return made

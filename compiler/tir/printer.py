@@ -32,7 +32,7 @@ from vdla.compiler.tir.ir import (
     Store,
     Token,
     Var,
-    seq,
+    sequence,
 )
 
 NOT, COMPARISON, ATOM = 3, 4, 11
@@ -140,8 +140,8 @@ class Printer:
                 if orelse is not None:
                     yield "else:"
                     yield from self.indent(orelse)
-            case Seq(stmts):
-                yield from self.sequence(*stmts)
+            case Seq():
+                yield from self.sequence(sequence(s))
             case Evaluate(call):
                 yield self.call(call)
             case Barrier(scope):
@@ -149,12 +149,10 @@ class Printer:
             case Token(action, source, sink):
                 yield f"{action}({write_string(source)} -> {write_string(sink)})"
 
-    def sequence(self, *stmts: Stmt) -> Iterator[str]:
+    def sequence(self, stmts: tuple[Stmt, ...]) -> Iterator[str]:
         """An Alloc reaches to the end of its block, or has one of its own."""
-        flat = seq(*stmts)
-        parts = flat.stmts if isinstance(flat, Seq) else (flat,)
-        for inner in parts:
-            if isinstance(inner, Alloc) and inner is not parts[-1]:
+        for inner in stmts:
+            if isinstance(inner, Alloc) and inner is not stmts[-1]:
                 yield f"alloc {self.buffer(inner.buffer)}:"
                 yield from self.indent(inner.body)
             else:

@@ -13,6 +13,10 @@ from vdla.compiler.codegen.vdla.leaf import CodegenError
 from vdla.compiler.passes.allocate import AllocationError
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.te import TEError
+from vdla.compiler.tir.printer import show
+from vdla.compiler.topi.vdla.operators import schedule
+from vdla.compiler.topi.vdla.pool import PoolShape, PoolTile
+from vdla.isa.config import load_config
 from vdla.kernel import BuildError
 from vdla.runtime.errors import DeviceError, InputError
 
@@ -333,3 +337,106 @@ def test_a_value_range_that_the_dtype_does_not_hold():
         r"int8, found \(0, 300\)$",
     ):
         te.placeholder((4,), "int8", "A", value_range=(0, 300))
+
+
+# --- programs from their text -----------------------------------------------------------------
+
+
+def plus_imm(config="tiny", imm=3):
+    return elementwise(lambda x: x + imm, SHORT, config=config)
+
+
+@pytest.mark.parametrize("stage", ["loops", "virtual_threads", "in_place"])
+def test_a_text_that_nobody_edited_is_the_same_kernel(stage):
+    kernel = vdla.build(*plus_imm(), "tiny")
+    again = vdla.build(vdla.parse(kernel.passes[stage], "tiny"), target="tiny")
+    assert again.passes["stream"] == kernel.passes["stream"]
+    assert "schedule" in kernel.passes
+    assert "schedule" not in again.passes
+
+
+def test_texts_of_threads_and_blocks_are_the_same_kernel():
+    tiny = load_config("tiny")
+    shape = PoolShape("max", 1, 1, 4, 4, (2, 2), (2, 2), (0, 0, 0, 0), (1, 1), 0, 0, -128, 127)
+    s = schedule(shape, PoolTile(1, 1, 2, 2, "y"), tiny)
+    kernel = vdla.build(s, target=tiny)
+    texts = [kernel.passes[p] for p in ("loops", "virtual_threads", "in_place")]
+    for text in (show(s.mod), *texts):
+        again = vdla.build(vdla.parse(text, tiny), target=tiny)
+        assert again.passes["stream"] == kernel.passes["stream"]
+
+
+def test_an_edited_constant_is_computed_with():
+    kernel = vdla.build(*plus_imm(imm=3), "tiny")
+    text = kernel.passes["loops"]
+    assert text.count("imm=3") == 1
+    edited = vdla.build(vdla.parse(text.replace("imm=3", "imm=-40"), "tiny"), target="tiny")
+    a = values(SHORT, 1) // 4
+    out = np.zeros_like(a)
+    for device in ("sim", "rtl"):
+        edited(a, out, device=device)
+        np.testing.assert_array_equal(out, a - 40)
+
+
+def test_edited_loops_are_walked_in_their_order():
+    """Every tile's rows and columns change places: another order, the same result."""
+    lanes = 4
+    A = te.placeholder((3, 5, lanes), "int32", "A")
+    C = te.compute((3, 5, lanes), lambda y, x, l: A[y, x, l] + 1, "C")
+    ins = vdla.intrinsics("tiny")
+    s = te.create_schedule(C, [A])
+    made = s.cache_write(C, vdla.ACC)
+    copy = s.cache_read(A, vdla.ACC, [made])
+    s[made].compute_at(s[C], s[C].axis[1])
+    s[copy].compute_at(s[C], s[C].axis[1])
+    for tensor in (made, copy, C):
+        s[tensor].tensorize(s[tensor].axis[2], ins)
+    kernel = vdla.build(s, [A, C], "tiny")
+    outer, inner = "    for y in 3:\n", "        for x in 5:\n"
+    text = kernel.passes["loops"]
+    assert text.count(outer + inner) == 1
+    swapped = text.replace(outer + inner, "    for x in 5:\n        for y in 3:\n")
+    edited = vdla.build(vdla.parse(swapped, "tiny"), ["C", "A"], "tiny")
+    assert edited.passes["stream"] != kernel.passes["stream"]
+    a = np.arange(60, dtype=np.int32).reshape(3, 5, lanes)
+    out = np.zeros_like(a)
+    edited(out, a)
+    np.testing.assert_array_equal(out, a + 1)
+
+
+def test_an_edited_text_on_the_cpu():
+    kernel = vdla.build(*plus_imm(imm=3), "cpu")
+    text = kernel.passes["loops"]
+    assert text.count(" + 3\n") == 1
+    edited = vdla.build(vdla.parse(text.replace(" + 3\n", " + 5\n"), "cpu"), target="cpu")
+    a = values(SHORT, 1) // 4
+    out = np.zeros_like(a)
+    edited(a, out)
+    np.testing.assert_array_equal(out, a + 5)
+    native = vdla.build(vdla.parse(vdla.build(*plus_imm(), "tiny").passes["in_place"], "tiny"),
+                        target="cpu")  # fmt: skip
+    native(a, out)
+    np.testing.assert_array_equal(out, a + 3)
+
+
+def test_texts_and_programs_that_are_refused():
+    text = vdla.build(*plus_imm(), "tiny").passes["loops"]
+    no_target = r"line 5, column 9: expected an intrinsic \(none: no target was given\), found "
+    with pytest.raises(vdla.ParseError, match=no_target):
+        vdla.parse(text, "cpu")
+    shift = vdla.build(elementwise(lambda x: x >> 3, WIDE)[0], target="tiny").passes["loops"]
+    assert shift.count("imm=3") == 1
+    refuses(vdla.ParseError, """\
+line 7, column 9: main / for i: alu_shr_imm: imm: expected 0 to 31, found 40
+            alu_shr_imm(dst=C_acc[i, 0], x=A_acc[i, 0], imm=40)
+            ^""", lambda: vdla.parse(shift.replace("imm=3", "imm=40"), "tiny"))  # fmt: skip
+    func = vdla.parse(text, "tiny")
+    refuses(BuildError, "build: expected each of the arguments A, C once, found C",
+            lambda: vdla.build(func, ["C"], "tiny"))  # fmt: skip
+    refuses(BuildError, "build: expected the arguments A, C, found 'D'",
+            lambda: vdla.build(func, ["A", "D"], "tiny"))  # fmt: skip
+    other = te.placeholder((2,), "int8", "A")
+    refuses(BuildError, "build: expected the arguments A, C, found A",
+            lambda: vdla.build(func, [other, "C"], "tiny"))  # fmt: skip
+    refuses(BuildError, "build: expected a schedule or a function from vdla.parse, found str",
+            lambda: vdla.build(text, target="tiny"))  # fmt: skip

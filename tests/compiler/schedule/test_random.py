@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from readback import reads_back
 
 from vdla.compiler import te, tir
 from vdla.compiler.codegen import llvm
@@ -153,6 +154,7 @@ def test_random_schedules_keep_the_result(program, data):
     for func in (s.mod, s.lower()):
         found, = tir.evaluate(func, *given_arrays)
         np.testing.assert_array_equal(found, expected, err_msg=tir.show(func))
+        reads_back(func)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -1,0 +1,394 @@
+"""A graph's text read back: what :mod:`vdla.compiler.graph.printer` prints, and what people edit.
+
+Grammar of the text; tokens are those of :mod:`vdla.compiler.text`, every rule but ``type`` and
+``value`` is a line, ``x,*`` is any number of x with commas between::
+
+    graph    ::= "graph" NAME, and indented: (input | constant | output | node)*
+    input    ::= "input" NAME ":" type              what the caller supplies
+    constant ::= "constant" NAME ":" type           its array stands beside the text
+    output   ::= "output" NAME                      what the caller reads
+    node     ::= node: NAME ":" output: NAME "=" OP "(" operand: NAME,* ")" field* ":" type
+                 and indented: ["float" "because" STRING], the parts of a Fused: node*
+    field    ::= NAME "=" value
+    value    ::= NUMBER | STRING | "True" | "False" | "None" | "(" value,* ")"
+               | "<" INT ("values" | "bytes") ">"   stands beside the text, under NODE@FIELD
+    type     ::= dtype "[" INT,* "]" ["/" block: INT] ["*" scale: NUMBER "@" zero_point: INT]
+
+OP is a class of :mod:`vdla.compiler.graph.ir`, its operands and fields are those of the class;
+fields that are left out take the class's defaults. Order counts: what a node reads comes first.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from vdla.compiler.graph import ir
+from vdla.compiler.graph.infer import verify
+from vdla.compiler.graph.ir import DTYPES, Array, Graph, GraphError, Node, Quant, TensorType
+from vdla.compiler.graph.printer import field_key
+from vdla.compiler.text import ParseError, Reader, Token
+
+MARKS = ("(", ")", "[", "]", "<", ">", ",", ":", "=", "/", "*", "@", "-")
+ABSTRACT = (Node, ir.Window)
+LARGEST = (1 << 63) - 1
+WORDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a string",
+         type(None): "None"}  # fmt: skip
+
+
+def parse_graph(text: str, values: Mapping[str, Array]) -> Graph:
+    """The graph of a text; ``format_graph`` prints it as it was.
+
+    Args:
+        text: one ``graph``.
+        values: what stands beside it, as ``printer.beside`` gives it: constants by name, and long
+            fields of nodes. What the text doesn't name is ignored.
+
+    Raises:
+        ParseError: the text breaks the grammar, a value is missing or has another type, or the
+            graph isn't well formed; names line and column.
+    """
+    return Parser(text, values).graph()
+
+
+def write_values(path: Path, values: Mapping[str, Array]) -> None:
+    """Writes what stands beside a text into an ``.npz`` file."""
+    named: dict[str, Any] = {f"={name}": array for name, array in values.items()}
+    np.savez(path, **named)  # savez has a parameter of its own, which no tensor may be called
+
+
+def read_graph(path: str | Path) -> Graph:
+    """A graph that ``vdla compile --dump`` wrote, perhaps edited since.
+
+    ``NN_PASS.npz`` beside the text has what its pass added, so all up to the text's number are
+    read; all there are for a text whose name begins with no number.
+
+    Raises:
+        ParseError: as in :func:`parse_graph`, or the file isn't UTF-8.
+        OSError: there is no such file.
+    """
+    path, values = Path(path), dict[str, Array]()
+    for archive in sorted(path.parent.glob("*.npz")):
+        if archive.name[:2] <= path.name[:2]:
+            with np.load(archive) as arrays:
+                values.update({name.removeprefix("="): arrays[name] for name in arrays.files})
+    try:
+        return parse_graph(path.read_text(encoding="utf-8"), values)
+    except UnicodeDecodeError as error:
+        raise ParseError(f"expected UTF-8, found {error.reason}", 1, 1) from None
+
+
+class Parser:
+    """One method per rule of the grammar."""
+
+    def __init__(self, text: str, values: Mapping[str, Array]) -> None:
+        self.read = Reader(text, MARKS)
+        self.values = values
+        self.tensors: dict[str, TensorType] = {}
+        self.constants: dict[str, Array] = {}
+        self.reasons: dict[str, str] = {}
+        self.places: dict[str, Token] = {}  # of nodes
+
+    def graph(self) -> Graph:
+        start = self.read.expect("graph")
+        name = self.read.name("the graph's name")
+        inputs: list[str] = []
+        outputs: dict[str, Token] = {}
+        nodes: list[Node] = []
+        for _ in self.read.block("an input, a constant, an output or a node"):
+            self.line(inputs, outputs, nodes)
+        if self.read.token.kind != "end":
+            raise self.read.error("the end of the text")
+        for output, token in outputs.items():
+            if output not in self.tensors:
+                raise self.read.error("an output that is a tensor above or below", token, output)
+        graph = Graph(tuple(inputs), tuple(outputs), tuple(nodes), self.tensors, self.constants,
+                      name, self.reasons)  # fmt: skip
+        try:
+            verify(replace(graph, nodes=tuple(_unfused(nodes))))
+        except GraphError as error:
+            raise self.read.refused(str(error), self.places.get(error.node, start)) from None
+        return graph
+
+    def line(self, inputs: list[str], outputs: dict[str, Token], nodes: list[Node]) -> None:
+        word = "" if self.read.after.text == ":" else self.read.token.text
+        if word not in ("input", "constant", "output"):
+            nodes.append(self.node())
+            return
+        self.read.next()
+        token = self.read.token
+        name = self.read.name("a tensor's name")
+        if word == "output":
+            if name in outputs:
+                raise self.read.error("each output once", token, f"{name} twice")
+            outputs[name] = token
+        else:
+            self.read.expect(":")
+            self.define(name, token, self.type())
+            if word == "input":
+                inputs.append(name)
+            else:
+                self.constants[name] = self.constant(name, token)
+        self.read.end_line()
+
+    # --- tensors ---
+
+    def define(self, name: str, token: Token, kind: TensorType) -> None:
+        if name in self.tensors:
+            raise self.read.error("a tensor written once", token, f"{name} again")
+        self.tensors[name] = kind
+
+    def type(self) -> TensorType:
+        if not self.read.sees(*DTYPES):
+            raise self.read.error(f"a dtype of {', '.join(DTYPES)}")
+        dtype = self.read.next().text
+        shape = tuple(self.listed("[", "]", lambda: self.size()))
+        block, quant = 0, None
+        token = self.read.token
+        if self.read.take("/"):
+            if len(shape) not in (2, 4):
+                raise self.read.error("channel blocks of 2 or 4 dimensions", token, str(len(shape)))
+            block = self.size()
+        if self.read.take("*"):
+            scale = float(self.read.number("a scale"))
+            self.read.expect("@")
+            quant = Quant(scale, self.read.integer("a zero point", -LARGEST, LARGEST))
+        return TensorType(shape, dtype, quant, block)
+
+    def size(self) -> int:
+        return self.read.integer("a size", 1, LARGEST)
+
+    def constant(self, name: str, token: Token) -> Array:
+        kind = self.tensors[name]
+        wanted = f"{kind.dtype}{list(kind.shape)}"
+        if name not in self.values:
+            raise self.read.error(f"{wanted} for {name} among the values", token, "none")
+        array = np.asarray(self.values[name])
+        if array.shape != kind.shape or str(array.dtype) != kind.dtype:
+            found = f"{array.dtype}{list(array.shape)}"
+            raise self.read.error(f"{wanted} for {name} among the values", token, found)
+        return array
+
+    # --- nodes ---
+
+    def node(self, around: str = "") -> Node:
+        """A node; a part may be called as the Fused ``around`` it."""
+        token = self.read.token
+        name = self.read.name("a node's name")
+        if name in self.places and name != around:
+            line = self.places[name].line
+            raise self.read.error("a new node's name", token, f"{name}, as in line {line}")
+        self.places[name] = token
+        self.read.expect(":")
+        at = self.read.token
+        output = self.read.name("a tensor's name")
+        self.read.expect("=")
+        made = self.operator(name, output)
+        self.read.expect(":")
+        kind = self.type()
+        parts = self.below(name, made)
+        if parts is None:
+            self.define(output, at, kind)
+            return made(())
+        if parts[-1].output != output or self.tensors[output] != kind:
+            last = parts[-1].output
+            raise self.read.error(f"{last} and its type, as the last part writes it", at, output)
+        return made(parts)
+
+    def below(self, name: str, made: _Making) -> tuple[Node, ...] | None:
+        """What is indented below a node: why it is float, its parts."""
+        parts: list[Node] = []
+        if not self._indented():
+            self.read.end_line()
+        else:
+            for _ in self.read.block("a part"):
+                if self.read.sees("float") and self.read.after.text == "because":
+                    self.read.next(), self.read.next()
+                    self.reasons[name] = self.read.string("a reason")
+                    self.read.end_line()
+                elif made.parts:
+                    parts.append(self.node(name))
+                else:
+                    raise self.read.error(f"float because, the one line below a {made.op}")
+        if made.parts and not parts:
+            raise self.read.error(f"the parts of the {made.op} above")
+        return tuple(parts) if made.parts else None
+
+    def _indented(self) -> bool:
+        return self.read.token.kind == "newline" and self.read.after.kind == "indent"
+
+    def operator(self, name: str, output: str) -> _Making:
+        token = self.read.token
+        op = self.read.name("an operator")
+        if op not in operators():
+            raise self.read.error(f"an operator ({', '.join(operators())})", token, op)
+        making = _Making(operators()[op], name, output)
+        names = self.listed("(", ")", self.operand)
+        expected = making.take_operands(names)
+        if expected:
+            raise self.read.error(f"{expected} of {op}", token, str(len(names)))
+        while not self.read.sees(":"):
+            self.field(making)
+        missing = making.missing()
+        if missing:
+            raise self.read.error(f"the fields of {op}", token, f"none for {', '.join(missing)}")
+        return making
+
+    def operand(self) -> str:
+        token = self.read.token
+        name = self.read.name("a tensor")
+        if name not in self.tensors:
+            raise self.read.error("operands defined before their use", token, name)
+        return name
+
+    def field(self, making: _Making) -> None:
+        token = self.read.token
+        key = self.read.name("a field or ':'")
+        if key not in making.open:
+            known = ", ".join(making.open) or "none is left"
+            raise self.read.error(f"a field of {making.op} ({known})", token, key)
+        self.read.expect("=")
+        token = self.read.token
+        value = self.value(field_key(making.fields["name"], key))
+        hint = making.open.pop(key)
+        if not _fits(value, hint):
+            raise self.read.error(f"{key}: {_words(hint)}", token, _shown(value))
+        making.fields[key] = value
+
+    def value(self, key: str) -> Any:
+        constants = {"True": True, "False": False, "None": None}
+        token = self.read.token
+        if token.text in constants:
+            return constants[self.read.next().text]
+        if token.kind == "string":
+            return self.read.string("a value")
+        if token.text == "(":
+            return tuple(self.listed("(", ")", lambda: self.value(key)))
+        if self.read.take("<"):
+            return self.long(key, token)
+        return self.read.number("a value")
+
+    def long(self, key: str, token: Token) -> Any:
+        """A value that stands beside the text."""
+        count = self.read.integer("a number of values", 0, LARGEST)
+        if not self.read.sees("values", "bytes"):
+            raise self.read.error("values or bytes")
+        word = self.read.next().text
+        self.read.expect(">")
+        wanted = f"{count} {word} for {key} among the values"
+        if key not in self.values:
+            raise self.read.error(wanted, token, "none")
+        array = np.asarray(self.values[key])
+        if array.ndim != 1 or len(array) != count or (word == "bytes" and array.dtype != np.uint8):
+            raise self.read.error(wanted, token, f"{array.dtype}{list(array.shape)}")
+        return array.tobytes() if word == "bytes" else tuple(array.tolist())
+
+    def listed(self, opening: str, closing: str, rule: Any) -> list[Any]:
+        """Any number, with commas between them, in brackets."""
+        self.read.expect(opening)
+        found: list[Any] = []
+        while not self.read.sees(closing):
+            found.append(rule())
+            if not self.read.take(",") and not self.read.sees(closing):
+                raise self.read.error(f"',' or {closing!r}")
+        self.read.next()
+        return found
+
+
+class _Making:
+    """A node whose fields are being read; ``open`` are those to come, with their types."""
+
+    def __init__(self, cls: type[Node], name: str, output: str) -> None:
+        self.cls, self.op = cls, cls.__name__
+        hints = get_type_hints(cls)
+        self.operands = {key: hints[key] for key in cls.OPERANDS}
+        self.fields: dict[str, Any] = {"name": name, "output": output}
+        self.open = {
+            f.name: hints[f.name]
+            for f in fields(cls)
+            if f.name not in self.operands and f.name not in self.fields
+        }
+        nested = [key for key, hint in self.open.items() if Node in get_args(hint)]
+        self.parts = nested[0] if nested else ""
+        self.open.pop(self.parts, None)
+
+    def take_operands(self, names: list[str]) -> str:
+        """Gives the operands their names; what was expected if they are too few or too many."""
+        left = list(names)
+        for key, hint in self.operands.items():
+            if get_origin(hint) is tuple:
+                self.fields[key], left = tuple(left), []
+            elif left:
+                self.fields[key] = left.pop(0)
+            elif type(None) in get_args(hint):
+                self.fields[key] = None
+            else:
+                return f"{len(self.operands)} operands ({', '.join(self.operands)})"
+        return f"at most {len(self.operands)} operands ({', '.join(self.operands)})" if left else ""
+
+    def missing(self) -> list[str]:
+        return [f.name for f in fields(self.cls) if f.name in self.open and f.default is MISSING]
+
+    def __call__(self, parts: tuple[Node, ...]) -> Node:
+        more: dict[str, Any] = {self.parts: parts} if self.parts else {}
+        return self.cls(**self.fields, **more)
+
+
+@lru_cache
+def operators() -> dict[str, type[Node]]:
+    """Every operator of the graph IR, by the name of its class."""
+
+    def below(cls: type[Node]) -> Iterator[type[Node]]:
+        for each in cls.__subclasses__():
+            yield each
+            yield from below(each)
+
+    return {cls.__name__: cls for cls in sorted(below(Node), key=lambda c: c.__name__)
+            if cls not in ABSTRACT}  # fmt: skip
+
+
+def _unfused(nodes: list[Node]) -> Iterator[Node]:
+    """The nodes with the parts of fused ones in their place."""
+    for node in nodes:
+        yield from node.parts if isinstance(node, ir.Fused) else (node,)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value has a field's type; a whole number is a number too."""
+    if get_origin(hint) in (Union, types.UnionType):
+        return any(_fits(value, each) for each in get_args(hint))
+    if get_origin(hint) is tuple:
+        each = get_args(hint)
+        if not isinstance(value, tuple):
+            return False
+        if each[-1] is ...:
+            return all(_fits(v, each[0]) for v in value)
+        return len(value) == len(each) and all(map(_fits, value, each))
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return type(value) is hint
+
+
+def _words(hint: Any) -> str:
+    """A field's type for people."""
+    if get_origin(hint) in (Union, types.UnionType):
+        return " or ".join(map(_words, get_args(hint)))
+    if get_origin(hint) is tuple:
+        each = get_args(hint)
+        kind = _words(each[0]).removeprefix("a ") + "s"
+        return f"{kind} in brackets" if each[-1] is ... else f"{len(each)} {kind} in brackets"
+    return WORDS.get(hint, "<N bytes>")
+
+
+def _shown(value: Any) -> str:
+    text = f"({', '.join(map(repr, value))})" if isinstance(value, tuple) else repr(value)
+    return text if len(text) < 60 else f"{text[:60]}…"
+
+
+__all__ = ["ParseError", "operators", "parse_graph", "read_graph", "write_values"]
