@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vdla.compiler import te
+from vdla.compiler.graph.ir import GraphError
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.target import Intrinsics, intrinsics
 from vdla.compiler.te import Tensor
@@ -76,4 +77,16 @@ def register_operator(
             f"register_operator: expected domain::OpType with a domain of your own, found {name!r}"
         )
     REGISTERED[name] = UserOperator(name, expression, schedule)
+    return REGISTERED[name]
+
+
+def registered(name: str) -> UserOperator:
+    """The operator of a name.
+
+    Raises:
+        GraphError: none is registered under it.
+    """
+    if name not in REGISTERED:
+        known = ", ".join(REGISTERED) or "none"
+        raise GraphError(f"operator {name}: expected a registered one ({known}), found no such")
     return REGISTERED[name]

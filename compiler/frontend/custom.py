@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import onnx
@@ -24,9 +25,9 @@ def add_custom(view: OnnxNode, operator: UserOperator) -> None:
     importer = view.importer
     operands = tuple(view.operand(i) for i in range(len(view.proto.input)))
     types = [(importer.tensors[n].shape, importer.tensors[n].dtype) for n in operands]
-    settings = tuple((a.name, _plain(a)) for a in view.proto.attribute)
     try:
-        _, output = operator.tensors(types, dict(settings))
+        settings = {a.name: _plain(a) for a in view.proto.attribute}
+        _, output = operator.tensors(types, settings)
     except (TEError, IRError, TypeError, ValueError) as error:
         shown = ", ".join(f"{d}{list(s)}" for s, d in types)
         raise view.error(f"operands that {operator} takes", f"{shown}: {error}") from None
@@ -36,15 +37,21 @@ def add_custom(view: OnnxNode, operator: UserOperator) -> None:
         operands=operands,
         shape=output.shape,
         dtype=output.dtype,
-        operator=operator,
-        settings=settings,
+        operator=operator.name,
+        settings=json.dumps(settings),
     )
     importer.emit(node, output.dtype)
 
 
 def _plain(attribute: object) -> object:
-    """An attribute's value; lists as tuples, text as str."""
+    """An attribute's value: a number, text, or a list of numbers.
+
+    Raises:
+        TypeError: it is a tensor or a graph.
+    """
     value = onnx.helper.get_attribute_value(attribute)
     if isinstance(value, bytes):
         return value.decode()
-    return tuple(value) if isinstance(value, list) else value
+    if not isinstance(value, int | float | list):
+        raise TypeError(f"expected numbers, lists or text, found {type(value).__name__}")
+    return value

@@ -30,13 +30,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from operator import mul
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from vdla.compiler.user import UserOperator
 
 Array = NDArray[Any]
 Pair = tuple[int, int]
@@ -552,15 +549,18 @@ class External(Foreign):
 
 @dataclass(frozen=True, kw_only=True)
 class Custom(Foreign):
-    """A user's operator, with the attributes that its node in the file has."""
+    """A user's operator (see ``vdla.compiler.user``), by its name ``domain::OpType``.
 
-    operator: UserOperator
-    settings: tuple[tuple[str, Any], ...] = ()
+    ``settings`` are the attributes that its node in the file has, as JSON.
+    """
+
+    operator: str
+    settings: str = "{}"
 
     @property
     def op(self) -> str:
-        """The user's name for it: ``domain::OpType``."""
-        return self.operator.name
+        """The user's name for it."""
+        return self.operator
 
 
 # --- shared arithmetic of the attributes ----------------------------------------------------------

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from vdla.compiler.graph import ir
 from vdla.compiler.graph.capability import MIN_FILL, Target, refusal
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.user import registered
 
 ACCELERATOR, HOST = "vdla", "cpu"
 ONNXRUNTIME = "onnxruntime"  # on the host, for operators that vdla lacks
@@ -43,7 +44,7 @@ def place(node: Node, graph: Graph, config: Target | None, min_fill: float) -> P
     """The placement of one node."""
     if isinstance(node, ir.External):
         return Placement(ONNXRUNTIME, node.reason)
-    if isinstance(node, ir.Custom) and node.operator.schedule is None:
+    if isinstance(node, ir.Custom) and registered(node.operator).schedule is None:
         return Placement(HOST, "a user's operator without a schedule")
     if config is None:
         return Placement(HOST, "device cpu has no accelerator")

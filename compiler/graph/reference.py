@@ -6,6 +6,7 @@ an int8 convolution's partial sums stay far below 2**53.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from vdla.compiler.graph.ir import Array, Graph, Node, TensorType, add_terms, po
 from vdla.compiler.graph.numbers import dequantize, pack_scales, quantize, rq
 from vdla.compiler.te import create_prim_func
 from vdla.compiler.tir import interp
+from vdla.compiler.user import registered
 from vdla.isa.numbers import pack_scale
 from vdla.runtime.external import Session
 
@@ -300,7 +302,7 @@ def _im2col(node: ir.Im2col, args: Sequence[Array], kind: TensorType) -> Array:
 def _custom(node: ir.Custom, args: Sequence[Array], kind: TensorType) -> Array:
     """A user's expression, interpreted."""
     types = [(a.shape, str(a.dtype)) for a in args]
-    inputs, output = node.operator.tensors(types, dict(node.settings))
+    inputs, output = registered(node.operator).tensors(types, json.loads(node.settings))
     return interp.evaluate(create_prim_func(inputs, output), *args)[0]
 
 

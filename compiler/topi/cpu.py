@@ -7,6 +7,7 @@ the entry: a node in, a function and its arguments out. Integer operators equal
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,6 +24,7 @@ from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.topi import windows
 from vdla.compiler.topi.host import EXPRESSIONS, HostKernel, Recipe, expresses, inside, requantize
+from vdla.compiler.user import registered
 from vdla.isa.numbers import pack_scale
 
 __all__ = ["HostKernel", "host_function", "host_kernel", "windows"]
@@ -63,7 +65,7 @@ def _per_axis(
 @expresses(ir.Custom)
 def _custom(recipe: Recipe, node: ir.Custom) -> Tensor:
     inputs = [recipe.read(name) for name in node.operands]
-    return node.operator.expression(*inputs, **dict(node.settings))
+    return registered(node.operator).expression(*inputs, **json.loads(node.settings))
 
 
 @expresses(ir.Quantize)

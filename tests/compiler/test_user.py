@@ -9,7 +9,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 import vdla
 from vdla import te
+from vdla.compiler import user
 from vdla.compiler.frontend.errors import ModelError
+from vdla.compiler.graph.ir import GraphError
 from vdla.compiler.user import REGISTERED
 
 SHAPE = (2, 8, 4)
@@ -104,3 +106,8 @@ def test_rtl_agrees(tmp_path):
     sim, rtl = vdla.run(module, x), vdla.run(module, x, device="rtl")
     assert sim.cycles == rtl.cycles
     np.testing.assert_array_equal(sim.outputs["y"], rtl.outputs["y"])
+
+
+def test_a_name_that_nobody_registered():
+    with pytest.raises(GraphError, match=r"^operator mine::Clamp: expected a registered one \(none\)"):
+        user.registered("mine::Clamp")

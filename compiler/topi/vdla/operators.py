@@ -6,6 +6,7 @@ tile and schedule it; whoever lowers it needs to know no operator by name.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +25,7 @@ from vdla.compiler.topi.vdla.pool import PoolShape, pool, schedule_pool
 from vdla.compiler.topi.vdla.tiling import Shape, Tile, TilingError, best, geometry
 from vdla.compiler.topi.vdla.user import UserShape, UserTile, schedule_user
 from vdla.compiler.tune.records import BUNDLED, Records
+from vdla.compiler.user import registered
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
 
@@ -283,8 +285,9 @@ def _addition(node: ir.QAdd, graph: Graph, config: Config) -> Operator:
 
 def _custom(node: ir.Custom, graph: Graph, config: Config) -> Operator:
     types = tuple((graph.tensors[n].shape, graph.tensors[n].dtype) for n in node.operands)
-    shape = UserShape(node.operator, types, node.settings)
-    inputs, output = node.operator.tensors(types, dict(node.settings))
+    user = registered(node.operator)
+    shape = UserShape(user, types, node.settings)
+    inputs, output = user.tensors(types, json.loads(node.settings))
     params = te.create_prim_func(inputs, output).params
     names = (*node.operands, node.output)
     tensors = {p.name: name for p, name in zip(params, names, strict=True)}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import Any
 
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.user import Type, UserOperator
@@ -12,11 +12,11 @@ from vdla.isa.config import Config
 
 @dataclass(frozen=True)
 class UserShape:
-    """An operator on inputs of some types; ``attributes`` are pairs of name and value."""
+    """An operator on inputs of some types; ``attributes`` are JSON."""
 
     operator: UserOperator
     types: tuple[Type, ...]
-    attributes: tuple[tuple[str, Any], ...]
+    attributes: str
 
 
 @dataclass(frozen=True)
@@ -28,4 +28,4 @@ class UserTile:
 
 def schedule_user(shape: UserShape, config: Config) -> Schedule:
     """The user's schedule for a config."""
-    return shape.operator.scheduled(shape.types, dict(shape.attributes), config)[0]
+    return shape.operator.scheduled(shape.types, json.loads(shape.attributes), config)[0]
