@@ -109,5 +109,5 @@ def test_rtl_agrees(tmp_path):
 
 
 def test_a_name_that_nobody_registered():
-    with pytest.raises(GraphError, match=r"^operator mine::Clamp: expected a registered one \(none\)"):
+    with pytest.raises(GraphError, match=r"^operator mine::Clamp: expected a registered one"):
         user.registered("mine::Clamp")
