@@ -22,6 +22,7 @@ from vdla.compiler.schedule.tree import (
 )
 from vdla.compiler.tir.arith import Ranges, simplify
 from vdla.compiler.tir.ir import (
+    ZERO,
     Block,
     Buffer,
     Expr,
@@ -32,6 +33,7 @@ from vdla.compiler.tir.ir import (
     Var,
     seq,
 )
+from vdla.compiler.tir.lower import has_intrinsics
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.region import Interval, touched
 from vdla.compiler.tir.visitor import blocks, map_stmt, replace_buffer, substitute, walk
@@ -46,6 +48,11 @@ class Producer:
     place: Stmt
     nest: Stmt
     loops: tuple[Var, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a statement that can't be shrunk to a part."""
+        return not self.loops and bool(self.buffer.shape)
 
 
 def compute_at(func: PrimFunc, name: str, consumer: str, at: Var) -> tuple[PrimFunc, Buffer]:
@@ -64,6 +71,8 @@ def compute_at(func: PrimFunc, name: str, consumer: str, at: Var) -> tuple[PrimF
     box = touched(loop.body, producer.buffer, ranges, writes=False)
     if box is None:
         raise ScheduleError(f"{where}: expected a reader of {name} inside, found none")
+    if producer.whole:
+        box = [(ZERO, size) for size in producer.buffer.shape]
     moved = move_nest(producer, box, ranges)
     body, buffer = shrink(producer.buffer, box, moved, loop.body, ranges)
     root = replaced(func.body, loop, replace(loop, body=body))
@@ -75,10 +84,13 @@ def find_producer(func: PrimFunc, name: str) -> Producer:
     block = path[-1]
     assert isinstance(block, Block)
     where = f"compute_at {name}"
-    if not isinstance(block.body, Store):
+    if has_intrinsics(block.body):
         raise ScheduleError(f"{where}: expected a plain stage, found it tensorized; "
                             f"tensorize after compute_at")
-    buffer = block.body.buffer
+    if len(block.writes) != 1:
+        raise ScheduleError(f"{where}: expected a stage of one tensor, found "
+                            f"{', '.join(r.buffer.name for r in block.writes)}")
+    buffer = block.writes[0].buffer
     if buffer in func.params:
         raise ScheduleError(f"{where}: expected an intermediate stage, found an output")
     place = home(func, buffer)
@@ -91,7 +103,8 @@ def find_producer(func: PrimFunc, name: str) -> Producer:
 
 def spatial_loops(where: str, block: Block, buffer: Buffer, nest: Stmt) -> tuple[Var, ...]:
     """The loop of each dimension of the stage, which must be unsplit."""
-    assert isinstance(block.body, Store)
+    if not isinstance(block.body, Store):
+        return ()
     extents = {s.var: s.extent for s in walk(nest) if isinstance(s, For)}
     bindings = block.bindings
     loops: list[Var] = []
@@ -122,6 +135,8 @@ def check_readers(where: str, func: PrimFunc, producer: Producer, path: Path) ->
 
 def move_nest(producer: Producer, box: Sequence[Interval], ranges: Ranges) -> Stmt:
     """The stage's nest over the box alone, guarded where the box may leave the tensor."""
+    if producer.whole:
+        return producer.nest
     extents = {v: n for v, (_, n) in zip(producer.loops, box, strict=True)}
     shifts: dict[Var, Expr] = {
         v: simplify(low + v) for v, (low, _) in zip(producer.loops, box, strict=True)

@@ -17,8 +17,8 @@ from vdla.compiler.schedule.tree import (
     with_body,
     wrap_allocs,
 )
-from vdla.compiler.te.func import nest
-from vdla.compiler.te.tensor import ComputeOp, IterVar, Reduce, Tensor
+from vdla.compiler.te.func import compute_nest
+from vdla.compiler.te.tensor import ComputeOp, IterVar, Reduce, Tensor, outputs_of
 from vdla.compiler.tir.ir import (
     Block,
     Buffer,
@@ -31,6 +31,7 @@ from vdla.compiler.tir.ir import (
     seq,
 )
 from vdla.compiler.tir.visitor import (
+    blocks,
     replace_buffer,
     rewrite,
     substitute,
@@ -51,18 +52,31 @@ def cache_read(
             raise ScheduleError(f"cache_read {source.name}: expected readers of it, found "
                                 f"{reader}, which doesn't read it")
     axis = tuple(IterVar(f"i{n}", "int32", size) for n, size in enumerate(source.shape))
-    copy = Tensor(name, source.shape, source.dtype, scope, op=ComputeOp(axis, Load(source, axis)))
+    copy, = outputs_of(ComputeOp(name, axis, (Load(source, axis),)), source.shape, scope)
 
     def switched(block: Block) -> Stmt:
         return replace_buffer(block, source, copy) if block.name in readers else block
 
     place = home(func, source)
-    stage = nest(copy, {copy: copy, **({source: source} if isinstance(source, Tensor) else {})})
+    check_made_before(place, source, readers)
+    known = {copy: copy, **({source: source} if isinstance(source, Tensor) else {})}
+    stage = compute_nest(copy.compute_op, known, name)
     body = insert_before(
         place, lambda s: isinstance(s, Block) and s.name in readers, [stage], [copy]
     )
     parts = map_blocks(body, switched)
     return with_body(func, place, parts), copy
+
+
+def check_made_before(place: Stmt, source: Buffer, readers: Sequence[str]) -> None:
+    """A copy stands before the loops of its readers; `source` must be made by then."""
+    for part in children(peel_allocs(place)[1]):
+        inside = list(blocks(part))
+        if any(b.name in readers for b in inside):
+            for block in inside:
+                if any(r.buffer is source for r in block.writes):
+                    raise ScheduleError(f"cache_read {source.name}: expected it to be made before "
+                                        f"the loops that read it, found {block.name} in the same")
 
 
 def cache_write(
@@ -81,7 +95,7 @@ def cache_write(
     parts = children(inner)
     own = next(p for p in parts if p in path)
     fresh = fresh_axes(stage, own, handle)
-    new = Tensor(name, target.shape, target.dtype, scope, op=renamed_op(handle, fresh))
+    new, = outputs_of(renamed_op(handle, fresh, name), target.shape, scope)
     computing = rename_stage(replace_buffer(substitute_loops(own, fresh), target, new), stage, name)
     at = parts.index(own)
     parts[at:at + 1] = [computing, copy_nest(target, new, handle)]
@@ -91,7 +105,7 @@ def cache_write(
 
 def fresh_axes(stage: str, own: Stmt, handle: Tensor) -> dict[Var, IterVar]:
     """New axes for the stage, whose loops must still be te's."""
-    axes = (*handle.axis, *handle.reduce_axis)
+    axes = handle.compute_op.axes
     loops = [s.var for s in walk(own) if isinstance(s, For)]
     if set(loops) != set(axes):
         raise ScheduleError(f"cache_write {stage}: expected the loops te made "
@@ -108,15 +122,19 @@ def substitute_loops(stmt: Stmt, fresh: dict[Var, IterVar]) -> Stmt:
     return rewrite(substitute(stmt, mapping), loop)
 
 
-def renamed_op(handle: Tensor, fresh: dict[Var, IterVar]) -> ComputeOp:
+def renamed_op(handle: Tensor, fresh: dict[Var, IterVar], name: str) -> ComputeOp:
     op, mapping = handle.compute_op, dict[Var, Expr](fresh)
-    body = op.body
-    if isinstance(body, Reduce):
-        body = Reduce(body.combiner, substitute_expr(body.source, mapping),
-                      tuple(fresh[a] for a in body.axes), substitute_expr(body.init, mapping))
+    body, = op.body
+    if op.reduce is not None:
+        source, init = (
+            tuple(substitute_expr(e, mapping) for e in group)
+            for group in (op.reduce.source, op.reduce.init)
+        )
+        axes = tuple(fresh[a] for a in op.reduce_axis)
+        body = Reduce(op.reduce.reducer, source, axes, init)
     else:
         body = substitute_expr(body, mapping)
-    return ComputeOp(tuple(fresh[a] for a in op.axis), body)
+    return ComputeOp(name, tuple(fresh[a] for a in op.axis), (body,))
 
 
 def rename_stage(stmt: Stmt, old: str, new: str) -> Stmt:
@@ -125,9 +143,10 @@ def rename_stage(stmt: Stmt, old: str, new: str) -> Stmt:
 
 def copy_nest(target: Buffer, source: Tensor, handle: Tensor) -> Stmt:
     """`target[...] = source[...]` on the axes that `handle` had."""
-    op = ComputeOp(handle.axis, Load(source, handle.axis))
-    shown = Tensor(target.name, target.shape, target.dtype, op=op)
-    return replace_buffer(nest(shown, {shown: shown, source: source}), shown, target)
+    op = ComputeOp(target.name, handle.axis, (Load(source, handle.axis),))
+    shown, = outputs_of(op, target.shape)
+    stage = compute_nest(op, {shown: shown, source: source}, target.name)
+    return replace_buffer(stage, shown, target)
 
 
 def double_buffer(func: PrimFunc, stage: str, copies: int) -> tuple[PrimFunc, Buffer]:

@@ -47,7 +47,8 @@ Mask = Array | None
 
 GRID = 1 << 20
 REDUCERS: dict[str, Any] = {
-    "add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum,
+    op: UFUNCS[op]
+    for op in ("add", "mul", "min", "max", "and", "or", "bitand", "bitor", "bitxor")
 }
 
 

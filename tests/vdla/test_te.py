@@ -1,0 +1,111 @@
+"""What `vdla.te` expresses beyond sums, through `vdla.build`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import vdla
+from vdla import te
+from vdla.compiler.codegen.vdla.leaf import CodegenError
+from vdla.compiler.schedule.errors import ScheduleError
+
+RNG = np.random.default_rng(0)
+
+
+def test_a_product_on_the_cpu():
+    A, k = te.placeholder((4, 5), "float32", "A"), te.reduce_axis((0, 5), "k")
+    C = te.compute((4,), lambda i: te.prod(A[i, k], axis=k), "C")
+    a, c = RNG.normal(size=(4, 5)).astype("float32"), np.zeros(4, "float32")
+    vdla.build(te.create_schedule(C), [A, C], "cpu")(a, c)
+    np.testing.assert_allclose(c, a.prod(axis=1), rtol=1e-6)
+
+
+def test_argmax_on_the_cpu():
+    argmax = te.comm_reducer(
+        lambda x, y: (te.select(x[1] >= y[1], x[0], y[0]), te.maximum(x[1], y[1])),
+        lambda t0, t1: (te.const(-1, t0), te.min_value(t1)),
+        "argmax",
+    )
+    A, k = te.placeholder((4, 9), "int32", "A"), te.reduce_axis((0, 9), "k")
+    I, V = te.compute((4,), lambda i: argmax((k, A[i, k]), axis=k), "T")
+    a = RNG.integers(-9, 9, (4, 9)).astype("int32")
+    i, v = np.zeros(4, "int32"), np.zeros(4, "int32")
+    vdla.build(te.create_schedule([I, V]), [A, I, V], "cpu")(a, i, v)
+    np.testing.assert_array_equal(i, a.argmax(axis=1))
+    np.testing.assert_array_equal(v, a.max(axis=1))
+
+
+def test_an_extern_statement_on_the_cpu():
+    def turned(ins, outs):
+        ib = te.ir_builder.create()
+        with ib.for_range(0, 6, "i") as i:
+            ib.buffer_ptr(outs[0])[5 - i] = ins[0][i]
+        return ib.get()
+
+    A = te.placeholder((6,), "int8", "A")
+    C = te.extern((6,), [A], turned, "C")
+    a, c = np.arange(6, dtype="int8"), np.zeros(6, "int8")
+    vdla.build(te.create_schedule(C), [A, C], "cpu")(a, c)
+    np.testing.assert_array_equal(c, a[::-1])
+
+
+def test_a_recurrence_on_the_cpu():
+    X, state = (te.placeholder((7, 2), "float32", n) for n in ("X", "state"))
+    init = te.compute((1, 2), lambda _, i: X[0, i], "init")
+    update = te.compute((7, 2), lambda t, i: state[t - 1, i] * 0.5 + X[t, i], "update")
+    S = te.scan(init, update, state)
+    x, y = RNG.normal(size=(7, 2)).astype("float32"), np.zeros((7, 2), "float32")
+    vdla.build(te.create_schedule(S), [X, S], "cpu")(x, y)
+    want = [x[0]]
+    for row in x[1:]:
+        want.append(want[-1] * np.float32(0.5) + row)
+    np.testing.assert_array_equal(y, want)
+
+
+def reduced(reducer):
+    """(schedule, tensors): rows of int32 vectors reduced on the accelerator."""
+    ins = vdla.intrinsics("tiny")
+    lanes = ins.alu_add.output.shape[0]
+    A, k = te.placeholder((6, lanes), "int32", "A"), te.reduce_axis((0, 6), "k")
+    C = te.compute((1, lanes), lambda i, l: reducer(A[k, l], axis=k), "C")
+    s = te.create_schedule(C)
+    made = s.cache_write(C, vdla.ACC)
+    copy = s.cache_read(A, vdla.ACC, [made])
+    s[made].reorder(*s[made].reduce_axis, *s[made].axis)
+    for stage in (copy, made, C):
+        s[stage].tensorize(s[stage].axis[1], ins)
+    return s, [A, C]
+
+
+@pytest.mark.parametrize(
+    ("combine", "identity", "reduce"),
+    [
+        (lambda x, y: y + x, lambda t: te.const(0, t), np.add.reduce),
+        (lambda x, y: te.select(x > y, x, y), te.min_value, np.maximum.reduce),
+        (lambda x, y: te.select(y < x, y, x), te.max_value, np.minimum.reduce),
+    ],
+)
+def test_a_reducer_that_combines_as_an_instruction_is_that(combine, identity, reduce):
+    s, tensors = reduced(te.comm_reducer(combine, identity))
+    kernel = vdla.build(s, tensors, "tiny")
+    a = RNG.integers(-99, 99, tensors[0].shape).astype("int32")
+    c = np.zeros((1, a.shape[1]), "int32")
+    for device in ("sim", "rtl"):
+        c[...] = 0
+        kernel(a, c, device=device)
+        np.testing.assert_array_equal(c[0], reduce(a))
+
+
+def test_a_reducer_without_an_instruction():
+    with pytest.raises(ScheduleError, match="expected what one of 35 intrinsics does; the closest"):
+        reduced(te.prod)
+
+
+def test_a_stage_without_an_instruction():
+    A, state = (te.placeholder((4, 4), "int32", n) for n in ("A", "state"))
+    init = te.compute((1, 4), lambda _, i: A[0, i], "init")
+    update = te.compute((4, 4), lambda t, i: state[t - 1, i] + A[t, i], "update")
+    S = te.scan(init, update, state, name="S")
+    with pytest.raises(CodegenError, match="S: expected a tensorized stage, found plain stores"):
+        vdla.build(te.create_schedule(S), [A, S], "tiny")
