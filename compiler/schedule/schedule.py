@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vdla.compiler.schedule import annotate, attach, cache, inline, loops, tensorize
+from vdla.compiler.schedule import annotate, attach, cache, inline, loops, rfactor, tensorize
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Step, Trace
 from vdla.compiler.schedule.tree import block_path, get_block, get_loop, loop_path, loops_of
@@ -95,6 +95,37 @@ class Schedule:
         self.add_buffer(new)
         return new
 
+    # --- reductions ---
+
+    def rfactor(
+        self, tensor: Tensor | str, axis: Var, factor_axis: int = 0
+    ) -> Tensor | tuple[Tensor, ...]:
+        """Partial results, one for each step of a loop of a reduction; a stage of their own.
+
+        The new tensor has that loop as dimension `factor_axis`. The stage then combines the parts;
+        its loops, and the new stage's, are those that te makes: `s[C].op.reduce_axis` is the loop
+        over the parts. Of a stage of several tensors it gives as many. Call it after splitting the
+        reduction and before other primitives on the stage.
+        """
+        stage = self[tensor].expect("rfactor")
+        stage.check(axis, "rfactor")
+        op, old = stage.op, stage.leaf_iter_vars
+        assert isinstance(op, ComputeOp)
+        name = self.fresh_name(f"{stage.name}_rf")
+        targets = [self.buffers[self.names[t]] for t in op.outputs]
+        made = rfactor.rfactor(self.mod, stage.name, op, targets, axis, factor_axis, name)
+        args = {"axis": stage.axis_name(axis), "factor_axis": factor_axis}
+        self.commit(made.func, Step("rfactor", stage.name, args))
+        stage.op = made.whole
+        self.name_axis(stage.name, made.whole.reduce_axis[0])
+        stage.reset_axes(old, f"factored out into {name}")
+        for part in made.parts.outputs:
+            self.names[part] = part.name
+            self.buffers[part.name] = part
+        self.add_stage(name, made.parts)
+        parts = tuple(made.parts.outputs)
+        return parts[0] if len(parts) == 1 else parts
+
     # --- replay ---
 
     def replay(self, trace: Trace, intrinsics: Mapping[str, TensorIntrin] | None = None) -> None:
@@ -106,6 +137,9 @@ class Schedule:
         args: dict[str, Any] = dict(step.args)
         if step.primitive in ("cache_read", "cache_write"):
             getattr(self, step.primitive)(step.stage, **args)
+            return
+        if step.primitive == "rfactor":
+            self.rfactor(step.stage, self.axis_named(args["axis"]), args["factor_axis"])
             return
         stage = self[step.stage]
         if step.primitive not in PRIMITIVES:
@@ -292,6 +326,24 @@ class Stage:
         schedule.commit(func, Step("compute_at", self.name, args))
         schedule.replace_buffer(self.name, buffer)
 
+    def compute_root(self) -> None:
+        """Computed by itself again, before its readers: undoes compute_at.
+
+        Its loops are then those that te made; what was done to them is gone. A stage that isn't
+        attached stays as it is.
+        """
+        schedule, step = self.schedule, Step("compute_root", self.name)
+        if isinstance(self.op, ScanOp):
+            schedule.commit(schedule.mod, step)
+            return
+        old = self.leaf_iter_vars
+        func, buffer = attach.compute_root(schedule.mod, self.name, self.op.axes)
+        attached = func is not schedule.mod
+        schedule.commit(func, step)
+        if attached:
+            schedule.replace_buffer(self.name, buffer)
+            self.reset_axes(old, "made whole by compute_root")
+
     def compute_inline(self) -> None:
         """Computed wherever it is read, and nowhere stored."""
         self.expect("compute_inline")
@@ -425,9 +477,16 @@ class Stage:
         for var in old:
             self.schedule.gone[var] = f"{verb} into {into}"
 
+    def reset_axes(self, old: Sequence[Var], what: str) -> None:
+        """The op's own axes are loops again; the others that were are not."""
+        for var in old:
+            self.schedule.gone[var] = what
+        for axis in self.op.axes:
+            self.schedule.gone.pop(axis, None)
+
 
 LOOPS = ("split", "fuse", "reorder", "unroll", "vectorize", "parallel", "bind", "pragma")
-JOINT = (*LOOPS, "cache_read")
+JOINT = (*LOOPS, "cache_read", "rfactor")
 STEP = (*LOOPS, "tensorize", "cache_read")
 SCAN = ("split", "unroll", "pragma")
 EXTERN = ("compute_at", "cache_read")
@@ -435,8 +494,8 @@ EXTERN = ("compute_at", "cache_read")
 PRIMITIVES: dict[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
-        Stage.split, Stage.fuse, Stage.reorder, Stage.compute_at, Stage.compute_inline,
-        Stage.set_scope, Stage.double_buffer, Stage.unroll, Stage.vectorize, Stage.parallel,
-        Stage.bind, Stage.pragma, Stage.tensorize,
+        Stage.split, Stage.fuse, Stage.reorder, Stage.compute_at, Stage.compute_root,
+        Stage.compute_inline, Stage.set_scope, Stage.double_buffer, Stage.unroll, Stage.vectorize,
+        Stage.parallel, Stage.bind, Stage.pragma, Stage.tensorize,
     )
 }

@@ -109,3 +109,45 @@ def test_a_stage_without_an_instruction():
     S = te.scan(init, update, state, name="S")
     with pytest.raises(CodegenError, match="S: expected a tensorized stage, found plain stores"):
         vdla.build(te.create_schedule(S), [A, S], "tiny")
+
+
+def test_a_product_whose_reduction_two_accumulators_share():
+    """rfactor: each accumulator takes every other step, and alu_add_reduce adds them up."""
+    ins = vdla.intrinsics("tiny")
+    bo, bi = ins.gemm.operands[3].shape
+    A = te.placeholder((6, 6, bi), "int8", "A")  # vectors [k, m, lane]
+    B = te.placeholder((6, 2, bo, bi), "int8", "B")  # tiles [k, n, output lane, input lane]
+    k, i = te.reduce_axis((0, 6), "k"), te.reduce_axis((0, bi), "i")
+    C = te.compute(
+        (6, 2, bo),
+        lambda m, n, l: te.sum(
+            A[k, m, i].astype("int32") * B[k, n, l, i].astype("int32"), axis=[k, i]
+        ),
+        "C",
+    )
+    s = te.create_schedule(C)
+    acc = s.cache_write(C, vdla.ACC)
+    _, turn = s[acc].split(s[acc].reduce_axis[0], factor=2)
+    parts = s.rfactor(acc, turn)
+    s[parts].set_scope(vdla.ACC)
+    a, b = s.cache_read(A, vdla.INP, [parts]), s.cache_read(B, vdla.WGT, [parts])
+    (f, m, n, l), (ko, inner) = s[parts].axis, s[parts].reduce_axis
+    s[parts].reorder(ko, f, n, m, l, inner)
+    s[acc].reorder(*s[acc].reduce_axis, *s[acc].axis)
+    loops = {parts: l, acc: s[acc].axis[2], a: s[a].axis[2], b: s[b].axis[2], C: C.axis[2]}
+    for stage, loop in loops.items():
+        s[stage].tensorize(loop, ins)
+    used = {step.stage: step.args["intrin"] for step in s.trace if step.primitive == "tensorize"}
+    assert used["C_acc_rf"] == "gemm_zero"
+    assert used["C_acc"] == "alu_add_reduce"
+    x, w = (RNG.integers(-128, 128, t.shape).astype("int8") for t in (A, B))
+    want = np.einsum("kmi,knli->mnl", x, w, dtype=np.int32)
+    kernel = vdla.build(s, [A, B, C], "tiny")
+    assert kernel.check() == []
+    for device in ("sim", "rtl"):
+        c = np.zeros((6, 2, bo), np.int32)
+        kernel(x, w, c, device=device)
+        np.testing.assert_array_equal(c, want)
+    c = np.zeros((6, 2, bo), np.int32)
+    vdla.build(s, [A, B, C], "cpu")(x, w, c)
+    np.testing.assert_array_equal(c, want)
