@@ -1,4 +1,4 @@
-"""Copies in other memories: cache_read, cache_write, set_scope."""
+"""Copies in other memories: cache_read, cache_write, set_scope; how they lie: storage_align."""
 
 from __future__ import annotations
 
@@ -172,5 +172,31 @@ def set_scope(func: PrimFunc, stage: str, scope: str) -> tuple[PrimFunc, Buffer,
     if old in func.params:
         raise ScheduleError(f"set_scope {stage}: expected an intermediate stage, found the "
                             f"output {old.name}, which stays in scope {old.scope}")
+    if old.alignments and scope != "global":
+        raise ScheduleError(f"set_scope {stage}: expected scope global of an aligned buffer, found "
+                            f"{scope}, where entries lie densely")
     new = replace(old, scope=scope)
     return replace(func, body=replace_buffer(func.body, old, new)), old, new
+
+
+def storage_align(
+    func: PrimFunc, stage: str, dim: int, factor: int, offset: int
+) -> tuple[PrimFunc, Buffer]:
+    """The stage's buffer with a wider stride of one dimension; (function, new buffer).
+
+    Before: `alloc B: int32[10, 8]`, whose rows lie 8 elements apart.
+    After storage_align(y, 16, 1): `alloc B: int32[10, 8] align(0, 16, 1)`, 17 elements apart.
+    """
+    if factor < 1 or not 0 <= offset < factor:
+        raise ScheduleError(f"storage_align {stage}: expected factor >= 1 and offset in "
+                            f"0..factor-1, found {factor} and {offset}")
+    old = get_block(func, stage).writes[0].buffer
+    if old in func.params:
+        raise ScheduleError(f"storage_align {stage}: expected an intermediate stage, found the "
+                            f"output {old.name}, which lies as numpy has it")
+    if old.scope != "global":
+        raise ScheduleError(f"storage_align {stage}: expected a buffer in scope global, found it "
+                            f"in {old.scope}, where entries lie densely")
+    others = tuple(a for a in old.alignments if a[0] != dim)
+    new = replace(old, alignments=(*others, (dim, factor, offset)))
+    return replace(func, body=replace_buffer(func.body, old, new)), new

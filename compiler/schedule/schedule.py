@@ -370,6 +370,22 @@ class Stage:
         self.schedule.commit(func, Step("double_buffer", self.name, {"copies": copies}))
         self.schedule.replace_buffer(self.name, new)
 
+    def storage_align(self, axis: Var, factor: int, offset: int) -> None:
+        """Elements one step of `axis` apart lie `offset` modulo `factor` elements apart.
+
+        Rows that begin on lines of their own can be loaded faster; with an odd stride columns don't
+        share a cache's set. For buffers of the CPU: on chip entries lie densely.
+        """
+        self.expect("storage_align")
+        if axis not in self.axis:
+            raise ScheduleError(f"storage_align {self.name}: expected one of its axes "
+                                f"({', '.join(a.name for a in self.axis)}), found {axis.name}")
+        dim = self.axis.index(axis)
+        func, new = cache.storage_align(self.schedule.mod, self.name, dim, factor, offset)
+        args = {"axis": self.axis_name(axis), "factor": factor, "offset": offset}
+        self.schedule.commit(func, Step("storage_align", self.name, args))
+        self.schedule.replace_buffer(self.name, new)
+
     # --- how its loops run ---
 
     def unroll(self, axis: Var) -> None:
@@ -400,6 +416,23 @@ class Stage:
         func = annotate.pragma(self.schedule.mod, axis, key, value)
         args = {"axis": self.axis_name(axis), "key": key, "value": value}
         self.schedule.commit(func, Step("pragma", self.name, args))
+
+    def prefetch(self, tensor: Tensor | str, axis: Var, offset: int = 1) -> None:
+        """Each step of a loop asks for what the step `offset` further on reads of a tensor.
+
+        A hint to the CPU's caches. The accelerator's loads run ahead of what computes by tokens;
+        there `double_buffer` gives them room. Call it after split, fuse and reorder.
+        """
+        self.expect("prefetch")
+        where = self.check(axis, "prefetch")
+        source = self.schedule.name_of(tensor)
+        if source not in self.schedule.buffers:
+            raise ScheduleError(f"prefetch {where}: expected one of "
+                                f"{', '.join(self.schedule.buffers)}, found {source}")
+        buffer = self.schedule.buffers[source]
+        func = annotate.prefetch(self.schedule.mod, where, buffer, axis, offset)
+        args = {"tensor": source, "axis": self.axis_name(axis), "offset": offset}
+        self.schedule.commit(func, Step("prefetch", self.name, args))
 
     def tensorize(self, axis: Var, intrin: TensorIntrin | Iterable[TensorIntrin]) -> None:
         """The loop and all inside it as one call of an intrinsic.
@@ -485,17 +518,19 @@ class Stage:
             self.schedule.gone.pop(axis, None)
 
 
-LOOPS = ("split", "fuse", "reorder", "unroll", "vectorize", "parallel", "bind", "pragma")
+LOOPS = ("split", "fuse", "reorder", "unroll", "vectorize", "parallel", "bind", "pragma",
+         "prefetch")
 JOINT = (*LOOPS, "cache_read", "rfactor")
 STEP = (*LOOPS, "tensorize", "cache_read")
-SCAN = ("split", "unroll", "pragma")
+SCAN = ("split", "unroll", "pragma", "prefetch")
 EXTERN = ("compute_at", "cache_read")
 
 PRIMITIVES: dict[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
         Stage.split, Stage.fuse, Stage.reorder, Stage.compute_at, Stage.compute_root,
-        Stage.compute_inline, Stage.set_scope, Stage.double_buffer, Stage.unroll, Stage.vectorize,
-        Stage.parallel, Stage.bind, Stage.pragma, Stage.tensorize,
+        Stage.compute_inline, Stage.set_scope, Stage.double_buffer, Stage.storage_align,
+        Stage.unroll, Stage.vectorize, Stage.parallel, Stage.bind, Stage.pragma, Stage.prefetch,
+        Stage.tensorize,
     )
 }

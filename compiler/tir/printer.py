@@ -23,6 +23,7 @@ from vdla.compiler.tir.ir import (
     IntrinCall,
     Load,
     Not,
+    Prefetch,
     PrimFunc,
     Select,
     Seq,
@@ -112,7 +113,8 @@ class Printer:
         copies = f" x{buffer.copies}" if buffer.copies > 1 else ""
         promised = buffer.value_range
         values = f" in {promised[0]}..{promised[1]}" if promised else ""
-        return f"{self.name(buffer)}: {buffer.dtype}[{shape}]{scope}{copies}{values}"
+        aligned = "".join(f" align{of}" for of in buffer.alignments)
+        return f"{self.name(buffer)}: {buffer.dtype}[{shape}]{scope}{copies}{values}{aligned}"
 
     def stmt(self, s: Stmt) -> Iterator[str]:
         match s:
@@ -139,6 +141,8 @@ class Printer:
                 yield self.call(call)
             case Barrier(scope):
                 yield f'barrier("{scope}")'
+            case Prefetch(region):
+                yield f"prefetch {self.region(region)}"
             case Token(action, source, sink):
                 yield f'{action}("{source}" -> "{sink}")'
 

@@ -151,3 +151,42 @@ def test_a_product_whose_reduction_two_accumulators_share():
     c = np.zeros((6, 2, bo), np.int32)
     vdla.build(s, [A, B, C], "cpu")(x, w, c)
     np.testing.assert_array_equal(c, want)
+
+
+def aligned_and_prefetched():
+    A = te.placeholder((40, 33), "int32", "A")
+    B = te.compute((40, 33), lambda y, x: A[y, x] * 3, "B")
+    C = te.compute((33, 40), lambda x, y: B[y, x] + 1, "C")
+    return A, B, C, te.create_schedule(C)
+
+
+def test_aligned_rows_and_prefetched_ones_on_the_cpu():
+    A, B, C, s = aligned_and_prefetched()
+    s[B].storage_align(B.axis[0], 32, 5)
+    s[B].prefetch(A, B.axis[0], 2)
+    s[C].prefetch(B, C.axis[0], 1)
+    kernel = vdla.build(s, [A, B, C][::2], "cpu")
+    assert kernel.passes["llvm"].count('call void @"llvm.prefetch.p0"') == 2
+    assert ", 37\n" in kernel.passes["llvm"]
+    a, c = RNG.integers(-99, 99, (40, 33)).astype("int32"), np.zeros((33, 40), "int32")
+    kernel(a, c)
+    np.testing.assert_array_equal(c, a.T * 3 + 1)
+
+
+def test_what_the_accelerator_has_no_use_for():
+    A, B, C, s = aligned_and_prefetched()
+    s[B].storage_align(B.axis[0], 16, 1)
+    with pytest.raises(
+        CodegenError,
+        match=r"^B: expected elements that lie densely, as DMA moves them, found storage_align; it "
+        "is for the CPU$",
+    ):
+        vdla.build(s, [A, C], "tiny")
+    s, tensors = reduced(te.sum)
+    s["A_acc"].prefetch(tensors[0], s["A_acc"].axis[0])
+    with pytest.raises(
+        CodegenError,
+        match=r"^A: expected no prefetch, which is for the CPU, found one; double_buffer the stage "
+        "that loads it on chip$",
+    ):
+        vdla.build(s, tensors, "tiny")

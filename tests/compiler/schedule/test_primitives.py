@@ -556,6 +556,81 @@ def test_rfactor_errors():
             "compute_at")
 
 
+# --- how buffers lie, and what is asked for early ------------------------------------------------
+
+
+def test_storage_align():
+    a = te.placeholder((4, 3, 5), "int32", "A")
+    b = te.compute((4, 3, 5), lambda z, y, x: a[z, y, x] + 1, "B")
+    c = te.compute((4, 3, 5), lambda z, y, x: b[3 - z, 2 - y, x] * 2, "C")
+    s = te.create_schedule(c)
+    s[b].storage_align(b.axis[1], 8, 1)
+    s[b].storage_align(b.axis[0], 16, 3)
+    assert body(s)[0] == "alloc B: int32[4, 3, 5] align(1, 8, 1) align(0, 16, 3)"
+    buffer = s.buffers["B"]
+    assert (buffer.strides, buffer.span) == ((35, 9, 1), 140)
+    assert (c.strides, c.span) == ((15, 5, 1), 60)
+    check(s)
+    s[b].storage_align(b.axis[0], 32, 0)
+    assert s.buffers["B"].strides == (32, 9, 1)
+    s[b].compute_at(s[c], c.axis[0])
+    assert s.buffers["B"].strides == (32, 9, 1)
+    check(s)
+
+
+def test_storage_align_errors():
+    _, b, c, s = chain()
+    rejects(lambda: s[c].storage_align(c.axis[0], 8, 0),
+            "storage_align C: expected an intermediate stage, found the output C, which lies as "
+            "numpy has it")
+    rejects(lambda: s[b].storage_align(c.axis[0], 8, 0),
+            "storage_align B: expected one of its axes (y, x), found y")
+    rejects(lambda: s[b].storage_align(b.axis[0], 8, 8),
+            "storage_align B: expected factor >= 1 and offset in 0..factor-1, found 8 and 8")
+    s[b].storage_align(b.axis[0], 8, 0)
+    rejects(lambda: s[b].set_scope("vdla.acc"),
+            "set_scope B: expected scope global of an aligned buffer, found vdla.acc, where "
+            "entries lie densely")
+    _, b, _, s = chain()
+    s[b].set_scope("vdla.acc")
+    rejects(lambda: s[b].storage_align(b.axis[0], 8, 0),
+            "storage_align B: expected a buffer in scope global, found it in vdla.acc, where "
+            "entries lie densely")
+
+
+def test_prefetch():
+    a, b, c, s = chain()
+    s[b].compute_inline()
+    yo, _ = s[c].split(c.axis[0], factor=4)
+    s[c].prefetch(a, yo, 2)
+    assert body(s)[:3] == [
+        "for y_o in 3:",
+        "    prefetch A[(y_o * 4 + 8):(y_o * 4 + 8)+4, 0:0+8]",
+        "    for y_i in 4:",
+    ]
+    assert s.trace[-1].to_json() == {
+        "primitive": "prefetch", "stage": "C",
+        "args": {"tensor": "A", "axis": "C.y_o", "offset": 2}}
+    check(s)
+
+
+def test_prefetch_errors():
+    a, b, c, s = chain()
+    y, _ = c.axis
+    rejects(lambda: s[c].prefetch(b, y, 0),
+            "prefetch C.y: expected an offset of at least 1 step, found 0")
+    rejects(lambda: s[c].prefetch(a, y), "prefetch C.y: expected a loop that reads A, found none "
+            "that does inside")
+    rejects(lambda: s[c].prefetch("Z", y), "prefetch C.y: expected one of A, B, C, found Z")
+    s[b].compute_at(s[c], y)
+    rejects(lambda: s[c].prefetch(b, y),
+            "prefetch C.y: expected a tensor made before the loop, found B made in each step")
+    s[b].set_scope("vdla.acc")
+    rejects(lambda: s[c].prefetch(b, y),
+            "prefetch C.y: expected a tensor in scope global, found B in vdla.acc; double_buffer "
+            "fills on-chip memory ahead of time")
+
+
 # --- traces -------------------------------------------------------------------------------------
 
 
@@ -581,8 +656,8 @@ def test_replay_errors():
     _, _, _, s = chain()
     rejects(lambda: s.replay([Step("melt", "C")]),
             "replay: expected a primitive of split, fuse, reorder, compute_at, compute_root, "
-            "compute_inline, set_scope, double_buffer, unroll, vectorize, parallel, bind, pragma, "
-            "tensorize, found 'melt'")
+            "compute_inline, set_scope, double_buffer, storage_align, unroll, vectorize, parallel, "
+            "bind, pragma, prefetch, tensorize, found 'melt'")
     rejects(lambda: s.replay([Step("split", "C", {"axis": "C.z", "factor": 2})]),
             "loop: expected one of B.y, B.x, C.y, C.x, found C.z")
     rejects(lambda: s.replay([Step("tensorize", "C", {"axis": "C.x", "intrin": "gemm"})]),

@@ -18,7 +18,8 @@ SETTINGS = settings(
 )
 SPATIAL_STEPS = ("split", "fuse", "reorder", "unroll", "vectorize", "parallel", "bind", "pragma")
 STEPS = (*SPATIAL_STEPS, "split", "reorder", "compute_at", "compute_at", "compute_at",
-         "compute_root", "compute_inline", "cache_read", "cache_write", "rfactor", "set_scope")
+         "compute_root", "compute_inline", "cache_read", "cache_write", "rfactor", "set_scope",
+         "storage_align", "prefetch")
 
 
 # --- programs -----------------------------------------------------------------------------------
@@ -136,7 +137,7 @@ def one_step(draw, s: Schedule, scopes: bool) -> None:
     stage = s[pick(draw, s.stages)]
     step = pick(draw, STEPS)
     axes = stage.leaf_iter_vars
-    if not axes and step in (*SPATIAL_STEPS, "rfactor"):
+    if not axes and step in (*SPATIAL_STEPS, "rfactor", "prefetch"):
         return
     if step == "split":
         stage.split(pick(draw, axes), factor=draw(st.integers(1, 4)))
@@ -176,6 +177,11 @@ def move_step(draw, s: Schedule, stage: Stage, step: str, scopes: bool) -> None:
         s.cache_write(stage.name, scope)
     elif step == "set_scope":
         stage.set_scope(scope)
+    elif step == "storage_align" and stage.axis:
+        stage.storage_align(pick(draw, stage.axis), 8, draw(st.integers(0, 7)))
+    elif step == "prefetch":
+        tensor, axis = pick(draw, s.buffers), pick(draw, stage.leaf_iter_vars)
+        stage.prefetch(tensor, axis, draw(st.integers(1, 3)))
 
 
 def random_schedule(draw, out, inputs, scopes: bool) -> Schedule:

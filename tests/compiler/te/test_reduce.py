@@ -196,7 +196,8 @@ def test_what_a_stage_of_several_tensors_does_not_take():
     s = te.create_schedule(c)
     takes = (
         "expected a stage of one tensor by te.compute, found T_v0, T_v1, computed together; it "
-        "takes split, fuse, reorder, unroll, vectorize, parallel, bind, pragma, cache_read, rfactor"
+        "takes split, fuse, reorder, unroll, vectorize, parallel, bind, pragma, prefetch, "
+        "cache_read, rfactor"
     )
     refused = {
         "compute_inline": lambda: s[index].compute_inline(),

@@ -162,7 +162,7 @@ def test_what_a_scan_does_not_take():
     s = te.create_schedule(out)
     (t,) = s[result].leaf_iter_vars
     found = ("expected a stage of one tensor by te.compute, found a te.scan, whose steps follow "
-             "one another; it takes split, unroll, pragma")  # fmt: skip
+             "one another; it takes split, unroll, pragma, prefetch")  # fmt: skip
     for primitive in ("parallel", "vectorize", "reorder", "fuse"):
         refuses(lambda p=primitive: getattr(s[result], p)(t), f"{primitive} S: {found}")
     refuses(lambda: s[result].bind(t, te.thread_axis("vthread")), f"bind S: {found}")
@@ -172,7 +172,7 @@ def test_what_a_scan_does_not_take():
     refuses(lambda: s[update].set_scope("near"),
             "set_scope update: expected a stage of one tensor by te.compute, found a part of the "
             "te.scan S; it takes split, fuse, reorder, unroll, vectorize, parallel, bind, pragma, "
-            "tensorize, cache_read")  # fmt: skip
+            "prefetch, tensorize, cache_read")  # fmt: skip
     refuses(
         lambda: s[update].split(update.axis[0], factor=2),
         "split update.t: expected a present loop, found that it was made the scan's loop S.t",
