@@ -165,10 +165,11 @@ def double_buffer(func: PrimFunc, stage: str, copies: int) -> tuple[PrimFunc, Bu
     return replace(func, body=replace_buffer(func.body, old, new)), new
 
 
-def set_scope(func: PrimFunc, stage: str, scope: str) -> tuple[PrimFunc, Buffer, Buffer]:
-    """The stage's buffer in another memory; (function, old buffer, new buffer)."""
-    block = get_block(func, stage)
-    old = block.writes[0].buffer
+def set_scope(func: PrimFunc, stage: str, old: Buffer, scope: str) -> tuple[PrimFunc, Buffer]:
+    """The stage's buffer in another memory; (function, new buffer).
+
+    Before: `alloc B: int32[10, 8]`.  After: `alloc B: int32[10, 8] @"vdla.acc"`.
+    """
     if old in func.params:
         raise ScheduleError(f"set_scope {stage}: expected an intermediate stage, found the "
                             f"output {old.name}, which stays in scope {old.scope}")
@@ -176,7 +177,7 @@ def set_scope(func: PrimFunc, stage: str, scope: str) -> tuple[PrimFunc, Buffer,
         raise ScheduleError(f"set_scope {stage}: expected scope global of an aligned buffer, found "
                             f"{scope}, where entries lie densely")
     new = replace(old, scope=scope)
-    return replace(func, body=replace_buffer(func.body, old, new)), old, new
+    return replace(func, body=replace_buffer(func.body, old, new)), new
 
 
 def storage_align(

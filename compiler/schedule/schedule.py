@@ -355,7 +355,8 @@ class Stage:
     def set_scope(self, scope: str) -> None:
         """The memory that holds the stage's buffer."""
         self.expect("set_scope")
-        func, _, new = cache.set_scope(self.schedule.mod, self.name, scope)
+        old = self.schedule.buffers[self.name]
+        func, new = cache.set_scope(self.schedule.mod, self.name, old, scope)
         self.schedule.commit(func, Step("set_scope", self.name, {"scope": scope}))
         self.schedule.replace_buffer(self.name, new)
 
@@ -472,7 +473,8 @@ class Stage:
         if self.op.kind == "extern":
             return EXTERN, "a te.extern, whose statement stays as it is"
         if self.op.kind == "scan":
-            return SCAN, "a te.scan, whose steps follow one another"
+            scopes = ("set_scope",) if len(self.op.outputs) == 1 else ()
+            return (*SCAN, *scopes), "a te.scan, whose steps follow one another"
         if self.owner is not None:
             return STEP, f"a part of the te.scan {self.owner.name}"
         if len(self.op.outputs) > 1:

@@ -102,6 +102,31 @@ def test_a_reducer_without_an_instruction():
         reduced(te.prod)
 
 
+def test_a_recurrence_of_instructions():
+    """A cumulative sum of vectors: each row is the one before, in ACC, and one more."""
+    ins = vdla.intrinsics("tiny")
+    lanes = ins.alu_add.output.shape[0]
+    X, state = (te.placeholder((7, lanes), "int32", n) for n in ("X", "state"))
+    init = te.compute((1, lanes), lambda _, l: X[0, l], "init")
+    update = te.compute((7, lanes), lambda t, l: state[t - 1, l] + X[t, l], "update")
+    S = te.scan(init, update, state, name="S")
+    C = te.compute((7, lanes), lambda t, l: S[t, l], "C")
+    s = te.create_schedule(C)
+    s[S].set_scope(vdla.ACC)
+    rows = s.cache_read(X, vdla.ACC, [update])
+    for stage in (init, rows, update, C):
+        s[stage].tensorize(s[stage].axis[1], ins)
+    used = [step.args["intrin"] for step in s.trace if step.primitive == "tensorize"]
+    assert used == ["load_acc", "load_acc", "alu_add", "store32"]
+    x = RNG.integers(-99, 99, (7, lanes)).astype("int32")
+    kernel = vdla.build(s, [X, C], "tiny")
+    assert kernel.check() == []
+    for device in ("sim", "rtl"):
+        c = np.zeros((7, lanes), "int32")
+        kernel(x, c, device=device)
+        np.testing.assert_array_equal(c, x.cumsum(axis=0))
+
+
 def test_a_stage_without_an_instruction():
     A, state = (te.placeholder((4, 4), "int32", n) for n in ("A", "state"))
     init = te.compute((1, 4), lambda _, i: A[0, i], "init")

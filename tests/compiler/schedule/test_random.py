@@ -212,6 +212,36 @@ def test_random_schedules_keep_the_result(program, data):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
+@settings(SETTINGS, max_examples=40)
+@given(data=st.data())
+def test_compute_root_undoes_every_compute_at(program, data):
+    """Attached last, detached first; what else was done in between stays right."""
+    inputs, out = PROGRAMS[program](data.draw)
+    s = te.create_schedule(out, inputs)
+    attached = []
+    for name in reversed(list(s.stages)):
+        parents = [b.name for b in tir.blocks(s.mod.body)
+                   if any(r.buffer.name == name for r in b.reads)]
+        try:
+            parent = s[parents[-1] if parents else name]
+            axis = pick(data.draw, parent.leaf_iter_vars or (None,))
+            if data.draw(st.booleans()):
+                axis, _ = parent.split(axis, factor=data.draw(st.integers(1, 3)))
+            s[name].compute_at(parent, axis)
+        except (ScheduleError, AttributeError):
+            continue
+        attached.append(name)
+    for name in reversed(attached):
+        s[name].compute_root()
+        assert s[name].leaf_iter_vars == s[name].op.axes
+    given_arrays = arrays(inputs, np.random.default_rng(0))
+    expected, = tir.evaluate(te.create_prim_func(inputs, out), *given_arrays)
+    for func in (s.mod, s.lower()):
+        found, = tir.evaluate(func, *given_arrays)
+        np.testing.assert_array_equal(found, expected, err_msg=tir.show(func))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
 @settings(SETTINGS, max_examples=12)
 @given(data=st.data())
 def test_random_schedules_through_llvm(program, data):

@@ -162,7 +162,8 @@ def test_what_a_scan_does_not_take():
     s = te.create_schedule(out)
     (t,) = s[result].leaf_iter_vars
     found = ("expected a stage of one tensor by te.compute, found a te.scan, whose steps follow "
-             "one another; it takes split, unroll, pragma, prefetch")  # fmt: skip
+             "one another; it takes split, unroll, pragma, "
+             "prefetch, set_scope")  # fmt: skip
     for primitive in ("parallel", "vectorize", "reorder", "fuse"):
         refuses(lambda p=primitive: getattr(s[result], p)(t), f"{primitive} S: {found}")
     refuses(lambda: s[result].bind(t, te.thread_axis("vthread")), f"bind S: {found}")
