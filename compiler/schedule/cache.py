@@ -80,7 +80,7 @@ def check_made_before(place: Stmt, source: Buffer, readers: Sequence[str]) -> No
 
 
 def cache_write(
-    func: PrimFunc, stage: str, target: Buffer, handle: Tensor, scope: str, name: str
+    func: PrimFunc, stage: str, target: Buffer, op: ComputeOp, scope: str, name: str
 ) -> tuple[PrimFunc, Tensor]:
     """The stage computes into a buffer in `scope`, and a copy brings it to where it was.
 
@@ -94,18 +94,18 @@ def cache_write(
     allocs, inner = peel_allocs(place)
     parts = children(inner)
     own = next(p for p in parts if p in path)
-    fresh = fresh_axes(stage, own, handle)
-    new, = outputs_of(renamed_op(handle, fresh, name), target.shape, scope)
+    fresh = fresh_axes(stage, own, op)
+    new, = outputs_of(renamed_op(op, fresh, name), target.shape, scope)
     computing = rename_stage(replace_buffer(substitute_loops(own, fresh), target, new), stage, name)
     at = parts.index(own)
-    parts[at:at + 1] = [computing, copy_nest(target, new, handle)]
+    parts[at:at + 1] = [computing, copy_nest(target, new, op.axis)]
     body = wrap_allocs([*allocs, new], seq(*parts))
     return with_body(func, place, body), new
 
 
-def fresh_axes(stage: str, own: Stmt, handle: Tensor) -> dict[Var, IterVar]:
+def fresh_axes(stage: str, own: Stmt, op: ComputeOp) -> dict[Var, IterVar]:
     """New axes for the stage, whose loops must still be te's."""
-    axes = handle.compute_op.axes
+    axes = op.axes
     loops = [s.var for s in walk(own) if isinstance(s, For)]
     if set(loops) != set(axes):
         raise ScheduleError(f"cache_write {stage}: expected the loops te made "
@@ -122,8 +122,8 @@ def substitute_loops(stmt: Stmt, fresh: dict[Var, IterVar]) -> Stmt:
     return rewrite(substitute(stmt, mapping), loop)
 
 
-def renamed_op(handle: Tensor, fresh: dict[Var, IterVar], name: str) -> ComputeOp:
-    op, mapping = handle.compute_op, dict[Var, Expr](fresh)
+def renamed_op(op: ComputeOp, fresh: dict[Var, IterVar], name: str) -> ComputeOp:
+    mapping = dict[Var, Expr](fresh)
     body, = op.body
     if op.reduce is not None:
         source, init = (
@@ -141,9 +141,9 @@ def rename_stage(stmt: Stmt, old: str, new: str) -> Stmt:
     return map_blocks(stmt, lambda b: replace(b, name=new) if b.name == old else b)
 
 
-def copy_nest(target: Buffer, source: Tensor, handle: Tensor) -> Stmt:
-    """`target[...] = source[...]` on the axes that `handle` had."""
-    op = ComputeOp(target.name, handle.axis, (Load(source, handle.axis),))
+def copy_nest(target: Buffer, source: Tensor, axis: tuple[IterVar, ...]) -> Stmt:
+    """`target[...] = source[...]` on the axes that the stage had."""
+    op = ComputeOp(target.name, axis, (Load(source, axis),))
     shown, = outputs_of(op, target.shape)
     stage = compute_nest(op, {shown: shown, source: source}, target.name)
     return replace_buffer(stage, shown, target)

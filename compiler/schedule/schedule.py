@@ -88,8 +88,9 @@ class Schedule:
         """
         stage = self[tensor].expect("cache_write")
         name = self.fresh_name(f"{stage.name}_{scope.rsplit('.', 1)[-1]}")
+        assert isinstance(stage.op, ComputeOp)
         func, new = cache.cache_write(
-            self.mod, stage.name, self.buffers[stage.name], stage.tensor, scope, name
+            self.mod, stage.name, self.buffers[stage.name], stage.op, scope, name
         )
         self.commit(func, Step("cache_write", stage.name, {"scope": scope}))
         self.add_buffer(new)

@@ -55,6 +55,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Union
 
 if TYPE_CHECKING:
@@ -310,6 +311,11 @@ class Buffer:
             if not low <= self.value_range[0] <= self.value_range[1] <= high:
                 raise IRError(f"buffer {self.name}: expected a value_range (low, high) within "
                               f"{self.dtype}, found {self.value_range}")
+        for dim, factor, offset in self.alignments:
+            if not 0 <= dim < len(self.shape) or not 0 <= offset < factor:
+                raise IRError(f"buffer {self.name}: expected alignments (dimension, factor, offset "
+                              f"< factor) of its {len(self.shape)} dimensions, found "
+                              f"{(dim, factor, offset)}")
 
     @property
     def size(self) -> int:
@@ -321,23 +327,28 @@ class Buffer:
     @property
     def strides(self) -> tuple[int, ...]:
         """How many elements lie from one index of each dimension to the next."""
-        return self._layout()[0]
+        return _layout(self.shape, self.alignments)[0]
 
     @property
     def span(self) -> int:
         """How many elements its memory holds, those between rows included."""
-        return self._layout()[1]
+        return _layout(self.shape, self.alignments)[1]
 
-    def _layout(self) -> tuple[tuple[int, ...], int]:
-        wanted = {dim: (factor, offset) for dim, factor, offset in self.alignments}
-        strides: list[int] = []
-        stride = 1
-        for dim in reversed(range(len(self.shape))):
-            factor, offset = wanted.get(dim, (1, 0))
-            stride += (offset - stride) % factor
-            strides.append(stride)
-            stride *= self.shape[dim]
-        return tuple(reversed(strides)), stride
+
+@lru_cache
+def _layout(
+    shape: tuple[int, ...], alignments: tuple[tuple[int, int, int], ...]
+) -> tuple[tuple[int, ...], int]:
+    """(strides, span) of a buffer."""
+    wanted = {dim: (factor, offset) for dim, factor, offset in alignments}
+    strides: list[int] = []
+    stride = 1
+    for dim in reversed(range(len(shape))):
+        factor, offset = wanted.get(dim, (1, 0))
+        stride += (offset - stride) % factor
+        strides.append(stride)
+        stride *= shape[dim]
+    return tuple(reversed(strides)), stride
 
 
 @dataclass(frozen=True, slots=True)

@@ -513,6 +513,9 @@ def test_rfactor_starts_from_the_init_once():
     check(s)
     s.rfactor(part, s[part].reduce_axis[0])
     check(s)
+    s.cache_write(c, "near")
+    s[c].split(c.axis[0], factor=2)
+    check(s)
 
 
 def test_rfactor_of_a_tuple():
