@@ -15,6 +15,7 @@ from vdla.compiler.tir.ir import (
     Barrier,
     Binary,
     Buffer,
+    BufferRegion,
     Call,
     Cast,
     Const,
@@ -23,6 +24,7 @@ from vdla.compiler.tir.ir import (
     If,
     Load,
     Not,
+    Prefetch,
     Select,
     Seq,
     Stmt,
@@ -35,6 +37,7 @@ from vdla.compiler.tir.visitor import walk_expr
 
 Value = Any  # llvmlite has no types
 
+POINTER = ll.PointerType()
 I1, I8, I32, I64 = (ll.IntType(n) for n in (1, 8, 32, 64))
 TYPES = {
     "bool": I1, "int8": I8, "uint8": I8, "int16": ll.IntType(16), "int32": I32, "int64": I64,
@@ -45,6 +48,7 @@ SIZES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "
 SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 STACK_BYTES = 1 << 14     # larger temporaries come from malloc
 UNROLL_LIMIT = 64         # copies of a body that unrolled loops may make
+LINE_BYTES = 64           # what one prefetch brings
 
 
 def is_unsigned(dtype: str) -> bool:
@@ -102,6 +106,8 @@ class Emitter:
                     self.stmt(inner)
             case Barrier() | Token():
                 pass
+            case Prefetch(region):
+                self.prefetch(region)
             case _:
                 raise TypeError(f"no native code for {type(stmt).__name__}")
 
@@ -131,9 +137,9 @@ class Emitter:
 
     def alloc(self, stmt: Alloc) -> None:
         buffer = stmt.buffer
-        size = buffer.size * SIZES[buffer.dtype]
+        size = buffer.span * SIZES[buffer.dtype]
         if size <= STACK_BYTES:
-            slot = ll.IRBuilder(self.entry).alloca(memory_type(buffer), I64(buffer.size))
+            slot = ll.IRBuilder(self.entry).alloca(memory_type(buffer), I64(buffer.span))
             slot.align = 64
             self.pointers[buffer] = slot
             self.stmt(stmt.body)
@@ -144,6 +150,30 @@ class Emitter:
         self.pointers[buffer] = memory
         self.stmt(stmt.body)
         self.builder.call(self.library("free", ll.VoidType(), [ll.PointerType()]), [memory])
+
+    def prefetch(self, region: BufferRegion) -> None:
+        """Every line of every row of the region, by loops around one instruction."""
+        buffer = region.buffer
+        steps = [1] * (len(buffer.shape) - 1) + [max(1, LINE_BYTES // SIZES[buffer.dtype])]
+        indices: list[Expr] = []
+        loops: list[tuple[Var, int]] = []
+        for (low, extent), step in zip(region.ranges, steps, strict=False):
+            count = -(-extent // step)
+            if count > 1:
+                var = Var("line")
+                loops.append((var, count))
+                low = low + var * step
+            indices.append(low)
+        if loops:
+            one: Stmt = Prefetch(BufferRegion(buffer, tuple((i, 1) for i in indices)))
+            for var, count in reversed(loops):
+                one = For(var, count, "serial", one)
+            self.stmt(one)
+            return
+        fetch = self.library("llvm.prefetch.p0", ll.VoidType(), [POINTER, I32, I32, I32])
+        where = self.address(buffer, tuple(indices), inbounds=False)
+        read, keep, data = I32(0), I32(3), I32(1)
+        self.builder.call(fetch, [where, read, keep, data])
 
     def library(self, name: str, result: Value, args: list[Value]) -> Value:
         if name in self.module.globals:
@@ -167,19 +197,19 @@ class Emitter:
 
     # --- addresses and indices ---
 
-    def address(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
+    def address(
+        self, buffer: Buffer, indices: tuple[Expr, ...], inbounds: bool = True
+    ) -> Value:
         b = self.builder
         flat: Value = self.size(0)
-        stride = buffer.size
-        for index, size in zip(indices, buffer.shape, strict=True):
-            stride //= size
+        for index, size, stride in zip(indices, buffer.shape, buffer.strides, strict=True):
             if size == 1 and self.in_bounds(index, 1):
                 continue
             step = self.index(index)
             if stride != 1:
                 step = b.mul(step, self.size(stride), flags=("nsw",))
             flat = step if is_zero(flat) else b.add(flat, step, flags=("nsw",))
-        return b.gep(self.pointers[buffer], [flat], inbounds=True,
+        return b.gep(self.pointers[buffer], [flat], inbounds=inbounds,
                      source_etype=memory_type(buffer))
 
     def in_bounds(self, index: Expr, size: int) -> bool:

@@ -10,15 +10,28 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vdla.compiler.tir.intrin import expand_intrinsics
-from vdla.compiler.tir.ir import Alloc, PrimFunc
-from vdla.compiler.tir.visitor import replace_buffer, walk
+from vdla.compiler.tir.ir import Alloc, Block, PrimFunc, Stmt
+from vdla.compiler.tir.lower import has_intrinsics
+from vdla.compiler.tir.region import block_regions
+from vdla.compiler.tir.visitor import replace_buffer, rewrite, walk
 
 
 def to_host(func: PrimFunc) -> PrimFunc:
     """The function without intrinsic calls and on-chip scopes."""
-    body = expand_intrinsics(func.body)
+    body = func.body
+    if has_intrinsics(body):
+        body = rewrite(expand_intrinsics(body), _with_regions)
     for stmt in list(walk(body)):
         if isinstance(stmt, Alloc) and stmt.buffer.scope != "global":
             new = replace(stmt.buffer, scope="global", copies=1)
             body = replace_buffer(body, stmt.buffer, new)
     return PrimFunc(func.name, func.params, body)
+
+
+def _with_regions(stmt: Stmt) -> Stmt:
+    """A block with the regions of its present body, which an expanded call reads and writes."""
+    if not isinstance(stmt, Block):
+        return stmt
+    ranges = {i.var: (0, i.extent - 1) for i in stmt.iters}
+    reads, writes = block_regions(stmt.body, stmt.init, ranges)
+    return replace(stmt, reads=reads, writes=writes)

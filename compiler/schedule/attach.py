@@ -1,4 +1,4 @@
-"""compute_at: a stage computed inside its reader's loops, as much as one step needs."""
+"""compute_at: a stage computed inside its reader's loops, as much as one step needs; and back."""
 
 from __future__ import annotations
 
@@ -15,13 +15,18 @@ from vdla.compiler.schedule.tree import (
     home,
     in_domain,
     loop_path,
+    loops_of,
     path_ranges,
     peel_allocs,
     replaced,
     wrap_allocs,
 )
+from vdla.compiler.te.tensor import IterVar
 from vdla.compiler.tir.arith import Ranges, simplify
 from vdla.compiler.tir.ir import (
+    TRUE,
+    ZERO,
+    Binary,
     Block,
     Buffer,
     Expr,
@@ -32,6 +37,7 @@ from vdla.compiler.tir.ir import (
     Var,
     seq,
 )
+from vdla.compiler.tir.lower import has_intrinsics
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.region import Interval, touched
 from vdla.compiler.tir.visitor import blocks, map_stmt, replace_buffer, substitute, walk
@@ -46,6 +52,11 @@ class Producer:
     place: Stmt
     nest: Stmt
     loops: tuple[Var, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a statement that can't be shrunk to a part."""
+        return not self.loops and bool(self.buffer.shape)
 
 
 def compute_at(func: PrimFunc, name: str, consumer: str, at: Var) -> tuple[PrimFunc, Buffer]:
@@ -64,6 +75,8 @@ def compute_at(func: PrimFunc, name: str, consumer: str, at: Var) -> tuple[PrimF
     box = touched(loop.body, producer.buffer, ranges, writes=False)
     if box is None:
         raise ScheduleError(f"{where}: expected a reader of {name} inside, found none")
+    if producer.whole:
+        box = [(ZERO, size) for size in producer.buffer.shape]
     moved = move_nest(producer, box, ranges)
     body, buffer = shrink(producer.buffer, box, moved, loop.body, ranges)
     root = replaced(func.body, loop, replace(loop, body=body))
@@ -75,10 +88,13 @@ def find_producer(func: PrimFunc, name: str) -> Producer:
     block = path[-1]
     assert isinstance(block, Block)
     where = f"compute_at {name}"
-    if not isinstance(block.body, Store):
+    if has_intrinsics(block.body):
         raise ScheduleError(f"{where}: expected a plain stage, found it tensorized; "
                             f"tensorize after compute_at")
-    buffer = block.body.buffer
+    if len(block.writes) != 1:
+        raise ScheduleError(f"{where}: expected a stage of one tensor, found "
+                            f"{', '.join(r.buffer.name for r in block.writes)}")
+    buffer = block.writes[0].buffer
     if buffer in func.params:
         raise ScheduleError(f"{where}: expected an intermediate stage, found an output")
     place = home(func, buffer)
@@ -91,7 +107,8 @@ def find_producer(func: PrimFunc, name: str) -> Producer:
 
 def spatial_loops(where: str, block: Block, buffer: Buffer, nest: Stmt) -> tuple[Var, ...]:
     """The loop of each dimension of the stage, which must be unsplit."""
-    assert isinstance(block.body, Store)
+    if not isinstance(block.body, Store):
+        return ()
     extents = {s.var: s.extent for s in walk(nest) if isinstance(s, For)}
     bindings = block.bindings
     loops: list[Var] = []
@@ -122,6 +139,8 @@ def check_readers(where: str, func: PrimFunc, producer: Producer, path: Path) ->
 
 def move_nest(producer: Producer, box: Sequence[Interval], ranges: Ranges) -> Stmt:
     """The stage's nest over the box alone, guarded where the box may leave the tensor."""
+    if producer.whole:
+        return producer.nest
     extents = {v: n for v, (_, n) in zip(producer.loops, box, strict=True)}
     shifts: dict[Var, Expr] = {
         v: simplify(low + v) for v, (low, _) in zip(producer.loops, box, strict=True)
@@ -174,3 +193,67 @@ def remove(root: Stmt, producer: Producer) -> Stmt:
         return map_stmt(stmt, visit)
 
     return visit(root)
+
+
+def compute_root(
+    func: PrimFunc, name: str, axes: Sequence[IterVar]
+) -> tuple[PrimFunc, Buffer]:
+    """The stage whole again, in the loops te made, before all loops it was attached to.
+
+    Before: `for io in 8: alloc B[8]; for i in 8: B[i] = f(io*8 + i); for ii in 8: C[..] = B[ii]`.
+    After:  `for i in 64: B[i] = f(i)`, `for io in 8: for ii in 8: C[io*8 + ii] = B[io*8 + ii]`.
+    """
+    path = block_path(func, name)
+    block = path[-1]
+    assert isinstance(block, Block)
+    buffer = block.writes[0].buffer
+    place = home(func, buffer)
+    if not loops_of(path[:path.index(place)]):
+        return func, buffer
+    nest = next(p for p in children(peel_allocs(place)[1]) if p in path)
+    check_root(func, block, nest)
+    lows = offsets(block)
+    shape = tuple(i.extent for i in block.iters[:len(lows)]) if lows else buffer.shape
+    whole = replace(buffer, shape=shape)
+
+    def moved(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        if not lows:
+            return indices
+        return tuple(simplify(i + low) for i, low in zip(indices, lows, strict=True))
+
+    alone = replace(block, iters=tuple(
+        replace(i, binding=a) for i, a in zip(block.iters, axes, strict=True)), predicate=TRUE)
+    stage: Stmt = replace_buffer(alone, buffer, whole, moved)
+    for axis in reversed(axes):
+        stage = For(axis, axis.extent, "serial", stage)
+    allocs, inner = peel_allocs(func.body)
+    parts = children(inner)
+    at = next(n for n, p in enumerate(parts) if p in path)
+    rest = remove(parts[at], Producer(name, buffer, place, nest, ()))
+    parts[at:at + 1] = [stage, replace_buffer(rest, buffer, whole, moved)]
+    return replace(func, body=wrap_allocs([*allocs, whole], seq(*parts))), whole
+
+
+def check_root(func: PrimFunc, block: Block, nest: Stmt) -> None:
+    where = f"compute_root {block.name}"
+    if has_intrinsics(block.body):
+        raise ScheduleError(f"{where}: expected a plain stage, found it tensorized; tensorize "
+                            f"after compute_root")
+    others = [b.name for b in blocks(nest) if b is not block]
+    if others:
+        raise ScheduleError(f"{where}: expected a stage with none attached to it, found "
+                            f"{', '.join(others)}; call compute_root on it first")
+    outside = {*func.params, *peel_allocs(func.body)[0]}
+    for region in block.reads:
+        if region.buffer not in outside:
+            raise ScheduleError(f"{where}: expected to read what is computed outside of loops, "
+                                f"found {region.buffer.name} inside; call compute_root on it first")
+
+
+def offsets(block: Block) -> list[Expr]:
+    """Where in the whole tensor the stage's buffer begins; nothing for a statement."""
+    store = block.body
+    if not isinstance(store, Store):
+        return []
+    return [simplify(Binary("sub", i.var, index))
+            for i, index in zip(block.iters, store.indices, strict=False)]

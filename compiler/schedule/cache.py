@@ -1,4 +1,4 @@
-"""Copies in other memories: cache_read, cache_write, set_scope."""
+"""Copies in other memories: cache_read, cache_write, set_scope; how they lie: storage_align."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from vdla.compiler.schedule.tree import (
     with_body,
     wrap_allocs,
 )
-from vdla.compiler.te.func import nest
-from vdla.compiler.te.tensor import ComputeOp, IterVar, Reduce, Tensor
+from vdla.compiler.te.func import compute_nest
+from vdla.compiler.te.tensor import ComputeOp, IterVar, Reduce, Tensor, outputs_of
 from vdla.compiler.tir.ir import (
     Block,
     Buffer,
@@ -31,6 +31,7 @@ from vdla.compiler.tir.ir import (
     seq,
 )
 from vdla.compiler.tir.visitor import (
+    blocks,
     replace_buffer,
     rewrite,
     substitute,
@@ -51,13 +52,15 @@ def cache_read(
             raise ScheduleError(f"cache_read {source.name}: expected readers of it, found "
                                 f"{reader}, which doesn't read it")
     axis = tuple(IterVar(f"i{n}", "int32", size) for n, size in enumerate(source.shape))
-    copy = Tensor(name, source.shape, source.dtype, scope, op=ComputeOp(axis, Load(source, axis)))
+    copy, = outputs_of(ComputeOp(name, axis, (Load(source, axis),)), source.shape, scope)
 
     def switched(block: Block) -> Stmt:
         return replace_buffer(block, source, copy) if block.name in readers else block
 
     place = home(func, source)
-    stage = nest(copy, {copy: copy, **({source: source} if isinstance(source, Tensor) else {})})
+    check_made_before(place, source, readers)
+    known = {copy: copy, **({source: source} if isinstance(source, Tensor) else {})}
+    stage = compute_nest(copy.compute_op, known, name)
     body = insert_before(
         place, lambda s: isinstance(s, Block) and s.name in readers, [stage], [copy]
     )
@@ -65,8 +68,19 @@ def cache_read(
     return with_body(func, place, parts), copy
 
 
+def check_made_before(place: Stmt, source: Buffer, readers: Sequence[str]) -> None:
+    """A copy stands before the loops of its readers; `source` must be made by then."""
+    for part in children(peel_allocs(place)[1]):
+        inside = list(blocks(part))
+        if any(b.name in readers for b in inside):
+            for block in inside:
+                if any(r.buffer is source for r in block.writes):
+                    raise ScheduleError(f"cache_read {source.name}: expected it to be made before "
+                                        f"the loops that read it, found {block.name} in the same")
+
+
 def cache_write(
-    func: PrimFunc, stage: str, target: Buffer, handle: Tensor, scope: str, name: str
+    func: PrimFunc, stage: str, target: Buffer, op: ComputeOp, scope: str, name: str
 ) -> tuple[PrimFunc, Tensor]:
     """The stage computes into a buffer in `scope`, and a copy brings it to where it was.
 
@@ -80,18 +94,18 @@ def cache_write(
     allocs, inner = peel_allocs(place)
     parts = children(inner)
     own = next(p for p in parts if p in path)
-    fresh = fresh_axes(stage, own, handle)
-    new = Tensor(name, target.shape, target.dtype, scope, op=renamed_op(handle, fresh))
+    fresh = fresh_axes(stage, own, op)
+    new, = outputs_of(renamed_op(op, fresh, name), target.shape, scope)
     computing = rename_stage(replace_buffer(substitute_loops(own, fresh), target, new), stage, name)
     at = parts.index(own)
-    parts[at:at + 1] = [computing, copy_nest(target, new, handle)]
+    parts[at:at + 1] = [computing, copy_nest(target, new, op.axis)]
     body = wrap_allocs([*allocs, new], seq(*parts))
     return with_body(func, place, body), new
 
 
-def fresh_axes(stage: str, own: Stmt, handle: Tensor) -> dict[Var, IterVar]:
+def fresh_axes(stage: str, own: Stmt, op: ComputeOp) -> dict[Var, IterVar]:
     """New axes for the stage, whose loops must still be te's."""
-    axes = (*handle.axis, *handle.reduce_axis)
+    axes = op.axes
     loops = [s.var for s in walk(own) if isinstance(s, For)]
     if set(loops) != set(axes):
         raise ScheduleError(f"cache_write {stage}: expected the loops te made "
@@ -108,26 +122,31 @@ def substitute_loops(stmt: Stmt, fresh: dict[Var, IterVar]) -> Stmt:
     return rewrite(substitute(stmt, mapping), loop)
 
 
-def renamed_op(handle: Tensor, fresh: dict[Var, IterVar]) -> ComputeOp:
-    op, mapping = handle.compute_op, dict[Var, Expr](fresh)
-    body = op.body
-    if isinstance(body, Reduce):
-        body = Reduce(body.combiner, substitute_expr(body.source, mapping),
-                      tuple(fresh[a] for a in body.axes), substitute_expr(body.init, mapping))
+def renamed_op(op: ComputeOp, fresh: dict[Var, IterVar], name: str) -> ComputeOp:
+    mapping = dict[Var, Expr](fresh)
+    body, = op.body
+    if op.reduce is not None:
+        source, init = (
+            tuple(substitute_expr(e, mapping) for e in group)
+            for group in (op.reduce.source, op.reduce.init)
+        )
+        axes = tuple(fresh[a] for a in op.reduce_axis)
+        body = Reduce(op.reduce.reducer, source, axes, init)
     else:
         body = substitute_expr(body, mapping)
-    return ComputeOp(tuple(fresh[a] for a in op.axis), body)
+    return ComputeOp(name, tuple(fresh[a] for a in op.axis), (body,))
 
 
 def rename_stage(stmt: Stmt, old: str, new: str) -> Stmt:
     return map_blocks(stmt, lambda b: replace(b, name=new) if b.name == old else b)
 
 
-def copy_nest(target: Buffer, source: Tensor, handle: Tensor) -> Stmt:
-    """`target[...] = source[...]` on the axes that `handle` had."""
-    op = ComputeOp(handle.axis, Load(source, handle.axis))
-    shown = Tensor(target.name, target.shape, target.dtype, op=op)
-    return replace_buffer(nest(shown, {shown: shown, source: source}), shown, target)
+def copy_nest(target: Buffer, source: Tensor, axis: tuple[IterVar, ...]) -> Stmt:
+    """`target[...] = source[...]` on the axes that the stage had."""
+    op = ComputeOp(target.name, axis, (Load(source, axis),))
+    shown, = outputs_of(op, target.shape)
+    stage = compute_nest(op, {shown: shown, source: source}, target.name)
+    return replace_buffer(stage, shown, target)
 
 
 def double_buffer(func: PrimFunc, stage: str, copies: int) -> tuple[PrimFunc, Buffer]:
@@ -146,12 +165,39 @@ def double_buffer(func: PrimFunc, stage: str, copies: int) -> tuple[PrimFunc, Bu
     return replace(func, body=replace_buffer(func.body, old, new)), new
 
 
-def set_scope(func: PrimFunc, stage: str, scope: str) -> tuple[PrimFunc, Buffer, Buffer]:
-    """The stage's buffer in another memory; (function, old buffer, new buffer)."""
-    block = get_block(func, stage)
-    old = block.writes[0].buffer
+def set_scope(func: PrimFunc, stage: str, old: Buffer, scope: str) -> tuple[PrimFunc, Buffer]:
+    """The stage's buffer in another memory; (function, new buffer).
+
+    Before: `alloc B: int32[10, 8]`.  After: `alloc B: int32[10, 8] @"vdla.acc"`.
+    """
     if old in func.params:
         raise ScheduleError(f"set_scope {stage}: expected an intermediate stage, found the "
                             f"output {old.name}, which stays in scope {old.scope}")
+    if old.alignments and scope != "global":
+        raise ScheduleError(f"set_scope {stage}: expected scope global of an aligned buffer, found "
+                            f"{scope}, where entries lie densely")
     new = replace(old, scope=scope)
-    return replace(func, body=replace_buffer(func.body, old, new)), old, new
+    return replace(func, body=replace_buffer(func.body, old, new)), new
+
+
+def storage_align(
+    func: PrimFunc, stage: str, dim: int, factor: int, offset: int
+) -> tuple[PrimFunc, Buffer]:
+    """The stage's buffer with a wider stride of one dimension; (function, new buffer).
+
+    Before: `alloc B: int32[10, 8]`, whose rows lie 8 elements apart.
+    After storage_align(y, 16, 1): `alloc B: int32[10, 8] align(0, 16, 1)`, 17 elements apart.
+    """
+    if factor < 1 or not 0 <= offset < factor:
+        raise ScheduleError(f"storage_align {stage}: expected factor >= 1 and offset in "
+                            f"0..factor-1, found {factor} and {offset}")
+    old = get_block(func, stage).writes[0].buffer
+    if old in func.params:
+        raise ScheduleError(f"storage_align {stage}: expected an intermediate stage, found the "
+                            f"output {old.name}, which lies as numpy has it")
+    if old.scope != "global":
+        raise ScheduleError(f"storage_align {stage}: expected a buffer in scope global, found it "
+                            f"in {old.scope}, where entries lie densely")
+    others = tuple(a for a in old.alignments if a[0] != dim)
+    new = replace(old, alignments=(*others, (dim, factor, offset)))
+    return replace(func, body=replace_buffer(func.body, old, new)), new

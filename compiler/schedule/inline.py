@@ -29,6 +29,7 @@ from vdla.compiler.tir.ir import (
     Var,
     seq,
 )
+from vdla.compiler.tir.lower import has_intrinsics
 from vdla.compiler.tir.visitor import expr_vars, rewrite, rewrite_expr, substitute_expr
 
 
@@ -88,7 +89,7 @@ def inlinable(func: PrimFunc, block: Block) -> Store:
 
 def check_readers(func: PrimFunc, block: Block, buffer: Buffer) -> None:
     def tensorized(stmt: Stmt) -> bool:
-        return isinstance(stmt, Block) and stmt is not block and not isinstance(stmt.body, Store) \
+        return isinstance(stmt, Block) and stmt is not block and has_intrinsics(stmt.body) \
             and any(r.buffer is buffer for r in stmt.reads)
 
     if contains(func.body, tensorized):

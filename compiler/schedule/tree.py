@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from vdla.compiler.schedule.errors import ScheduleError
@@ -67,7 +67,7 @@ def get_block(func: PrimFunc, name: str) -> Block:
     return block
 
 
-def loops_of(path: Sequence[Stmt]) -> list[For]:
+def loops_of(path: Iterable[Stmt]) -> list[For]:
     return [s for s in path if isinstance(s, For)]
 
 

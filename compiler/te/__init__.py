@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from vdla.compiler.te import ir_builder
+from vdla.compiler.te.extern import ExternOp, extern
 from vdla.compiler.te.func import build, create_prim_func
 from vdla.compiler.te.intrin import decl_intrin, param
 from vdla.compiler.te.math import (
@@ -42,21 +44,30 @@ from vdla.compiler.te.math import (
     sqrt,
     tanh,
 )
+from vdla.compiler.te.reduce import (
+    CommReducer,
+    comm_reducer,
+    max,
+    max_value,
+    maximum,
+    min,
+    min_value,
+    minimum,
+    prod,
+    sum,
+)
+from vdla.compiler.te.scan import ScanOp, scan
 from vdla.compiler.te.tensor import (
     ComputeOp,
     IterVar,
+    Operation,
     TEError,
     Tensor,
     ThreadAxis,
     compute,
-    max,
-    maximum,
-    min,
-    minimum,
     placeholder,
     producers,
     reduce_axis,
-    sum,
     thread_axis,
 )
 from vdla.compiler.tir.ir import cast, const
@@ -82,10 +93,11 @@ def create_schedule(
 
 
 __all__ = [
-    "ComputeOp", "IterVar", "TEError", "Tensor", "ThreadAxis", "abs", "all", "any", "build",
-    "cast", "compute", "const", "create_prim_func", "create_schedule", "decl_intrin", "equal",
-    "erf", "exp", "floor", "floordiv", "floormod", "if_then_else", "log", "max", "maximum",
-    "min", "minimum", "not_equal", "pack_scale", "param", "placeholder", "power", "producers",
-    "reduce_axis", "requantize", "rint", "rq", "select", "sigmoid", "sqrt", "sum", "tanh",
-    "thread_axis",
+    "CommReducer", "ComputeOp", "ExternOp", "IterVar", "Operation", "ScanOp", "TEError", "Tensor",
+    "ThreadAxis", "abs", "all", "any", "build", "cast", "comm_reducer", "compute", "const",
+    "create_prim_func", "create_schedule", "decl_intrin", "equal", "erf", "exp", "extern",
+    "floor", "floordiv", "floormod", "if_then_else", "ir_builder", "log", "max", "max_value",
+    "maximum", "min", "min_value", "minimum", "not_equal", "pack_scale", "param", "placeholder",
+    "power", "prod", "producers", "reduce_axis", "requantize", "rint", "rq", "scan", "select",
+    "sigmoid", "sqrt", "sum", "tanh", "thread_axis",
 ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from vdla.compiler.te.tensor import Reduce, TEError, Tensor
+from vdla.compiler.te.tensor import TEError, Tensor
 from vdla.compiler.tir.intrin import Param, TensorIntrin
-from vdla.compiler.tir.ir import Binary, Load
+from vdla.compiler.tir.ir import Expr, Load
 from vdla.compiler.tir.visitor import walk_expr
 
 
@@ -39,11 +39,14 @@ def decl_intrin(
     for tensor in op.inputs:
         if tensor.op is not None:
             raise TEError(f"{name}: expected placeholders as inputs, found computed {tensor.name}")
-    axes = tuple((a, a.extent, a.kind) for a in (*op.axis, *op.reduce_axis))
-    update, init = op.body, None
-    if isinstance(op.body, Reduce):
-        init = op.body.init
-        update = Binary(op.body.combiner, Load(output, op.axis), op.body.source)
+    if len(op.body) > 1:
+        raise TEError(f"{name}: expected one output, found {len(op.body)} computed together")
+    axes = tuple((a, a.extent, a.kind) for a in op.axes)
+    update: Expr = op.body[0]
+    init: Expr | None = None
+    if op.reduce is not None:
+        init, = op.reduce.init
+        update, = op.reduce.reducer.combine([Load(output, op.axis)], op.reduce.source)
     check_params(name, output, params)
     where = {t.name: scope for t, scope in (scopes or {}).items()}
     operands = (output, *op.inputs)
@@ -57,8 +60,8 @@ def decl_intrin(
 
 
 def check_params(name: str, output: Tensor, params: Sequence[Param]) -> None:
-    body = output.compute_op.body
-    parts = (body.init, body.source) if isinstance(body, Reduce) else (body,)
+    op = output.compute_op
+    parts = op.body if op.reduce is None else (*op.reduce.init, *op.reduce.source)
     used = {e for part in parts for e in walk_expr(part) if isinstance(e, Param)}
     for p in params:
         if p not in used:

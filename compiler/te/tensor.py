@@ -6,25 +6,11 @@ A Tensor is a Buffer with a recipe, so `A[i, j]` is an ordinary Load expression 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from vdla.compiler.tir.ir import (
-    INT_RANGES,
-    Buffer,
-    Const,
-    Expr,
-    ExprLike,
-    Load,
-    Var,
-    as_expr,
-    binary,
-    const,
-    is_float,
-)
-from vdla.compiler.tir.visitor import loads, walk_expr
-
-COMBINERS = ("add", "min", "max")
+from vdla.compiler.tir.ir import Buffer, Expr, ExprLike, Load, Var, as_expr
+from vdla.compiler.tir.visitor import loads, substitute_expr, walk_expr
 
 
 class TEError(Exception):
@@ -48,44 +34,102 @@ class ThreadAxis:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reduce(Expr):
-    """`combiner` over `axes` from `init` on; only as the whole body of a compute."""
+class Reducer:
+    """How two values, or two tuples of values, combine; in any order, from `identity` on."""
 
-    combiner: str
-    source: Expr
-    axes: tuple[IterVar, ...]
-    init: Expr
+    name: str
+    lhs: tuple[Var, ...]
+    rhs: tuple[Var, ...]
+    result: tuple[Expr, ...]
+    identity: tuple[Expr, ...]
 
-    @property
-    def dtype(self) -> str:
-        return self.source.dtype
+    def combine(self, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> tuple[Expr, ...]:
+        mapping = dict(zip((*self.lhs, *self.rhs), (*lhs, *rhs), strict=True))
+        return tuple(substitute_expr(e, mapping) for e in self.result)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ComputeOp:
-    """The recipe of a tensor: the element at `axis` is `body`."""
+class Reduce(Expr):
+    """Value `value_index` of `reducer` over `axes` from `init` on; only the body of a compute."""
 
-    axis: tuple[IterVar, ...]
-    body: Expr
+    reducer: Reducer
+    source: tuple[Expr, ...]
+    axes: tuple[IterVar, ...]
+    init: tuple[Expr, ...]
+    value_index: int = 0
 
     @property
-    def reduce_axis(self) -> tuple[IterVar, ...]:
-        return self.body.axes if isinstance(self.body, Reduce) else ()
+    def dtype(self) -> str:
+        return self.source[self.value_index].dtype
+
+
+class Operation:
+    """What computes tensors: ComputeOp, ExternOp, ScanOp."""
+
+    __slots__ = ()
+    kind = "compute"
+    name: str
+    outputs: list[Tensor]
+
+    @property
+    def axes(self) -> tuple[IterVar, ...]:
+        """The loops that it makes, spatial ones first."""
+        return ()
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """The tensors that the body loads, in order of appearance."""
-        exprs = (self.body.init, self.body.source) if isinstance(self.body, Reduce) \
-            else (self.body,)
+        """The tensors that it reads, in order of appearance."""
+        raise NotImplementedError
+
+    @property
+    def members(self) -> tuple[Tensor, ...]:
+        """The tensors that are computed as a part of it alone, in order."""
+        return ()
+
+    @property
+    def places(self) -> Mapping[Tensor, Tensor]:
+        """The output in whose buffer each of those lies that have none of their own."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComputeOp(Operation):
+    """A recipe: the elements at `axis` of its outputs are `body`, one value for each output.
+
+    The values of a reduction are updated together: all from the old ones.
+    """
+
+    name: str
+    axis: tuple[IterVar, ...]
+    body: tuple[Expr, ...]
+    outputs: list[Tensor] = field(default_factory=list, repr=False)
+
+    @property
+    def reduce(self) -> Reduce | None:
+        """The reduction that is the body, if it is one; it has all the values."""
+        return self.body[0] if isinstance(self.body[0], Reduce) else None
+
+    @property
+    def reduce_axis(self) -> tuple[IterVar, ...]:
+        return () if self.reduce is None else self.reduce.axes
+
+    @property
+    def axes(self) -> tuple[IterVar, ...]:
+        return (*self.axis, *self.reduce_axis)
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        exprs = self.body if self.reduce is None else (*self.reduce.init, *self.reduce.source)
         found = (x.buffer for e in exprs for x in loads(e))
         return tuple(dict.fromkeys(t for t in found if isinstance(t, Tensor)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tensor(Buffer):
-    """A placeholder (op is None) or a computed tensor."""
+    """A placeholder (op is None) or output `value_index` of its op."""
 
-    op: ComputeOp | None = None
+    op: Operation | None = None
+    value_index: int = 0
 
     def __getitem__(self, indices: ExprLike | tuple[ExprLike, ...]) -> Load:
         group = indices if isinstance(indices, tuple) else (indices,)
@@ -113,8 +157,9 @@ class Tensor(Buffer):
 
     @property
     def compute_op(self) -> ComputeOp:
-        if self.op is None:
-            raise TEError(f"{self.name} is a placeholder and has no axes")
+        if not isinstance(self.op, ComputeOp):
+            what = "a placeholder" if self.op is None else f"made by te.{self.op.kind}"
+            raise TEError(f"{self.name} is {what} and has no axes")
         return self.op
 
 
@@ -139,17 +184,35 @@ def placeholder(
     return Tensor(name, as_shape(shape), dtype, value_range=value_range)
 
 
-def compute(shape: Shape, fcompute: Callable[..., ExprLike], name: str = "compute") -> Tensor:
-    """The tensor whose element at the indices is what `fcompute` gives for them."""
+def compute(
+    shape: Shape, fcompute: Callable[..., ExprLike | tuple[ExprLike, ...]], name: str = "compute"
+) -> Tensor:
+    """The tensor whose element at the indices is what `fcompute` gives for them.
+
+    Of a tuple it makes as many tensors of that shape, `name_v0`, `name_v1` …, which are one stage;
+    the tuple of them is returned.
+    """
     dims = as_shape(shape)
     names = axis_names(fcompute, len(dims), name)
     axis = tuple(IterVar(n, "int32", extent) for n, extent in zip(names, dims, strict=True))
-    body = as_expr(fcompute(*axis))
+    found = fcompute(*axis)
+    body = tuple(as_expr(e) for e in found) if isinstance(found, tuple | list) \
+        else (as_expr(found),)
     check_body(name, body, axis)
-    return Tensor(name, dims, body.dtype, op=ComputeOp(axis, body))
+    tensors = outputs_of(ComputeOp(name, axis, body), dims)
+    # Types can't tell what a lambda gives, so the usual case is declared.
+    return tensors if isinstance(found, tuple | list) else tensors[0]  # type: ignore[return-value]
 
 
-def axis_names(fcompute: Callable[..., ExprLike], rank: int, name: str) -> list[str]:
+def outputs_of(op: ComputeOp, shape: tuple[int, ...], scope: str = "global") -> tuple[Tensor, ...]:
+    """The tensors that a new op computes."""
+    for n, value in enumerate(op.body):
+        name = op.name if len(op.body) == 1 else f"{op.name}_v{n}"
+        op.outputs.append(Tensor(name, shape, value.dtype, scope, op=op, value_index=n))
+    return tuple(op.outputs)
+
+
+def axis_names(fcompute: Callable[..., object], rank: int, name: str) -> list[str]:
     params = list(inspect.signature(fcompute).parameters.values())
     fixed = [p.name for p in params if p.kind is not p.VAR_POSITIONAL and p.default is p.empty]
     if any(p.kind is p.VAR_POSITIONAL for p in params):
@@ -159,21 +222,36 @@ def axis_names(fcompute: Callable[..., ExprLike], rank: int, name: str) -> list[
     return fixed
 
 
-def check_body(name: str, body: Expr, axis: tuple[IterVar, ...]) -> None:
+def check_body(name: str, body: tuple[Expr, ...], axis: tuple[IterVar, ...]) -> None:
+    if not body:
+        raise TEError(f"{name}: expected at least one value, found none")
     known: set[Expr] = set(axis)
-    parts = [body]
-    if isinstance(body, Reduce):
-        parts = [body.source]
-        for expr in walk_expr(body.init):
-            if isinstance(expr, IterVar) and expr not in known:
-                raise TEError(f"{name}: init uses axis {expr.name}, which isn't one of its own")
-        known |= set(body.axes)
+    parts = body
+    if any(isinstance(e, Reduce) for e in body):
+        reduce = whole_reduction(name, body)
+        for init in reduce.init:
+            for expr in walk_expr(init):
+                if isinstance(expr, IterVar) and expr not in known:
+                    raise TEError(f"{name}: init uses axis {expr.name}, which isn't one of its own")
+        parts = reduce.source
+        known |= set(reduce.axes)
     for part in parts:
         for expr in walk_expr(part):
             if isinstance(expr, Reduce):
                 raise TEError(f"{name}: a reduction must be the whole body of a compute")
             if isinstance(expr, IterVar) and expr not in known:
                 raise TEError(f"{name}: uses axis {expr.name}, which isn't one of its own")
+
+
+def whole_reduction(name: str, body: tuple[Expr, ...]) -> Reduce:
+    """The one reduction that all values of a body are of, each in its place."""
+    first = next(e for e in body if isinstance(e, Reduce))
+    values = [(e.source, e.value_index) if isinstance(e, Reduce) else None for e in body]
+    if values != [(first.source, n) for n in range(len(first.source))]:
+        raise TEError(f"{name}: expected all {len(first.source)} values of one reduction "
+                      f"({first.reducer.name}), in order, as the whole body, found {len(body)} "
+                      f"values that are not these")
+    return first
 
 
 def reduce_axis(dom: tuple[int, int], name: str = "rv") -> IterVar:
@@ -197,67 +275,6 @@ def thread_axis(tag: str, threads: int | None = None) -> ThreadAxis:
     return ThreadAxis(tag, threads or 0)
 
 
-Axes = IterVar | Sequence[IterVar]
-
-
-def reduction(
-    combiner: str, expr: ExprLike, axis: Axes, init: ExprLike | None, identity: Const
-) -> Reduce:
-    source = as_expr(expr)
-    axes = (axis,) if isinstance(axis, IterVar) else tuple(axis)
-    for a in axes:
-        if a.kind != "reduce":
-            raise TEError(f"{a.name}: expected a reduce_axis, found a spatial one")
-    start = identity if init is None else as_expr(init, source.dtype)
-    if start.dtype != source.dtype:
-        raise TEError(f"reduction: expected an init of {source.dtype}, found {start.dtype}")
-    return Reduce(combiner, source, axes, start)
-
-
-def sum(expr: ExprLike, axis: Axes, init: ExprLike | None = None) -> Reduce:
-    """The sum over `axis`, from zero or from `init` (an expression of the spatial axes) on."""
-    return reduction("add", expr, axis, init, const(0, as_expr(expr).dtype))
-
-
-def max(expr: ExprLike, axis: Axes | ExprLike, init: ExprLike | None = None) -> Expr:
-    """The greatest value over `axis`; with an expression for `axis`, the greater of the two."""
-    if is_pair(expr, axis):
-        return maximum(expr, axis)  # type: ignore[arg-type]
-    dtype = as_expr(expr).dtype
-    return reduction("max", expr, axis, init, lowest(dtype))  # type: ignore[arg-type]
-
-
-def min(expr: ExprLike, axis: Axes | ExprLike, init: ExprLike | None = None) -> Expr:
-    """The least value over `axis`; with an expression for `axis`, the lesser of the two."""
-    if is_pair(expr, axis):
-        return minimum(expr, axis)  # type: ignore[arg-type]
-    dtype = as_expr(expr).dtype
-    return reduction("min", expr, axis, init, highest(dtype))  # type: ignore[arg-type]
-
-
-def is_pair(expr: ExprLike, other: object) -> bool:
-    """Whether min/max got two values rather than a value and reduce axes."""
-    if isinstance(other, IterVar):
-        return other.kind != "reduce"
-    return isinstance(other, Expr | int | float)
-
-
-def minimum(a: ExprLike, b: ExprLike) -> Expr:
-    return binary("min", a, b)
-
-
-def maximum(a: ExprLike, b: ExprLike) -> Expr:
-    return binary("max", a, b)
-
-
-def lowest(dtype: str) -> Const:
-    return Const(-float("inf"), dtype) if is_float(dtype) else Const(INT_RANGES[dtype][0], dtype)
-
-
-def highest(dtype: str) -> Const:
-    return Const(float("inf"), dtype) if is_float(dtype) else Const(INT_RANGES[dtype][1], dtype)
-
-
 def producers(outputs: Iterable[Tensor]) -> list[Tensor]:
     """The outputs and all they need, inputs before users, in order of first need."""
     order: dict[Tensor, None] = {}
@@ -268,6 +285,8 @@ def producers(outputs: Iterable[Tensor]) -> list[Tensor]:
         if tensor.op is not None:
             for source in tensor.op.inputs:
                 visit(source)
+            for member in tensor.op.members:
+                order[member] = None
         order[tensor] = None
 
     for tensor in outputs:

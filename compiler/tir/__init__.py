@@ -23,6 +23,7 @@ from vdla.compiler.tir.ir import (
     IRError,
     Load,
     Not,
+    Prefetch,
     PrimFunc,
     Select,
     Seq,
@@ -50,7 +51,7 @@ from vdla.compiler.tir.visitor import (
 __all__ = [
     "Alloc", "Barrier", "Binary", "Block", "BlockIter", "Buffer", "BufferRef", "BufferRegion",
     "Call", "Cast", "Const", "Evaluate", "Expr", "For", "IRError", "If", "InterpError",
-    "IntrinCall", "Load", "Not", "Param", "PrimFunc", "Select", "Seq", "Stmt", "Store",
+    "IntrinCall", "Load", "Not", "Param", "Prefetch", "PrimFunc", "Select", "Seq", "Stmt", "Store",
     "TensorIntrin", "Token", "Var", "affine", "blocks", "bounds", "evaluate",
     "expand_intrinsics", "flatten_blocks", "map_expr", "map_stmt", "rewrite", "rewrite_expr",
     "run", "seq", "show", "simplify", "simplify_stmt", "substitute", "substitute_expr", "verify",

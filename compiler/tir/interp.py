@@ -29,6 +29,7 @@ from vdla.compiler.tir.ir import (
     If,
     Load,
     Not,
+    Prefetch,
     PrimFunc,
     Select,
     Seq,
@@ -47,7 +48,8 @@ Mask = Array | None
 
 GRID = 1 << 20
 REDUCERS: dict[str, Any] = {
-    "add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum,
+    op: UFUNCS[op]
+    for op in ("add", "mul", "min", "max", "and", "or", "bitand", "bitor", "bitxor")
 }
 
 
@@ -168,7 +170,7 @@ class Interpreter:
             case Block():
                 self.block(stmt, env, mask)
             case Alloc(buffer, body):
-                self.memory[buffer] = np.zeros(buffer.shape, buffer.dtype)
+                self.memory[buffer] = np.zeros(buffer.span, buffer.dtype)
                 self.run(body, env, mask)
                 del self.memory[buffer]
             case Store():
@@ -181,7 +183,7 @@ class Interpreter:
             case Seq(stmts):
                 for inner in stmts:
                     self.run(inner, env, mask)
-            case Barrier() | Token():
+            case Barrier() | Token() | Prefetch():
                 pass
             case _:
                 raise InterpError(f"cannot run {type(stmt).__name__}")
@@ -275,10 +277,11 @@ class Interpreter:
     def flat_index(
         self, buffer: Buffer, indices: Sequence[Expr], env: Env, mask: Mask
     ) -> Array:
-        """Row-major positions, checked against the shape wherever `mask` holds."""
+        """Positions by its strides, checked against the shape wherever `mask` holds."""
         if buffer not in self.memory:
             raise InterpError(f"{buffer.name}: used outside its Alloc")
         flat: Array = np.int64(0)  # type: ignore[assignment]
+        strides = buffer.strides
         for dim, (expr, size) in enumerate(zip(indices, buffer.shape, strict=True)):
             index = np.asarray(self.eval(expr, env, mask)).astype(np.int64)
             bad = (index < 0) | (index >= size)
@@ -288,7 +291,7 @@ class Interpreter:
                     raise InterpError(f"{buffer.name}: dimension {dim}: expected an index in "
                                       f"0..{size - 1}, found {worst}")
                 index = np.clip(index, 0, size - 1)
-            flat = flat * size + index
+            flat = flat + index * strides[dim]
         return flat
 
     # --- expressions ---

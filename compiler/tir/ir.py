@@ -3,9 +3,10 @@
 Grammar (every node is an immutable dataclass of the same name)::
 
     PrimFunc  ::= PrimFunc(name, params: Buffer*, body: Stmt)
-    Buffer    ::= Buffer(name, shape: int*, dtype, scope, copies: int, value_range)
+    Buffer    ::= Buffer(name, shape: int*, dtype, scope, copies: int, value_range, alignments)
                     scope: "global" | "vdla.acc" | ...; copies: what steps of a loop take in turn;
-                    value_range: (int, int) | None, what the caller promises of a parameter
+                    value_range: (int, int) | None, what the caller promises of a parameter;
+                    alignments: (dimension, factor, offset)*, its stride is offset modulo factor
 
     Stmt      ::= For(var, extent: int, kind, body, thread_tag, annotations)
                     kind: serial | parallel | vectorized | unrolled | thread | vthread
@@ -17,6 +18,7 @@ Grammar (every node is an immutable dataclass of the same name)::
                 | Seq(stmts: Stmt*)
                 | Evaluate(call: IntrinCall)
                 | Barrier(scope)
+                | Prefetch(region: Region)
                 | Token(action: push | pop, source, sink)
     BlockIter ::= BlockIter(var, extent: int, kind: spatial | reduce, binding: Expr)
     Region    ::= BufferRegion(buffer, ranges: (low: Expr, extent: int)*)
@@ -41,6 +43,7 @@ Rules of meaning:
   mention the iterators and also the loops around the block.
 - Regions are boxes of elements that cover every access of the block. They speak of the block's
   iterators and of the loops around it.
+- A Prefetch changes nothing; its region may leave the buffer.
 - Integers wrap; floordiv and floormod round towards minus infinity; shr is arithmetic for signed
   integers. Select evaluates the chosen side only, so the other one may load out of bounds.
 - Call("rq", acc, scale) requantizes exactly: see `ops.requantize`.
@@ -52,6 +55,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Union
 
 if TYPE_CHECKING:
@@ -284,11 +288,12 @@ class Cast(Expr):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
-    """A dense row-major array. Two buffers are the same only if they are one object.
+    """A row-major array. Two buffers are the same only if they are one object.
 
     ``value_range`` bounds the elements of a parameter, both ends included; None where the dtype
     alone does. Each time its Alloc is reached the buffer is a new one; ``copies`` say how many of
-    those have a place of their own in memory before the first one's is used again.
+    those have a place of their own in memory before the first one's is used again. Elements lie
+    densely but where ``alignments`` widen the stride of a dimension.
     """
 
     name: str
@@ -297,6 +302,7 @@ class Buffer:
     scope: str = "global"
     copies: int = 1
     value_range: tuple[int, int] | None = None
+    alignments: tuple[tuple[int, int, int], ...] = ()
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
@@ -310,6 +316,11 @@ class Buffer:
             if not low <= self.value_range[0] <= self.value_range[1] <= high:
                 raise IRError(f"buffer {self.name}: expected a value_range (low, high) within "
                               f"{self.dtype}, found {self.value_range}")
+        for dim, factor, offset in self.alignments:
+            if not 0 <= dim < len(self.shape) or not 0 <= offset < factor:
+                raise IRError(f"buffer {self.name}: expected alignments (dimension, factor, offset "
+                              f"< factor) of its {len(self.shape)} dimensions, found "
+                              f"{(dim, factor, offset)}")
 
     @property
     def size(self) -> int:
@@ -317,6 +328,32 @@ class Buffer:
         for n in self.shape:
             total *= n
         return total
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """How many elements lie from one index of each dimension to the next."""
+        return _layout(self.shape, self.alignments)[0]
+
+    @property
+    def span(self) -> int:
+        """How many elements its memory holds, those between rows included."""
+        return _layout(self.shape, self.alignments)[1]
+
+
+@lru_cache
+def _layout(
+    shape: tuple[int, ...], alignments: tuple[tuple[int, int, int], ...]
+) -> tuple[tuple[int, ...], int]:
+    """(strides, span) of a buffer."""
+    wanted = {dim: (factor, offset) for dim, factor, offset in alignments}
+    strides: list[int] = []
+    stride = 1
+    for dim in reversed(range(len(shape))):
+        factor, offset = wanted.get(dim, (1, 0))
+        stride += (offset - stride) % factor
+        strides.append(stride)
+        stride *= shape[dim]
+    return tuple(reversed(strides)), stride
 
 
 @dataclass(frozen=True, slots=True)
@@ -542,6 +579,11 @@ class Evaluate(Stmt):
 @dataclass(frozen=True, slots=True, eq=False)
 class Barrier(Stmt):
     scope: str = "global"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prefetch(Stmt):
+    region: BufferRegion
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,6 +6,7 @@ indented block, ``x,*`` is any number of x with commas between::
     func    ::= "func" NAME "(" buffer,* ")" ":" suite
     buffer  ::= NAME ":" dtype "[" INT,* "]" ["@" scope: STRING] ["x" copies: INT]
                 ["in" low: INT ".." high: INT]
+                ("align" "(" dimension: INT "," factor: INT "," offset: INT ")")*
     suite   ::= stmt* | "pass"
     stmt    ::= "for" NAME "in" extent: INT [kind ["(" thread_tag: STRING ")"]] note* ":" suite
               | "block" NAME "(" iter,* ")" ":" ["where" expr] ["reads" region,*]
@@ -16,6 +17,7 @@ indented block, ``x,*`` is any number of x with commas between::
               | NAME "[" expr,* "]" "=" expr                     store
               | NAME "(" operand,* param,* ["first" "=" expr] ")" a tensor intrinsic's call
               | "barrier" "(" scope: STRING ")"
+              | "prefetch" region
               | ("push" | "pop") "(" source: STRING "->" sink: STRING ")"
     note    ::= "@" NAME "=" (NUMBER | STRING | "True" | "False")
     iter    ::= NAME ":" ("s" | "r") extent: INT "=" expr        spatial or reduce: s8, r16
@@ -206,16 +208,33 @@ class Parser:
         scope, copies, values = "global", 1, None
         if self.read.take("@"):
             scope = self.read.string("the buffer's memory")
-        if self.read.token.kind == "name" and not self.read.sees("in"):
+        if self.read.token.kind == "name" and not self.read.sees("in", "align"):
             _, copies = self.attached("x", "a number of copies (x2)")
         if self.read.take("in"):
             ends = ir.INT_RANGES["int64"]
             low = self.read.integer("the least value", *ends)
             self.read.expect("..")
             values = low, self.read.integer("the greatest value", *ends)
-        made = self.made(token, Buffer, name, shape, dtype, scope, copies, values)
+        alignments = []
+        while self.read.take("align"):
+            alignments.append(self.alignment())
+        made = self.made(
+            token, Buffer, name, shape, dtype, scope, copies, values, tuple(alignments)
+        )
         self.bind(name, made, token)
         return made
+
+    def alignment(self) -> tuple[int, int, int]:
+        """``(dimension, factor, offset)`` of a stride."""
+        largest = ir.INT_RANGES["int32"][1]
+        self.read.expect("(")
+        dimension = self.read.integer("a dimension", 0, largest)
+        self.read.expect(",")
+        factor = self.read.integer("a factor", 0, largest)
+        self.read.expect(",")
+        offset = self.read.integer("an offset", 0, largest)
+        self.read.expect(")")
+        return dimension, factor, offset
 
     def element(self) -> tuple[Buffer, tuple[Expr, ...]]:
         """``NAME[expr, …]``, with as many indices as the buffer has dimensions."""
@@ -292,7 +311,12 @@ class Parser:
 
     def statement(self) -> Stmt:
         rules = {"for": self.loop, "block": self.block, "if": self.conditional}
-        simple = {"barrier": self.barrier, "push": self.token, "pop": self.token}
+        simple = {
+            "barrier": self.barrier,
+            "prefetch": self.prefetch,
+            "push": self.token,
+            "pop": self.token,
+        }
         word, kind = self.read.token.text, self.read.token.kind
         if word in rules:
             return rules[word]()
@@ -418,6 +442,10 @@ class Parser:
         scope = self.read.string("a scope")
         self.read.expect(")")
         return ir.Barrier(scope)
+
+    def prefetch(self) -> Stmt:
+        self.read.next()
+        return ir.Prefetch(self.region())
 
     def token(self) -> Stmt:
         action = self.read.next().text

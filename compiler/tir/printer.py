@@ -25,6 +25,7 @@ from vdla.compiler.tir.ir import (
     Load,
     Not,
     Pragma,
+    Prefetch,
     PrimFunc,
     Select,
     Seq,
@@ -46,7 +47,7 @@ SYMBOLS = {  # by operator: its symbol, and how tightly it binds
 }
 RESERVED = (
     "func", "for", "block", "where", "reads", "writes", "init", "alloc", "if", "else", "barrier",
-    "push", "pop", "pass", "and", "or", "not", "True", "False", "inf", "nan",
+    "prefetch", "push", "pop", "pass", "and", "or", "not", "True", "False", "inf", "nan",
 )  # fmt: skip
 
 
@@ -120,7 +121,8 @@ class Printer:
         copies = f" x{buffer.copies}" if buffer.copies > 1 else ""
         promised = buffer.value_range
         values = f" in {promised[0]}..{promised[1]}" if promised else ""
-        return f"{self.name(buffer)}: {buffer.dtype}[{shape}]{scope}{copies}{values}"
+        aligned = "".join(f" align{of}" for of in buffer.alignments)
+        return f"{self.name(buffer)}: {buffer.dtype}[{shape}]{scope}{copies}{values}{aligned}"
 
     def stmt(self, s: Stmt) -> Iterator[str]:
         match s:
@@ -146,6 +148,8 @@ class Printer:
                 yield self.call(call)
             case Barrier(scope):
                 yield f"barrier({write_string(scope)})"
+            case Prefetch(region):
+                yield f"prefetch {self.region(region)}"
             case Token(action, source, sink):
                 yield f"{action}({write_string(source)} -> {write_string(sink)})"
 

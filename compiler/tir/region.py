@@ -188,8 +188,10 @@ def block_regions(
                 found[wrote].setdefault(buffer, []).append(access)
                 inner.update(extents)
     if init is not None:
-        for buffer in found[True]:
-            found[False].pop(buffer, None)
+        for buffer, written in found[True].items():
+            others = [r for r in found[False].pop(buffer, []) if r not in written]
+            if others:
+                found[False][buffer] = others
     reads, writes = (
         tuple(
             BufferRegion(buffer, tuple(box(buffer, group, inner, ranges)))

@@ -1,7 +1,8 @@
 """What values a function's buffers can hold: intervals from dtypes, promises and arithmetic.
 
 Integers wrap, so an operation whose interval leaves its dtype tells nothing: it gets the whole
-dtype. A reduction adds up as many terms as it has steps.
+dtype. A reduction adds up as many terms as it has steps; of other values that are made of
+themselves, as in a recurrence, nothing is known.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from vdla.compiler.tir.ir import (
     Alloc,
     Binary,
     Block,
+    Buffer,
     Call,
     Cast,
     Const,
@@ -27,7 +29,7 @@ from vdla.compiler.tir.ir import (
     Store,
     Var,
 )
-from vdla.compiler.tir.visitor import stmt_children
+from vdla.compiler.tir.visitor import blocks, loads, stmt_children, stores
 
 Interval = tuple[int, int]
 Known = Mapping[str, Interval]
@@ -42,8 +44,37 @@ def value_ranges(func: PrimFunc, known: Known | None = None) -> dict[str, Interv
     for param in func.params:
         if param.value_range is not None:
             analysis.found[param.name] = param.value_range
+    for buffer in _recurrent(func.body):
+        analysis.found.setdefault(buffer.name, INT_RANGES.get(buffer.dtype, INT_RANGES["int64"]))
+    analysis.fixed = set(analysis.found)
     analysis.visit(func.body, {})
     return analysis.found
+
+
+def _recurrent(body: Stmt) -> set[Buffer]:
+    """The buffers whose elements are made of the same buffer's, reductions aside."""
+    needs: dict[Buffer, set[Buffer]] = {}
+    simple = {b.body for b in blocks(body) if _is_reduction(b)}
+    for store in stores(body):
+        read = {x.buffer for x in loads(store.value)}
+        needs.setdefault(store.buffer, set()).update(
+            read - {store.buffer} if store in simple else read
+        )
+
+    def reached(buffer: Buffer) -> set[Buffer]:
+        found: set[Buffer] = set()
+        left = [buffer]
+        while left:
+            new = needs.get(left.pop(), set()) - found
+            found |= new
+            left += new
+        return found
+
+    return {buffer for buffer in needs if buffer in reached(buffer)}
+
+
+def _is_reduction(block: Block) -> bool:
+    return isinstance(block.body, Store) and isinstance(block.init, Store)
 
 
 class _Analysis:
@@ -51,7 +82,7 @@ class _Analysis:
 
     def __init__(self, found: dict[str, Interval]) -> None:
         self.found = found
-        self.fixed = set(found)
+        self.fixed: set[str] = set()
 
     def visit(self, stmt: Stmt, ranges: Mapping[Var, Interval]) -> None:
         if isinstance(stmt, For):
@@ -74,22 +105,27 @@ class _Analysis:
             steps = prod(i.extent for i in block.reduce_iters)
             self.store(body, self.reduced(body, start, steps, ranges))
         else:
-            self.visit(body, ranges)
+            for part in stmt_children(block):
+                self.visit(part, ranges)
 
     def reduced(
         self, store: Store, start: Interval, steps: int, ranges: Mapping[Var, Interval]
     ) -> Interval:
         """What ``dst = op(dst, term)`` leaves after ``steps`` runs from ``start`` on."""
         value, own = store.value, Load(store.buffer, store.indices)
+        whole = INT_RANGES.get(value.dtype, INT_RANGES["int64"])
         if not isinstance(value, Binary) or own not in (value.a, value.b):
-            return INT_RANGES.get(value.dtype, INT_RANGES["int64"])
-        term = self.interval(value.b if value.a == own else value.a, ranges)
+            return whole
+        source = value.b if value.a == own else value.a
+        if any(x.buffer is store.buffer for x in loads(source)):
+            return whole
+        term = self.interval(source, ranges)
         if value.op in ("min", "max"):
             return _CORNERS[value.op](start, term)
         if value.op == "add":
             ends = start[0] + steps * term[0], start[1] + steps * term[1]
             return _within(value.dtype, ends)
-        return INT_RANGES.get(value.dtype, INT_RANGES["int64"])
+        return whole
 
     def store(self, store: Store, value: Interval) -> None:
         """Widens the buffer's interval by a value that is stored."""

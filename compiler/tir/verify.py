@@ -21,6 +21,7 @@ from vdla.compiler.tir.ir import (
     IntrinCall,
     IRError,
     Load,
+    Prefetch,
     PrimFunc,
     Stmt,
     Store,
@@ -91,6 +92,8 @@ class Verifier:
                 self.fail(path, f"token: expected push or pop, found {action!r}")
             case Evaluate(call):
                 self.call(call, path, ranges)
+            case Prefetch(region):
+                self.access(region.buffer, [low for low, _ in region.ranges], path)
         for expr in direct_exprs(stmt):
             self.expr(expr, path, ranges)
         for child in stmt_children(stmt):

@@ -26,6 +26,7 @@ from vdla.compiler.tir.ir import (
     IntrinCall,
     Load,
     Not,
+    Prefetch,
     Select,
     Seq,
     Stmt,
@@ -178,6 +179,9 @@ def map_stmt(stmt: Stmt, fs: StmtFn, fe: ExprFn = lambda e: e) -> Stmt:
         case Evaluate(call):
             changed = map_call(call, fe)
             return stmt if changed is call else Evaluate(changed)
+        case Prefetch(region):
+            moved = map_region(region, fe)
+            return stmt if moved is region else Prefetch(moved)
     return stmt
 
 
@@ -222,6 +226,8 @@ def direct_exprs(stmt: Stmt) -> Iterator[Expr]:
             yield from call.params.values()
             if call.first is not None:
                 yield call.first
+        case Prefetch(fetched):
+            yield from (low for low, _ in fetched.ranges)
 
 
 def stmt_loads(stmt: Stmt) -> Iterator[Load]:
@@ -288,6 +294,8 @@ def replace_buffer(
                 return Alloc(new, body)
             case Evaluate(c) if any(o.buffer is old for o in c.operands):
                 return Evaluate(call(c))
+            case Prefetch(fetched) if fetched.buffer is old:
+                return Prefetch(region(fetched))
         return s
 
     return rewrite(stmt, node, lambda e: rewrite_expr(e, expr))

@@ -85,6 +85,8 @@ def fold(leaf: Leaf, env: Env, bases: Bases, config: Config) -> list[Op]:
     folder = _Folder(leaf, env, bases, config)
     if folder.empty:
         return []
+    if folder.recurrent:
+        raise Unroll
     emits = lowering_of(leaf.call.intrin).emits
     ops = [op for emit in emits for op in _RULES[emit.instruction](folder, emit)]
     if not all(_encodes(op.instruction, config) for op in ops):
@@ -126,6 +128,20 @@ class _Folder:
             axis.inside = (axis.low, axis.high)
         self.empty = not self._guard()
         self._pad()
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether a step may read what another one writes; each is then an instruction."""
+        output = self.leaf.call.intrin.output.name
+        axes = [axis for axis in self.axes if axis.extent > 1]
+        span = sum(abs(axis.steps[output]) * (axis.extent - 1) for axis in axes)
+        for name, position in self.leaf.operands.items():
+            if position.buffer is self.leaf.operands[output].buffer:
+                apart = abs(self.start[name] - self.start[output])
+                alike = all(axis.steps[name] == axis.steps[output] for axis in axes)
+                if not alike or 0 < apart <= span:
+                    return True
+        return False
 
     def entry_bytes(self, memory: Mem) -> int:
         return self.config.entry(memory.name.lower())

@@ -18,6 +18,7 @@ from vdla.compiler.tir.ir import (
     Evaluate,
     For,
     If,
+    Prefetch,
     PrimFunc,
     Seq,
     Stmt,
@@ -50,17 +51,29 @@ def generate(func: PrimFunc, bases: Bases, config: Config) -> Kernel:
         bases: the first entry of every on-chip buffer.
         config: the accelerator.
     """
+    tensors = _in_dram(func)
     ops = tuple(_Generator(bases, config).walk(func.body, {}))
-    return Kernel(func.name, ops, _in_dram(func))
+    return Kernel(func.name, ops, tensors)
 
 
 def _in_dram(func: PrimFunc) -> dict[str, int]:
     inner = (s.buffer for s in walk(func.body) if isinstance(s, Alloc))
-    buffers = (b for b in (*func.params, *inner) if b.scope == "global")
+    buffers = [b for b in (*func.params, *inner) if b.scope == "global"]
+    for b in buffers:
+        if b.alignments:
+            raise CodegenError(
+                f"{b.name}: expected elements that lie densely, as DMA moves them, found "
+                "storage_align; it is for the CPU"
+            )
     return {b.name: b.size * np.dtype(b.dtype).itemsize for b in buffers}
 
 
 def _not_an_instruction(stmt: Stmt) -> str:
+    if isinstance(stmt, Prefetch):
+        return (
+            f"{stmt.region.buffer.name}: expected no prefetch, which is for the CPU, found one; "
+            "double_buffer the stage that loads it on chip"
+        )
     if isinstance(stmt, If):
         found = f"a condition on part of it, {show(stmt.cond)}; split its loops evenly"
     elif isinstance(stmt, Store):

@@ -378,6 +378,262 @@ def test_set_scope():
             "global")
 
 
+# --- back to the root, and in parts --------------------------------------------------------------
+
+
+def test_compute_root_undoes_compute_at():
+    _, b, c, s = chain()
+    before = tir.show(s.mod)
+    yo, _ = s[c].split(c.axis[0], factor=4)
+    split = tir.show(s.mod)
+    s[b].compute_at(s[c], yo)
+    s[b].compute_root()
+    assert tir.show(s.mod) == split != before
+    check(s)
+    s[b].compute_root()
+    assert tir.show(s.mod) == split
+    s[b].compute_at(s[c], yo)
+    check(s)
+
+
+def test_compute_root_after_more_was_done():
+    a = te.placeholder((40,), "int32", "A")
+    b = te.compute((40,), lambda i: a[i] + 1, "B")
+    k = te.reduce_axis((0, 3), "k")
+    c = te.compute((16,), lambda i: te.sum(b[i * 2 + k], axis=k), "C")
+    s = te.create_schedule(c)
+    io, ii = s[c].split(c.axis[0], factor=5)
+    s[b].compute_at(s[c], io)
+    s[b].split(b.axis[0], factor=3)
+    s[c].split(io, factor=2)
+    s[c].unroll(ii)
+    s[b].double_buffer()
+    s[b].compute_root()
+    assert s[b].leaf_iter_vars == b.axis
+    assert body(s)[:3] == ["alloc B: int32[40] x2", "for i in 40:", "    B[i] = A[i] + 1"]
+    check(s)
+    rejects(lambda: s[b].split(next(v for n, v in s.axes.items() if n == "B.i_o"), factor=2),
+            "split B.i_o: expected a present loop, found that it was made whole by compute_root")
+
+
+def test_compute_root_of_nested_stages():
+    a = te.placeholder((16,), "int32", "A")
+    b = te.compute((16,), lambda i: a[i] + 1, "B")
+    c = te.compute((16,), lambda i: b[i] * 2, "C")
+    d = te.compute((16,), lambda i: c[i] - 3, "D")
+    s = te.create_schedule(d)
+    io, _ = s[d].split(d.axis[0], factor=5)
+    s[c].compute_at(s[d], io)
+    s[b].compute_at(s[d], io)
+    rejects(s[c].compute_root,
+            "compute_root C: expected to read what is computed outside of loops, found B inside; "
+            "call compute_root on it first")
+    s[b].compute_root()
+    s[c].compute_root()
+    check(s)
+    s[b].compute_at(s[c], c.axis[0])
+    s[c].compute_at(s[d], io)
+    rejects(s[c].compute_root,
+            "compute_root C: expected a stage with none attached to it, found B; call compute_root "
+            "on it first")
+
+
+def test_compute_root_of_an_output_changes_nothing():
+    _, _, c, s = chain()
+    s[c].split(c.axis[0], factor=4)
+    before = tir.show(s.mod)
+    s[c].compute_root()
+    assert tir.show(s.mod) == before
+
+
+def test_rfactor():
+    _, b, c, d, s = matmul()
+    s[c].split(c.reduce_axis[0], factor=2)
+    ko, ki = s[c].leaf_iter_vars[-2:]
+    copy = s.cache_read(b, "near", [c])
+    part = s.rfactor(c, ki)
+    assert (part.name, part.shape) == ("C_rf", (2, 6, 4))
+    assert [v.name for v in s[part].leaf_iter_vars] == ["k_i", "y", "x", "k_o"]
+    assert s[c].leaf_iter_vars == (*c.axis, *s[c].op.reduce_axis)
+    assert body(s)[2:] == [
+        "alloc C_rf: int32[2, 6, 4]",
+        "for i0 in 5:",
+        "    for i1 in 4:",
+        "        B_near[i0, i1] = B[i0, i1]",
+        "for k_i in 2:",
+        "    for y in 6:",
+        "        for x in 4:",
+        "            C_rf[k_i, y, x] = 0",
+        "            for k_o in 3:",
+        "                if k_o * 2 + k_i < 5:",
+        "                    C_rf[k_i, y, x] = C_rf[k_i, y, x] + A[y, k_o * 2 + k_i] * "
+        "B_near[k_o * 2 + k_i, x]",
+        "for y_1 in 6:",
+        "    for x_1 in 4:",
+        "        C[y_1, x_1] = 0",
+        "        for k_i_1 in 2:",
+        "            C[y_1, x_1] = C[y_1, x_1] + C_rf[k_i_1, y_1, x_1]",
+        "for y_2 in 6:",
+        "    for x_2 in 4:",
+        "        D[y_2, x_2] = max(C[y_2, x_2], 0)",
+    ]
+    check(s)
+    rejects(lambda: s[c].split(ko, factor=2),
+            "split C.k_o: expected a present loop, found that it was factored out into C_rf")
+    s[copy].compute_at(s[part], s[part].op.axis[0])
+    s[part].compute_at(s[c], s[c].op.reduce_axis[0])
+    s[c].compute_at(s[d], d.axis[0])
+    check(s)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_rfactor_of_any_loop_at_any_place(at, which):
+    _, _, c, _, s = matmul()
+    y, _ = s[c].split(c.axis[0], factor=4)
+    ko, ki = s[c].split(c.reduce_axis[0], factor=3)
+    kio, kii = s[c].split(ki, factor=2)
+    s[c].reorder(kii, y, ko)
+    part = s.rfactor(c, (ko, kio, kii)[which], factor_axis=at)
+    assert part.shape[at] == 2
+    assert s[part].op.axis[at].name == ("k_o", "k_i_o", "k_i_i")[which]
+    check(s)
+    again = te.create_schedule(s.built.stages["D"].outputs)
+    again.replay(s.trace)
+    assert tir.show(again.mod) == tir.show(s.mod)
+
+
+def test_rfactor_starts_from_the_init_once():
+    a, bias = te.placeholder((3, 8), "int32", "A"), te.placeholder((3,), "int32", "bias")
+    k = te.reduce_axis((0, 8), "k")
+    c = te.compute((3,), lambda y: te.sum(a[y, k], axis=k, init=bias[y]), "C")
+    s = te.create_schedule(c)
+    part = s.rfactor(c, s[c].split(k, factor=4)[0])
+    assert len(s[part].reduce_axis) == 1
+    check(s)
+    s.rfactor(part, s[part].reduce_axis[0])
+    check(s)
+    s.cache_write(c, "near")
+    s[c].split(c.axis[0], factor=2)
+    check(s)
+
+
+def test_rfactor_of_a_tuple():
+    argmax = te.comm_reducer(
+        lambda x, y: (te.select(te.any(x[1] > y[1], te.all(te.equal(x[1], y[1]), x[0] < y[0])),
+                                x[0], y[0]), te.max(x[1], y[1])),
+        lambda t0, t1: (te.max_value(t0), te.min_value(t1)))
+    a, k = te.placeholder((3, 7), "int32", "A"), te.reduce_axis((0, 7), "k")
+    index, value = te.compute((3,), lambda y: argmax((k, a[y, k]), axis=k), "T")
+    s = te.create_schedule([index, value])
+    _, ki = s[index].split(k, factor=3)
+    parts = s.rfactor(index, ki)
+    assert [p.name for p in parts] == ["T_rf_v0", "T_rf_v1"]
+    assert s[parts[0]] is s[parts[1]]
+    x = RNG.integers(0, 3, (3, 7)).astype("int32")
+    for func in (s.mod, s.lower()):
+        found = tir.evaluate(func, x)
+        np.testing.assert_array_equal(found[0], x.argmax(axis=1))
+        np.testing.assert_array_equal(found[1], x.max(axis=1))
+
+
+def test_rfactor_errors():
+    _, _, c, d, s = matmul()
+    y, _ = c.axis
+    k, = c.reduce_axis
+    rejects(lambda: s.rfactor(c, y),
+            "rfactor C: expected a loop of the reduction (k), found y")
+    rejects(lambda: s.rfactor(c, k, 3), "rfactor C: expected factor_axis in 0..2, found 3")
+    rejects(lambda: s.rfactor(d, d.axis[0]), "rfactor D: expected a reduction, found none")
+    s[c].compute_at(s[d], d.axis[0])
+    rejects(lambda: s.rfactor(c, k),
+            "rfactor C: expected a stage of its own, found it attached; call it before compute_at")
+    a = te.placeholder((4, 4), "int32", "A")
+    b = te.compute((4, 4), lambda y, x: a[y, x] + 1, "B")
+    r = te.reduce_axis((0, 4), "r")
+    c = te.compute((4,), lambda y: te.sum(b[y, r], axis=r), "C")
+    s = te.create_schedule(c)
+    s[b].compute_at(s[c], c.axis[0])
+    rejects(lambda: s.rfactor(c, r),
+            "rfactor C: expected loops of its own alone, found B attached to them; call it before "
+            "compute_at")
+
+
+# --- how buffers lie, and what is asked for early ------------------------------------------------
+
+
+def test_storage_align():
+    a = te.placeholder((4, 3, 5), "int32", "A")
+    b = te.compute((4, 3, 5), lambda z, y, x: a[z, y, x] + 1, "B")
+    c = te.compute((4, 3, 5), lambda z, y, x: b[3 - z, 2 - y, x] * 2, "C")
+    s = te.create_schedule(c)
+    s[b].storage_align(b.axis[1], 8, 1)
+    s[b].storage_align(b.axis[0], 16, 3)
+    assert body(s)[0] == "alloc B: int32[4, 3, 5] align(1, 8, 1) align(0, 16, 3)"
+    buffer = s.buffers["B"]
+    assert (buffer.strides, buffer.span) == ((35, 9, 1), 140)
+    assert (c.strides, c.span) == ((15, 5, 1), 60)
+    check(s)
+    s[b].storage_align(b.axis[0], 32, 0)
+    assert s.buffers["B"].strides == (32, 9, 1)
+    s[b].compute_at(s[c], c.axis[0])
+    assert s.buffers["B"].strides == (32, 9, 1)
+    check(s)
+
+
+def test_storage_align_errors():
+    _, b, c, s = chain()
+    rejects(lambda: s[c].storage_align(c.axis[0], 8, 0),
+            "storage_align C: expected an intermediate stage, found the output C, which lies as "
+            "numpy has it")
+    rejects(lambda: s[b].storage_align(c.axis[0], 8, 0),
+            "storage_align B: expected one of its axes (y, x), found y")
+    rejects(lambda: s[b].storage_align(b.axis[0], 8, 8),
+            "storage_align B: expected factor >= 1 and offset in 0..factor-1, found 8 and 8")
+    s[b].storage_align(b.axis[0], 8, 0)
+    rejects(lambda: s[b].set_scope("vdla.acc"),
+            "set_scope B: expected scope global of an aligned buffer, found vdla.acc, where "
+            "entries lie densely")
+    _, b, _, s = chain()
+    s[b].set_scope("vdla.acc")
+    rejects(lambda: s[b].storage_align(b.axis[0], 8, 0),
+            "storage_align B: expected a buffer in scope global, found it in vdla.acc, where "
+            "entries lie densely")
+
+
+def test_prefetch():
+    a, b, c, s = chain()
+    s[b].compute_inline()
+    yo, _ = s[c].split(c.axis[0], factor=4)
+    s[c].prefetch(a, yo, 2)
+    assert body(s)[:3] == [
+        "for y_o in 3:",
+        "    prefetch A[(y_o * 4 + 8):(y_o * 4 + 8)+4, 0:0+8]",
+        "    for y_i in 4:",
+    ]
+    assert s.trace[-1].to_json() == {
+        "primitive": "prefetch", "stage": "C",
+        "args": {"tensor": "A", "axis": "C.y_o", "offset": 2}}
+    check(s)
+
+
+def test_prefetch_errors():
+    a, b, c, s = chain()
+    y, _ = c.axis
+    rejects(lambda: s[c].prefetch(b, y, 0),
+            "prefetch C.y: expected an offset of at least 1 step, found 0")
+    rejects(lambda: s[c].prefetch(a, y), "prefetch C.y: expected a loop that reads A, found none "
+            "that does inside")
+    rejects(lambda: s[c].prefetch("Z", y), "prefetch C.y: expected one of A, B, C, found Z")
+    s[b].compute_at(s[c], y)
+    rejects(lambda: s[c].prefetch(b, y),
+            "prefetch C.y: expected a tensor made before the loop, found B made in each step")
+    s[b].set_scope("vdla.acc")
+    rejects(lambda: s[c].prefetch(b, y),
+            "prefetch C.y: expected a tensor in scope global, found B in vdla.acc; double_buffer "
+            "fills on-chip memory ahead of time")
+
+
 # --- traces -------------------------------------------------------------------------------------
 
 
@@ -402,9 +658,9 @@ def test_replay_errors():
 
     _, _, _, s = chain()
     rejects(lambda: s.replay([Step("melt", "C")]),
-            "replay: expected a primitive of split, fuse, reorder, compute_at, compute_inline, "
-            "set_scope, double_buffer, unroll, vectorize, parallel, bind, pragma, tensorize, "
-            "found 'melt'")
+            "replay: expected a primitive of split, fuse, reorder, compute_at, compute_root, "
+            "compute_inline, set_scope, double_buffer, storage_align, unroll, vectorize, parallel, "
+            "bind, pragma, prefetch, tensorize, found 'melt'")
     rejects(lambda: s.replay([Step("split", "C", {"axis": "C.z", "factor": 2})]),
             "loop: expected one of B.y, B.x, C.y, C.x, found C.z")
     rejects(lambda: s.replay([Step("tensorize", "C", {"axis": "C.x", "intrin": "gemm"})]),

@@ -19,7 +19,8 @@ SETTINGS = settings(
 )
 SPATIAL_STEPS = ("split", "fuse", "reorder", "unroll", "vectorize", "parallel", "bind", "pragma")
 STEPS = (*SPATIAL_STEPS, "split", "reorder", "compute_at", "compute_at", "compute_at",
-         "compute_inline", "cache_read", "cache_write", "set_scope")
+         "compute_root", "compute_inline", "cache_read", "cache_write", "rfactor", "set_scope",
+         "storage_align", "prefetch")
 
 
 # --- programs -----------------------------------------------------------------------------------
@@ -81,7 +82,49 @@ def reductions(draw):
     return [a], out
 
 
-PROGRAMS = {f.__name__: f for f in (elementwise, matmul, conv, reductions)}
+def reducers(draw):
+    """A product, and the place of the greatest value, which two tensors hold together."""
+    n, m = draw(st.integers(1, 6)), draw(st.integers(1, 6))
+    a = te.placeholder((n, m), "int32", "A")
+    r, q = te.reduce_axis((0, m), "r"), te.reduce_axis((0, m), "q")
+    argmax = te.comm_reducer(
+        lambda x, y: (te.select(te.any(x[1] > y[1], te.all(te.equal(x[1], y[1]), x[0] < y[0])),
+                                x[0], y[0]), te.max(x[1], y[1])),
+        lambda t0, t1: (te.max_value(t0), te.min_value(t1)))
+    shifted = te.compute((n, m), lambda y, x: a[y, x] // 7, "shifted")
+    index, value = te.compute((n,), lambda y: argmax((r, shifted[y, r]), axis=r), "T")
+    product = te.compute((n,), lambda y: te.prod(shifted[y, q], axis=q, where=q > 1), "product")
+    out = te.compute((n, m), lambda y, x: te.select(
+        te.equal(index[y], x), product[y], value[y] + a[y, x]), "out")
+    return [a], out
+
+
+def recurrence(draw):
+    n, m = draw(st.integers(2, 6)), draw(st.integers(1, 4))
+    a = te.placeholder((n, m), "int32", "A")
+    b = te.placeholder((m, m), "int32", "B")
+    state = te.placeholder((n, m), "int32", "state")
+    k = te.reduce_axis((0, m), "k")
+    twice = te.compute((n, m), lambda t, i: a[t, i] * 2, "twice")
+    init = te.compute((1, m), lambda t, i: twice[t, i] + 1, "init")
+    mixed = te.compute((n, m), lambda t, i: te.sum(state[t - 1, k] * b[k, i], axis=k), "mixed")
+    update = te.compute((n, m), lambda t, i: mixed[t, i] - a[t, i], "update")
+    rows = te.scan(init, update, state, name="rows")
+
+    def turned(ins, outs):
+        ib = te.ir_builder.create()
+        with ib.for_range(0, n, "t") as t, ib.for_range(0, m, "i") as i:
+            ib.buffer_ptr(outs[0])[n - 1 - t, i] = ins[0][t, i] // 3
+        return ib.get()
+
+    back = te.extern((n, m), [rows], turned, "back")
+    out = te.compute((n, m), lambda y, x: back[y, x] + rows[y, x], "out")
+    return [a, b], out
+
+
+PROGRAMS = {
+    f.__name__: f for f in (elementwise, matmul, conv, reductions, reducers, recurrence)
+}
 
 
 # --- schedules ----------------------------------------------------------------------------------
@@ -95,6 +138,8 @@ def one_step(draw, s: Schedule, scopes: bool) -> None:
     stage = s[pick(draw, s.stages)]
     step = pick(draw, STEPS)
     axes = stage.leaf_iter_vars
+    if not axes and step in (*SPATIAL_STEPS, "rfactor", "prefetch"):
+        return
     if step == "split":
         stage.split(pick(draw, axes), factor=draw(st.integers(1, 4)))
     elif step == "fuse":
@@ -118,15 +163,26 @@ def move_step(draw, s: Schedule, stage: Stage, step: str, scopes: bool) -> None:
                if any(r.buffer.name == stage.name for r in b.reads)]
     if step == "compute_at" and readers:
         parent = s[readers[-1]]
-        stage.compute_at(parent, pick(draw, parent.leaf_iter_vars))
+        if parent.leaf_iter_vars:
+            stage.compute_at(parent, pick(draw, parent.leaf_iter_vars))
+    elif step == "compute_root":
+        stage.compute_root()
     elif step == "compute_inline":
         stage.compute_inline()
+    elif step == "rfactor":
+        axis = pick(draw, stage.leaf_iter_vars)
+        s.rfactor(stage.name, axis, draw(st.integers(0, len(stage.axis))))
     elif step == "cache_read" and readers:
         s.cache_read(stage.name, scope, readers)
     elif step == "cache_write":
         s.cache_write(stage.name, scope)
     elif step == "set_scope":
         stage.set_scope(scope)
+    elif step == "storage_align" and stage.axis:
+        stage.storage_align(pick(draw, stage.axis), 8, draw(st.integers(0, 7)))
+    elif step == "prefetch":
+        tensor, axis = pick(draw, s.buffers), pick(draw, stage.leaf_iter_vars)
+        stage.prefetch(tensor, axis, draw(st.integers(1, 3)))
 
 
 def random_schedule(draw, out, inputs, scopes: bool) -> Schedule:
@@ -155,6 +211,36 @@ def test_random_schedules_keep_the_result(program, data):
         found, = tir.evaluate(func, *given_arrays)
         np.testing.assert_array_equal(found, expected, err_msg=tir.show(func))
         reads_back(func)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@settings(SETTINGS, max_examples=40)
+@given(data=st.data())
+def test_compute_root_undoes_every_compute_at(program, data):
+    """Attached last, detached first; what else was done in between stays right."""
+    inputs, out = PROGRAMS[program](data.draw)
+    s = te.create_schedule(out, inputs)
+    attached = []
+    for name in reversed(list(s.stages)):
+        parents = [b.name for b in tir.blocks(s.mod.body)
+                   if any(r.buffer.name == name for r in b.reads)]
+        try:
+            parent = s[parents[-1] if parents else name]
+            axis = pick(data.draw, parent.leaf_iter_vars or (None,))
+            if data.draw(st.booleans()):
+                axis, _ = parent.split(axis, factor=data.draw(st.integers(1, 3)))
+            s[name].compute_at(parent, axis)
+        except (ScheduleError, AttributeError):
+            continue
+        attached.append(name)
+    for name in reversed(attached):
+        s[name].compute_root()
+        assert s[name].leaf_iter_vars == s[name].op.axes
+    given_arrays = arrays(inputs, np.random.default_rng(0))
+    expected, = tir.evaluate(te.create_prim_func(inputs, out), *given_arrays)
+    for func in (s.mod, s.lower()):
+        found, = tir.evaluate(func, *given_arrays)
+        np.testing.assert_array_equal(found, expected, err_msg=tir.show(func))
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -69,3 +69,20 @@ def test_seq_flattens():
     assert isinstance(nested, Seq)
     assert nested.stmts == (one, two, one)
     assert seq(one) is one
+
+
+@pytest.mark.parametrize("alignment", [(2, 8, 0), (0, 8, 8), (0, 0, 0), (-1, 8, 0)])
+def test_alignments_are_of_a_dimension(alignment):
+    with pytest.raises(IRError) as error:
+        Buffer("B", (4, 4), "int8", alignments=(alignment,))
+    assert str(error.value) == (
+        "buffer B: expected alignments (dimension, factor, offset < factor) of its 2 dimensions, "
+        f"found {alignment}")
+
+
+def test_strides_follow_the_alignments_from_the_innermost_on():
+    assert Buffer("B", (), "int8").span == 1
+    assert Buffer("B", (2, 3, 5), "int8").strides == (15, 5, 1)
+    aligned = Buffer("B", (2, 3, 5), "int8", alignments=((1, 8, 1), (0, 4, 2)))
+    assert aligned.strides == (30, 9, 1)
+    assert aligned.span == 60

@@ -17,6 +17,7 @@ from vdla.compiler.tir import (
     IntrinCall,
     IRError,
     Load,
+    Prefetch,
     PrimFunc,
     Seq,
     Store,
@@ -56,6 +57,13 @@ ADD4 = intrinsic()
 REFS = (BufferRef(B, (const(0),)), BufferRef(A, (const(0),)))
 
 BAD = {
+    "prefetch of another's buffer": (
+        Prefetch(point(Buffer("C", (8,), "int32"), (const(0),))),
+        "f: buffer C is neither a parameter nor allocated here"),
+    "prefetch rank": (Prefetch(point(A, (const(0), const(0)))),
+                      "f: A: expected 1 indices, found 2"),
+    "prefetch variable": (Prefetch(point(A, (I,))),
+                          "f: variable i is used outside its loop or block"),
     "unbound variable": (Store(A, (I,), const(0)),
                          "f: variable i is used outside its loop or block"),
     "wrong value": (loop(Store(A, (I,), const(0, "int8"))),

@@ -1,0 +1,126 @@
+"""`extern`: tensors given by a statement rather than by an expression of their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import overload
+
+from vdla.compiler.te.tensor import Operation, Shape, TEError, Tensor, as_shape
+from vdla.compiler.tir.ir import Alloc, IRError, PrimFunc, Stmt
+from vdla.compiler.tir.lower import written_buffers
+from vdla.compiler.tir.verify import verify
+from vdla.compiler.tir.visitor import blocks
+
+Statement = Callable[[Sequence[Tensor], Sequence[Tensor]], Stmt]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExternOp(Operation):
+    """A statement from `reads` to `formals`, which stand for the outputs.
+
+    Schedules can place it, but not look inside.
+    """
+
+    kind = "extern"
+    name: str
+    reads: tuple[Tensor, ...]
+    formals: tuple[Tensor, ...]
+    body: Stmt
+    outputs: list[Tensor] = field(default_factory=list, repr=False)
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        return self.reads
+
+
+@overload
+def extern(
+    shape: int | tuple[int, ...], inputs: Sequence[Tensor], fcompute: Statement,
+    name: str = "extern", dtype: str | None = None,
+) -> Tensor: ...
+
+
+@overload
+def extern(
+    shape: list[tuple[int, ...]], inputs: Sequence[Tensor], fcompute: Statement,
+    name: str = "extern", dtype: str | Sequence[str] | None = None,
+) -> tuple[Tensor, ...]: ...
+
+
+def extern(
+    shape: Shape | list[tuple[int, ...]], inputs: Sequence[Tensor], fcompute: Statement,
+    name: str = "extern", dtype: str | Sequence[str] | None = None,
+) -> Tensor | tuple[Tensor, ...]:
+    """Tensors that a statement computes, as TVM's; a stage that schedules leave as it is::
+
+        def reverse(ins, outs):
+            ib = te.ir_builder.create()
+            with ib.for_range(0, 8, "i") as i:
+                ib.buffer_ptr(outs[0])[7 - i] = ins[0][i]
+            return ib.get()
+
+        B = te.extern((8,), [A], reverse, "B")
+
+    Args:
+        shape: the output's; or a list of shapes, of several outputs.
+        inputs: the tensors that the statement reads.
+        fcompute: the statement, given the inputs and the outputs.
+        name: the stage's; several outputs are `name_v0`, `name_v1` …
+        dtype: the outputs', one or a list; by default that which all inputs have.
+
+    Raises:
+        TEError: the statement isn't well formed, or touches other tensors.
+    """
+    several = isinstance(shape, list)
+    shapes = [as_shape(s) for s in shape] if several else [as_shape(shape)]  # type: ignore[arg-type,union-attr]
+    dtypes = output_dtypes(name, inputs, len(shapes), dtype)
+    names = [f"{name}_v{n}" for n in range(len(shapes))] if several else [name]
+    formals = tuple(Tensor(*of) for of in zip(names, shapes, dtypes, strict=True))
+    body = checked(name, tuple(inputs), formals, fcompute(tuple(inputs), formals))
+    op = ExternOp(name, tuple(inputs), formals, body)
+    for n, formal in enumerate(formals):
+        op.outputs.append(Tensor(formal.name, formal.shape, formal.dtype, op=op, value_index=n))
+    return tuple(op.outputs) if several else op.outputs[0]
+
+
+def output_dtypes(
+    name: str, inputs: Sequence[Tensor], count: int, dtype: str | Sequence[str] | None
+) -> list[str]:
+    if dtype is None:
+        found = sorted({t.dtype for t in inputs})
+        if len(found) != 1:
+            raise TEError(f"{name}: expected a dtype, as its inputs don't have one in common, "
+                          f"found none ({', '.join(found) or 'no inputs'})")
+        return found * count
+    dtypes = [dtype] * count if isinstance(dtype, str) else list(dtype)
+    if len(dtypes) != count:
+        raise TEError(f"{name}: expected {count} dtypes, one for each output, found {len(dtypes)}")
+    return dtypes
+
+
+def checked(
+    name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor], stmt: object
+) -> Stmt:
+    """The statement, if it is one that reads the inputs and writes the outputs alone."""
+    if not isinstance(stmt, Stmt):
+        raise TEError(f"{name}: expected fcompute to return a statement, found "
+                      f"{type(stmt).__name__}; te.ir_builder makes one")
+    if any(blocks(stmt)):
+        raise TEError(f"{name}: expected loops, conditions and stores, found a block")
+    whole = stmt
+    for buffer in dict.fromkeys((*inputs, *outputs)):
+        whole = Alloc(buffer, whole)
+    try:
+        verify(PrimFunc(name, (), whole))
+    except IRError as error:
+        raise TEError(str(error)) from error
+    written = written_buffers(stmt)
+    for tensor in inputs:
+        if tensor in written:
+            raise TEError(f"{name}: expected stores to its outputs alone, found one to the input "
+                          f"{tensor.name}")
+    for tensor in outputs:
+        if tensor not in written:
+            raise TEError(f"{name}: expected stores to {tensor.name}, found none")
+    return stmt

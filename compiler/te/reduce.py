@@ -1,0 +1,186 @@
+"""Reductions: `sum`, `prod`, `max`, `min`, and those a user declares with `comm_reducer`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+from vdla.compiler.te.tensor import IterVar, Reduce, Reducer, TEError
+from vdla.compiler.tir.ir import (
+    INT_RANGES,
+    Binary,
+    Const,
+    Expr,
+    ExprLike,
+    Select,
+    Var,
+    as_expr,
+    binary,
+    const,
+    is_float,
+)
+
+Axes = IterVar | Sequence[IterVar]
+Values = tuple[ExprLike, ...]
+
+
+class CommReducer:
+    """What `comm_reducer` gives: call it like `te.sum`."""
+
+    def __init__(
+        self, fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str
+    ) -> None:
+        self.fcombine = fcombine
+        self.fidentity = fidentity
+        self.name = name
+
+    @overload
+    def __call__(
+        self, expr: Values, axis: Axes, where: Expr | None = None, init: Values | None = None
+    ) -> tuple[Expr, ...]: ...
+
+    @overload
+    def __call__(
+        self, expr: ExprLike, axis: Axes | ExprLike, where: Expr | None = None,
+        init: ExprLike | None = None,
+    ) -> Expr: ...
+
+    def __call__(
+        self, expr: ExprLike | Values, axis: Axes | ExprLike, where: Expr | None = None,
+        init: ExprLike | Values | None = None,
+    ) -> Expr | tuple[Expr, ...]:
+        """The values over `axis`, from the identity or from `init` on.
+
+        Args:
+            expr: a value, or a tuple of values that are reduced together.
+            axis: one `reduce_axis` or several; a value, of which the two are combined.
+            where: steps at which it doesn't hold count as the identity.
+            init: as many values as `expr`, over the spatial axes.
+        """
+        if not isinstance(expr, tuple | list) and is_value(axis):
+            return as_expr(self.fcombine(expr, axis))
+        source = tuple(as_expr(e) for e in as_tuple(expr))
+        axes = check_axes(self.name, axis)
+        reducer = self.typed(tuple(e.dtype for e in source), isinstance(expr, tuple | list))
+        if where is not None:
+            source = tuple(
+                Select(where, e, i) for e, i in zip(source, reducer.identity, strict=True)
+            )
+        start = reducer.identity if init is None else self.checked_init(as_tuple(init), source)
+        values = tuple(Reduce(reducer, source, axes, start, n) for n in range(len(source)))
+        return values if isinstance(expr, tuple | list) else values[0]
+
+    def typed(self, dtypes: tuple[str, ...], grouped: bool) -> Reducer:
+        """The reducer of values of these dtypes."""
+        lhs = tuple(Var(f"x{n}", t) for n, t in enumerate(dtypes))
+        rhs = tuple(Var(f"y{n}", t) for n, t in enumerate(dtypes))
+        combined = self.fcombine(lhs, rhs) if grouped else self.fcombine(lhs[0], rhs[0])
+        result = self.checked("fcombine", as_tuple(combined), dtypes)
+        identity = self.checked("fidentity", as_tuple(self.fidentity(*dtypes)), dtypes)
+        plain = tuple(as_minmax(e, {*lhs, *rhs}) for e in result)
+        return Reducer(self.name, lhs, rhs, plain, identity)
+
+    def checked(
+        self, what: str, found: Sequence[Any], dtypes: tuple[str, ...]
+    ) -> tuple[Expr, ...]:
+        """As many expressions as `dtypes`, of these; Python's numbers take them."""
+        if len(found) != len(dtypes):
+            raise TEError(f"{self.name}: expected {len(dtypes)} values of {what}, one for each "
+                          f"that is reduced, found {len(found)}")
+        exprs = tuple(as_expr(v, t) for v, t in zip(found, dtypes, strict=True))
+        for expr, dtype in zip(exprs, dtypes, strict=True):
+            if expr.dtype != dtype:
+                raise TEError(f"{self.name}: expected {what} to give {dtype}, as the values that "
+                              f"are reduced, found {expr.dtype}; cast it")
+        return exprs
+
+    def checked_init(self, init: Sequence[Any], source: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        if len(init) != len(source):
+            raise TEError(f"{self.name}: expected {len(source)} values of init, one for each that "
+                          f"is reduced, found {len(init)}")
+        exprs = tuple(as_expr(i, e.dtype) for i, e in zip(init, source, strict=True))
+        for found, value in zip(exprs, source, strict=True):
+            if found.dtype != value.dtype:
+                raise TEError(f"reduction: expected an init of {value.dtype}, found {found.dtype}")
+        return exprs
+
+
+def comm_reducer(
+    fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str = "reduce"
+) -> CommReducer:
+    """A commutative reducer of the user's, as TVM's: called like `te.sum`.
+
+    Before: `C[y] = identity`.  Each step of the reduction: `C[y] = fcombine(C[y], source)`::
+
+        prod = te.comm_reducer(lambda x, y: x * y, lambda t: te.const(1, t), "prod")
+        C = te.compute((n,), lambda y: prod(A[y, k], axis=k), "C")
+
+        argmax = te.comm_reducer(
+            lambda x, y: (te.select(x[1] >= y[1], x[0], y[0]), te.maximum(x[1], y[1])),
+            lambda t0, t1: (te.const(-1, t0), te.min_value(t1)), "argmax")
+        index, value = te.compute((n,), lambda y: argmax((k, A[y, k]), axis=k), "T")
+
+    Schedules may run its steps in any order and in parts, so `fcombine` must be associative and
+    commutative, with `fidentity` its neutral element. One that combines as addition, minimum or
+    maximum do is that, on the accelerator too.
+
+    Args:
+        fcombine: two values to one; or, of tuples, two tuples to a tuple.
+        fidentity: of dtypes, as many as values.
+        name: for messages.
+    """
+    return CommReducer(fcombine, fidentity, name)
+
+
+def as_tuple(value: object) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, tuple | list) else (value,)
+
+
+def check_axes(name: str, axis: object) -> tuple[IterVar, ...]:
+    axes = as_tuple(axis)
+    for a in axes:
+        if not isinstance(a, IterVar):
+            raise TEError(f"{name}: expected reduce axes to reduce over, found {a}")
+        if a.kind != "reduce":
+            raise TEError(f"{a.name}: expected a reduce_axis, found a spatial one")
+    return axes
+
+
+def is_value(other: object) -> bool:
+    """Whether a reducer got a second value rather than reduce axes."""
+    if isinstance(other, IterVar):
+        return other.kind != "reduce"
+    return isinstance(other, Expr | int | float)
+
+
+def as_minmax(expr: Expr, operands: set[Var]) -> Expr:
+    """A choice between two integers by their order as the minimum or maximum that it is."""
+    match expr:
+        case Select(Binary("lt" | "le" | "gt" | "ge" as op, Var() as a, Var() as b), c, d) \
+                if {a, b} <= operands and {c, d} == {a, b} and not is_float(expr.dtype):
+            return Binary("min" if (op in ("lt", "le")) == (c is a) else "max", a, b)
+    return expr
+
+
+def min_value(dtype: str) -> Const:
+    """The least value of a dtype."""
+    return Const(-float("inf"), dtype) if is_float(dtype) else Const(INT_RANGES[dtype][0], dtype)
+
+
+def max_value(dtype: str) -> Const:
+    """The greatest value of a dtype."""
+    return Const(float("inf"), dtype) if is_float(dtype) else Const(INT_RANGES[dtype][1], dtype)
+
+
+def minimum(a: ExprLike, b: ExprLike) -> Expr:
+    return binary("min", a, b)
+
+
+def maximum(a: ExprLike, b: ExprLike) -> Expr:
+    return binary("max", a, b)
+
+
+sum = comm_reducer(lambda x, y: x + y, lambda t: const(0, t), "sum")
+prod = comm_reducer(lambda x, y: x * y, lambda t: const(1, t), "prod")
+max = comm_reducer(maximum, min_value, "max")
+min = comm_reducer(minimum, max_value, "min")

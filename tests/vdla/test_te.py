@@ -1,0 +1,217 @@
+"""What `vdla.te` expresses beyond sums, through `vdla.build`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import vdla
+from vdla import te
+from vdla.compiler.codegen.vdla.leaf import CodegenError
+from vdla.compiler.schedule.errors import ScheduleError
+
+RNG = np.random.default_rng(0)
+
+
+def test_a_product_on_the_cpu():
+    A, k = te.placeholder((4, 5), "float32", "A"), te.reduce_axis((0, 5), "k")
+    C = te.compute((4,), lambda i: te.prod(A[i, k], axis=k), "C")
+    a, c = RNG.normal(size=(4, 5)).astype("float32"), np.zeros(4, "float32")
+    vdla.build(te.create_schedule(C), [A, C], "cpu")(a, c)
+    np.testing.assert_allclose(c, a.prod(axis=1), rtol=1e-6)
+
+
+def test_argmax_on_the_cpu():
+    argmax = te.comm_reducer(
+        lambda x, y: (te.select(x[1] >= y[1], x[0], y[0]), te.maximum(x[1], y[1])),
+        lambda t0, t1: (te.const(-1, t0), te.min_value(t1)),
+        "argmax",
+    )
+    A, k = te.placeholder((4, 9), "int32", "A"), te.reduce_axis((0, 9), "k")
+    I, V = te.compute((4,), lambda i: argmax((k, A[i, k]), axis=k), "T")
+    a = RNG.integers(-9, 9, (4, 9)).astype("int32")
+    i, v = np.zeros(4, "int32"), np.zeros(4, "int32")
+    vdla.build(te.create_schedule([I, V]), [A, I, V], "cpu")(a, i, v)
+    np.testing.assert_array_equal(i, a.argmax(axis=1))
+    np.testing.assert_array_equal(v, a.max(axis=1))
+
+
+def test_an_extern_statement_on_the_cpu():
+    def turned(ins, outs):
+        ib = te.ir_builder.create()
+        with ib.for_range(0, 6, "i") as i:
+            ib.buffer_ptr(outs[0])[5 - i] = ins[0][i]
+        return ib.get()
+
+    A = te.placeholder((6,), "int8", "A")
+    C = te.extern((6,), [A], turned, "C")
+    a, c = np.arange(6, dtype="int8"), np.zeros(6, "int8")
+    vdla.build(te.create_schedule(C), [A, C], "cpu")(a, c)
+    np.testing.assert_array_equal(c, a[::-1])
+
+
+def test_a_recurrence_on_the_cpu():
+    X, state = (te.placeholder((7, 2), "float32", n) for n in ("X", "state"))
+    init = te.compute((1, 2), lambda _, i: X[0, i], "init")
+    update = te.compute((7, 2), lambda t, i: state[t - 1, i] * 0.5 + X[t, i], "update")
+    S = te.scan(init, update, state)
+    x, y = RNG.normal(size=(7, 2)).astype("float32"), np.zeros((7, 2), "float32")
+    vdla.build(te.create_schedule(S), [X, S], "cpu")(x, y)
+    want = [x[0]]
+    for row in x[1:]:
+        want.append(want[-1] * np.float32(0.5) + row)
+    np.testing.assert_array_equal(y, want)
+
+
+def reduced(reducer):
+    """(schedule, tensors): rows of int32 vectors reduced on the accelerator."""
+    ins = vdla.intrinsics("tiny")
+    lanes = ins.alu_add.output.shape[0]
+    A, k = te.placeholder((6, lanes), "int32", "A"), te.reduce_axis((0, 6), "k")
+    C = te.compute((1, lanes), lambda i, l: reducer(A[k, l], axis=k), "C")
+    s = te.create_schedule(C)
+    made = s.cache_write(C, vdla.ACC)
+    copy = s.cache_read(A, vdla.ACC, [made])
+    s[made].reorder(*s[made].reduce_axis, *s[made].axis)
+    for stage in (copy, made, C):
+        s[stage].tensorize(s[stage].axis[1], ins)
+    return s, [A, C]
+
+
+@pytest.mark.parametrize(
+    ("combine", "identity", "reduce"),
+    [
+        (lambda x, y: y + x, lambda t: te.const(0, t), np.add.reduce),
+        (lambda x, y: te.select(x > y, x, y), te.min_value, np.maximum.reduce),
+        (lambda x, y: te.select(y < x, y, x), te.max_value, np.minimum.reduce),
+    ],
+)
+def test_a_reducer_that_combines_as_an_instruction_is_that(combine, identity, reduce):
+    s, tensors = reduced(te.comm_reducer(combine, identity))
+    kernel = vdla.build(s, tensors, "tiny")
+    a = RNG.integers(-99, 99, tensors[0].shape).astype("int32")
+    c = np.zeros((1, a.shape[1]), "int32")
+    for device in ("sim", "rtl"):
+        c[...] = 0
+        kernel(a, c, device=device)
+        np.testing.assert_array_equal(c[0], reduce(a))
+
+
+def test_a_reducer_without_an_instruction():
+    with pytest.raises(ScheduleError, match="expected what one of 35 intrinsics does; the closest"):
+        reduced(te.prod)
+
+
+def test_a_recurrence_of_instructions():
+    """A cumulative sum of vectors: each row is the one before, in ACC, and one more."""
+    ins = vdla.intrinsics("tiny")
+    lanes = ins.alu_add.output.shape[0]
+    X, state = (te.placeholder((7, lanes), "int32", n) for n in ("X", "state"))
+    init = te.compute((1, lanes), lambda _, l: X[0, l], "init")
+    update = te.compute((7, lanes), lambda t, l: state[t - 1, l] + X[t, l], "update")
+    S = te.scan(init, update, state, name="S")
+    C = te.compute((7, lanes), lambda t, l: S[t, l], "C")
+    s = te.create_schedule(C)
+    s[S].set_scope(vdla.ACC)
+    rows = s.cache_read(X, vdla.ACC, [update])
+    for stage in (init, rows, update, C):
+        s[stage].tensorize(s[stage].axis[1], ins)
+    used = [step.args["intrin"] for step in s.trace if step.primitive == "tensorize"]
+    assert used == ["load_acc", "load_acc", "alu_add", "store32"]
+    x = RNG.integers(-99, 99, (7, lanes)).astype("int32")
+    kernel = vdla.build(s, [X, C], "tiny")
+    assert kernel.check() == []
+    for device in ("sim", "rtl"):
+        c = np.zeros((7, lanes), "int32")
+        kernel(x, c, device=device)
+        np.testing.assert_array_equal(c, x.cumsum(axis=0))
+
+
+def test_a_stage_without_an_instruction():
+    A, state = (te.placeholder((4, 4), "int32", n) for n in ("A", "state"))
+    init = te.compute((1, 4), lambda _, i: A[0, i], "init")
+    update = te.compute((4, 4), lambda t, i: state[t - 1, i] + A[t, i], "update")
+    S = te.scan(init, update, state, name="S")
+    with pytest.raises(CodegenError, match="S: expected a tensorized stage, found plain stores"):
+        vdla.build(te.create_schedule(S), [A, S], "tiny")
+
+
+def test_a_product_whose_reduction_two_accumulators_share():
+    """rfactor: each accumulator takes every other step, and alu_add_reduce adds them up."""
+    ins = vdla.intrinsics("tiny")
+    bo, bi = ins.gemm.operands[3].shape
+    A = te.placeholder((6, 6, bi), "int8", "A")  # vectors [k, m, lane]
+    B = te.placeholder((6, 2, bo, bi), "int8", "B")  # tiles [k, n, output lane, input lane]
+    k, i = te.reduce_axis((0, 6), "k"), te.reduce_axis((0, bi), "i")
+    C = te.compute(
+        (6, 2, bo),
+        lambda m, n, l: te.sum(
+            A[k, m, i].astype("int32") * B[k, n, l, i].astype("int32"), axis=[k, i]
+        ),
+        "C",
+    )
+    s = te.create_schedule(C)
+    acc = s.cache_write(C, vdla.ACC)
+    _, turn = s[acc].split(s[acc].reduce_axis[0], factor=2)
+    parts = s.rfactor(acc, turn)
+    s[parts].set_scope(vdla.ACC)
+    a, b = s.cache_read(A, vdla.INP, [parts]), s.cache_read(B, vdla.WGT, [parts])
+    (f, m, n, l), (ko, inner) = s[parts].axis, s[parts].reduce_axis
+    s[parts].reorder(ko, f, n, m, l, inner)
+    s[acc].reorder(*s[acc].reduce_axis, *s[acc].axis)
+    loops = {parts: l, acc: s[acc].axis[2], a: s[a].axis[2], b: s[b].axis[2], C: C.axis[2]}
+    for stage, loop in loops.items():
+        s[stage].tensorize(loop, ins)
+    used = {step.stage: step.args["intrin"] for step in s.trace if step.primitive == "tensorize"}
+    assert used["C_acc_rf"] == "gemm_zero"
+    assert used["C_acc"] == "alu_add_reduce"
+    x, w = (RNG.integers(-128, 128, t.shape).astype("int8") for t in (A, B))
+    want = np.einsum("kmi,knli->mnl", x, w, dtype=np.int32)
+    kernel = vdla.build(s, [A, B, C], "tiny")
+    assert kernel.check() == []
+    for device in ("sim", "rtl"):
+        c = np.zeros((6, 2, bo), np.int32)
+        kernel(x, w, c, device=device)
+        np.testing.assert_array_equal(c, want)
+    c = np.zeros((6, 2, bo), np.int32)
+    vdla.build(s, [A, B, C], "cpu")(x, w, c)
+    np.testing.assert_array_equal(c, want)
+
+
+def aligned_and_prefetched():
+    A = te.placeholder((40, 33), "int32", "A")
+    B = te.compute((40, 33), lambda y, x: A[y, x] * 3, "B")
+    C = te.compute((33, 40), lambda x, y: B[y, x] + 1, "C")
+    return A, B, C, te.create_schedule(C)
+
+
+def test_aligned_rows_and_prefetched_ones_on_the_cpu():
+    A, B, C, s = aligned_and_prefetched()
+    s[B].storage_align(B.axis[0], 32, 5)
+    s[B].prefetch(A, B.axis[0], 2)
+    s[C].prefetch(B, C.axis[0], 1)
+    kernel = vdla.build(s, [A, B, C][::2], "cpu")
+    assert kernel.passes["llvm"].count('call void @"llvm.prefetch.p0"') == 2
+    assert ", 37\n" in kernel.passes["llvm"]
+    a, c = RNG.integers(-99, 99, (40, 33)).astype("int32"), np.zeros((33, 40), "int32")
+    kernel(a, c)
+    np.testing.assert_array_equal(c, a.T * 3 + 1)
+
+
+def test_what_the_accelerator_has_no_use_for():
+    A, B, C, s = aligned_and_prefetched()
+    s[B].storage_align(B.axis[0], 16, 1)
+    with pytest.raises(
+        CodegenError,
+        match=r"^B: expected elements that lie densely, as DMA moves them, found storage_align; it "
+        "is for the CPU$",
+    ):
+        vdla.build(s, [A, C], "tiny")
+    s, tensors = reduced(te.sum)
+    s["A_acc"].prefetch(tensors[0], s["A_acc"].axis[0])
+    with pytest.raises(
+        CodegenError,
+        match=r"^A: expected no prefetch, which is for the CPU, found one; double_buffer the stage "
+        "that loads it on chip$",
+    ):
+        vdla.build(s, tensors, "tiny")
