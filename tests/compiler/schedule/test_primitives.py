@@ -151,7 +151,7 @@ def test_loop_kinds():
     s[c].pragma(x, "dma", 2)
     s[c].pragma(x, "dma", "whole")
     assert body(s)[:2] == ['for y in 10 vthread("vthread"):',
-                           "    for x in 8 vectorized @dma='whole':"]
+                           '    for x in 8 vectorized @dma="whole":']
     s[c].parallel(y)
     s[c].unroll(x)
     assert body(s)[:2] == ["for y in 10 parallel:", "    for x in 8 unrolled @dma='whole':"]
@@ -608,7 +608,7 @@ def test_prefetch():
     s[c].prefetch(a, yo, 2)
     assert body(s)[:3] == [
         "for y_o in 3:",
-        "    prefetch A[(y_o * 4 + 8):(y_o * 4 + 8)+4, 0:0+8]",
+        "    prefetch A[y_o * 4 + 8 +: 4, 0 +: 8]",
         "    for y_i in 4:",
     ]
     assert s.trace[-1].to_json() == {
