@@ -151,10 +151,10 @@ def test_loop_kinds():
     s[c].pragma(x, "dma", 2)
     s[c].pragma(x, "dma", "whole")
     assert body(s)[:2] == ['for y in 10 vthread("vthread"):',
-                           "    for x in 8 vectorized @dma='whole':"]
+                           '    for x in 8 vectorized @dma="whole":']
     s[c].parallel(y)
     s[c].unroll(x)
-    assert body(s)[:2] == ["for y in 10 parallel:", "    for x in 8 unrolled @dma='whole':"]
+    assert body(s)[:2] == ["for y in 10 parallel:", '    for x in 8 unrolled @dma="whole":']
     check(s)
 
 

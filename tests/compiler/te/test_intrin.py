@@ -30,7 +30,7 @@ def test_declaration():
 def test_a_call_runs_its_behaviour():
     intrin = dot()
     x, y = Buffer("x", (3, 4), "int8"), Buffer("y", (3, 4), "int8")
-    acc, bias = Buffer("acc", (1,), "int32"), Buffer("bias", (1,), "int32")
+    acc, bias = Buffer("acc", (1,), "int32", "acc"), Buffer("bias", (1,), "int32")
     i = Var("i")
     zero = const(0)
     refs = (BufferRef(acc, (zero,)), BufferRef(bias, (zero,)), BufferRef(x, (i, zero)),
