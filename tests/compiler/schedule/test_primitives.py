@@ -154,7 +154,7 @@ def test_loop_kinds():
                            '    for x in 8 vectorized @dma="whole":']
     s[c].parallel(y)
     s[c].unroll(x)
-    assert body(s)[:2] == ["for y in 10 parallel:", "    for x in 8 unrolled @dma='whole':"]
+    assert body(s)[:2] == ["for y in 10 parallel:", '    for x in 8 unrolled @dma="whole":']
     check(s)
 
 
