@@ -30,13 +30,12 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from vdla.compiler.graph import ir
-from vdla.compiler.graph.infer import verify
+from vdla.compiler.graph.infer import RULES, verify
 from vdla.compiler.graph.ir import DTYPES, Array, Graph, GraphError, Node, Quant, TensorType
 from vdla.compiler.graph.printer import field_key
 from vdla.compiler.text import ParseError, Reader, Token
 
 MARKS = ("(", ")", "[", "]", "<", ">", ",", ":", "=", "/", "*", "@", "-")
-ABSTRACT = (Node, ir.Window)
 LARGEST = (1 << 63) - 1
 WORDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a string",
          type(None): "None"}  # fmt: skip
@@ -343,14 +342,8 @@ class _Making:
 @lru_cache
 def operators() -> dict[str, type[Node]]:
     """Every operator of the graph IR, by the name of its class."""
-
-    def below(cls: type[Node]) -> Iterator[type[Node]]:
-        for each in cls.__subclasses__():
-            yield each
-            yield from below(each)
-
-    return {cls.__name__: cls for cls in sorted(below(Node), key=lambda c: c.__name__)
-            if cls not in ABSTRACT}  # fmt: skip
+    classes = sorted((*RULES, ir.Fused), key=lambda cls: cls.__name__)
+    return {cls.__name__: cls for cls in classes}
 
 
 def _unfused(nodes: list[Node]) -> Iterator[Node]:
