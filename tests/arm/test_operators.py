@@ -101,7 +101,9 @@ OPERATORS = {
     "max pool": (ir.MaxPool(**NAMES, **HALVED), {"x": (F, 1, 3, 8, 8), "y": (F, 1, 3, 4, 4)}),
     "average pool": (ir.AvgPool(**NAMES, **HALVED), {"x": (F, 1, 3, 8, 8), "y": (F, 1, 3, 4, 4)}),
 }  # fmt: skip
-ELSEWHERE = {ir.QConv2d, ir.QConv2dAdd, ir.QDense, ir.Unary, ir.Binary, ir.Softmax, ir.Fused}
+ELSEWHERE = {
+    ir.QConv2d, ir.QConv2dAdd, ir.QDense, ir.Unary, ir.Binary, ir.Softmax, ir.Fused, ir.Custom,
+}  # fmt: skip
 
 
 def test_every_operator_is_here():

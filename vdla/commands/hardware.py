@@ -61,11 +61,11 @@ def lockstep(config: str, asked: Request, settings: Sequence[str], json: bool) -
                 update(f"{chosen.name}: programs", tally.programs, asked.programs)
     else:
         tally = _run_model(machines, asked.model, given)
-    summary = _summary(chosen, asked, tally, time.monotonic() - begun)
+    rate = tally.programs / max(time.monotonic() - begun, 1e-9)
     if json:
-        print_json(summary | (_reached(coverage) if coverage else {}))
+        print_json(_summary(chosen, tally) | (_reached(coverage) if coverage else {}))
     else:
-        _print(chosen, tally, summary)
+        _print(chosen, asked, tally, rate)
         if coverage:
             _print_coverage(coverage)
     for difference in tally.differences:
@@ -120,24 +120,22 @@ def _run_model(machines: Machines, model: str, shapes: Shapes) -> Tally:
     return device.tally
 
 
-def _summary(
-    config: Config, asked: Request, tally: Tally, seconds: float
-) -> dict[str, object]:
+def _summary(config: Config, tally: Tally) -> dict[str, object]:
     return {
         "config": config.name,
-        "seed": asked.seed,
-        "memories": asked.memories,
         "programs": tally.programs,
         "instructions": tally.instructions,
         "mismatches": tally.mismatches,
         "max_cycle_error": tally.max_cycle_error,
-        "programs_per_second": tally.programs / max(seconds, 1e-9),
         "rtl_cycles_per_second": tally.cycles / max(tally.rtl_seconds, 1e-9),
         "sim_cycles_per_second": tally.cycles / max(tally.sim_seconds, 1e-9),
     }
 
 
-def _print(config: Config, tally: Tally, summary: dict[str, object]) -> None:
+def _print(config: Config, asked: Request, tally: Tally, rate: float) -> None:
+    """The tally, how it was made, and how fast."""
+    made = {"seed": asked.seed, "memories": asked.memories, "programs_per_second": rate}
+    summary = _summary(config, tally) | made
     rows = [
         (name.replace("_", " "), f"{value:,.0f}" if isinstance(value, float) else str(value))
         for name, value in summary.items()
