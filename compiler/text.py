@@ -14,8 +14,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+Made = TypeVar("Made")
 
 BARE = r"[^\W\d]\w*(?:\.\w+)*"
 KINDS = {
@@ -110,6 +113,17 @@ class Reader:
     def sees(self, *texts: str) -> bool:
         """Whether the next token is one of these words or marks."""
         return self.token.text in texts
+
+    def listed(self, opening: str, rule: Callable[[], Made], closing: str) -> list[Made]:
+        """Any number of what ``rule`` reads, with commas between them, in brackets."""
+        self.expect(opening)
+        found: list[Made] = []
+        while not self.sees(closing):
+            found.append(rule())
+            if not self.take(",") and not self.sees(closing):
+                raise self.error(f"',' or {closing!r}")
+        self.next()
+        return found
 
     def take(self, text: str) -> bool:
         """Takes the next token if it is this word or mark."""

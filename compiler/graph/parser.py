@@ -147,7 +147,7 @@ class Parser:
         if not self.read.sees(*DTYPES):
             raise self.read.error(f"a dtype of {', '.join(DTYPES)}")
         dtype = self.read.next().text
-        shape = tuple(self.listed("[", "]", lambda: self.size()))
+        shape = tuple(self.read.listed("[", self.size, "]"))
         block, quant = 0, None
         token = self.read.token
         if self.read.take("/"):
@@ -228,7 +228,7 @@ class Parser:
         if op not in operators():
             raise self.read.error(f"an operator ({', '.join(operators())})", token, op)
         making = _Making(operators()[op], name, output)
-        names = self.listed("(", ")", self.operand)
+        names = self.read.listed("(", self.operand, ")")
         expected = making.take_operands(names)
         if expected:
             raise self.read.error(f"{expected} of {op}", token, str(len(names)))
@@ -268,7 +268,7 @@ class Parser:
         if token.kind == "string":
             return self.read.string("a value")
         if token.text == "(":
-            return tuple(self.listed("(", ")", lambda: self.value(key)))
+            return tuple(self.read.listed("(", lambda: self.value(key), ")"))
         if self.read.take("<"):
             return self.long(key, token)
         return self.read.number("a value")
@@ -287,17 +287,6 @@ class Parser:
         if array.ndim != 1 or len(array) != count or (word == "bytes" and array.dtype != np.uint8):
             raise self.read.error(wanted, token, f"{array.dtype}{list(array.shape)}")
         return array.tobytes() if word == "bytes" else tuple(array.tolist())
-
-    def listed(self, opening: str, closing: str, rule: Any) -> list[Any]:
-        """Any number, with commas between them, in brackets."""
-        self.read.expect(opening)
-        found: list[Any] = []
-        while not self.read.sees(closing):
-            found.append(rule())
-            if not self.read.take(",") and not self.read.sees(closing):
-                raise self.read.error(f"',' or {closing!r}")
-        self.read.next()
-        return found
 
 
 class _Making:

@@ -115,7 +115,7 @@ class Parser:
     def function(self) -> PrimFunc:
         start = self.read.expect("func")
         name = self.read.name("the function's name")
-        params = tuple(self.listed("(", self.buffer, ")"))
+        params = tuple(self.read.listed("(", self.buffer, ")"))
         self.read.expect(":")
         func = PrimFunc(name, params, self.suite())
         if self.read.token.kind != "end":
@@ -173,17 +173,6 @@ class Parser:
 
     # --- parts ---
 
-    def listed(self, opening: str, rule: Callable[[], Made], closing: str) -> list[Made]:
-        """Any number, with commas between them, in brackets."""
-        self.read.expect(opening)
-        found: list[Made] = []
-        while not self.read.sees(closing):
-            found.append(rule())
-            if not self.read.take(",") and not self.read.sees(closing):
-                raise self.read.error(f"',' or {closing!r}")
-        self.read.next()
-        return found
-
     def extent(self) -> int:
         return self.read.integer("a whole number", 1, LARGEST)
 
@@ -204,7 +193,7 @@ class Parser:
         if not self.read.sees(*DTYPES):
             raise self.read.error(f"a dtype of {', '.join(DTYPES)}")
         dtype = self.read.next().text
-        shape = tuple(self.listed("[", self.extent, "]"))
+        shape = tuple(self.read.listed("[", self.extent, "]"))
         scope, copies, values = "global", 1, None
         if self.read.take("@"):
             scope = self.read.string("the buffer's memory")
@@ -240,7 +229,7 @@ class Parser:
         """``NAME[expr, …]``, with as many indices as the buffer has dimensions."""
         start = self.read.token
         buffer = self.known(Buffer, "a buffer")
-        indices = tuple(self.listed("[", self.index, "]"))
+        indices = tuple(self.read.listed("[", self.index, "]"))
         self.check_rank(buffer, len(indices), start)
         return buffer, indices
 
@@ -259,7 +248,7 @@ class Parser:
     def region(self) -> BufferRegion:
         start = self.read.token
         buffer = self.known(Buffer, "a buffer")
-        ranges = tuple(self.listed("[", self.range, "]"))
+        ranges = tuple(self.read.listed("[", self.range, "]"))
         self.check_rank(buffer, len(ranges), start)
         return BufferRegion(buffer, ranges)
 
@@ -369,7 +358,7 @@ class Parser:
         name = self.read.name("the block's name")
         outside = self.names
         with self.scope():
-            iters = tuple(self.listed("(", lambda: self.iterator(outside), ")"))
+            iters = tuple(self.read.listed("(", lambda: self.iterator(outside), ")"))
             self.read.expect(":")
             predicate: Expr = TRUE
             reads: list[BufferRegion] = []
@@ -484,7 +473,7 @@ class Parser:
             else:
                 params[key] = self.typed(wanted[key], f"{key}:")
 
-        self.listed("(", argument, ")")
+        self.read.listed("(", argument, ")")
         missing = [key for key in (*formals, *wanted) if key not in operands and key not in params]
         if missing:
             raise self.read.error(f"{name}'s arguments", start, f"none for {', '.join(missing)}")
@@ -568,7 +557,7 @@ class Parser:
         if name not in counts and name not in ir.CALLS:
             known = ", ".join((*DTYPES, *counts, *ir.CALLS))
             raise self.read.error(f"a function ({known})", token)
-        args = self.listed("(", self.expr, ")")
+        args = self.read.listed("(", self.expr, ")")
         if len(args) != counts.get(name, len(args)):
             raise self.read.error(f"{counts[name]} arguments of {name}", token, str(len(args)))
         if name == "select":
