@@ -65,18 +65,25 @@ def lower_function(func: PrimFunc, config: Config, dump: Dump | None = None) -> 
     What a pass has already done it leaves as it is: the text after any of them may come back.
     ``dump`` and what is raised are as in :func:`lower_schedule`.
     """
-    dump = dump or (lambda name, text: None)
+
+    def told(name: str, text: Callable[[], str]) -> None:
+        if dump is not None:  # a search lowers thousands of functions that nobody reads
+            dump(name, text())
+
     func = verify(flatten_blocks(func))
-    dump("loops", show(func))
+    told("loops", lambda: show(func))
     for name, run in PASSES:
         func = verify(run(func))
-        dump(name, show(func))
+        told(name, lambda: show(func))
     bases = allocate(func, config)
-    rows = (f"{b.scope:9} {base:6} {b.name} {list(b.shape)}" for b, base in bases.items())
-    dump("allocate", "\n".join(rows) + "\n")
+    told("allocate", lambda: "".join(
+        f"{b.scope:9} {base:6} {b.name} {list(b.shape)}\n" for b, base in bases.items()
+    ) or "\n")  # fmt: skip
     kernel = generate(func, bases, config)
     UopPlanner(config).place(func.name, kernel.ops)  # they fit the buffer, or this raises
-    dump("instructions", "\n".join(f"{op.name}: {op.instruction}" for op in kernel.ops) + "\n")
+    told("instructions", lambda: "\n".join(
+        f"{op.name}: {op.instruction}" for op in kernel.ops
+    ) + "\n")  # fmt: skip
     return kernel
 
 
