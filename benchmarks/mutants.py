@@ -1,6 +1,7 @@
 """Plants faults in the sources, one at a time, and counts how many of them the tests notice.
 
-    python benchmarks/mutants.py [--seed S] [--count N] [--room ROOM] [--workers 2] [--json]
+    python benchmarks/mutants.py [--seed S] [--count N] [--room ROOM] [--workers 2] [--limit 240]
+                                 [--json]
 
 A mutant is one small change of one expression, drawn from a seed: another comparison, another
 operation, a number one off, a condition turned round, ``and`` for ``or``. Each is planted in a copy
@@ -32,7 +33,7 @@ from random import Random
 ROOT = Path(__file__).resolve().parents[1]
 EQUIVALENT = Path(__file__).with_suffix(".toml")
 ROOMS = ("isa", "sim", "hw", "compiler", "runtime")
-LIMIT = 240  # seconds that the tests of one stage may take; a mutant that takes longer is noticed
+LIMIT = 240  # seconds that a stage's tests may take; a mutant with which they take longer is noticed
 
 # Stages of tests by the longest path that a file's own begins with; {stem} is its name. A stage's
 # files run in one process. Of those named, the ones that don't exist are left out.
@@ -196,8 +197,8 @@ class Tree:
     """A copy of the tracked files, whose package ``vdla`` has its rooms in it and goes before the
     installed one."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.scratch = folder, folder / "cache"
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.folder, self.scratch, self.limit = folder, folder / "cache", limit
         for name in tracked():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
@@ -232,11 +233,11 @@ class Tree:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:
-            text, _ = process.communicate(timeout=LIMIT)
+            text, _ = process.communicate(timeout=self.limit)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, 9)
             process.communicate()
-            return f"{stage[0]} took longer than {LIMIT} s"
+            return f"{stage[0]} took longer than {self.limit} s"
         if process.returncode == 0:
             return None
         failed = [line for line in text.splitlines() if line.startswith(("FAILED", "ERROR"))]
@@ -249,12 +250,12 @@ def equivalents() -> dict[tuple[str, str, str, str], str]:
     return {(m["file"], m["function"], m["before"], m["after"]): m["reason"] for m in listed}
 
 
-def run(chosen: list[Mutant], workers: int) -> Iterator[tuple[Mutant, str | None]]:
+def run(chosen: list[Mutant], workers: int, limit: int) -> Iterator[tuple[Mutant, str | None]]:
     """Tries mutants in several trees; what noticed each, in order."""
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as pool:
         trees: SimpleQueue[Tree] = SimpleQueue()
         for number in range(workers):
-            trees.put(Tree(Path(folder) / str(number)))
+            trees.put(Tree(Path(folder) / str(number), limit))
 
         def one(mutant: Mutant) -> str | None:
             tree = trees.get()
@@ -273,6 +274,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--room", choices=ROOMS, help="plant in this room alone")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--limit", type=int, default=LIMIT, help="seconds; more on a busy machine")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     rooms = (arguments.room,) if arguments.room else ROOMS
@@ -281,7 +283,7 @@ def main() -> None:
     chosen = draw(arguments.seed, arguments.count, rooms)
     tried = [mutant for mutant in chosen if mutant.key not in known]
     equivalent = len(chosen) - len(tried)
-    for mutant, noticed in run(tried, arguments.workers):
+    for mutant, noticed in run(tried, arguments.workers, arguments.limit):
         place = f"{mutant.file}:{mutant.line}: {mutant.before}  →  {mutant.after}"
         if noticed is None:
             survivors.append(mutant)

@@ -91,10 +91,10 @@ class Fetch(Component):
         self._request(m, room, dispatch, fails)
         self._arrive(m, slots, complete, dispatch)
         illegal = self._dispatch(m, complete, dispatch)
-        misplaced = fails | (complete & self._misaligned(m))
+        misaligned = self._misaligned(m)
         m.d.comb += [
-            self.fault.valid.eq(misplaced | illegal),
-            self.fault.cause.eq(Mux(misplaced, Fault.ADDRESS, Fault.ILLEGAL)),
+            self.fault.valid.eq(fails | illegal | (complete & misaligned)),
+            self.fault.cause.eq(Mux(fails | misaligned, Fault.ADDRESS, Fault.ILLEGAL)),
             self.fault.index.eq(self.index),
         ]
         return m

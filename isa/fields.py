@@ -105,17 +105,21 @@ class Record:
     """A value made of fields: the common part of instructions and micro-ops."""
 
     fields: ClassVar[tuple[Field, ...]] = ()
+    defaults: ClassVar[dict[str, int]] = {}
 
     def __init_subclass__(cls) -> None:
         own = [f for f in vars(cls).values() if isinstance(f, Field)]
         cls.fields = (*(f for f in cls.fields if f.name not in vars(cls)), *own)
+        cls.defaults = {f.name: f.default for f in cls.fields}
 
     def __init__(self, **values: int) -> None:
-        for f in self.fields:
-            self.__dict__[f.name] = int(values.pop(f.name, f.default))
-        if values:
-            kind, known = type(self).__name__.upper(), ", ".join(f.name for f in self.fields)
-            raise EncodingError(f"{kind}: expected fields {known}, found {next(iter(values))}")
+        known = self.__dict__
+        known.update(self.defaults)
+        for name, value in values.items():
+            if name not in known:
+                kind, expected = type(self).__name__.upper(), ", ".join(known)
+                raise EncodingError(f"{kind}: expected fields {expected}, found {name}")
+            known[name] = int(value)
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__dict__ == other.__dict__
@@ -148,7 +152,7 @@ class Record:
             EncodingError: a value its field can't hold; names the field and its range.
         """
         word = 0
-        for f, bit, width in _layout(type(self), config):
+        for f, bit, width in _layout_of(self.fields, config):
             value = self.__dict__[f.name]
             if not f.holds(value, width):
                 low, high = f.bounds(config)

@@ -54,6 +54,7 @@ CORNER_SCALES = (
 CORNER_WORDS = [word.to_bytes(4, "little", signed=True) for word in CORNER_VALUES + CORNER_SCALES]
 
 Place = tuple[str, int]
+NOTHING = Uop()  # what lies where nothing was loaded, and in padding
 
 
 @dataclass
@@ -250,12 +251,13 @@ class _Generator:
         dst = self._steps(gemm, "acc", "dst_base", ("dst_0", "dst_1", "dst_2"))
         bias = self._steps(gemm, "acc", "bias_base", ("bias_0", "bias_1", "bias_2"))
         reads, writes = self._uop_reads(gemm), set()
-        for i, (u, uop) in self._iterations(gemm):
-            del u
-            writes.add(("acc", dst[i] + uop.dst))
-            reads |= {("inp", src[i] + uop.src), ("wgt", wgt[i] + uop.wgt)}
-            if uop.first and gemm.init == Init.BIAS:
-                reads.add(("acc", bias[i]))
+        biased = gemm.init == Init.BIAS
+        for uop in self._uops(gemm):
+            writes |= {("acc", at + uop.dst) for at in dst}
+            reads |= {("inp", at + uop.src) for at in src}
+            reads |= {("wgt", at + uop.wgt) for at in wgt}
+            if uop.first and biased:
+                reads |= {("acc", at) for at in bias}
         return gemm, reads | writes, writes
 
     def _alu(self) -> tuple[Instruction, set[Place], set[Place]]:
@@ -276,10 +278,10 @@ class _Generator:
         src = self._steps(alu, "acc", "src_base", ("src_0", "src_1", "src_2"))
         dst = self._steps(alu, "acc", "dst_base", ("dst_0", "dst_1", "dst_2"))
         reads, writes = self._uop_reads(alu), set()
-        for i, (_, uop) in self._iterations(alu):
-            writes.add(("acc", dst[i] + uop.dst))
+        for uop in self._uops(alu):
+            writes |= {("acc", at + uop.dst) for at in dst}
             if not alu.use_imm or op == AluOp.WADD:
-                reads.add(("acc", src[i] + uop.src))
+                reads |= {("acc", at + uop.src) for at in src}
         return alu, reads | writes, writes
 
     # Parts ------------------------------------------------------------------------------------
@@ -305,7 +307,7 @@ class _Generator:
                     inside = 0 <= j < load.y_size and 0 <= i < load.x_size
                     word = first + k * load.z_stride + j * load.y_stride + i * load.x_stride
                     for u in range(per_word):
-                        self.uops[at] = self.dram_uops[word * per_word + u] if inside else Uop()
+                        self.uops[at] = self.dram_uops[word * per_word + u] if inside else NOTHING
                         at += 1
 
     def _nest(self) -> dict[str, int]:
@@ -323,8 +325,8 @@ class _Generator:
 
     def _steps(
         self, nest: Gemm | Alu, buffer: str, base: str, names: tuple[str, str, str]
-    ) -> list[int]:
-        """Draws a base and loop steps that stay in the buffer; the index of every iteration."""
+    ) -> set[int]:
+        """Draws a base and loop steps that stay in the buffer; the indices of all iterations."""
         depth, used = self.config.depth(buffer), self._largest(nest, buffer)
         steps = [self.rng.choice((0, 1, 1, 2)) for _ in range(3)]
         extents = [max(n, 1) for n in nest.extents()]
@@ -342,15 +344,16 @@ class _Generator:
                 values[name] = f.bounds(self.config)[1]
         for name, number in values.items():
             setattr(nest, name, number)
-        return [
+        extent_0, extent_1, extent_2 = nest.extents()
+        return {
             first + i * steps[0] + j * steps[1] + k * steps[2]
-            for i in range(nest.extent_0)
-            for j in range(nest.extent_1)
-            for k in range(nest.extent_2)
-        ]
+            for i in range(extent_0)
+            for j in range(extent_1)
+            for k in range(extent_2)
+        }
 
     def _largest(self, nest: Gemm | Alu, buffer: str) -> int:
-        uops = [self.uops.get(u, Uop()) for u in self._range(nest)]
+        uops = self._uops(nest)
         name = {"wgt": "wgt", "inp": "src", "acc": ""}[buffer]
         if name:
             return max((getattr(uop, name) for uop in uops), default=0)
@@ -359,10 +362,8 @@ class _Generator:
     def _range(self, nest: Gemm | Alu) -> range:
         return range(nest.uop_begin, nest.uop_begin + nest.uop_count)
 
-    def _iterations(self, nest: Gemm | Alu) -> list[tuple[int, tuple[int, Uop]]]:
-        uops = [(u, self.uops.get(u, Uop())) for u in self._range(nest)]
-        extent_0, extent_1, extent_2 = nest.extents()
-        return [(i, uop) for i in range(extent_0 * extent_1 * extent_2) for uop in uops]
+    def _uops(self, nest: Gemm | Alu) -> list[Uop]:
+        return [self.uops.get(u, NOTHING) for u in self._range(nest)]
 
     def _uop_reads(self, nest: Gemm | Alu) -> set[Place]:
         if nest.steps() == 0:
