@@ -33,7 +33,7 @@ from random import Random
 ROOT = Path(__file__).resolve().parents[1]
 EQUIVALENT = Path(__file__).with_suffix(".toml")
 ROOMS = ("isa", "sim", "hw", "compiler", "runtime")
-LIMIT = 240  # seconds that a stage's tests may take; a mutant with which they take longer is noticed
+LIMIT = 240  # seconds that a stage may take; a mutant with which it takes longer is noticed
 
 # Stages of tests by the longest path that a file's own begins with; {stem} is its name. A stage's
 # files run in one process. Of those named, the ones that don't exist are left out.

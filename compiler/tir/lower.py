@@ -175,7 +175,3 @@ def written_buffers(stmt: Stmt) -> set[Buffer]:
     return found
 
 
-def invariant(expr: Expr, variables: set[Var]) -> bool:
-    return not uses(expr, variables)
-
-
