@@ -33,7 +33,6 @@ from vdla.compiler.tir.visitor import (
     stores,
     substitute,
     substitute_expr,
-    uses,
     walk,
 )
 
