@@ -37,6 +37,7 @@ records: .venv/ready
 
 lint: .venv/ready
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 
 types: .venv/ready build/mypy
 	MYPYPATH=build/mypy $(BIN)/mypy -p vdla.isa -p vdla.sim -p vdla.compiler

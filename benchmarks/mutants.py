@@ -209,9 +209,7 @@ class Tree:
         """Plants a mutant; the test or stage that noticed it, or None."""
         path = self.folder / mutant.file
         source = path.read_bytes()
-        path.write_bytes(
-            source[: mutant.start] + mutant.after.encode() + source[mutant.end :]
-        )
+        path.write_bytes(source[: mutant.start] + mutant.after.encode() + source[mutant.end :])
         try:
             for stage in stages(mutant.file, self.folder):
                 if noticed := self.run(stage, mutant.file.startswith(("isa/", "sim/", "hw/"))):

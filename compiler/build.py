@@ -388,9 +388,7 @@ class LayerProgram(Standalone):
     operator: Operator
 
 
-def layer_program(
-    made: Operator, tile: Tile, config: Config, *, hide: bool = True
-) -> LayerProgram:
+def layer_program(made: Operator, tile: Tile, config: Config, *, hide: bool = True) -> LayerProgram:
     """Compiles one operator alone and cold: nothing is on chip when it starts.
 
     Without ``hide``, tokens let no two engines work at once.

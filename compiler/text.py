@@ -251,7 +251,7 @@ class Reader:
             if match is None:
                 open_quote = {'"': "a closing double quote", "`": "a closing backquote"}
                 expected = open_quote.get(line[at], "a name, a number or a mark")
-                what = f"expected {expected}, found {line[at:at + 20]!r}"
+                what = f"expected {expected}, found {line[at : at + 20]!r}"
                 raise ParseError(what, number, at + 1, line)
             if match.lastgroup != "space":
                 yield Token(str(match.lastgroup), match.group(), number, at + 1)

@@ -318,9 +318,7 @@ def lockstep(
     """Simulator against RTL, cycle by cycle and byte by byte, on random programs."""
     from vdla.commands import hardware
 
-    asked = hardware.Request(
-        programs, seed, model, shape or [], coverage, memories, workers
-    )
+    asked = hardware.Request(programs, seed, model, shape or [], coverage, memories, workers)
     hardware.lockstep(config, asked, settings or [], json)
 
 

@@ -109,6 +109,4 @@ def _variant(tile: Tile, variant: str) -> Tile:
 def _cycles(op: Operator, tile: Tile, config: Config, variant: str) -> int:
     built = layer_program(op, tile, config, hide=variant != "serialized")
     program = built.program
-    return simulate(
-        config, program.instructions, built.dram, program.base, numerics=False
-    ).cycles
+    return simulate(config, program.instructions, built.dram, program.base, numerics=False).cycles

@@ -73,9 +73,7 @@ class _Nest:
 
 def features(shape: Shape, space: Space, config: Config) -> Features:
     """The features of all tiles of a space."""
-    knobs = {
-        name: np.array([getattr(tile, name) for tile in space.tiles]) for name in space.knobs
-    }
+    knobs = {name: np.array([getattr(tile, name) for tile in space.tiles]) for name in space.knobs}
     if isinstance(shape, ConvShape):
         nest = _conv(shape, knobs, config)
     elif isinstance(shape, PoolShape):

@@ -268,6 +268,4 @@ def _columns(seen: Features, names: Sequence[str]) -> Floats:
     """Features by name; one that isn't there is missing, which the trees can take."""
     column = {name: i for i, name in enumerate(seen.names)}
     missing = np.full(len(seen.values), np.nan)
-    return np.stack(
-        [seen.values[:, column[n]] if n in column else missing for n in names], axis=1
-    )
+    return np.stack([seen.values[:, column[n]] if n in column else missing for n in names], axis=1)

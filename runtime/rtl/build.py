@@ -81,9 +81,7 @@ def _key(config: Config) -> str:
 
 def _public() -> str:
     """What Verilator keeps reachable: the scratchpads."""
-    memories = (
-        f'public_flat_rw -module "vdla.core.{name}" -var "mem"\n' for name in SCRATCHPADS
-    )
+    memories = (f'public_flat_rw -module "vdla.core.{name}" -var "mem"\n' for name in SCRATCHPADS)
     return "`verilator_config\n" + "".join(memories)
 
 

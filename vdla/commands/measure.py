@@ -110,9 +110,7 @@ def run(
     else:
         batches = [arrays if arrays is not None else api.random_inputs(module)]
     results = _run_all(ready, batches)
-    outputs = {
-        name: np.concatenate([r.outputs[name] for r in results]) for name in module.outputs
-    }
+    outputs = {name: np.concatenate([r.outputs[name] for r in results]) for name in module.outputs}
     if output is not None:
         write_outputs(output, outputs)
     if waves:
@@ -317,8 +315,15 @@ def _check(
         )
     else:
         rows = [
-            (d.name, d.op, f"{d.elements:,}", f"{d.different:,}", f"{d.ties:,}",
-             f"{100 * d.share:.4f} %", str(d.largest))
+            (
+                d.name,
+                d.op,
+                f"{d.elements:,}",
+                f"{d.different:,}",
+                f"{d.ties:,}",
+                f"{100 * d.share:.4f} %",
+                str(d.largest),
+            )
             for d in layers
         ]
         columns = ("layer", "operator", "elements", "differ", "ties", "share", "largest")

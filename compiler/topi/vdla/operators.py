@@ -71,9 +71,7 @@ def default_tile(
 
 
 @lru_cache
-def _default_tile(
-    shape: Shape, config: Config, vthreads: int, records: Records | None
-) -> Tile:
+def _default_tile(shape: Shape, config: Config, vthreads: int, records: Records | None) -> Tile:
     for threads in range(vthreads, 0, -1):
         tuned = records.tile(shape, config, threads) if records else None
         if tuned is not None:

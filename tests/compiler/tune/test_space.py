@@ -52,9 +52,7 @@ def test_steps_reach_every_neighbour_and_nothing_else(layer, tiny, vthreads):
     for point in rng.integers(len(found), size=5).tolist():
         around = found.neighbours(point)
         for each in around:
-            differing = [
-                c for c in found.free if found.codes[each, c] != found.codes[point, c]
-            ]
+            differing = [c for c in found.free if found.codes[each, c] != found.codes[point, c]]
             assert len(differing) == 1, [names[c] for c in differing]
         reached = set(found.step(np.full(60 * len(around), point), rng).tolist())
         assert reached == set(around)

@@ -46,7 +46,7 @@ def test_what_is_kept_is_loaded_once_in_the_steps_portions():
 
 
 def test_one_copy_is_the_default():
-    assert "\" x" not in show(schedule(CONV, ConvTile(2, 4, 4, 1, 2, 1), CONFIG).mod)
+    assert '" x' not in show(schedule(CONV, ConvTile(2, 4, 4, 1, 2, 1), CONFIG).mod)
     text = show(schedule(CONV, ConvTile(2, 4, 4, 1, 2, 1, stages=2), CONFIG).mod)
     assert 'alloc padded_inp: int8[1, 1, 1, 6, 6, 1, 16] @"vdla.inp" x2' in text
 
