@@ -202,7 +202,7 @@ class Tree:
         for name in tracked():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
-        for room in (*ROOMS, "boards"):
+        for room in (*ROOMS, "boards", "support"):
             (folder / "vdla" / room).symlink_to(folder / room)
 
     def try_one(self, mutant: Mutant) -> str | None:

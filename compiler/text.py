@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from vdla.support.errors import UserError
+
 Made = TypeVar("Made")
 
 BARE = r"[^\W\d]\w*(?:\.\w+)*"
@@ -33,7 +35,7 @@ DIGITS = 40  # of a number, at most
 WIDTH = 90  # of the part of a line that an error shows
 
 
-class ParseError(ValueError):
+class ParseError(UserError):
     """A text that breaks its grammar, or names what isn't there.
 
     The message names ``line`` and ``column``, both from 1 on, says what was expected and what was

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from vdla.comparison import Comparison
 from vdla.peers import OSDI
 from vdla.same_schedule import VARIANTS, SameSchedule
+from vdla.support.files import atomic_write
 from vdla.sweep import Sweep
 
 if TYPE_CHECKING:
@@ -179,10 +179,6 @@ def _figure(width: float, height: float) -> tuple[Any, Any]:
 
 
 def _save(figure: Any, path: Path) -> Path:
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with atomic_write(path) as beside:
         figure.savefig(beside, format="png", metadata={"Software": None})
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
     return path

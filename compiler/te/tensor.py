@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 from vdla.compiler.tir.ir import Buffer, Expr, ExprLike, Load, Var, as_expr
 from vdla.compiler.tir.visitor import loads, substitute_expr, walk_expr
+from vdla.support.errors import UserError
 
 
-class TEError(Exception):
+class TEError(UserError):
     """A tensor expression is not well formed."""
 
 

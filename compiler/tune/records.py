@@ -31,13 +31,15 @@ from vdla.compiler.topi.vdla.tiling import Shape, Tile, is_legal
 from vdla.compiler.tune.workload import Workload, sources
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
+from vdla.support.errors import UserError
+from vdla.support.files import write_bytes
 
 SCHEMA = 2
 STATUSES = ("ok", "illegal", "crash", "timeout")
 TILES = {"conv": ConvTile, "pool": PoolTile, "add": AddTile}
 
 
-class RecordError(ValueError):
+class RecordError(UserError):
     """A file that holds no tuning records, or not of our schema, or is being written to."""
 
 
@@ -187,12 +189,7 @@ def make_tile(record: Record) -> Tile | None:
 def export(records: Iterable[Record], path: Path) -> int:
     """Writes the best record per workload, whole or not at all; how many there are."""
     chosen = sorted(best(records).values(), key=lambda r: r.to_line())
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_bytes(b"".join(record.to_line() for record in chosen))
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_bytes(path, b"".join(record.to_line() for record in chosen))
     return len(chosen)
 
 

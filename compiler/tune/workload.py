@@ -6,7 +6,6 @@ nothing else are one workload, tuned once.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass, fields
 from functools import cache
@@ -19,6 +18,7 @@ from vdla.compiler.topi.vdla.elementwise import AddShape
 from vdla.compiler.topi.vdla.pool import PoolShape
 from vdla.compiler.topi.vdla.tiling import ANY_RESIDUAL, NUMBERS, Shape
 from vdla.isa.config import Config, parse_config
+from vdla.support.files import digest
 
 SHAPES: dict[str, type[Any]] = {"conv": ConvShape, "pool": PoolShape, "add": AddShape}
 
@@ -111,8 +111,4 @@ def sources() -> str:
     parts = ("codegen/vdla", "passes", "schedule", "target", "te", "tir", "topi/vdla")
     folders = [Path(sim.__path__[0]), *(root / part for part in parts)]
     files = [root / "lower.py", *(spec / f"{name}.py" for name in ISA_SOURCES)]
-    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files))
-    for folder in folders:
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
+    return digest([*files, *folders], digits=12)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +32,7 @@ from vdla.runtime.errors import InputError
 from vdla.runtime.executor import Executor, RunResult
 from vdla.runtime.module import Module
 from vdla.sim.trace import write_trace
+from vdla.support.files import atomic_write
 
 Array = NDArray[Any]
 MAX_SHARE = 0.001  # elements of a layer that may differ from onnxruntime, by at most 1
@@ -189,12 +189,8 @@ def read_inputs(path: Path) -> dict[str, Array]:
 
 def write_outputs(path: Path, outputs: Mapping[str, Array]) -> None:
     """Writes an .npz file, whole or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.npz")
-    try:
-        np.savez(beside, **outputs)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    with atomic_write(path) as beside, open(beside, "wb") as file:
+        np.savez(file, **outputs)
 
 
 def _report(

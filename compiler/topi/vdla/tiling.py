@@ -21,6 +21,7 @@ from vdla.compiler.topi.vdla.elementwise import AddShape, AddTile
 from vdla.compiler.topi.vdla.pool import PoolShape, PoolTile
 from vdla.isa.config import Config
 from vdla.isa.instructions import instruction_bytes
+from vdla.support.errors import UserError
 
 Shape = ConvShape | PoolShape | AddShape  # what has a space of tiles
 Tile = Any  # ConvTile, PoolTile or AddTile: whatever the shape asks for
@@ -45,7 +46,7 @@ def geometry(shape: Shape) -> Shape:
     return replace(shape, **changes)
 
 
-class TilingError(ValueError):
+class TilingError(UserError):
     """No tile is legal: not even the smallest fits the buffers."""
 
 
