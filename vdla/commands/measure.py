@@ -23,8 +23,8 @@ from vdla.compiler.build import Options
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph.compare import ort_run
-from vdla.compiler.graph.partition import host_layers, host_remark
 from vdla.compiler.graph.passes import optimize
+from vdla.compiler.placement.partition import host_layers, host_remark
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
 from vdla.runtime.devices.board import BoardDevice

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from readback import difference, reads_back
 
 from vdla.compiler import te, tir
+from vdla.compiler.operators.add import Add, AddTile
 from vdla.compiler.target import intrinsics
 from vdla.compiler.text import ParseError
 from vdla.compiler.tir import show
@@ -50,8 +51,6 @@ from vdla.compiler.tir.ir import (
     seq,
 )
 from vdla.compiler.tir.parser import parse
-from vdla.compiler.topi.vdla.elementwise import AddShape, AddTile
-from vdla.compiler.topi.vdla.operators import schedule
 from vdla.isa.config import load_config
 
 TINY = load_config("tiny")
@@ -216,8 +215,8 @@ def test_any_tree_is_read_back(func):
 @lru_cache
 def program() -> str:
     """A program of the accelerator: allocations, copies, threads, padding, calls of every kind."""
-    shape = AddShape(12, 9000, -7000, 3, -8, 2, -128, 127)
-    return show(schedule(shape, AddTile(4, 2), TINY).mod)
+    shape = Add(12, 9000, -7000, 3, -8, 2, -128, 127)
+    return show(shape.schedule(AddTile(4, 2), TINY).mod)
 
 
 @lru_cache
