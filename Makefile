@@ -37,6 +37,7 @@ records: .venv/ready
 
 lint: .venv/ready
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 
 types: .venv/ready build/mypy
 	MYPYPATH=build/mypy $(BIN)/mypy -p vdla.isa -p vdla.sim -p vdla.compiler
@@ -63,7 +64,7 @@ qemu:
 # mypy and import-linter can't follow an editable install's finder: they get a folder of symlinks.
 build/mypy:
 	mkdir -p build/mypy/vdla
-	for room in isa sim hw compiler runtime boards; do ln -sfn ../../../$$room build/mypy/vdla/$$room; done
+	for room in support isa sim hw compiler runtime boards; do ln -sfn ../../../$$room build/mypy/vdla/$$room; done
 	for part in vdla/*.py vdla/commands vdla/report; do ln -sfn ../../../$$part build/mypy/vdla/; done
 
 .venv/ready: pyproject.toml setup.py

@@ -1,6 +1,6 @@
 """Seconds to compile the bundled networks, each in a fresh process.
 
-    python benchmarks/compile_time.py [-c CONFIG]
+python benchmarks/compile_time.py [-c CONFIG]
 """
 
 from __future__ import annotations

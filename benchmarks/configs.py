@@ -1,6 +1,6 @@
 """A whole network on every bundled config: cycles, time at the config's clock, GOPS attained.
 
-    python benchmarks/configs.py [--model resnet18]
+python benchmarks/configs.py [--model resnet18]
 """
 
 from __future__ import annotations

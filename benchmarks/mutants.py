@@ -202,16 +202,14 @@ class Tree:
         for name in tracked():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
-        for room in (*ROOMS, "boards"):
+        for room in (*ROOMS, "boards", "support"):
             (folder / "vdla" / room).symlink_to(folder / room)
 
     def try_one(self, mutant: Mutant) -> str | None:
         """Plants a mutant; the test or stage that noticed it, or None."""
         path = self.folder / mutant.file
         source = path.read_bytes()
-        path.write_bytes(
-            source[: mutant.start] + mutant.after.encode() + source[mutant.end :]
-        )
+        path.write_bytes(source[: mutant.start] + mutant.after.encode() + source[mutant.end :])
         try:
             for stage in stages(mutant.file, self.folder):
                 if noticed := self.run(stage, mutant.file.startswith(("isa/", "sim/", "hw/"))):

@@ -1,6 +1,6 @@
 """Simulated cycles per second on the ResNet-18 stream, one core, loops already compiled.
 
-    python benchmarks/simulator_speed.py [--runs 5]
+python benchmarks/simulator_speed.py [--runs 5]
 """
 
 from __future__ import annotations

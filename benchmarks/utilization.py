@@ -1,6 +1,6 @@
 """Latency hiding on ResNet-18's convolutions beside the figures that TVM published.
 
-    python benchmarks/utilization.py [-c CONFIG]
+python benchmarks/utilization.py [-c CONFIG]
 """
 
 from __future__ import annotations

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from vdla.support.errors import UserError
 
-class BoardError(ValueError):
+
+class BoardError(UserError):
     """A board, a toolchain or a fit that isn't what was asked for."""
 
 

@@ -60,8 +60,6 @@ def _virtual(board: Board, config: Config, report: Report) -> Transport:
     if board.reach == "axi":
         return VirtualAxiBoard(name, config, board.memory_bytes, report)
     module = find_module(board.name)
-    twin = VirtualSerialBoard(
-        config, module.CHIP, board.clock_hz, module.MULTIPLIER_BITS, report
-    )
+    twin = VirtualSerialBoard(config, module.CHIP, board.clock_hz, module.MULTIPLIER_BITS, report)
     line = open_line(twin.port)
     return SerialTransport(line, name, board.memory_bytes, answer=PATIENT, owner=twin)

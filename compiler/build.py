@@ -15,15 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla.compiler.codegen.target import NATIVE, Target
+from vdla.compiler.codegen.vdla.kernel import Kernel
 from vdla.compiler.codegen.vdla.leaf import CodegenError
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.frontend.shapes import Shapes
-from vdla.compiler.graph.fuse_host import fuse_host
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, Node
-from vdla.compiler.graph.layout import layout
 from vdla.compiler.graph.parser import write_values
-from vdla.compiler.graph.partition import (
+from vdla.compiler.graph.passes import optimize
+from vdla.compiler.graph.plan import MemoryPlan, align, plan_memory
+from vdla.compiler.graph.printer import beside, format_graph
+from vdla.compiler.lower import UOPS, Linker, lower_schedule
+from vdla.compiler.operators.cost import TilingError
+from vdla.compiler.operators.template import Operator, Tile, operator, template_of, tile_text
+from vdla.compiler.passes.allocate import AllocationError
+from vdla.compiler.placement.fuse_host import fuse_host
+from vdla.compiler.placement.layout import layout
+from vdla.compiler.placement.partition import (
     ACCELERATOR,
     HOST,
     Placement,
@@ -31,14 +39,8 @@ from vdla.compiler.graph.partition import (
     partition,
     report,
 )
-from vdla.compiler.graph.passes import optimize
-from vdla.compiler.graph.plan import MemoryPlan, align, plan_memory
-from vdla.compiler.graph.printer import beside, format_graph
-from vdla.compiler.graph.taps import fold_taps
-from vdla.compiler.lower import UOPS, Linker, lower
-from vdla.compiler.passes.allocate import AllocationError
+from vdla.compiler.placement.taps import fold_taps
 from vdla.compiler.schedule.errors import ScheduleError
-from vdla.compiler.standalone import Standalone, standalone
 from vdla.compiler.topi.steps import (
     Kernels,
     check_external,
@@ -50,8 +52,7 @@ from vdla.compiler.topi.steps import (
     make_steps,
     tensor_table,
 )
-from vdla.compiler.topi.vdla.operators import Operator, operator
-from vdla.compiler.topi.vdla.tiling import Tile, TilingError, tile_text
+from vdla.compiler.tune.choose import default_tile
 from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.asm import disassemble
 from vdla.isa.config import Config
@@ -62,7 +63,6 @@ from vdla.runtime.module import HostCode, Module
 
 Array = NDArray[Any]
 Progress = Callable[[str, int, int], None]
-Tiles = Callable[[Operator], Tile]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Options:
     ``device`` "cpu" leaves the accelerator out. ``vthreads`` is how many virtual threads default
     schedules use. ``min_fill`` is the share of the input lanes a convolution must fill.
     ``records`` are tuned schedules to use where they fit; None leaves all to the analytic model.
-    ``tiles`` chooses schedules in place of both. ``dump`` is a folder for the program's text after
+    ``dump`` is a folder for the program's text after
     every pass. ``progress`` is told (what, done, of). ``host`` is the processor that runs what the
     accelerator doesn't.
     """
@@ -81,7 +81,6 @@ class Options:
     vthreads: int = 2
     min_fill: float = 0.5
     records: Records | None = BUNDLED
-    tiles: Tiles | None = None
     dump: Path | None = None
     progress: Progress = lambda what, done, total: None
     host: Target = NATIVE
@@ -109,15 +108,15 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
     dump = Dumper(options.dump)
     graph, placements = _place(graph, config, options, dump)
     check_external(graph, options.host)
-    placements, tiles = _choose_tiles(graph, placements, config, options)
+    placements, lowered = _lower(graph, placements, config, options, dump)
     graph, placements = _lay_out(graph, placements, config, dump)
     operators = _operators(graph, placements, config)
     kernels = host_kernels(graph, placements)
     steps = make_steps(graph, placements, kernels)
-    linkers = _lower(steps, operators, tiles, config, options, dump)
+    linkers = _line_up(steps, operators, lowered, config)
     host = host_code(kernels, options.host)
     return _assemble(
-        graph, placements, operators, tiles, kernels, host, steps, linkers, config, dump
+        graph, placements, operators, lowered, kernels, host, steps, linkers, config, dump
     )
 
 
@@ -202,22 +201,31 @@ def _same_array(a: Array, b: Array | None) -> bool:
     return b is not None and (a.dtype, a.shape) == (b.dtype, b.shape) and a.tobytes() == b.tobytes()
 
 
-def _choose_tiles(
-    graph: Graph, placements: Placements, config: Config, options: Options
-) -> tuple[Placements, dict[str, Tile]]:
-    """A tile per accelerator node; a node without a legal one falls back to the host."""
-    placements, tiles = dict(placements), {}
+@dataclass(frozen=True)
+class Lowered:
+    """An accelerator node's tile and its instructions."""
+
+    tile: Tile
+    kernel: Kernel
+
+
+def _lower(
+    graph: Graph, placements: Placements, config: Config, options: Options, dump: Dumper
+) -> tuple[Placements, dict[str, Lowered]]:
+    """The instructions of every accelerator node; one without a legal schedule falls back to the
+    host."""
+    placements, lowered = dict(placements), {}
     wanted = [n for n in graph.nodes if placements[n.name].device == ACCELERATOR]
     for done, node in enumerate(wanted):
-        options.progress("schedule", done, len(wanted))
-        made = operator(node, graph, config)
-        choose = options.tiles or (lambda op: op.tile(config, options.vthreads, options.records))
+        options.progress("lower", done, len(wanted))
+        template = template_of(node, graph, config)
         try:
-            tiles[node.name] = choose(made)
-            lower(made.shape, tiles[node.name], config)  # kept for the real one
+            tile = default_tile(template, config, options.vthreads, options.records)
+            kernel = lower_schedule(template.schedule(tile, config), config, dump.layer(node.name))
+            lowered[node.name] = Lowered(tile, kernel)
         except (TilingError, AllocationError, CodegenError, ScheduleError) as error:
             placements[node.name] = Placement(HOST, str(error))
-    return placements, tiles
+    return placements, lowered
 
 
 def _operators(graph: Graph, placements: Placements, config: Config) -> dict[str, Operator]:
@@ -225,27 +233,20 @@ def _operators(graph: Graph, placements: Placements, config: Config) -> dict[str
     return {node.name: operator(node, graph, config) for node in nodes}
 
 
-def _lower(
+def _line_up(
     steps: Iterable[Mapping[str, Any]],
     operators: Mapping[str, Operator],
-    tiles: Mapping[str, Tile],
+    lowered: Mapping[str, Lowered],
     config: Config,
-    options: Options,
-    dump: Dumper,
 ) -> dict[str, Linker]:
-    """Per accelerator program, its operators lowered and in line."""
+    """Per accelerator program, its operators' instructions in line."""
     linkers: dict[str, Linker] = {}
-    done = 0
     for step in steps:
         if step["kind"] != "vdla":
             continue
         linker = linkers[step["program"]] = Linker(config)
         for name in step["layers"]:
-            options.progress("lower", done, len(operators))
-            made = operators[name]
-            kernel = lower(made.shape, tiles[name], config, dump.layer(name))
-            linker.add(made.node.name, kernel, made.tensors)
-            done += 1
+            linker.add(name, lowered[name].kernel, operators[name].tensors)
     return linkers
 
 
@@ -253,7 +254,7 @@ def _assemble(
     graph: Graph,
     placements: Placements,
     operators: Mapping[str, Operator],
-    tiles: Mapping[str, Tile],
+    lowered: Mapping[str, Lowered],
     kernels: Kernels,
     host: HostCode | None,
     steps: list[dict[str, Any]],
@@ -293,7 +294,7 @@ def _assemble(
         metadata={
             "model": graph.name,
             "placement": report(graph, placements),
-            "layers": _layers(operators, tiles),
+            "layers": _layers(operators, lowered),
             "streams": {
                 name: {"layers": _runs(each.layers), "stages": each.stages}
                 for name, each in linked.items()
@@ -319,7 +320,9 @@ def _stored(node: Node, graph: Graph) -> list[str]:
     return [n for n in node.inputs if n in graph.constants and n not in parameters]
 
 
-def _layers(operators: Mapping[str, Operator], tiles: Mapping[str, Tile]) -> list[dict[str, Any]]:
+def _layers(
+    operators: Mapping[str, Operator], lowered: Mapping[str, Lowered]
+) -> list[dict[str, Any]]:
     """What reports say of each accelerator layer besides its cycles."""
     return [
         {
@@ -328,7 +331,7 @@ def _layers(operators: Mapping[str, Operator], tiles: Mapping[str, Tile]) -> lis
             "output": made.node.output,
             "macs": made.macs,
             "dram_bytes": made.dram_bytes,
-            "tile": tile_text(tiles[name]),
+            "tile": tile_text(lowered[name].tile),
         }
         for name, made in operators.items()
     ]
@@ -379,26 +382,3 @@ def place_models(
         layers = [(node if len(paths) == 1 else name, op) for node, op in made.items()]
         placed[name] = Placed(graph, placements, layers)
     return placed
-
-
-@dataclass(frozen=True)
-class LayerProgram(Standalone):
-    """An accelerator layer by itself."""
-
-    operator: Operator
-
-
-def layer_program(
-    made: Operator, tile: Tile, config: Config, *, hide: bool = True
-) -> LayerProgram:
-    """Compiles one operator alone and cold: nothing is on chip when it starts.
-
-    Without ``hide``, tokens let no two engines work at once.
-    """
-    kernel = lower(made.shape, tile, config)
-    linker = Linker(config)
-    linker.add(made.node.name, kernel, made.tensors)
-    named = {made.tensors[name]: size for name, size in kernel.tensors.items()}
-    sizes = {name: size for name, size in named.items() if name not in made.constants}
-    alone = standalone(linker, sizes, made.constants, hide=hide)
-    return LayerProgram(**vars(alone), operator=made)

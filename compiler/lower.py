@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from vdla.compiler.codegen.vdla.fold import Op
 from vdla.compiler.codegen.vdla.kernel import Kernel, generate
@@ -25,9 +24,6 @@ from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.lower import flatten_blocks
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.verify import verify
-from vdla.compiler.topi.vdla.operators import schedule
-from vdla.compiler.topi.vdla.tiling import Shape, Tile
-from vdla.compiler.topi.vdla.user import UserShape
 from vdla.isa.config import Config
 from vdla.isa.instructions import Finish, Instruction
 
@@ -87,30 +83,6 @@ def lower_function(func: PrimFunc, config: Config, dump: Dump | None = None) -> 
     return kernel
 
 
-def lower(shape: Shape | UserShape, tile: Tile, config: Config, dump: Dump | None = None) -> Kernel:
-    """The instructions of an operator of a shape, in program order.
-
-    ``dump`` is called with each pass's name and the program's text after it.
-
-    Raises:
-        AllocationError: the tile, or its micro-ops, exceed a buffer.
-        CodegenError: no instruction expresses an access.
-    """
-    if dump is None:
-        return _lower(shape, tile, config)
-    return lower_schedule(schedule(shape, tile, config), config, dump)
-
-
-@lru_cache(maxsize=512)
-def _lower(shape: Shape | UserShape, tile: Tile, config: Config) -> Kernel:
-    return lower_schedule(schedule(shape, tile, config), config)
-
-
-def forget() -> None:
-    """Empties the cache of ``lower``: a search lowers thousands of candidates, each once."""
-    _lower.cache_clear()
-
-
 @dataclass(frozen=True)
 class Linked:
     """A stream with the operator each instruction belongs to, and the micro-op image."""
@@ -156,6 +128,6 @@ def _renamed(op: Op, names: Mapping[str, str]) -> Op:
 
 
 __all__ = [
-    "PASSES", "UOPS", "Dump", "Linked", "Linker", "describe", "forget", "lower", "lower_function",
+    "PASSES", "UOPS", "Dump", "Linked", "Linker", "describe", "lower_function",
     "lower_schedule",
 ]  # fmt: skip

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla.compiler.graph.plan import align
-from vdla.compiler.lower import UOPS, Linked, Linker
+from vdla.compiler.lower import UOPS, Linked, Linker, lower_schedule
+from vdla.compiler.operators.template import Operator, Tile
+from vdla.isa.config import Config
 from vdla.isa.program import Program
 
 Array = NDArray[Any]
@@ -59,3 +61,24 @@ def standalone(
         dram[addresses[name] : addresses[name] + raw.size] = raw
     dram[end : end + stream.size] = stream
     return Standalone(program, linked, addresses, dram)
+
+
+@dataclass(frozen=True)
+class LayerProgram(Standalone):
+    """An accelerator layer by itself."""
+
+    operator: Operator
+
+
+def layer_program(made: Operator, tile: Tile, config: Config, *, hide: bool = True) -> LayerProgram:
+    """Compiles one operator alone and cold: nothing is on chip when it starts.
+
+    Without ``hide``, tokens let no two engines work at once.
+    """
+    kernel = lower_schedule(made.template.schedule(tile, config), config)
+    linker = Linker(config)
+    linker.add(made.node.name, kernel, made.tensors)
+    named = {made.tensors[name]: size for name, size in kernel.tensors.items()}
+    sizes = {name: size for name, size in named.items() if name not in made.constants}
+    alone = standalone(linker, sizes, made.constants, hide=hide)
+    return LayerProgram(**vars(alone), operator=made)

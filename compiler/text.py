@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from vdla.support.errors import UserError
+
 Made = TypeVar("Made")
 
 BARE = r"[^\W\d]\w*(?:\.\w+)*"
@@ -33,7 +35,7 @@ DIGITS = 40  # of a number, at most
 WIDTH = 90  # of the part of a line that an error shows
 
 
-class ParseError(ValueError):
+class ParseError(UserError):
     """A text that breaks its grammar, or names what isn't there.
 
     The message names ``line`` and ``column``, both from 1 on, says what was expected and what was
@@ -251,7 +253,7 @@ class Reader:
             if match is None:
                 open_quote = {'"': "a closing double quote", "`": "a closing backquote"}
                 expected = open_quote.get(line[at], "a name, a number or a mark")
-                what = f"expected {expected}, found {line[at:at + 20]!r}"
+                what = f"expected {expected}, found {line[at : at + 20]!r}"
                 raise ParseError(what, number, at + 1, line)
             if match.lastgroup != "space":
                 yield Token(str(match.lastgroup), match.group(), number, at + 1)

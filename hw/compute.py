@@ -230,9 +230,7 @@ class Compute(Component):
             }
         )
 
-    def _f1(
-        self, m: Module, hold: Value, f1: data.View
-    ) -> tuple[data.View, dict[str, Value]]:
+    def _f1(self, m: Module, hold: Value, f1: data.View) -> tuple[data.View, dict[str, Value]]:
         """Adds a micro-op's indices to its loops'; returns READ, and dst and src a cycle ahead."""
         config = self.config
         bits = 8 * config.uop_entry
@@ -415,11 +413,8 @@ class Compute(Component):
         m.d.comb += [
             # Where nothing is under way, what is ready starts.
             self.activity.idle.eq(~read.valid & ~under_way & ~self.command.ready),
-            self.activity.cause.eq(
-                Mux(hold, Cause.BANK, Mux(read.valid, Cause.BUSY, Cause.DRAIN))
-            ),
+            self.activity.cause.eq(Mux(hold, Cause.BANK, Mux(read.valid, Cause.BUSY, Cause.DRAIN))),
             self.fault.valid.eq(read.valid & read.beyond),
             self.fault.cause.eq(Fault.ADDRESS),
             self.fault.index.eq(read.operation.index),
         ]
-

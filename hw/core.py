@@ -139,9 +139,7 @@ class Core(Component):
             load.acc_taken.eq(compute.acc_taken),
             compute.acc_y_taken.eq(store.acc.enable),
             acc.read_1.enable.eq(compute.acc_y.enable | store.acc.enable),
-            acc.read_1.address.eq(
-                Mux(store.acc.enable, store.acc.address, compute.acc_y.address)
-            ),
+            acc.read_1.address.eq(Mux(store.acc.enable, store.acc.address, compute.acc_y.address)),
             compute.acc_y.data.eq(acc.read_1.data),
             store.acc.data.eq(acc.read_1.data),
         ]

@@ -43,9 +43,7 @@ class Csr(Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         values = {r.name: self._value(m, r) for r in REGISTERS}
-        m.d.comb += self.irq.eq(
-            (values["INTERRUPT_STATUS"] & values["INTERRUPT_ENABLE"]).any()
-        )
+        m.d.comb += self.irq.eq((values["INTERRUPT_STATUS"] & values["INTERRUPT_ENABLE"]).any())
         self._read(m, values)
         self._write(m, values)
         return m

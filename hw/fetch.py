@@ -128,9 +128,7 @@ class Fetch(Component):
         with m.If(self.idle | sent):
             m.d.sync += [
                 place.eq(there),
-                outside.eq(
-                    is_outside(there, config, self.dram_pages) | self.base[:offset].any()
-                ),
+                outside.eq(is_outside(there, config, self.dram_pages) | self.base[:offset].any()),
                 asked.eq(~rest),
                 more.eq(rest != 0),
                 request.beats.eq(burst_beats(config, there, rest)),

@@ -61,9 +61,7 @@ class Axis(Countdown):
         self.first = tile[f"{axis}_first"]  # whether the first is data
         self.is_data = Signal(name=f"{axis}_is_data")
 
-    def move(
-        self, moves: Value, begins: Value, tile: data.View, inner: Value | int = 1
-    ) -> None:
+    def move(self, moves: Value, begins: Value, tile: data.View, inner: Value | int = 1) -> None:
         """``go``, to the first one of ``tile`` if it begins."""
         self.go(moves, begins, tile[f"{self.axis}_tile"], inner)
         less = self.left_after
@@ -84,9 +82,7 @@ class Load(Component):
         self.config = config
         self.layout = layout(isa.Load, config)
         writes = {
-            name: Out(
-                write_port(config.depth(name), 8 * config.entry(name), beats(config, name))
-            )
+            name: Out(write_port(config.depth(name), 8 * config.entry(name), beats(config, name)))
             for name in DIRECT
         }
         acc = write_port(config.depth("acc"), 8 * config.acc_entry)

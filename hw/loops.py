@@ -28,9 +28,7 @@ class Loop:
         self.m, self.name, self.size = m, name, size
         self.end = Signal(name=f"{name}_end", reset_less=True)
 
-    def go(
-        self, moves: Value, begins: Value, first_size: Value, inner: Value | int = 1
-    ) -> None:
+    def go(self, moves: Value, begins: Value, first_size: Value, inner: Value | int = 1) -> None:
         """What the next cycle sees, if the nest ``moves``.
 
         If it ``begins``, the first iteration of a loop of ``first_size``, which is ``size`` from

@@ -155,9 +155,7 @@ def add(x: Value, y: Value, carry: Value) -> Value:
     return (Cat(1, x).as_signed() + Cat(carry, y).as_signed()) >> 1
 
 
-def delayed(
-    m: Module, value: Value, cycles: int, name: str, *, reset_less: bool = True
-) -> Value:
+def delayed(m: Module, value: Value, cycles: int, name: str, *, reset_less: bool = True) -> Value:
     """``value`` as it was some cycles ago."""
     for cycle in range(cycles):
         register = Signal(len(value), name=f"{name}_after_{cycle + 1}", reset_less=reset_less)

@@ -156,9 +156,7 @@ class Store(Component):
         depth = config.depth("acc")
         return ready & Mux(due, scale >= depth, entry >= depth)
 
-    def _walk_acc(
-        self, m: Module, due: Value, unused: Value
-    ) -> tuple[Value, Value, Value, Value]:
+    def _walk_acc(self, m: Module, due: Value, unused: Value) -> tuple[Value, Value, Value, Value]:
         """Whether the walk goes on, and with the next instruction; the vector, its scales."""
         head, now = self.head, self.now
         bits = len(head.sram_base) + 1
@@ -233,9 +231,7 @@ class Store(Component):
         raw = delayed(m, raw, LANES_TO_BUFFER - 2, "raw")
         raw = delayed(m, Mux(limits_before.narrow, 0, raw), 1, "raw_or_zero")
         m.d.sync += beat.eq(raw | narrow)
-        m.submodules.buffer = buffer = Fifo(
-            width=port_bits, depth=BUFFER_VECTORS * self.raw_beats
-        )
+        m.submodules.buffer = buffer = Fifo(width=port_bits, depth=BUFFER_VECTORS * self.raw_beats)
         m.d.comb += [
             buffer.w_en.eq(enters),
             buffer.w_data.eq(beat),

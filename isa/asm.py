@@ -20,12 +20,13 @@ from vdla.isa.fields import EncodingError, Field, Record
 from vdla.isa.identity import isa_hash
 from vdla.isa.instructions import INSTRUCTIONS, Instruction, Uop
 from vdla.isa.program import Program
+from vdla.support.errors import UserError
 
 MNEMONICS = {cls.mnemonic: cls for cls in INSTRUCTIONS}
 _LINE_BYTES = 32
 
 
-class AsmError(ValueError):
+class AsmError(UserError):
     """A line that is not assembly; names file, line, what was expected and found."""
 
 

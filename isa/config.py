@@ -21,12 +21,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from vdla.support.errors import UserError
+
 CONFIG_DIR = Path(__file__).parent / "configs"
 INT32_BYTES = 4
 PAGE_BYTES = 4096  # no burst crosses a page (AXI4, section A3.4.1)
 
 
-class ConfigError(ValueError):
+class ConfigError(UserError):
     """A config that is malformed or describes a machine that can't exist."""
 
 

@@ -15,11 +15,12 @@ from functools import cache
 from typing import Any, ClassVar, Self, overload
 
 from vdla.isa.config import Config
+from vdla.support.errors import UserError
 
 Width = int | Callable[[Config], int]
 
 
-class EncodingError(ValueError):
+class EncodingError(UserError):
     """A field value that its width can't hold, or bits that are no instruction."""
 
 

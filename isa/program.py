@@ -27,6 +27,7 @@ from vdla.isa.config import Config
 from vdla.isa.fields import EncodingError
 from vdla.isa.identity import isa_hash, other_isa
 from vdla.isa.instructions import Finish, Instruction, decode, instruction_bytes
+from vdla.support.errors import UserError
 
 MAGIC = b"VDLAPROG"
 VERSION = 2
@@ -35,7 +36,7 @@ _SEGMENT = struct.Struct("<II")
 _CRC = struct.Struct("<I")
 
 
-class ProgramError(ValueError):
+class ProgramError(UserError):
     """A program container that is damaged, foreign, or for another instruction set or config."""
 
 

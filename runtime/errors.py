@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from vdla.support.errors import UserError
 
-class ModuleError(ValueError):
+
+class ModuleError(UserError):
     """A module file that can't be used here."""
 
 
-class InputError(ValueError):
+class InputError(UserError):
     """An input that doesn't fit the module."""
 
 
-class DeviceError(ValueError):
+class DeviceError(UserError):
     """A device that can't run the module."""

@@ -190,6 +190,5 @@ def _check_step(module: Module, step: Mapping[str, Any]) -> None:
         what = step["name"] if is_external else step["function"]
         raise ModuleError(f"step {what}: expected known tensors, found {unknown[0]}")
     raise ModuleError(
-        "steps: expected a program, host code or ONNX model of the module, "
-        f"found {dict(step)}"
+        f"steps: expected a program, host code or ONNX model of the module, found {dict(step)}"
     )

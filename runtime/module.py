@@ -16,7 +16,6 @@ The header lists each section's name, size and CRC-32 in file order.
 from __future__ import annotations
 
 import json
-import os
 import struct
 import zlib
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ import numpy as np
 
 from vdla.isa.identity import Identity
 from vdla.runtime.errors import ModuleError
+from vdla.support.files import write_bytes
 
 MAGIC = b"VDLAMOD\n"
 FORMAT_VERSION = 2
@@ -126,18 +126,14 @@ class Module:
         return b"".join((prefix, header, *sections.values()))
 
     def save(self, path: str | Path) -> None:
-        """Writes the file beside its place, then renames it: never half a file."""
+        """Writes the file, whole or not at all."""
         path = Path(path)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            beside.write_bytes(self.to_bytes())
-            beside.replace(path)
+            write_bytes(path, self.to_bytes())
         except OSError as error:
             raise ModuleError(
                 f"{path}: expected a place to write, found {error.strerror}"
             ) from None
-        finally:
-            beside.unlink(missing_ok=True)
 
     @staticmethod
     def load(path: str | Path) -> Module:

@@ -16,9 +16,10 @@ from vdla.isa.registers import Fault
 from vdla.sim.semantics import State, execute
 from vdla.sim.stream import Bytes, Stream, compile_once
 from vdla.sim.timing import CAUSES, Clock
+from vdla.support.errors import CheckError
 
 
-class SimulationError(RuntimeError):
+class SimulationError(CheckError):
     """A program that the machine can't run to its end: a deadlock or a fault."""
 
 

@@ -37,6 +37,7 @@ from vdla.isa.instructions import (
     instruction_bytes,
 )
 from vdla.isa.program import Program
+from vdla.support.files import cache_folder, digest
 
 
 def _key_cache() -> None:
@@ -47,12 +48,7 @@ def _key_cache() -> None:
     """
     if "NUMBA_CACHE_DIR" in os.environ:
         return
-    digest = hashlib.sha256()
-    for room in (Path(__file__).parent, Path(isa.__file__).parent):
-        for path in sorted(room.rglob("*.py")):
-            digest.update(path.read_bytes())
-    root = Path(os.environ.get("VDLA_CACHE", Path.home() / ".cache" / "vdla"))
-    folder = root / "numba" / digest.hexdigest()[:16]
+    folder = cache_folder("numba", digest((Path(__file__).parent, Path(isa.__file__).parent)))
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:  # no home to write to

@@ -8,7 +8,6 @@ that overlap are drawn in two lanes. Arrows are tokens. One microsecond of the v
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -19,6 +18,7 @@ from vdla.isa.asm import format_instruction
 from vdla.isa.identity import isa_hash
 from vdla.isa.instructions import Engine, Instruction, Load, Mem, Store
 from vdla.sim.machine import Run
+from vdla.support.files import write_bytes
 
 Event = dict[str, Any]
 
@@ -130,14 +130,9 @@ def write_trace(
     run: Run, path: Path, *, layers: Sequence[str] = (), stages: Sequence[str] = ()
 ) -> None:
     """Writes the timeline to ``path``, whole or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(beside, "w", encoding="utf-8") as file:
-            file.write(json.dumps(trace_events(run, layers, stages), separators=(",", ":")))
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(trace_events(run, layers, stages), separators=(",", ":"))
+    write_bytes(path, text.encode())
 
 
 # Records --------------------------------------------------------------------------------------

@@ -1,14 +1,14 @@
 """vdla: a hardware–software co-design kit around a decoupled deep-learning accelerator.
 
-    import vdla
-    module = vdla.compile("resnet18", config="paper")     # ONNX in, token instruction stream out
-    module.save("resnet18.vdla")
-    result = vdla.run(module, {"input": image})           # every cycle, and the numbers
-    vdla.compare("resnet18-convs").utilization(2)         # what latency hiding bought
+import vdla
+module = vdla.compile("resnet18", config="paper")     # ONNX in, token instruction stream out
+module.save("resnet18.vdla")
+result = vdla.run(module, {"input": image})           # every cycle, and the numbers
+vdla.compare("resnet18-convs").utilization(2)         # what latency hiding bought
 
-    from vdla import te                                   # or program the accelerator yourself:
-    kernel = vdla.build(schedule, [A, B, C], "paper")     # docs/tutorial.md
-    kernel(a, b, c).cycles
+from vdla import te                                   # or program the accelerator yourself:
+kernel = vdla.build(schedule, [A, B, C], "paper")     # docs/tutorial.md
+kernel(a, b, c).cycles
 """
 
 from importlib import import_module

@@ -256,9 +256,7 @@ def _bus(each: Instruction | None, config: Config, rng: Random) -> Case:
     far = len(case.dram) // 2 // PAGE_BYTES * PAGE_BYTES
     stream = list(case.stream.instructions)
     stream.insert(rng.randrange(len(stream)), each.replace(dram_base=far))
-    return replace(
-        case.with_instructions(stream), errors=(far, far + PAGE_BYTES), spoilt="bus"
-    )
+    return replace(case.with_instructions(stream), errors=(far, far + PAGE_BYTES), spoilt="bus")
 
 
 def _bias(config: Config, rng: Random) -> Case:

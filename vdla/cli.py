@@ -14,6 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
+from vdla.support.errors import CheckError, UserError
+
 app = typer.Typer(
     name="vdla",
     no_args_is_help=True,
@@ -318,9 +320,7 @@ def lockstep(
     """Simulator against RTL, cycle by cycle and byte by byte, on random programs."""
     from vdla.commands import hardware
 
-    asked = hardware.Request(
-        programs, seed, model, shape or [], coverage, memories, workers
-    )
+    asked = hardware.Request(programs, seed, model, shape or [], coverage, memories, workers)
     hardware.lockstep(config, asked, settings or [], json)
 
 
@@ -398,11 +398,9 @@ def main() -> None:
     except Exception as error:
         if hasattr(error, "format_message"):  # typer's own: a wrong option or argument
             sys.exit(_say_usage(error))
-        from vdla.commands.errors import FAILURES, USER_ERRORS
-
-        if isinstance(error, FAILURES):
+        if isinstance(error, CheckError):
             sys.exit(_say(error, 1))
-        if isinstance(error, USER_ERRORS):
+        if isinstance(error, UserError | OSError):
             sys.exit(_say(error, 2))
         raise
     sys.exit(code or 0)

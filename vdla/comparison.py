@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vdla.compiler.build import LayerProgram, layer_program, place_models
+from vdla.compiler.build import place_models
 from vdla.compiler.frontend.shapes import Shapes
-from vdla.compiler.graph.partition import ACCELERATOR, host_layers, report
-from vdla.compiler.topi.vdla.operators import Operator
-from vdla.compiler.topi.vdla.tiling import tile_text
+from vdla.compiler.operators.template import Operator, tile_text
+from vdla.compiler.placement.partition import ACCELERATOR, host_layers, report
+from vdla.compiler.standalone import LayerProgram, layer_program
+from vdla.compiler.tune.choose import default_tile
 from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config
 from vdla.sim.machine import Run, simulate
@@ -177,7 +178,7 @@ def _measure(
     bandwidth = min(config.memory.bytes_per_cycle, config.port_bytes)
     measured = {}
     for threads in vthreads:
-        tile = op.tile(config, threads, records)
+        tile = default_tile(op.template, config, threads, records)
         program = layer_program(op, tile, config)
         run = simulate(
             config,

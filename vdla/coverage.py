@@ -401,6 +401,7 @@ class _Replay:
         writes: set[Place] = set()
         per_word = self.config.uops_per_word
         for i, j, k in product(*map(range, each.extents())):
+
             def at(axis: str, i: int = i, j: int = j, k: int = k) -> int:
                 steps = (getattr(each, f"{axis}_{n}") for n in range(3))
                 return int(getattr(each, f"{axis}_base")) + sum(
@@ -425,9 +426,7 @@ class _Replay:
                     self._alu(each, first, dst, src)
         self._touch(Engine.COMPUTE, reads, writes)
 
-    def _gemm(
-        self, each: Gemm, first: int, dst: int, src: int, wgt: int, bias: int | None
-    ) -> None:
+    def _gemm(self, each: Gemm, first: int, dst: int, src: int, wgt: int, bias: int | None) -> None:
         x, w = self.state.inp[src].astype(np.int64), self.state.wgt[wgt].astype(np.int64)
         starts = first and each.init != Init.ACC
         start = self.state.acc[dst if bias is None else bias].astype(np.int64)
@@ -501,6 +500,3 @@ def _low(value: int, bits: int) -> int:
     """The low bits of a value, signed."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
-
-
-

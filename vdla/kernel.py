@@ -46,6 +46,7 @@ from vdla.runtime.errors import DeviceError, InputError
 from vdla.sim.checker import Finding, check
 from vdla.sim.machine import Run
 from vdla.sim.trace import write_trace
+from vdla.support.errors import UserError
 
 Array = NDArray[Any]
 Runner = Callable[[Sequence[Array]], "KernelRun"]
@@ -53,7 +54,7 @@ DEVICES = ("sim", "rtl", "board")
 HOST = "cpu"
 
 
-class BuildError(ValueError):
+class BuildError(UserError):
     """A schedule and arguments that make no kernel."""
 
 

@@ -416,6 +416,4 @@ def _without(stream: Sequence[Instruction], gone: range) -> list[Instruction]:
                 if giver in gone or taker in gone:
                     changes.setdefault(giver, {})[push] = 0
                     changes.setdefault(taker, {})[pop] = 0
-    return [
-        each.replace(**changes.get(i, {})) for i, each in enumerate(stream) if i not in gone
-    ]
+    return [each.replace(**changes.get(i, {})) for i, each in enumerate(stream) if i not in gone]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from vdla.comparison import Comparison
 from vdla.peers import OSDI
 from vdla.same_schedule import VARIANTS, SameSchedule
+from vdla.support.files import atomic_write
 from vdla.sweep import Sweep
 
 if TYPE_CHECKING:
@@ -54,12 +54,24 @@ def utilization_plot(comparison: Comparison) -> Figure:
     for i, v in enumerate(threads):
         values = [100 * layer.measured[v].utilization for layer in layers]
         label = f"{v} virtual thread{'s' if v > 1 else ''}: {100 * comparison.utilization(v):.1f} %"
-        axes.bar(at + (i - (len(threads) - 1) / 2) * bar, values, bar, label=label,
-                 color=COLOURS[i % len(COLOURS)])
+        axes.bar(
+            at + (i - (len(threads) - 1) / 2) * bar,
+            values,
+            bar,
+            label=label,
+            color=COLOURS[i % len(COLOURS)],
+        )
         if v in PAPER:
             axes.axhline(100 * PAPER[v], color=COLOURS[i % len(COLOURS)], lw=1, ls=":")
-            axes.text(len(layers) - 0.45, 100 * PAPER[v], f"OSDI'18 {100 * PAPER[v]:.0f} %",
-                      fontsize=7, va="bottom", ha="right", color="#444444")
+            axes.text(
+                len(layers) - 0.45,
+                100 * PAPER[v],
+                f"OSDI'18 {100 * PAPER[v]:.0f} %",
+                fontsize=7,
+                va="bottom",
+                ha="right",
+                color="#444444",
+            )
     bounds = [100 * layer.compute_cycles / layer.bound_cycles for layer in layers]
     axes.plot(at, bounds, "_", color="black", ms=14, label="bound")
     axes.set_xticks(at, [layer.name for layer in layers], rotation=0 if len(layers) < 13 else 75)
@@ -79,8 +91,13 @@ def same_schedule_plot(same: SameSchedule) -> Figure:
     for i, variant in enumerate(VARIANTS):
         values = [100 * same.layer_utilization(layer, variant) for layer in layers]
         label = f"{variant}: {100 * same.utilization(variant):.1f} %"
-        axes.bar(at + (i - (len(VARIANTS) - 1) / 2) * bar, values, bar, label=label,
-                 color=COLOURS[i % len(COLOURS)])
+        axes.bar(
+            at + (i - (len(VARIANTS) - 1) / 2) * bar,
+            values,
+            bar,
+            label=label,
+            color=COLOURS[i % len(COLOURS)],
+        )
     axes.set_xticks(at, [layer.name for layer in layers], rotation=0 if len(layers) < 13 else 75)
     axes.set_ylim(0, 112)
     axes.set_ylabel("utilization, % of peak")
@@ -101,8 +118,14 @@ def roofline_plot(comparison: Comparison) -> Figure:
     for i, v in enumerate(comparison.vthreads):
         intensity = [2 * layer.macs / layer.dram_bytes for layer in comparison.layers]
         attained = [peak * layer.measured[v].utilization for layer in comparison.layers]
-        axes.plot(intensity, attained, "o", ms=5, color=COLOURS[i % len(COLOURS)],
-                  label=f"{v} virtual thread{'s' if v > 1 else ''}")
+        axes.plot(
+            intensity,
+            attained,
+            "o",
+            ms=5,
+            color=COLOURS[i % len(COLOURS)],
+            label=f"{v} virtual thread{'s' if v > 1 else ''}",
+        )
     last = comparison.vthreads[-1]
     for layer in comparison.layers if len(comparison.layers) < 16 else []:
         at = (2 * layer.macs / layer.dram_bytes, peak * layer.measured[last].utilization)
@@ -125,8 +148,14 @@ def latency_plot(sweep: Sweep) -> Figure:
     latencies = [point.latency for point in points]
     for i, v in enumerate(sweep.vthreads):
         values = [100 * point.utilization(v) for point in points]
-        axes.plot(latencies, values, "o-", ms=4, color=COLOURS[i % len(COLOURS)],
-                  label=f"{v} virtual thread{'s' if v > 1 else ''}")
+        axes.plot(
+            latencies,
+            values,
+            "o-",
+            ms=4,
+            color=COLOURS[i % len(COLOURS)],
+            label=f"{v} virtual thread{'s' if v > 1 else ''}",
+        )
     axes.set_xticks(latencies)
     axes.set_ylim(0, 105)
     axes.set_xlabel("memory latency, cycles")
@@ -150,10 +179,6 @@ def _figure(width: float, height: float) -> tuple[Any, Any]:
 
 
 def _save(figure: Any, path: Path) -> Path:
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with atomic_write(path) as beside:
         figure.savefig(beside, format="png", metadata={"Software": None})
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
     return path

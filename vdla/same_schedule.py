@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vdla.comparison import Progress, Workload
-from vdla.compiler.build import layer_program
-from vdla.compiler.topi.vdla.operators import Operator
-from vdla.compiler.topi.vdla.tiling import Tile, tile_text
+from vdla.compiler.operators.template import Operator, Tile, tile_text
+from vdla.compiler.standalone import layer_program
+from vdla.compiler.tune.choose import default_tile
 from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config
 from vdla.sim.machine import simulate
@@ -90,7 +90,7 @@ def same_schedule(
     layers = []
     for done, (name, op) in enumerate(work.operators):
         progress(f"{name}, one schedule", done, len(work.operators))
-        tile = op.tile(config, vthreads, records)
+        tile = default_tile(op.template, config, vthreads, records)
         cycles = {v: _cycles(op, _variant(tile, v), config, v) for v in VARIANTS}
         layers.append(SameLayer(name, op.macs, tile_text(tile), cycles))
     return SameSchedule(config, vthreads, layers)
@@ -109,6 +109,4 @@ def _variant(tile: Tile, variant: str) -> Tile:
 def _cycles(op: Operator, tile: Tile, config: Config, variant: str) -> int:
     built = layer_program(op, tile, config, hide=variant != "serialized")
     program = built.program
-    return simulate(
-        config, program.instructions, built.dram, program.base, numerics=False
-    ).cycles
+    return simulate(config, program.instructions, built.dram, program.base, numerics=False).cycles

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
+
+from vdla.support.files import write_bytes
 
 
 def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
@@ -13,9 +14,7 @@ def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.part")
-        part.write_bytes(content.encode() if isinstance(content, str) else content)
-        os.replace(part, path)
+        write_bytes(path, content.encode() if isinstance(content, str) else content)
 
 
 def digest(folder: Path, names: Collection[str]) -> str:

@@ -72,9 +72,7 @@ def synthesize(
 def design(board: Board, config: Config) -> tuple[dict[str, str | bytes], Sequence[str]]:
     """The design's files, by their names, and nextpnr's options for the device."""
     module = find_module(board.name)
-    plan = module.platform().build(
-        module.Top(config), name=NAME, do_build=False, emit_src=False
-    )
+    plan = module.platform().build(module.Top(config), name=NAME, do_build=False, emit_src=False)
     files = {name: plan.files[name] for name in (f"{NAME}.il", f"{NAME}.lpf")}
     files[f"{NAME}.ys"] = yosys_script(SYNTHESIS)
     words = text(plan.files[f"build_{NAME}.sh"]).split()

@@ -55,9 +55,7 @@ class Sdram(Component):
     """``broken`` stays at the first broken rule. ``storage``: a Verilog module that holds the words
     (``sdram_storage``); without it an Amaranth memory does, for chips of few rows."""
 
-    def __init__(
-        self, chip: Chip, clock_hz: float, burst: int, storage: str | None = None
-    ) -> None:
+    def __init__(self, chip: Chip, clock_hz: float, burst: int, storage: str | None = None) -> None:
         self.chip, self.clock_hz, self.burst, self.storage = chip, clock_hz, burst, storage
         super().__init__(
             {

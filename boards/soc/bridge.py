@@ -55,9 +55,7 @@ class State(Enum, shape=4):
 class Bridge(Component):
     """``data`` and ``valid`` from the receiver; ``out_*`` to the transmitter."""
 
-    def __init__(
-        self, clock_hz: float, port_bytes: int, at_bits: int, register_bits: int
-    ) -> None:
+    def __init__(self, clock_hz: float, port_bytes: int, at_bits: int, register_bits: int) -> None:
         self.quiet = int(QUIET * clock_hz)
         self.per_beat = port_bytes // WORD  # words
         if port_bytes % WORD:
@@ -309,9 +307,7 @@ class Bridge(Component):
         with m.Case(State.REPLY):
             carries = ~self._is_write() & (self.status == Status.OK)
             with m.If(self._sends(m, header, start=self.byte == 0)):
-                m.d.sync += self.state.eq(
-                    Mux(carries, State.REPLY_WORDS, State.REPLY_CHECKSUM)
-                )
+                m.d.sync += self.state.eq(Mux(carries, State.REPLY_WORDS, State.REPLY_CHECKSUM))
         with m.Case(State.REPLY_WORDS), m.If(self._sends(m, self.get.data)):
             m.d.comb += self.next_at.eq(self.at + 1)
             with m.If(self.at == self.last):
@@ -319,9 +315,7 @@ class Bridge(Component):
         with m.Case(State.REPLY_CHECKSUM), m.If(self._sends(m, self.crc.crc, counted=0)):
             m.d.sync += self.state.eq(State.HEADER)
 
-    def _sends(
-        self, m: Module, four: Value, start: Value | int = 0, counted: int = 1
-    ) -> Value:
+    def _sends(self, m: Module, four: Value, start: Value | int = 0, counted: int = 1) -> Value:
         """Shows four bytes, the lowest first; whether it is the last one's turn."""
         assert REPLY_HEADER == CHECKSUM == WORD == 4
         byte = Array(four[8 * i : 8 * i + 8] for i in range(WORD))[self.byte[:2]]

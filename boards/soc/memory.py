@@ -45,9 +45,7 @@ class Shared(Component):
     def __init__(self, address_bits: int, beat_bits: int, tag_bits: int) -> None:
         self.user = port(address_bits, beat_bits, tag_bits)
         memory = port(address_bits, beat_bits, tag_bits + 1)
-        super().__init__(
-            {"first": In(self.user), "second": In(self.user), "memory": Out(memory)}
-        )
+        super().__init__({"first": In(self.user), "second": In(self.user), "memory": Out(memory)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

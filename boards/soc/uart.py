@@ -65,9 +65,7 @@ class Transmitter(Component):
 
     def __init__(self, divisor: int) -> None:
         self.divisor = divisor
-        super().__init__(
-            {"tx": Out(1, init=1), "data": In(BITS), "valid": In(1), "ready": Out(1)}
-        )
+        super().__init__({"tx": Out(1, init=1), "data": In(BITS), "valid": In(1), "ready": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -40,15 +40,29 @@ Value = Any  # llvmlite has no types
 POINTER = ll.PointerType()
 I1, I8, I32, I64 = (ll.IntType(n) for n in (1, 8, 32, 64))
 TYPES = {
-    "bool": I1, "int8": I8, "uint8": I8, "int16": ll.IntType(16), "int32": I32, "int64": I64,
-    "float32": ll.FloatType(), "float64": ll.DoubleType(),
+    "bool": I1,
+    "int8": I8,
+    "uint8": I8,
+    "int16": ll.IntType(16),
+    "int32": I32,
+    "int64": I64,
+    "float32": ll.FloatType(),
+    "float64": ll.DoubleType(),
 }
-SIZES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4,
-         "float64": 8}
+SIZES = {
+    "bool": 1,
+    "int8": 1,
+    "uint8": 1,
+    "int16": 2,
+    "int32": 4,
+    "int64": 8,
+    "float32": 4,
+    "float64": 8,
+}
 SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-STACK_BYTES = 1 << 14     # larger temporaries come from malloc
-UNROLL_LIMIT = 64         # copies of a body that unrolled loops may make
-LINE_BYTES = 64           # what one prefetch brings
+STACK_BYTES = 1 << 14  # larger temporaries come from malloc
+UNROLL_LIMIT = 64  # copies of a body that unrolled loops may make
+LINE_BYTES = 64  # what one prefetch brings
 
 
 def is_unsigned(dtype: str) -> bool:
@@ -97,8 +111,7 @@ class Emitter:
                 result = self.value(value)
                 if buffer.dtype == "bool":
                     result = self.builder.zext(result, I8)
-                self.builder.store(result, self.address(buffer, indices),
-                                   align=SIZES[buffer.dtype])
+                self.builder.store(result, self.address(buffer, indices), align=SIZES[buffer.dtype])
             case If():
                 self.branch(stmt)
             case Seq(stmts):
@@ -197,9 +210,7 @@ class Emitter:
 
     # --- addresses and indices ---
 
-    def address(
-        self, buffer: Buffer, indices: tuple[Expr, ...], inbounds: bool = True
-    ) -> Value:
+    def address(self, buffer: Buffer, indices: tuple[Expr, ...], inbounds: bool = True) -> Value:
         b = self.builder
         flat: Value = self.size(0)
         for index, size, stride in zip(indices, buffer.shape, buffer.strides, strict=True):
@@ -209,8 +220,9 @@ class Emitter:
             if stride != 1:
                 step = b.mul(step, self.size(stride), flags=("nsw",))
             flat = step if is_zero(flat) else b.add(flat, step, flags=("nsw",))
-        return b.gep(self.pointers[buffer], [flat], inbounds=inbounds,
-                     source_etype=memory_type(buffer))
+        return b.gep(
+            self.pointers[buffer], [flat], inbounds=inbounds, source_etype=memory_type(buffer)
+        )
 
     def in_bounds(self, index: Expr, size: int) -> bool:
         found = bounds(index, self.ranges)
@@ -246,8 +258,7 @@ class Emitter:
             return b.udiv(x, y) if op == "floordiv" else b.urem(x, y)
         rest = b.srem(x, y)
         zero = ll.Constant(x.type, 0)
-        wrong = b.and_(b.icmp_signed("!=", rest, zero),
-                       b.icmp_signed("<", b.xor(rest, y), zero))
+        wrong = b.and_(b.icmp_signed("!=", rest, zero), b.icmp_signed("<", b.xor(rest, y), zero))
         if op == "floormod":
             return b.select(wrong, b.add(rest, y), rest)
         return b.sub(b.sdiv(x, y), b.zext(wrong, x.type))
@@ -278,8 +289,9 @@ class Emitter:
         raise TypeError(f"no native code for {type(expr).__name__}")
 
     def load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
-        value = self.builder.load(self.address(buffer, indices), typ=memory_type(buffer),
-                                  align=SIZES[buffer.dtype])
+        value = self.builder.load(
+            self.address(buffer, indices), typ=memory_type(buffer), align=SIZES[buffer.dtype]
+        )
         return self.builder.icmp_unsigned("!=", value, I8(0)) if buffer.dtype == "bool" else value
 
     def comparison(self, expr: Binary) -> Value:
@@ -308,7 +320,11 @@ class Emitter:
             return self.divide(op, x, y, plain=is_unsigned(dtype))
         shr = b.lshr if is_unsigned(dtype) else b.ashr
         build: Callable[[Value, Value], Value] = {
-            "add": b.add, "sub": b.sub, "mul": b.mul, "shl": b.shl, "shr": shr,
+            "add": b.add,
+            "sub": b.sub,
+            "mul": b.mul,
+            "shl": b.shl,
+            "shr": shr,
         }[op]
         return build(x, y)
 
@@ -343,7 +359,8 @@ class Emitter:
         """Whether evaluating is harmless for all values of the loops."""
         return all(
             self.in_bounds(index, size)
-            for load in walk_expr(expr) if isinstance(load, Load)
+            for load in walk_expr(expr)
+            if isinstance(load, Load)
             for index, size in zip(load.indices, load.buffer.shape, strict=True)
         )
 
@@ -351,8 +368,11 @@ class Emitter:
         b, kind = self.builder, TYPES[dtype]
         if dtype == "bool":
             zero = ll.Constant(x.type, 0)
-            return b.fcmp_unordered("!=", x, zero) if is_float(source) \
+            return (
+                b.fcmp_unordered("!=", x, zero)
+                if is_float(source)
                 else b.icmp_signed("!=", x, zero)
+            )
         if is_float(source):
             if not is_float(dtype):
                 return b.fptoui(x, kind) if is_unsigned(dtype) else b.fptosi(x, kind)
@@ -381,7 +401,8 @@ class Emitter:
             return self.builder.select(negative, self.builder.neg(args[0]), args[0])
         name = "fabs" if op == "abs" else op
         intrinsic = self.module.declare_intrinsic(
-            f"llvm.{name}", [TYPES[dtype]],
+            f"llvm.{name}",
+            [TYPES[dtype]],
             ll.FunctionType(TYPES[dtype], [TYPES[dtype]] * len(args)),
         )
         return self.builder.call(intrinsic, args)

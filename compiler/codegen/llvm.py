@@ -75,15 +75,15 @@ class NativeFunction:
         self.entry(pointers)
 
 
-def check_arrays(
-    name: str, params: Sequence[Buffer], arrays: Sequence[npt.NDArray[Any]]
-) -> None:
+def check_arrays(name: str, params: Sequence[Buffer], arrays: Sequence[npt.NDArray[Any]]) -> None:
     if len(arrays) != len(params):
         raise CodegenError(f"{name}: expected {len(params)} arrays, found {len(arrays)}")
     for param, array in zip(params, arrays, strict=True):
         if array.shape != param.shape or array.dtype != np.dtype(param.dtype):
-            raise CodegenError(f"{name}: {param.name}: expected {param.dtype}{list(param.shape)}, "
-                               f"found {array.dtype}{list(array.shape)}")
+            raise CodegenError(
+                f"{name}: {param.name}: expected {param.dtype}{list(param.shape)}, "
+                f"found {array.dtype}{list(array.shape)}"
+            )
         if not array.flags.c_contiguous or not array.flags.aligned:
             raise CodegenError(f"{name}: {param.name}: expected an aligned C-contiguous array")
 
@@ -112,8 +112,9 @@ def target_machine(target: Target, reloc: str = "default") -> Any:
         try:
             found = llvm.Target.from_triple(target.triple)
         except RuntimeError as error:
-            raise CodegenError(f"target: expected a triple that LLVM knows, "
-                               f"found {target.triple!r}") from error
+            raise CodegenError(
+                f"target: expected a triple that LLVM knows, found {target.triple!r}"
+            ) from error
     return found.create_target_machine(cpu=cpu, features=features, opt=3, reloc=reloc)
 
 
@@ -139,8 +140,9 @@ def emit_function(module: ll.Module, func: PrimFunc, size: ll.IntType) -> None:
     """The work in `NAME.body`, whose pointers don't alias, and the entry `NAME` around it."""
     flat = flatten_blocks(verify(func))
     check_supported(func.name, flat)
-    body = ll.Function(module, ll.FunctionType(ll.VoidType(), [POINTER] * len(func.params)),
-                       f"{func.name}.body")
+    body = ll.Function(
+        module, ll.FunctionType(ll.VoidType(), [POINTER] * len(func.params)), f"{func.name}.body"
+    )
     body.linkage = "internal"
     body.attributes.add("nounwind")  # else ARM's objects ask for a C++ runtime
     for arg, param in zip(body.args, func.params, strict=True):
@@ -167,15 +169,24 @@ def emit_entry(module: ll.Module, func: PrimFunc, body: ll.Function) -> None:
 def check_supported(name: str, func: PrimFunc) -> None:
     for stmt in walk(func.body):
         if isinstance(stmt, Evaluate):
-            raise CodegenError(f"{name}: {stmt.call.intrin.name}: a tensor intrinsic has no native "
-                               f"code; expand it first (tir.expand_intrinsics)")
+            raise CodegenError(
+                f"{name}: {stmt.call.intrin.name}: a tensor intrinsic has no native "
+                f"code; expand it first (tir.expand_intrinsics)"
+            )
     buffers = [*func.params, *(s.buffer for s in walk(func.body) if isinstance(s, Alloc))]
     for buffer in buffers:
         if buffer.scope != "global":
-            raise CodegenError(f"{name}: {buffer.name}: expected scope global, "
-                               f"found {buffer.scope!r}")
+            raise CodegenError(
+                f"{name}: {buffer.name}: expected scope global, found {buffer.scope!r}"
+            )
 
 
 __all__ = [
-    "NATIVE", "CodegenError", "NativeFunction", "Target", "compile_ir", "compile_object", "jit",
+    "NATIVE",
+    "CodegenError",
+    "NativeFunction",
+    "Target",
+    "compile_ir",
+    "compile_object",
+    "jit",
 ]

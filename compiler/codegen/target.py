@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from vdla.support.errors import UserError
 
-class TargetError(ValueError):
+
+class TargetError(UserError):
     """A host processor that isn't known, or that this machine can't make code for."""
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from vdla.support.errors import UserError
 
-class ModelError(ValueError):
+
+class ModelError(UserError):
     """A model that can't be taken: one line with what was expected, what was found, and where."""
 
     def __init__(self, where: str, expected: str, found: object) -> None:

@@ -35,6 +35,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from vdla.support.errors import UserError
+
 Array = NDArray[Any]
 Pair = tuple[int, int]
 Pads = tuple[int, int, int, int]
@@ -45,7 +47,7 @@ DTYPES = (
 )  # fmt: skip  # the second row only between External nodes
 
 
-class GraphError(ValueError):
+class GraphError(UserError):
     """A graph that breaks a rule of this file; says which node or tensor and what was expected.
 
     ``node`` is the node's name, where one breaks a rule of its own.

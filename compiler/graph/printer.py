@@ -68,8 +68,9 @@ def beside(graph: Graph) -> dict[str, Array]:
             name = field_key(each.name, key)
             if name in graph.constants:
                 raise GraphError(f"expected no constant called {name}, found one")
-            found[name] = np.frombuffer(value, np.uint8) if isinstance(value, bytes) \
-                else np.asarray(value)
+            found[name] = (
+                np.frombuffer(value, np.uint8) if isinstance(value, bytes) else np.asarray(value)
+            )
     return found
 
 

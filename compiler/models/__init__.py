@@ -7,8 +7,6 @@ sources that build them.
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -22,6 +20,7 @@ from vdla.compiler.models import builder, networks, quantizer
 from vdla.compiler.models.builder import images
 from vdla.compiler.models.networks import RESNET18_CONVS, ConvShape
 from vdla.compiler.models.quantizer import quantize, quantize_model
+from vdla.support.files import cache_folder, digest
 
 __all__ = [
     "MODELS",
@@ -77,28 +76,18 @@ def digits_test() -> tuple[Array, Array]:
         return file["images"], file["labels"]
 
 
-def cache_folder() -> Path:
-    """Where built models are kept."""
-    if "VDLA_CACHE" in os.environ:
-        return Path(os.environ["VDLA_CACHE"])
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "vdla"
-
-
 @cache
 def _version() -> str:
     """Changes with anything that could change a built model."""
     import onnxruntime
 
-    digest = hashlib.sha256(onnxruntime.__version__.encode())
-    for module in (builder, networks, quantizer):
-        digest.update(Path(str(module.__file__)).read_bytes())
-    return digest.hexdigest()[:12]
+    makers = [Path(str(module.__file__)) for module in (builder, networks, quantizer)]
+    return digest(makers, also=onnxruntime.__version__)
 
 
 def _built(name: str, build: Callable[[], Any], shape: tuple[int, ...]) -> Path:
     """The cached file, built first if it isn't there."""
-    path = cache_folder() / "models" / _version() / f"{name}.onnx"
+    path = cache_folder("models", _version()) / f"{name}.onnx"
     if not path.exists():
         samples = [{"input": x[None]} for x in networks.calibration(shape)]
         try:

@@ -6,9 +6,10 @@ from vdla.compiler.target.memory import BUFFER_OF_SCOPE, entries
 from vdla.compiler.tir.ir import Alloc, Buffer, PrimFunc, Stmt
 from vdla.compiler.tir.visitor import stmt_children
 from vdla.isa.config import Config
+from vdla.support.errors import UserError
 
 
-class AllocationError(ValueError):
+class AllocationError(UserError):
     """A buffer can't hold what a schedule puts into it."""
 
 

@@ -40,8 +40,10 @@ def bind(func: PrimFunc, where: str, var: Var, thread: ThreadAxis) -> PrimFunc:
     """
     loop = get_loop(func, var)
     if loop.kind in ("vthread", "thread"):
-        raise ScheduleError(f"bind {where}: expected a loop that isn't bound yet, found it bound "
-                            f"to {loop.thread_tag}; split it to bind a part")
+        raise ScheduleError(
+            f"bind {where}: expected a loop that isn't bound yet, found it bound "
+            f"to {loop.thread_tag}; split it to bind a part"
+        )
     kind = "vthread" if thread.tag == "vthread" else "thread"
     func = set_kind(func, where, "bind", var, kind, thread.tag)
     return pragma(func, var, THREADS, thread.threads) if thread.threads else func
@@ -81,24 +83,32 @@ def prefetch(func: PrimFunc, where: str, buffer: Buffer, var: Var, offset: int) 
     After prefetch(A, y, 2): `for y in 8: prefetch A[y + 2, 0:0+64]; for x in 64: …`.
     """
     if offset < 1:
-        raise ScheduleError(f"prefetch {where}: expected an offset of at least 1 step, found "
-                            f"{offset}")
+        raise ScheduleError(
+            f"prefetch {where}: expected an offset of at least 1 step, found {offset}"
+        )
     if buffer.scope != "global":
-        raise ScheduleError(f"prefetch {where}: expected a tensor in scope global, found "
-                            f"{buffer.name} in {buffer.scope}; double_buffer fills on-chip memory "
-                            f"ahead of time")
+        raise ScheduleError(
+            f"prefetch {where}: expected a tensor in scope global, found "
+            f"{buffer.name} in {buffer.scope}; double_buffer fills on-chip memory "
+            f"ahead of time"
+        )
     path = loop_path(func, var)
     loop = get_loop(func, var)
     if any(isinstance(s, Alloc) and s.buffer is buffer for s in walk(loop)):
-        raise ScheduleError(f"prefetch {where}: expected a tensor made before the loop, found "
-                            f"{buffer.name} made in each step")
+        raise ScheduleError(
+            f"prefetch {where}: expected a tensor made before the loop, found "
+            f"{buffer.name} made in each step"
+        )
     box = touched(loop.body, buffer, path_ranges(path), writes=False)
     if box is None:
-        raise ScheduleError(f"prefetch {where}: expected a loop that reads {buffer.name}, found "
-                            f"none that does inside")
+        raise ScheduleError(
+            f"prefetch {where}: expected a loop that reads {buffer.name}, found "
+            f"none that does inside"
+        )
     later = {var: var + offset}
-    region = BufferRegion(buffer, tuple(
-        (simplify(substitute_expr(low, later)), extent) for low, extent in box))
+    region = BufferRegion(
+        buffer, tuple((simplify(substitute_expr(low, later)), extent) for low, extent in box)
+    )
     allocs, inner = peel_allocs(loop.body)
     body = wrap_allocs(allocs, seq(Prefetch(region), inner))
     return with_body(func, loop, replace(loop, body=body))

@@ -89,17 +89,20 @@ def find_producer(func: PrimFunc, name: str) -> Producer:
     assert isinstance(block, Block)
     where = f"compute_at {name}"
     if has_intrinsics(block.body):
-        raise ScheduleError(f"{where}: expected a plain stage, found it tensorized; "
-                            f"tensorize after compute_at")
+        raise ScheduleError(
+            f"{where}: expected a plain stage, found it tensorized; tensorize after compute_at"
+        )
     if len(block.writes) != 1:
-        raise ScheduleError(f"{where}: expected a stage of one tensor, found "
-                            f"{', '.join(r.buffer.name for r in block.writes)}")
+        raise ScheduleError(
+            f"{where}: expected a stage of one tensor, found "
+            f"{', '.join(r.buffer.name for r in block.writes)}"
+        )
     buffer = block.writes[0].buffer
     if buffer in func.params:
         raise ScheduleError(f"{where}: expected an intermediate stage, found an output")
     place = home(func, buffer)
     parts = children(peel_allocs(place)[1])
-    if any(isinstance(s, For) for s in path[:path.index(place)]):
+    if any(isinstance(s, For) for s in path[: path.index(place)]):
         raise ScheduleError(f"{where}: expected a stage of its own, found it already attached")
     nest = next(p for p in parts if p in path)
     return Producer(name, buffer, place, nest, spatial_loops(where, block, buffer, nest))
@@ -133,8 +136,9 @@ def check_readers(where: str, func: PrimFunc, producer: Producer, path: Path) ->
     for block in blocks(func.body):
         reads = any(r.buffer is producer.buffer for r in block.reads)
         if reads and block not in inside and block not in own:
-            raise ScheduleError(f"{where}: expected all its readers inside that loop, found "
-                                f"{block.name} outside")
+            raise ScheduleError(
+                f"{where}: expected all its readers inside that loop, found {block.name} outside"
+            )
 
 
 def move_nest(producer: Producer, box: Sequence[Interval], ranges: Ranges) -> Stmt:
@@ -195,9 +199,7 @@ def remove(root: Stmt, producer: Producer) -> Stmt:
     return visit(root)
 
 
-def compute_root(
-    func: PrimFunc, name: str, axes: Sequence[IterVar]
-) -> tuple[PrimFunc, Buffer]:
+def compute_root(func: PrimFunc, name: str, axes: Sequence[IterVar]) -> tuple[PrimFunc, Buffer]:
     """The stage whole again, in the loops te made, before all loops it was attached to.
 
     Before: `for io in 8: alloc B[8]; for i in 8: B[i] = f(io*8 + i); for ii in 8: C[..] = B[ii]`.
@@ -208,12 +210,12 @@ def compute_root(
     assert isinstance(block, Block)
     buffer = block.writes[0].buffer
     place = home(func, buffer)
-    if not loops_of(path[:path.index(place)]):
+    if not loops_of(path[: path.index(place)]):
         return func, buffer
     nest = next(p for p in children(peel_allocs(place)[1]) if p in path)
     check_root(func, block, nest)
     lows = offsets(block)
-    shape = tuple(i.extent for i in block.iters[:len(lows)]) if lows else buffer.shape
+    shape = tuple(i.extent for i in block.iters[: len(lows)]) if lows else buffer.shape
     whole = replace(buffer, shape=shape)
 
     def moved(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
@@ -221,8 +223,11 @@ def compute_root(
             return indices
         return tuple(simplify(i + low) for i, low in zip(indices, lows, strict=True))
 
-    alone = replace(block, iters=tuple(
-        replace(i, binding=a) for i, a in zip(block.iters, axes, strict=True)), predicate=TRUE)
+    alone = replace(
+        block,
+        iters=tuple(replace(i, binding=a) for i, a in zip(block.iters, axes, strict=True)),
+        predicate=TRUE,
+    )
     stage: Stmt = replace_buffer(alone, buffer, whole, moved)
     for axis in reversed(axes):
         stage = For(axis, axis.extent, "serial", stage)
@@ -230,24 +235,29 @@ def compute_root(
     parts = children(inner)
     at = next(n for n, p in enumerate(parts) if p in path)
     rest = remove(parts[at], Producer(name, buffer, place, nest, ()))
-    parts[at:at + 1] = [stage, replace_buffer(rest, buffer, whole, moved)]
+    parts[at : at + 1] = [stage, replace_buffer(rest, buffer, whole, moved)]
     return replace(func, body=wrap_allocs([*allocs, whole], seq(*parts))), whole
 
 
 def check_root(func: PrimFunc, block: Block, nest: Stmt) -> None:
     where = f"compute_root {block.name}"
     if has_intrinsics(block.body):
-        raise ScheduleError(f"{where}: expected a plain stage, found it tensorized; tensorize "
-                            f"after compute_root")
+        raise ScheduleError(
+            f"{where}: expected a plain stage, found it tensorized; tensorize after compute_root"
+        )
     others = [b.name for b in blocks(nest) if b is not block]
     if others:
-        raise ScheduleError(f"{where}: expected a stage with none attached to it, found "
-                            f"{', '.join(others)}; call compute_root on it first")
+        raise ScheduleError(
+            f"{where}: expected a stage with none attached to it, found "
+            f"{', '.join(others)}; call compute_root on it first"
+        )
     outside = {*func.params, *peel_allocs(func.body)[0]}
     for region in block.reads:
         if region.buffer not in outside:
-            raise ScheduleError(f"{where}: expected to read what is computed outside of loops, "
-                                f"found {region.buffer.name} inside; call compute_root on it first")
+            raise ScheduleError(
+                f"{where}: expected to read what is computed outside of loops, "
+                f"found {region.buffer.name} inside; call compute_root on it first"
+            )
 
 
 def offsets(block: Block) -> list[Expr]:
@@ -255,5 +265,7 @@ def offsets(block: Block) -> list[Expr]:
     store = block.body
     if not isinstance(store, Store):
         return []
-    return [simplify(Binary("sub", i.var, index))
-            for i, index in zip(block.iters, store.indices, strict=False)]
+    return [
+        simplify(Binary("sub", i.var, index))
+        for i, index in zip(block.iters, store.indices, strict=False)
+    ]

@@ -49,10 +49,12 @@ def cache_read(
     """
     for reader in readers:
         if not any(r.buffer is source for r in get_block(func, reader).reads):
-            raise ScheduleError(f"cache_read {source.name}: expected readers of it, found "
-                                f"{reader}, which doesn't read it")
+            raise ScheduleError(
+                f"cache_read {source.name}: expected readers of it, found "
+                f"{reader}, which doesn't read it"
+            )
     axis = tuple(IterVar(f"i{n}", "int32", size) for n, size in enumerate(source.shape))
-    copy, = outputs_of(ComputeOp(name, axis, (Load(source, axis),)), source.shape, scope)
+    (copy,) = outputs_of(ComputeOp(name, axis, (Load(source, axis),)), source.shape, scope)
 
     def switched(block: Block) -> Stmt:
         return replace_buffer(block, source, copy) if block.name in readers else block
@@ -75,8 +77,10 @@ def check_made_before(place: Stmt, source: Buffer, readers: Sequence[str]) -> No
         if any(b.name in readers for b in inside):
             for block in inside:
                 if any(r.buffer is source for r in block.writes):
-                    raise ScheduleError(f"cache_read {source.name}: expected it to be made before "
-                                        f"the loops that read it, found {block.name} in the same")
+                    raise ScheduleError(
+                        f"cache_read {source.name}: expected it to be made before "
+                        f"the loops that read it, found {block.name} in the same"
+                    )
 
 
 def cache_write(
@@ -88,17 +92,19 @@ def cache_write(
     """
     path = block_path(func, stage)
     place = home(func, target)
-    if any(isinstance(s, For) for s in path[:path.index(place)]):
-        raise ScheduleError(f"cache_write {stage}: expected a stage of its own, found it "
-                            f"attached; call it before compute_at")
+    if any(isinstance(s, For) for s in path[: path.index(place)]):
+        raise ScheduleError(
+            f"cache_write {stage}: expected a stage of its own, found it "
+            f"attached; call it before compute_at"
+        )
     allocs, inner = peel_allocs(place)
     parts = children(inner)
     own = next(p for p in parts if p in path)
     fresh = fresh_axes(stage, own, op)
-    new, = outputs_of(renamed_op(op, fresh, name), target.shape, scope)
+    (new,) = outputs_of(renamed_op(op, fresh, name), target.shape, scope)
     computing = rename_stage(replace_buffer(substitute_loops(own, fresh), target, new), stage, name)
     at = parts.index(own)
-    parts[at:at + 1] = [computing, copy_nest(target, new, op.axis)]
+    parts[at : at + 1] = [computing, copy_nest(target, new, op.axis)]
     body = wrap_allocs([*allocs, new], seq(*parts))
     return with_body(func, place, body), new
 
@@ -108,9 +114,11 @@ def fresh_axes(stage: str, own: Stmt, op: ComputeOp) -> dict[Var, IterVar]:
     axes = op.axes
     loops = [s.var for s in walk(own) if isinstance(s, For)]
     if set(loops) != set(axes):
-        raise ScheduleError(f"cache_write {stage}: expected the loops te made "
-                            f"({', '.join(a.name for a in axes)}), found "
-                            f"{', '.join(v.name for v in loops)}; call it before scheduling")
+        raise ScheduleError(
+            f"cache_write {stage}: expected the loops te made "
+            f"({', '.join(a.name for a in axes)}), found "
+            f"{', '.join(v.name for v in loops)}; call it before scheduling"
+        )
     return {a: IterVar(a.name, "int32", a.extent, a.kind) for a in axes}
 
 
@@ -124,7 +132,7 @@ def substitute_loops(stmt: Stmt, fresh: dict[Var, IterVar]) -> Stmt:
 
 def renamed_op(op: ComputeOp, fresh: dict[Var, IterVar], name: str) -> ComputeOp:
     mapping = dict[Var, Expr](fresh)
-    body, = op.body
+    (body,) = op.body
     if op.reduce is not None:
         source, init = (
             tuple(substitute_expr(e, mapping) for e in group)
@@ -144,7 +152,7 @@ def rename_stage(stmt: Stmt, old: str, new: str) -> Stmt:
 def copy_nest(target: Buffer, source: Tensor, axis: tuple[IterVar, ...]) -> Stmt:
     """`target[...] = source[...]` on the axes that the stage had."""
     op = ComputeOp(target.name, axis, (Load(source, axis),))
-    shown, = outputs_of(op, target.shape)
+    (shown,) = outputs_of(op, target.shape)
     stage = compute_nest(op, {shown: shown, source: source}, target.name)
     return replace_buffer(stage, shown, target)
 
@@ -159,8 +167,9 @@ def double_buffer(func: PrimFunc, stage: str, copies: int) -> tuple[PrimFunc, Bu
         raise ScheduleError(f"double_buffer {stage}: expected at least 1 copy, found {copies}")
     old = get_block(func, stage).writes[0].buffer
     if old in func.params:
-        raise ScheduleError(f"double_buffer {stage}: expected an intermediate stage, found the "
-                            f"output {old.name}")
+        raise ScheduleError(
+            f"double_buffer {stage}: expected an intermediate stage, found the output {old.name}"
+        )
     new = replace(old, copies=copies)
     return replace(func, body=replace_buffer(func.body, old, new)), new
 
@@ -171,11 +180,15 @@ def set_scope(func: PrimFunc, stage: str, old: Buffer, scope: str) -> tuple[Prim
     Before: `alloc B: int32[10, 8]`.  After: `alloc B: int32[10, 8] @"vdla.acc"`.
     """
     if old in func.params:
-        raise ScheduleError(f"set_scope {stage}: expected an intermediate stage, found the "
-                            f"output {old.name}, which stays in scope {old.scope}")
+        raise ScheduleError(
+            f"set_scope {stage}: expected an intermediate stage, found the "
+            f"output {old.name}, which stays in scope {old.scope}"
+        )
     if old.alignments and scope != "global":
-        raise ScheduleError(f"set_scope {stage}: expected scope global of an aligned buffer, found "
-                            f"{scope}, where entries lie densely")
+        raise ScheduleError(
+            f"set_scope {stage}: expected scope global of an aligned buffer, found "
+            f"{scope}, where entries lie densely"
+        )
     new = replace(old, scope=scope)
     return replace(func, body=replace_buffer(func.body, old, new)), new
 
@@ -189,15 +202,21 @@ def storage_align(
     After storage_align(y, 16, 1): `alloc B: int32[10, 8] align(0, 16, 1)`, 17 elements apart.
     """
     if factor < 1 or not 0 <= offset < factor:
-        raise ScheduleError(f"storage_align {stage}: expected factor >= 1 and offset in "
-                            f"0..factor-1, found {factor} and {offset}")
+        raise ScheduleError(
+            f"storage_align {stage}: expected factor >= 1 and offset in "
+            f"0..factor-1, found {factor} and {offset}"
+        )
     old = get_block(func, stage).writes[0].buffer
     if old in func.params:
-        raise ScheduleError(f"storage_align {stage}: expected an intermediate stage, found the "
-                            f"output {old.name}, which lies as numpy has it")
+        raise ScheduleError(
+            f"storage_align {stage}: expected an intermediate stage, found the "
+            f"output {old.name}, which lies as numpy has it"
+        )
     if old.scope != "global":
-        raise ScheduleError(f"storage_align {stage}: expected a buffer in scope global, found it "
-                            f"in {old.scope}, where entries lie densely")
+        raise ScheduleError(
+            f"storage_align {stage}: expected a buffer in scope global, found it "
+            f"in {old.scope}, where entries lie densely"
+        )
     others = tuple(a for a in old.alignments if a[0] != dim)
     new = replace(old, alignments=(*others, (dim, factor, offset)))
     return replace(func, body=replace_buffer(func.body, old, new)), new

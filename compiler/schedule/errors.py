@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from vdla.support.errors import UserError
 
-class ScheduleError(Exception):
+
+class ScheduleError(UserError):
     """A primitive doesn't apply; the message names the stage, the loop and both bounds."""

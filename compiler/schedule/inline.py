@@ -47,8 +47,10 @@ def compute_inline(func: PrimFunc, name: str) -> PrimFunc:
     parts = children(inner)
     own = next((p for p in parts if contains(p, lambda s: s is block)), None)
     if own is None or not is_plain_nest(own):
-        raise ScheduleError(f"compute_inline {name}: expected a stage of its own, found it "
-                            f"attached, or with other stages attached to it")
+        raise ScheduleError(
+            f"compute_inline {name}: expected a stage of its own, found it "
+            f"attached, or with other stages attached to it"
+        )
     formals = [v for v in store.indices if isinstance(v, Var)]
 
     def inlined(e: Expr) -> Expr:
@@ -81,20 +83,26 @@ def inlinable(func: PrimFunc, block: Block) -> Store:
     if not set(store.indices) <= set(formals) or not expr_vars(store.value) <= formals:
         raise ScheduleError(f"{where}: expected a stage of its own, found it attached")
     if block.predicate != TRUE:
-        raise ScheduleError(f"{where}: expected unguarded loops, found a predicate; inline before "
-                            f"splitting")
+        raise ScheduleError(
+            f"{where}: expected unguarded loops, found a predicate; inline before splitting"
+        )
     check_readers(func, block, store.buffer)
     return store
 
 
 def check_readers(func: PrimFunc, block: Block, buffer: Buffer) -> None:
     def tensorized(stmt: Stmt) -> bool:
-        return isinstance(stmt, Block) and stmt is not block and has_intrinsics(stmt.body) \
+        return (
+            isinstance(stmt, Block)
+            and stmt is not block
+            and has_intrinsics(stmt.body)
             and any(r.buffer is buffer for r in stmt.reads)
+        )
 
     if contains(func.body, tensorized):
-        raise ScheduleError(f"compute_inline {block.name}: expected plain readers, found a "
-                            f"tensorized one")
+        raise ScheduleError(
+            f"compute_inline {block.name}: expected plain readers, found a tensorized one"
+        )
 
 
 def is_plain_nest(stmt: Stmt) -> bool:

@@ -43,8 +43,9 @@ def split_factor(where: str, loop: For, factor: int | None, nparts: int | None) 
         raise ScheduleError(f"split {where}: expected one of factor and nparts")
     name, value = ("factor", factor) if factor is not None else ("nparts", nparts)
     if not isinstance(value, int) or not 1 <= value <= loop.extent:
-        raise ScheduleError(f"split {where}: expected {name} in 1..{loop.extent} "
-                            f"(the loop's extent), found {value}")
+        raise ScheduleError(
+            f"split {where}: expected {name} in 1..{loop.extent} (the loop's extent), found {value}"
+        )
     return value if factor is not None else -(-loop.extent // value)
 
 
@@ -64,13 +65,21 @@ def fuse(func: PrimFunc, where: str, outer: Var, inner: Var) -> tuple[PrimFunc, 
     a, b = get_loop(func, outer), get_loop(func, inner)
     if a.body is not b:
         found = f"loop {a.body.var.name}" if isinstance(a.body, For) else type(a.body).__name__
-        raise ScheduleError(f"fuse {where}: expected {inner.name} (0..{b.extent}) directly inside "
-                            f"{outer.name} (0..{a.extent}), found {found}")
+        raise ScheduleError(
+            f"fuse {where}: expected {inner.name} (0..{b.extent}) directly inside "
+            f"{outer.name} (0..{a.extent}), found {found}"
+        )
     check_kinds(where, a, b)
     fused = Var(f"{outer.name}_{inner.name}")
     mapping: dict[Var, Expr] = {outer: fused // b.extent, inner: fused % b.extent}
-    new = For(fused, a.extent * b.extent, a.kind, substitute(b.body, mapping), a.thread_tag,
-              a.annotations + b.annotations)
+    new = For(
+        fused,
+        a.extent * b.extent,
+        a.kind,
+        substitute(b.body, mapping),
+        a.thread_tag,
+        a.annotations + b.annotations,
+    )
     return with_body(func, a, new), fused
 
 
@@ -79,8 +88,11 @@ def check_kinds(where: str, a: For, b: For) -> None:
     for block in blocks(b):
         for it in block.iters:
             for other in block.iters:
-                if it.kind != other.kind and uses(it.binding, {a.var}) \
-                        and uses(other.binding, {b.var}):
+                if (
+                    it.kind != other.kind
+                    and uses(it.binding, {a.var})
+                    and uses(other.binding, {b.var})
+                ):
                     raise ScheduleError(
                         f"fuse {where}: expected loops of one kind, found {a.var.name} "
                         f"(0..{a.extent}, {it.kind}) and {b.var.name} (0..{b.extent}, "
@@ -100,7 +112,7 @@ def reorder(func: PrimFunc, where: str, order: Sequence[Var]) -> PrimFunc:
     bottom = max(paths, key=len)
     if top not in bottom:
         raise ScheduleError(f"reorder {where}: expected loops of one nest")
-    chain = bottom[bottom.index(top):]
+    chain = bottom[bottom.index(top) :]
     named = {path[-1] for path in paths}
     for stmt in chain:
         if not isinstance(stmt, For):
@@ -111,8 +123,9 @@ def reorder(func: PrimFunc, where: str, order: Sequence[Var]) -> PrimFunc:
             )
     if not named <= set(chain):
         missing = next(path[-1] for path in paths if path[-1] not in chain)
-        raise ScheduleError(f"reorder {where}: {name_of(missing)} isn't in the nest of "
-                            f"{name_of(chain[-1])}")
+        raise ScheduleError(
+            f"reorder {where}: {name_of(missing)} isn't in the nest of {name_of(chain[-1])}"
+        )
     fors = [s for s in chain if isinstance(s, For)]
     wanted = iter(get_loop(func, var) for var in order)
     arranged = [next(wanted) if loop in named else loop for loop in fors]

@@ -94,8 +94,10 @@ def match_intrinsic(intrin: TensorIntrin, region: Region) -> Binding:
     """The operands and params of `intrin` on this region, or Mismatch."""
     if intrin.is_reduction != (region.init is not None):
         kinds = ("a plain store", "a reduction")
-        raise Mismatch(f"expects {kinds[intrin.is_reduction]}, "
-                       f"found {kinds[region.init is not None]}", ANOTHER_KIND)
+        raise Mismatch(
+            f"expects {kinds[intrin.is_reduction]}, found {kinds[region.init is not None]}",
+            ANOTHER_KIND,
+        )
     reason: Mismatch | None = None
     for mapping in loop_mappings(intrin, region):
         matcher = Matcher(intrin, region, mapping)
@@ -105,8 +107,9 @@ def match_intrinsic(intrin: TensorIntrin, region: Region) -> Binding:
                 return found
             reason = reason or violated
         reason = reason or matcher.mismatch()
-    raise reason or Mismatch(f"expects loops {listed(intrin)}, found "
-                             f"{', '.join(map(str, region.loops)) or 'none'}")
+    raise reason or Mismatch(
+        f"expects loops {listed(intrin)}, found {', '.join(map(str, region.loops)) or 'none'}"
+    )
 
 
 def out_of_range(intrin: TensorIntrin, found: Binding, region: Region) -> Mismatch | None:
@@ -129,8 +132,10 @@ def out_of_range(intrin: TensorIntrin, found: Binding, region: Region) -> Mismat
         if all(term in constants for term in terms):
             value = sum(constants[term] for term in terms)
             if not needed[0] <= value <= needed[1]:
-                return Mismatch(f"expects the constant {name} in {needed[0]}..{needed[1]}, "
-                                f"found {value}", OUT_OF_RANGE)
+                return Mismatch(
+                    f"expects the constant {name} in {needed[0]}..{needed[1]}, found {value}",
+                    OUT_OF_RANGE,
+                )
     return None
 
 
@@ -155,9 +160,7 @@ def loop_mappings(intrin: TensorIntrin, region: Region) -> Iterator[dict[Var, Ex
 
 
 class Matcher:
-    def __init__(
-        self, intrin: TensorIntrin, region: Region, mapping: Mapping[Var, Expr]
-    ) -> None:
+    def __init__(self, intrin: TensorIntrin, region: Region, mapping: Mapping[Var, Expr]) -> None:
         self.intrin = intrin
         self.region = region
         self.mapping = mapping
@@ -259,7 +262,7 @@ class Matcher:
         p, rest = ordered[0], ordered[1:]
         for n, t in enumerate(ts):
             for found in self.unify(p, t, env):
-                yield from self.flat(op, rest, [*ts[:n], *ts[n + 1:]], found)
+                yield from self.flat(op, rest, [*ts[:n], *ts[n + 1 :]], found)
         if isinstance(p, Param) and p not in env.params and len(ts) <= len(rest):
             neutral = neutral_element(op, p.dtype)
             if neutral is not None:
@@ -286,9 +289,7 @@ class Matcher:
             case Call(op, args, _), Call(other, given, _) if op == other:
                 yield from self.sequence(args, given, env)
 
-    def sequence(
-        self, ps: Sequence[Expr], ts: Sequence[Expr], env: Binding
-    ) -> Iterator[Binding]:
+    def sequence(self, ps: Sequence[Expr], ts: Sequence[Expr], env: Binding) -> Iterator[Binding]:
         if not ps:
             yield env
             return
@@ -306,8 +307,7 @@ class Matcher:
         if known is None:
             yield env.with_operand(p.buffer, ref)
         elif known.buffer is ref.buffer and all(
-            same(a, b, self.region.ranges)
-            for a, b in zip(known.indices, ref.indices, strict=True)
+            same(a, b, self.region.ranges) for a, b in zip(known.indices, ref.indices, strict=True)
         ):
             yield env
         else:
@@ -318,16 +318,21 @@ class Matcher:
         shape, rank = p.buffer.shape, len(p.buffer.shape)
         lead = len(t.indices) - rank
         if t.buffer.dtype != p.buffer.dtype:
-            self.fail(f"{p.buffer.name} of {p.buffer.dtype}",
-                      f"{t.buffer.name} of {t.buffer.dtype}", env)
+            self.fail(
+                f"{p.buffer.name} of {p.buffer.dtype}", f"{t.buffer.name} of {t.buffer.dtype}", env
+            )
             return None
         if scope is not None and t.buffer.scope != scope:
-            self.fail(f"{p.buffer.name} in scope {scope}",
-                      f"{t.buffer.name} in {t.buffer.scope}", env)
+            self.fail(
+                f"{p.buffer.name} in scope {scope}", f"{t.buffer.name} in {t.buffer.scope}", env
+            )
             return None
         if lead < 0 or t.buffer.shape[lead:][1:] != shape[1:] or t.buffer.shape[lead:] < shape[:1]:
-            self.fail(f"{p.buffer.name} of innermost dimensions {list(shape)}",
-                      f"{t.buffer.name} of {list(t.buffer.shape)}", env)
+            self.fail(
+                f"{p.buffer.name} of innermost dimensions {list(shape)}",
+                f"{t.buffer.name} of {list(t.buffer.shape)}",
+                env,
+            )
             return None
         ranges = self.region.ranges
         offsets = (*(ZERO for _ in range(lead)), *p.indices)

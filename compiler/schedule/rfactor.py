@@ -58,7 +58,12 @@ class Factored:
 
 
 def rfactor(
-    func: PrimFunc, stage: str, op: ComputeOp, targets: Sequence[Buffer], var: Var, at: int,
+    func: PrimFunc,
+    stage: str,
+    op: ComputeOp,
+    targets: Sequence[Buffer],
+    var: Var,
+    at: int,
     name: str,
 ) -> Factored:
     """The steps of the loop `var` as partial results of their own, in a new stage.
@@ -72,20 +77,32 @@ def rfactor(
     reduced = {v for i in block.reduce_iters for v in expr_vars(i.binding)}
     if var not in reduced:
         names = ", ".join(v.name for v in loops if v in reduced) or "none"
-        raise ScheduleError(f"rfactor {stage}: expected a loop of the reduction ({names}), found "
-                            f"{var.name}")
+        raise ScheduleError(
+            f"rfactor {stage}: expected a loop of the reduction ({names}), found {var.name}"
+        )
     if not 0 <= at <= len(op.axis):
-        raise ScheduleError(f"rfactor {stage}: expected factor_axis in 0..{len(op.axis)}, found "
-                            f"{at}")
-    kept = tuple(IterVar(v.name, "int32", loop.extent, "reduce")
-                 for v, loop in loops.items() if v in reduced and v is not var)
+        raise ScheduleError(
+            f"rfactor {stage}: expected factor_axis in 0..{len(op.axis)}, found {at}"
+        )
+    kept = tuple(
+        IterVar(v.name, "int32", loop.extent, "reduce")
+        for v, loop in loops.items()
+        if v in reduced and v is not var
+    )
     inner = dict(zip((v for v in loops if v in reduced and v is not var), kept, strict=True))
     factor = IterVar(var.name, "int32", loops[var].extent)
     spatial = tuple(IterVar(a.name, "int32", a.extent) for a in op.axis)
     leaf: dict[Var, Expr] = {**inner, var: factor}
     guard = reduce_guard(stage, block, set(loops) - reduced, leaf)
-    parts = part_op(op, block, name, (*spatial[:at], factor, *spatial[at:]), kept,
-                    {**dict(zip(op.axis, spatial, strict=True)), **leaf}, guard)
+    parts = part_op(
+        op,
+        block,
+        name,
+        (*spatial[:at], factor, *spatial[at:]),
+        kept,
+        {**dict(zip(op.axis, spatial, strict=True)), **leaf},
+        guard,
+    )
     made = outputs_of(parts, tuple(a.extent for a in parts.axis))
     first = part_nest(block, parts, targets, made, at, leaf, guard)
     whole = whole_op(op, made, at, IterVar(var.name, "int32", factor.extent, "reduce"))
@@ -93,7 +110,7 @@ def rfactor(
     allocs, inside = peel_allocs(place)
     stmts = children(inside)
     n = stmts.index(own)
-    stmts[n:n + 1] = [first, rest]
+    stmts[n : n + 1] = [first, rest]
     body = wrap_allocs([*allocs, *made], seq(*stmts))
     return Factored(with_body(func, place, body), parts, whole)
 
@@ -104,32 +121,37 @@ def find_reduction(func: PrimFunc, stage: str, target: Buffer) -> tuple[Block, S
     block = path[-1]
     assert isinstance(block, Block)
     if has_intrinsics(block.body):
-        raise ScheduleError(f"rfactor {stage}: expected a plain stage, found it tensorized; "
-                            f"tensorize after rfactor")
+        raise ScheduleError(
+            f"rfactor {stage}: expected a plain stage, found it tensorized; tensorize after rfactor"
+        )
     if block.init is None:
         raise ScheduleError(f"rfactor {stage}: expected a reduction, found none")
     place = home(func, target)
-    if loops_of(path[:path.index(place)]):
-        raise ScheduleError(f"rfactor {stage}: expected a stage of its own, found it attached; "
-                            f"call it before compute_at")
+    if loops_of(path[: path.index(place)]):
+        raise ScheduleError(
+            f"rfactor {stage}: expected a stage of its own, found it attached; "
+            f"call it before compute_at"
+        )
     own = next(p for p in children(peel_allocs(place)[1]) if p in path)
     others = [b.name for b in blocks(own) if b is not block]
     if others:
-        raise ScheduleError(f"rfactor {stage}: expected loops of its own alone, found "
-                            f"{', '.join(others)} attached to them; call it before compute_at")
+        raise ScheduleError(
+            f"rfactor {stage}: expected loops of its own alone, found "
+            f"{', '.join(others)} attached to them; call it before compute_at"
+        )
     return block, place, own
 
 
-def reduce_guard(
-    stage: str, block: Block, spatial: set[Var], leaf: Mapping[Var, Expr]
-) -> Expr:
+def reduce_guard(stage: str, block: Block, spatial: set[Var], leaf: Mapping[Var, Expr]) -> Expr:
     """What the block's predicate says of the reduction, over the new axes."""
     kept = []
     for term in terms(block.predicate):
         used = expr_vars(term)
         if used & spatial and used & set(leaf):
-            raise ScheduleError(f"rfactor {stage}: expected conditions on the reduction alone, "
-                                f"found {show(term)}; call it before split")
+            raise ScheduleError(
+                f"rfactor {stage}: expected conditions on the reduction alone, "
+                f"found {show(term)}; call it before split"
+            )
         if used & set(leaf):
             kept.append(substitute_expr(term, leaf))
     ranges: dict[Var, tuple[int, int]] = {
@@ -139,8 +161,13 @@ def reduce_guard(
 
 
 def part_op(
-    op: ComputeOp, block: Block, name: str, axis: tuple[IterVar, ...], kept: tuple[IterVar, ...],
-    fresh: Mapping[Var, Expr], guard: Expr,
+    op: ComputeOp,
+    block: Block,
+    name: str,
+    axis: tuple[IterVar, ...],
+    kept: tuple[IterVar, ...],
+    fresh: Mapping[Var, Expr],
+    guard: Expr,
 ) -> ComputeOp:
     """The recipe of the partial results, which start from the reducer's identity."""
     reduce = op.reduce
@@ -157,8 +184,13 @@ def part_op(
 
 
 def part_nest(
-    block: Block, parts: ComputeOp, targets: Sequence[Buffer], made: Sequence[Tensor], at: int,
-    leaf: Mapping[Var, Expr], guard: Expr,
+    block: Block,
+    parts: ComputeOp,
+    targets: Sequence[Buffer],
+    made: Sequence[Tensor],
+    at: int,
+    leaf: Mapping[Var, Expr],
+    guard: Expr,
 ) -> Stmt:
     """The block's own body, as it stands, on the partial results."""
     inner: dict[Var, Expr] = {a: Var(f"v_{a.name}") for a in parts.axes}
@@ -190,8 +222,12 @@ def whole_op(op: ComputeOp, made: Sequence[Tensor], at: int, factor: IterVar) ->
 
 
 def whole_nest(
-    block: Block, stage: str, whole: ComputeOp, targets: Sequence[Buffer],
-    made: Sequence[Tensor], at: int,
+    block: Block,
+    stage: str,
+    whole: ComputeOp,
+    targets: Sequence[Buffer],
+    made: Sequence[Tensor],
+    at: int,
 ) -> Stmt:
     """The partial results combined, from the block's own init on."""
     assert whole.reduce is not None

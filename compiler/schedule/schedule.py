@@ -72,8 +72,9 @@ class Schedule:
         """A copy of `tensor` in `scope` that the `readers` read instead; a stage of its own."""
         source = self.name_of(tensor)
         if source not in self.buffers:
-            raise ScheduleError(f"cache_read: expected one of {', '.join(self.buffers)}, "
-                                f"found {source}")
+            raise ScheduleError(
+                f"cache_read: expected one of {', '.join(self.buffers)}, found {source}"
+            )
         group = [self[r].expect("cache_read").name for r in readers]
         name = self.fresh_name(f"{source}_{scope.rsplit('.', 1)[-1]}")
         func, copy = cache.cache_read(self.mod, self.buffers[source], scope, group, name)
@@ -144,8 +145,9 @@ class Schedule:
             return
         stage = self[step.stage]
         if step.primitive not in PRIMITIVES:
-            raise ScheduleError(f"replay: expected a primitive of {', '.join(PRIMITIVES)}, "
-                                f"found {step.primitive!r}")
+            raise ScheduleError(
+                f"replay: expected a primitive of {', '.join(PRIMITIVES)}, found {step.primitive!r}"
+            )
         if "axes" in args:
             getattr(stage, step.primitive)(*(self.axis_named(a) for a in args["axes"]))
             return
@@ -153,8 +155,10 @@ class Schedule:
             args["axis"] = self.axis_named(args["axis"])
         if "intrin" in args:
             if args["intrin"] not in intrinsics:
-                raise ScheduleError(f"replay: expected an intrinsic of {', '.join(intrinsics)}, "
-                                    f"found {args['intrin']!r}")
+                raise ScheduleError(
+                    f"replay: expected an intrinsic of {', '.join(intrinsics)}, "
+                    f"found {args['intrin']!r}"
+                )
             args["intrin"] = intrinsics[args["intrin"]]
         if "thread" in args:
             args["thread"] = ThreadAxis(args["thread"], args.pop("threads", 0))
@@ -277,9 +281,7 @@ class Stage:
         self.replace_axes((axis,), (outer, inner), "split")
         return outer, inner
 
-    def tile(
-        self, y: Var, x: Var, y_factor: int, x_factor: int
-    ) -> tuple[Var, Var, Var, Var]:
+    def tile(self, y: Var, x: Var, y_factor: int, x_factor: int) -> tuple[Var, Var, Var, Var]:
         """(y outer, x outer, y inner, x inner) in this order: two splits and a reorder."""
         yo, yi = self.split(y, factor=y_factor)
         xo, xi = self.split(x, factor=x_factor)
@@ -380,8 +382,10 @@ class Stage:
         """
         self.expect("storage_align")
         if axis not in self.axis:
-            raise ScheduleError(f"storage_align {self.name}: expected one of its axes "
-                                f"({', '.join(a.name for a in self.axis)}), found {axis.name}")
+            raise ScheduleError(
+                f"storage_align {self.name}: expected one of its axes "
+                f"({', '.join(a.name for a in self.axis)}), found {axis.name}"
+            )
         dim = self.axis.index(axis)
         func, new = cache.storage_align(self.schedule.mod, self.name, dim, factor, offset)
         args = {"axis": self.axis_name(axis), "factor": factor, "offset": offset}
@@ -429,8 +433,10 @@ class Stage:
         where = self.check(axis, "prefetch")
         source = self.schedule.name_of(tensor)
         if source not in self.schedule.buffers:
-            raise ScheduleError(f"prefetch {where}: expected one of "
-                                f"{', '.join(self.schedule.buffers)}, found {source}")
+            raise ScheduleError(
+                f"prefetch {where}: expected one of "
+                f"{', '.join(self.schedule.buffers)}, found {source}"
+            )
         buffer = self.schedule.buffers[source]
         func = annotate.prefetch(self.schedule.mod, where, buffer, axis, offset)
         args = {"tensor": source, "axis": self.axis_name(axis), "offset": offset}
@@ -465,8 +471,10 @@ class Stage:
         kind, what = self.kind()
         if kind is not None and primitive not in kind:
             takes = f"it takes {', '.join(kind)}" if kind else "give it as a te.compute"
-            raise ScheduleError(f"{primitive} {self.name}: expected a stage of one tensor by "
-                                f"te.compute, found {what}; {takes}")
+            raise ScheduleError(
+                f"{primitive} {self.name}: expected a stage of one tensor by "
+                f"te.compute, found {what}; {takes}"
+            )
         return self
 
     def kind(self) -> tuple[tuple[str, ...] | None, str]:
@@ -493,17 +501,21 @@ class Stage:
         if not self.owns(axis):
             found = self.schedule.axis_names.get(axis, axis.name)
             mine = ", ".join(v.name for v in self.leaf_iter_vars)
-            raise ScheduleError(f"{primitive} {self.name}: expected one of its loops ({mine}), "
-                                f"found {found}")
+            raise ScheduleError(
+                f"{primitive} {self.name}: expected one of its loops ({mine}), found {found}"
+            )
         name = self.axis_name(axis)
         if axis in self.schedule.gone:
-            raise ScheduleError(f"{primitive} {name}: expected a present loop, found that it was "
-                                f"{self.schedule.gone[axis]}")
+            raise ScheduleError(
+                f"{primitive} {name}: expected a present loop, found that it was "
+                f"{self.schedule.gone[axis]}"
+            )
         try:
             loop_path(self.schedule.mod, axis)
         except ScheduleError as error:
-            raise ScheduleError(f"{primitive} {name}: expected a present loop, found that it was "
-                                f"tensorized") from error
+            raise ScheduleError(
+                f"{primitive} {name}: expected a present loop, found that it was tensorized"
+            ) from error
         return name
 
     def replace_axes(self, old: Sequence[Var], new: Sequence[Var], verb: str) -> None:
@@ -521,8 +533,17 @@ class Stage:
             self.schedule.gone.pop(axis, None)
 
 
-LOOPS = ("split", "fuse", "reorder", "unroll", "vectorize", "parallel", "bind", "pragma",
-         "prefetch")
+LOOPS = (
+    "split",
+    "fuse",
+    "reorder",
+    "unroll",
+    "vectorize",
+    "parallel",
+    "bind",
+    "pragma",
+    "prefetch",
+)
 JOINT = (*LOOPS, "cache_read", "rfactor")
 STEP = (*LOOPS, "tensorize", "cache_read")
 SCAN = ("split", "unroll", "pragma", "prefetch")
@@ -531,9 +552,21 @@ EXTERN = ("compute_at", "cache_read")
 PRIMITIVES: dict[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
-        Stage.split, Stage.fuse, Stage.reorder, Stage.compute_at, Stage.compute_root,
-        Stage.compute_inline, Stage.set_scope, Stage.double_buffer, Stage.storage_align,
-        Stage.unroll, Stage.vectorize, Stage.parallel, Stage.bind, Stage.pragma, Stage.prefetch,
+        Stage.split,
+        Stage.fuse,
+        Stage.reorder,
+        Stage.compute_at,
+        Stage.compute_root,
+        Stage.compute_inline,
+        Stage.set_scope,
+        Stage.double_buffer,
+        Stage.storage_align,
+        Stage.unroll,
+        Stage.vectorize,
+        Stage.parallel,
+        Stage.bind,
+        Stage.pragma,
+        Stage.prefetch,
         Stage.tensorize,
     )
 }

@@ -47,8 +47,10 @@ def tensorize(
     inner = {loop.var for loop in loops}
     block = replace(block, predicate=simplify(block.predicate, path_ranges([*path, *loops])))
     if uses(block.predicate, inner):
-        raise ScheduleError(f"tensorize {where}: expected a predicate outside of the intrinsic's "
-                            f"loops, found {show(block.predicate)}; split evenly")
+        raise ScheduleError(
+            f"tensorize {where}: expected a predicate outside of the intrinsic's "
+            f"loops, found {show(block.predicate)}; split evenly"
+        )
     region = replace(region_of(where, path, loops, block), values=values)
     intrin, found = cheapest(where, intrins, region)
     outer = loops_of(path[:-1])
@@ -70,8 +72,10 @@ def cheapest(
         raise ScheduleError(f"tensorize {where}: expected an intrinsic, found none")
     if len(intrins) == 1:
         raise ScheduleError(f"tensorize {where}: {closest[1]}")
-    raise ScheduleError(f"tensorize {where}: expected what one of {len(intrins)} intrinsics does; "
-                        f"the closest, {closest[1]}")
+    raise ScheduleError(
+        f"tensorize {where}: expected what one of {len(intrins)} intrinsics does; "
+        f"the closest, {closest[1]}"
+    )
 
 
 def perfect_nest(where: str, stmt: Stmt) -> tuple[list[For], Block]:
@@ -80,8 +84,9 @@ def perfect_nest(where: str, stmt: Stmt) -> tuple[list[For], Block]:
         loops.append(stmt)
         stmt = stmt.body
     if not isinstance(stmt, Block):
-        raise ScheduleError(f"tensorize {where}: expected one stage inside the loop, found "
-                            f"{type(stmt).__name__}")
+        raise ScheduleError(
+            f"tensorize {where}: expected one stage inside the loop, found {type(stmt).__name__}"
+        )
     return loops, stmt
 
 
@@ -100,10 +105,17 @@ def region_of(where: str, path: Path, loops: list[For], block: Block) -> Region:
     reduced = {v for i in block.reduce_iters for v in expr_vars(i.binding)}
     infos = tuple(
         LoopInfo(loop.var, loop.extent, "reduce" if loop.var in reduced else "spatial")
-        for loop in loops if loop.extent > 1
+        for loop in loops
+        if loop.extent > 1
     )
-    return Region(store.buffer, tuple(flat(i) for i in store.indices), flat(store.value),
-                  None if init is None else flat(init.value), infos, ranges)
+    return Region(
+        store.buffer,
+        tuple(flat(i) for i in store.indices),
+        flat(store.value),
+        None if init is None else flat(init.value),
+        infos,
+        ranges,
+    )
 
 
 def call_block(
@@ -125,13 +137,14 @@ def call_block(
     writes: list[BufferRegion] = []
     for region, wrote in intrin.regions(call):
         (writes if wrote else reads).append(region)
-    return Block(block.name, tuple(iters), tuple(reads), tuple(writes), Evaluate(call), None,
-                 block.predicate)
+    return Block(
+        block.name, tuple(iters), tuple(reads), tuple(writes), Evaluate(call), None, block.predicate
+    )
 
 
 def first_step(block: Block, inner: set[Var], outer: list[For]) -> Expr:
     """That every reduce loop outside the intrinsic is at 0."""
     reduced = {v for i in block.reduce_iters for v in expr_vars(i.binding)} - inner
-    return all_of(*(
-        Binary("eq", loop.var, ZERO) for loop in outer if loop.var in reduced and loop.extent > 1
-    ))
+    return all_of(
+        *(Binary("eq", loop.var, ZERO) for loop in outer if loop.var in reduced and loop.extent > 1)
+    )

@@ -36,21 +36,30 @@ class ExternOp(Operation):
 
 @overload
 def extern(
-    shape: int | tuple[int, ...], inputs: Sequence[Tensor], fcompute: Statement,
-    name: str = "extern", dtype: str | None = None,
+    shape: int | tuple[int, ...],
+    inputs: Sequence[Tensor],
+    fcompute: Statement,
+    name: str = "extern",
+    dtype: str | None = None,
 ) -> Tensor: ...
 
 
 @overload
 def extern(
-    shape: list[tuple[int, ...]], inputs: Sequence[Tensor], fcompute: Statement,
-    name: str = "extern", dtype: str | Sequence[str] | None = None,
+    shape: list[tuple[int, ...]],
+    inputs: Sequence[Tensor],
+    fcompute: Statement,
+    name: str = "extern",
+    dtype: str | Sequence[str] | None = None,
 ) -> tuple[Tensor, ...]: ...
 
 
 def extern(
-    shape: Shape | list[tuple[int, ...]], inputs: Sequence[Tensor], fcompute: Statement,
-    name: str = "extern", dtype: str | Sequence[str] | None = None,
+    shape: Shape | list[tuple[int, ...]],
+    inputs: Sequence[Tensor],
+    fcompute: Statement,
+    name: str = "extern",
+    dtype: str | Sequence[str] | None = None,
 ) -> Tensor | tuple[Tensor, ...]:
     """Tensors that a statement computes, as TVM's; a stage that schedules leave as it is::
 
@@ -90,8 +99,10 @@ def output_dtypes(
     if dtype is None:
         found = sorted({t.dtype for t in inputs})
         if len(found) != 1:
-            raise TEError(f"{name}: expected a dtype, as its inputs don't have one in common, "
-                          f"found none ({', '.join(found) or 'no inputs'})")
+            raise TEError(
+                f"{name}: expected a dtype, as its inputs don't have one in common, "
+                f"found none ({', '.join(found) or 'no inputs'})"
+            )
         return found * count
     dtypes = [dtype] * count if isinstance(dtype, str) else list(dtype)
     if len(dtypes) != count:
@@ -99,13 +110,13 @@ def output_dtypes(
     return dtypes
 
 
-def checked(
-    name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor], stmt: object
-) -> Stmt:
+def checked(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor], stmt: object) -> Stmt:
     """The statement, if it is one that reads the inputs and writes the outputs alone."""
     if not isinstance(stmt, Stmt):
-        raise TEError(f"{name}: expected fcompute to return a statement, found "
-                      f"{type(stmt).__name__}; te.ir_builder makes one")
+        raise TEError(
+            f"{name}: expected fcompute to return a statement, found "
+            f"{type(stmt).__name__}; te.ir_builder makes one"
+        )
     if any(blocks(stmt)):
         raise TEError(f"{name}: expected loops, conditions and stores, found a block")
     whole = stmt
@@ -118,8 +129,10 @@ def checked(
     written = written_buffers(stmt)
     for tensor in inputs:
         if tensor in written:
-            raise TEError(f"{name}: expected stores to its outputs alone, found one to the input "
-                          f"{tensor.name}")
+            raise TEError(
+                f"{name}: expected stores to its outputs alone, found one to the input "
+                f"{tensor.name}"
+            )
     for tensor in outputs:
         if tensor not in written:
             raise TEError(f"{name}: expected stores to {tensor.name}, found none")

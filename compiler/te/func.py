@@ -54,8 +54,10 @@ def build(inputs: Sequence[Tensor], outputs: Sequence[Tensor], name: str) -> Bui
     order = producers(outputs)
     for tensor in order:
         if tensor.op is None and tensor not in inputs:
-            raise TEError(f"{name}: needs {tensor.name}, which isn't one of its inputs "
-                          f"({', '.join(t.name for t in inputs)})")
+            raise TEError(
+                f"{name}: needs {tensor.name}, which isn't one of its inputs "
+                f"({', '.join(t.name for t in inputs)})"
+            )
     for tensor in outputs:
         if tensor.op is None:
             raise TEError(f"{name}: expected computed outputs, found the placeholder {tensor.name}")
@@ -87,8 +89,10 @@ def check_members(name: str, ops: Sequence[Operation]) -> dict[Tensor, Operation
         for tensor in op.inputs:
             owner = owners.get(tensor)
             if owner is not None and inside.get(op) is not owner:
-                raise TEError(f"{name}: {op.name} reads {tensor.name}, which is a part of the "
-                              f"{owner.kind} {owner.name}; read {owner.name}")
+                raise TEError(
+                    f"{name}: {op.name} reads {tensor.name}, which is a part of the "
+                    f"{owner.kind} {owner.name}; read {owner.name}"
+                )
     return owners
 
 
@@ -100,8 +104,10 @@ def unique_buffers(tensors: Iterable[Tensor], used: set[str]) -> dict[Tensor, Bu
             continue
         name = unique_name(tensor.name, used)
         plain = name == tensor.name
-        result[tensor] = tensor if plain else Buffer(
-            name, tensor.shape, tensor.dtype, value_range=tensor.value_range
+        result[tensor] = (
+            tensor
+            if plain
+            else Buffer(name, tensor.shape, tensor.dtype, value_range=tensor.value_range)
         )
     return result
 

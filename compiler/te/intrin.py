@@ -45,8 +45,8 @@ def decl_intrin(
     update: Expr = op.body[0]
     init: Expr | None = None
     if op.reduce is not None:
-        init, = op.reduce.init
-        update, = op.reduce.reducer.combine([Load(output, op.axis)], op.reduce.source)
+        (init,) = op.reduce.init
+        (update,) = op.reduce.reducer.combine([Load(output, op.axis)], op.reduce.source)
     check_params(name, output, params)
     where = {t.name: scope for t, scope in (scopes or {}).items()}
     operands = (output, *op.inputs)
@@ -54,8 +54,18 @@ def decl_intrin(
     if unknown:
         raise TEError(f"{name}: scopes name {', '.join(sorted(unknown))}, which it doesn't touch")
     return TensorIntrin(
-        name, operands, tuple(params), axes, op.axis, update, init, where, dict(ranges or {}),
-        cost, swaps, lowering,
+        name,
+        operands,
+        tuple(params),
+        axes,
+        op.axis,
+        update,
+        init,
+        where,
+        dict(ranges or {}),
+        cost,
+        swaps,
+        lowering,
     )
 
 

@@ -41,12 +41,18 @@ class CommReducer:
 
     @overload
     def __call__(
-        self, expr: ExprLike, axis: Axes | ExprLike, where: Expr | None = None,
+        self,
+        expr: ExprLike,
+        axis: Axes | ExprLike,
+        where: Expr | None = None,
         init: ExprLike | None = None,
     ) -> Expr: ...
 
     def __call__(
-        self, expr: ExprLike | Values, axis: Axes | ExprLike, where: Expr | None = None,
+        self,
+        expr: ExprLike | Values,
+        axis: Axes | ExprLike,
+        where: Expr | None = None,
         init: ExprLike | Values | None = None,
     ) -> Expr | tuple[Expr, ...]:
         """The values over `axis`, from the identity or from `init` on.
@@ -80,24 +86,28 @@ class CommReducer:
         plain = tuple(as_minmax(e, {*lhs, *rhs}) for e in result)
         return Reducer(self.name, lhs, rhs, plain, identity)
 
-    def checked(
-        self, what: str, found: Sequence[Any], dtypes: tuple[str, ...]
-    ) -> tuple[Expr, ...]:
+    def checked(self, what: str, found: Sequence[Any], dtypes: tuple[str, ...]) -> tuple[Expr, ...]:
         """As many expressions as `dtypes`, of these; Python's numbers take them."""
         if len(found) != len(dtypes):
-            raise TEError(f"{self.name}: expected {len(dtypes)} values of {what}, one for each "
-                          f"that is reduced, found {len(found)}")
+            raise TEError(
+                f"{self.name}: expected {len(dtypes)} values of {what}, one for each "
+                f"that is reduced, found {len(found)}"
+            )
         exprs = tuple(as_expr(v, t) for v, t in zip(found, dtypes, strict=True))
         for expr, dtype in zip(exprs, dtypes, strict=True):
             if expr.dtype != dtype:
-                raise TEError(f"{self.name}: expected {what} to give {dtype}, as the values that "
-                              f"are reduced, found {expr.dtype}; cast it")
+                raise TEError(
+                    f"{self.name}: expected {what} to give {dtype}, as the values that "
+                    f"are reduced, found {expr.dtype}; cast it"
+                )
         return exprs
 
     def checked_init(self, init: Sequence[Any], source: tuple[Expr, ...]) -> tuple[Expr, ...]:
         if len(init) != len(source):
-            raise TEError(f"{self.name}: expected {len(source)} values of init, one for each that "
-                          f"is reduced, found {len(init)}")
+            raise TEError(
+                f"{self.name}: expected {len(source)} values of init, one for each that "
+                f"is reduced, found {len(init)}"
+            )
         exprs = tuple(as_expr(i, e.dtype) for i, e in zip(init, source, strict=True))
         for found, value in zip(exprs, source, strict=True):
             if found.dtype != value.dtype:
@@ -156,8 +166,9 @@ def is_value(other: object) -> bool:
 def as_minmax(expr: Expr, operands: set[Var]) -> Expr:
     """A choice between two integers by their order as the minimum or maximum that it is."""
     match expr:
-        case Select(Binary("lt" | "le" | "gt" | "ge" as op, Var() as a, Var() as b), c, d) \
-                if {a, b} <= operands and {c, d} == {a, b} and not is_float(expr.dtype):
+        case Select(Binary("lt" | "le" | "gt" | "ge" as op, Var() as a, Var() as b), c, d) if (
+            {a, b} <= operands and {c, d} == {a, b} and not is_float(expr.dtype)
+        ):
             return Binary("min" if (op in ("lt", "le")) == (c is a) else "max", a, b)
     return expr
 

@@ -57,15 +57,21 @@ class ScanOp(Operation):
 
 @overload
 def scan(
-    init: Tensor, update: Tensor, state_placeholder: Tensor,
-    inputs: Tensor | Sequence[Tensor] | None = None, name: str = "scan",
+    init: Tensor,
+    update: Tensor,
+    state_placeholder: Tensor,
+    inputs: Tensor | Sequence[Tensor] | None = None,
+    name: str = "scan",
 ) -> Tensor: ...
 
 
 @overload
 def scan(
-    init: Sequence[Tensor], update: Sequence[Tensor], state_placeholder: Sequence[Tensor],
-    inputs: Tensor | Sequence[Tensor] | None = None, name: str = "scan",
+    init: Sequence[Tensor],
+    update: Sequence[Tensor],
+    state_placeholder: Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor] | None = None,
+    name: str = "scan",
 ) -> tuple[Tensor, ...]: ...
 
 
@@ -118,19 +124,30 @@ def check_tensors(
     name: str, inits: Sequence[Tensor], updates: Sequence[Tensor], states: Sequence[Tensor]
 ) -> None:
     if not len(inits) == len(updates) == len(states) > 0:
-        raise TEError(f"{name}: expected as many inits as updates and states, found {len(inits)}, "
-                      f"{len(updates)} and {len(states)}")
+        raise TEError(
+            f"{name}: expected as many inits as updates and states, found {len(inits)}, "
+            f"{len(updates)} and {len(states)}"
+        )
     for init, update, state in zip(inits, updates, states, strict=True):
         if state.op is not None:
             raise TEError(f"{name}: expected a placeholder as state, found computed {state.name}")
         for tensor in (init, update):
             if not isinstance(tensor.op, ComputeOp) or len(tensor.op.outputs) > 1:
-                raise TEError(f"{name}: expected an init and an update by te.compute of one value, "
-                              f"found {tensor.name}")
-        same = update.shape == state.shape and init.shape[1:] == state.shape[1:] \
-            and init.dtype == update.dtype == state.dtype and state.shape
-        if not same or not init.shape[0] == inits[0].shape[0] < updates[0].shape[0] \
-                or update.shape[0] != updates[0].shape[0]:
+                raise TEError(
+                    f"{name}: expected an init and an update by te.compute of one value, "
+                    f"found {tensor.name}"
+                )
+        same = (
+            update.shape == state.shape
+            and init.shape[1:] == state.shape[1:]
+            and init.dtype == update.dtype == state.dtype
+            and state.shape
+        )
+        if (
+            not same
+            or not init.shape[0] == inits[0].shape[0] < updates[0].shape[0]
+            or update.shape[0] != updates[0].shape[0]
+        ):
             raise TEError(
                 f"{name}: expected an init of fewer rows than the update and the state have, all "
                 f"else alike, found {shown(init)}, {shown(update)} and {shown(state)}"
@@ -154,8 +171,10 @@ def step_tensors(
         if not isinstance(op, ComputeOp) or len(op.outputs) > 1:
             raise TEError(f"{name}: expected steps by te.compute of one value, found {tensor.name}")
         if not tensor.shape or tensor.shape[0] != updates[0].shape[0]:
-            raise TEError(f"{name}: expected {tensor.name}, which depends on the state, to have "
-                          f"its {updates[0].shape[0]} rows, found {list(tensor.shape)}")
+            raise TEError(
+                f"{name}: expected {tensor.name}, which depends on the state, to have "
+                f"its {updates[0].shape[0]} rows, found {list(tensor.shape)}"
+            )
         inside.add(tensor)
         body.append(tensor)
     return tuple(body)
@@ -166,12 +185,15 @@ def check_reads(op: ScanOp) -> None:
     for tensor in op.init:
         for source in tensor.compute_op.inputs:
             if source in (*op.state, *op.body):
-                raise TEError(f"{op.name}: expected an init that doesn't depend on the state, "
-                              f"found that {tensor.name} reads {source.name}")
+                raise TEError(
+                    f"{op.name}: expected an init that doesn't depend on the state, "
+                    f"found that {tensor.name} reads {source.name}"
+                )
     for tensor in op.body:
         recipe = tensor.compute_op
-        parts = recipe.body if recipe.reduce is None else (
-            *recipe.reduce.init, *recipe.reduce.source)
+        parts = (
+            recipe.body if recipe.reduce is None else (*recipe.reduce.init, *recipe.reduce.source)
+        )
         for load in (x for part in parts for x in loads(part)):
             check_row(op, tensor, load)
 
@@ -183,7 +205,14 @@ def check_row(op: ScanOp, reader: Tensor, load: Load) -> None:
     back = simplify(Binary("sub", t, load.indices[0]), {t: (0, t.extent - 1)})
     low, high = (1, op.rows) if load.buffer in op.state else (0, 0)
     if not isinstance(back, Const) or not low <= back.value <= high:
-        rows = t.name if not high else f"{t.name} - 1" if high == 1 \
+        rows = (
+            t.name
+            if not high
+            else f"{t.name} - 1"
+            if high == 1
             else f"{t.name} - 1 to {t.name} - {high}"
-        raise TEError(f"{op.name}: {reader.name}: expected to read {load.buffer.name} at row "
-                      f"{rows}, found {show(load)}")
+        )
+        raise TEError(
+            f"{op.name}: {reader.name}: expected to read {load.buffer.name} at row "
+            f"{rows}, found {show(load)}"
+        )

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 from vdla.compiler.tir.ir import Buffer, Expr, ExprLike, Load, Var, as_expr
 from vdla.compiler.tir.visitor import loads, substitute_expr, walk_expr
+from vdla.support.errors import UserError
 
 
-class TEError(Exception):
+class TEError(UserError):
     """A tensor expression is not well formed."""
 
 
@@ -196,8 +197,9 @@ def compute(
     names = axis_names(fcompute, len(dims), name)
     axis = tuple(IterVar(n, "int32", extent) for n, extent in zip(names, dims, strict=True))
     found = fcompute(*axis)
-    body = tuple(as_expr(e) for e in found) if isinstance(found, tuple | list) \
-        else (as_expr(found),)
+    body = (
+        tuple(as_expr(e) for e in found) if isinstance(found, tuple | list) else (as_expr(found),)
+    )
     check_body(name, body, axis)
     tensors = outputs_of(ComputeOp(name, axis, body), dims)
     # Types can't tell what a lambda gives, so the usual case is declared.
@@ -248,9 +250,11 @@ def whole_reduction(name: str, body: tuple[Expr, ...]) -> Reduce:
     first = next(e for e in body if isinstance(e, Reduce))
     values = [(e.source, e.value_index) if isinstance(e, Reduce) else None for e in body]
     if values != [(first.source, n) for n in range(len(first.source))]:
-        raise TEError(f"{name}: expected all {len(first.source)} values of one reduction "
-                      f"({first.reducer.name}), in order, as the whole body, found {len(body)} "
-                      f"values that are not these")
+        raise TEError(
+            f"{name}: expected all {len(first.source)} values of one reduction "
+            f"({first.reducer.name}), in order, as the whole body, found {len(body)} "
+            f"values that are not these"
+        )
     return first
 
 
@@ -270,8 +274,9 @@ def thread_axis(tag: str, threads: int | None = None) -> ThreadAxis:
     step by step: a thread of a large tile computes while another one's is stored.
     """
     if threads is not None and (tag != "vthread" or threads < 1):
-        raise TEError(f"thread_axis: expected threads >= 1 and the tag vthread, found {threads} "
-                      f"and {tag}")
+        raise TEError(
+            f"thread_axis: expected threads >= 1 and the tag vthread, found {threads} and {tag}"
+        )
     return ThreadAxis(tag, threads or 0)
 
 

@@ -316,8 +316,9 @@ def coarser(op: str, delta: Linear, dtype: str, ranges: Ranges) -> Expr | None:
     shifted = delta.plus(Linear(-1 if op in ("le", "gt") else 0, {}))  # decided by its sign
     for factor in sorted({abs(k) for k in shifted.terms.values()} - {1}):
         whole = {atom: k for atom, k in shifted.terms.items() if k % factor == 0}
-        rest = Linear(shifted.constant % factor, {
-            atom: k for atom, k in shifted.terms.items() if k % factor})
+        rest = Linear(
+            shifted.constant % factor, {atom: k for atom, k in shifted.terms.items() if k % factor}
+        )
         if rest.terms and within(rest, 0, factor - 1, ranges):
             form = Linear(shifted.constant // factor, {a: k // factor for a, k in whole.items()})
             low = Linear(0, {a: -k for a, k in form.terms.items() if k < 0})
@@ -373,8 +374,16 @@ def fold_constants(expr: Binary, a: int, b: int) -> Expr:
             return expr
         value = a << b if op == "shl" else a >> b
     else:
-        value = {"add": a + b, "sub": a - b, "mul": a * b, "min": min(a, b), "max": max(a, b),
-                 "bitand": a & b, "bitor": a | b, "bitxor": a ^ b}[op]
+        value = {
+            "add": a + b,
+            "sub": a - b,
+            "mul": a * b,
+            "min": min(a, b),
+            "max": max(a, b),
+            "bitand": a & b,
+            "bitor": a | b,
+            "bitxor": a ^ b,
+        }[op]
     return const(ops.wrap(value, expr.dtype), expr.dtype)
 
 

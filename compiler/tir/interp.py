@@ -48,8 +48,7 @@ Mask = Array | None
 
 GRID = 1 << 20
 REDUCERS: dict[str, Any] = {
-    op: UFUNCS[op]
-    for op in ("add", "mul", "min", "max", "and", "or", "bitand", "bitor", "bitxor")
+    op: UFUNCS[op] for op in ("add", "mul", "min", "max", "and", "or", "bitand", "bitor", "bitxor")
 }
 
 
@@ -83,8 +82,10 @@ def evaluate(func: PrimFunc, *inputs: Array) -> list[Array]:
 
 def check_array(func: PrimFunc, param: Buffer, array: Array) -> None:
     if array.shape != param.shape or array.dtype != np.dtype(param.dtype):
-        raise InterpError(f"{func.name}: {param.name}: expected {param.dtype}{list(param.shape)}, "
-                          f"found {array.dtype}{list(array.shape)}")
+        raise InterpError(
+            f"{func.name}: {param.name}: expected {param.dtype}{list(param.shape)}, "
+            f"found {array.dtype}{list(array.shape)}"
+        )
     if not array.flags.c_contiguous:
         raise InterpError(f"{func.name}: {param.name}: expected a C-contiguous array")
 
@@ -256,7 +257,12 @@ class Interpreter:
         target[flat] = value
 
     def accumulate(
-        self, target: Array, flat: Array, value: Array, op: str, mask: Mask,
+        self,
+        target: Array,
+        flat: Array,
+        value: Array,
+        op: str,
+        mask: Mask,
         shape: tuple[int, ...],
     ) -> None:
         """target[flat] op= value over the grid, in loop order where rounding makes that matter."""
@@ -274,9 +280,7 @@ class Interpreter:
             flat, value = flat[where], value[where]
         ufunc.at(target, flat, value)
 
-    def flat_index(
-        self, buffer: Buffer, indices: Sequence[Expr], env: Env, mask: Mask
-    ) -> Array:
+    def flat_index(self, buffer: Buffer, indices: Sequence[Expr], env: Env, mask: Mask) -> Array:
         """Positions by its strides, checked against the shape wherever `mask` holds."""
         if buffer not in self.memory:
             raise InterpError(f"{buffer.name}: used outside its Alloc")
@@ -288,8 +292,10 @@ class Interpreter:
             if np.any(bad):
                 if mask is None or np.any(bad & mask):
                     worst = index[bad].flat[0]
-                    raise InterpError(f"{buffer.name}: dimension {dim}: expected an index in "
-                                      f"0..{size - 1}, found {worst}")
+                    raise InterpError(
+                        f"{buffer.name}: dimension {dim}: expected an index in "
+                        f"0..{size - 1}, found {worst}"
+                    )
                 index = np.clip(index, 0, size - 1)
             flat = flat + index * strides[dim]
         return flat
@@ -335,5 +341,3 @@ def both(mask: Mask, cond: Array) -> Mask:
 
 def is_true(expr: Expr) -> bool:
     return isinstance(expr, Const) and bool(expr.value)
-
-

@@ -111,9 +111,7 @@ class TensorIntrin:
             body = For(fresh[var], extent, "serial", body)
         return body
 
-    def guarded(
-        self, body: Stmt, init: Stmt, first: Expr, fresh: Mapping[Var, Var]
-    ) -> Block:
+    def guarded(self, body: Stmt, init: Stmt, first: Expr, fresh: Mapping[Var, Var]) -> Block:
         """A block whose init runs on the first step of the reduction inside and outside."""
         later = Select(first, Const(0, "int32"), Const(1, "int32"))
         iters = [BlockIter(Var("later"), 2, "reduce", later)]
@@ -125,6 +123,4 @@ class TensorIntrin:
 
 def expand_intrinsics(stmt: Stmt) -> Stmt:
     """`stmt` with every intrinsic call replaced by its behaviour."""
-    return rewrite(
-        stmt, lambda s: s.call.intrin.expand(s.call) if isinstance(s, Evaluate) else s
-    )
+    return rewrite(stmt, lambda s: s.call.intrin.expand(s.call) if isinstance(s, Evaluate) else s)

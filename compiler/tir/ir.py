@@ -234,8 +234,10 @@ class Binary(Expr):
         if self.op not in BINARY_OPS:
             raise IRError(f"expected a binary operator ({' '.join(BINARY_OPS)}), found {self.op!r}")
         if self.a.dtype != self.b.dtype:
-            raise IRError(f"{self.op}: expected operands of one dtype, found "
-                          f"{self.a.dtype} and {self.b.dtype}; cast one of them")
+            raise IRError(
+                f"{self.op}: expected operands of one dtype, found "
+                f"{self.a.dtype} and {self.b.dtype}; cast one of them"
+            )
         check_operand(self.op, self.a.dtype)
 
     @property
@@ -268,8 +270,10 @@ class Select(Expr):
         if self.cond.dtype != "bool":
             raise IRError(f"select: expected a bool condition, found {self.cond.dtype}")
         if self.a.dtype != self.b.dtype:
-            raise IRError(f"select: expected two values of one dtype, found "
-                          f"{self.a.dtype} and {self.b.dtype}; cast one of them")
+            raise IRError(
+                f"select: expected two values of one dtype, found "
+                f"{self.a.dtype} and {self.b.dtype}; cast one of them"
+            )
 
     @property
     def dtype(self) -> str:
@@ -306,21 +310,27 @@ class Buffer:
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
-            raise IRError(f"buffer {self.name}: expected a dtype of {', '.join(DTYPES)}, "
-                          f"found {self.dtype!r}")
+            raise IRError(
+                f"buffer {self.name}: expected a dtype of {', '.join(DTYPES)}, found {self.dtype!r}"
+            )
         if any(not isinstance(n, int) or n < 1 for n in self.shape):
-            raise IRError(f"buffer {self.name}: expected a shape of positive ints, "
-                          f"found {self.shape}")
+            raise IRError(
+                f"buffer {self.name}: expected a shape of positive ints, found {self.shape}"
+            )
         if self.value_range is not None:
             low, high = INT_RANGES.get(self.dtype, (1, 0))
             if not low <= self.value_range[0] <= self.value_range[1] <= high:
-                raise IRError(f"buffer {self.name}: expected a value_range (low, high) within "
-                              f"{self.dtype}, found {self.value_range}")
+                raise IRError(
+                    f"buffer {self.name}: expected a value_range (low, high) within "
+                    f"{self.dtype}, found {self.value_range}"
+                )
         for dim, factor, offset in self.alignments:
             if not 0 <= dim < len(self.shape) or not 0 <= offset < factor:
-                raise IRError(f"buffer {self.name}: expected alignments (dimension, factor, offset "
-                              f"< factor) of its {len(self.shape)} dimensions, found "
-                              f"{(dim, factor, offset)}")
+                raise IRError(
+                    f"buffer {self.name}: expected alignments (dimension, factor, offset "
+                    f"< factor) of its {len(self.shape)} dimensions, found "
+                    f"{(dim, factor, offset)}"
+                )
 
     @property
     def size(self) -> int:
@@ -407,8 +417,9 @@ def check_operand(op: str, dtype: str) -> None:
 def const(value: int | float | bool, dtype: str | None = None) -> Const:
     """A constant; without a dtype, bool, int32 or float32 by its Python type."""
     if dtype is None:
-        dtype = "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) \
-            else "float32"
+        dtype = (
+            "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) else "float32"
+        )
     if dtype in FLOATS:
         return Const(float(value), dtype)
     if isinstance(value, float):

@@ -77,7 +77,7 @@ class Flattener:
         inside = [n for n, loop in enumerate(loops) if loop.var in reduced]
         if not inside:
             return
-        path = loops[inside[0]:]
+        path = loops[inside[0] :]
         spatial = {v for i in block.iters if i.kind == "spatial" for v in expr_vars(i.binding)}
         mixed = spatial & reduced & {loop.var for loop in path}
         if mixed or reads_what_it_makes(block, path[0]):
@@ -172,5 +172,3 @@ def written_buffers(stmt: Stmt) -> set[Buffer]:
         if isinstance(inner, Evaluate):
             found.add(inner.call.operands[0].buffer)
     return found
-
-

@@ -38,12 +38,25 @@ from vdla.compiler.tir.ir import (
 
 NOT, COMPARISON, ATOM = 3, 4, 11
 SYMBOLS = {  # by operator: its symbol, and how tightly it binds
-    "mul": ("*", 10), "div": ("/", 10), "floordiv": ("//", 10), "floormod": ("%", 10),
-    "add": ("+", 9), "sub": ("-", 9), "shl": ("<<", 8), "shr": (">>", 8),
-    "bitand": ("&", 7), "bitxor": ("^", 6), "bitor": ("|", 5),
-    "lt": ("<", COMPARISON), "le": ("<=", COMPARISON), "gt": (">", COMPARISON),
-    "ge": (">=", COMPARISON), "eq": ("==", COMPARISON), "ne": ("!=", COMPARISON),
-    "and": ("and", 2), "or": ("or", 1),
+    "mul": ("*", 10),
+    "div": ("/", 10),
+    "floordiv": ("//", 10),
+    "floormod": ("%", 10),
+    "add": ("+", 9),
+    "sub": ("-", 9),
+    "shl": ("<<", 8),
+    "shr": (">>", 8),
+    "bitand": ("&", 7),
+    "bitxor": ("^", 6),
+    "bitor": ("|", 5),
+    "lt": ("<", COMPARISON),
+    "le": ("<=", COMPARISON),
+    "gt": (">", COMPARISON),
+    "ge": (">=", COMPARISON),
+    "eq": ("==", COMPARISON),
+    "ne": ("!=", COMPARISON),
+    "and": ("and", 2),
+    "or": ("or", 1),
 }
 RESERVED = (
     "func", "for", "block", "where", "reads", "writes", "init", "alloc", "if", "else", "barrier",

@@ -158,9 +158,7 @@ def accesses(stmt: Stmt) -> Iterator[tuple[bool, Buffer, tuple[Interval, ...], E
                 yield wrote, buffer, bound, extents
 
 
-def touched(
-    stmt: Stmt, buffer: Buffer, ranges: Ranges, *, writes: bool
-) -> list[Interval] | None:
+def touched(stmt: Stmt, buffer: Buffer, ranges: Ranges, *, writes: bool) -> list[Interval] | None:
     """The box of `buffer` that `stmt` reads (or writes), over the variables around `stmt`."""
     found: list[tuple[Interval, ...]] = []
     inner: dict[Var, int] = {}

@@ -125,35 +125,50 @@ class Verifier:
     def store(self, store: Store, path: tuple[str, ...], ranges: Ranges) -> None:
         self.access(store.buffer, store.indices, path)
         if store.value.dtype != store.buffer.dtype:
-            self.fail(path, f"store to {store.buffer.name}: expected {store.buffer.dtype}, "
-                            f"found {store.value.dtype}")
+            self.fail(
+                path,
+                f"store to {store.buffer.name}: expected {store.buffer.dtype}, "
+                f"found {store.value.dtype}",
+            )
 
     def call(self, call: IntrinCall, path: tuple[str, ...], ranges: Ranges) -> None:
         intrin = call.intrin
         if len(call.operands) != len(intrin.operands):
-            self.fail(path, f"{intrin.name}: expected {len(intrin.operands)} operands, "
-                            f"found {len(call.operands)}")
+            self.fail(
+                path,
+                f"{intrin.name}: expected {len(intrin.operands)} operands, "
+                f"found {len(call.operands)}",
+            )
         for formal, ref in zip(intrin.operands, call.operands, strict=True):
             self.access(ref.buffer, ref.indices, path)
             if ref.buffer.dtype != formal.dtype:
-                self.fail(path, f"{intrin.name}: {formal.name}: expected {formal.dtype}, "
-                                f"found {ref.buffer.dtype}")
+                self.fail(
+                    path,
+                    f"{intrin.name}: {formal.name}: expected {formal.dtype}, "
+                    f"found {ref.buffer.dtype}",
+                )
             scope = intrin.scopes.get(formal.name, ref.buffer.scope)
             if ref.buffer.scope != scope:
-                self.fail(path, f"{intrin.name}: {formal.name}: expected a buffer in {scope}, "
-                                f"found {ref.buffer.name} in {ref.buffer.scope}")
+                self.fail(
+                    path,
+                    f"{intrin.name}: {formal.name}: expected a buffer in {scope}, "
+                    f"found {ref.buffer.name} in {ref.buffer.scope}",
+                )
         wanted = {p.name for p in intrin.params}
         if set(call.params) != wanted:
-            self.fail(path, f"{intrin.name}: expected params {sorted(wanted)}, "
-                            f"found {sorted(call.params)}")
+            self.fail(
+                path,
+                f"{intrin.name}: expected params {sorted(wanted)}, found {sorted(call.params)}",
+            )
         if (call.first is not None) != intrin.is_reduction:
             self.fail(path, f"{intrin.name}: expected `first` exactly where there is an init")
         for name, (low, high) in intrin.ranges.items():
             parts = [call.params.get(part) for part in name.split(" + ")]
             known = [part.value for part in parts if isinstance(part, Const)]
             if len(known) == len(parts) and not low <= sum(known) <= high:
-                self.fail(path, f"{intrin.name}: {name}: expected {low} to {high}, "
-                                f"found {sum(known)}")
+                self.fail(
+                    path, f"{intrin.name}: {name}: expected {low} to {high}, found {sum(known)}"
+                )
 
     # --- blocks ---
 
@@ -180,17 +195,20 @@ class Verifier:
             self.fail(path, f"{it.var.name}: expected kind spatial or reduce, found {it.kind!r}")
         self.expr(it.binding, path, ranges)
         if it.binding.dtype != it.var.dtype:
-            self.fail(path, f"{it.var.name}: expected a binding of {it.var.dtype}, "
-                            f"found {it.binding.dtype}")
+            self.fail(
+                path,
+                f"{it.var.name}: expected a binding of {it.var.dtype}, found {it.binding.dtype}",
+            )
         found = bounds(it.binding, ranges)
         if found is not None and (found[0] >= it.extent or found[1] < 0):
-            self.fail(path, f"{it.var.name}: expected a binding in 0..{it.extent - 1}, "
-                            f"found {show(it.binding)} in {found[0]}..{found[1]}")
+            self.fail(
+                path,
+                f"{it.var.name}: expected a binding in 0..{it.extent - 1}, "
+                f"found {show(it.binding)} in {found[0]}..{found[1]}",
+            )
         self.bind(it.var, path)
 
-    def coverage(
-        self, block: Block, part: Stmt, path: tuple[str, ...], ranges: Ranges
-    ) -> None:
+    def coverage(self, block: Block, part: Stmt, path: tuple[str, ...], ranges: Ranges) -> None:
         """Every access of the body or the init lies inside a declared region."""
         local = {s.buffer for s, _, _ in scoped(part, {}, {}) if isinstance(s, Alloc)}
         for wrote, buffer, access, extents in accesses(part):
@@ -198,22 +216,22 @@ class Verifier:
                 continue
             own = block.init is not None and not wrote
             declared = block.writes if wrote else block.reads + (block.writes if own else ())
-            if not any(r.buffer is buffer and not outside(r, access, extents, ranges)
-                       for r in declared):
+            if not any(
+                r.buffer is buffer and not outside(r, access, extents, ranges) for r in declared
+            ):
                 text = f"{buffer.name}[{', '.join(show(low) for low, _ in access)}]"
                 verb = "writes" if wrote else "reads"
                 self.fail(path, f"{verb} {text}, which its declared regions don't cover")
 
     # --- expressions ---
 
-    def access(
-        self, buffer: Buffer, indices: Sequence[Expr], path: tuple[str, ...]
-    ) -> None:
+    def access(self, buffer: Buffer, indices: Sequence[Expr], path: tuple[str, ...]) -> None:
         if buffer not in self.buffers:
             self.fail(path, f"buffer {buffer.name} is neither a parameter nor allocated here")
         if len(indices) != len(buffer.shape):
-            self.fail(path, f"{buffer.name}: expected {len(buffer.shape)} indices, "
-                            f"found {len(indices)}")
+            self.fail(
+                path, f"{buffer.name}: expected {len(buffer.shape)} indices, found {len(indices)}"
+            )
         for index in indices:
             if index.dtype not in NUMBERS:
                 self.fail(path, f"{buffer.name}: expected an integer index, found {index.dtype}")
@@ -233,7 +251,9 @@ def writes(block: Block) -> bool:
 
 
 def outside(
-    region: BufferRegion, access: Sequence[tuple[Expr, int]], extents: dict[Var, int] | object,
+    region: BufferRegion,
+    access: Sequence[tuple[Expr, int]],
+    extents: dict[Var, int] | object,
     ranges: Ranges,
 ) -> bool:
     """Whether an access provably leaves the region in some dimension."""

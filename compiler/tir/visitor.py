@@ -125,8 +125,9 @@ def map_call(call: IntrinCall, fe: ExprFn) -> IntrinCall:
     operands = tuple(map_ref(o, fe) for o in call.operands)
     params = {name: fe(value) for name, value in call.params.items()}
     first = None if call.first is None else fe(call.first)
-    if same_items((*operands, *params.values(), first),
-                  (*call.operands, *call.params.values(), call.first)):
+    if same_items(
+        (*operands, *params.values(), first), (*call.operands, *call.params.values(), call.first)
+    ):
         return call
     return IntrinCall(call.intrin, operands, params, first)
 
@@ -138,9 +139,10 @@ def map_block(block: Block, fs: StmtFn, fe: ExprFn) -> Block:
     body = fs(block.body)
     init = None if block.init is None else fs(block.init)
     predicate = fe(block.predicate)
-    if same_items((*iters, *reads, *writes, body, init, predicate),
-                  (*block.iters, *block.reads, *block.writes, block.body, block.init,
-                   block.predicate)):
+    if same_items(
+        (*iters, *reads, *writes, body, init, predicate),
+        (*block.iters, *block.reads, *block.writes, block.body, block.init, block.predicate),
+    ):
         return block
     return Block(block.name, iters, reads, writes, body, init, predicate)
 
@@ -288,8 +290,9 @@ def replace_buffer(
             case Store(buffer, indices, value) if buffer is old:
                 return Store(new, reindex(indices), value)
             case Block() if any(r.buffer is old for r in (*s.reads, *s.writes)):
-                return replace(s, reads=tuple(map(region, s.reads)),
-                               writes=tuple(map(region, s.writes)))
+                return replace(
+                    s, reads=tuple(map(region, s.reads)), writes=tuple(map(region, s.writes))
+                )
             case Alloc(buffer, body) if buffer is old:
                 return Alloc(new, body)
             case Evaluate(c) if any(o.buffer is old for o in c.operands):

@@ -19,7 +19,8 @@ from vdla.compiler.codegen.llvm import compile_object
 from vdla.compiler.codegen.target import NATIVE, Target, TargetError
 from vdla.compiler.graph import ir
 from vdla.compiler.graph.ir import Array, Graph, Node
-from vdla.compiler.graph.partition import (
+from vdla.compiler.graph.plan import MemoryPlan, plan_memory
+from vdla.compiler.placement.partition import (
     ACCELERATOR,
     HOST,
     ONNXRUNTIME,
@@ -27,7 +28,6 @@ from vdla.compiler.graph.partition import (
     partition,
     report,
 )
-from vdla.compiler.graph.plan import MemoryPlan, plan_memory
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.printer import show
 from vdla.compiler.topi.cpu import HostKernel, host_kernel, symbol_of

@@ -17,12 +17,10 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from vdla.compiler.build import layer_program
 from vdla.compiler.codegen.vdla.leaf import CodegenError
-from vdla.compiler.lower import forget
+from vdla.compiler.operators.template import Operator, Tile
 from vdla.compiler.passes.allocate import AllocationError
-from vdla.compiler.topi.vdla.operators import Operator
-from vdla.compiler.topi.vdla.tiling import Tile
+from vdla.compiler.standalone import layer_program
 from vdla.isa.config import Config
 from vdla.isa.instructions import Finish
 from vdla.sim.checker import check
@@ -51,8 +49,6 @@ def measure(op: Operator, tile: Tile, config: Config) -> Outcome:
         run = simulate(config, stream, built.dram, built.program.base, numerics=False)
     except (AllocationError, CodegenError, SimulationError) as error:
         return Outcome("illegal", note=str(error))
-    finally:
-        forget()
     return Outcome("ok", run.cycles)
 
 

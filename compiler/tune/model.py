@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vdla.support.errors import UserError
+
 Floats = NDArray[np.float64]
 ROUNDS = 60
 PARAMETERS = {
@@ -28,7 +30,7 @@ PARAMETERS = {
 }
 
 
-class TuneDependencyError(ImportError):
+class TuneDependencyError(UserError, ImportError):
     """XGBoost isn't installed."""
 
 

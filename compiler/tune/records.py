@@ -24,20 +24,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from vdla.compiler.topi.vdla.conv2d import ConvTile
-from vdla.compiler.topi.vdla.elementwise import AddTile
-from vdla.compiler.topi.vdla.pool import PoolTile
-from vdla.compiler.topi.vdla.tiling import Shape, Tile, is_legal
+from vdla.compiler.operators.template import BY_NAME, AnyTemplate, Tile
 from vdla.compiler.tune.workload import Workload, sources
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
+from vdla.support.errors import UserError
+from vdla.support.files import write_bytes
 
 SCHEMA = 2
 STATUSES = ("ok", "illegal", "crash", "timeout")
-TILES = {"conv": ConvTile, "pool": PoolTile, "add": AddTile}
 
 
-class RecordError(ValueError):
+class RecordError(UserError):
     """A file that holds no tuning records, or not of our schema, or is being written to."""
 
 
@@ -115,11 +113,11 @@ class Records:
         """The fewest cycles per workload, of this instruction set; fresh go before stale ones."""
         return best(record for record in self.read() if record.isa == isa_hash())
 
-    def tile(self, shape: Shape, config: Config, vthreads: int) -> Tile | None:
-        """The best recorded tile of a shape, if there is one and today's rules allow it."""
-        record = self.best.get(Workload.of(shape, config, vthreads))
+    def tile(self, template: AnyTemplate, config: Config, vthreads: int) -> Tile | None:
+        """The best recorded tile of a template, if there is one and today's rules allow it."""
+        record = self.best.get(Workload.of(template, config, vthreads))
         tile = None if record is None else make_tile(record)
-        return tile if tile and is_legal(tile, shape, config, vthreads) else None
+        return tile if tile and template.is_legal(tile, config, vthreads) else None
 
     def with_more(self, records: Sequence[Record]) -> Records:
         """These and others; the first of equals."""
@@ -179,7 +177,8 @@ def best(records: Iterable[Record]) -> dict[Workload, Record]:
 def make_tile(record: Record) -> Tile | None:
     """The tile of a record, or None if tiles have other fields today."""
     try:
-        return TILES[record.workload.kind](**record.tile)
+        tile: Tile = BY_NAME[record.workload.kind].tile_type()(**record.tile)
+        return tile
     except (KeyError, TypeError):
         return None
 
@@ -187,12 +186,7 @@ def make_tile(record: Record) -> Tile | None:
 def export(records: Iterable[Record], path: Path) -> int:
     """Writes the best record per workload, whole or not at all; how many there are."""
     chosen = sorted(best(records).values(), key=lambda r: r.to_line())
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_bytes(b"".join(record.to_line() for record in chosen))
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_bytes(path, b"".join(record.to_line() for record in chosen))
     return len(chosen)
 
 

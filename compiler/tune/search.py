@@ -197,9 +197,7 @@ def diverse(space: Space, ranked: Sequence[int], scores: Floats, count: int) -> 
     worth = (values.max() - values.min()) / (2 * len(space.free)) or 1e-9
     taken = {column: set[int]() for column in space.free}
     while left and len(chosen) < count:
-        fresh = [
-            sum(int(space.codes[p, c]) not in taken[c] for c in space.free) for p in left
-        ]
+        fresh = [sum(int(space.codes[p, c]) not in taken[c] for c in space.free) for p in left]
         pick = int(np.argmax([scores[p] + worth * f for p, f in zip(left, fresh, strict=True)]))
         point = left.pop(pick)
         chosen.append(point)

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.compiler.topi.vdla.tiling import Shape, Tile, TilingError, legal_tiles
+from vdla.compiler.operators.cost import TilingError
+from vdla.compiler.operators.template import AnyTemplate, Tile
 from vdla.isa.config import Config
 
 Ints = NDArray[np.int64]
@@ -127,13 +128,13 @@ class Space:
 
 
 @lru_cache(maxsize=64)
-def space(shape: Shape, config: Config, vthreads: int) -> Space:
-    """The space of a shape for exactly so many virtual threads.
+def space(template: AnyTemplate, config: Config, vthreads: int) -> Space:
+    """The space of a template for exactly so many virtual threads.
 
     Raises:
         TilingError: no tile is legal.
     """
-    tiles = list(legal_tiles(shape, config, vthreads))
+    tiles = list(template.tiles(config, vthreads))
     if not tiles:
         raise TilingError(f"{config.name}: expected a tile for {vthreads} threads, found none")
     return Space.of(tiles)

@@ -15,10 +15,10 @@ from math import inf
 
 import numpy as np
 
-from vdla.compiler.topi.vdla.operators import Operator, default_tile
-from vdla.compiler.topi.vdla.tiling import Shape, Tile
-from vdla.compiler.topi.vdla.user import UserShape
-from vdla.compiler.tune.features import Features, Floats, features
+from vdla.compiler.operators.nest import Floats
+from vdla.compiler.operators.template import Operator, Tile
+from vdla.compiler.tune.choose import default_tile
+from vdla.compiler.tune.features import Features, features
 from vdla.compiler.tune.measure import TIMEOUT, Measurer, Outcome
 from vdla.compiler.tune.records import BUNDLED, Log, Record, Records, make_tile
 from vdla.compiler.tune.search import SEARCHERS, Group, ModelSearcher, Searcher
@@ -72,16 +72,10 @@ class Task:
     resumed: int = 0
     ruled_out: int = 0
 
-    @property
-    def shape(self) -> Shape:
-        """What the tiles are of."""
-        assert not isinstance(self.operator.shape, UserShape)  # those are no tasks
-        return self.operator.shape
-
     @cached_property
     def features(self) -> Features:
         """What the learned model sees of every tile."""
-        return features(self.shape, self.space, self.config)
+        return features(self.operator.template, self.space, self.config)
 
     @property
     def trials(self) -> int:
@@ -125,15 +119,14 @@ def make_tasks(
     """
     tasks: dict[Workload, Task] = {}
     for name, op in operators:
-        shape = op.shape
-        if isinstance(shape, UserShape):
+        if not op.template.TUNED:
             continue
         for wanted in vthreads:
-            default = default_tile(shape, config, wanted, None)
+            default = default_tile(op.template, config, wanted, None)
             threads = default.vthreads
-            workload = Workload.of(shape, config, threads)
+            workload = Workload.of(op.template, config, threads)
             if workload not in tasks:
-                there = space(shape, config, threads)
+                there = space(op.template, config, threads)
                 tasks[workload] = Task(op, config, workload, there, [], default)
             if name not in tasks[workload].layers:
                 tasks[workload].layers.append(name)
@@ -222,10 +215,10 @@ def search(
 
 def known_good(task: Task, records: Sequence[Record]) -> list[int]:
     """Points known without searching: the default, the bundled one, the records' best."""
-    shape, threads = task.shape, task.workload.vthreads
+    template, threads = task.operator.template, task.workload.vthreads
     logged = Records(lambda: records)
-    tiles = [task.default]
-    tiles += [each.tile(shape, task.config, threads) for each in (BUNDLED, logged)]
+    tiles: list[Tile | None] = [task.default]
+    tiles += [each.tile(template, task.config, threads) for each in (BUNDLED, logged)]
     return list(dict.fromkeys(task.space.index[t] for t in tiles if t in task.space.index))
 
 
@@ -251,7 +244,7 @@ class Lessons:
         for workload, costs in found.items():
             try:
                 seen = features(workload.like(), Space.of(list(costs)), workload.config)
-            except (ConfigError, TypeError):  # of a compiler that declared other shapes
+            except (ConfigError, KeyError, TypeError):  # of a compiler with other templates
                 continue
             self.tables[workload] = (seen, np.array(list(costs.values())))
 
@@ -268,6 +261,4 @@ def _columns(seen: Features, names: Sequence[str]) -> Floats:
     """Features by name; one that isn't there is missing, which the trees can take."""
     column = {name: i for i, name in enumerate(seen.names)}
     missing = np.full(len(seen.values), np.nan)
-    return np.stack(
-        [seen.values[:, column[n]] if n in column else missing for n in names], axis=1
-    )
+    return np.stack([seen.values[:, column[n]] if n in column else missing for n in names], axis=1)

@@ -6,21 +6,16 @@ nothing else are one workload, tuned once.
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from vdla import compiler, isa, sim
-from vdla.compiler.topi.vdla.conv2d import ConvShape
-from vdla.compiler.topi.vdla.elementwise import AddShape
-from vdla.compiler.topi.vdla.pool import PoolShape
-from vdla.compiler.topi.vdla.tiling import ANY_RESIDUAL, NUMBERS, Shape
+from vdla.compiler.operators.template import BY_NAME, AnyTemplate
 from vdla.isa.config import Config, parse_config
-
-SHAPES: dict[str, type[Any]] = {"conv": ConvShape, "pool": PoolShape, "add": AddShape}
+from vdla.support.files import digest
 
 
 @dataclass(frozen=True)
@@ -36,33 +31,23 @@ class Workload:
     vthreads: int
 
     @classmethod
-    def of(cls, shape: Shape, config: Config, vthreads: int) -> Workload:
-        """The workload of a shape."""
-        kind = next(name for name, made in SHAPES.items() if isinstance(shape, made))
-        geometry = {f.name: getattr(shape, f.name) for f in fields(shape) if f.name not in NUMBERS}
-        if "residual" in geometry:
-            geometry["residual"] = geometry["residual"] is not None
+    def of(cls, template: AnyTemplate, config: Config, vthreads: int) -> Workload:
+        """The workload of a template."""
         machine = {key: value for key, value in asdict(config).items() if key != "name"}
-        return cls(kind, _text(geometry), _text(machine), vthreads)
+        return cls(template.NAME, _text(template.to_json()), _text(machine), vthreads)
 
     @property
     def config(self) -> Config:
         """The machine, by no name."""
         return parse_config(json.loads(self.machine), "recorded", "record")
 
-    def like(self) -> Shape:
-        """A shape of this geometry, with made-up numbers.
+    def like(self) -> AnyTemplate:
+        """A template of this geometry, with made-up numbers.
 
         Raises:
-            TypeError: shapes have other fields today.
+            KeyError, TypeError: today's templates have other names or fields.
         """
-        known = {k: _tuples(v) for k, v in json.loads(self.shape).items()}
-        if "residual" in known:
-            known["residual"] = ANY_RESIDUAL if known["residual"] else None
-        made = SHAPES[self.kind]
-        numbers = {f.name: 0 for f in fields(made) if f.name in NUMBERS}
-        shape: Shape = made(**numbers, **known)
-        return shape
+        return BY_NAME[self.kind].from_json(json.loads(self.shape))
 
     def to_json(self) -> dict[str, Any]:
         """As a record holds it; the config's hash is there for the reader."""
@@ -94,10 +79,6 @@ def _text(value: dict[str, Any]) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
-
-
 ISA_SOURCES = ("config", "fields", "identity", "instructions", "numbers", "program")
 
 
@@ -108,11 +89,7 @@ def sources() -> str:
     Cycles recorded under other digits are stale. Registers, manuals and links don't count.
     """
     root, spec = Path(compiler.__path__[0]), Path(isa.__path__[0])
-    parts = ("codegen/vdla", "passes", "schedule", "target", "te", "tir", "topi/vdla")
+    parts = ("codegen/vdla", "operators", "passes", "schedule", "target", "te", "tir")
     folders = [Path(sim.__path__[0]), *(root / part for part in parts)]
     files = [root / "lower.py", *(spec / f"{name}.py" for name in ISA_SOURCES)]
-    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files))
-    for folder in folders:
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
+    return digest([*files, *folders], digits=12)

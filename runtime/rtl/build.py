@@ -6,7 +6,6 @@ versions, the config's hash. The Verilog itself is cached under the same rule.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable
 from importlib import metadata
@@ -23,6 +22,7 @@ from vdla.runtime.rtl.verilate import (
     need_tools,
     verilate,
 )
+from vdla.support.files import digest
 
 HERE = Path(__file__).parent
 ROOMS = HERE.parent.parent
@@ -65,14 +65,7 @@ def verilog(config: Config) -> str:
 
 def sources_key(folders: Iterable[Path]) -> str:
     """A digest of all that a model is made from: these folders' sources, and the tools."""
-    digest = hashlib.sha256()
-    for folder in folders:
-        for path in sorted([*folder.rglob("*.py"), *folder.rglob("*.cpp"), *folder.rglob("*.v")]):
-            digest.update(path.read_bytes())
-    for tool in TOOLS:
-        digest.update(metadata.version(tool).encode())
-    digest.update(" ".join(FLAGS).encode())
-    return digest.hexdigest()[:16]
+    return digest(folders, also=" ".join((*map(metadata.version, TOOLS), *FLAGS)))
 
 
 def _key(config: Config) -> str:
@@ -81,9 +74,7 @@ def _key(config: Config) -> str:
 
 def _public() -> str:
     """What Verilator keeps reachable: the scratchpads."""
-    memories = (
-        f'public_flat_rw -module "vdla.core.{name}" -var "mem"\n' for name in SCRATCHPADS
-    )
+    memories = (f'public_flat_rw -module "vdla.core.{name}" -var "mem"\n' for name in SCRATCHPADS)
     return "`verilator_config\n" + "".join(memories)
 
 

@@ -18,17 +18,13 @@ from importlib import util
 from pathlib import Path
 
 from vdla.runtime.errors import DeviceError
+from vdla.support.files import cache_folder
 
 # -O3 costs half a minute of compiling and gives a tenth of speed; the model is run for hours.
 FLAGS = ("-std=c++20", "-O3", "-fPIC", "-DNDEBUG", "-DVL_TIME_CONTEXT")
 WAVE_HEADERS = {"lz4.h": "liblz4-dev", "zlib.h": "zlib1g-dev"}
 
 Report = Callable[[str], None]
-
-
-def cache_folder() -> Path:
-    """Where models are kept: ``$VDLA_CACHE`` or ``~/.cache/vdla``."""
-    return Path(os.environ.get("VDLA_CACHE", Path.home() / ".cache" / "vdla")) / "rtl"
 
 
 def verilator_root() -> Path:
@@ -112,7 +108,7 @@ def cached(name: str, result: str, make: Callable[[Path], None]) -> Path:
 
     One process makes it, the others wait for it.
     """
-    folder = cache_folder() / name
+    folder = cache_folder("rtl", name)
     if not (folder / result).exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _lock(folder.parent / f"{name}.lock"):

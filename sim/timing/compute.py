@@ -219,9 +219,7 @@ def _retire(s: Registers, q: Registers, rows: Rows, now: int, ended: Rows) -> bo
 
 
 @inline
-def _operands_ready(
-    s: Registers, rows: Rows, visible: Rows, now: int, port_taken: bool
-) -> bool:
+def _operands_ready(s: Registers, rows: Rows, visible: Rows, now: int, port_taken: bool) -> bool:
     """Whether the micro-op in READ may read its early operands this cycle."""
     row = s[C_READ + U_ROW]
     if s[C_READ + U_NULL] or rows[row, 0] == _GEMM:

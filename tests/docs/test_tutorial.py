@@ -15,7 +15,7 @@ from vdla.isa.config import load_config
 from vdla.isa.manual import header
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("isa", "sim", "hw", "compiler", "runtime")
+ROOMS = ("support", "isa", "sim", "hw", "compiler", "runtime")
 DOCUMENT = (ROOT / "docs" / "microarchitecture.md").read_text()
 DIFF = "\n".join(re.findall(r"^```diff\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL))
 STALE = "docs/microarchitecture.md, section 13: its diffs no longer apply; make them again"

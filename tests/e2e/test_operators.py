@@ -11,11 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vdla.compiler.build import Options, accelerator_layers, layer_program
+from vdla.compiler.build import Options, accelerator_layers
 from vdla.compiler.graph import ir
 from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.graph.reference import evaluate, pack, unpack
-from vdla.compiler.topi.vdla.tiling import TilingError, legal_tiles
+from vdla.compiler.operators.cost import TilingError
+from vdla.compiler.standalone import layer_program
+from vdla.compiler.tune.choose import default_tile
 from vdla.isa.config import load_config
 from vdla.sim.machine import simulate
 
@@ -222,11 +224,11 @@ def choose(operator: Any, case: Case, config: Any) -> Any:
     """The default tile, or one of all legal ones; None when the buffers can't hold any."""
     if case.tile is None:
         try:
-            return operator.tile(config, case.vthreads)
+            return default_tile(operator.template, config, case.vthreads)
         except TilingError:
             return None
     for vthreads in range(case.vthreads, 0, -1):
-        if tiles := list(legal_tiles(operator.shape, config, vthreads)):
+        if tiles := list(operator.template.tiles(config, vthreads)):
             return tiles[round(case.tile * (len(tiles) - 1))]
     return None
 

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from vdla.compiler.build import LayerProgram, Options, accelerator_layers, layer_program
+from vdla.compiler.build import Options, accelerator_layers
 from vdla.compiler.graph import ir
 from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.standalone import LayerProgram, layer_program
+from vdla.compiler.tune.choose import default_tile
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Engine, Instruction
 from vdla.sim.checker import check
@@ -56,7 +58,7 @@ def compiled(residual: bool, config: str, vthreads: int) -> LayerProgram:
     """The convolution alone on a config."""
     chosen = load_config(config)
     (operator,), _ = accelerator_layers(convolution(residual), chosen, Options(min_fill=0.0))
-    return layer_program(operator, operator.tile(chosen, vthreads), chosen)
+    return layer_program(operator, default_tile(operator.template, chosen, vthreads), chosen)
 
 
 def tokens(instructions: list[Instruction]) -> Iterator[tuple[int, str, int, str]]:
@@ -93,7 +95,7 @@ def test_a_compiled_stream_is_sound(residual, config, vthreads):
 def test_short_queues_do_not_deadlock(slots):
     config = load_config("tiny", [f"token_queue={slots}", "command_queue=2"])
     (operator,), _ = accelerator_layers(convolution(True), config, Options(min_fill=0.0))
-    layer = layer_program(operator, operator.tile(config, 2), config)
+    layer = layer_program(operator, default_tile(operator.template, config, 2), config)
     assert check(config, layer.program.instructions, layer.dram, layer.program.base) == []
 
 

@@ -92,9 +92,7 @@ class Harness:
         simulator.add_testbench(test)
         simulator.run()
 
-    async def program(
-        self, ctx, instructions, contents, ready=lambda: True, taken=lambda: False
-    ):
+    async def program(self, ctx, instructions, contents, ready=lambda: True, taken=lambda: False):
         """Runs a stream to its end, or to its fault; ``contents`` are bytes of the memories.
 
         ``ready`` and ``taken`` are asked in every cycle: whether the next instruction may start,
@@ -250,9 +248,7 @@ def expect(config, instructions, contents):
     for name in BUFFERS:
         raw = contents[name]
         n = len(raw) // config.entry(name)
-        loads.append(
-            Load(memory=Mem[name.upper()], dram_base=at, x_size=n, y_size=1, z_size=1)
-        )
+        loads.append(Load(memory=Mem[name.upper()], dram_base=at, x_size=n, y_size=1, z_size=1))
         dram[at : at + len(raw)] = raw
         at += -(-len(raw) // 64) * 64
     loads[-1] = loads[-1].replace(push_next=1)

@@ -49,9 +49,7 @@ class Limited(Component):
             m.d.comb += multiply.factor.eq(self.factor)
         else:
             m.submodules.requantize = unit = Requantize(self.bits)
-            m.d.comb += [
-                unit.value.eq(self.value), unit.shift.eq(self.shift), unit.zero.eq(zero)
-            ]
+            m.d.comb += [unit.value.eq(self.value), unit.shift.eq(self.shift), unit.zero.eq(zero)]
         whole = cycles + ROUND_CYCLES
         low, high = (delayed(m, getattr(self, n), whole, n) for n in ("low", "high"))
         m.d.comb += self.result.eq(unit.limited(low.as_signed(), high.as_signed()))

@@ -216,7 +216,9 @@ FAULTS = {
     "ALU": (PROGRAM.replace("extent_0=30", "extent_0=30 dst_base=120"), Fault.ADDRESS, 3),
     "STORE from": (PROGRAM.replace("x_size=30", "x_size=30 sram_base=110"), Fault.ADDRESS, 5),
     "STORE between beats": (
-        PROGRAM.replace("dram_base=0x1fe0", "dram_base=0x1fe1"), Fault.ADDRESS, 6
+        PROGRAM.replace("dram_base=0x1fe0", "dram_base=0x1fe1"),
+        Fault.ADDRESS,
+        6,
     ),
     "STORE to": (PROGRAM.replace("dram_base=0x1fe0", "dram_base=0x3fe0"), Fault.ADDRESS, 6),
 }

@@ -10,7 +10,6 @@ from vdla import api
 from vdla.compiler import models
 from vdla.compiler.build import accelerator_layers
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.topi.vdla.tiling import legal_tiles
 from vdla.compiler.tune.records import Record, RecordError, Records, export
 from vdla.compiler.tune.workload import Workload
 from vdla.isa import fields, identity, instructions, numbers
@@ -172,7 +171,7 @@ def test_a_tuning_record_of_another_isa(change, tmp_path):
     """It chooses no tile, is not fresh, and a file of such records alone is refused."""
     graph = import_onnx(models.model_path("digits"))
     shape = accelerator_layers(graph, TINY)[0][0].shape
-    tile = next(iter(legal_tiles(shape, TINY, 1)))
+    tile = next(iter(shape.tiles(TINY, 1)))
     old = Record(Workload.of(shape, TINY, 1), vars(tile), "ok", 5)
     assert old.fresh
     assert Records(lambda: [old]).tile(shape, TINY, 1) == tile

@@ -244,8 +244,7 @@ def test_a_shared_object_for_another_machine(host):
     with pytest.raises(ModuleError) as caught:
         NativeLibrary(other)
     assert str(caught.value) == (
-        f"host code: expected host code for {triple}, "
-        "found arm-unknown-linux-gnueabihf (cortex-a9)"
+        f"host code: expected host code for {triple}, found arm-unknown-linux-gnueabihf (cortex-a9)"
     )
 
 
@@ -286,6 +285,5 @@ def test_a_program_beyond_the_dram_image():
     with pytest.raises(DeviceError) as caught:
         SimDevice(config).load(program, aligned_bytes(1024))
     assert str(caught.value) == (
-        "device sim: expected a program that ends by byte 1024 of DRAM, "
-        "found one that ends at 4128"
+        "device sim: expected a program that ends by byte 1024 of DRAM, found one that ends at 4128"
     )

@@ -42,9 +42,7 @@ def test_a_network_runs_as_on_the_simulator(rtl, digits):
     for name, array in theirs.outputs.items():
         assert np.array_equal(ours.outputs[name], array)
     assert ours.cycles == theirs.cycles
-    (run,), (expected,) = (
-        [s.device.trace for s in r.steps if s.device] for r in (ours, theirs)
-    )
+    (run,), (expected,) = ([s.device.trace for s in r.steps if s.device] for r in (ours, theirs))
     assert np.array_equal(run.begun, expected.begun)
     assert np.array_equal(run.ended, expected.ended)
     assert run.causes == expected.causes

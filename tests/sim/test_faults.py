@@ -458,8 +458,7 @@ def test_simulate_raises():
     with pytest.raises(FaultError) as error:
         simulate(TINY, stream.instructions, dram, BASE)
     assert str(error.value) == (
-        "fault ADDRESS in cycle 83 at 1: "
-        "LOAD dram_base=0x4000 x_size=1 y_size=1 z_size=1"
+        "fault ADDRESS in cycle 83 at 1: LOAD dram_base=0x4000 x_size=1 y_size=1 z_size=1"
     )
     found = error.value.fault, error.value.instruction, error.value.cycle
     assert found == (Fault.ADDRESS, 1, START + 9)

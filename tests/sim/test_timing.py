@@ -137,7 +137,7 @@ def test_reads_and_writes_alternate():
     """A long LOAD and a long STORE share the bus: each takes about as long as both together."""
     store = "STORE memory=ACC dram_base=0x1000 x_size=8 y_size=8 z_size=1 y_pitch=8 y_stride=8\n"
     load = "LOAD memory=WGT x_size=64 y_size=1 z_size=1\n"
-    (_, alone), = times(load)
+    ((_, alone),) = times(load)
     both = times(load + store)
     assert both[0][1] > alone + 200
     assert abs(both[0][1] - both[1][1]) < 3 * LATENCY

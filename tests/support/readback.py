@@ -50,8 +50,11 @@ def difference(a, b, same=None, path="func"):
     if isinstance(a, tuple | dict):
         if len(a) != len(b):
             return f"{path}: {len(a)} parts, {len(b)}"
-        both = zip(a, b, strict=True) if isinstance(a, tuple) else \
-            zip(a.items(), b.items(), strict=True)
+        both = (
+            zip(a, b, strict=True)
+            if isinstance(a, tuple)
+            else zip(a.items(), b.items(), strict=True)
+        )
         return differences(((n, x, y) for n, (x, y) in enumerate(both)), same, path)
     return None if repr(a) == repr(b) else f"{path}: {a!r}, {b!r}"
 
@@ -78,8 +81,9 @@ def graph_reads_back(graph):
     assert format_graph(again) == text
     assert repr(again.nodes) == repr(graph.nodes)
     assert (again.name, again.inputs, again.outputs) == (graph.name, graph.inputs, graph.outputs)
-    assert {n: repr(t) for n, t in again.tensors.items()} \
-        == {n: repr(graph.tensors[n]) for n in again.tensors}
+    assert {n: repr(t) for n, t in again.tensors.items()} == {
+        n: repr(graph.tensors[n]) for n in again.tensors
+    }
     assert again.constants.keys() == graph.constants.keys()
     assert all(a is graph.constants[n] for n, a in again.constants.items())
     names = {n.name for n in graph.nodes}
@@ -110,6 +114,7 @@ def every_program_reads_back():
             made = run(graph, *args)
             graph_reads_back(made[0] if isinstance(made, tuple) else made)
             return made
+
         return checking
 
     patch.setattr(lower, "show", shown)

@@ -10,12 +10,11 @@ import pytest
 import vdla
 from vdla import te
 from vdla.compiler.codegen.vdla.leaf import CodegenError
+from vdla.compiler.operators.pool import Pool2d, PoolTile
 from vdla.compiler.passes.allocate import AllocationError
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.te import TEError
 from vdla.compiler.tir.printer import show
-from vdla.compiler.topi.vdla.operators import schedule
-from vdla.compiler.topi.vdla.pool import PoolShape, PoolTile
 from vdla.isa.config import load_config
 from vdla.kernel import BuildError
 from vdla.runtime.errors import DeviceError, InputError
@@ -357,8 +356,8 @@ def test_a_text_that_nobody_edited_is_the_same_kernel(stage):
 
 def test_texts_of_threads_and_blocks_are_the_same_kernel():
     tiny = load_config("tiny")
-    shape = PoolShape("max", 1, 1, 4, 4, (2, 2), (2, 2), (0, 0, 0, 0), (1, 1), 0, 0, -128, 127)
-    s = schedule(shape, PoolTile(1, 1, 2, 2, "y"), tiny)
+    shape = Pool2d("max", 1, 1, 4, 4, (2, 2), (2, 2), (0, 0, 0, 0), (1, 1), 0, 0, -128, 127)
+    s = shape.schedule(PoolTile(1, 1, 2, 2, "y"), tiny)
     kernel = vdla.build(s, target=tiny)
     texts = [kernel.passes[p] for p in ("loops", "virtual_threads", "in_place")]
     for text in (show(s.mod), *texts):

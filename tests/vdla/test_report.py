@@ -88,7 +88,10 @@ def test_the_page_says_which_cycles_it_leaves_out(sweep):
 def test_the_file_names_no_other(sweep):
     """Nothing to load, and a policy that forbids loading anything."""
     text = report_page("digits", sweep.base, sweep.base.layers[0], sweep)
-    assert re.findall(r"""(?:src|href)="(?!#)(.*?)\"""", text) == ["data:,", "https://ui.perfetto.dev"]
+    assert re.findall(r"""(?:src|href)="(?!#)(.*?)\"""", text) == [
+        "data:,",
+        "https://ui.perfetto.dev",
+    ]
     assert "default-src 'none'" in text
     assert not re.search(r"@import|url\(|\bfetch\(|import\(|XMLHttpRequest", text)
     assert "{{" not in text

@@ -13,7 +13,8 @@ from vdla import api
 from vdla.cli import app
 from vdla.comparison import find_workload
 from vdla.compiler import models
-from vdla.compiler.build import layer_program
+from vdla.compiler.standalone import layer_program
+from vdla.compiler.tune.choose import default_tile
 from vdla.isa.config import load_config
 from vdla.same_schedule import VARIANTS
 from vdla.sim.checker import check
@@ -29,7 +30,7 @@ def programs():
     """A layer of digits as it is, and serialized."""
     config = load_config("tiny")
     _, op = find_workload(models.model_paths("digits"), config).operators[0]
-    tile = op.tile(config, 2)
+    tile = default_tile(op.template, config, 2)
     return config, [layer_program(op, tile, config, hide=hide) for hide in (True, False)]
 
 

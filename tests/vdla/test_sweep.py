@@ -56,9 +56,7 @@ def test_the_tables_have_every_layer_and_latency(vdla, tmp_path):
 def test_latencies_that_make_no_sense(vdla, tmp_path, text):
     done = vdla("compare", "digits", "--out", tmp_path / "out", f"--latency={text}")
     assert (done.code, done.out) == (2, "")
-    assert done.err == (
-        f"vdla: --latency: expected distinct numbers from 0 up, found {text!r}\n"
-    )
+    assert done.err == (f"vdla: --latency: expected distinct numbers from 0 up, found {text!r}\n")
     assert list(tmp_path.iterdir()) == []
 
 

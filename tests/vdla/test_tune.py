@@ -88,9 +88,9 @@ def test_own_records_are_used_by_the_commands(vdla, tmp_path, logged):
     cycles = {
         choice: {
             layer["name"]: layer["cycles"]["2"]
-            for layer in vdla(
-                "compare", "digits", "-c", "tiny", "--records", choice, *out
-            ).json["layers"]
+            for layer in vdla("compare", "digits", "-c", "tiny", "--records", choice, *out).json[
+                "layers"
+            ]
         }
         for choice in ("none", own)
     }

@@ -44,8 +44,14 @@ def configs(name: str | None, settings: Sequence[str], json: bool) -> None:
             print_json({"configs": [{"name": c.name, **derived(c)} for c in found]})
             return
         rows = [
-            (c.name, f"{c.block_in} × {c.block_out}", f"{c.peak_gops:g}", *_depths(c),
-             f"{8 * c.port_bytes} bit", c.hash)
+            (
+                c.name,
+                f"{c.block_in} × {c.block_out}",
+                f"{c.peak_gops:g}",
+                *_depths(c),
+                f"{8 * c.port_bytes} bit",
+                c.hash,
+            )
             for c in found
         ]
         columns = ("config", "block", "GOPS", "INP", "WGT", "ACC", "micro-ops", "port", "hash")
@@ -69,9 +75,7 @@ def derived(config: Config) -> dict[str, Any]:
         "macs_per_cycle": config.macs_per_cycle,
         "bytes_per_cycle": min(config.port_bytes, config.memory.bytes_per_cycle),
         "instruction_bytes": instruction_bytes(config),
-        "entries": dict(
-            zip(("inp", "wgt", "acc", "uop"), map(int, _depths(config)), strict=True)
-        ),
+        "entries": dict(zip(("inp", "wgt", "acc", "uop"), map(int, _depths(config)), strict=True)),
         "field_bits": {cls.mnemonic: cls.bits(config) for cls in INSTRUCTIONS},
         "uop_bits": Uop.bits(config),
     }

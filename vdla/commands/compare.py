@@ -19,7 +19,7 @@ from vdla.commands.output import (
 from vdla.commands.usage import UsageError, numbers, sizes
 from vdla.comparison import Comparison, Layer
 from vdla.compiler.frontend.shapes import Shapes
-from vdla.compiler.graph.partition import host_remark
+from vdla.compiler.placement.partition import host_remark
 from vdla.compiler.tune.records import Records
 from vdla.isa.config import Config
 from vdla.plots import save_plots

@@ -74,9 +74,7 @@ def lockstep(config: str, asked: Request, settings: Sequence[str], json: bool) -
         raise SystemExit(1)
 
 
-def _run_programs(
-    machines: Machines, asked: Request, coverage: Coverage | None
-) -> Iterator[Tally]:
+def _run_programs(machines: Machines, asked: Request, coverage: Coverage | None) -> Iterator[Tally]:
     options: dict[str, Any] = {"memories": asked.memories, "coverage": coverage}
     if asked.workers == 1:
         return run_lockstep(machines, asked.programs, asked.seed, **options)

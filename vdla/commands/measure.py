@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +23,8 @@ from vdla.compiler.build import Options
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph.compare import ort_run
-from vdla.compiler.graph.partition import host_layers, host_remark
 from vdla.compiler.graph.passes import optimize
+from vdla.compiler.placement.partition import host_layers, host_remark
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
 from vdla.runtime.devices.board import BoardDevice
@@ -33,6 +32,7 @@ from vdla.runtime.errors import InputError
 from vdla.runtime.executor import Executor, RunResult
 from vdla.runtime.module import Module
 from vdla.sim.trace import write_trace
+from vdla.support.files import atomic_write
 
 Array = NDArray[Any]
 MAX_SHARE = 0.001  # elements of a layer that may differ from onnxruntime, by at most 1
@@ -110,9 +110,7 @@ def run(
     else:
         batches = [arrays if arrays is not None else api.random_inputs(module)]
     results = _run_all(ready, batches)
-    outputs = {
-        name: np.concatenate([r.outputs[name] for r in results]) for name in module.outputs
-    }
+    outputs = {name: np.concatenate([r.outputs[name] for r in results]) for name in module.outputs}
     if output is not None:
         write_outputs(output, outputs)
     if waves:
@@ -191,12 +189,8 @@ def read_inputs(path: Path) -> dict[str, Array]:
 
 def write_outputs(path: Path, outputs: Mapping[str, Array]) -> None:
     """Writes an .npz file, whole or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.npz")
-    try:
-        np.savez(beside, **outputs)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    with atomic_write(path) as beside, open(beside, "wb") as file:
+        np.savez(file, **outputs)
 
 
 def _report(
@@ -317,8 +311,15 @@ def _check(
         )
     else:
         rows = [
-            (d.name, d.op, f"{d.elements:,}", f"{d.different:,}", f"{d.ties:,}",
-             f"{100 * d.share:.4f} %", str(d.largest))
+            (
+                d.name,
+                d.op,
+                f"{d.elements:,}",
+                f"{d.different:,}",
+                f"{d.ties:,}",
+                f"{100 * d.share:.4f} %",
+                str(d.largest),
+            )
             for d in layers
         ]
         columns = ("layer", "operator", "elements", "differ", "ties", "share", "largest")

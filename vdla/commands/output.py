@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from vdla.commands.usage import UsageError
+from vdla.support import files
 
 # Names and paths are printed as they are: no markup, no line breaks of our own.
 PLAIN: dict[str, Any] = {"markup": False, "emoji": False}
@@ -68,14 +69,9 @@ def write_text(path: Path | None, text: str) -> None:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Writes beside, then renames."""
+    """To a file, whole or not at all."""
     check_folder(path)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_bytes(data)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    files.write_bytes(path, data)
 
 
 def check_folder(path: Path) -> None:

@@ -42,9 +42,7 @@ def compile_model(
     place = "cpu" if device == "cpu" else "vdla"
     known, given = api.tuned(records), sizes(shapes)
     with progress() as update:
-        options = Options(
-            place, vthreads, records=known, dump=dump, progress=update, host=target
-        )
+        options = Options(place, vthreads, records=known, dump=dump, progress=update, host=target)
         machine = config or (chosen.config if chosen else "paper")
         module = api.compile(model, machine, settings, options, given)
     module.save(output)
@@ -76,9 +74,7 @@ def print_placement(module: Module) -> None:
     table("placement", ("name", "operator", "device", "schedule or reason"), rows)
 
 
-def quantize(
-    model: Path, output: Path, calibration: Path | None, shapes: Sequence[str]
-) -> None:
+def quantize(model: Path, output: Path, calibration: Path | None, shapes: Sequence[str]) -> None:
     """Quantizes a float model."""
     check_folder(output)
     api.quantize(model, output, calibration, sizes(shapes))

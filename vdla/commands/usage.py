@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from vdla.support.errors import UserError
 
-class UsageError(ValueError):
+
+class UsageError(UserError):
     """An option whose value makes no sense."""
 
 

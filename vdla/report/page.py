@@ -17,7 +17,7 @@ from importlib.resources import files
 from typing import Any
 
 from vdla.comparison import Comparison, Layer
-from vdla.compiler.graph.partition import host_remark
+from vdla.compiler.placement.partition import host_remark
 from vdla.isa.config import Config
 from vdla.peers import HIDING, VTA_SOURCE, vta_utilization
 from vdla.same_schedule import SameSchedule

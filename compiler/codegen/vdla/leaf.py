@@ -29,11 +29,12 @@ from vdla.compiler.tir.ir import (
 )
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.visitor import substitute_expr
+from vdla.support.errors import UserError
 
 Env = Mapping[Var, int]
 
 
-class CodegenError(ValueError):
+class CodegenError(UserError):
     """Loops or accesses that no instruction expresses."""
 
 

@@ -49,7 +49,7 @@ def test_shared_objects(name, linker, monkeypatch):
     assert b"\0malloc\0" in made
     assert b"__aeabi_unwind" not in made
     if name == "cortex-a9":
-        flags, = struct.unpack_from("<I", made, 36)
+        (flags,) = struct.unpack_from("<I", made, 36)
         assert flags & HARD_FLOAT
 
 

@@ -19,15 +19,31 @@ RNG = np.random.default_rng(0)
 def both(inputs, out, *arrays):
     """(native result, interpreted result)."""
     func = te.create_prim_func(inputs, out)
-    expected, = tir.evaluate(func, *arrays)
+    (expected,) = tir.evaluate(func, *arrays)
     found = np.zeros_like(expected)
     llvm.jit([func])["main"](*arrays, found)
     return found, expected
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
-@pytest.mark.parametrize("op", ["add", "sub", "mul", "floordiv", "floormod", "min", "max",
-                                "lt", "ge", "eq", "bitand", "bitor", "bitxor"])
+@pytest.mark.parametrize(
+    "op",
+    [
+        "add",
+        "sub",
+        "mul",
+        "floordiv",
+        "floormod",
+        "min",
+        "max",
+        "lt",
+        "ge",
+        "eq",
+        "bitand",
+        "bitor",
+        "bitxor",
+    ],
+)
 def test_integer_operators(op, dtype):
     a, b = te.placeholder((64,), dtype, "a"), te.placeholder((64,), dtype, "b")
     out = te.compute((64,), lambda i: binary(op, a[i], b[i]), "out")
@@ -35,7 +51,7 @@ def test_integer_operators(op, dtype):
     x = RNG.integers(low, high, 64, endpoint=True, dtype=dtype)
     y = RNG.integers(max(low, -9), 9, 64, endpoint=True, dtype=dtype)
     y[y == 0] = 3
-    y[y == np.array(-1).astype(dtype)] = 5   # the most negative number by -1 overflows
+    y[y == np.array(-1).astype(dtype)] = 5  # the most negative number by -1 overflows
     np.testing.assert_array_equal(*both([a, b], out, x, y))
 
 
@@ -63,8 +79,9 @@ def test_indices_below_zero_are_divided_towards_minus_infinity(divisor):
 
 
 @pytest.mark.parametrize("source", ["int8", "uint8", "int32", "int64", "float32", "bool"])
-@pytest.mark.parametrize("target", ["int8", "uint8", "int32", "int64", "float32", "float64",
-                                    "bool"])
+@pytest.mark.parametrize(
+    "target", ["int8", "uint8", "int32", "int64", "float32", "float64", "bool"]
+)
 def test_casts(source, target):
     a = te.placeholder((32,), source, "a")
     out = te.compute((32,), lambda i: te.cast(a[i], target), "out")
@@ -72,8 +89,9 @@ def test_casts(source, target):
     np.testing.assert_array_equal(*both([a], out, x))
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "sqrt", "tanh", "erf", "floor", "rint", "abs",
-                                  "sigmoid"])
+@pytest.mark.parametrize(
+    "name", ["exp", "log", "sqrt", "tanh", "erf", "floor", "rint", "abs", "sigmoid"]
+)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_functions(name, dtype):
     a = te.placeholder((50,), dtype, "a")
@@ -91,8 +109,17 @@ def test_rounding_is_half_to_even():
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)
-@given(st.lists(st.tuples(st.integers(-(1 << 31), (1 << 31) - 1), st.integers(0, (1 << 24) - 1),
-                          st.integers(0, 63)), min_size=64, max_size=64))
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(-(1 << 31), (1 << 31) - 1),
+            st.integers(0, (1 << 24) - 1),
+            st.integers(0, 63),
+        ),
+        min_size=64,
+        max_size=64,
+    )
+)
 def test_rq_is_exact(cases):
     x = np.array([c[0] for c in cases], "int32")
     word = np.array([c[1] | c[2] << 24 for c in cases]).astype(np.uint32).view(np.int32)
@@ -112,8 +139,9 @@ RQ = rq_function()
 
 def test_selects_do_not_load_what_they_do_not_choose():
     a = te.placeholder((4,), "int32", "a")
-    out = te.compute((1 << 16,), lambda i: te.if_then_else(
-        te.all(i >= 1, i < 5), a[i - 1], -1), "out")
+    out = te.compute(
+        (1 << 16,), lambda i: te.if_then_else(te.all(i >= 1, i < 5), a[i - 1], -1), "out"
+    )
     np.testing.assert_array_equal(*both([a], out, np.arange(4, dtype="int32")))
 
 
@@ -146,7 +174,7 @@ def test_objects():
     assert llvm.compile_object(group)[:4] == b"\x7fELF"
     arm = llvm.compile_object(group, llvm.Target("aarch64-linux-gnu", "cortex-a53"))
     assert arm[:4] == b"\x7fELF"
-    assert arm[18] == 183   # EM_AARCH64
+    assert arm[18] == 183  # EM_AARCH64
 
 
 def test_errors():
@@ -161,12 +189,15 @@ def test_errors():
     for action, text in (
         (lambda: native(x), "main: expected 2 arrays, found 1"),
         (lambda: native(x, np.zeros(4, "int8")), "main: out: expected int32[4], found int8[4]"),
-        (lambda: native(x, np.zeros(8, "int32")[::2]),
-         "main: out: expected an aligned C-contiguous array"),
-        (lambda: llvm.compile_ir([scoped]),
-         "f: acc: expected scope global, found 'vdla.acc'"),
-        (lambda: llvm.compile_object([func], llvm.Target("moon-unknown-none")),
-         "target: expected a triple that LLVM knows, found 'moon-unknown-none'"),
+        (
+            lambda: native(x, np.zeros(8, "int32")[::2]),
+            "main: out: expected an aligned C-contiguous array",
+        ),
+        (lambda: llvm.compile_ir([scoped]), "f: acc: expected scope global, found 'vdla.acc'"),
+        (
+            lambda: llvm.compile_object([func], llvm.Target("moon-unknown-none")),
+            "target: expected a triple that LLVM knows, found 'moon-unknown-none'",
+        ),
     ):
         with pytest.raises(llvm.CodegenError) as error:
             action()
@@ -182,8 +213,9 @@ def test_intrinsics_have_no_native_code_until_expanded():
     s[out].tensorize(s[out].axis[1], inc)
     with pytest.raises(llvm.CodegenError) as error:
         llvm.compile_ir([s.mod])
-    assert str(error.value) == ("main: inc: a tensor intrinsic has no native code; expand it first "
-                                "(tir.expand_intrinsics)")
+    assert str(error.value) == (
+        "main: inc: a tensor intrinsic has no native code; expand it first (tir.expand_intrinsics)"
+    )
     expanded = PrimFunc("main", s.mod.params, tir.expand_intrinsics(s.mod.body))
     x, found = np.arange(12, dtype="int32").reshape(3, 4), np.zeros((3, 4), "int32")
     llvm.jit([expanded])["main"](x, found)

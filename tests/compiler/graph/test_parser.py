@@ -60,7 +60,7 @@ def test_everything_is_in_the_text():
     assert "  constant w : int8[10, 2, 1, 1]" in text
     assert '    float because "it\\nis"' in text
     assert "  `a b`: `/clip:0` = Clip(x) low=-inf high=6.5 : float32[1, 2, 3, 3]" in text
-    assert "model=<2 bytes> kinds=(\"Resize\", \"Pad\")" in text
+    assert 'model=<2 bytes> kinds=("Resize", "Pad")' in text
     assert "    pack: p = Pack(i) block=16 : int8[1, 2, 3, 3]/16 * 1e-30 @ 0" in text
     assert "scale=<10 values>" in text
     assert set(beside(small())) == {"w", "b", "ext@model", "conv@scale"}
@@ -78,14 +78,17 @@ def test_every_operator_has_fields_that_can_be_written():
 
 
 def test_an_edit_and_defaults():
-    graph = parse_graph("""
+    graph = parse_graph(
+        """
 graph g
   input x : float32[1, 4]
   output y
   a: h = Clip(x) low=0 high=6 : float32[1, 4]   # a comment
 
   b: y = Unary(h) function="neg" : float32[1, 4]
-""", {})
+""",
+        {},
+    )
     assert graph.nodes[1] == ir.Unary(name="b", output="y", data="h", function="neg")
     found = evaluate(graph, {"x": np.array([[-1, 2, 7, 3]], np.float32)})["y"]
     assert found.tolist() == [[0, -2, -6, -3]]

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ir
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.layout import layout
-from vdla.compiler.graph.partition import Placement, partition, report
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.plan import align, lifetimes, plan_memory
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.models.qdq import QdqModel
+from vdla.compiler.placement.layout import layout
+from vdla.compiler.placement.partition import Placement, partition, report
 
 PAPER = SimpleNamespace(block_in=16, block_out=16)
 TINY = SimpleNamespace(block_in=4, block_out=4)

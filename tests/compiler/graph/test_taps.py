@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from vdla.compiler.build import Options, compile_graph, placed_graph
 from vdla.compiler.graph import ir
-from vdla.compiler.graph.fuse_host import fuse_host
 from vdla.compiler.graph.infer import verify, window_extent
 from vdla.compiler.graph.ir import Graph, TensorType
-from vdla.compiler.graph.layout import layout
-from vdla.compiler.graph.partition import partition
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.graph.taps import fold_taps
+from vdla.compiler.placement.fuse_host import fuse_host
+from vdla.compiler.placement.layout import layout
+from vdla.compiler.placement.partition import partition
+from vdla.compiler.placement.taps import fold_taps
 from vdla.isa.config import load_config
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.executor import Executor

@@ -8,20 +8,19 @@ import numpy as np
 import pytest
 
 from vdla.compiler.lower import PASSES
+from vdla.compiler.operators.add import Add, AddTile
+from vdla.compiler.operators.conv2d import Conv2d, ConvTile, Residual
+from vdla.compiler.operators.pool import Pool2d, PoolTile
 from vdla.compiler.tir import evaluate
-from vdla.compiler.topi.vdla.conv2d import ConvShape, ConvTile, Residual
-from vdla.compiler.topi.vdla.elementwise import AddShape, AddTile
-from vdla.compiler.topi.vdla.operators import schedule
-from vdla.compiler.topi.vdla.pool import PoolShape, PoolTile
 from vdla.isa.config import load_config
 from vdla.isa.numbers import pack_scale
 
-CONV = ConvShape(
+CONV = Conv2d(
     batch=1, groups=1, inputs=2, outputs=2, height=5, width=6, kernel=(3, 2), strides=(2, 1),
     pads=(1, 0, 1, 1), dilations=(1, 1), in_zero=3, zero=-4, low=-100, high=127,
 )  # fmt: skip
 RESIDUAL = Residual(weight=30000, imm=-20000, zero=5, out_zero=1, low=-128, high=127)
-POOL = PoolShape("sum", 1, 2, 5, 4, (2, 3), (2, 1), (1, 1, 0, 1), (1, 1), -7, 2, -128, 127)
+POOL = Pool2d("sum", 1, 2, 5, 4, (2, 3), (2, 1), (1, 1, 0, 1), (1, 1), -7, 2, -128, 127)
 CASES = {
     "conv": (CONV, ConvTile(1, 2, 3, 1, 1, 2)),
     "conv, parameters per tile": (CONV, ConvTile(1, 2, 3, 1, 1, 2, resident=False)),
@@ -35,7 +34,7 @@ CASES = {
     "residual": (dataclasses.replace(CONV, residual=RESIDUAL), ConvTile(1, 2, 6, 2, 1, 2)),
     "pool": (POOL, PoolTile(1, 2, 4, 2, "c")),
     "max pool": (dataclasses.replace(POOL, kind="max"), PoolTile(2, 1, 3, 2, "y")),
-    "add": (AddShape(11, 9000, -7000, 3, -8, 2, -128, 127), AddTile(4, 2)),
+    "add": (Add(11, 9000, -7000, 3, -8, 2, -128, 127), AddTile(4, 2)),
 }
 
 
@@ -57,7 +56,7 @@ def arguments(buffers):
 @pytest.mark.parametrize("config", ["tiny", "narrow"])
 @pytest.mark.parametrize("name", CASES)
 def test_passes_keep_the_result(name, config):
-    scheduled = schedule(*CASES[name], load_config(config))
+    scheduled = CASES[name][0].schedule(CASES[name][1], load_config(config))
     unscheduled = scheduled.built.func
     inputs = arguments(unscheduled.params[:-1])
     (want,) = evaluate(unscheduled, *inputs)

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 from vdla.compiler import te
+from vdla.compiler.operators.add import Add, AddTile
+from vdla.compiler.operators.conv2d import Conv2d, ConvTile
+from vdla.compiler.operators.pool import Pool2d, PoolTile
 from vdla.compiler.passes.inplace import unify_inplace
 from vdla.compiler.passes.vthread import inject_virtual_threads
 from vdla.compiler.schedule import Schedule
@@ -16,19 +19,15 @@ from vdla.compiler.tir.interp import evaluate
 from vdla.compiler.tir.ir import Alloc
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.visitor import walk
-from vdla.compiler.topi.vdla.conv2d import ConvShape, ConvTile
-from vdla.compiler.topi.vdla.elementwise import AddShape, AddTile
-from vdla.compiler.topi.vdla.operators import schedule
-from vdla.compiler.topi.vdla.pool import PoolShape, PoolTile
 from vdla.isa.config import load_config
 
 TINY = load_config("tiny")
-ADD = AddShape(12, 9000, -7000, 3, -8, 2, -128, 127)
-CONV = ConvShape(
+ADD = Add(12, 9000, -7000, 3, -8, 2, -128, 127)
+CONV = Conv2d(
     batch=1, groups=1, inputs=2, outputs=2, height=6, width=6, kernel=(3, 3), strides=(1, 1),
     pads=(1, 1, 1, 1), dilations=(1, 1), in_zero=5, zero=0, low=-128, high=127,
 )  # fmt: skip
-POOL = PoolShape("max", 1, 1, 4, 4, (2, 2), (2, 2), (0, 0, 0, 0), (1, 1), 0, 0, -128, 127)
+POOL = Pool2d("max", 1, 1, 4, 4, (2, 2), (2, 2), (0, 0, 0, 0), (1, 1), 0, 0, -128, 127)
 
 
 def lines(func):
@@ -46,7 +45,7 @@ def interleaved(scheduled: Schedule):
 
 
 def test_two_threads_of_an_addition():
-    calls = [line for line in interleaved(schedule(ADD, AddTile(4, 2), TINY)) if " " in line]
+    calls = [line for line in interleaved(ADD.schedule(AddTile(4, 2), TINY)) if " " in line]
     assert calls == [
         "load_acc scale_acc",
         "v_o_o 2",
@@ -59,7 +58,7 @@ def test_two_threads_of_an_addition():
 
 def test_two_threads_of_a_pool():
     """Neighbouring leaves of one engine stay together; then the other engine takes its turn."""
-    calls = interleaved(schedule(POOL, PoolTile(1, 1, 2, 2, "y"), TINY))
+    calls = interleaved(POOL.schedule(PoolTile(1, 1, 2, 2, "y"), TINY))
     assert [line for line in calls if re.match(r"load_acc8|alu|store", line)] == [
         "load_acc8 wide.0", "load_acc8 wide.1",
         "alu_max_reduce acc.0", "alu_max_reduce acc.1", "store8 out", "store8 out",
@@ -68,13 +67,13 @@ def test_two_threads_of_a_pool():
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_every_thread_has_its_own_buffers(threads):
-    calls = interleaved(schedule(ADD, AddTile(4, threads), TINY))
+    calls = interleaved(ADD.schedule(AddTile(4, threads), TINY))
     copies = [line for line in calls if line.startswith("added")]
     assert copies == [f"added.{t}" for t in range(threads)]
 
 
 def test_results_take_the_place_of_operands():
-    threaded = inject_virtual_threads(schedule(ADD, AddTile(4, 2), TINY).lower())
+    threaded = inject_virtual_threads(ADD.schedule(AddTile(4, 2), TINY).lower())
     assert {"added.0", "added.1"} < set(lines(threaded))
     after = lines(unify_inplace(threaded))
     assert not [line for line in after if "added" in line]
@@ -84,7 +83,7 @@ def test_results_take_the_place_of_operands():
 @pytest.mark.parametrize("threads", [2, 3])
 def test_a_convolution_deals_its_tiles_to_threads(threads):
     """The loop IR has the turns; the pass gives each thread accumulators, and shares operands."""
-    scheduled = schedule(CONV, ConvTile(1, 2, 3, 1, 1, threads, stages=5), TINY)
+    scheduled = CONV.schedule(ConvTile(1, 2, 3, 1, 1, threads, stages=5), TINY)
     bound = [step for step in scheduled.trace if step.primitive == "bind"]
     assert [(step.args["thread"], step.args["threads"]) for step in bound] == [("vthread", threads)]
     loops = scheduled.lower()

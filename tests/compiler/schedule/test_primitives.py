@@ -31,7 +31,7 @@ def check(s):
     """The schedule computes what its tensors say, before and after lowering."""
     func = s.built.func
     arrays = [RNG.integers(-9, 9, p.shape).astype(p.dtype) for p in func.params[:-1]]
-    expected, = tir.evaluate(func, *arrays)
+    (expected,) = tir.evaluate(func, *arrays)
     for mod in (s.mod, s.lower()):
         np.testing.assert_array_equal(tir.evaluate(mod, *arrays)[0], expected)
 
@@ -77,15 +77,23 @@ def test_split_errors():
     _, b, c, s = chain()
     y, x = c.axis
     rejects(lambda: s[c].split(y), "split C.y: expected one of factor and nparts")
-    rejects(lambda: s[c].split(y, factor=11),
-            "split C.y: expected factor in 1..10 (the loop's extent), found 11")
-    rejects(lambda: s[c].split(x, nparts=0),
-            "split C.x: expected nparts in 1..8 (the loop's extent), found 0")
-    rejects(lambda: s[c].split(b.axis[0], factor=2),
-            "split C: expected one of its loops (y, x), found B.y")
+    rejects(
+        lambda: s[c].split(y, factor=11),
+        "split C.y: expected factor in 1..10 (the loop's extent), found 11",
+    )
+    rejects(
+        lambda: s[c].split(x, nparts=0),
+        "split C.x: expected nparts in 1..8 (the loop's extent), found 0",
+    )
+    rejects(
+        lambda: s[c].split(b.axis[0], factor=2),
+        "split C: expected one of its loops (y, x), found B.y",
+    )
     s[c].split(y, factor=2)
-    rejects(lambda: s[c].split(y, factor=2),
-            "split C.y: expected a present loop, found that it was split into C.y_o, C.y_i")
+    rejects(
+        lambda: s[c].split(y, factor=2),
+        "split C.y: expected a present loop, found that it was split into C.y_o, C.y_i",
+    )
 
 
 def test_tile():
@@ -101,27 +109,32 @@ def test_fuse():
     s[b].compute_inline()
     both = s[c].fuse(*c.axis)
     assert s[c].leaf_iter_vars == (both,)
-    assert body(s) == ["for y_x in 80:",
-                       "    C[y_x // 8, y_x % 8] = (A[y_x // 8, y_x % 8] + 1) * 2"]
+    assert body(s) == [
+        "for y_x in 80:",
+        "    C[y_x // 8, y_x % 8] = (A[y_x // 8, y_x % 8] + 1) * 2",
+    ]
     check(s)
 
 
 def test_fuse_errors():
     _, _, c, s = chain()
     y, x = c.axis
-    rejects(lambda: s[c].fuse(x, y),
-            "fuse C.x: expected y (0..10) directly inside x (0..8), found Block")
+    rejects(
+        lambda: s[c].fuse(x, y),
+        "fuse C.x: expected y (0..10) directly inside x (0..8), found Block",
+    )
     rejects(lambda: s[c].fuse(), "fuse C: expected at least one loop, found none")
     _, _, c, _, s = matmul()
-    rejects(lambda: s[c].fuse(c.axis[1], c.reduce_axis[0]),
-            "fuse C.x: expected loops of one kind, found x (0..4, spatial) and k (0..5, reduce) "
-            "in C")
+    rejects(
+        lambda: s[c].fuse(c.axis[1], c.reduce_axis[0]),
+        "fuse C.x: expected loops of one kind, found x (0..4, spatial) and k (0..5, reduce) in C",
+    )
 
 
 def test_reorder():
     _, _, c, _, s = matmul()
     y, x = c.axis
-    k, = c.reduce_axis
+    (k,) = c.reduce_axis
     s[c].reorder(k, x)
     assert s[c].leaf_iter_vars == (y, k, x)
     s[c].reorder(x, k, y)
@@ -134,9 +147,11 @@ def test_reorder_errors():
     y, x = c.axis
     rejects(lambda: s[c].reorder(y, y), "reorder C: a loop is named twice")
     s[b].compute_at(s[c], y)
-    rejects(lambda: s[c].reorder(x, y),
-            "reorder C: expected a perfect nest from y (0..10) to x (0..8), found Alloc in between "
-            "(a stage is attached there: reorder before compute_at)")
+    rejects(
+        lambda: s[c].reorder(x, y),
+        "reorder C: expected a perfect nest from y (0..10) to x (0..8), found Alloc in between "
+        "(a stage is attached there: reorder before compute_at)",
+    )
 
 
 # --- annotations --------------------------------------------------------------------------------
@@ -150,8 +165,10 @@ def test_loop_kinds():
     s[c].vectorize(x)
     s[c].pragma(x, "dma", 2)
     s[c].pragma(x, "dma", "whole")
-    assert body(s)[:2] == ['for y in 10 vthread("vthread"):',
-                           '    for x in 8 vectorized @dma="whole":']
+    assert body(s)[:2] == [
+        'for y in 10 vthread("vthread"):',
+        '    for x in 8 vectorized @dma="whole":',
+    ]
     s[c].parallel(y)
     s[c].unroll(x)
     assert body(s)[:2] == ["for y in 10 parallel:", '    for x in 8 unrolled @dma="whole":']
@@ -161,11 +178,13 @@ def test_loop_kinds():
 @pytest.mark.parametrize("primitive", ["vectorize", "parallel", "bind"])
 def test_reductions_are_not_independent(primitive):
     _, _, c, _, s = matmul()
-    k, = c.reduce_axis
+    (k,) = c.reduce_axis
     more = (te.thread_axis("vthread"),) if primitive == "bind" else ()
-    rejects(lambda: getattr(s[c], primitive)(k, *more),
-            f"{primitive} C.k: expected a loop over spatial axes, found that C reduces over it "
-            f"(v_k = k, 0..5)")
+    rejects(
+        lambda: getattr(s[c], primitive)(k, *more),
+        f"{primitive} C.k: expected a loop over spatial axes, found that C reduces over it "
+        f"(v_k = k, 0..5)",
+    )
     s[c].unroll(k)
 
 
@@ -175,27 +194,28 @@ def test_reductions_are_not_independent(primitive):
 def test_compute_inline():
     _, b, _, s = chain()
     s[b].compute_inline()
-    assert body(s) == ["for y in 10:", "    for x in 8:",
-                       "        C[y, x] = (A[y, x] + 1) * 2"]
+    assert body(s) == ["for y in 10:", "    for x in 8:", "        C[y, x] = (A[y, x] + 1) * 2"]
     check(s)
     rejects(lambda: s[b], "stage: expected one of C, found B")
 
 
 def test_compute_inline_errors():
     _, _, c, d, s = matmul()
-    rejects(s[c].compute_inline,
-            "compute_inline C: expected an elementwise stage, found a reduction")
-    rejects(s[d].compute_inline,
-            "compute_inline D: expected an intermediate stage, found an output")
+    rejects(
+        s[c].compute_inline, "compute_inline C: expected an elementwise stage, found a reduction"
+    )
+    rejects(
+        s[d].compute_inline, "compute_inline D: expected an intermediate stage, found an output"
+    )
     _, b, c, s = chain()
     s[b].split(b.axis[0], factor=3)
-    rejects(s[b].compute_inline,
-            "compute_inline B: expected unguarded loops, found a predicate; inline before "
-            "splitting")
+    rejects(
+        s[b].compute_inline,
+        "compute_inline B: expected unguarded loops, found a predicate; inline before splitting",
+    )
     _, b, c, s = chain()
     s[b].compute_at(s[c], c.axis[0])
-    rejects(s[b].compute_inline,
-            "compute_inline B: expected a stage of its own, found it attached")
+    rejects(s[b].compute_inline, "compute_inline B: expected a stage of its own, found it attached")
 
 
 def test_compute_at():
@@ -224,7 +244,7 @@ def test_compute_at_takes_the_union_of_the_reads():
     s = te.create_schedule(c)
     io, _ = s[c].split(c.axis[0], factor=4)
     s[b].compute_at(s[c], io)
-    assert "    alloc B: int32[12]" in body(s)     # 2 * 3 + 5 + 1
+    assert "    alloc B: int32[12]" in body(s)  # 2 * 3 + 5 + 1
     check(s)
 
 
@@ -261,7 +281,9 @@ def test_compute_at_carries_attached_stages():
     io, _ = s[d].split(d.axis[0], factor=5)
     s[c].compute_at(s[d], io)
     assert [line.strip() for line in body(s) if "alloc" in line] == [
-        "alloc C: int32[5]", "alloc B: int32[1]"]
+        "alloc C: int32[5]",
+        "alloc B: int32[1]",
+    ]
     check(s)
 
 
@@ -280,26 +302,38 @@ def test_compute_at_errors():
     c = te.compute((8, 8), lambda y, x: b[y, x] * 2, "C")
     d = te.compute((8, 8), lambda y, x: b[y, x] + c[y, x], "D")
     s = te.create_schedule(d)
-    rejects(lambda: s[b].compute_at(s[c], c.axis[0]),
-            "compute_at B at C's loop y (0..8): expected all its readers inside that loop, found D "
-            "outside")
-    rejects(lambda: s[d].compute_at(s[c], c.axis[0]),
-            "compute_at D: expected an intermediate stage, found an output")
-    rejects(lambda: s[c].compute_at(s[c], c.axis[0]),
-            "compute_at C at C's loop y (0..8): expected a loop of a reader, found one of its own")
-    rejects(lambda: s[c].compute_at(s[d], c.axis[0]),
-            "compute_at C at D: expected one of its loops (y, x), found C.y")
+    rejects(
+        lambda: s[b].compute_at(s[c], c.axis[0]),
+        "compute_at B at C's loop y (0..8): expected all its readers inside that loop, found D "
+        "outside",
+    )
+    rejects(
+        lambda: s[d].compute_at(s[c], c.axis[0]),
+        "compute_at D: expected an intermediate stage, found an output",
+    )
+    rejects(
+        lambda: s[c].compute_at(s[c], c.axis[0]),
+        "compute_at C at C's loop y (0..8): expected a loop of a reader, found one of its own",
+    )
+    rejects(
+        lambda: s[c].compute_at(s[d], c.axis[0]),
+        "compute_at C at D: expected one of its loops (y, x), found C.y",
+    )
     s[c].split(c.axis[0], factor=4)
-    rejects(lambda: s[c].compute_at(s[d], d.axis[0]),
-            "compute_at C: expected its spatial loops as te made them (one of 0..8), found y_o * 4 "
-            "+ y_i; split or fuse the stage after compute_at")
+    rejects(
+        lambda: s[c].compute_at(s[d], d.axis[0]),
+        "compute_at C: expected its spatial loops as te made them (one of 0..8), found y_o * 4 "
+        "+ y_i; split or fuse the stage after compute_at",
+    )
 
 
 def test_a_stage_is_attached_once():
     _, b, c, s = chain()
     s[b].compute_at(s[c], c.axis[0])
-    rejects(lambda: s[b].compute_at(s[c], c.axis[1]),
-            "compute_at B: expected a stage of its own, found it already attached")
+    rejects(
+        lambda: s[b].compute_at(s[c], c.axis[1]),
+        "compute_at B: expected a stage of its own, found it already attached",
+    )
 
 
 # --- memories -----------------------------------------------------------------------------------
@@ -331,8 +365,10 @@ def test_cache_read_of_some_readers():
     assert "    B[i] = A[i] + 1" in body(s)[3:] or any("B[i] = A[i]" in x for x in body(s))
     assert any("A_near[i_1]" in line for line in body(s))
     check(s)
-    rejects(lambda: s.cache_read(b, "near", [b]),
-            "cache_read B: expected readers of it, found B, which doesn't read it")
+    rejects(
+        lambda: s.cache_read(b, "near", [b]),
+        "cache_read B: expected readers of it, found B, which doesn't read it",
+    )
 
 
 def test_cache_write():
@@ -340,8 +376,11 @@ def test_cache_write():
     local = s.cache_write(d, "vdla.acc")
     s[c].compute_inline() if not c.reduce_axis else None
     assert [t.scope for t in (local, a)] == ["vdla.acc", "global"]
-    assert body(s)[-3:] == ["for y_2 in 6:", "    for x_2 in 4:",
-                            "        D[y_2, x_2] = D_acc[y_2, x_2]"]
+    assert body(s)[-3:] == [
+        "for y_2 in 6:",
+        "    for x_2 in 4:",
+        "        D[y_2, x_2] = D_acc[y_2, x_2]",
+    ]
     s[local].compute_at(s[d], d.axis[0])
     check(s)
 
@@ -359,13 +398,16 @@ def test_cache_write_of_a_reduction():
 def test_cache_write_errors():
     _, b, c, s = chain()
     s[c].split(c.axis[0], factor=2)
-    rejects(lambda: s.cache_write(c, "near"),
-            "cache_write C: expected the loops te made (y, x), found y_o, y_i, x; call it before "
-            "scheduling")
+    rejects(
+        lambda: s.cache_write(c, "near"),
+        "cache_write C: expected the loops te made (y, x), found y_o, y_i, x; call it before "
+        "scheduling",
+    )
     s[b].compute_at(s[c], c.axis[1])
-    rejects(lambda: s.cache_write(b, "near"),
-            "cache_write B: expected a stage of its own, found it attached; call it before "
-            "compute_at")
+    rejects(
+        lambda: s.cache_write(b, "near"),
+        "cache_write B: expected a stage of its own, found it attached; call it before compute_at",
+    )
 
 
 def test_set_scope():
@@ -373,9 +415,11 @@ def test_set_scope():
     s[b].set_scope("vdla.acc")
     assert body(s)[0] == 'alloc B: int32[10, 8] @"vdla.acc"'
     check(s)
-    rejects(lambda: s[c].set_scope("vdla.acc"),
-            "set_scope C: expected an intermediate stage, found the output C, which stays in scope "
-            "global")
+    rejects(
+        lambda: s[c].set_scope("vdla.acc"),
+        "set_scope C: expected an intermediate stage, found the output C, which stays in scope "
+        "global",
+    )
 
 
 # --- back to the root, and in parts --------------------------------------------------------------
@@ -412,8 +456,10 @@ def test_compute_root_after_more_was_done():
     assert s[b].leaf_iter_vars == b.axis
     assert body(s)[:3] == ["alloc B: int32[40] x2", "for i in 40:", "    B[i] = A[i] + 1"]
     check(s)
-    rejects(lambda: s[b].split(next(v for n, v in s.axes.items() if n == "B.i_o"), factor=2),
-            "split B.i_o: expected a present loop, found that it was made whole by compute_root")
+    rejects(
+        lambda: s[b].split(next(v for n, v in s.axes.items() if n == "B.i_o"), factor=2),
+        "split B.i_o: expected a present loop, found that it was made whole by compute_root",
+    )
 
 
 def test_compute_root_of_nested_stages():
@@ -425,17 +471,21 @@ def test_compute_root_of_nested_stages():
     io, _ = s[d].split(d.axis[0], factor=5)
     s[c].compute_at(s[d], io)
     s[b].compute_at(s[d], io)
-    rejects(s[c].compute_root,
-            "compute_root C: expected to read what is computed outside of loops, found B inside; "
-            "call compute_root on it first")
+    rejects(
+        s[c].compute_root,
+        "compute_root C: expected to read what is computed outside of loops, found B inside; "
+        "call compute_root on it first",
+    )
     s[b].compute_root()
     s[c].compute_root()
     check(s)
     s[b].compute_at(s[c], c.axis[0])
     s[c].compute_at(s[d], io)
-    rejects(s[c].compute_root,
-            "compute_root C: expected a stage with none attached to it, found B; call compute_root "
-            "on it first")
+    rejects(
+        s[c].compute_root,
+        "compute_root C: expected a stage with none attached to it, found B; call compute_root "
+        "on it first",
+    )
 
 
 def test_compute_root_of_an_output_changes_nothing():
@@ -478,8 +528,10 @@ def test_rfactor():
         "        D[y_2, x_2] = max(C[y_2, x_2], 0)",
     ]
     check(s)
-    rejects(lambda: s[c].split(ko, factor=2),
-            "split C.k_o: expected a present loop, found that it was factored out into C_rf")
+    rejects(
+        lambda: s[c].split(ko, factor=2),
+        "split C.k_o: expected a present loop, found that it was factored out into C_rf",
+    )
     s[copy].compute_at(s[part], s[part].op.axis[0])
     s[part].compute_at(s[c], s[c].op.reduce_axis[0])
     s[c].compute_at(s[d], d.axis[0])
@@ -520,9 +572,12 @@ def test_rfactor_starts_from_the_init_once():
 
 def test_rfactor_of_a_tuple():
     argmax = te.comm_reducer(
-        lambda x, y: (te.select(te.any(x[1] > y[1], te.all(te.equal(x[1], y[1]), x[0] < y[0])),
-                                x[0], y[0]), te.max(x[1], y[1])),
-        lambda t0, t1: (te.max_value(t0), te.min_value(t1)))
+        lambda x, y: (
+            te.select(te.any(x[1] > y[1], te.all(te.equal(x[1], y[1]), x[0] < y[0])), x[0], y[0]),
+            te.max(x[1], y[1]),
+        ),
+        lambda t0, t1: (te.max_value(t0), te.min_value(t1)),
+    )
     a, k = te.placeholder((3, 7), "int32", "A"), te.reduce_axis((0, 7), "k")
     index, value = te.compute((3,), lambda y: argmax((k, a[y, k]), axis=k), "T")
     s = te.create_schedule([index, value])
@@ -540,23 +595,26 @@ def test_rfactor_of_a_tuple():
 def test_rfactor_errors():
     _, _, c, d, s = matmul()
     y, _ = c.axis
-    k, = c.reduce_axis
-    rejects(lambda: s.rfactor(c, y),
-            "rfactor C: expected a loop of the reduction (k), found y")
+    (k,) = c.reduce_axis
+    rejects(lambda: s.rfactor(c, y), "rfactor C: expected a loop of the reduction (k), found y")
     rejects(lambda: s.rfactor(c, k, 3), "rfactor C: expected factor_axis in 0..2, found 3")
     rejects(lambda: s.rfactor(d, d.axis[0]), "rfactor D: expected a reduction, found none")
     s[c].compute_at(s[d], d.axis[0])
-    rejects(lambda: s.rfactor(c, k),
-            "rfactor C: expected a stage of its own, found it attached; call it before compute_at")
+    rejects(
+        lambda: s.rfactor(c, k),
+        "rfactor C: expected a stage of its own, found it attached; call it before compute_at",
+    )
     a = te.placeholder((4, 4), "int32", "A")
     b = te.compute((4, 4), lambda y, x: a[y, x] + 1, "B")
     r = te.reduce_axis((0, 4), "r")
     c = te.compute((4,), lambda y: te.sum(b[y, r], axis=r), "C")
     s = te.create_schedule(c)
     s[b].compute_at(s[c], c.axis[0])
-    rejects(lambda: s.rfactor(c, r),
-            "rfactor C: expected loops of its own alone, found B attached to them; call it before "
-            "compute_at")
+    rejects(
+        lambda: s.rfactor(c, r),
+        "rfactor C: expected loops of its own alone, found B attached to them; call it before "
+        "compute_at",
+    )
 
 
 # --- how buffers lie, and what is asked for early ------------------------------------------------
@@ -583,22 +641,32 @@ def test_storage_align():
 
 def test_storage_align_errors():
     _, b, c, s = chain()
-    rejects(lambda: s[c].storage_align(c.axis[0], 8, 0),
-            "storage_align C: expected an intermediate stage, found the output C, which lies as "
-            "numpy has it")
-    rejects(lambda: s[b].storage_align(c.axis[0], 8, 0),
-            "storage_align B: expected one of its axes (y, x), found y")
-    rejects(lambda: s[b].storage_align(b.axis[0], 8, 8),
-            "storage_align B: expected factor >= 1 and offset in 0..factor-1, found 8 and 8")
+    rejects(
+        lambda: s[c].storage_align(c.axis[0], 8, 0),
+        "storage_align C: expected an intermediate stage, found the output C, which lies as "
+        "numpy has it",
+    )
+    rejects(
+        lambda: s[b].storage_align(c.axis[0], 8, 0),
+        "storage_align B: expected one of its axes (y, x), found y",
+    )
+    rejects(
+        lambda: s[b].storage_align(b.axis[0], 8, 8),
+        "storage_align B: expected factor >= 1 and offset in 0..factor-1, found 8 and 8",
+    )
     s[b].storage_align(b.axis[0], 8, 0)
-    rejects(lambda: s[b].set_scope("vdla.acc"),
-            "set_scope B: expected scope global of an aligned buffer, found vdla.acc, where "
-            "entries lie densely")
+    rejects(
+        lambda: s[b].set_scope("vdla.acc"),
+        "set_scope B: expected scope global of an aligned buffer, found vdla.acc, where "
+        "entries lie densely",
+    )
     _, b, _, s = chain()
     s[b].set_scope("vdla.acc")
-    rejects(lambda: s[b].storage_align(b.axis[0], 8, 0),
-            "storage_align B: expected a buffer in scope global, found it in vdla.acc, where "
-            "entries lie densely")
+    rejects(
+        lambda: s[b].storage_align(b.axis[0], 8, 0),
+        "storage_align B: expected a buffer in scope global, found it in vdla.acc, where "
+        "entries lie densely",
+    )
 
 
 def test_prefetch():
@@ -612,26 +680,36 @@ def test_prefetch():
         "    for y_i in 4:",
     ]
     assert s.trace[-1].to_json() == {
-        "primitive": "prefetch", "stage": "C",
-        "args": {"tensor": "A", "axis": "C.y_o", "offset": 2}}
+        "primitive": "prefetch",
+        "stage": "C",
+        "args": {"tensor": "A", "axis": "C.y_o", "offset": 2},
+    }
     check(s)
 
 
 def test_prefetch_errors():
     a, b, c, s = chain()
     y, _ = c.axis
-    rejects(lambda: s[c].prefetch(b, y, 0),
-            "prefetch C.y: expected an offset of at least 1 step, found 0")
-    rejects(lambda: s[c].prefetch(a, y), "prefetch C.y: expected a loop that reads A, found none "
-            "that does inside")
+    rejects(
+        lambda: s[c].prefetch(b, y, 0),
+        "prefetch C.y: expected an offset of at least 1 step, found 0",
+    )
+    rejects(
+        lambda: s[c].prefetch(a, y),
+        "prefetch C.y: expected a loop that reads A, found none that does inside",
+    )
     rejects(lambda: s[c].prefetch("Z", y), "prefetch C.y: expected one of A, B, C, found Z")
     s[b].compute_at(s[c], y)
-    rejects(lambda: s[c].prefetch(b, y),
-            "prefetch C.y: expected a tensor made before the loop, found B made in each step")
+    rejects(
+        lambda: s[c].prefetch(b, y),
+        "prefetch C.y: expected a tensor made before the loop, found B made in each step",
+    )
     s[b].set_scope("vdla.acc")
-    rejects(lambda: s[c].prefetch(b, y),
-            "prefetch C.y: expected a tensor in scope global, found B in vdla.acc; double_buffer "
-            "fills on-chip memory ahead of time")
+    rejects(
+        lambda: s[c].prefetch(b, y),
+        "prefetch C.y: expected a tensor in scope global, found B in vdla.acc; double_buffer "
+        "fills on-chip memory ahead of time",
+    )
 
 
 # --- traces -------------------------------------------------------------------------------------
@@ -657,11 +735,17 @@ def test_replay_errors():
     from vdla.compiler.schedule import Step
 
     _, _, _, s = chain()
-    rejects(lambda: s.replay([Step("melt", "C")]),
-            "replay: expected a primitive of split, fuse, reorder, compute_at, compute_root, "
-            "compute_inline, set_scope, double_buffer, storage_align, unroll, vectorize, parallel, "
-            "bind, pragma, prefetch, tensorize, found 'melt'")
-    rejects(lambda: s.replay([Step("split", "C", {"axis": "C.z", "factor": 2})]),
-            "loop: expected one of B.y, B.x, C.y, C.x, found C.z")
-    rejects(lambda: s.replay([Step("tensorize", "C", {"axis": "C.x", "intrin": "gemm"})]),
-            "replay: expected an intrinsic of , found 'gemm'")
+    rejects(
+        lambda: s.replay([Step("melt", "C")]),
+        "replay: expected a primitive of split, fuse, reorder, compute_at, compute_root, "
+        "compute_inline, set_scope, double_buffer, storage_align, unroll, vectorize, parallel, "
+        "bind, pragma, prefetch, tensorize, found 'melt'",
+    )
+    rejects(
+        lambda: s.replay([Step("split", "C", {"axis": "C.z", "factor": 2})]),
+        "loop: expected one of B.y, B.x, C.y, C.x, found C.z",
+    )
+    rejects(
+        lambda: s.replay([Step("tensorize", "C", {"axis": "C.x", "intrin": "gemm"})]),
+        "replay: expected an intrinsic of , found 'gemm'",
+    )

@@ -18,9 +18,22 @@ SETTINGS = settings(
     max_examples=120, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
 SPATIAL_STEPS = ("split", "fuse", "reorder", "unroll", "vectorize", "parallel", "bind", "pragma")
-STEPS = (*SPATIAL_STEPS, "split", "reorder", "compute_at", "compute_at", "compute_at",
-         "compute_root", "compute_inline", "cache_read", "cache_write", "rfactor", "set_scope",
-         "storage_align", "prefetch")
+STEPS = (
+    *SPATIAL_STEPS,
+    "split",
+    "reorder",
+    "compute_at",
+    "compute_at",
+    "compute_at",
+    "compute_root",
+    "compute_inline",
+    "cache_read",
+    "cache_write",
+    "rfactor",
+    "set_scope",
+    "storage_align",
+    "prefetch",
+)
 
 
 # --- programs -----------------------------------------------------------------------------------
@@ -43,9 +56,15 @@ def matmul(draw):
     bias = te.placeholder((m,), "int32", "bias")
     r = te.reduce_axis((0, k), "r")
     start = draw(st.booleans())
-    c = te.compute((n, m), lambda y, x: te.sum(
-        a[y, r].astype("int32") * b[x, r].astype("int32"), axis=r,
-        init=bias[x] if start else None), "C")
+    c = te.compute(
+        (n, m),
+        lambda y, x: te.sum(
+            a[y, r].astype("int32") * b[x, r].astype("int32"),
+            axis=r,
+            init=bias[x] if start else None,
+        ),
+        "C",
+    )
     d = te.compute((n, m), lambda y, x: te.max(c[y, x] + bias[x], 0), "D")
     return [a, b, bias], d
 
@@ -58,16 +77,32 @@ def conv(draw):
     oh, ow = (h + 2 * pad - span) // stride + 1, (w + 2 * pad - span) // stride + 1
     data = te.placeholder((c, h, w), "int8", "data")
     weight = te.placeholder((o, c, k, k), "int8", "weight")
-    padded = te.compute((c, h + 2 * pad, w + 2 * pad), lambda ci, y, x: te.if_then_else(
-        te.all(y >= pad, y < h + pad, x >= pad, x < w + pad),
-        data[ci, y - pad, x - pad], te.const(3, "int8")), "padded")
+    padded = te.compute(
+        (c, h + 2 * pad, w + 2 * pad),
+        lambda ci, y, x: te.if_then_else(
+            te.all(y >= pad, y < h + pad, x >= pad, x < w + pad),
+            data[ci, y - pad, x - pad],
+            te.const(3, "int8"),
+        ),
+        "padded",
+    )
     rc, ry, rx = (te.reduce_axis((0, n), name) for n, name in ((c, "rc"), (k, "ry"), (k, "rx")))
-    acc = te.compute((o, oh, ow), lambda oc, y, x: te.sum(
-        padded[rc, y * stride + ry * dilation, x * stride + rx * dilation].astype("int32")
-        * weight[oc, rc, ry, rx].astype("int32"), axis=[rc, ry, rx]), "acc")
-    out = te.compute((o, oh, ow), lambda oc, y, x: te.min(
-        te.max(te.rq(acc[oc, y, x], te.const(te.pack_scale(3, 4))) + 1, -128), 127
-    ).astype("int8"), "out")
+    acc = te.compute(
+        (o, oh, ow),
+        lambda oc, y, x: te.sum(
+            padded[rc, y * stride + ry * dilation, x * stride + rx * dilation].astype("int32")
+            * weight[oc, rc, ry, rx].astype("int32"),
+            axis=[rc, ry, rx],
+        ),
+        "acc",
+    )
+    out = te.compute(
+        (o, oh, ow),
+        lambda oc, y, x: te.min(
+            te.max(te.rq(acc[oc, y, x], te.const(te.pack_scale(3, 4))) + 1, -128), 127
+        ).astype("int8"),
+        "out",
+    )
     return [data, weight], out
 
 
@@ -88,14 +123,18 @@ def reducers(draw):
     a = te.placeholder((n, m), "int32", "A")
     r, q = te.reduce_axis((0, m), "r"), te.reduce_axis((0, m), "q")
     argmax = te.comm_reducer(
-        lambda x, y: (te.select(te.any(x[1] > y[1], te.all(te.equal(x[1], y[1]), x[0] < y[0])),
-                                x[0], y[0]), te.max(x[1], y[1])),
-        lambda t0, t1: (te.max_value(t0), te.min_value(t1)))
+        lambda x, y: (
+            te.select(te.any(x[1] > y[1], te.all(te.equal(x[1], y[1]), x[0] < y[0])), x[0], y[0]),
+            te.max(x[1], y[1]),
+        ),
+        lambda t0, t1: (te.max_value(t0), te.min_value(t1)),
+    )
     shifted = te.compute((n, m), lambda y, x: a[y, x] // 7, "shifted")
     index, value = te.compute((n,), lambda y: argmax((r, shifted[y, r]), axis=r), "T")
     product = te.compute((n,), lambda y: te.prod(shifted[y, q], axis=q, where=q > 1), "product")
-    out = te.compute((n, m), lambda y, x: te.select(
-        te.equal(index[y], x), product[y], value[y] + a[y, x]), "out")
+    out = te.compute(
+        (n, m), lambda y, x: te.select(te.equal(index[y], x), product[y], value[y] + a[y, x]), "out"
+    )
     return [a], out
 
 
@@ -122,9 +161,7 @@ def recurrence(draw):
     return [a, b], out
 
 
-PROGRAMS = {
-    f.__name__: f for f in (elementwise, matmul, conv, reductions, reducers, recurrence)
-}
+PROGRAMS = {f.__name__: f for f in (elementwise, matmul, conv, reductions, reducers, recurrence)}
 
 
 # --- schedules ----------------------------------------------------------------------------------
@@ -144,7 +181,7 @@ def one_step(draw, s: Schedule, scopes: bool) -> None:
         stage.split(pick(draw, axes), factor=draw(st.integers(1, 4)))
     elif step == "fuse":
         at = draw(st.integers(0, max(0, len(axes) - 2)))
-        stage.fuse(*axes[at:at + 2])
+        stage.fuse(*axes[at : at + 2])
     elif step == "reorder":
         stage.reorder(*draw(st.permutations(axes)))
     elif step == "bind":
@@ -159,8 +196,9 @@ def one_step(draw, s: Schedule, scopes: bool) -> None:
 
 def move_step(draw, s: Schedule, stage: Stage, step: str, scopes: bool) -> None:
     scope = "vdla.acc" if scopes else "global"
-    readers = [b.name for b in tir.blocks(s.mod.body)
-               if any(r.buffer.name == stage.name for r in b.reads)]
+    readers = [
+        b.name for b in tir.blocks(s.mod.body) if any(r.buffer.name == stage.name for r in b.reads)
+    ]
     if step == "compute_at" and readers:
         parent = s[readers[-1]]
         if parent.leaf_iter_vars:
@@ -206,9 +244,9 @@ def test_random_schedules_keep_the_result(program, data):
     inputs, out = PROGRAMS[program](data.draw)
     s = random_schedule(data.draw, out, inputs, scopes=True)
     given_arrays = arrays(inputs, np.random.default_rng(0))
-    expected, = tir.evaluate(te.create_prim_func(inputs, out), *given_arrays)
+    (expected,) = tir.evaluate(te.create_prim_func(inputs, out), *given_arrays)
     for func in (s.mod, s.lower()):
-        found, = tir.evaluate(func, *given_arrays)
+        (found,) = tir.evaluate(func, *given_arrays)
         np.testing.assert_array_equal(found, expected, err_msg=tir.show(func))
         reads_back(func)
 
@@ -222,8 +260,9 @@ def test_compute_root_undoes_every_compute_at(program, data):
     s = te.create_schedule(out, inputs)
     attached = []
     for name in reversed(list(s.stages)):
-        parents = [b.name for b in tir.blocks(s.mod.body)
-                   if any(r.buffer.name == name for r in b.reads)]
+        parents = [
+            b.name for b in tir.blocks(s.mod.body) if any(r.buffer.name == name for r in b.reads)
+        ]
         try:
             parent = s[parents[-1] if parents else name]
             axis = pick(data.draw, parent.leaf_iter_vars or (None,))
@@ -237,9 +276,9 @@ def test_compute_root_undoes_every_compute_at(program, data):
         s[name].compute_root()
         assert s[name].leaf_iter_vars == s[name].op.axes
     given_arrays = arrays(inputs, np.random.default_rng(0))
-    expected, = tir.evaluate(te.create_prim_func(inputs, out), *given_arrays)
+    (expected,) = tir.evaluate(te.create_prim_func(inputs, out), *given_arrays)
     for func in (s.mod, s.lower()):
-        found, = tir.evaluate(func, *given_arrays)
+        (found,) = tir.evaluate(func, *given_arrays)
         np.testing.assert_array_equal(found, expected, err_msg=tir.show(func))
 
 
@@ -250,7 +289,7 @@ def test_random_schedules_through_llvm(program, data):
     inputs, out = PROGRAMS[program](data.draw)
     s = random_schedule(data.draw, out, inputs, scopes=False)
     given_arrays = arrays(inputs, np.random.default_rng(0))
-    expected, = tir.evaluate(te.create_prim_func(inputs, out), *given_arrays)
+    (expected,) = tir.evaluate(te.create_prim_func(inputs, out), *given_arrays)
     found = np.zeros_like(expected)
     llvm.jit([s.mod])["main"](*given_arrays, found)
     np.testing.assert_array_equal(found, expected, err_msg=tir.show(s.mod))

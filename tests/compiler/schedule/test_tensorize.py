@@ -22,8 +22,9 @@ def gemm():
     inp, wgt = te.placeholder((L,), "int8", "inp"), te.placeholder((L, L), "int8", "wgt")
     bias = te.placeholder((L,), "int32", "bias")
     k = te.reduce_axis((0, L), "k")
-    acc = te.compute((L,), lambda l: te.sum(i32(inp[k]) * i32(wgt[l, k]), axis=k, init=bias[l]),
-                     "acc")
+    acc = te.compute(
+        (L,), lambda l: te.sum(i32(inp[k]) * i32(wgt[l, k]), axis=k, init=bias[l]), "acc"
+    )
     return te.decl_intrin("gemm", acc, scopes={acc: "vdla.acc"})
 
 
@@ -37,8 +38,11 @@ def load():
 def store():
     acc, mult = te.placeholder((L,), "int32", "acc"), te.placeholder((L,), "int32", "mult")
     zero, low, high = te.param("zero"), te.param("low"), te.param("high")
-    out = te.compute((L,), lambda l: te.min(te.max(te.rq(acc[l], mult[l]) + zero, low), high)
-                     .astype("int8"), "out")
+    out = te.compute(
+        (L,),
+        lambda l: te.min(te.max(te.rq(acc[l], mult[l]) + zero, low), high).astype("int8"),
+        "out",
+    )
     return te.decl_intrin("store", out, [zero, low, high])
 
 
@@ -62,7 +66,7 @@ def calls(s):
 def check(s):
     func = s.built.func
     arrays = [RNG.integers(-99, 99, p.shape).astype(p.dtype) for p in func.params[:-1]]
-    expected, = tir.evaluate(func, *arrays)
+    (expected,) = tir.evaluate(func, *arrays)
     for mod in (s.mod, s.lower()):
         np.testing.assert_array_equal(tir.evaluate(mod, *arrays)[0], expected)
 
@@ -98,7 +102,8 @@ def test_gemm():
     s[c].tensorize(l, INTRINSICS["gemm"])
     call = calls(s)["gemm"]
     assert tir.show(tir.Evaluate(call)) == (
-        "gemm(acc=c[n, m, 0], bias=b[m, 0], inp=x[n, kb, 0], wgt=w[m, kb, 0, 0], first=kb == 0)")
+        "gemm(acc=c[n, m, 0], bias=b[m, 0], inp=x[n, kb, 0], wgt=w[m, kb, 0, 0], first=kb == 0)"
+    )
     check(s)
 
 
@@ -120,19 +125,25 @@ def test_outer_reduce_loops_may_be_split():
 
 def test_gemm_mismatches():
     s, c, l, _ = dense(transposed=False)
-    rejects(lambda: s[c].tensorize(l, INTRINSICS["gemm"]),
-            "tensorize c.l: gemm expects acc[...] = acc[l] + int32(inp[k]) * int32(wgt[l, k]) from "
-            "bias[l], found c[...] = c[n, m, l] + int32(w[m, kb, k, l]) * int32(x[n, kb, k]) from "
-            "b[m, l]: expected wgt[l, k], found w[m, kb, k, l]")
+    rejects(
+        lambda: s[c].tensorize(l, INTRINSICS["gemm"]),
+        "tensorize c.l: gemm expects acc[...] = acc[l] + int32(inp[k]) * int32(wgt[l, k]) from "
+        "bias[l], found c[...] = c[n, m, l] + int32(w[m, kb, k, l]) * int32(x[n, kb, k]) from "
+        "b[m, l]: expected wgt[l, k], found w[m, kb, k, l]",
+    )
     s, c, l, _ = dense(start=False)
-    rejects(lambda: s[c].tensorize(l, INTRINSICS["gemm"]),
-            "tensorize c.l: gemm expects acc[...] = acc[l] + int32(inp[k]) * int32(wgt[l, k]) from "
-            "bias[l], found c[...] = c[n, m, l] + int32(w[m, kb, l, k]) * int32(x[n, kb, k]) from "
-            "0: expected bias[l], found 0")
+    rejects(
+        lambda: s[c].tensorize(l, INTRINSICS["gemm"]),
+        "tensorize c.l: gemm expects acc[...] = acc[l] + int32(inp[k]) * int32(wgt[l, k]) from "
+        "bias[l], found c[...] = c[n, m, l] + int32(w[m, kb, l, k]) * int32(x[n, kb, k]) from "
+        "0: expected bias[l], found 0",
+    )
     s, c, _, k = dense()
-    rejects(lambda: s[c].tensorize(k, INTRINSICS["gemm"]),
-            "tensorize c.k: gemm expects loops l in 4 (spatial), k in 4 (reduce), found k in 4 "
-            "(reduce)")
+    rejects(
+        lambda: s[c].tensorize(k, INTRINSICS["gemm"]),
+        "tensorize c.k: gemm expects loops l in 4 (spatial), k in 4 (reduce), found k in 4 "
+        "(reduce)",
+    )
     s, c, l, _ = dense(dtype="int16")
     with pytest.raises(ScheduleError, match=r"expected inp\[k\] of int8, found w\[.*\] of int16"):
         s[c].tensorize(l, INTRINSICS["gemm"])
@@ -169,8 +180,13 @@ def test_params_bind_constants_or_the_neutral_element(offset, bound):
 
 def padded(pad):
     data = te.placeholder((4, L), "int8", "data")
-    out = te.compute((4 + 2 * pad, L), lambda y, l: te.if_then_else(
-        te.all(y >= pad, y < 4 + pad), data[y - pad, l], te.const(7, "int8")), "p")
+    out = te.compute(
+        (4 + 2 * pad, L),
+        lambda y, l: te.if_then_else(
+            te.all(y >= pad, y < 4 + pad), data[y - pad, l], te.const(7, "int8")
+        ),
+        "p",
+    )
     return te.create_schedule(out), out
 
 
@@ -180,7 +196,8 @@ def test_expression_params_take_conditions():
     s[out].tensorize(out.axis[1], INTRINSICS["load"])
     assert tir.show(tir.Evaluate(calls(s)["load"])) == (
         "load(dst=p[y_o * 3 + y_i, 0], src=data[y_o * 3 + y_i - 1, 0], inside=y_o * 3 + y_i >= 1 "
-        "and y_o * 3 + y_i < 5, fill=int8(7))")
+        "and y_o * 3 + y_i < 5, fill=int8(7))"
+    )
     s[out].unroll(yo)
     check(s)
 
@@ -210,7 +227,8 @@ def test_accumulation_without_an_inner_reduce_axis():
     s[pool].reorder(y, k, l)
     s[pool].tensorize(l, INTRINSICS["max"])
     assert tir.show(tir.Evaluate(calls(s)["max"])) == (
-        "max(dst=pool[y, 0], src=data[y + k, 0], first=k == 0)")
+        "max(dst=pool[y, 0], src=data[y + k, 0], first=k == 0)"
+    )
     check(s)
 
 
@@ -218,8 +236,10 @@ def test_kinds_must_agree():
     data = te.placeholder((6, L), "int8", "data")
     plain = te.compute((6, L), lambda y, l: te.max(data[y, l], 0), "plain")
     s = te.create_schedule(plain)
-    rejects(lambda: s[plain].tensorize(plain.axis[1], INTRINSICS["max"]),
-            "tensorize plain.l: max expects a reduction, found a plain store")
+    rejects(
+        lambda: s[plain].tensorize(plain.axis[1], INTRINSICS["max"]),
+        "tensorize plain.l: max expects a reduction, found a plain store",
+    )
 
 
 def test_guards_must_not_cut_the_intrinsic():
@@ -227,9 +247,11 @@ def test_guards_must_not_cut_the_intrinsic():
     out = te.compute((2, 10), lambda y, x: data[y, x], "out")
     s = te.create_schedule(out)
     _, xi = s[out].split(out.axis[1], factor=L)
-    rejects(lambda: s[out].tensorize(xi, INTRINSICS["load"]),
-            "tensorize out.x_i: expected a predicate outside of the intrinsic's loops, found "
-            "x_o * 4 + x_i < 10; split evenly")
+    rejects(
+        lambda: s[out].tensorize(xi, INTRINSICS["load"]),
+        "tensorize out.x_i: expected a predicate outside of the intrinsic's loops, found "
+        "x_o * 4 + x_i < 10; split evenly",
+    )
 
 
 def test_operands_must_be_windows_of_the_innermost_dimensions():
@@ -241,18 +263,25 @@ def test_operands_must_be_windows_of_the_innermost_dimensions():
     narrow = te.placeholder((8, 2), "int8", "narrow")
     out = te.compute((2, L), lambda y, l: narrow[l, y], "out")
     s = te.create_schedule(out)
-    with pytest.raises(ScheduleError, match=r"expected src of innermost dimensions \[4\], found "
-                                            r"narrow of \[8, 2\]"):
+    with pytest.raises(
+        ScheduleError,
+        match=r"expected src of innermost dimensions \[4\], found "
+        r"narrow of \[8, 2\]",
+    ):
         s[out].tensorize(out.axis[1], INTRINSICS["load"])
 
 
 def test_one_stage_is_tensorized_once():
     s, c, l, _ = dense()
     s[c].tensorize(l, INTRINSICS["gemm"])
-    rejects(lambda: s[c].tensorize(l, INTRINSICS["gemm"]),
-            "tensorize c.l: expected a present loop, found that it was tensorized")
-    rejects(lambda: s[c].tensorize(c.axis[0], INTRINSICS["gemm"]),
-            "tensorize c.n: expected a stage not yet tensorized")
+    rejects(
+        lambda: s[c].tensorize(l, INTRINSICS["gemm"]),
+        "tensorize c.l: expected a present loop, found that it was tensorized",
+    )
+    rejects(
+        lambda: s[c].tensorize(c.axis[0], INTRINSICS["gemm"]),
+        "tensorize c.n: expected a stage not yet tensorized",
+    )
 
 
 def test_stages_attach_to_tensorized_readers():
@@ -262,8 +291,8 @@ def test_stages_attach_to_tensorized_readers():
     s[copy].compute_at(s[c], c.axis[1])
     call = calls(s)["gemm"]
     assert tir.show(tir.Evaluate(call)) == (
-        "gemm(acc=c[n, m, 0], bias=b_acc[0, 0], inp=x[n, kb, 0], wgt=w[m, kb, 0, 0], "
-        "first=kb == 0)")
+        "gemm(acc=c[n, m, 0], bias=b_acc[0, 0], inp=x[n, kb, 0], wgt=w[m, kb, 0, 0], first=kb == 0)"
+    )
     assert call.operand("bias").buffer.shape == (1, L)
     check(s)
 
@@ -276,17 +305,36 @@ def convolution(h, w, kernel, stride, pad, ci=2, co=4):
     data = te.placeholder((1, ci, h, w, L), "int8", "data")
     wgt = te.placeholder((co, ci, kernel, kernel, L, L), "int8", "wgt")
     bias, mult = (te.placeholder((co, L), "int32", n) for n in ("bias", "mult"))
-    padded = te.compute((1, ci, h + 2 * pad, w + 2 * pad, L), lambda n, c, y, x, i: te.if_then_else(
-        te.all(y >= pad, y < h + pad, x >= pad, x < w + pad), data[n, c, y - pad, x - pad, i],
-        te.const(3, "int8")), "padded")
-    axes = [te.reduce_axis((0, n), name)
-            for n, name in ((ci, "c"), (kernel, "ky"), (kernel, "kx"), (L, "i"))]
+    padded = te.compute(
+        (1, ci, h + 2 * pad, w + 2 * pad, L),
+        lambda n, c, y, x, i: te.if_then_else(
+            te.all(y >= pad, y < h + pad, x >= pad, x < w + pad),
+            data[n, c, y - pad, x - pad, i],
+            te.const(3, "int8"),
+        ),
+        "padded",
+    )
+    axes = [
+        te.reduce_axis((0, n), name)
+        for n, name in ((ci, "c"), (kernel, "ky"), (kernel, "kx"), (L, "i"))
+    ]
     c, ky, kx, i = axes
-    acc = te.compute((1, co, oh, ow, L), lambda n, o, y, x, l: te.sum(
-        i32(padded[n, c, y * stride + ky, x * stride + kx, i]) * i32(wgt[o, c, ky, kx, l, i]),
-        axis=axes, init=bias[o, l]), "acc")
-    out = te.compute(acc.shape, lambda n, o, y, x, l: te.min(te.max(
-        te.rq(acc[n, o, y, x, l], mult[o, l]) + 5, -128), 127).astype("int8"), "out")
+    acc = te.compute(
+        (1, co, oh, ow, L),
+        lambda n, o, y, x, l: te.sum(
+            i32(padded[n, c, y * stride + ky, x * stride + kx, i]) * i32(wgt[o, c, ky, kx, l, i]),
+            axis=axes,
+            init=bias[o, l],
+        ),
+        "acc",
+    )
+    out = te.compute(
+        acc.shape,
+        lambda n, o, y, x, l: te.min(
+            te.max(te.rq(acc[n, o, y, x, l], mult[o, l]) + 5, -128), 127
+        ).astype("int8"),
+        "out",
+    )
     return [data, wgt, bias, mult], padded, acc, out
 
 
@@ -325,12 +373,15 @@ def accelerated(inputs, padded, acc, out, tile, threads):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize(("shape", "tile"), [
-    ((6, 7, 3, 1, 1), (2, 4, 7, 1)),
-    ((5, 9, 3, 2, 1), (3, 2, 2, 2)),
-    ((6, 6, 1, 2, 0), (4, 2, 3, 1)),
-    ((4, 4, 3, 1, 2), (1, 4, 4, 2)),
-])
+@pytest.mark.parametrize(
+    ("shape", "tile"),
+    [
+        ((6, 7, 3, 1, 1), (2, 4, 7, 1)),
+        ((5, 9, 3, 2, 1), (3, 2, 2, 2)),
+        ((6, 6, 1, 2, 0), (4, 2, 3, 1)),
+        ((4, 4, 3, 1, 2), (1, 4, 4, 2)),
+    ],
+)
 def test_the_accelerators_flow(shape, tile, threads):
     tensors = convolution(*shape)
     s = accelerated(*tensors, tile, threads)

@@ -14,8 +14,11 @@ def dot():
     a, b = te.placeholder((4,), "int8", "a"), te.placeholder((4,), "int8", "b")
     bias = te.placeholder((1,), "int32", "bias")
     k = te.reduce_axis((0, 4), "k")
-    out = te.compute((1,), lambda i: te.sum(
-        a[k].astype("int32") * b[k].astype("int32"), axis=k, init=bias[i]), "acc")
+    out = te.compute(
+        (1,),
+        lambda i: te.sum(a[k].astype("int32") * b[k].astype("int32"), axis=k, init=bias[i]),
+        "acc",
+    )
     return te.decl_intrin("dot", out, scopes={out: "acc"}, lowering={"opcode": 1})
 
 
@@ -33,8 +36,12 @@ def test_a_call_runs_its_behaviour():
     acc, bias = Buffer("acc", (1,), "int32", "acc"), Buffer("bias", (1,), "int32")
     i = Var("i")
     zero = const(0)
-    refs = (BufferRef(acc, (zero,)), BufferRef(bias, (zero,)), BufferRef(x, (i, zero)),
-            BufferRef(y, (i, zero)))
+    refs = (
+        BufferRef(acc, (zero,)),
+        BufferRef(bias, (zero,)),
+        BufferRef(x, (i, zero)),
+        BufferRef(y, (i, zero)),
+    )
     call = IntrinCall(intrin, refs, {}, i.equal(0))
     func = tir.verify(PrimFunc("f", (x, y, bias, acc), For(i, 3, "serial", Evaluate(call))))
     rng = np.random.default_rng(0)
@@ -44,23 +51,35 @@ def test_a_call_runs_its_behaviour():
     assert out[0] == (a.astype(int) * b.astype(int)).sum() + 7
     assert call.operand("bias").buffer is bias
     assert tir.show(Evaluate(call)) == (
-        "dot(acc=acc[0], bias=bias[0], a=x[i, 0], b=y[i, 0], first=i == 0)")
+        "dot(acc=acc[0], bias=bias[0], a=x[i, 0], b=y[i, 0], first=i == 0)"
+    )
 
 
 SRC = te.placeholder((4,), "int32", "src")
 P = te.param("p")
 BAD = {
     "computed input": (
-        lambda: te.decl_intrin("f", te.compute((4,), lambda i: te.compute(
-            (4,), lambda j: SRC[j], "mid")[i], "dst")),
-        "f: expected placeholders as inputs, found computed mid"),
-    "undeclared": (lambda: te.decl_intrin("f", te.compute((4,), lambda i: SRC[i] + P, "dst")),
-                   "f: param p is used but not declared"),
-    "unused": (lambda: te.decl_intrin("f", te.compute((4,), lambda i: SRC[i], "dst"), [P]),
-               "f: param p isn't used by the behaviour"),
-    "scope": (lambda: te.decl_intrin("f", te.compute((4,), lambda i: SRC[i], "dst"),
-                                     scopes={te.placeholder((1,), "int8", "q"): "acc"}),
-              "f: scopes name q, which it doesn't touch"),
+        lambda: te.decl_intrin(
+            "f", te.compute((4,), lambda i: te.compute((4,), lambda j: SRC[j], "mid")[i], "dst")
+        ),
+        "f: expected placeholders as inputs, found computed mid",
+    ),
+    "undeclared": (
+        lambda: te.decl_intrin("f", te.compute((4,), lambda i: SRC[i] + P, "dst")),
+        "f: param p is used but not declared",
+    ),
+    "unused": (
+        lambda: te.decl_intrin("f", te.compute((4,), lambda i: SRC[i], "dst"), [P]),
+        "f: param p isn't used by the behaviour",
+    ),
+    "scope": (
+        lambda: te.decl_intrin(
+            "f",
+            te.compute((4,), lambda i: SRC[i], "dst"),
+            scopes={te.placeholder((1,), "int8", "q"): "acc"},
+        ),
+        "f: scopes name q, which it doesn't touch",
+    ),
 }
 
 

@@ -29,7 +29,9 @@ def test_a_function_has_inputs_then_outputs_and_allocates_the_rest():
     both = te.create_prim_func([a], [b, c])
     assert [p.name for p in both.params] == ["a", "b", "c"]
     assert [r.tolist() for r in tir.evaluate(both, np.arange(4, dtype="int32"))] == [
-        [1, 2, 3, 4], [2, 4, 6, 8]]
+        [1, 2, 3, 4],
+        [2, 4, 6, 8],
+    ]
 
 
 def test_equal_names_are_told_apart():
@@ -44,9 +46,14 @@ def test_equal_names_are_told_apart():
     s[b].compute_inline()
 
 
-@pytest.mark.parametrize(("combine", "expected"), [
-    (te.sum, [6, 6]), (te.max, [5, 4]), (te.min, [0, 0]),
-])
+@pytest.mark.parametrize(
+    ("combine", "expected"),
+    [
+        (te.sum, [6, 6]),
+        (te.max, [5, 4]),
+        (te.min, [0, 0]),
+    ],
+)
 def test_reductions(combine, expected):
     a = te.placeholder((2, 3), "int32", "a")
     k = te.reduce_axis((0, 3), "k")
@@ -81,25 +88,43 @@ A = te.placeholder((2, 2), "int32", "A")
 K = te.reduce_axis((0, 2), "k")
 BAD = {
     "rank": (lambda: te.compute((2,), lambda i: A[i]), "A: expected 2 indices, found 1"),
-    "indices": (lambda: te.compute((2, 2), lambda i: A[i, i], "c"),
-                "c: expected a function of 2 indices, found 1"),
-    "nested reduction": (lambda: te.compute((2,), lambda i: te.sum(A[i, K], K) + 1, "c"),
-                         "c: a reduction must be the whole body of a compute"),
-    "foreign axis": (lambda: te.compute((2,), lambda i: A[i, K], "c"),
-                     "c: uses axis k, which isn't one of its own"),
-    "init axis": (lambda: te.compute((2,), lambda i: te.sum(A[i, K], K, init=A[i, K]), "c"),
-                  "c: init uses axis k, which isn't one of its own"),
-    "init dtype": (lambda: te.sum(A[0, K], K, init=te.const(0, "int8")),
-                   "reduction: expected an init of int32, found int8"),
-    "domain": (lambda: te.reduce_axis((1, 4), "r"),
-               "r: expected a domain (0, n) with n >= 1, found (1, 4)"),
-    "missing input": (lambda: te.create_prim_func([], te.compute((2,), lambda i: A[i, 0], "c")),
-                      "main: needs A, which isn't one of its inputs ()"),
-    "placeholder out": (lambda: te.create_prim_func([A], A),
-                        "main: expected computed outputs, found the placeholder A"),
+    "indices": (
+        lambda: te.compute((2, 2), lambda i: A[i, i], "c"),
+        "c: expected a function of 2 indices, found 1",
+    ),
+    "nested reduction": (
+        lambda: te.compute((2,), lambda i: te.sum(A[i, K], K) + 1, "c"),
+        "c: a reduction must be the whole body of a compute",
+    ),
+    "foreign axis": (
+        lambda: te.compute((2,), lambda i: A[i, K], "c"),
+        "c: uses axis k, which isn't one of its own",
+    ),
+    "init axis": (
+        lambda: te.compute((2,), lambda i: te.sum(A[i, K], K, init=A[i, K]), "c"),
+        "c: init uses axis k, which isn't one of its own",
+    ),
+    "init dtype": (
+        lambda: te.sum(A[0, K], K, init=te.const(0, "int8")),
+        "reduction: expected an init of int32, found int8",
+    ),
+    "domain": (
+        lambda: te.reduce_axis((1, 4), "r"),
+        "r: expected a domain (0, n) with n >= 1, found (1, 4)",
+    ),
+    "missing input": (
+        lambda: te.create_prim_func([], te.compute((2,), lambda i: A[i, 0], "c")),
+        "main: needs A, which isn't one of its inputs ()",
+    ),
+    "placeholder out": (
+        lambda: te.create_prim_func([A], A),
+        "main: expected computed outputs, found the placeholder A",
+    ),
     "no axes": (lambda: A.axis, "A is a placeholder and has no axes"),
-    "mantissa": (lambda: te.pack_scale(1 << 24, 0),
-                 "pack_scale: expected a mantissa of 24 bits, found 16777216"),
+    "mantissa": (
+        lambda: te.pack_scale(1 << 24, 0),
+        "pack_scale: expected a mantissa of 24 bits, found 16777216",
+    ),
     "shift": (lambda: te.pack_scale(1, 64), "pack_scale: expected a shift in 0..63, found 64"),
 }
 

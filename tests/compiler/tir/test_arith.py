@@ -21,10 +21,12 @@ def expressions():
     leaf = st.sampled_from([X, Y, Z]) | st.integers(-9, 9).map(const)
 
     def grow(inner):
-        plain = st.builds(binary, st.sampled_from(["add", "sub", "mul", "min", "max"]),
-                          inner, inner)
-        divided = st.builds(binary, st.sampled_from(["floordiv", "floormod"]), inner,
-                            st.integers(1, 7).map(const))
+        plain = st.builds(
+            binary, st.sampled_from(["add", "sub", "mul", "min", "max"]), inner, inner
+        )
+        divided = st.builds(
+            binary, st.sampled_from(["floordiv", "floormod"]), inner, st.integers(1, 7).map(const)
+        )
         chosen = st.builds(lambda a, b, c: Select(a < b, a, c), inner, inner, inner)
         return plain | divided | chosen
 
@@ -35,16 +37,20 @@ def conditions():
     ops = st.sampled_from(["lt", "le", "gt", "ge", "eq", "ne"])
     leaf = st.builds(binary, ops, expressions(), expressions())
     return st.recursive(
-        leaf, lambda c: st.builds(binary, st.sampled_from(["and", "or"]), c, c) | c.map(
-            lambda e: ~e), max_leaves=3)
+        leaf,
+        lambda c: st.builds(binary, st.sampled_from(["and", "or"]), c, c) | c.map(lambda e: ~e),
+        max_leaves=3,
+    )
 
 
 def values(expr):
-    grids = np.meshgrid(*(np.arange(lo, hi + 1, dtype=np.int64) for lo, hi in RANGES.values()),
-                        indexing="ij")
+    grids = np.meshgrid(
+        *(np.arange(lo, hi + 1, dtype=np.int64) for lo, hi in RANGES.values()), indexing="ij"
+    )
     with np.errstate(all="ignore"):
-        return np.broadcast_to(Interpreter().eval(expr, dict(zip(RANGES, grids, strict=True)),
-                                                  None), grids[0].shape)
+        return np.broadcast_to(
+            Interpreter().eval(expr, dict(zip(RANGES, grids, strict=True)), None), grids[0].shape
+        )
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -73,24 +79,27 @@ def test_intervals_contain_every_value(expr):
     assert (values(expr) < values(low) + extent).all()
 
 
-@pytest.mark.parametrize(("expr", "text"), [
-    (X + 0, "x"),
-    (X * 4 + 3 - X * 3, "x + 3"),
-    ((X * 8 + Y) // 8, "x"),
-    ((X * 8 + Y) % 8, "y"),
-    ((X * 8 + Z) // 8, "x + z // 8"),
-    (X // 4 * 4 + X % 4, "x"),
-    ((X + 2) - (X - 1), "3"),
-    (binary("min", X, 10), "x"),
-    (binary("max", X, Z + 20), "z + 20"),
-    (X < 7, "True"),
-    (X >= 7, "False"),
-    (~(X < 3), "x >= 3"),
-    (Select(Y < 4, X, Z), "x"),
-    (Y - X, "y - x"),
-    (-X, "x * -1"),
-    (cast(const(300), "int8"), "int8(44)"),
-])
+@pytest.mark.parametrize(
+    ("expr", "text"),
+    [
+        (X + 0, "x"),
+        (X * 4 + 3 - X * 3, "x + 3"),
+        ((X * 8 + Y) // 8, "x"),
+        ((X * 8 + Y) % 8, "y"),
+        ((X * 8 + Z) // 8, "x + z // 8"),
+        (X // 4 * 4 + X % 4, "x"),
+        ((X + 2) - (X - 1), "3"),
+        (binary("min", X, 10), "x"),
+        (binary("max", X, Z + 20), "z + 20"),
+        (X < 7, "True"),
+        (X >= 7, "False"),
+        (~(X < 3), "x >= 3"),
+        (Select(Y < 4, X, Z), "x"),
+        (Y - X, "y - x"),
+        (-X, "x * -1"),
+        (cast(const(300), "int8"), "int8(44)"),
+    ],
+)
 def test_simplified_forms(expr, text):
     assert show(simplify(expr, RANGES)) == text
 

@@ -20,10 +20,11 @@ def func_of(*tensors):
 def test_matmul():
     a, b = te.placeholder((5, 7), "int8", "a"), te.placeholder((7, 3), "int8", "b")
     k = te.reduce_axis((0, 7), "k")
-    c = te.compute((5, 3), lambda y, x: te.sum(
-        a[y, k].astype("int32") * b[k, x].astype("int32"), axis=k), "c")
+    c = te.compute(
+        (5, 3), lambda y, x: te.sum(a[y, k].astype("int32") * b[k, x].astype("int32"), axis=k), "c"
+    )
     x, w = (RNG.integers(-128, 128, t.shape).astype("int8") for t in (a, b))
-    found, = evaluate(func_of(a, b, c), x, w)
+    (found,) = evaluate(func_of(a, b, c), x, w)
     np.testing.assert_array_equal(found, x.astype("int32") @ w.astype("int32"))
 
 
@@ -49,8 +50,7 @@ def test_integers_wrap():
 def test_functions():
     a = te.placeholder((64,), "float32", "a")
     x = np.linspace(-3, 3, 64, dtype="float32")
-    cases = {te.exp: np.exp, te.tanh: np.tanh, te.floor: np.floor, te.rint: np.rint,
-             te.abs: np.abs}
+    cases = {te.exp: np.exp, te.tanh: np.tanh, te.floor: np.floor, te.rint: np.rint, te.abs: np.abs}
     for ours, theirs in cases.items():
         out = te.compute((64,), lambda i, f=ours: f(a[i]), "out")
         np.testing.assert_array_equal(evaluate(func_of(a, out), x)[0], theirs(x))

@@ -11,26 +11,42 @@ X = Var("x")
 F = Var("f", "float32")
 
 
-@pytest.mark.parametrize(("build", "text"), [
-    (lambda: X + F, "add: expected operands of one dtype, found int32 and float32; cast one of "
-                    "them"),
-    (lambda: X / 2, "div: expected float operands, found int32; use floordiv (//)"),
-    (lambda: F // 2.0, "floordiv: expected integer operands, found float32"),
-    (lambda: X + 1.5, "constant: expected int32, found 1.5"),
-    (lambda: const(300, "int8"), "constant: expected int8 (-128 to 127), found 300"),
-    (lambda: const(1, "int4"), "constant: expected a dtype of bool, int8, uint8, int16, int32, "
-                               "int64, float32, float64, found 'int4'"),
-    (lambda: ~X, "not: expected a bool, found int32"),
-    (lambda: Select(X, X, X), "select: expected a bool condition, found int32"),
-    (lambda: Select(X < 1, X, F), "select: expected two values of one dtype, found int32 and "
-                                  "float32; cast one of them"),
-    (lambda: call("exp", X), "exp: expected float operands, found int32"),
-    (lambda: call("rq", X, F), "rq: expected int32 operands, found int32, float32"),
-    (lambda: call("pow", F), "pow: expected 2 arguments, found 1"),
-    (lambda: cast(X, "complex"), "cast: expected a dtype of bool, int8, uint8, int16, int32, "
-                                 "int64, float32, float64, found 'complex'"),
-    (lambda: Buffer("b", (0,), "int8"), "buffer b: expected a shape of positive ints, found (0,)"),
-])
+@pytest.mark.parametrize(
+    ("build", "text"),
+    [
+        (
+            lambda: X + F,
+            "add: expected operands of one dtype, found int32 and float32; cast one of them",
+        ),
+        (lambda: X / 2, "div: expected float operands, found int32; use floordiv (//)"),
+        (lambda: F // 2.0, "floordiv: expected integer operands, found float32"),
+        (lambda: X + 1.5, "constant: expected int32, found 1.5"),
+        (lambda: const(300, "int8"), "constant: expected int8 (-128 to 127), found 300"),
+        (
+            lambda: const(1, "int4"),
+            "constant: expected a dtype of bool, int8, uint8, int16, int32, "
+            "int64, float32, float64, found 'int4'",
+        ),
+        (lambda: ~X, "not: expected a bool, found int32"),
+        (lambda: Select(X, X, X), "select: expected a bool condition, found int32"),
+        (
+            lambda: Select(X < 1, X, F),
+            "select: expected two values of one dtype, found int32 and float32; cast one of them",
+        ),
+        (lambda: call("exp", X), "exp: expected float operands, found int32"),
+        (lambda: call("rq", X, F), "rq: expected int32 operands, found int32, float32"),
+        (lambda: call("pow", F), "pow: expected 2 arguments, found 1"),
+        (
+            lambda: cast(X, "complex"),
+            "cast: expected a dtype of bool, int8, uint8, int16, int32, "
+            "int64, float32, float64, found 'complex'",
+        ),
+        (
+            lambda: Buffer("b", (0,), "int8"),
+            "buffer b: expected a shape of positive ints, found (0,)",
+        ),
+    ],
+)
 def test_errors(build, text):
     with pytest.raises(IRError) as error:
         build()
@@ -77,7 +93,8 @@ def test_alignments_are_of_a_dimension(alignment):
         Buffer("B", (4, 4), "int8", alignments=(alignment,))
     assert str(error.value) == (
         "buffer B: expected alignments (dimension, factor, offset < factor) of its 2 dimensions, "
-        f"found {alignment}")
+        f"found {alignment}"
+    )
 
 
 def test_strides_follow_the_alignments_from_the_innermost_on():

@@ -37,8 +37,10 @@ def test_ties_go_to_the_even_one(x, result):
 def test_requantize_broadcasts():
     acc = np.arange(-8, 8, dtype="int32").reshape(4, 4)
     scale = np.array([1 << 24 | 3, 2 << 24 | 1, 1, 0], "int32")
-    expected = [[exact(int(x), int(w) & 0xFFFFFF, int(w) >> 24) for x, w in
-                 zip(row, scale, strict=True)] for row in acc]
+    expected = [
+        [exact(int(x), int(w) & 0xFFFFFF, int(w) >> 24) for x, w in zip(row, scale, strict=True)]
+        for row in acc
+    ]
     assert requantize(acc, scale).tolist() == expected
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from readback import difference, reads_back
 
 from vdla.compiler import te, tir
+from vdla.compiler.operators.add import Add, AddTile
 from vdla.compiler.target import intrinsics
 from vdla.compiler.text import ParseError
 from vdla.compiler.tir import show
@@ -50,8 +51,6 @@ from vdla.compiler.tir.ir import (
     seq,
 )
 from vdla.compiler.tir.parser import parse
-from vdla.compiler.topi.vdla.elementwise import AddShape, AddTile
-from vdla.compiler.topi.vdla.operators import schedule
 from vdla.isa.config import load_config
 
 TINY = load_config("tiny")
@@ -125,16 +124,36 @@ def a_buffer(draw, scope="global"):
 def a_stmt(draw, depth, variables, buffers):
     more = lambda v=variables, b=buffers: a_stmt(draw, depth - 1, v, b)  # noqa: E731
     value = lambda dtype: an_expr(draw, dtype, 2, variables, buffers)  # noqa: E731
-    kind = draw(st.sampled_from(
-        ("store", "barrier", "token")
-        if not depth else ("store", "for", "alloc", "if", "seq", "block", "seq", "for")
-    ))
+    kind = draw(
+        st.sampled_from(
+            ("store", "barrier", "token")
+            if not depth
+            else ("store", "for", "alloc", "if", "seq", "block", "seq", "for")
+        )
+    )
     if kind == "for":
         var = Var(draw(NAMES))
-        notes = tuple(draw(st.lists(st.tuples(NAMES, st.one_of(
-            st.integers(-99, 99), st.booleans(), st.text(max_size=4), st.floats())), max_size=2)))
-        return For(var, draw(st.integers(1, 9)), draw(st.sampled_from(LOOP_KINDS)),
-                   more([*variables, var]), draw(st.sampled_from(("", "x", 'a"b\n'))), notes)
+        notes = tuple(
+            draw(
+                st.lists(
+                    st.tuples(
+                        NAMES,
+                        st.one_of(
+                            st.integers(-99, 99), st.booleans(), st.text(max_size=4), st.floats()
+                        ),
+                    ),
+                    max_size=2,
+                )
+            )
+        )
+        return For(
+            var,
+            draw(st.integers(1, 9)),
+            draw(st.sampled_from(LOOP_KINDS)),
+            more([*variables, var]),
+            draw(st.sampled_from(("", "x", 'a"b\n'))),
+            notes,
+        )
     if kind == "alloc":
         buffer = a_buffer(draw, draw(st.sampled_from(("global", "vdla.acc", "a b"))))
         return Alloc(buffer, more(variables, [*buffers, buffer]))
@@ -155,13 +174,15 @@ def a_stmt(draw, depth, variables, buffers):
 def a_block(draw, more, variables, buffers):
     """A block whose regions are whole buffers, so that any body is covered."""
     iters = tuple(
-        BlockIter(Var(draw(NAMES), dtype), draw(st.integers(1, 9)),
-                  draw(st.sampled_from(("spatial", "reduce"))), const(0, dtype))
+        BlockIter(
+            Var(draw(NAMES), dtype),
+            draw(st.integers(1, 9)),
+            draw(st.sampled_from(("spatial", "reduce"))),
+            const(0, dtype),
+        )
         for dtype in draw(st.lists(st.sampled_from(("int32", "int64")), max_size=2))
     )
-    regions = tuple(
-        BufferRegion(b, tuple((const(0), n) for n in b.shape)) for b in buffers
-    )
+    regions = tuple(BufferRegion(b, tuple((const(0), n) for n in b.shape)) for b in buffers)
     inside = [*variables, *(i.var for i in iters)]
     init = more(inside) if regions and draw(st.booleans()) else None
     predicate = an_expr(draw, "bool", 2, variables, [])
@@ -194,8 +215,8 @@ def test_any_tree_is_read_back(func):
 @lru_cache
 def program() -> str:
     """A program of the accelerator: allocations, copies, threads, padding, calls of every kind."""
-    shape = AddShape(12, 9000, -7000, 3, -8, 2, -128, 127)
-    return show(schedule(shape, AddTile(4, 2), TINY).mod)
+    shape = Add(12, 9000, -7000, 3, -8, 2, -128, 127)
+    return show(shape.schedule(AddTile(4, 2), TINY).mod)
 
 
 @lru_cache
@@ -204,9 +225,15 @@ def conv() -> str:
     data = te.placeholder((4, 9), "int8", "data", (-7, 9))
     weight = te.placeholder((3,), "float32", "weight")
     r = te.reduce_axis((0, 3), "r")
-    acc = te.compute((4, 7), lambda y, x: te.sum(
-        te.if_then_else(x >= 1, data[y, x + r - 1], te.const(3, "int8")).astype("float32")
-        * weight[r], axis=r), "acc")
+    acc = te.compute(
+        (4, 7),
+        lambda y, x: te.sum(
+            te.if_then_else(x >= 1, data[y, x + r - 1], te.const(3, "int8")).astype("float32")
+            * weight[r],
+            axis=r,
+        ),
+        "acc",
+    )
     out = te.compute((4, 7), lambda y, x: te.exp(-acc[y, x]) / 1.5, "out")
     s = te.create_schedule(out, [data, weight])
     outer, _ = s[out].split(s[out].axis[1], factor=4)
@@ -254,8 +281,9 @@ def test_an_allocation_ends_where_its_block_ends():
     a, b = Buffer("a", (1,), "int32"), Buffer("b", (1,), "int32")
     out = Buffer("out", (1,), "int32")
     zero = (const(0),)
-    func = PrimFunc("f", (out,), seq(
-        Alloc(a, Store(a, zero, const(1))), Alloc(b, Store(b, zero, const(2)))))
+    func = PrimFunc(
+        "f", (out,), seq(Alloc(a, Store(a, zero, const(1))), Alloc(b, Store(b, zero, const(2))))
+    )
     assert show(func).splitlines()[1:] == [
         "    alloc a: int32[1]:",
         "        a[0] = 1",
@@ -368,7 +396,7 @@ def test_refusals(line):
     assert REFUSED[line] in str(caught.value)
 
 
-CALL = "func f(p: int32[2, 4]):\n    alloc x: int32[4] @\"vdla.acc\"\n    "
+CALL = 'func f(p: int32[2, 4]):\n    alloc x: int32[4] @"vdla.acc"\n    '
 CALLS = {
     "alu_ad(dst=x[0])": "column 5: expected an intrinsic (load_inp, load_inp_pad,",
     "alu_add(dst=x[0], x=x[0])": "column 5: expected alu_add's arguments, found none for y",

@@ -16,12 +16,23 @@ def padded_conv() -> tir.PrimFunc:
     data = te.placeholder((2, 6, 6), "int8", "data")
     weight = te.placeholder((4, 2, 3, 3), "int8", "weight")
     bias = te.placeholder((4,), "int32", "bias")
-    pad = te.compute((2, 8, 8), lambda c, y, x: te.if_then_else(
-        te.all(y >= 1, y < 7, x >= 1, x < 7), data[c, y - 1, x - 1], te.const(0, "int8")), "pad")
+    pad = te.compute(
+        (2, 8, 8),
+        lambda c, y, x: te.if_then_else(
+            te.all(y >= 1, y < 7, x >= 1, x < 7), data[c, y - 1, x - 1], te.const(0, "int8")
+        ),
+        "pad",
+    )
     rc, ry, rx = (te.reduce_axis((0, n), name) for n, name in ((2, "rc"), (3, "ry"), (3, "rx")))
-    acc = te.compute((4, 6, 6), lambda o, y, x: te.sum(
-        pad[rc, y + ry, x + rx].astype("int32") * weight[o, rc, ry, rx].astype("int32"),
-        axis=[rc, ry, rx], init=bias[o]), "acc")
+    acc = te.compute(
+        (4, 6, 6),
+        lambda o, y, x: te.sum(
+            pad[rc, y + ry, x + rx].astype("int32") * weight[o, rc, ry, rx].astype("int32"),
+            axis=[rc, ry, rx],
+            init=bias[o],
+        ),
+        "acc",
+    )
     out = te.compute((4, 6, 6), lambda o, y, x: te.max(acc[o, y, x], 0), "out")
     s = te.create_schedule(out, [data, weight, bias])
     s[acc].set_scope("vdla.acc")

@@ -59,49 +59,82 @@ REFS = (BufferRef(B, (const(0),)), BufferRef(A, (const(0),)))
 BAD = {
     "prefetch of another's buffer": (
         Prefetch(point(Buffer("C", (8,), "int32"), (const(0),))),
-        "f: buffer C is neither a parameter nor allocated here"),
-    "prefetch rank": (Prefetch(point(A, (const(0), const(0)))),
-                      "f: A: expected 1 indices, found 2"),
-    "prefetch variable": (Prefetch(point(A, (I,))),
-                          "f: variable i is used outside its loop or block"),
-    "unbound variable": (Store(A, (I,), const(0)),
-                         "f: variable i is used outside its loop or block"),
-    "wrong value": (loop(Store(A, (I,), const(0, "int8"))),
-                    "f / for i: store to A: expected int32, found int8"),
+        "f: buffer C is neither a parameter nor allocated here",
+    ),
+    "prefetch rank": (
+        Prefetch(point(A, (const(0), const(0)))),
+        "f: A: expected 1 indices, found 2",
+    ),
+    "prefetch variable": (
+        Prefetch(point(A, (I,))),
+        "f: variable i is used outside its loop or block",
+    ),
+    "unbound variable": (
+        Store(A, (I,), const(0)),
+        "f: variable i is used outside its loop or block",
+    ),
+    "wrong value": (
+        loop(Store(A, (I,), const(0, "int8"))),
+        "f / for i: store to A: expected int32, found int8",
+    ),
     "arity": (loop(Store(A, (I, I), const(0))), "f / for i: A: expected 1 indices, found 2"),
-    "float index": (Store(A, (const(0.0),), const(0)),
-                    "f: A: expected an integer index, found float32"),
-    "unknown buffer": (Store(Buffer("C", (1,), "int32"), (const(0),), const(0)),
-                       "f: buffer C is neither a parameter nor allocated here"),
+    "float index": (
+        Store(A, (const(0.0),), const(0)),
+        "f: A: expected an integer index, found float32",
+    ),
+    "unknown buffer": (
+        Store(Buffer("C", (1,), "int32"), (const(0),), const(0)),
+        "f: buffer C is neither a parameter nor allocated here",
+    ),
     "bound twice": (loop(loop(Store(A, (I,), I))), "f / for i / for i: variable i is bound twice"),
-    "loop kind": (loop(Store(A, (I,), I), kind="fast"),
-                  "f / for i: expected a loop kind of serial, parallel, vectorized, unrolled, "
-                  "thread, vthread, found 'fast'"),
-    "extent": (loop(Store(A, (I,), I), extent=0),
-               "f / for i: expected an extent of at least 1, found 0"),
-    "loop dtype": (For(Var("z", "int64"), 8, "serial", Seq(())),
-                   "f / for z: expected an int32 loop variable, found int64"),
+    "loop kind": (
+        loop(Store(A, (I,), I), kind="fast"),
+        "f / for i: expected a loop kind of serial, parallel, vectorized, unrolled, "
+        "thread, vthread, found 'fast'",
+    ),
+    "extent": (
+        loop(Store(A, (I,), I), extent=0),
+        "f / for i: expected an extent of at least 1, found 0",
+    ),
+    "loop dtype": (
+        For(Var("z", "int64"), 8, "serial", Seq(())),
+        "f / for z: expected an int32 loop variable, found int64",
+    ),
     "allocated twice": (Alloc(A, Seq(())), "f: buffer A is allocated twice"),
     "token": (Token("throw", "a", "b"), "f: token: expected push or pop, found 'throw'"),
-    "binding": (loop(copy(binding=I + 8)),
-                "f / for i / block copy: v: expected a binding in 0..7, found i + 8 in 8..15"),
-    "iter kind": (loop(copy(kind="scan")),
-                  "f / for i / block copy: v: expected kind spatial or reduce, found 'scan'"),
-    "uncovered read": (loop(copy(reads=())),
-                       "f / for i / block copy: reads A[v], which its declared regions don't "
-                       "cover"),
-    "uncovered write": (loop(copy(writes=(point(B, (V + 1,)),))),
-                        "f / for i / block copy: writes B[v], which its declared regions don't "
-                        "cover"),
-    "region arity": (loop(copy(reads=(BufferRegion(A, ((V, 1), (V, 1))),))),
-                     "f / for i / block copy: A: expected 1 indices, found 2"),
-    "predicate": (loop(copy(predicate=I)),
-                  "f / for i / block copy: expected a bool predicate, found int32"),
-    "operands": (Evaluate(IntrinCall(ADD4, REFS[:1], {"p": const(0)})),
-                 "f: add4: expected 2 operands, found 1"),
+    "binding": (
+        loop(copy(binding=I + 8)),
+        "f / for i / block copy: v: expected a binding in 0..7, found i + 8 in 8..15",
+    ),
+    "iter kind": (
+        loop(copy(kind="scan")),
+        "f / for i / block copy: v: expected kind spatial or reduce, found 'scan'",
+    ),
+    "uncovered read": (
+        loop(copy(reads=())),
+        "f / for i / block copy: reads A[v], which its declared regions don't cover",
+    ),
+    "uncovered write": (
+        loop(copy(writes=(point(B, (V + 1,)),))),
+        "f / for i / block copy: writes B[v], which its declared regions don't cover",
+    ),
+    "region arity": (
+        loop(copy(reads=(BufferRegion(A, ((V, 1), (V, 1))),))),
+        "f / for i / block copy: A: expected 1 indices, found 2",
+    ),
+    "predicate": (
+        loop(copy(predicate=I)),
+        "f / for i / block copy: expected a bool predicate, found int32",
+    ),
+    "operands": (
+        Evaluate(IntrinCall(ADD4, REFS[:1], {"p": const(0)})),
+        "f: add4: expected 2 operands, found 1",
+    ),
     "params": (Evaluate(IntrinCall(ADD4, REFS, {})), "f: add4: expected params ['p'], found []"),
-    "first": (Evaluate(IntrinCall(ADD4, REFS, {"p": const(0)}, const(True))),
-              "f: add4: expected `first` exactly where there is an init"),
+    "first": (
+        Evaluate(IntrinCall(ADD4, REFS, {"p": const(0)}, const(True))),
+        "f: add4: expected `first` exactly where there is an init",
+    ),
 }
 
 

@@ -11,11 +11,11 @@ from vdla.compiler.codegen.llvm import jit
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ir
 from vdla.compiler.graph.ir import Graph, TensorType
-from vdla.compiler.graph.layout import layout
-from vdla.compiler.graph.partition import partition
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate, evaluate_node
 from vdla.compiler.models.qdq import QdqModel
+from vdla.compiler.placement.layout import layout
+from vdla.compiler.placement.partition import partition
 from vdla.compiler.tir.interp import run
 from vdla.compiler.tir.printer import show
 from vdla.compiler.topi.cpu import host_function, host_kernel, symbol_of

@@ -7,7 +7,7 @@ import pytest
 from vdla.compiler import models
 from vdla.compiler.build import accelerator_layers
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.topi.vdla.operators import default_tile
+from vdla.compiler.tune.choose import default_tile
 from vdla.compiler.tune.measure import measure
 from vdla.compiler.tune.records import BUNDLED, BUNDLED_PATH, best, load, make_tile
 from vdla.compiler.tune.workload import Workload
@@ -31,15 +31,15 @@ def test_one_record_per_workload_of_a_bundled_config():
 @pytest.mark.parametrize("vthreads", [1, 2])
 def test_the_baseline_is_tuned_as_well_as_the_hidden_schedule(vthreads):
     for op in layers("resnet18"):
-        threads = default_tile(op.shape, PAPER, vthreads).vthreads
-        assert Workload.of(op.shape, PAPER, threads) in BUNDLED.best, op.node.name
+        threads = default_tile(op.template, PAPER, vthreads).vthreads
+        assert Workload.of(op.template, PAPER, threads) in BUNDLED.best, op.node.name
 
 
 @pytest.mark.parametrize("vthreads", [1, 2])
 def test_recorded_cycles_are_measured_cycles(vthreads):
     for op in layers("digits"):
-        tile = default_tile(op.shape, PAPER, vthreads)
-        record = BUNDLED.best[Workload.of(op.shape, PAPER, tile.vthreads)]
+        tile = default_tile(op.template, PAPER, vthreads)
+        record = BUNDLED.best[Workload.of(op.template, PAPER, tile.vthreads)]
         assert tile == make_tile(record)
         found = measure(op, tile, PAPER)
         assert found.status == "ok"

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from vdla.compiler import models
 from vdla.compiler.build import accelerator_layers
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.lower import lower
-from vdla.compiler.topi.vdla.conv2d import ConvShape, ConvTile, Residual
-from vdla.compiler.topi.vdla.elementwise import AddShape, AddTile
-from vdla.compiler.topi.vdla.pool import PoolShape
+from vdla.compiler.lower import lower_schedule
+from vdla.compiler.operators.add import Add, AddTile
+from vdla.compiler.operators.conv2d import Conv2d, ConvTile, Residual
+from vdla.compiler.operators.pool import Pool2d
 from vdla.compiler.tune.features import features
 from vdla.compiler.tune.measure import measure
 from vdla.compiler.tune.space import Space, space
@@ -25,9 +25,9 @@ from vdla.isa.instructions import Gemm, Load, Mem, Store
 
 PAPER, TINY = load_config("paper"), load_config("tiny")
 # 64 to 128 channels in blocks of 16, 1×1, on 8×8 pixels: everything divides.
-SHAPE = ConvShape(1, 1, 4, 8, 8, 8, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 0, 0, -128, 127)
+SHAPE = Conv2d(1, 1, 4, 8, 8, 8, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 0, 0, -128, 127)
 TILE = ConvTile(outputs=4, rows=4, cols=8, inputs=2, weights=2, vthreads=2)
-POOL = PoolShape("max", 1, 4, 12, 12, (3, 3), (2, 2), (1, 1, 1, 1), (1, 1), 0, 0, -128, 127)
+POOL = Pool2d("max", 1, 4, 12, 12, (3, 3), (2, 2), (1, 1, 1, 1), (1, 1), 0, 0, -128, 127)
 
 
 def test_an_example_by_hand():
@@ -78,7 +78,7 @@ def moved(shape, tile, config):
     """Bytes that the lowered stream moves, by memory, and its GEMM instructions."""
     bytes_ = dict.fromkeys(("inp", "wgt", "out", "residual"), 0)
     gemms = 0
-    for op in lower(shape, tile, config).ops:
+    for op in lower_schedule(shape.schedule(tile, config), config).ops:
         each = op.instruction
         if isinstance(each, Load | Store):
             entries = each.x_size * each.y_size * each.z_size
@@ -123,7 +123,7 @@ def test_invariants(data):
     size, kernel = data.draw(st.integers(4, 14)), data.draw(st.sampled_from([1, 3]))
     blocks = st.sampled_from([1, 2, 4, 6])
     pads = (kernel // 2,) * 4
-    shape = ConvShape(
+    shape = Conv2d(
         1, 1, data.draw(blocks), data.draw(blocks), size, size, (kernel, kernel), (1, 1), pads,
         (1, 1), 0, 0, -128, 127,
     )  # fmt: skip
@@ -146,6 +146,6 @@ def test_invariants(data):
 def test_pools_and_additions_have_features():
     pool = features(POOL, space(POOL, TINY, 2), TINY)
     assert (pool.values[:, pool.names.index("inp.again")] >= 1).all()
-    add = features(AddShape(64, 1, 1, 0, 0, 0, -128, 127), Space.of([AddTile(16, 2)]), TINY)
+    add = features(Add(64, 1, 1, 0, 0, 0, -128, 127), Space.of([AddTile(16, 2)]), TINY)
     row = add.row(0)
     assert (row["trips.tile"], row["inp.moved"], row["out.moved"]) == (4, 2 * 64 * 4, 64 * 4)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from vdla.compiler.build import layer_program
-from vdla.compiler.topi.vdla.conv2d import ConvTile
+from vdla.compiler.operators.conv2d import ConvTile
+from vdla.compiler.standalone import layer_program
 from vdla.compiler.tune import measure as module
+from vdla.compiler.tune.choose import default_tile
 from vdla.compiler.tune.measure import Measurer, Outcome, measure
 from vdla.sim.checker import Finding
 from vdla.sim.machine import simulate
@@ -79,7 +80,7 @@ def test_a_worker_killed_while_idle_is_replaced(misbehave):
 
 
 def test_measured_cycles_are_those_of_the_layer_alone(layer, tiny):
-    tile = layer.tile(tiny, 2, None)
+    tile = default_tile(layer.template, tiny, 2, None)
     built = layer_program(layer, tile, tiny)
     run = simulate(tiny, built.program.instructions, built.dram, built.program.base)
     assert measure(layer, tile, tiny) == Outcome("ok", run.cycles)
@@ -88,8 +89,8 @@ def test_measured_cycles_are_those_of_the_layer_alone(layer, tiny):
 
 
 def test_layers_that_differ_in_numbers_alone_take_the_same_cycles(layer, tiny):
-    tile = layer.tile(tiny, 2, None)
-    other = replace(layer, shape=replace(layer.shape, in_zero=0, zero=9, low=0, high=77))
+    tile = default_tile(layer.template, tiny, 2, None)
+    other = replace(layer, template=replace(layer.template, in_zero=0, zero=9, low=0, high=77))
     assert measure(other, tile, tiny) == measure(layer, tile, tiny)
 
 
@@ -101,7 +102,7 @@ def test_what_cannot_be_lowered_is_illegal(layer, tiny):
 
 
 def test_what_the_checker_refuses_is_not_run(layer, tiny, monkeypatch):
-    tile = layer.tile(tiny, 2, None)
+    tile = default_tile(layer.template, tiny, 2, None)
     monkeypatch.setattr(module, "check", lambda *args: [Finding("conflict", 7, "it says so")])
     monkeypatch.setattr(module, "simulate", lambda *args, **kw: 1 / 0)
     assert measure(layer, tile, tiny) == Outcome("illegal", note="conflict at 7: it says so")

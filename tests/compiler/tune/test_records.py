@@ -9,10 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from vdla.compiler.topi.vdla.operators import default_tile
-from vdla.compiler.topi.vdla.tiling import best as analytic
-from vdla.compiler.topi.vdla.tiling import legal_tiles
 from vdla.compiler.tune import records as module
+from vdla.compiler.tune.choose import default_tile
 from vdla.compiler.tune.records import (
     Log,
     Record,
@@ -30,13 +28,13 @@ from vdla.isa.identity import isa_hash
 
 @pytest.fixture
 def workload(layer, tiny):
-    return Workload.of(layer.shape, tiny, 2)
+    return Workload.of(layer.template, tiny, 2)
 
 
 @pytest.fixture
 def record(workload, layer, tiny):
     """Of a tile that the analytic model doesn't choose."""
-    tile = next(t for t in legal_tiles(layer.shape, tiny, 2) if (t.rows, t.cols) == (2, 4))
+    tile = next(t for t in layer.template.tiles(tiny, 2) if (t.rows, t.cols) == (2, 4))
     return Record(workload, vars(tile), "ok", 1234)
 
 
@@ -58,7 +56,7 @@ def test_a_record_survives_the_disk(tmp_path, record):
 
 
 def test_a_workload_is_geometry_and_machine(layer, tiny, workload):
-    shape = layer.shape
+    shape = layer.template
     assert Workload.of(replace(shape, zero=7, low=-3, in_zero=1), tiny, 2) == workload
     assert Workload.of(shape, replace(tiny, name="other"), 2) == workload
     assert Workload.of(replace(shape, height=13), tiny, 2) != workload
@@ -213,16 +211,16 @@ def test_records_with_more(record):
 
 
 def test_default_tiles_come_from_records_where_they_fit(layer, tiny, record):
-    shape = layer.shape
+    shape = layer.template
     chosen = make_tile(record)
-    analytic_choice = analytic(shape, tiny, 2)
+    analytic_choice = shape.best(tiny, 2)
     assert chosen != analytic_choice
     kept = Records(lambda: [record])
     assert default_tile(shape, tiny, 2, kept) == chosen
     assert default_tile(shape, tiny, 2, None) == analytic_choice
-    assert default_tile(shape, tiny, 1, kept) == analytic(shape, tiny, 1)
+    assert default_tile(shape, tiny, 1, kept) == shape.best(tiny, 1)
     other = tiny.override(["memory.latency=9"])
-    assert default_tile(shape, other, 2, kept) == analytic(shape, other, 2)
+    assert default_tile(shape, other, 2, kept) == shape.best(other, 2)
     for wrong in ({**record.tile, "rows": 999}, {**record.tile, "newer": 1}, {"rows": 2}):
         unusable = Records(lambda wrong=wrong: [replace(record, tile=wrong)])
         assert default_tile(shape, tiny, 2, unusable) == analytic_choice

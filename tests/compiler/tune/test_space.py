@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vdla.compiler.topi.vdla.pool import PoolShape
-from vdla.compiler.topi.vdla.tiling import TilingError, legal_tiles
+from vdla.compiler.operators.cost import TilingError
+from vdla.compiler.operators.pool import Pool2d
 from vdla.compiler.tune.space import Space, space
 
-POOL = PoolShape("max", 1, 4, 12, 12, (3, 3), (2, 2), (1, 1, 1, 1), (1, 1), 0, 0, -128, 127)
+POOL = Pool2d("max", 1, 4, 12, 12, (3, 3), (2, 2), (1, 1, 1, 1), (1, 1), 0, 0, -128, 127)
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Point:
 
 
 def test_a_space_is_the_legal_tiles(layer, tiny):
-    for shape in (layer.shape, POOL):
+    for shape in (layer.template, POOL):
         found = space(shape, tiny, 2)
-        assert list(found.tiles) == list(legal_tiles(shape, tiny, 2))
+        assert list(found.tiles) == list(shape.tiles(tiny, 2))
         for i in (0, len(found) // 2, len(found) - 1):
             for column, (name, values) in enumerate(found.knobs.items()):
                 assert getattr(found.tiles[i], name) == values[found.codes[i, column]]
@@ -46,22 +46,20 @@ def test_a_knob_that_follows_from_others_is_not_turned():
 
 @pytest.mark.parametrize("vthreads", [1, 2])
 def test_steps_reach_every_neighbour_and_nothing_else(layer, tiny, vthreads):
-    found = space(layer.shape, tiny, vthreads)
+    found = space(layer.template, tiny, vthreads)
     rng = np.random.default_rng(0)
     names = [f.name for f in fields(found.tiles[0])]
     for point in rng.integers(len(found), size=5).tolist():
         around = found.neighbours(point)
         for each in around:
-            differing = [
-                c for c in found.free if found.codes[each, c] != found.codes[point, c]
-            ]
+            differing = [c for c in found.free if found.codes[each, c] != found.codes[point, c]]
             assert len(differing) == 1, [names[c] for c in differing]
         reached = set(found.step(np.full(60 * len(around), point), rng).tolist())
         assert reached == set(around)
 
 
 def test_walks_reach_the_whole_space(layer, tiny):
-    found = space(layer.shape, tiny, 2)
+    found = space(layer.template, tiny, 2)
     seen, edge = {0}, [0]
     while edge:
         edge = [n for p in edge for n in found.neighbours(p) if n not in seen]
@@ -89,14 +87,14 @@ def test_a_child_takes_its_knobs_from_its_parents_where_that_is_legal(seed, data
 
 
 def test_children_are_legal(layer, tiny):
-    found, rng = space(layer.shape, tiny, 2), np.random.default_rng(0)
+    found, rng = space(layer.template, tiny, 2), np.random.default_rng(0)
     pairs = rng.integers(len(found), size=(20, 2))
     assert all(0 <= found.cross(int(a), int(b), rng) < len(found) for a, b in pairs)
     assert found.cross(7, 7, rng) == 7
 
 
 def test_no_tile_is_an_error(tiny):
-    single = PoolShape("max", 1, 1, 1, 1, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 0, 0, -128, 127)
+    single = Pool2d("max", 1, 1, 1, 1, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 0, 0, -128, 127)
     with pytest.raises(TilingError, match="expected a tile for 2 threads, found none"):
         space(single, tiny, 2)
     with pytest.raises(ValueError, match="expected at least one tile"):

@@ -14,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vdla.compiler.topi.vdla.operators import default_tile
 from vdla.compiler.tune import tuner as module
+from vdla.compiler.tune.choose import default_tile
 from vdla.compiler.tune.measure import Outcome
 from vdla.compiler.tune.records import Log, Record, load
 from vdla.compiler.tune.tuner import (
@@ -68,8 +68,8 @@ def tuned(path, layers, config, **options):
 
 
 def test_equal_layers_are_tuned_once_per_thread_count(layer, tiny):
-    same = replace(layer, shape=replace(layer.shape, zero=3))
-    other = replace(layer, shape=replace(layer.shape, height=14))
+    same = replace(layer, template=replace(layer.template, zero=3))
+    other = replace(layer, template=replace(layer.template, height=14))
     tasks = make_tasks([("a", layer), ("b", same), ("c", other)], tiny, (1, 2))
     found = [(t.layers, t.workload.vthreads) for t in tasks]
     assert found == [(["a", "b"], 1), (["a", "b"], 2), (["c"], 1), (["c"], 2)]
@@ -84,7 +84,7 @@ def test_the_default_is_tried_first_and_every_trial_is_recorded(
     (task,) = tuned(path, [("a", layer)], tiny, trials=30, searcher=searcher)
     records = load(path)
     assert len(records) == task.trials == 30
-    assert records[0].tile == vars(default_tile(layer.shape, tiny, 2, None))
+    assert records[0].tile == vars(default_tile(layer.template, tiny, 2, None))
     assert len({json.dumps(dict(r.tile)) for r in records}) == 30
     costs = [r.cycles for r in records if r.status == "ok"]
     assert task.cycles(task.best) == min(costs)
@@ -113,7 +113,7 @@ def test_other_configs_and_stale_sources_do_not_count_as_tried(fake, tmp_path, l
     path = tmp_path / "log"
     other = tiny.override(["memory.latency=9"])
     tuned(path, [("a", layer)], other, trials=16)
-    stale = [replace(r, sources="0" * 12, workload=Workload.of(layer.shape, tiny, 2))
+    stale = [replace(r, sources="0" * 12, workload=Workload.of(layer.template, tiny, 2))
              for r in load(path)]  # fmt: skip
     with Log(path) as log:
         for record in stale:
@@ -154,13 +154,13 @@ def test_what_its_floor_rules_out_is_never_tried(tmp_path, layer, tiny):
 
 
 def test_a_small_space_is_used_up(fake, tmp_path, layer, tiny):
-    small = replace(layer, shape=replace(layer.shape, height=2, width=2, pads=(1, 1, 1, 1)))
+    small = replace(layer, template=replace(layer.template, height=2, width=2, pads=(1, 1, 1, 1)))
     (task,) = tuned(tmp_path / "log", [("a", small)], tiny, trials=10_000)
     assert task.trials == len(task.space)
 
 
 def test_records_teach_the_search_of_another_layer(layer, tiny):
-    shape = replace(layer.shape, height=14, width=14)
+    shape = replace(layer.template, height=14, width=14)
     records = []
     (first,) = make_tasks([("a", layer)], tiny, (2,))
     for tile, outcome in zip(first.space.tiles, made_up(first.space.tiles).values(), strict=True):
@@ -190,7 +190,7 @@ def test_resuming_tells_the_searcher(layer, tiny):
 
 def test_a_killed_writer_loses_nothing_it_was_told_was_written(tmp_path, layer, tiny):
     path, rng = tmp_path / "log", random.Random(1)
-    record = Record(Workload.of(layer.shape, tiny, 2), {"rows": 1}, "ok", 5)
+    record = Record(Workload.of(layer.template, tiny, 2), {"rows": 1}, "ok", 5)
     total = 0
     for _ in range(25):
         told, tell = os.pipe()

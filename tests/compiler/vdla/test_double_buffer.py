@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from vdla.compiler.lower import lower
+from vdla.compiler.lower import lower_schedule
+from vdla.compiler.operators.conv2d import Conv2d, ConvTile
 from vdla.compiler.passes.allocate import AllocationError
 from vdla.compiler.schedule import ScheduleError
 from vdla.compiler.tir.printer import show
-from vdla.compiler.topi.vdla.conv2d import ConvShape, ConvTile
-from vdla.compiler.topi.vdla.operators import schedule
 from vdla.isa.config import load_config
 
 CONFIG = load_config("paper")
-CONV = ConvShape(
+CONV = Conv2d(
     batch=1, groups=1, inputs=4, outputs=4, height=6, width=6, kernel=(3, 3), strides=(1, 1),
     pads=(0, 0, 0, 0), dilations=(1, 1), in_zero=0, zero=0, low=-128, high=127,
 )  # fmt: skip
@@ -21,7 +20,7 @@ CONV = ConvShape(
 
 def places(tile: ConvTile, stage: str, key: str = "sram_base") -> list[int]:
     """Where each instruction of a stage starts on chip, in program order."""
-    ops = lower(CONV, tile, CONFIG).ops
+    ops = lower_schedule(CONV.schedule(tile, CONFIG), CONFIG).ops
     return [getattr(op.instruction, key) for op in ops if op.name == stage]
 
 
@@ -46,18 +45,18 @@ def test_what_is_kept_is_loaded_once_in_the_steps_portions():
 
 
 def test_one_copy_is_the_default():
-    assert "\" x" not in show(schedule(CONV, ConvTile(2, 4, 4, 1, 2, 1), CONFIG).mod)
-    text = show(schedule(CONV, ConvTile(2, 4, 4, 1, 2, 1, stages=2), CONFIG).mod)
+    assert '" x' not in show(CONV.schedule(ConvTile(2, 4, 4, 1, 2, 1), CONFIG).mod)
+    text = show(CONV.schedule(ConvTile(2, 4, 4, 1, 2, 1, stages=2), CONFIG).mod)
     assert 'alloc padded_inp: int8[1, 1, 1, 6, 6, 1, 16] @"vdla.inp" x2' in text
 
 
 def test_copies_count_where_memory_is_given_out():
     with pytest.raises(AllocationError, match="expected wgt buffers within 128 entries"):
-        lower(CONV, ConvTile(2, 4, 4, 1, 2, 2, stages=8), CONFIG)
+        lower_schedule(CONV.schedule(ConvTile(2, 4, 4, 1, 2, 2, stages=8), CONFIG), CONFIG)
 
 
 def test_errors():
-    s = schedule(CONV, ConvTile(2, 4, 4, 1, 2, 2), CONFIG)
+    s = CONV.schedule(ConvTile(2, 4, 4, 1, 2, 2), CONFIG)
     with pytest.raises(ScheduleError) as caught:
         s["acc"].double_buffer(0)
     assert str(caught.value) == "double_buffer acc: expected at least 1 copy, found 0"

@@ -6,22 +6,26 @@ import dataclasses
 
 import pytest
 
-from vdla.compiler.lower import lower
-from vdla.compiler.topi.vdla.conv2d import ConvShape, ConvTile
-from vdla.compiler.topi.vdla.elementwise import AddShape, AddTile
+from vdla.compiler.lower import lower_schedule
+from vdla.compiler.operators.add import Add, AddTile
+from vdla.compiler.operators.conv2d import Conv2d, ConvTile
 from vdla.isa.config import load_config
 
-CONV = ConvShape(
+CONV = Conv2d(
     batch=1, groups=1, inputs=2, outputs=2, height=6, width=6, kernel=(1, 1), strides=(1, 1),
     pads=(0, 0, 0, 0), dilations=(1, 1), in_zero=5, zero=0, low=-128, high=127,
 )  # fmt: skip
 PADDED = dataclasses.replace(CONV, kernel=(3, 3), pads=(1, 1, 1, 1))
 
 
+def lowered(shape, tile, config):
+    return lower_schedule(shape.schedule(tile, config), config).ops
+
+
 def instructions(shape, tile, config="paper"):
     """Instructions by stage."""
     stages = {}
-    for op in lower(shape, tile, load_config(config)).ops:
+    for op in lowered(shape, tile, load_config(config)):
         stages.setdefault(op.name, []).append(op.instruction)
     return stages
 
@@ -86,7 +90,7 @@ def test_a_partial_tile_does_less():
 
 
 def test_reductions_are_micro_ops():
-    ops = lower(PADDED, ConvTile(2, 6, 6, 2, 2), load_config("paper")).ops
+    ops = lowered(PADDED, ConvTile(2, 6, 6, 2, 2), load_config("paper"))
     (gemm,) = (op for op in ops if op.name == "gemm")
     assert len(gemm.uops) == 2 * 9
     assert gemm.first == (True, *[False] * 17)
@@ -94,7 +98,7 @@ def test_reductions_are_micro_ops():
 
 
 def test_a_later_step_of_a_reduction_starts_nothing():
-    ops = lower(PADDED, ConvTile(2, 6, 6, 1, 2), load_config("paper")).ops
+    ops = lowered(PADDED, ConvTile(2, 6, 6, 1, 2), load_config("paper"))
     start, rest = (op for op in ops if op.name == "gemm")
     assert (start.instruction.init, rest.instruction.init) == (2, 0)
     assert start.uops == rest.uops
@@ -105,13 +109,13 @@ def test_too_many_micro_ops_are_unrolled():
     """A 17×17 kernel is 289 taps and tiny holds 256 micro-ops: a pixel's rows go one by one."""
     shape = dataclasses.replace(CONV, kernel=(17, 17), inputs=1, outputs=1, height=17, width=17)
     config = dataclasses.replace(load_config("tiny"), wgt_bytes=8192, inp_bytes=2048)
-    ops = [op for op in lower(shape, ConvTile(1, 1, 1, 1, 1), config).ops if op.name == "gemm"]
+    ops = [op for op in lowered(shape, ConvTile(1, 1, 1, 1, 1), config) if op.name == "gemm"]
     assert [len(op.uops) for op in ops] == [17] * 17
     assert [any(op.first) for op in ops] == [True, *[False] * 16]
 
 
 @pytest.mark.parametrize(("vectors", "counts"), [(12, [12]), (5, [5, 5, 2])])
 def test_an_addition(vectors, counts):
-    stages = instructions(AddShape(12, 1, 1, 0, 0, 0, -128, 127), AddTile(vectors), "tiny")
+    stages = instructions(Add(12, 1, 1, 0, 0, 0, -128, 127), AddTile(vectors), "tiny")
     assert [load.x_size for load in stages["load_acc8"]] == [n for n in counts for _ in range(2)]
     assert [store.x_size for store in stages["store8"]] == counts

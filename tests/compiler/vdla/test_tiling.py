@@ -10,21 +10,22 @@ import pytest
 from vdla.compiler.build import accelerator_layers
 from vdla.compiler.frontend import import_onnx
 from vdla.compiler.models import model_path
-from vdla.compiler.topi.vdla import operators
-from vdla.compiler.topi.vdla.conv2d import ConvShape, Residual, kept_copies
-from vdla.compiler.topi.vdla.elementwise import AddShape
-from vdla.compiler.topi.vdla.operators import default_tile
-from vdla.compiler.topi.vdla.pool import PoolShape
-from vdla.compiler.topi.vdla.tiling import NUMBERS, best, is_legal, legal_tiles
+from vdla.compiler.operators.add import Add
+from vdla.compiler.operators.conv2d import Conv2d, Residual
+from vdla.compiler.operators.conv2d.space import kept_copies
+from vdla.compiler.operators.pool import Pool2d
+from vdla.compiler.operators.template import Template
+from vdla.compiler.tune import choose
+from vdla.compiler.tune.choose import default_tile
 from vdla.isa.config import config_names, load_config
 
 NETWORKS = ("resnet18", "mobilenet")
-CONV = ConvShape(1, 1, 2, 4, 9, 12, (3, 3), (1, 1), (1, 1, 1, 1), (1, 1), 0, 0, -128, 127)
+CONV = Conv2d(1, 1, 2, 4, 9, 12, (3, 3), (1, 1), (1, 1, 1, 1), (1, 1), 0, 0, -128, 127)
 SHAPES = (
     CONV,
     replace(CONV, kernel=(1, 1), strides=(2, 1), residual=Residual(1, 1, 0, 0, 0, 0)),
-    PoolShape("max", 1, 4, 9, 12, (3, 3), (2, 2), (1, 1, 1, 1), (1, 1), 0, 0, -128, 127),
-    AddShape(60, 1, 1, 0, 0, 0, -128, 127),
+    Pool2d("max", 1, 4, 9, 12, (3, 3), (2, 2), (1, 1, 1, 1), (1, 1), 0, 0, -128, 127),
+    Add(60, 1, 1, 0, 0, 0, -128, 127),
 )
 
 
@@ -37,16 +38,16 @@ def footprint(shape, tile, config):
     """Entries of INP, WGT and ACC that a tile keeps alive, counted from the arithmetic alone."""
     block = config.channel_block
     ins, outs = block // config.block_in, block // config.block_out
-    if not isinstance(shape, ConvShape | PoolShape):
+    if not isinstance(shape, Conv2d | Pool2d):
         return 0, 0, 2 * tile.vectors * tile.vthreads + 1
-    strides = shape.steps if isinstance(shape, ConvShape) else shape.strides
+    strides = shape.steps if isinstance(shape, Conv2d) else shape.strides
     window = 1
     for n, k, s, d in zip(
         (tile.rows, tile.cols), shape.kernel, strides, shape.dilations, strict=True
     ):
         window *= (n - 1) * s + (k - 1) * d + 1
     pixels = tile.rows * tile.cols
-    if isinstance(shape, PoolShape):
+    if isinstance(shape, Pool2d):
         return 0, 0, tile.blocks * outs * (window + pixels) * tile.vthreads + 1
     taps = shape.kernel[0] * shape.kernel[1]
     copies = 2 if shape.residual else 1
@@ -70,9 +71,9 @@ def test_default_tiles_are_legal(network, config_name):
     config = load_config(config_name)
     layers, _ = accelerator_layers(imported(network), config)
     depths = [config.depth(buffer) for buffer in ("inp", "wgt", "acc")]
-    for shape in {layer.shape for layer in layers}:
+    for shape in {layer.template for layer in layers}:
         tile = default_tile(shape, config, 2)
-        assert tile in legal_tiles(shape, config, tile.vthreads)
+        assert tile in shape.tiles(config, tile.vthreads)
         used = footprint(shape, tile, config)
         assert all(n <= depth for n, depth in zip(used, depths, strict=True)), (shape, tile)
 
@@ -82,26 +83,26 @@ def test_default_tiles_are_legal(network, config_name):
 def test_one_tile_is_judged_as_all_of_them_are(shape, vthreads):
     """Of every legal tile, and of every tile that takes one knob from another or beyond them."""
     config = load_config("tiny")
-    legal = set(legal_tiles(shape, config, vthreads))
+    legal = set(shape.tiles(config, vthreads))
     assert legal
     knobs = {f.name: {getattr(tile, f.name) for tile in legal} for f in fields(next(iter(legal)))}
     for name, values in knobs.items():
         strange = {0, 5, 999, None, *values} if name not in ("keep", "axis") else {"?", *values}
         for tile in {replace(tile, **{name: value}) for tile in legal for value in strange}:
-            assert is_legal(tile, shape, config, vthreads) == (tile in legal), tile
-    assert not any(is_legal(tile, shape, config, vthreads + 1) for tile in legal)
+            assert shape.is_legal(tile, config, vthreads) == (tile in legal), tile
+    assert not any(shape.is_legal(tile, config, vthreads + 1) for tile in legal)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: type(shape).__name__)
 def test_one_search_for_layers_of_one_geometry(shape, monkeypatch):
     """Zero points, bounds and factors, other in every layer, don't start a search anew."""
     config = load_config("tiny")
-    searched = []
-    monkeypatch.setattr(operators, "best", lambda s, c, v: searched.append(s) or best(s, c, v))
-    operators._default_tile.cache_clear()
+    searched, best = [], Template.best
+    monkeypatch.setattr(Template, "best", lambda s, c, v: searched.append(s) or best(s, c, v))
+    choose._default_tile.cache_clear()
     tiles = set()
     for value in (1, 2, 3):
-        numbers = {f.name: value for f in fields(shape) if f.name in NUMBERS}
+        numbers = {f.name: value for f in fields(shape) if shape.NUMBERS.get(f.name) == 0}
         other = replace(shape, **numbers)
         if getattr(shape, "residual", None):
             other = replace(other, residual=Residual(*[value] * 6))

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 
 from vdla.compiler.graph import ir
-from vdla.compiler.graph.capability import MIN_FILL, refusal
 from vdla.compiler.graph.infer import shape_of
 from vdla.compiler.graph.ir import Array, Graph, Node, TensorType
+from vdla.compiler.placement.partition import MIN_FILL, refusal
 from vdla.isa.config import Config
 
 ON_HOST = (ir.Quantize, ir.FlipSign)

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vdla.compiler.graph import ir
-from vdla.compiler.graph.capability import MIN_FILL, Target, refusal
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.operators.template import BY_NODE
 from vdla.compiler.user import registered
+from vdla.isa.config import Config
 
+MIN_FILL = 0.5  # below this share of the input lanes, a convolution is better off on the host
 ACCELERATOR, HOST = "vdla", "cpu"
 ONNXRUNTIME = "onnxruntime"  # on the host, for operators that vdla lacks
 
@@ -26,7 +28,7 @@ Placements = dict[str, Placement]
 
 
 def partition(
-    graph: Graph, config: Target | None, device: str = ACCELERATOR, min_fill: float = MIN_FILL
+    graph: Graph, config: Config | None, device: str = ACCELERATOR, min_fill: float = MIN_FILL
 ) -> Placements:
     """Node name to its placement.
 
@@ -40,7 +42,7 @@ def partition(
     return {n.name: place(n, graph, machine, min_fill) for n in graph.nodes}
 
 
-def place(node: Node, graph: Graph, config: Target | None, min_fill: float) -> Placement:
+def place(node: Node, graph: Graph, config: Config | None, min_fill: float) -> Placement:
     """The placement of one node."""
     if isinstance(node, ir.External):
         return Placement(ONNXRUNTIME, node.reason)
@@ -48,24 +50,34 @@ def place(node: Node, graph: Graph, config: Target | None, min_fill: float) -> P
         return Placement(HOST, "a user's operator without a schedule")
     if config is None:
         return Placement(HOST, "device cpu has no accelerator")
-    if isinstance(node, ir.Custom):
-        return Placement(ACCELERATOR, "a user's schedule")
     reason = refusal(node, graph, config, min_fill)
     if reason is None:
-        return Placement(ACCELERATOR, f"{_noun(node)} on int8")
+        return Placement(ACCELERATOR, BY_NODE[type(node)].placed(node))
     return Placement(HOST, reason)
 
 
-def _noun(node: Node) -> str:
-    nouns: Mapping[type[Node], str] = {
-        ir.QConv2d: "convolution",
-        ir.QConv2dAdd: "convolution with residual addition",
-        ir.QDense: "dense layer",
-        ir.QAdd: "addition",
-        ir.QMaxPool: "max pool",
-        ir.QAvgPool: "average pool",
-    }
-    return nouns.get(type(node), node.op)
+HOST_ONLY: dict[type[Node], str] = {
+    ir.Quantize: "float input becomes integers",
+    ir.Dequantize: "integers become float output",
+    ir.FlipSign: "unsigned bytes become signed at the boundary",
+    ir.QConcat: "concatenation moves bytes; no arithmetic for the accelerator",
+    ir.QClip: "change of scale alone; not supported on the accelerator",
+    ir.QReshape: "channel blocks can't be reshaped in place",
+    ir.QTranspose: "channel blocks can't be transposed in place",
+    ir.Im2col: "layout change on the way to the accelerator",
+    ir.Pack: "layout change on the way to the accelerator",
+    ir.Unpack: "layout change on the way from the accelerator",
+}
+
+
+def refusal(node: Node, graph: Graph, config: Config, min_fill: float = MIN_FILL) -> str | None:
+    """Why ``node`` can't or shouldn't run on the accelerator; None if it should."""
+    if template := BY_NODE.get(type(node)):
+        return template.refusal(node, graph, config, min_fill)
+    if type(node) in HOST_ONLY:
+        return HOST_ONLY[type(node)]
+    name = f"float operator {getattr(node, 'function', node.op)}"
+    return f"{name}: {graph.reasons[node.name]}" if node.name in graph.reasons else name
 
 
 CONVERSIONS = {"Quantize", "Dequantize", "FlipSign", "Im2col", "Pack", "Unpack"}

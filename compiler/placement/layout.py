@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vdla.compiler.graph import ir
-from vdla.compiler.graph.capability import HOST_ONLY
 from vdla.compiler.graph.ir import Graph, Node
-from vdla.compiler.graph.partition import ACCELERATOR, HOST, Placement, Placements
 from vdla.compiler.graph.reference import pack
+from vdla.compiler.placement.partition import (
+    ACCELERATOR,
+    HOST,
+    HOST_ONLY,
+    Placement,
+    Placements,
+)
 
 PARAMETERS = ("weight", "bias")
 

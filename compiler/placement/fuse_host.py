@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from vdla.compiler.graph import ir
 from vdla.compiler.graph.ir import Graph, Node
-from vdla.compiler.graph.partition import HOST, Placements
+from vdla.compiler.placement.partition import HOST, Placements
 
 BEHIND = (ir.Im2col, ir.Pack)  # what joins a boundary node before it
 BOUNDARY = (ir.Quantize, ir.Dequantize, ir.FlipSign)

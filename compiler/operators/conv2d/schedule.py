@@ -1,4 +1,4 @@
-"""Convolution, with its requantization and, where fused, a residual addition.
+"""The expression of a convolution and its schedule.
 
 Tensors lie in channel blocks. With block_in = block_out = block they are
 ``data[n, g, ci, y, x, i]`` (N, groups, input blocks, H, W, block) and
@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vdla.compiler import te
+from vdla.compiler.operators.conv2d.sizes import ConvSizes, ConvTile
+from vdla.compiler.operators.conv2d.space import kept_copies
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.target import ACC, INP, WGT, Intrinsics, intrinsics
 from vdla.compiler.te import Tensor
@@ -21,104 +23,7 @@ from vdla.isa.config import Config
 
 
 @dataclass(frozen=True)
-class Residual:
-    """``out = clip(rq((q - out_zp) · weight + (residual - zero) · imm, scale) + …)``."""
-
-    weight: int
-    imm: int
-    zero: int
-    out_zero: int
-    low: int
-    high: int
-
-
-@dataclass(frozen=True)
-class ConvShape:
-    """A convolution in blocks. ``inputs`` and ``outputs`` count channel blocks per group.
-
-    ``in_zero`` pads; ``zero``, ``low``, ``high`` finish the requantization.
-    """
-
-    batch: int
-    groups: int
-    inputs: int
-    outputs: int
-    height: int
-    width: int
-    kernel: tuple[int, int]
-    strides: tuple[int, int]
-    pads: tuple[int, int, int, int]
-    dilations: tuple[int, int]
-    in_zero: int
-    zero: int
-    low: int
-    high: int
-    residual: Residual | None = None
-
-    @property
-    def out_height(self) -> int:
-        """Rows of the output."""
-        reach = (self.kernel[0] - 1) * self.dilations[0] + 1
-        return (self.height + self.pads[0] + self.pads[2] - reach) // self.strides[0] + 1
-
-    @property
-    def out_width(self) -> int:
-        """Columns of the output."""
-        reach = (self.kernel[1] - 1) * self.dilations[1] + 1
-        return (self.width + self.pads[1] + self.pads[3] - reach) // self.strides[1] + 1
-
-    @property
-    def sampling(self) -> tuple[int, int]:
-        """Strides that loading takes over: under a kernel of one, the rest is never looked at."""
-        (kh, kw), (sy, sx) = self.kernel, self.strides
-        return sy if kh == 1 else 1, sx if kw == 1 else 1
-
-    @property
-    def steps(self) -> tuple[int, int]:
-        """Strides on what has been loaded."""
-        return self.strides[0] // self.sampling[0], self.strides[1] // self.sampling[1]
-
-    @property
-    def padded(self) -> bool:
-        """Whether any window reaches outside the image."""
-        return any(self.pads)
-
-
-@dataclass(frozen=True)
-class ConvTile:
-    """A point of the schedule space: tile sizes, in blocks and pixels, and what hides latency.
-
-    One tile is ``outputs`` blocks of ``rows × cols``; ``inputs`` blocks are reduced per step, in
-    parts of ``weights`` output blocks. The tiles are dealt to ``vthreads`` virtual threads, which
-    take turns; what they read streams through ``stages`` copies of its buffer.
-    ``keep`` names what stays on chip while tiles go by that share it: "wgt" the weights of
-    ``outputs`` blocks, "inp" the image under ``rows × cols``. ``resident``: biases and scales of
-    the whole layer stay on chip; otherwise each tile loads its own.
-    """
-
-    outputs: int
-    rows: int
-    cols: int
-    inputs: int
-    weights: int
-    vthreads: int = 1
-    resident: bool = True
-    keep: str = ""
-    stages: int = 1
-
-
-def kept_copies(shape: ConvShape, tile: ConvTile) -> int:
-    """Copies of what a tile keeps: one if it never changes, else one per thread."""
-    if tile.keep == "inp":
-        windows = -(-shape.out_height // tile.rows) * -(-shape.out_width // tile.cols)
-        changes = shape.batch * shape.groups * windows
-    else:
-        changes = shape.groups * shape.batch * (shape.outputs // tile.outputs)
-    return tile.vthreads if changes > 1 else 1
-
-
-@dataclass(frozen=True)
-class Conv:
+class ConvTensors:
     """The tensors of a convolution's expression."""
 
     data: Tensor
@@ -141,7 +46,7 @@ class Conv:
         return [self.data, self.weight, self.bias, self.scale, *(t for t in optional if t)]
 
 
-def conv2d(shape: ConvShape, config: Config) -> Conv:
+def expression(shape: ConvSizes, config: Config) -> ConvTensors:
     """The expression of a convolution."""
     bi, bo = config.block_in, config.block_out
     block = config.channel_block
@@ -185,7 +90,7 @@ def conv2d(shape: ConvShape, config: Config) -> Conv:
             ).astype("int8"),
             "out",
         )
-        return Conv(data, weight, bias, scale, out, padded, acc)
+        return ConvTensors(data, weight, bias, scale, out, padded, acc)
 
     r = shape.residual
     residual = te.placeholder(out_shape, "int8", "residual")
@@ -217,12 +122,12 @@ def conv2d(shape: ConvShape, config: Config) -> Conv:
         ).astype("int8"),
         "out",
     )
-    return Conv(
+    return ConvTensors(
         data, weight, bias, scale, out, padded, acc, residual, out_scale, wide, requantized, added
     )
 
 
-def schedule_conv2d(conv: Conv, shape: ConvShape, tile: ConvTile, config: Config) -> Schedule:
+def schedule(conv: ConvTensors, shape: ConvSizes, tile: ConvTile, config: Config) -> Schedule:
     """Tiles the convolution, places its data and tensorizes every stage."""
     ins = intrinsics(config)
     s = te.create_schedule(conv.out, conv.inputs, "conv2d")
@@ -276,7 +181,7 @@ def _tile_output(s: Schedule, out: Tensor, tile: ConvTile) -> _Tiles:
     return _Tiles(outer, outer[order[-1]], l)
 
 
-def _finish(s: Schedule, conv: Conv, where: Var, ins: Intrinsics) -> None:
+def _finish(s: Schedule, conv: ConvTensors, where: Var, ins: Intrinsics) -> None:
     """Places the stages between a convolution and its residual sum."""
     if conv.added is None:
         return
@@ -301,7 +206,7 @@ def _finish(s: Schedule, conv: Conv, where: Var, ins: Intrinsics) -> None:
 
 def _schedule_reduction(
     s: Schedule,
-    conv: Conv,
+    conv: ConvTensors,
     tile: ConvTile,
     tiles: _Tiles,
     inp: Tensor,
@@ -335,14 +240,14 @@ def _schedule_reduction(
     acc.tensorize(l, intrinsics(config).gemm)
 
 
-def _double_buffer(s: Schedule, shape: ConvShape, tile: ConvTile, inp: Tensor, wgt: Tensor) -> None:
+def _double_buffer(s: Schedule, shape: ConvSizes, tile: ConvTile, inp: Tensor, wgt: Tensor) -> None:
     """Copies of what streams by, and of what is kept while it changes."""
     kept = kept_copies(shape, tile)
     s[inp].double_buffer(kept if tile.keep == "inp" else tile.stages)
     s[wgt].double_buffer(kept if tile.keep == "wgt" else tile.stages)
 
 
-def _pad(data: Tensor, shape: ConvShape) -> Tensor:
+def _pad(data: Tensor, shape: ConvSizes) -> Tensor:
     """The image that windows step over: padded, and without what strides skip."""
     top, left, bottom, right = shape.pads
     n, g, c, h, w, sub, lanes = data.shape

@@ -1,0 +1,76 @@
+"""The sizes of a convolution in blocks, and the knobs of its tiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vdla.compiler.operators.template import Tile
+from vdla.compiler.operators.window import Window
+
+
+@dataclass(frozen=True)
+class Residual:
+    """``out = clip(rq((q - out_zp) · weight + (residual - zero) · imm, scale) + …)``."""
+
+    weight: int
+    imm: int
+    zero: int
+    out_zero: int
+    low: int
+    high: int
+
+
+ANY_RESIDUAL = Residual(1, 1, 0, 0, 0, 0)  # what tiles need to know of one
+
+
+@dataclass(frozen=True)
+class ConvTile(Tile):
+    """A point of the schedule space: tile sizes, in blocks and pixels, and what hides latency.
+
+    One tile is ``outputs`` blocks of ``rows × cols``; ``inputs`` blocks are reduced per step, in
+    parts of ``weights`` output blocks. The tiles are dealt to ``vthreads`` virtual threads, which
+    take turns; what they read streams through ``stages`` copies of its buffer.
+    ``keep`` names what stays on chip while tiles go by that share it: "wgt" the weights of
+    ``outputs`` blocks, "inp" the image under ``rows × cols``. ``resident``: biases and scales of
+    the whole layer stay on chip; otherwise each tile loads its own.
+    """
+
+    outputs: int
+    rows: int
+    cols: int
+    inputs: int
+    weights: int
+    vthreads: int = 1
+    resident: bool = True
+    keep: str = ""
+    stages: int = 1
+
+
+@dataclass(frozen=True)
+class ConvSizes(Window):
+    """``inputs`` and ``outputs`` count channel blocks per group.
+
+    ``in_zero`` pads; ``zero``, ``low``, ``high`` finish the requantization.
+    """
+
+    batch: int
+    groups: int
+    inputs: int
+    outputs: int
+    height: int
+    width: int
+    kernel: tuple[int, int]
+    strides: tuple[int, int]
+    pads: tuple[int, int, int, int]
+    dilations: tuple[int, int]
+    in_zero: int
+    zero: int
+    low: int
+    high: int
+    residual: Residual | None = None
+
+    @property
+    def sampling(self) -> tuple[int, int]:
+        """Under a kernel of one, what strides skip is never looked at."""
+        (kh, kw), (sy, sx) = self.kernel, self.strides
+        return sy if kh == 1 else 1, sx if kw == 1 else 1

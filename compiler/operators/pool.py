@@ -1,0 +1,260 @@
+"""Max and average pooling: bytes widened on the way in, reduced by the ALU, requantized out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from math import ceil, prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from vdla.compiler import te
+from vdla.compiler.graph import ir
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.operators.cost import TileCost, divisors, parts, shares, sizes, transfer
+from vdla.compiler.operators.nest import Knobs, Nest, flat
+from vdla.compiler.operators.template import Binding, Template, Tile, elements
+from vdla.compiler.operators.window import Window, only_padding
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.target import ACC, intrinsics
+from vdla.compiler.te import Tensor
+from vdla.compiler.tir.ir import Expr
+from vdla.isa.config import Config
+from vdla.isa.numbers import pack_scale
+
+
+@dataclass(frozen=True)
+class PoolTile(Tile):
+    """Channel blocks and output pixels of one tile; ``axis`` (c, y, x) is shared by threads."""
+
+    blocks: int
+    rows: int
+    cols: int
+    vthreads: int = 1
+    axis: str = "c"
+
+
+@dataclass(frozen=True)
+class Pool2d(Window, Template[PoolTile]):
+    """A pool over channel blocks; ``kind`` is "max" or "sum" (of values less ``in_zero``)."""
+
+    NAME = "pool"
+    NOUN = "pool"
+    NODES = (ir.QMaxPool, ir.QAvgPool)
+    NUMBERS: ClassVar[Mapping[str, Any]] = {"in_zero": 0, "zero": 0, "low": 0, "high": 0}
+
+    kind: str
+    batch: int
+    blocks: int
+    height: int
+    width: int
+    kernel: tuple[int, int]
+    strides: tuple[int, int]
+    pads: tuple[int, int, int, int]
+    dilations: tuple[int, int]
+    in_zero: int
+    zero: int
+    low: int
+    high: int
+
+    @classmethod
+    def refusal(cls, node: Any, graph: Graph, config: Config, min_fill: float) -> str | None:
+        """An average whose divisor varies, or windows that see nothing of the image."""
+        if isinstance(node, ir.QAvgPool) and not node.uniform:
+            return "the divisor of the average varies at the edges"
+        return only_padding(node, graph)
+
+    @classmethod
+    def placed(cls, node: Any) -> str:
+        """Which of the two."""
+        return f"{'max' if isinstance(node, ir.QMaxPool) else 'average'} pool on int8"
+
+    @classmethod
+    def of(cls, node: Any, graph: Graph, config: Config) -> Pool2d:
+        """Its sizes; an average is a sum that the requantization divides."""
+        if isinstance(node, ir.QMaxPool):
+            kind, finish = "max", (0, 0, -128, 127)
+        else:
+            kind, finish = "sum", (node.in_zp, node.out_zp, node.lo, node.hi)
+        n, c, h, w = graph.tensors[node.data].shape
+        blocks = -(-c // config.channel_block)
+        window = node.kernel, node.strides, node.pads, node.dilations
+        return cls(kind, n, blocks, h, w, *window, *finish)
+
+    def bind(self, node: Any, graph: Graph, config: Config) -> Binding:
+        """One scale for all lanes."""
+        scale = node.scale if isinstance(node, ir.QAvgPool) else 1.0
+        constants = {"scale": np.full((1, config.block_out), pack_scale(scale), np.int32)}
+        tensors = {"data": node.data, "out": node.output}
+        moved = elements(graph, node.data) + elements(graph, node.output)
+        return Binding(tensors, constants, 0, moved)
+
+    @property
+    def wanted(self) -> str:
+        """With its kernel, and its padding where that is too much."""
+        return self.named(self.NOUN)
+
+    @property
+    def pad_value(self) -> int:
+        """What never wins, or adds nothing."""
+        return -128 if self.kind == "max" else self.in_zero
+
+    def schedule(self, tile: PoolTile, config: Config) -> Schedule:
+        """Tiled by ``tile``, every stage tensorized."""
+        return _schedule(_expression(self, config), self, tile, config)
+
+    def tiles(
+        self, config: Config, vthreads: int, only: PoolTile | None = None
+    ) -> Iterator[PoolTile]:
+        """Blocks of channels and of pixels; the threads share one axis of them."""
+        depth, sub = config.depth("acc"), config.channel_block // config.block_out
+        heights = sizes(parts(self.out_height), only, "rows")
+        widths = sizes(parts(self.out_width), only, "cols")
+        for rows, cols in product(heights, widths):
+            tall, wide = self.under(rows, cols)
+            if not self.paddable(tall, wide, sub):
+                continue
+            for blocks in sizes(divisors(self.blocks), only, "blocks"):
+                tile = PoolTile(blocks, rows, cols, vthreads)
+                entries = blocks * sub * (tall * wide + rows * cols)
+                if entries * vthreads + 1 > depth:
+                    continue
+                counts = self._counts(tile)
+                for axis in ("c", "y", "x") if vthreads > 1 else ("c",):
+                    if counts[axis] >= vthreads:
+                        yield replace(tile, axis=axis)
+
+    def cost(self, tile: PoolTile, config: Config) -> TileCost:
+        """One load, one reduction by the ALU and one store per tile."""
+        c, counts = config, self._counts(tile)
+        sub = c.channel_block // c.block_out
+        tall, wide = self.under(tile.rows, tile.cols)
+        seen = min(tall, self.height) * min(wide, self.width)
+        load = tile.blocks * transfer(seen * c.channel_block, wide * c.out_entry, c)
+        load += tile.blocks * sub * max(tall * wide - seen, 0)
+        vectors = tile.blocks * sub * tile.rows * tile.cols
+        store = transfer(vectors * c.out_entry, tile.cols * c.out_entry, c)
+        share = shares(self.batch * prod(counts.values()), counts[tile.axis], tile.vthreads)
+        return TileCost(*share, 1, 1, load, 0.0, vectors * prod(self.kernel), 0.0, 0.0, store)
+
+    def nest(self, knobs: Knobs, config: Config) -> Nest:
+        """Tiles without a reduction."""
+        rows, cols = self.axis(knobs, 0), self.axis(knobs, 1)
+        tiles = self.batch * (self.blocks // knobs["blocks"]) * rows.tiles * cols.tiles
+        whole = np.full(len(tiles), float(self.batch * self.blocks * config.channel_block))
+        out = whole * self.out_height * self.out_width
+        part = knobs["blocks"] * float(config.channel_block)
+        touched = {
+            "inp": {
+                "layer": whole * rows.seen * cols.seen,
+                "tile": part * rows.window * cols.window,
+            },
+            "out": {"layer": out, "tile": part * knobs["rows"] * knobs["cols"]},
+        }
+        moved = {"inp": whole * rows.moved * cols.moved, "out": out}
+        commands = {"inp": tiles * knobs["blocks"], "alu": tiles, "out": tiles * knobs["blocks"]}
+        ops = float(out[0] * self.kernel[0] * self.kernel[1])
+        ends = part * (rows.first * cols.first + rows.last * cols.last)
+        return Nest(ops, flat(tiles), touched, moved, commands, ends)
+
+    def _counts(self, tile: PoolTile) -> dict[str, int]:
+        """Tiles along each axis."""
+        return {
+            "c": self.blocks // tile.blocks,
+            "y": ceil(self.out_height / tile.rows),
+            "x": ceil(self.out_width / tile.cols),
+        }
+
+
+# Expression and schedule -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PoolTensors:
+    """The tensors of a pool's expression."""
+
+    data: Tensor
+    scale: Tensor
+    padded: Tensor
+    wide: Tensor
+    acc: Tensor
+    out: Tensor
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """The placeholders, in the order of the function's parameters."""
+        return [self.data, self.scale]
+
+
+def _expression(shape: Pool2d, config: Config) -> PoolTensors:
+    """The expression of a pool."""
+    lanes, sub = config.block_out, config.channel_block // config.block_out
+    top, left, bottom, right = shape.pads
+    h, w = shape.height, shape.width
+    data = te.placeholder((shape.batch, shape.blocks, h, w, sub, lanes), "int8", "data")
+    scale = te.placeholder((1, lanes), "int32", "scale")
+    padded_shape = (shape.batch, shape.blocks, h + top + bottom, w + left + right, sub, lanes)
+
+    def pad(n: Expr, c: Expr, y: Expr, x: Expr, s: Expr, l: Expr) -> Expr:
+        if not any(shape.pads):
+            return data[n, c, y, x, s, l]
+        inside = te.all(y >= top, y < h + top, x >= left, x < w + left)
+        outside = te.const(shape.pad_value, "int8")
+        return te.if_then_else(inside, data[n, c, y - top, x - left, s, l], outside)
+
+    padded = te.compute(padded_shape, pad, "padded")
+    offset = 0 if shape.kind == "max" else shape.in_zero
+    wide = te.compute(padded_shape, lambda *i: padded[i].astype("int32") - te.const(offset), "wide")
+    ky = te.reduce_axis((0, shape.kernel[0]), "ky")
+    kx = te.reduce_axis((0, shape.kernel[1]), "kx")
+    (sy, sx), (dy, dx) = shape.strides, shape.dilations
+    combine = te.max if shape.kind == "max" else te.sum
+    dims = (shape.batch, shape.blocks, shape.out_height, shape.out_width, sub, lanes)
+    acc = te.compute(
+        dims,
+        lambda n, c, y, x, s, l: combine(
+            wide[n, c, y * sy + ky * dy, x * sx + kx * dx, s, l], axis=[ky, kx]
+        ),
+        "acc",
+    )
+    out = te.compute(
+        dims,
+        lambda n, c, y, x, s, l: te.requantize(
+            acc[n, c, y, x, s, l], scale[0, l], shape.zero, shape.low, shape.high
+        ).astype("int8"),
+        "out",
+    )
+    return PoolTensors(data, scale, padded, wide, acc, out)
+
+
+def _schedule(expression: PoolTensors, shape: Pool2d, tile: PoolTile, config: Config) -> Schedule:
+    """Tiles the output and tensorizes every stage."""
+    ins, e = intrinsics(config), expression
+    s = te.create_schedule(e.out, e.inputs, "pool")
+    scale = s.cache_read(e.scale, ACC, [e.out])
+    s[scale].tensorize(s[scale].axis[-1], ins.load_acc)
+    s[e.wide].set_scope(ACC)
+    s[e.acc].set_scope(ACC)
+    s[e.padded].compute_inline()
+    n, c, y, x, sub, lanes = s[e.out].axis
+    co, ci = s[e.out].split(c, factor=tile.blocks)
+    yo, yi = s[e.out].split(y, factor=tile.rows)
+    xo, xi = s[e.out].split(x, factor=tile.cols)
+    outer = {"c": co, "y": yo, "x": xo}
+    s[e.out].reorder(n, co, yo, xo, ci, sub, yi, xi, lanes)
+    outer[tile.axis], thread = s[e.out].split(outer[tile.axis], factor=tile.vthreads)
+    s[e.out].reorder(n, *outer.values(), thread, ci, sub, yi, xi, lanes)
+    if tile.vthreads > 1:
+        s[e.out].bind(thread, te.thread_axis("vthread"))
+    s[e.acc].compute_at(s[e.out], thread)
+    s[e.wide].compute_at(s[e.out], thread)
+    n, c, y, x, sub, l = s[e.acc].axis
+    ky, kx = s[e.acc].reduce_axis
+    s[e.acc].reorder(n, c, sub, y, x, ky, kx, l)
+    s[e.acc].tensorize(l, ins.alu_max_reduce if shape.kind == "max" else ins.alu_add_reduce)
+    padded = any(shape.pads)
+    s[e.wide].tensorize(s[e.wide].axis[-1], ins.load_acc8_pad if padded else ins.load_acc8)
+    s[e.out].tensorize(lanes, ins.store8)
+    return s

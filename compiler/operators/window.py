@@ -1,0 +1,121 @@
+"""What convolutions and pools share: windows that step over an image."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vdla.compiler.codegen.vdla.fold import MAX_PAD
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.operators.nest import Floats, Knobs
+
+
+class Window:
+    """The sizes of a template whose windows step over an image of channel blocks."""
+
+    height: int
+    width: int
+    kernel: tuple[int, int]
+    strides: tuple[int, int]
+    pads: tuple[int, int, int, int]
+    dilations: tuple[int, int]
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """Rows and columns from a window's first tap to its last."""
+        (kh, kw), (dy, dx) = self.kernel, self.dilations
+        return (kh - 1) * dy + 1, (kw - 1) * dx + 1
+
+    @property
+    def out_height(self) -> int:
+        """Rows of the output."""
+        return (self.height + self.pads[0] + self.pads[2] - self.window[0]) // self.strides[0] + 1
+
+    @property
+    def out_width(self) -> int:
+        """Columns of the output."""
+        return (self.width + self.pads[1] + self.pads[3] - self.window[1]) // self.strides[1] + 1
+
+    @property
+    def padded(self) -> bool:
+        """Whether any window reaches outside the image."""
+        return any(self.pads)
+
+    @property
+    def sampling(self) -> tuple[int, int]:
+        """Strides that loading takes over, so that what they skip isn't loaded."""
+        return 1, 1
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """Strides on what has been loaded."""
+        return self.strides[0] // self.sampling[0], self.strides[1] // self.sampling[1]
+
+    def under(self, rows: int, cols: int) -> tuple[int, int]:
+        """Rows and columns of loaded input under a tile of the output."""
+        (sy, sx), (height, width) = self.steps, self.window
+        return (rows - 1) * sy + height, (cols - 1) * sx + width
+
+    def paddable(self, tall: int, wide: int, entries: int) -> bool:
+        """Whether one LOAD can pad any tile of a size whose pixels are some entries each."""
+        top, left, bottom, right = self.pads
+        rows, cols = min(max(top, bottom), tall), min(max(left, right), wide)
+        return max(rows, cols * entries) <= MAX_PAD
+
+    def named(self, noun: str) -> str:
+        """How errors name it."""
+        pad = max(self.pads)
+        padded = f" padded by {pad} (at most {MAX_PAD} in one LOAD)" if pad > MAX_PAD else ""
+        return f"a {self.kernel[0]}×{self.kernel[1]} {noun}{padded}"
+
+    def axis(self, knobs: Knobs, axis: int) -> Axis:
+        """How some tiles' ``rows`` (axis 0) or ``cols`` (axis 1) cut the image."""
+        size, total = ((self.height, self.out_height), (self.width, self.out_width))[axis]
+        stride, pad, skip = self.strides[axis], self.pads[axis], self.sampling[axis]
+        sizes = knobs[("rows", "cols")[axis]].tolist()
+
+        def seen(first: int, last: int) -> int:
+            """Positions of the image under some outputs."""
+            low = max(first * stride - pad, 0)
+            high = min((last - 1) * stride - pad + self.window[axis], size)
+            return max(-(-(high - low) // skip), 0)
+
+        found = {}
+        for tile in set(sizes):
+            cuts = [(first, min(first + tile, total)) for first in range(0, total, tile)]
+            each = [seen(*cut) for cut in cuts]
+            found[tile] = (len(cuts), max(each), each[0], sum(each), cuts[-1][1] - cuts[-1][0])
+        columns = np.array([found[tile] for tile in sizes], np.float64)
+        tiles, window, first, moved, last = columns.T
+        return Axis(tiles, window, first, moved, last, seen(0, total))
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of the image: how many ``tiles`` cut it, and input positions along it.
+
+    ``window`` lie under a whole tile, ``first`` under the first, ``moved`` under all tiles one
+    after the other, ``seen`` under any. ``last`` are the outputs of the last tile.
+    """
+
+    tiles: Floats
+    window: Floats
+    first: Floats
+    moved: Floats
+    last: Floats
+    seen: int
+
+
+def only_padding(node: Any, graph: Graph) -> str | None:
+    """Why the host is the place for windows that never look at the image, in a direction: strides
+    step over all of it."""
+    kernel = graph.tensors[node.weight].shape[2:] if hasattr(node, "weight") else node.kernel
+    image, out = graph.tensors[node.data].shape[2:], graph.tensors[node.output].shape[2:]
+    for i in range(2):
+        positions = range(-node.pads[i], out[i] * node.strides[i] - node.pads[i], node.strides[i])
+        taps = range(0, kernel[i] * node.dilations[i], node.dilations[i])
+        if not any(0 <= p + tap < image[i] for p in positions for tap in taps):
+            return "every window lies in the padding"
+    return None

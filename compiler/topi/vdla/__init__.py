@@ -1,1 +1,0 @@
-"""Operators for the accelerator: expression and schedule, one operator family per file."""

@@ -1,0 +1,40 @@
+"""The tile that is taken where nobody asks for another: the best recorded, else the model's."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from vdla.compiler.operators.cost import TilingError
+from vdla.compiler.operators.template import AnyTemplate, Tile
+from vdla.compiler.tune.records import BUNDLED, Records
+from vdla.isa.config import Config
+
+
+def default_tile(
+    template: AnyTemplate, config: Config, vthreads: int, records: Records | None = BUNDLED
+) -> Tile:
+    """The best recorded tile of a template, else the one that the analytic model likes best.
+
+    There are fewer threads where the work can't be shared out. Layers of one geometry share the
+    search, whatever their zero points.
+
+    Raises:
+        TilingError: the buffers can't hold one tile.
+    """
+    return _default_tile(template.geometry, config, vthreads, records)
+
+
+@lru_cache
+def _default_tile(
+    template: AnyTemplate, config: Config, vthreads: int, records: Records | None
+) -> Tile:
+    for threads in range(vthreads, 0, -1):
+        if records and (tuned := records.tile(template, config, threads)):
+            return tuned
+        try:
+            best: Tile = template.best(config, threads)
+            return best
+        except TilingError:  # not enough tiles, or not enough room for so many
+            if threads == 1:
+                raise
+    raise ValueError(f"vthreads: expected at least 1, found {vthreads}")

@@ -1,0 +1,57 @@
+"""Files that are there whole or not at all, the folder of cached things, digests of sources."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SUFFIXES = (".py", ".cpp", ".v")  # of the files of a folder that are sources
+
+
+@contextmanager
+def atomic_write(path: Path) -> Iterator[Path]:
+    """A path beside ``path`` to write to, with its suffix.
+
+    What was written takes the place of ``path`` at the end of the block; if the block raises, it
+    is removed and ``path`` is as before.
+    """
+    beside = path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        yield beside
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Writes a file, whole or not at all."""
+    with atomic_write(path) as beside:
+        beside.write_bytes(data)
+
+
+def cache_folder(*parts: str) -> Path:
+    """Where what takes long to make is kept: ``$VDLA_CACHE``, else ``$XDG_CACHE_HOME/vdla``, else
+    ``~/.cache/vdla``; ``parts`` name a folder within. It need not exist."""
+    if root := os.environ.get("VDLA_CACHE"):
+        return Path(root, *parts)
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base, "vdla", *parts)
+
+
+def digest(sources: Iterable[Path], *, also: str = "", digits: int = 16) -> str:
+    """The first ``digits`` hex digits of the SHA-256 over sources.
+
+    Args:
+        sources: Files, in the order given; of a folder, what SUFFIXES says, sorted by path.
+        also: Whatever else a result depends on, such as versions of tools.
+    """
+    found = hashlib.sha256()
+    for source in sources:
+        within = (path for path in source.rglob("*") if path.suffix in SUFFIXES)
+        for path in sorted(within) if source.is_dir() else (source,):
+            found.update(path.read_bytes())
+    found.update(also.encode())
+    return found.hexdigest()[:digits]
