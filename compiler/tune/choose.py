@@ -29,7 +29,8 @@ def _default_tile(
     template: AnyTemplate, config: Config, vthreads: int, records: Records | None
 ) -> Tile:
     for threads in range(vthreads, 0, -1):
-        if records and (tuned := records.tile(template, config, threads)):
+        tuned = records.tile(template, config, threads) if records and template.TUNED else None
+        if tuned:
             return tuned
         try:
             best: Tile = template.best(config, threads)

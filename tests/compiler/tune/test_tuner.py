@@ -167,7 +167,7 @@ def test_records_teach_the_search_of_another_layer(layer, tiny):
         records.append(Record(first.workload, vars(tile), outcome.status, outcome.cycles))
     best = {}
     for name, lessons in (("taught", Lessons(records)), ("untaught", Lessons())):
-        (task,) = make_tasks([("b", replace(layer, shape=shape))], tiny, (2,))
+        (task,) = make_tasks([("b", replace(layer, template=shape))], tiny, (2,))
         searcher = make_searcher(task, lessons, "xgboost", 0)
         search(task, searcher, made_up, TuneOptions(trials=8))
         best[name] = task.costs[task.best]
