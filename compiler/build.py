@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla.compiler.codegen.target import NATIVE, Target
+from vdla.compiler.codegen.vdla.allocate import AllocationError
 from vdla.compiler.codegen.vdla.kernel import Kernel
 from vdla.compiler.codegen.vdla.leaf import CodegenError
 from vdla.compiler.frontend.onnx import import_onnx
@@ -28,7 +29,6 @@ from vdla.compiler.graph.printer import beside, format_graph
 from vdla.compiler.lower import UOPS, Linker, lower_schedule
 from vdla.compiler.operators.cost import TilingError
 from vdla.compiler.operators.template import Operator, Tile, operator, template_of, tile_text
-from vdla.compiler.passes.allocate import AllocationError
 from vdla.compiler.placement.fuse_host import fuse_host
 from vdla.compiler.placement.layout import layout
 from vdla.compiler.placement.partition import (

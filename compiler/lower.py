@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from vdla.compiler.codegen.vdla.allocate import allocate
 from vdla.compiler.codegen.vdla.fold import Op
 from vdla.compiler.codegen.vdla.kernel import Kernel, generate
-from vdla.compiler.passes.allocate import allocate
+from vdla.compiler.codegen.vdla.order import reorder
+from vdla.compiler.codegen.vdla.tokens import insert_tokens, serialize
+from vdla.compiler.codegen.vdla.uops import UOPS, UopPlanner
 from vdla.compiler.passes.inplace import unify_inplace
-from vdla.compiler.passes.order import reorder
-from vdla.compiler.passes.tokens import insert_tokens, serialize
-from vdla.compiler.passes.uops import UOPS, UopPlanner
 from vdla.compiler.passes.vthread import inject_virtual_threads
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.tir.ir import PrimFunc

@@ -12,17 +12,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import GraphError
-from vdla.compiler.schedule import Schedule
+from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.target import Intrinsics, intrinsics
 from vdla.compiler.te import Tensor
 from vdla.isa.config import Config
+from vdla.support.errors import UserError
 
 Expression = Callable[..., Tensor]
 Scheduler = Callable[[Schedule, Tensor, Sequence[Tensor], Intrinsics], None]
 Type = tuple[tuple[int, ...], str]  # shape and dtype
 
 REGISTERED: dict[str, UserOperator] = {}
+
+
+class OperatorError(UserError):
+    """A node names an operator that nobody has registered."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +57,7 @@ class UserOperator:
         """The user's schedule for a config, and the result's tensor."""
         assert self.schedule is not None
         inputs, output = self.tensors(types, attributes)
-        s = te.create_schedule(output, inputs, "user")
+        s = create_schedule(output, inputs, "user")
         self.schedule(s, output, inputs, intrinsics(config))
         return s, output
 
@@ -84,9 +88,9 @@ def registered(name: str) -> UserOperator:
     """The operator of a name.
 
     Raises:
-        GraphError: none is registered under it.
+        OperatorError: none is registered under it.
     """
     if name not in REGISTERED:
         known = ", ".join(REGISTERED) or "none"
-        raise GraphError(f"operator {name}: expected a registered one ({known}), found no such")
+        raise OperatorError(f"operator {name}: expected a registered one ({known}), found no such")
     return REGISTERED[name]

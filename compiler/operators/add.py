@@ -15,7 +15,7 @@ from vdla.compiler.graph.ir import Graph, add_terms
 from vdla.compiler.operators.cost import TileCost, parts, shares, sizes, transfer
 from vdla.compiler.operators.nest import Knobs, Nest, flat
 from vdla.compiler.operators.template import Binding, Template, Tile, elements
-from vdla.compiler.schedule import Schedule
+from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.target import ACC, intrinsics
 from vdla.compiler.te import Tensor
 from vdla.isa.config import Config
@@ -156,7 +156,7 @@ def _expression(shape: Add, config: Config) -> AddTensors:
 def _schedule(expression: AddTensors, tile: AddTile, config: Config) -> Schedule:
     """Tiles the vectors and tensorizes every stage."""
     ins, e = intrinsics(config), expression
-    s = te.create_schedule(e.out, e.inputs, "add")
+    s = create_schedule(e.out, e.inputs, "add")
     scale = s.cache_read(e.scale, ACC, [e.out])
     s[scale].tensorize(s[scale].axis[-1], ins.load_acc)
     vectors, lanes = s[e.out].axis

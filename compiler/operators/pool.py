@@ -17,7 +17,7 @@ from vdla.compiler.operators.cost import TileCost, divisors, parts, shares, size
 from vdla.compiler.operators.nest import Knobs, Nest, flat
 from vdla.compiler.operators.template import Binding, Template, Tile, elements
 from vdla.compiler.operators.window import Window, only_padding
-from vdla.compiler.schedule import Schedule
+from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.target import ACC, intrinsics
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
@@ -232,7 +232,7 @@ def _expression(shape: Pool2d, config: Config) -> PoolTensors:
 def _schedule(expression: PoolTensors, shape: Pool2d, tile: PoolTile, config: Config) -> Schedule:
     """Tiles the output and tensorizes every stage."""
     ins, e = intrinsics(config), expression
-    s = te.create_schedule(e.out, e.inputs, "pool")
+    s = create_schedule(e.out, e.inputs, "pool")
     scale = s.cache_read(e.scale, ACC, [e.out])
     s[scale].tensorize(s[scale].axis[-1], ins.load_acc)
     s[e.wide].set_scope(ACC)

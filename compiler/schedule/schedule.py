@@ -10,9 +10,9 @@ from vdla.compiler.schedule import annotate, attach, cache, inline, loops, rfact
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Step, Trace
 from vdla.compiler.schedule.tree import block_path, get_block, get_loop, loop_path, loops_of
-from vdla.compiler.te.func import Built
+from vdla.compiler.te.func import Built, build
 from vdla.compiler.te.scan import ScanOp
-from vdla.compiler.te.tensor import ComputeOp, Operation, Tensor, ThreadAxis
+from vdla.compiler.te.tensor import ComputeOp, Operation, Tensor, ThreadAxis, producers
 from vdla.compiler.tir.intrin import TensorIntrin
 from vdla.compiler.tir.ir import Block, Buffer, IRError, Pragma, PrimFunc, Var
 from vdla.compiler.tir.lower import flatten_blocks
@@ -570,3 +570,17 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
         Stage.tensorize,
     )
 }
+
+
+def create_schedule(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Sequence[Tensor] | None = None,
+    name: str = "main",
+) -> Schedule:
+    """A schedule of the function that computes ``outputs``.
+
+    Its parameters are ``inputs`` (by default the placeholders in order of first use), then outputs.
+    """
+    group = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    given = [t for t in producers(group) if t.op is None] if inputs is None else list(inputs)
+    return Schedule(build(given, group, name))

@@ -1,21 +1,18 @@
 """Tensor expressions, with TVM's names: `placeholder`, `compute`, `reduce_axis`, `sum` ...
 
 Tensors are computed from tensors; `create_prim_func` makes the loop IR of them, and
-`create_schedule` a schedule that transforms it::
+`schedule.create_schedule` a schedule that transforms it::
 
     A = te.placeholder((64, 64), "int8", "A")
     B = te.placeholder((64, 64), "int8", "B")
     k = te.reduce_axis((0, 64), "k")
     C = te.compute((64, 64), lambda y, x: te.sum(
         A[y, k].astype("int32") * B[k, x].astype("int32"), axis=k), "C")
-    s = te.create_schedule(C)
+    s = create_schedule(C)
     yo, yi = s[C].split(C.axis[0], factor=8)
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from vdla.compiler.te import ir_builder
 from vdla.compiler.te.extern import ExternOp, extern
@@ -72,26 +69,6 @@ from vdla.compiler.te.tensor import (
 )
 from vdla.compiler.tir.ir import cast, const
 
-if TYPE_CHECKING:
-    from vdla.compiler.schedule import Schedule
-
-
-def create_schedule(
-    outputs: Tensor | Sequence[Tensor],
-    inputs: Sequence[Tensor] | None = None,
-    name: str = "main",
-) -> Schedule:
-    """A schedule of the function that computes `outputs`.
-
-    Its parameters are `inputs` (by default the placeholders in order of first use), then outputs.
-    """
-    from vdla.compiler.schedule import Schedule
-
-    group = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
-    given = [t for t in producers(group) if t.op is None] if inputs is None else list(inputs)
-    return Schedule(build(given, group, name))
-
-
 __all__ = [
     "CommReducer",
     "ComputeOp",
@@ -111,7 +88,6 @@ __all__ = [
     "compute",
     "const",
     "create_prim_func",
-    "create_schedule",
     "decl_intrin",
     "equal",
     "erf",

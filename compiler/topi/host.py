@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Array, Graph, Node
+from vdla.compiler.schedule import create_schedule
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import PrimFunc
 
@@ -74,7 +75,7 @@ class Recipe:
 
     def kernel(self, result: Tensor, symbol: str) -> HostKernel:
         """The finished function. Of fused parts, those that are read once leave no tensor."""
-        s = te.create_schedule(result, self.tensors, symbol)
+        s = create_schedule(result, self.tensors, symbol)
         if self.made:
             for tensor in te.producers((result,)):
                 if tensor.op is not None and tensor is not result and tensor not in self.kept:

@@ -54,7 +54,7 @@ def test_every_source_has_tests(planted):
 
 def test_a_planted_fault_is_noticed(planted, tmp_path):
     """And what isn't changed passes, with the tree's own sources."""
-    tree = planted.Tree(tmp_path)
+    tree = planted.Tree(tmp_path, 240)
     tests = ["tests/isa/test_numbers.py"]
     assert tree.run(tests, compiles=False) is None
     path = tmp_path / "isa" / "numbers.py"

@@ -11,8 +11,7 @@ import vdla
 from vdla import te
 from vdla.compiler import user
 from vdla.compiler.frontend.errors import ModelError
-from vdla.compiler.graph.ir import GraphError
-from vdla.compiler.user import REGISTERED
+from vdla.compiler.user import REGISTERED, OperatorError
 
 SHAPE = (2, 8, 4)
 
@@ -109,5 +108,5 @@ def test_rtl_agrees(tmp_path):
 
 
 def test_a_name_that_nobody_registered():
-    with pytest.raises(GraphError, match=r"^operator mine::Clamp: expected a registered one"):
+    with pytest.raises(OperatorError, match=r"^operator mine::Clamp: expected a registered one"):
         user.registered("mine::Clamp")

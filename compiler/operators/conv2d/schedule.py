@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from vdla.compiler import te
 from vdla.compiler.operators.conv2d.sizes import ConvSizes, ConvTile
 from vdla.compiler.operators.conv2d.space import kept_copies
-from vdla.compiler.schedule import Schedule
+from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.target import ACC, INP, WGT, Intrinsics, intrinsics
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Var
@@ -130,7 +130,7 @@ def expression(shape: ConvSizes, config: Config) -> ConvTensors:
 def schedule(conv: ConvTensors, shape: ConvSizes, tile: ConvTile, config: Config) -> Schedule:
     """Tiles the convolution, places its data and tensorizes every stage."""
     ins = intrinsics(config)
-    s = te.create_schedule(conv.out, conv.inputs, "conv2d")
+    s = create_schedule(conv.out, conv.inputs, "conv2d")
     s[conv.acc].set_scope(ACC)
     inp = s.cache_read(conv.padded, INP, [conv.acc])
     s[conv.padded].compute_inline()

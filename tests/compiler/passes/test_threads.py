@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from vdla.compiler import te
+from vdla import te
 from vdla.compiler.operators.add import Add, AddTile
 from vdla.compiler.operators.conv2d import Conv2d, ConvTile
 from vdla.compiler.operators.pool import Pool2d, PoolTile

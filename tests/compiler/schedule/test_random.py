@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from readback import reads_back
 
-from vdla.compiler import te, tir
+from vdla import te
+from vdla.compiler import tir
 from vdla.compiler.codegen import llvm
 from vdla.compiler.schedule import Schedule, ScheduleError, Stage, from_json, to_json
 

@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from vdla.compiler import te, tir
+from vdla import te
+from vdla.compiler import tir
 from vdla.compiler.schedule import ScheduleError, from_json, to_json
 
 RNG = np.random.default_rng(0)

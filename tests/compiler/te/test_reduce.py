@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vdla.compiler import te, tir
+from vdla import te
+from vdla.compiler import tir
 from vdla.compiler.codegen import llvm
 from vdla.compiler.te import TEError
 from vdla.compiler.tir.values import value_ranges

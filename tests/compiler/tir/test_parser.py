@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from readback import difference, reads_back
 
-from vdla.compiler import te, tir
+from vdla import te
+from vdla.compiler import tir
 from vdla.compiler.operators.add import Add, AddTile
 from vdla.compiler.target import intrinsics
 from vdla.compiler.text import ParseError

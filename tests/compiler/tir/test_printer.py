@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from vdla.compiler import te, tir
+from vdla import te
+from vdla.compiler import tir
 from vdla.compiler.tir import Barrier, Buffer, For, If, Seq, Store, Token, Var, show
 from vdla.compiler.tir.ir import Not, Select, const
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from vdla.compiler.codegen.vdla.allocate import AllocationError
 from vdla.compiler.lower import lower_schedule
 from vdla.compiler.operators.conv2d import Conv2d, ConvTile
-from vdla.compiler.passes.allocate import AllocationError
 from vdla.compiler.schedule import ScheduleError
 from vdla.compiler.tir.printer import show
 from vdla.isa.config import load_config

@@ -8,11 +8,11 @@ from itertools import product
 
 import pytest
 
+from vdla.compiler.codegen.vdla.allocate import AllocationError, allocate
 from vdla.compiler.codegen.vdla.fold import Op, Touch
-from vdla.compiler.passes.allocate import AllocationError, allocate
-from vdla.compiler.passes.order import conflict, hoist_alu, reorder, sink_loads
-from vdla.compiler.passes.tokens import insert_tokens
-from vdla.compiler.passes.uops import UOPS, UopPlanner
+from vdla.compiler.codegen.vdla.order import conflict, hoist_alu, reorder, sink_loads
+from vdla.compiler.codegen.vdla.tokens import insert_tokens
+from vdla.compiler.codegen.vdla.uops import UOPS, UopPlanner
 from vdla.compiler.tir.ir import Alloc, Buffer, PrimFunc, Seq
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Alu, Engine, Gemm, Load, Store, Uop

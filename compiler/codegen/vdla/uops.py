@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from vdla.compiler.codegen.vdla.allocate import AllocationError
 from vdla.compiler.codegen.vdla.fold import Op, Touch, UopRow
-from vdla.compiler.passes.allocate import AllocationError
 from vdla.isa.config import Config
 from vdla.isa.instructions import Load, Mem, Uop
 
