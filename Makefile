@@ -63,6 +63,7 @@ qemu:
 
 # mypy and import-linter can't follow an editable install's finder: they get a folder of symlinks.
 build/mypy:
+	rm -rf build/mypy
 	mkdir -p build/mypy/vdla
 	for room in support isa sim hw compiler runtime boards; do ln -sfn ../../../$$room build/mypy/vdla/$$room; done
 	for part in vdla/*.py vdla/commands vdla/report; do ln -sfn ../../../$$part build/mypy/vdla/; done

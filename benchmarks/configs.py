@@ -13,7 +13,7 @@ from rich.table import Table
 import vdla
 from vdla import api
 from vdla.isa.config import config_names, load_config
-from vdla.peers import VTA_RESNET18_CYCLES
+from vdla.published import VTA_RESNET18_CYCLES
 
 # Cycles of ResNet-18 v1 on VTA's cycle-accurate Chisel (tsim).
 PEERS = (

@@ -17,7 +17,7 @@ import vdla
 from vdla import api
 from vdla.compiler.build import Options
 from vdla.isa.config import Config, load_config
-from vdla.peers import VTA_RESNET18_CYCLES, VTA_RESNET18_SOURCE
+from vdla.published import VTA_RESNET18_CYCLES, VTA_RESNET18_SOURCE
 
 THREADS = (1, 2)
 

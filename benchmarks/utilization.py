@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 import vdla
-from vdla.peers import HIDING, VTA_SOURCE, vta_utilization
+from vdla.published import HIDING, VTA_SOURCE
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
     for layer in found.layers:
         shares = [f"{100 * layer.measured[v].utilization:.1f} %" for v in (1, 2)]
         bound = f"{100 * layer.compute_cycles / layer.bound_cycles:.1f} %"
-        vta = vta_utilization(layer.name, layer.macs)
+        vta = found.published.vta.get(layer.name) if found.published else None
         table.add_row(layer.name, *shares, bound, f"{100 * vta:.1f} %" if vta else "–")
     table.add_row("all", *(f"{100 * found.utilization(v):.1f} %" for v in (1, 2)), end_section=True)
     best = [max(layer.measured[v].utilization for layer in found.layers) for v in (1, 2)]

@@ -192,6 +192,11 @@ class Config:
         return max((self.depth(buffer) - 1).bit_length(), 1)
 
     @property
+    def bytes_per_cycle(self) -> int:
+        """The most bytes that cross the port in a cycle: what it can take, or the memory give."""
+        return min(self.port_bytes, self.memory.bytes_per_cycle)
+
+    @property
     def uop_depth(self) -> int:
         """Micro-ops the UOP buffer holds."""
         return self.depth("uop") * self.uops_per_word

@@ -1,4 +1,4 @@
-"""What happened in a run: records per instruction, a timeline for Perfetto, a breakdown of cycles.
+"""What happened in a run: records per instruction, and a timeline for Perfetto.
 
 The timeline is Chrome's trace format, which https://ui.perfetto.dev opens. A process is an engine,
 a thread a lane of it: LOAD, COMPUTE and STORE each have several instructions in flight, and two
@@ -85,21 +85,6 @@ def records(run: Run) -> list[Record]:
     return found
 
 
-def breakdown(run: Run) -> dict[str, dict[str, float]]:
-    """Per engine the share of cycles per cause, in percent to one decimal; each adds up to 100."""
-    return {engine: _shares(causes) for engine, causes in run.causes.items()}
-
-
-def breakdown_table(run: Run) -> str:
-    """The breakdown as aligned text."""
-    shares = breakdown(run)
-    causes = list(next(iter(shares.values())))
-    lines = ["engine   " + "".join(f"{cause:>9}" for cause in causes)]
-    for engine, row in shares.items():
-        lines.append(f"{engine:<9}" + "".join(f"{row[cause]:>8.1f}%" for cause in causes))
-    return "\n".join(lines) + "\n"
-
-
 def trace_events(
     run: Run, layers: Sequence[str] = (), stages: Sequence[str] = ()
 ) -> dict[str, Any]:
@@ -165,16 +150,6 @@ def _slots(run: Run) -> Iterator[tuple[int, int]]:
     for queue in queues.values():
         for before, token in zip(queue, queue[run.config.token_queue :], strict=False):
             yield token.giver, before.taker
-
-
-def _shares(causes: dict[str, int]) -> dict[str, float]:
-    """Tenths of a percent; those that rounding leaves over go to the largest remainders."""
-    total = sum(causes.values())
-    tenths = {cause: 1000 * n // total for cause, n in causes.items()}
-    by_remainder = sorted(causes, key=lambda cause: -(1000 * causes[cause] % total))
-    for cause in by_remainder[: 1000 - sum(tenths.values())]:
-        tenths[cause] += 1
-    return {cause: n / 10 for cause, n in tenths.items()}
 
 
 # Events ---------------------------------------------------------------------------------------

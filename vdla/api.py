@@ -17,11 +17,13 @@ from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.frontend.shapes import Shapes, shapes_like
 from vdla.compiler.models import quantize
+from vdla.compiler.placement.partition import device_of
 from vdla.compiler.tune.records import BUNDLED, Log, Records
 from vdla.compiler.tune.records import load_own as load_records
 from vdla.compiler.tune.tuner import Task, TuneOptions, make_tasks
 from vdla.compiler.tune.tuner import tune as tune_tasks
 from vdla.isa.config import Config, load_config, parse_config
+from vdla.published import published
 from vdla.runtime.devices.base import Device
 from vdla.runtime.devices.cpu import CpuDevice
 from vdla.runtime.devices.rtl import RtlDevice
@@ -115,7 +117,8 @@ def compare(
     ``records`` are tuned schedules; None compares what the analytic model chooses.
     """
     chosen = resolve(config, settings)
-    return compare_models(_model_files(model), chosen, vthreads, progress, records, shapes)
+    found = compare_models(_model_files(model), chosen, vthreads, progress, records, shapes)
+    return replace(found, published=published(model, chosen))
 
 
 def sweep(
@@ -131,7 +134,8 @@ def sweep(
     """Latency hiding as memory gets slower: ``compare`` once per latency, in cycles."""
     chosen = resolve(config, settings)
     files = _model_files(model)
-    return sweep_latency(files, chosen, latencies, vthreads, progress, records, shapes)
+    found = sweep_latency(files, chosen, latencies, vthreads, progress, records, shapes)
+    return replace(found, base=replace(found.base, published=published(model, chosen)))
 
 
 def same_schedule(
@@ -250,7 +254,7 @@ def as_module(
         return model
     if is_module(model):
         return load(model)
-    return compile(model, config or "paper", (), Options(device=_accelerator(device)), shapes)
+    return compile(model, config or "paper", (), Options(device=device_of(device)), shapes)
 
 
 def executor(
@@ -293,10 +297,6 @@ def random_inputs(module: Module, seed: int = 0) -> dict[str, Array]:
         name: rng.standard_normal(module.tensors[name].shape).astype(module.tensors[name].dtype)
         for name in module.inputs
     }
-
-
-def _accelerator(device: str) -> str:
-    return "cpu" if device == "cpu" else "vdla"
 
 
 def _model_files(model: str | Path) -> dict[str, Path]:

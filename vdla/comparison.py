@@ -20,6 +20,7 @@ from vdla.compiler.standalone import LayerProgram, layer_program
 from vdla.compiler.tune.choose import default_tile
 from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config
+from vdla.published import Published
 from vdla.sim.machine import Run, simulate
 
 Progress = Callable[[str, int, int], None]
@@ -57,13 +58,15 @@ class Layer:
 class Comparison:
     """All layers of a model on one config, and the layers the host keeps, with the reason.
 
-    ``placement`` has a row per operator, like that of ``vdla run --json``.
+    ``placement`` has a row per operator, like that of ``vdla run --json``; ``published`` is what
+    others have of this model on such a machine.
     """
 
     config: Config
     layers: list[Layer]
     host: dict[str, str] = field(default_factory=dict)
     placement: list[dict[str, str]] = field(default_factory=list)
+    published: Published | None = None
 
     @property
     def vthreads(self) -> list[int]:
@@ -175,7 +178,6 @@ def _measure(
     name: str, op: Operator, config: Config, vthreads: Sequence[int], records: Records | None
 ) -> Layer:
     compute = op.macs / config.macs_per_cycle
-    bandwidth = min(config.memory.bytes_per_cycle, config.port_bytes)
     measured = {}
     for threads in vthreads:
         tile = default_tile(op.template, config, threads, records)
@@ -190,7 +192,8 @@ def _measure(
         measured[threads] = Measured(
             run.cycles, compute / run.cycles, tile_text(tile), run, program
         )
-    return Layer(name, op.macs, op.dram_bytes, compute, op.dram_bytes / bandwidth, measured)
+    moving = op.dram_bytes / config.bytes_per_cycle
+    return Layer(name, op.macs, op.dram_bytes, compute, moving, measured)
 
 
 def _layer_json(layer: Layer) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from vdla.compiler.graph.compare import (
     ort_tensors,
 )
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.placement.partition import device_of
 from vdla.isa.config import Config
 from vdla.runtime.executor import Executor
 
@@ -67,7 +68,7 @@ def per_layer(
     def evaluate(graph: Graph, node: Node, operands: Sequence[Array]) -> Array:
         alone = isolate(graph, node)
         values = dict(zip(node.inputs, operands, strict=True))
-        options = Options(device="cpu" if device == "cpu" else "vdla")
+        options = Options(device=device_of(device))
         module = compile_graph(alone, config, options)
         result = executor(module, device).run({name: values[name] for name in alone.inputs})
         return result.outputs[node.output]

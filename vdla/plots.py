@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vdla.comparison import Comparison
-from vdla.peers import OSDI
 from vdla.same_schedule import VARIANTS, SameSchedule
 from vdla.support.files import atomic_write
 from vdla.sweep import Sweep
@@ -16,7 +15,6 @@ from vdla.sweep import Sweep
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PAPER = {1: OSDI.without, 2: OSDI.hidden}
 COLOURS = ("#9aa5b1", "#1f6feb", "#0b8f5a", "#b35900", "#7a3fb0")
 
 
@@ -45,8 +43,12 @@ def save_plots(
 
 
 def utilization_plot(comparison: Comparison) -> Figure:
-    """Bars per layer, one colour per number of virtual threads, the paper's peaks as lines."""
+    """Bars per layer, one colour per number of virtual threads; what a paper published as lines."""
     layers, threads = comparison.layers, comparison.vthreads
+    peaks = {}
+    if comparison.published:
+        paper = comparison.published.hiding[0]
+        peaks = {1: paper.without, 2: paper.hidden}
     width = max(6.0, 1.6 + 0.55 * len(layers))
     figure, axes = _figure(width, 3.8)
     at = np.arange(len(layers))
@@ -61,12 +63,12 @@ def utilization_plot(comparison: Comparison) -> Figure:
             label=label,
             color=COLOURS[i % len(COLOURS)],
         )
-        if v in PAPER:
-            axes.axhline(100 * PAPER[v], color=COLOURS[i % len(COLOURS)], lw=1, ls=":")
+        if v in peaks:
+            axes.axhline(100 * peaks[v], color=COLOURS[i % len(COLOURS)], lw=1, ls=":")
             axes.text(
                 len(layers) - 0.45,
-                100 * PAPER[v],
-                f"OSDI'18 {100 * PAPER[v]:.0f} %",
+                100 * peaks[v],
+                f"OSDI'18 {100 * peaks[v]:.0f} %",
                 fontsize=7,
                 va="bottom",
                 ha="right",
@@ -111,7 +113,7 @@ def roofline_plot(comparison: Comparison) -> Figure:
     """Attained GOPS over operational intensity, under the roof of peak and bandwidth."""
     config = comparison.config
     figure, axes = _figure(6.0, 4.2)
-    bandwidth = min(config.memory.bytes_per_cycle, config.port_bytes) * config.clock_mhz / 1000
+    bandwidth = config.bytes_per_cycle * config.clock_mhz / 1000
     peak = config.peak_gops
     x = np.logspace(0, 4, 200)
     axes.plot(x, np.minimum(peak, x * bandwidth), color="black", lw=1.2)

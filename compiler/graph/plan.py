@@ -39,33 +39,29 @@ def align(value: int, to: int = ALIGN) -> int:
     return -(-value // to) * to
 
 
-def lifetimes(graph: Graph, slack: int = 0) -> dict[str, tuple[int, int]]:
+def lifetimes(graph: Graph) -> dict[str, tuple[int, int]]:
     """Activation to the first and last node (by position) during which it must be kept.
 
-    Inputs live from before the first node, outputs past the last one. ``slack`` keeps a tensor for
-    that many more nodes, for a device that runs ahead of the order.
+    Inputs live from before the first node, outputs past the last one.
     """
     end = len(graph.nodes)
     spans = dict.fromkeys(graph.inputs, (-1, -1))
     for i, node in enumerate(graph.nodes):
         for name in graph.activations(node):
-            spans[name] = (spans[name][0], i + slack)
-        spans[node.output] = (i, i + slack)
+            spans[name] = (spans[name][0], i)
+        spans[node.output] = (i, i)
     for name in graph.outputs:
         if name in spans:
             spans[name] = (spans[name][0], end)
     return spans
 
 
-def plan_memory(
-    graph: Graph, constants: Mapping[str, Array] | None = None, slack: int = 0
-) -> MemoryPlan:
+def plan_memory(graph: Graph, constants: Mapping[str, Array] | None = None) -> MemoryPlan:
     """An address for every tensor.
 
     Args:
         graph: a laid-out graph.
         constants: what to keep in the constants region; the graph's own unless given.
-        slack: see :func:`lifetimes`.
 
     Activations are placed largest first, each at the lowest address where no tensor that lives at
     the same time is.
@@ -76,7 +72,7 @@ def plan_memory(
     for name, array in kept.items():
         fixed[name] = position
         position += align(max(array.nbytes, 1))
-    spans = lifetimes(graph, slack)
+    spans = lifetimes(graph)
     placed: list[tuple[int, int, str]] = []
     for name in sorted(spans, key=lambda n: (-graph.tensors[n].nbytes, spans[n], n)):
         size = align(max(graph.tensors[name].nbytes, 1))

@@ -31,6 +31,7 @@ __all__ = [
     "model_path",
     "model_paths",
     "quantize",
+    "test_split",
 ]
 
 DATA = Path(__file__).parent / "data"
@@ -68,6 +69,11 @@ def model_paths(name: str) -> dict[str, Path]:
 def _conv_path(shape: ConvShape) -> Path:
     size = (1, shape.inputs, shape.size, shape.size)
     return _built(shape.name, lambda: networks.single_conv(shape), size)
+
+
+def test_split(name: str) -> tuple[Array, Array] | None:
+    """Labelled pictures of a bundled model, none of which it was trained on, where it has some."""
+    return digits_test() if name == "digits" else None
 
 
 def digits_test() -> tuple[Array, Array]:

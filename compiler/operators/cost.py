@@ -210,14 +210,14 @@ def _rough(work: TileCost, config: Config) -> float:
 def transfer(size: float, run: float, config: Config) -> float:
     """Bus cycles to move ``size`` bytes in runs of ``run`` contiguous bytes."""
     memory = config.memory
-    cycles = size / min(config.port_bytes, memory.bytes_per_cycle)
+    cycles = size / config.bytes_per_cycle
     bursts = ceil(run / (config.port_bytes * config.burst_beats)) * size / max(run, 1)
     return max(cycles, bursts * (memory.latency + 4) / config.reads_in_flight)
 
 
 def fetch(n: int, config: Config) -> float:
     """Bus cycles to fetch ``n`` instructions."""
-    return n * instruction_bytes(config) / min(config.port_bytes, config.memory.bytes_per_cycle)
+    return n * instruction_bytes(config) / config.bytes_per_cycle
 
 
 def divisors(n: int) -> list[int]:

@@ -16,6 +16,12 @@ ACCELERATOR, HOST = "vdla", "cpu"
 ONNXRUNTIME = "onnxruntime"  # on the host, for operators that vdla lacks
 
 
+def device_of(device: str) -> str:
+    """Where a module for some device runs what can be accelerated: devices but ``cpu`` have an
+    accelerator, simulated or not."""
+    return HOST if device == HOST else ACCELERATOR
+
+
 @dataclass(frozen=True)
 class Placement:
     """Where a node runs; ``reason`` is for people."""

@@ -155,5 +155,5 @@ def _cycles(fold: _Fold, graph: Graph, config: Config) -> tuple[float, float]:
     steps = ceil(c / config.block_in) * prod(fold.kernel)
     compute = pixels * steps * ceil(o / config.block_out)
     moved = block * (ceil(c / block) * prod(folded) + ceil(o / block) * pixels)
-    bandwidth = min(config.port_bytes, config.memory.bytes_per_cycle)
+    bandwidth = config.bytes_per_cycle
     return max(compute, moved / bandwidth), compute

@@ -33,7 +33,6 @@ from vdla.compiler.tir.region import accesses, scoped
 from vdla.compiler.tir.visitor import (
     direct_exprs,
     expr_vars,
-    map_expr,
     stmt_children,
     substitute_expr,
     walk_expr,
@@ -242,8 +241,6 @@ class Verifier:
                 self.fail(path, f"variable {node.name} is used outside its loop or block")
             if isinstance(node, Load):
                 self.access(node.buffer, node.indices, path)
-            if isinstance(node, Binary):
-                map_expr(node, lambda e: e)
 
 
 def writes(block: Block) -> bool:

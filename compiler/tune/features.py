@@ -75,7 +75,7 @@ def _cycles(nest: Nest, config: Config) -> Columns:
     Bytes take their time on the bus, operations theirs in the array: no engine does more of them in
     a cycle. The first operation waits for its operands, and the last result for its operation.
     """
-    bus = min(config.memory.bytes_per_cycle, config.port_bytes)
+    bus = config.bytes_per_cycle
     busy = nest.ops / config.macs_per_cycle
     layer = _sum({buffer: levels["layer"] for buffer, levels in nest.touched.items()})
     floor = np.maximum(_sum(nest.moved) / bus, busy + nest.ends / bus)

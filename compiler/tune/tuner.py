@@ -90,9 +90,8 @@ class Task:
     @property
     def bound(self) -> float:
         """Cycles that no schedule is below: every multiply-add and every byte takes its time."""
-        memory = min(self.config.memory.bytes_per_cycle, self.config.port_bytes)
-        op = self.operator
-        return max(op.macs / self.config.macs_per_cycle, op.dram_bytes / memory)
+        op, config = self.operator, self.config
+        return max(op.macs / config.macs_per_cycle, op.dram_bytes / config.bytes_per_cycle)
 
     def beaten(self, cycles: float) -> list[int]:
         """Points of the space that can't take fewer cycles, whatever measuring them would say."""

@@ -73,7 +73,7 @@ def derived(config: Config) -> dict[str, Any]:
         "hash": config.hash,
         "peak_gops": config.peak_gops,
         "macs_per_cycle": config.macs_per_cycle,
-        "bytes_per_cycle": min(config.port_bytes, config.memory.bytes_per_cycle),
+        "bytes_per_cycle": config.bytes_per_cycle,
         "instruction_bytes": instruction_bytes(config),
         "entries": dict(zip(("inp", "wgt", "acc", "uop"), map(int, _depths(config)), strict=True)),
         "field_bits": {cls.mnemonic: cls.bits(config) for cls in INSTRUCTIONS},

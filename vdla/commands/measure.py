@@ -24,7 +24,7 @@ from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph.compare import ort_run
 from vdla.compiler.graph.passes import optimize
-from vdla.compiler.placement.partition import host_layers, host_remark
+from vdla.compiler.placement.partition import device_of, host_layers, host_remark
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
 from vdla.runtime.devices.board import BoardDevice
@@ -103,10 +103,9 @@ def run(
     if check:
         _check(model, module, ready, chosen, device, samples, given, json)
         return
-    labels: Array | None = None
-    if input is None and model == "digits":
-        images, labels = models.digits_test()
-        batches = [{module.inputs[0]: image[None]} for image in images]
+    split = models.test_split(model) if input is None else None
+    if split:
+        batches = [{module.inputs[0]: image[None]} for image in split[0]]
     else:
         batches = [arrays if arrays is not None else api.random_inputs(module)]
     results = _run_all(ready, batches)
@@ -118,8 +117,8 @@ def run(
     elif trace is not None:
         _write_run_trace(module, results[0], trace)
     _report(module, device, chosen, results, outputs, json)
-    if labels is not None:
-        _report_accuracy(model, outputs[module.outputs[0]], batches, labels)
+    if split:
+        _report_accuracy(model, outputs[module.outputs[0]], batches, split[1])
 
 
 def _shapes(model: str, texts: Sequence[str], arrays: Mapping[str, Array] | None) -> Shapes:
@@ -153,10 +152,9 @@ def _prepare(
             )
         return module, chosen
     chosen = api.resolve(config or "paper", settings)
-    place = "cpu" if device == "cpu" else "vdla"
     known = api.tuned(records)
     with progress() as update:
-        options = Options(device=place, records=known, progress=update)
+        options = Options(device=device_of(device), records=known, progress=update)
         return api.compile(model, chosen, (), options, shapes), chosen
 
 

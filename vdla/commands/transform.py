@@ -12,6 +12,7 @@ from vdla.commands.usage import UsageError, sizes
 from vdla.compiler.build import Options
 from vdla.compiler.codegen.link import find_linker
 from vdla.compiler.codegen.target import find_target
+from vdla.compiler.placement.partition import device_of
 from vdla.runtime.module import Module
 
 
@@ -39,10 +40,11 @@ def compile_model(
     check_folder(output)
     if dump is not None:
         check_output_folder(dump)
-    place = "cpu" if device == "cpu" else "vdla"
     known, given = api.tuned(records), sizes(shapes)
     with progress() as update:
-        options = Options(place, vthreads, records=known, dump=dump, progress=update, host=target)
+        options = Options(
+            device_of(device), vthreads, records=known, dump=dump, progress=update, host=target
+        )
         machine = config or (chosen.config if chosen else "paper")
         module = api.compile(model, machine, settings, options, given)
     module.save(output)

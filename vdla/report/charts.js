@@ -105,9 +105,10 @@ function drawSame(node, same, variants) {
   explain(svg, marks);
 }
 
-// The paper's peaks as dashed lines, in the colours of no hiding and of two threads.
+// The paper's peaks, where it has this model, as dashed lines in the colours of no hiding and of two threads.
 function drawPeers(svg, report, y, width) {
   const [paper] = report.peers;
+  if (!paper) return;
   for (const [v, share] of [["1", paper.without], ["2", paper.hidden]]) {
     const rank = report.threads.indexOf(v);
     if (rank < 0) continue;

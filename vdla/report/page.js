@@ -71,7 +71,8 @@ function drawContents() {
 
 function utilizationSection() {
   legend(byId("utilization-legend"), [
-    ...threadEntries, ["bound", "", "tick"], [report.peers[0].name, "var(--soft)", "dash"],
+    ...threadEntries, ["bound", "", "tick"],
+    ...report.peers.slice(0, 1).map((paper) => [paper.name, "var(--soft)", "dash"]),
     ...(report.vta ? [["open VTA, tuned, on a PYNQ board", "", "diamond"]] : []),
   ]);
   chart(() => drawUtilization(byId("utilization-chart"), report));

@@ -19,7 +19,7 @@ from typing import Any
 from vdla.comparison import Comparison, Layer
 from vdla.compiler.placement.partition import host_remark
 from vdla.isa.config import Config
-from vdla.peers import HIDING, VTA_SOURCE, vta_utilization
+from vdla.published import VTA_SOURCE
 from vdla.same_schedule import SameSchedule
 from vdla.sim.trace import trace_events
 from vdla.sweep import Sweep
@@ -90,6 +90,7 @@ def _trace(layer: Layer, vthreads: int) -> dict[str, Any]:
 def _data(
     model: str, found: Comparison, traced: Layer, sweep: Sweep | None, same: SameSchedule | None
 ) -> dict[str, Any]:
+    others = found.published
     return {
         "model": model,
         "version": version("vdla"),
@@ -98,8 +99,8 @@ def _data(
         "layers": {layer.name: _details(layer) for layer in found.layers},
         "placement": found.placement,
         "remark": host_remark(found.placement),
-        "peers": [vars(peer) for peer in HIDING],
-        "vta": _vta(found),
+        "peers": [vars(peer) for peer in others.hiding] if others else [],
+        "vta": {"utilization": others.vta, "source": VTA_SOURCE} if others else None,
         "traced": traced.name,
         "sweep": sweep.to_json() if sweep else None,
         "same": same.to_json() if same else None,
@@ -108,7 +109,6 @@ def _data(
 
 def _machine(config: Config) -> dict[str, Any]:
     """What follows from the config, for the header and the roof."""
-    bandwidth = min(config.memory.bytes_per_cycle, config.port_bytes)
     return {
         "name": config.name,
         "hash": config.hash,
@@ -117,7 +117,7 @@ def _machine(config: Config) -> dict[str, Any]:
         "peak_gops": config.peak_gops,
         "memory": config.memory.name,
         "latency": config.memory.latency,
-        "gb_per_s": bandwidth * config.clock_mhz / 1000,
+        "gb_per_s": config.bytes_per_cycle * config.clock_mhz / 1000,
         "buffers": {
             name: getattr(config, f"{name}_bytes") for name in ("inp", "wgt", "acc", "uop")
         },
@@ -134,10 +134,3 @@ def _details(layer: Layer) -> dict[str, Any]:
         }
         for v, measured in layer.measured.items()
     }
-
-
-def _vta(found: Comparison) -> dict[str, Any] | None:
-    """Open VTA's utilization on the layers it published."""
-    shares = {layer.name: vta_utilization(layer.name, layer.macs) for layer in found.layers}
-    known = {name: share for name, share in shares.items() if share is not None}
-    return {"utilization": known, "source": VTA_SOURCE} if known else None

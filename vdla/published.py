@@ -1,11 +1,18 @@
-"""What others published, with its source: drawn and printed beside our figures.
+"""What others published of a bundled model, with its source: drawn and printed beside our figures.
 
+A figure stands beside the model and the machine that it is of, and beside no other: ``published``
+answers for ``resnet18-convs``, the layers of table 2 of the OSDI paper, on 16 × 16 multipliers.
 Utilization is the share of peak multiply-adds over a layer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+
+from vdla.compiler.models import RESNET18_CONVS
+from vdla.isa.config import Config
 
 
 @dataclass(frozen=True)
@@ -59,8 +66,21 @@ VTA_RESNET18_CYCLES = 7_729_601
 VTA_RESNET18_SOURCE = "VTA, pipelined Chisel, 16×16, tsim; apache/tvm-vta#30"
 
 
-def vta_utilization(layer: str, macs: int) -> float | None:
-    """Of open VTA on a layer of table 2; None where there is no record."""
-    if layer not in VTA_MILLISECONDS:
+@dataclass(frozen=True)
+class Published:
+    """Utilization of others on one model: their best layers', and open VTA's by layer."""
+
+    hiding: tuple[Peer, ...]
+    vta: Mapping[str, float]
+
+
+def published(model: str | Path, config: Config) -> Published | None:
+    """What there is of a bundled model on a config's multipliers."""
+    if str(model) != "resnet18-convs" or (config.block_in, config.block_out) != (16, 16):
         return None
-    return 2 * macs / (VTA_MILLISECONDS[layer] * 1e-3) / (VTA_PEAK_GOPS * 1e9)
+    macs = {shape.name: shape.macs for shape in RESNET18_CONVS}
+    vta = {
+        layer: 2 * macs[layer] / (milliseconds * 1e-3) / (VTA_PEAK_GOPS * 1e9)
+        for layer, milliseconds in VTA_MILLISECONDS.items()
+    }
+    return Published(HIDING, vta)
