@@ -40,7 +40,7 @@ lint: .venv/ready
 	$(BIN)/ruff format --check --quiet .
 
 types: .venv/ready build/mypy
-	MYPYPATH=build/mypy $(BIN)/mypy -p vdla.isa -p vdla.sim -p vdla.compiler
+	MYPYPATH=build/mypy $(BIN)/mypy -p vdla
 
 imports: .venv/ready build/mypy
 	cd build/mypy && ../../$(BIN)/lint-imports --config ../../pyproject.toml

@@ -34,7 +34,7 @@ from vdla.boards.flows.yosys import (
     unit_of,
     unshared,
 )
-from vdla.boards.zynq import XC7Z020
+from vdla.boards.parts import XC7Z020
 from vdla.hw.verilog import NAME, Top, run_yosys
 from vdla.isa.config import Config, load_config
 

@@ -14,7 +14,8 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from vdla.boards.zynq import XC7Z020, make_board, make_top
+from vdla.boards.parts import XC7Z020
+from vdla.boards.zynq import make_board, make_top
 
 if TYPE_CHECKING:
     from amaranth.vendor import XilinxPlatform

@@ -13,7 +13,8 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from vdla.boards.zynq import XC7Z020, make_board, make_platform, make_top
+from vdla.boards.parts import XC7Z020
+from vdla.boards.zynq import make_board, make_platform, make_top
 
 LEDS = "R14 P14 N16 M14"
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from vdla.boards.zynq import XCZU3EG, make_board, make_platform, make_top
+from vdla.boards.parts import XCZU3EG
+from vdla.boards.zynq import make_board, make_platform, make_top
 
 BOARD = make_board("ultra96-v2", "Avnet Ultra96-V2", XCZU3EG)
 Top = partial(make_top, BOARD)

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla.isa.identity import other_isa
-from vdla.runtime.devices.base import Device, DeviceResult, Ranges
+from vdla.runtime.devices.base import Device, DeviceResult
 from vdla.runtime.devices.cpu import CpuDevice
+from vdla.runtime.dram import Ranges
 from vdla.runtime.errors import DeviceError, InputError, ModuleError
 from vdla.runtime.external import Session
 from vdla.runtime.module import Module, TensorInfo

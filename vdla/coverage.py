@@ -15,10 +15,11 @@ the simulator. Groups, the part before the colon, are
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vdla.cases import MOST_TOKENS, Case, Outcome, endings
 from vdla.isa.config import PAGE_BYTES, Config
@@ -101,12 +102,9 @@ class Coverage:
         """Per group, the goals reached and all of them."""
         groups = sorted({goal.partition(":")[0] for goal in self.goals})
         return {
-            group: tuple(
-                sum(goal.startswith(f"{group}:") for goal in some)
-                for some in (self.reached & self.goals, self.goals)
-            )
+            group: (_of(group, self.reached & self.goals), _of(group, self.goals))
             for group in groups
-        }  # type: ignore[return-value]
+        }
 
     def add(self, case: Case, outcome: Outcome) -> None:
         """Ticks off what a case has reached on the simulator."""
@@ -263,9 +261,14 @@ def _tokens(stream: Stream, outcome: Outcome) -> Iterator[str]:
                 yield f"{name}: waits for a slot"
 
 
-def _flagged(stream: Stream, engine: Engine, flag: str) -> np.ndarray:
+def _of(group: str, goals: Iterable[str]) -> int:
+    return sum(goal.startswith(f"{group}:") for goal in goals)
+
+
+def _flagged(stream: Stream, engine: Engine, flag: str) -> NDArray[np.int64]:
     rows = stream.engine(engine)
-    return rows[stream.rows[rows, column(Load, flag)] != 0]  # every class has its flags there
+    found: NDArray[np.int64] = rows[stream.rows[rows, column(Load, flag)] != 0]
+    return found  # every class has its flags in the same columns
 
 
 # Bursts ------------------------------------------------------------------------------------------
@@ -393,7 +396,7 @@ class _Replay:
         }
         self._values(name, kinds)
 
-    def _values(self, name: str, kinds: dict[str, object]) -> None:
+    def _values(self, name: str, kinds: Mapping[str, object]) -> None:
         self.seen |= {f"values: {name}: {kind}" for kind, is_so in kinds.items() if is_so}
 
     def _nest(self, each: Gemm | Alu) -> None:
@@ -403,10 +406,9 @@ class _Replay:
         for i, j, k in product(*map(range, each.extents())):
 
             def at(axis: str, i: int = i, j: int = j, k: int = k) -> int:
-                steps = (getattr(each, f"{axis}_{n}") for n in range(3))
-                return int(getattr(each, f"{axis}_base")) + sum(
-                    n * s for n, s in zip((i, j, k), steps, strict=True)
-                )
+                steps = (int(getattr(each, f"{axis}_{n}")) for n in range(3))
+                base = int(getattr(each, f"{axis}_base"))
+                return base + sum(n * s for n, s in zip((i, j, k), steps, strict=True))
 
             for u in range(each.uop_begin, each.uop_begin + each.uop_count):
                 first, dst, src, wgt = map(int, self.state.uop[u])
@@ -478,7 +480,7 @@ class _Replay:
         wraps = not INT32_MIN <= exact <= INT32_MAX
         beyond = {AluOp.MUL: _low(y, MUL_BITS) != y,
                   AluOp.WADD: _low(x, 18) != x or _low(y, 18) != y}  # fmt: skip
-        kinds: dict[str, object] = {
+        kinds: Mapping[str, object] = {
             "wraps": wraps, "doesn't wrap": not wraps,
             "takes x": (x < y) == (op == AluOp.MIN) and x != y,
             "takes y": (y < x) == (op == AluOp.MIN) and x != y,

@@ -14,8 +14,10 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from multiprocessing import get_context
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vdla.cases import Bytes, Case, Outcome, random_case
 from vdla.coverage import Coverage
@@ -23,7 +25,8 @@ from vdla.isa.config import Config, Memory
 from vdla.isa.identity import Identity
 from vdla.isa.instructions import Engine, Instruction
 from vdla.isa.registers import Cause, instruction_address
-from vdla.runtime.devices.base import DeviceResult, Dram, Ranges, host_image, place, whole_pages
+from vdla.runtime.devices.base import DeviceResult
+from vdla.runtime.dram import Dram, Ranges, host_image, place, whole_pages
 from vdla.runtime.rtl.bench import Bench
 from vdla.runtime.rtl.build import build
 from vdla.sim.checker import check
@@ -158,7 +161,12 @@ def simulate(case: Case, memory: Memory) -> Outcome:
 
 
 def _scratchpads(state: State) -> dict[str, Bytes]:
-    arrays = {"inp": state.inp, "wgt": state.wgt, "acc": state.acc, "uop": state.uop_raw}
+    arrays: dict[str, NDArray[Any]] = {
+        "inp": state.inp,
+        "wgt": state.wgt,
+        "acc": state.acc,
+        "uop": state.uop_raw,
+    }
     return {name: a.reshape(len(a), -1).view(np.uint8) for name, a in arrays.items()}
 
 

@@ -15,29 +15,29 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from vdla.boards import zynq
 from vdla.boards.board import Board, BoardError, packages
-from vdla.boards.flows import ipxact
+from vdla.boards.flows import devicetree, ipxact
 from vdla.boards.flows.bitbin import bit_bin
 from vdla.boards.flows.files import write
+from vdla.boards.parts import processor_of
 from vdla.hw.verilog import NAME, verilog_of
 from vdla.isa.config import Config
 from vdla.isa.manual import header, systemrdl
 from vdla.isa.svd import svd
 
-MADE = (f"{NAME}.bit", zynq.BIT_BIN)
-SAME = (zynq.BIT_BIN,)  # of MADE, what holds no date
+MADE = (f"{NAME}.bit", devicetree.BIT_BIN)
+SAME = (devicetree.BIT_BIN,)  # of MADE, what holds no date
 
 
 def common(board: Board, config: Config) -> dict[str, str]:
     """The files, by their names."""
     registers, core = systemrdl(config), verilog_of(config)
     return {
-        "vdla.dtso": zynq.overlay(board, config),
-        "vdla.bif": zynq.bif(board),
+        "vdla.dtso": devicetree.overlay(board, config),
+        "vdla.bif": devicetree.bif(board),
         "vdla.rdl": registers,
         "vdla_regs.h": c_header(registers),
-        "vdla.svd": svd(config, zynq.processor_of(board).registers),
+        "vdla.svd": svd(config, processor_of(board).registers),
         "vdla_isa.h": header(config),
         f"ip/{ipxact.VERILOG}": core,
         "ip/component.xml": ipxact.component(config, core),
@@ -72,13 +72,13 @@ def finish(folder: Path, tool: str) -> str:
     made = folder / MADE[0]
     if not made.exists():
         raise BoardError(f"{made}: expected {tool} to write it, found none")
-    write(folder, {zynq.BIT_BIN: bit_bin(made)})
+    write(folder, {devicetree.BIT_BIN: bit_bin(made)})
     return str(made)
 
 
 def to_load(board: Board, folder: Path) -> tuple[str, ...]:
     """Notes: what takes a finished bitstream to the board."""
     return (
-        f"for the board: {folder / zynq.BIT_BIN}, {folder / 'vdla.dtso'} (docs/pynq.md)",
-        f"or with bootgen: {zynq.bootgen(board)}",
+        f"for the board: {folder / devicetree.BIT_BIN}, {folder / 'vdla.dtso'} (docs/pynq.md)",
+        f"or with bootgen: {devicetree.bootgen(board)}",
     )

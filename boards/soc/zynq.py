@@ -17,11 +17,11 @@ from amaranth.lib.wiring import Component, Out, connect
 from amaranth.vendor import XilinxPlatform
 from amaranth_boards.resources import LEDResources
 
+from vdla.boards.parts import Part, Processor
 from vdla.boards.soc import leds
 from vdla.boards.soc.lite import ToLite
 from vdla.boards.soc.ps7 import Ps7
 from vdla.boards.soc.ps8 import Ps8
-from vdla.boards.zynq import Part, Processor
 from vdla.hw.core import Core
 from vdla.isa.config import Config
 from vdla.isa.registers import register

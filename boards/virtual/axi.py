@@ -12,7 +12,7 @@ import numpy as np
 from vdla.isa.config import Config
 from vdla.isa.registers import register
 from vdla.runtime.board.transport import image_bytes
-from vdla.runtime.devices.base import Dram, aligned_bytes
+from vdla.runtime.dram import Dram, aligned_bytes
 from vdla.runtime.rtl.bench import DRAM_BASE, Bench
 from vdla.runtime.rtl.build import build
 from vdla.runtime.rtl.verilate import Report

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vdla.isa.registers import SPACE_BYTES
 from vdla.runtime.board.transport import LinkError, image_bytes
-from vdla.runtime.devices.base import Dram
+from vdla.runtime.dram import Dram
 
 UIO_NAME = "vdla"  # of the device-tree node
 TO_DEVICE, FROM_DEVICE = 1, 2  # u-dma-buf's sync_direction

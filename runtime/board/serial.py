@@ -15,7 +15,7 @@ import numpy as np
 from vdla.isa import link
 from vdla.isa.link import FrameError, Op, Status
 from vdla.runtime.board.transport import LinkError, image_bytes
-from vdla.runtime.devices.base import Dram, aligned_bytes
+from vdla.runtime.dram import Dram, aligned_bytes
 from vdla.runtime.errors import DeviceError
 
 RETRIES = 6
@@ -48,9 +48,11 @@ def open_line(port: str, baud: int = link.BAUD) -> Line:
             "install with: pip install 'vdla[boards]'"
         ) from None
     try:
-        return serial.Serial(port, baud, timeout=ANSWER, exclusive=True)
+        line: Line = serial.Serial(port, baud, timeout=ANSWER, exclusive=True)
+        return line
     except (OSError, ValueError) as error:  # SerialException is an OSError
-        found = os.strerror(error.errno) if getattr(error, "errno", None) else str(error)
+        number = error.errno if isinstance(error, OSError) else None
+        found = os.strerror(number) if number else str(error)
         raise DeviceError(f"port {port}: expected a serial port, found: {found}") from None
 
 
@@ -89,7 +91,8 @@ class SerialTransport:
     def read(self, offset: int, count: int = 1) -> list[int]:
         """Registers one behind the other."""
         words = self._ask(Op.READ_REGISTERS, offset, count)
-        return np.frombuffer(words, "<u4").tolist()
+        values: list[int] = np.frombuffer(words, "<u4").tolist()
+        return values
 
     def write(self, offset: int, value: int) -> None:
         """Writes a register, once, however often the request had to be sent."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from vdla.runtime.devices.base import Dram, whole_pages
+from vdla.runtime.dram import Dram, whole_pages
 from vdla.runtime.errors import DeviceError
 
 

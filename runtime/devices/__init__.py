@@ -1,6 +1,7 @@
 """Where modules run."""
 
-from vdla.runtime.devices.base import Device, DeviceResult, Dram
+from vdla.runtime.devices.base import Device, DeviceResult
 from vdla.runtime.devices.cpu import CpuDevice
+from vdla.runtime.dram import Dram
 
 __all__ = ["CpuDevice", "Device", "DeviceResult", "Dram"]

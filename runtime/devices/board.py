@@ -9,7 +9,8 @@ from vdla.isa.identity import Identity, other_isa
 from vdla.isa.instructions import instruction_bytes
 from vdla.runtime.board.driver import Driver
 from vdla.runtime.board.transport import Transport
-from vdla.runtime.devices.base import DeviceResult, Dram, Ranges, place
+from vdla.runtime.devices.base import DeviceResult
+from vdla.runtime.dram import Dram, Ranges, place
 from vdla.runtime.errors import DeviceError
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vdla.isa.identity import Identity
-from vdla.runtime.devices.base import DeviceResult, Dram, Ranges, host_image
+from vdla.runtime.devices.base import DeviceResult
+from vdla.runtime.dram import Dram, Ranges, host_image
 from vdla.runtime.errors import DeviceError
 
 

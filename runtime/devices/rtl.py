@@ -11,7 +11,8 @@ from vdla.isa.asm import format_instruction
 from vdla.isa.config import Config
 from vdla.isa.identity import Identity
 from vdla.isa.instructions import Engine, instruction_bytes
-from vdla.runtime.devices.base import DeviceResult, Dram, Ranges, host_image, place, whole_pages
+from vdla.runtime.devices.base import DeviceResult
+from vdla.runtime.dram import Dram, Ranges, host_image, place, whole_pages
 from vdla.runtime.rtl.bench import Bench, Stopped
 from vdla.runtime.rtl.build import build
 from vdla.runtime.rtl.verilate import Report

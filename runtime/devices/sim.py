@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from vdla.isa.config import Config
 from vdla.isa.identity import Identity
-from vdla.runtime.devices.base import DeviceResult, Dram, Ranges, host_image, place
+from vdla.runtime.devices.base import DeviceResult
+from vdla.runtime.dram import Dram, Ranges, host_image, place
 from vdla.sim.machine import run_stream, warm_up
 from vdla.sim.stream import Stream
 

@@ -5,7 +5,7 @@ from amaranth import Module
 from amaranth.lib.wiring import Component, In, Out
 from amaranth.sim import Simulator
 
-from vdla.boards import zynq
+from vdla.boards import parts
 from vdla.boards.soc import ps7, ps8
 from vdla.boards.soc import zynq as soc
 from vdla.hw.interfaces import axi4
@@ -140,7 +140,7 @@ class Bench:
 
 @pytest.mark.parametrize(
     ("processor", "registers"),
-    [(zynq.ZYNQ_7000, ps7.REGISTERS), (zynq.ULTRASCALE, ps8.REGISTERS)],
+    [(parts.ZYNQ_7000, ps7.REGISTERS), (parts.ULTRASCALE, ps8.REGISTERS)],
     ids=["zynq-7000", "ultrascale"],
 )
 def test_a_program_runs_from_register_to_interrupt(processor, registers, monkeypatch):

@@ -9,8 +9,9 @@ from importlib.resources import files
 import pytest
 from amaranth.hdl import Fragment
 
-from vdla.boards import MODULES, find_board, find_module, zynq
+from vdla.boards import MODULES, find_board, find_module, parts, zynq
 from vdla.boards.board import BoardError
+from vdla.boards.flows import devicetree
 from vdla.boards.flows.xilinx import design
 from vdla.boards.soc import ps7, ps8
 from vdla.boards.soc.primitive import Pins
@@ -141,9 +142,9 @@ def test_axi4_carries_what_axi3_cant():
 def test_the_overlay_says_what_the_design_is(name):
     board = find_board(name)
     config = load_config("paper")
-    text = zynq.overlay(board, config)
-    processor = zynq.processor_of(board)
-    assert f'firmware-name = "{zynq.BIT_BIN}";' in text
+    text = devicetree.overlay(board, config)
+    processor = parts.processor_of(board)
+    assert f'firmware-name = "{devicetree.BIT_BIN}";' in text
     assert f"vdla@{processor.registers:x} " in text
     assert "assigned-clock-rates = <100000000>;" in text
     assert f"interrupts = <0 {processor.interrupt} 4>;" in text
@@ -166,9 +167,9 @@ def test_the_overlay_says_what_the_design_is(name):
 )
 def test_the_overlay_sets_the_memory_ports_width(name, port_bytes, line):
     config = load_config("paper", [f"port_bytes={port_bytes}"])
-    assert line in zynq.overlay(find_board(name), config)
+    assert line in devicetree.overlay(find_board(name), config)
 
 
 def test_a_board_without_a_zynq_has_no_processor():
     with pytest.raises(BoardError, match="board ulx3s: expected one of xc7z, xczu, found LFE5U"):
-        zynq.processor_of(find_board("ulx3s"))
+        parts.processor_of(find_board("ulx3s"))

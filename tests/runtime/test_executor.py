@@ -25,8 +25,8 @@ from vdla.runtime import (
     native,
 )
 from vdla.runtime.devices import CpuDevice, DeviceResult
-from vdla.runtime.devices.base import aligned_bytes, host_image
 from vdla.runtime.devices.sim import SimDevice
+from vdla.runtime.dram import aligned_bytes, host_image
 from vdla.runtime.native import NativeLibrary, board_machine, check_machine, host_machine
 
 # double(x, y): y[i] = 2 * x[i] for four floats, in the host code's signature.

@@ -188,7 +188,7 @@ def read_inputs(path: Path) -> dict[str, Array]:
 def write_outputs(path: Path, outputs: Mapping[str, Array]) -> None:
     """Writes an .npz file, whole or not at all."""
     with atomic_write(path) as beside, open(beside, "wb") as file:
-        np.savez(file, **outputs)
+        np.savez(file, **dict[str, Any](outputs))
 
 
 def _report(
@@ -326,8 +326,8 @@ def _check(
             (str(i), f"{a.cosine:.6f}", f"{a.largest:.4g}", f"{a.rounding:.4g}", _best_class(a))
             for i, a in enumerate(agreement)
         ]
-        columns = ("input", "cosine of outputs", "largest difference", "its rounding", "best class")
-        table("whole network; the reference's rounding is its difference unfused", columns, checks)
+        titles = ("input", "cosine of outputs", "largest difference", "its rounding", "best class")
+        table("whole network; the reference's rounding is its difference unfused", titles, checks)
     if not (layers_hold and whole_holds):
         log.print(
             f"expected ≤ 1 on ≤ {100 * MAX_SHARE} % of elements per layer, ties left out, and a "

@@ -9,9 +9,9 @@ from vdla.compiler import models
 from vdla.compiler.build import Options, compile_model
 from vdla.isa.config import config_names, load_config
 from vdla.isa.program import Program
-from vdla.runtime.devices.base import aligned_bytes
 from vdla.runtime.devices.cpu import CpuDevice
 from vdla.runtime.devices.sim import SimDevice
+from vdla.runtime.dram import aligned_bytes
 from vdla.runtime.executor import Executor
 from vdla.sim.checker import check
 

@@ -34,7 +34,7 @@ from vdla.compiler.tir.ir import (
 from vdla.isa.config import load_config
 from vdla.isa.identity import Identity
 from vdla.lockstep import Machines
-from vdla.runtime.devices.base import whole_pages
+from vdla.runtime.dram import whole_pages
 from vdla.sim.checker import check
 
 N = 24  # calls in a row: vectors, one after the other
