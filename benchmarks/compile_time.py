@@ -1,6 +1,8 @@
-"""Seconds to compile the bundled networks, each in a fresh process.
+"""Seconds to compile the bundled networks.
 
-python benchmarks/compile_time.py [-c CONFIG]
+    python benchmarks/compile_time.py [-c CONFIG]
+
+Each is compiled in a process of its own, which begins with nothing loaded.
 """
 
 from __future__ import annotations

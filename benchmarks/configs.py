@@ -1,6 +1,8 @@
-"""A whole network on every bundled config: cycles, time at the config's clock, GOPS attained.
+"""A whole network on every bundled config.
 
-python benchmarks/configs.py [--model resnet18]
+    python benchmarks/configs.py [--model resnet18]
+
+Cycles, time at the config's clock, and GOPS attained.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Simulated cycles per second on the ResNet-18 stream, one core, loops already compiled.
+"""Simulated cycles per second on the ResNet-18 stream.
 
-python benchmarks/simulator_speed.py [--runs 5]
+    python benchmarks/simulator_speed.py [--runs 5]
+
+One core, with the loops compiled before.
 """
 
 from __future__ import annotations

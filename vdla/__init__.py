@@ -1,14 +1,16 @@
 """vdla: a hardware–software co-design kit around a decoupled deep-learning accelerator.
 
-import vdla
-module = vdla.compile("resnet18", config="paper")     # ONNX in, token instruction stream out
-module.save("resnet18.vdla")
-result = vdla.run(module, {"input": image})           # every cycle, and the numbers
-vdla.compare("resnet18-convs").utilization(2)         # what latency hiding bought
+    import vdla
+    module = vdla.compile("resnet18", config="paper")     # ONNX in, token instruction stream out
+    module.save("resnet18.vdla")
+    result = vdla.run(module, {"input": image})           # every cycle, and the numbers
+    vdla.compare("resnet18-convs").utilization(2)         # what latency hiding bought
 
-from vdla import te                                   # or program the accelerator yourself:
-kernel = vdla.build(schedule, [A, B, C], "paper")     # docs/tutorial.md
-kernel(a, b, c).cycles
+    from vdla import te                                   # or program the accelerator yourself:
+    kernel = vdla.build(schedule, [A, B, C], "paper")
+    kernel(a, b, c).cycles
+
+Every error that the caller can mend is a ``vdla.UserError``. See README.md and docs/tutorial.md.
 """
 
 from importlib import import_module
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from vdla.compiler.text import ParseError
     from vdla.compiler.user import register_operator
     from vdla.kernel import build, intrinsics, parse
+    from vdla.support.errors import UserError
 
 _HOMES = {
     "vdla.api": ("compare", "compile", "load", "quantize", "run", "tune"),
@@ -28,10 +31,11 @@ _HOMES = {
     "vdla.compiler.target": ("ACC", "INP", "WGT"),
     "vdla.compiler.text": ("ParseError",),
     "vdla.compiler.user": ("register_operator",),
+    "vdla.support.errors": ("UserError",),
 }
 __all__ = [
-    "ACC", "INP", "WGT", "ParseError", "build", "compare", "compile", "intrinsics", "load", "parse",
-    "quantize", "register_operator", "run", "te", "tune",
+    "ACC", "INP", "WGT", "ParseError", "UserError", "build", "compare", "compile", "intrinsics",
+    "load", "parse", "quantize", "register_operator", "run", "te", "tune",
 ]  # fmt: skip
 __version__ = "0.1.0"
 

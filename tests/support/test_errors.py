@@ -1,0 +1,49 @@
+"""Every error is the user's, a failed check, or a bug: its base says which."""
+
+import importlib
+import pkgutil
+from importlib.util import find_spec
+
+import pytest
+
+import vdla
+from vdla.support.errors import CheckError, UserError
+
+# Loop IR that a pass spoilt, bytes on a line that aren't a frame (they are asked for again), and
+# what functions of one file tell each other.
+INTERNAL = {
+    *("IRError", "InterpError", "vdla.compiler.codegen.llvm.CodegenError"),
+    *("FrameError", "Unroll", "Mismatch"),
+}
+ROOMS = ("support", "isa", "sim", "compiler", "runtime", "boards.board", "kernel", "commands")
+
+
+def modules():
+    for room in ROOMS:
+        package = importlib.import_module(f"vdla.{room}")
+        yield package
+        for found in pkgutil.walk_packages(getattr(package, "__path__", ()), f"vdla.{room}."):
+            if "train_digits" not in found.name:  # a script that needs scikit-learn
+                yield importlib.import_module(found.name)
+
+
+@pytest.mark.skipif(find_spec("onnxruntime") is None, reason="the compiler needs it")
+def test_every_error_has_its_base():
+    errors = {
+        value
+        for module in modules()
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, Exception)
+        and value.__module__.startswith("vdla.")
+    }
+    assert len(errors) > 20
+    others = {e for e in errors if not issubclass(e, UserError | CheckError)}
+    unknown = {e for e in others if not {e.__name__, f"{e.__module__}.{e.__name__}"} & INTERNAL}
+    assert unknown == set()
+
+
+def test_it_is_public_and_a_value_error():
+    assert vdla.UserError is UserError
+    with pytest.raises(ValueError, match="config"):
+        vdla.compare("digits", "no such config")
