@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,14 @@ from vdla.compiler.graph.plan import MemoryPlan, align, plan_memory
 from vdla.compiler.graph.printer import beside, format_graph
 from vdla.compiler.lower import UOPS, Linker, lower_schedule
 from vdla.compiler.operators.cost import TilingError
-from vdla.compiler.operators.template import Operator, Tile, operator, template_of, tile_text
+from vdla.compiler.operators.template import (
+    AnyTemplate,
+    Operator,
+    Tile,
+    operator,
+    template_of,
+    tile_text,
+)
 from vdla.compiler.placement.fuse_host import fuse_host
 from vdla.compiler.placement.layout import layout
 from vdla.compiler.placement.partition import (
@@ -221,11 +229,20 @@ def _lower(
         template = template_of(node, graph, config)
         try:
             tile = default_tile(template, config, options.vthreads, options.records)
-            kernel = lower_schedule(template.schedule(tile, config), config, dump.layer(node.name))
-            lowered[node.name] = Lowered(tile, kernel)
+            lowered[node.name] = Lowered(
+                tile, _kernel(template, tile, config, dump.layer(node.name))
+            )
         except (TilingError, AllocationError, CodegenError, ScheduleError) as error:
             placements[node.name] = Placement(HOST, str(error))
     return placements, lowered
+
+
+@lru_cache(maxsize=512)
+def _kernel(
+    template: AnyTemplate, tile: Tile, config: Config, told: Callable[[str, str], None] | None
+) -> Kernel:
+    """The instructions of a template; layers that are equal are lowered once, here and later."""
+    return lower_schedule(template.schedule(tile, config), config, told)
 
 
 def _operators(graph: Graph, placements: Placements, config: Config) -> dict[str, Operator]:
