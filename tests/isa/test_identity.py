@@ -170,7 +170,7 @@ def test_a_module_of_another_isa(change, digits, vdla, tmp_path, monkeypatch):
 def test_a_tuning_record_of_another_isa(change, tmp_path):
     """It chooses no tile, is not fresh, and a file of such records alone is refused."""
     graph = import_onnx(models.model_path("digits"))
-    shape = accelerator_layers(graph, TINY)[0][0].shape
+    shape = accelerator_layers(graph, TINY)[0][0].template
     tile = next(iter(shape.tiles(TINY, 1)))
     old = Record(Workload.of(shape, TINY, 1), vars(tile), "ok", 5)
     assert old.fresh

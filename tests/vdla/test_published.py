@@ -1,11 +1,14 @@
 """Figures of others stand beside the model and the machine that they are of, and no other."""
 
+from dataclasses import replace
+
 import pytest
 
 from vdla import api
 from vdla.compiler.models import model_paths
 from vdla.isa.config import load_config
 from vdla.published import OSDI, published
+from vdla.report.page import report_page
 
 PAPER = load_config("paper")
 
@@ -31,3 +34,7 @@ def test_a_model_of_the_users_own():
     found = api.compare(path, "paper", [1])
     assert found.published is None
     assert [layer.macs for layer in found.layers] == [56 * 56 * 64 * 64 * 9]
+    page = report_page("C2", found, found.layers[0])
+    assert OSDI.name not in page
+    others = replace(found, published=published("resnet18-convs", PAPER))
+    assert OSDI.name in report_page("C2", others, others.layers[0])
