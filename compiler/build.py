@@ -80,9 +80,8 @@ class Options:
     ``device`` "cpu" leaves the accelerator out. ``vthreads`` is how many virtual threads default
     schedules use. ``min_fill`` is the share of the input lanes a convolution must fill.
     ``records`` are tuned schedules to use where they fit; None leaves all to the analytic model.
-    ``dump`` is a folder for the program's text after
-    every pass. ``progress`` is told (what, done, of). ``host`` is the processor that runs what the
-    accelerator doesn't.
+    ``dump`` is a folder for the program's text after every pass. ``progress`` is told (what, done,
+    of). ``host`` is the processor that runs what the accelerator doesn't.
     """
 
     device: str = ACCELERATOR
@@ -229,20 +228,20 @@ def _lower(
         template = template_of(node, graph, config)
         try:
             tile = default_tile(template, config, options.vthreads, options.records)
-            lowered[node.name] = Lowered(
-                tile, _kernel(template, tile, config, dump.layer(node.name))
-            )
+            if told := dump.layer(node.name):
+                kernel = lower_schedule(template.schedule(tile, config), config, told)
+            else:
+                kernel = _kernel(template, tile, config)
+            lowered[node.name] = Lowered(tile, kernel)
         except (TilingError, AllocationError, CodegenError, ScheduleError) as error:
             placements[node.name] = Placement(HOST, str(error))
     return placements, lowered
 
 
 @lru_cache(maxsize=512)
-def _kernel(
-    template: AnyTemplate, tile: Tile, config: Config, told: Callable[[str, str], None] | None
-) -> Kernel:
-    """The instructions of a template; layers that are equal are lowered once, here and later."""
-    return lower_schedule(template.schedule(tile, config), config, told)
+def _kernel(template: AnyTemplate, tile: Tile, config: Config) -> Kernel:
+    """The instructions of a template: layers that are equal are lowered once in a process."""
+    return lower_schedule(template.schedule(tile, config), config)
 
 
 def _operators(graph: Graph, placements: Placements, config: Config) -> dict[str, Operator]:

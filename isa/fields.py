@@ -88,12 +88,8 @@ class Field:
 Layout = tuple[tuple[Field, int, int], ...]
 
 
-def _layout(cls: type[Record], config: Config) -> Layout:
-    return _layout_of(cls.fields, config)
-
-
 @cache
-def _layout_of(all_fields: tuple[Field, ...], config: Config) -> Layout:
+def _layout(all_fields: tuple[Field, ...], config: Config) -> Layout:
     rows, bit = [], 0
     for f in all_fields:
         width = f.width(config)
@@ -139,7 +135,7 @@ class Record:
     @classmethod
     def layout(cls, config: Config) -> list[tuple[Field, int, int]]:
         """Each field with its lowest bit and its width."""
-        return list(_layout(cls, config))
+        return list(_layout(cls.fields, config))
 
     @classmethod
     def bits(cls, config: Config) -> int:
@@ -153,7 +149,7 @@ class Record:
             EncodingError: a value its field can't hold; names the field and its range.
         """
         word = 0
-        for f, bit, width in _layout_of(self.fields, config):
+        for f, bit, width in _layout(self.fields, config):
             value = self.__dict__[f.name]
             if not f.holds(value, width):
                 low, high = f.bounds(config)
@@ -168,7 +164,7 @@ class Record:
     def unpack(cls, word: int, config: Config) -> Self:
         """The record in the low bits of an integer; the inverse of ``pack``."""
         values: dict[str, Any] = {}
-        for f, bit, width in _layout(cls, config):
+        for f, bit, width in _layout(cls.fields, config):
             value = (word >> bit) & ((1 << width) - 1)
             if f.signed and value >> (width - 1):
                 value -= 1 << width

@@ -22,7 +22,7 @@ from vdla.runtime.errors import DeviceError
 from vdla.runtime.executor import Executor
 
 TINY = load_config("tiny")
-CACHES = (identity.isa_hash, fields._layout_of, instructions.instruction_bytes)
+CACHES = (identity.isa_hash, fields._layout, instructions.instruction_bytes)
 
 
 def forget():

@@ -137,7 +137,7 @@ class Conv2d(ConvSizes, Template[ConvTile]):
         return nest(self, knobs, config)
 
 
-# Constants --------------------------------------------------------------------------------------
+# From the graph ---------------------------------------------------------------------------------
 
 
 def _too_narrow(node: Any, graph: Graph, config: Config, min_fill: float) -> str | None:
