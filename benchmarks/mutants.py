@@ -36,7 +36,9 @@ ROOMS = ("isa", "sim", "hw", "compiler", "runtime")
 LIMIT = 240  # seconds that a stage may take; a mutant with which it takes longer is noticed
 
 # Stages of tests by the longest path that a file's own begins with; {stem} is its name. A stage's
-# files run in one process. Of those named, the ones that don't exist are left out.
+# files run in one process, in the environment that its first words set. Of the files named, the
+# ones that don't exist are left out. Loops that numba needn't compile first save most of a minute.
+INTERPRETED = "NUMBA_DISABLE_JIT=1"
 HARDWARE = ("tests/hw/test_stop.py", "tests/lockstep/test_lockstep.py::test_tiny")
 FORMAL = "tests/hw/formal/test_{stem}.py tests/hw/formal/test_{stem}s.py"
 NETWORKS = ("tests/e2e/test_operators.py", "tests/compiler/test_build.py")
@@ -50,9 +52,10 @@ STAGES: dict[str, tuple[str, ...]] = {
             "tests/sim/test_faults.py tests/sim/test_checker.py",
             "tests/sim/test_random_programs.py tests/lockstep/test_coverage.py",
             "tests/lockstep/test_lockstep.py::test_tiny"),
-    "sim/checker": ("tests/sim/test_checker.py", "tests/sim/test_random_programs.py"),
-    "sim/timing": ("tests/sim/test_timing.py", "tests/sim/test_faults.py",
-                   "tests/lockstep/test_lockstep.py::test_tiny"),
+    "sim/checker": (f"{INTERPRETED} tests/sim/test_checker.py", "tests/sim/test_checker.py",
+                    "tests/sim/test_random_programs.py"),
+    "sim/timing": (f"{INTERPRETED} tests/sim/test_timing.py", "tests/sim/test_timing.py",
+                   "tests/lockstep/test_lockstep.py::test_tiny", "tests/sim/test_faults.py"),
     "sim/trace.py": ("tests/vdla/test_commands.py tests/runtime/test_rtl.py",),
     "hw": ("tests/hw/test_{stem}.py", FORMAL, *HARDWARE),
     "hw/load.py": (*HARDWARE, "tests/hw/formal/test_engines.py"),
@@ -222,9 +225,12 @@ class Tree:
 
     def run(self, stage: list[str], compiles: bool) -> str | None:
         """Runs tests; the first that failed, or what else went wrong."""
+        settings = [word for word in stage if "=" in word]
+        stage = [word for word in stage if word not in settings]
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider",
                    "-p", "no:xdist", "-m", "not long", "--tb=no", *stage]  # fmt: skip
         extra = {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        extra |= dict(word.split("=", 1) for word in settings)
         if compiles:  # compiled loops and models of a mutant are of no use to anybody else
             extra["VDLA_CACHE"] = str(self.scratch)
         process = subprocess.Popen(
