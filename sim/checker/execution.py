@@ -106,7 +106,7 @@ def execute(stream: Stream, dram: Bytes, sound: Mask) -> tuple[Rows, Rows]:
         Raw findings, and per engine the number of instructions that started.
     """
     tables, started = _tables(stream, dram, sound), np.zeros(3, np.int64)
-    _run(tables, _order(stream), token_limit(stream), stream.config.command_queue, started)
+    _run(tables, stream.order, token_limit(stream), stream.config.command_queue, started)
     return tables.found[: tables.found[-1, 0]], started
 
 
@@ -139,15 +139,6 @@ def _tables(stream: Stream, dram: Bytes, sound: Mask) -> Tables:
         clock=np.zeros(3, np.int64),
         found=np.zeros((LIMIT + 1, 8), np.int64),
     )
-
-
-def _order(stream: Stream) -> Rows:
-    """Per engine its instructions in program order; -1 after the last."""
-    lists = [stream.engine(engine) for engine in Engine]
-    order = np.full((3, max(map(len, lists)) + 1), -1, np.int64)
-    for row, indices in zip(order, lists, strict=True):
-        row[: len(indices)] = indices
-    return order
 
 
 def _dram_end(stream: Stream, sound: Mask) -> int:
