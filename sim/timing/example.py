@@ -12,27 +12,10 @@ from collections.abc import Sequence
 from vdla.isa.asm import assemble, format_instruction
 from vdla.isa.config import load_config
 from vdla.sim.stream import Stream, memory_image
+from vdla.sim.timing.constants import CAUSES
 from vdla.sim.timing.machine import Clock
-from vdla.sim.timing.memory import Registers
-from vdla.sim.timing.registers import (
-    C_F1,
-    C_READ,
-    C_WRITE_MASK,
-    CAUSE,
-    CAUSES,
-    F_ARRIVED,
-    F_DISPATCHED,
-    F_REQUESTED,
-    L_ARRIVED,
-    L_CONSUMED,
-    L_REQUESTED,
-    ST_BURSTS,
-    ST_CREDIT,
-    ST_EMIT_TAIL,
-    ST_LEVEL,
-    ST_RESPONDED,
-    U_ROW,
-)
+from vdla.sim.timing.memory import BY_FETCH, BY_LOAD
+from vdla.sim.timing.state import Machine
 
 SOURCE = """
 .base 0x200
@@ -65,29 +48,35 @@ def main(settings: Sequence[str]) -> None:
         begun, ended = whole.begun[index], whole.ended[index]
         print(f"{index}  start {begun:>3}  finish {ended:>3}  {format_instruction(each)}")
     print("\n" + COLUMNS)
-    before = Clock(stream, dram, until=0).registers
+    before = Clock(stream, dram, until=0).state
     for cycle in range(whole.cycles):
-        after = Clock(stream, dram, stepped=True, until=cycle + 1).registers
+        after = Clock(stream, dram, stepped=True, until=cycle + 1).state
         print(_line(cycle, before, after))
         before = after
 
 
-def _line(cycle: int, before: Registers, after: Registers) -> str:
-    """A cycle: registers as its end leaves them, pipeline stages as its start found them."""
-    moved = after - before
-    bus = "F" if moved[F_ARRIVED] else "L" if moved[L_ARRIVED] else "."
-    if moved[ST_CREDIT] > 0 or (moved[ST_LEVEL] < 0):
-        bus = "W"
-    causes = [CAUSES[after[CAUSE + engine]] for engine in range(3)]
-    stages = ["." if before[at + U_ROW] < 0 else before[at + U_ROW] for at in (C_F1, C_READ)]
-    reads = "v" if moved[ST_EMIT_TAIL] else "."
+def _line(cycle: int, before: Machine, after: Machine) -> str:
+    """A cycle: the state as its end leaves it, pipeline stages as its start found them."""
+    causes = [CAUSES[cause] for cause in after.engines.cause]
+    stages = [before.compute.f1.row, before.compute.read.row]
+    f1, read = ("." if row < 0 else row for row in stages)
+    vector = "v" if after.store.requantizer.tail > before.store.requantizer.tail else "."
+    fetched, loaded = after.memory.arrived[[BY_FETCH, BY_LOAD]]
     return (
-        f"{cycle:>3} | {bus} | "
-        f"{after[F_REQUESTED]:>3} {after[F_ARRIVED]:>3} {after[F_DISPATCHED]:>2} | "
-        f"{after[L_REQUESTED]:>2} {after[L_ARRIVED]:>2} {after[L_CONSUMED]:>2} {causes[0]:<6} | "
-        f"{stages[0]} {stages[1]} {before[C_WRITE_MASK] & 1} {causes[1]:<6} | "
-        f"{reads} {after[ST_LEVEL]} {after[ST_BURSTS]} {after[ST_RESPONDED]} {causes[2]}"
+        f"{cycle:>3} | {_bus(before, after)} | "
+        f"{after.fetch.requested:>3} {fetched:>3} {after.fetch.dispatched:>2} | "
+        f"{after.load.requested:>2} {loaded:>2} {after.load.consumed:>2} {causes[0]:<6} | "
+        f"{f1} {read} {before.compute.writes & 1} {causes[1]:<6} | {vector} "
+        f"{after.store.level} {after.store.bursts.opened} {after.memory.answers.head} {causes[2]}"
     )
+
+
+def _bus(before: Machine, after: Machine) -> str:
+    """Whose beat moved: fetch's, LOAD's, or one that is written."""
+    arrived = after.memory.arrived - before.memory.arrived
+    if arrived.any():
+        return "F" if arrived[BY_FETCH] else "L"
+    return "W" if after.memory.bus_free > before.memory.bus_free else "."
 
 
 if __name__ == "__main__":

@@ -7,22 +7,29 @@ from __future__ import annotations
 
 from vdla.isa.config import PAGE_BYTES
 from vdla.sim.stream import inline
-from vdla.sim.timing.memory import Registers
-from vdla.sim.timing.registers import BEYOND, FAULT, FAULT_ROW, PAGES, PORT
+from vdla.sim.timing.constants import BEYOND
+from vdla.sim.timing.state import Machine
 
 
 @inline
-def stop(s: Registers, cause: int, row: int) -> None:
+def stop(m: Machine, cause: int, row: int) -> None:
     """Reports a fault that belongs to an instruction."""
-    if s[FAULT] == 0:
-        s[FAULT] = cause
-        s[FAULT_ROW] = row
+    if m.fault.cause == 0:
+        m.fault.cause = cause
+        m.fault.row = row
 
 
 @inline
-def burst_faults(s: Registers, address: int, row: int) -> bool:
+def stopped(m: Machine) -> bool:
+    """Whether a fault was reported."""
+    return m.fault.cause != 0
+
+
+@inline
+def burst_faults(m: Machine, address: int, row: int) -> bool:
     """Whether the burst at ``address`` lies outside DRAM, or a stream's off a beat; reports it."""
-    if address & (s[PORT] - 1) == 0 and address // PAGE_BYTES < s[PAGES]:
+    aligned = address & (m.settings.port_bytes - 1) == 0
+    if aligned and address // PAGE_BYTES < m.settings.dram_pages:
         return False
-    stop(s, BEYOND, row)
+    stop(m, BEYOND, row)
     return True

@@ -3,7 +3,7 @@
 * A burst is requested whenever the prefetch buffer has room for it; fetch wins the address channel
   over LOAD.
 * An instruction is dispatched when all its beats have arrived and its engine's queue has room.
-* FINISH waits at the head until every engine has retired all it was given.
+* FINISH waits at the head until every engine has finished all it was given.
 * An instruction at the head that the ISA doesn't know, one whose dram_base lies between two beats,
   a FINISH before the end and an end without FINISH are faults.
 """
@@ -11,28 +11,12 @@
 from __future__ import annotations
 
 from vdla.isa.instructions import Finish
-from vdla.sim.stream import ENGINE_OF, Rows, inline
-from vdla.sim.timing.faults import burst_faults, stop
-from vdla.sim.timing.memory import BY_FETCH, Registers, accept_read, burst_beats
-from vdla.sim.timing.registers import (
-    BEATS_PER_INSTRUCTION,
-    BEYOND,
-    BURST,
-    F_ADDRESS,
-    F_ARRIVED,
-    F_DISPATCHED,
-    F_LEFT,
-    F_REQUESTED,
-    F_TOTAL,
-    FETCH_BUFFER,
-    ILLEGAL,
-    ISSUED,
-    ISSUED_NEXT,
-    PORT,
-    QUEUE,
-    RETIRED,
-    STARTED,
-)
+from vdla.sim.stream import ENGINE_OF, inline
+from vdla.sim.timing.constants import BEYOND, ILLEGAL
+from vdla.sim.timing.engines import all_finished, has_room, issue
+from vdla.sim.timing.fault import burst_faults, stop
+from vdla.sim.timing.memory import BY_FETCH, accept_read, burst_beats
+from vdla.sim.timing.state import Machine, Tables
 
 _FINISH = Finish.opcode
 UNKNOWN = -1  # the opcode of rows that the ISA doesn't know
@@ -41,43 +25,53 @@ WAITED, REQUESTED, DISPATCHED, FINISHED = 0, 1, 2, 4
 
 
 @inline
-def step_fetch(s: Registers, q: Registers, rows: Rows, now: int) -> int:
+def step_fetch(m: Machine, t: Tables, now: int) -> int:
     """One cycle: a set of REQUESTED, DISPATCHED, FINISHED."""
+    head = m.fetch.dispatched
     did = WAITED
-    dispatched = s[F_DISPATCHED]
-    if s[F_LEFT] > 0:
-        held = s[F_REQUESTED] - dispatched * s[BEATS_PER_INSTRUCTION]
-        if held + s[BURST] <= s[FETCH_BUFFER]:
-            if burst_faults(s, s[F_ADDRESS], dispatched):
-                return did
-            beats = burst_beats(s, s[F_ADDRESS], s[F_LEFT])
-            accept_read(s, q, now, BY_FETCH, s[F_ADDRESS], beats)
-            s[F_ADDRESS] += beats * s[PORT]
-            s[F_REQUESTED] += beats
-            s[F_LEFT] -= beats
-            did |= REQUESTED
-    if s[F_ARRIVED] >= (dispatched + 1) * s[BEATS_PER_INSTRUCTION]:
-        if rows[dispatched, 0] == MISALIGNED:
-            stop(s, BEYOND, dispatched)
+    if m.fetch.left > 0 and _has_room_for_burst(m):
+        if burst_faults(m, m.fetch.address, head):
             return did
-        if (rows[dispatched, 0] == _FINISH) != (dispatched == s[F_TOTAL] - 1) or (
-            rows[dispatched, 0] == UNKNOWN
-        ):
-            stop(s, ILLEGAL, dispatched)
-            return did
-        if dispatched == s[F_TOTAL] - 1:
-            return did | (FINISHED if _all_retired(s) else WAITED)
-        engine = ENGINE_OF[rows[dispatched, 0]]
-        if s[ISSUED + engine] - s[STARTED + engine] < s[QUEUE]:
-            s[ISSUED_NEXT + engine] += 1
-            s[F_DISPATCHED] += 1
-            did |= DISPATCHED
+        _request(m, now)
+        did = REQUESTED
+    if m.memory.arrived[BY_FETCH] < (head + 1) * m.settings.instruction_beats:
+        return did
+    if _is_refused(m, t, head):
+        return did
+    if head == m.settings.instructions - 1:
+        return did | (FINISHED if all_finished(m) else WAITED)
+    engine = ENGINE_OF[t.rows[head, 0]]
+    if has_room(m, engine):
+        issue(m, engine)
+        m.fetch.dispatched += 1
+        did |= DISPATCHED
     return did
 
 
 @inline
-def _all_retired(s: Registers) -> bool:
-    busy = False
-    for engine in range(3):
-        busy |= s[RETIRED + engine] != s[ISSUED + engine]
-    return not busy
+def _has_room_for_burst(m: Machine) -> bool:
+    held = m.fetch.requested - m.fetch.dispatched * m.settings.instruction_beats
+    return held + m.settings.burst_beats <= m.settings.fetch_buffer_beats
+
+
+@inline
+def _request(m: Machine, now: int) -> None:
+    beats = burst_beats(m, m.fetch.address, m.fetch.left)
+    accept_read(m, BY_FETCH, m.fetch.address, beats, now)
+    m.fetch.address += beats * m.settings.port_bytes
+    m.fetch.requested += beats
+    m.fetch.left -= beats
+
+
+@inline
+def _is_refused(m: Machine, t: Tables, row: int) -> bool:
+    """Whether the instruction at the head is a fault; reports it."""
+    opcode = t.rows[row, 0]
+    if opcode == MISALIGNED:
+        stop(m, BEYOND, row)
+        return True
+    at_end = row == m.settings.instructions - 1
+    if opcode == UNKNOWN or (opcode == _FINISH) != at_end:
+        stop(m, ILLEGAL, row)
+        return True
+    return False

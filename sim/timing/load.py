@@ -1,7 +1,7 @@
 """LOAD: a request side that runs ahead and a write side that follows in order.
 
 * The request side sends one burst a cycle, across instruction boundaries, as long as LOAD has
-  bursts and buffer space left. A run of contiguous entries is split at BURST beats and at pages.
+  bursts and buffer space left. A run of contiguous entries is split into bursts, also at pages.
 * The write side writes one entry of padding a cycle, or takes one buffered beat a cycle and writes
   the entry with its last beat. ACC has one write port; a COMPUTE write goes first.
 * An instruction finishes with its last entry. One that moves nothing takes one cycle on each side.
@@ -11,39 +11,12 @@
 from __future__ import annotations
 
 from vdla.isa.instructions import Engine, Load, Mem
-from vdla.sim.stream import Rows, column, inline
-from vdla.sim.timing.faults import burst_faults, stop
-from vdla.sim.timing.memory import BY_LOAD, Registers, accept_read, burst_beats
-from vdla.sim.timing.registers import (
-    BANK,
-    BEYOND,
-    BUFFER,
-    BUSY,
-    C_WRITE_MASK,
-    CAUSE,
-    L_A_ADDRESS,
-    L_A_LEFT,
-    L_A_ROW,
-    L_A_X,
-    L_A_Y,
-    L_A_Z,
-    L_ARRIVED,
-    L_BURSTS,
-    L_CONSUMED,
-    L_REQUESTED,
-    L_W_BEAT,
-    L_W_ENTRY,
-    L_W_X,
-    L_W_Y,
-    L_W_Z,
-    LOADS_IN_FLIGHT,
-    MEMORY,
-    PORT,
-    READS,
-    RETIRED,
-    STARTED,
-)
-from vdla.sim.timing.tokens import can_start, idle_cause, push, start
+from vdla.sim.stream import column, inline
+from vdla.sim.timing.constants import BANK, BEYOND, BUSY, LOADS_IN_FLIGHT, MEMORY
+from vdla.sim.timing.engines import can_start, finish, idle_cause, in_flight, note_cause, start
+from vdla.sim.timing.fault import burst_faults, stop
+from vdla.sim.timing.memory import BY_LOAD, accept_read, burst_beats
+from vdla.sim.timing.state import NONE, Machine, Tables
 
 _ENGINE = int(Engine.LOAD)
 _MEMORY, _DRAM = column(Load, "memory"), column(Load, "dram_base")
@@ -56,137 +29,146 @@ _ACC, _ACC8 = int(Mem.ACC), int(Mem.ACC8)
 
 
 @inline
-def step_load(
-    s: Registers,
-    q: Registers,
-    rows: Rows,
-    order: Rows,
-    beats: Rows,
-    depths: Rows,
-    now: int,
-    channel_free: bool,
-    begun: Rows,
-    ended: Rows,
-) -> bool:
-    """One cycle; true when anything moved. ``beats`` has the beats of an entry per memory, and
-    ``depths`` its entries."""
-    started = s[STARTED + _ENGINE]
-    moved = _request(s, q, rows, beats, now, channel_free)
-    in_flight = s[STARTED + _ENGINE] - s[RETIRED + _ENGINE]
-    if s[L_A_ROW] < 0 and in_flight < LOADS_IN_FLIGHT and can_start(s, rows, order, _ENGINE):
-        s[L_A_ROW] = start(s, rows, order, _ENGINE, now, begun)
-        s[L_A_Z] = s[L_A_Y] = s[L_A_X] = 0
-        s[L_A_LEFT] = 0
+def step_load(m: Machine, t: Tables, channel_free: bool, now: int) -> bool:
+    """One cycle; true when anything moved. ``channel_free``: fetch leaves it the address
+    channel."""
+    nothing_to_write = in_flight(m, _ENGINE) == 0
+    moved = _step_request(m, t, channel_free, now)
+    free = m.load.request.row < 0 and in_flight(m, _ENGINE) < LOADS_IN_FLIGHT
+    if free and can_start(m, t, _ENGINE):
+        m.load.request.row = start(m, t, _ENGINE, now)
+        m.load.request.z = m.load.request.y = m.load.request.x = 0
+        m.load.request.left = 0
         moved = True
-    if s[RETIRED + _ENGINE] == started:
-        s[CAUSE + _ENGINE] = BUSY if moved else idle_cause(s, _ENGINE)
+    if nothing_to_write:
+        note_cause(m, _ENGINE, BUSY if moved else idle_cause(m, _ENGINE))
         return moved
-    cause = _write(s, rows, order, beats, depths, now, ended)
-    s[CAUSE + _ENGINE] = cause
+    cause = _step_write(m, t, now)
+    note_cause(m, _ENGINE, cause)
     return moved or cause == BUSY
 
 
 @inline
-def writes_acc(s: Registers, rows: Rows, order: Rows) -> bool:
+def writes_acc(m: Machine, t: Tables) -> bool:
     """Whether the write side stands at an instruction that writes ACC."""
-    if s[RETIRED + _ENGINE] == s[STARTED + _ENGINE]:
+    if in_flight(m, _ENGINE) == 0:
         return False
-    memory = rows[order[_ENGINE, s[RETIRED + _ENGINE]], _MEMORY]
+    memory = t.rows[t.order[_ENGINE, m.engines.finished[_ENGINE]], _MEMORY]
     return memory in (_ACC, _ACC8)
 
 
 @inline
-def _request(
-    s: Registers, q: Registers, rows: Rows, beats: Rows, now: int, channel_free: bool
-) -> bool:
+def _step_request(m: Machine, t: Tables, channel_free: bool, now: int) -> bool:
     """Sends the next burst of the instruction on the request side."""
-    row = s[L_A_ROW]
+    row = m.load.request.row
     if row < 0:
         return False
-    if rows[row, _X] * rows[row, _Y] * rows[row, _Z] == 0:
-        s[L_A_ROW] = -1
+    if t.rows[row, _X] * t.rows[row, _Y] * t.rows[row, _Z] == 0:
+        m.load.request.row = NONE
         return True
-    dense = rows[row, _XS] == 1
-    per_entry = beats[rows[row, _MEMORY]]
-    if s[L_A_LEFT] == 0:  # a new run
-        entry = s[L_A_Z] * rows[row, _ZS] + s[L_A_Y] * rows[row, _YS] + s[L_A_X] * rows[row, _XS]
-        s[L_A_ADDRESS] = rows[row, _DRAM] + entry * per_entry * s[PORT]
-        s[L_A_LEFT] = per_entry * (rows[row, _X] if dense else 1)
-    n = burst_beats(s, s[L_A_ADDRESS], s[L_A_LEFT])
-    room = s[L_REQUESTED] - s[L_CONSUMED] + n <= s[BUFFER]
-    if not (channel_free and room and s[L_BURSTS] < s[READS]):
+    if m.load.request.left == 0:
+        _open_run(m, t, row)
+    beats = burst_beats(m, m.load.request.address, m.load.request.left)
+    held = m.load.requested - m.load.consumed
+    room = held + beats <= m.settings.read_buffer_beats
+    reads = m.memory.open_reads[BY_LOAD]
+    if not (channel_free and room and reads < m.settings.reads_in_flight):
         return False
-    if burst_faults(s, s[L_A_ADDRESS], row):
+    if burst_faults(m, m.load.request.address, row):
         return False
-    accept_read(s, q, now, BY_LOAD, s[L_A_ADDRESS], n)
-    s[L_BURSTS] += 1
-    s[L_REQUESTED] += n
-    s[L_A_ADDRESS] += n * s[PORT]
-    s[L_A_LEFT] -= n
-    if s[L_A_LEFT] == 0:
-        _next_run(s, rows, row, dense)
+    accept_read(m, BY_LOAD, m.load.request.address, beats, now)
+    m.load.requested += beats
+    m.load.request.address += beats * m.settings.port_bytes
+    m.load.request.left -= beats
+    if m.load.request.left == 0:
+        _next_run(m, t, row)
     return True
 
 
 @inline
-def _next_run(s: Registers, rows: Rows, row: int, dense: bool) -> None:
-    s[L_A_X] += 1
-    if dense or s[L_A_X] == rows[row, _X]:
-        s[L_A_X] = 0
-        s[L_A_Y] += 1
-        if s[L_A_Y] == rows[row, _Y]:
-            s[L_A_Y] = 0
-            s[L_A_Z] += 1
-            if s[L_A_Z] == rows[row, _Z]:
-                s[L_A_ROW] = -1
+def _open_run(m: Machine, t: Tables, row: int) -> None:
+    """Works out where a run of contiguous entries lies: a whole row of the tile, or one entry."""
+    beats = m.settings.entry_beats[t.rows[row, _MEMORY]]
+    z, y, x = m.load.request.z, m.load.request.y, m.load.request.x
+    entry = z * t.rows[row, _ZS] + y * t.rows[row, _YS] + x * t.rows[row, _XS]
+    m.load.request.address = t.rows[row, _DRAM] + entry * beats * m.settings.port_bytes
+    m.load.request.left = beats * (t.rows[row, _X] if t.rows[row, _XS] == 1 else 1)
 
 
 @inline
-def _write(
-    s: Registers, rows: Rows, order: Rows, beats: Rows, depths: Rows, now: int, ended: Rows
-) -> int:
+def _next_run(m: Machine, t: Tables, row: int) -> None:
+    m.load.request.x += 1
+    if t.rows[row, _XS] != 1 and m.load.request.x < t.rows[row, _X]:
+        return
+    m.load.request.x = 0
+    m.load.request.y += 1
+    if m.load.request.y < t.rows[row, _Y]:
+        return
+    m.load.request.y = 0
+    m.load.request.z += 1
+    if m.load.request.z == t.rows[row, _Z]:
+        m.load.request.row = NONE
+
+
+@inline
+def _step_write(m: Machine, t: Tables, now: int) -> int:
     """Writes padding or a beat of the oldest instruction; the cause of this cycle."""
-    row = order[_ENGINE, s[RETIRED + _ENGINE]]
-    height = rows[row, _Y0] + rows[row, _Y] + rows[row, _Y1]
-    width = rows[row, _X0] + rows[row, _X] + rows[row, _X1]
-    if height * width * rows[row, _Z] == 0:
-        _retire(s, rows, row, now, ended)
+    row = t.order[_ENGINE, m.engines.finished[_ENGINE]]
+    if _width(t, row) * _height(t, row) * t.rows[row, _Z] == 0:
+        finish(m, t, _ENGINE, now)
         return BUSY
-    memory = rows[row, _MEMORY]
-    port_taken = s[C_WRITE_MASK] & 1 != 0 and writes_acc(s, rows, order)
-    y, x = s[L_W_Y] - rows[row, _Y0], s[L_W_X] - rows[row, _X0]
-    data = 0 <= y < rows[row, _Y] and 0 <= x < rows[row, _X]
-    if data:
-        if s[L_CONSUMED] == s[L_ARRIVED]:
+    memory = t.rows[row, _MEMORY]
+    port_taken = m.compute.writes & 1 != 0 and memory in (_ACC, _ACC8)
+    if _at_data(m, t, row):
+        if m.load.consumed == m.memory.arrived[BY_LOAD]:
             return MEMORY
-        last = s[L_W_BEAT] + 1 == beats[memory]
+        last = m.load.write.beat + 1 == m.settings.entry_beats[memory]
         if last and port_taken:
             return BANK
-        s[L_CONSUMED] += 1
-        s[L_W_BEAT] = 0 if last else s[L_W_BEAT] + 1
+        m.load.consumed += 1
+        m.load.write.beat = 0 if last else m.load.write.beat + 1
         if not last:
             return BUSY
     elif port_taken:
         return BANK
-    if rows[row, _SRAM] + s[L_W_ENTRY] >= depths[memory]:
-        stop(s, BEYOND, row)
-    s[L_W_ENTRY] += 1
-    s[L_W_X] += 1
-    if s[L_W_X] == width:
-        s[L_W_X] = 0
-        s[L_W_Y] += 1
-        if s[L_W_Y] == height:
-            s[L_W_Y] = 0
-            s[L_W_Z] += 1
-            if s[L_W_Z] == rows[row, _Z]:
-                s[L_W_Z] = 0
-                _retire(s, rows, row, now, ended)
+    if t.rows[row, _SRAM] + m.load.write.entry >= m.settings.entries[memory]:
+        stop(m, BEYOND, row)
+    if _next_entry(m, t, row):
+        finish(m, t, _ENGINE, now)
     return BUSY
 
 
 @inline
-def _retire(s: Registers, rows: Rows, row: int, now: int, ended: Rows) -> None:
-    s[L_W_ENTRY] = 0
-    s[RETIRED + _ENGINE] += 1
-    ended[row] = now
-    push(s, rows, row, _ENGINE)
+def _height(t: Tables, row: int) -> int:
+    return int(t.rows[row, _Y0] + t.rows[row, _Y] + t.rows[row, _Y1])
+
+
+@inline
+def _width(t: Tables, row: int) -> int:
+    return int(t.rows[row, _X0] + t.rows[row, _X] + t.rows[row, _X1])
+
+
+@inline
+def _at_data(m: Machine, t: Tables, row: int) -> bool:
+    """Whether the write side stands at an entry from DRAM, not at padding."""
+    y, x = m.load.write.y - t.rows[row, _Y0], m.load.write.x - t.rows[row, _X0]
+    return bool(0 <= y < t.rows[row, _Y] and 0 <= x < t.rows[row, _X])
+
+
+@inline
+def _next_entry(m: Machine, t: Tables, row: int) -> bool:
+    """Steps the write side; true after the last entry."""
+    m.load.write.entry += 1
+    m.load.write.x += 1
+    if m.load.write.x < _width(t, row):
+        return False
+    m.load.write.x = 0
+    m.load.write.y += 1
+    if m.load.write.y < _height(t, row):
+        return False
+    m.load.write.y = 0
+    m.load.write.z += 1
+    if m.load.write.z < t.rows[row, _Z]:
+        return False
+    m.load.write.z = m.load.write.entry = 0
+    return True

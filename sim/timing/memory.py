@@ -1,125 +1,93 @@
 """The memory behind the port: the contract of docs/timing.md, section 2, one cycle at a time.
 
 A read accepted in cycle t may move its first beat in cycle t + 1 + latency; reads are served in the
-order they were accepted. One data bus moves one beat per ``interval`` cycles; when a read beat and
-a write beat both wait, they alternate. A write burst whose last beat moves in cycle t is answered
-in cycle t + 1 + latency. Beats at addresses from ERROR_FROM up to ERROR_TO bear an error.
+order they were accepted. One data bus moves one beat per ``beat_cycles`` cycles; when a read beat
+and a write beat both wait, they alternate. A write burst whose last beat moves in cycle t is
+answered in cycle t + 1 + latency. Beats from ``error_from`` up to ``error_to`` bear an error.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from vdla.isa.config import PAGE_BYTES
 from vdla.sim.stream import inline
-from vdla.sim.timing.registers import (
-    BURST,
-    BUS_FREE,
-    ERROR_FROM,
-    ERROR_TO,
-    F_ARRIVED,
-    INTERVAL,
-    L_ARRIVED,
-    L_BURSTS,
-    LATENCY,
-    PORT,
-    Q_READ_ADDRESS,
-    Q_READ_BEATS,
-    Q_READ_READY,
-    Q_READ_WHO,
-    Q_RESPONSE_AT,
-    Q_RESPONSE_BAD,
-    READ_HEAD,
-    READ_LEFT,
-    READ_TAIL,
-    RESPONSE_HEAD,
-    RESPONSE_TAIL,
-    RING,
-    SERVED_WRITE,
-    ST_RESPONDED,
-)
+from vdla.sim.timing.state import RING, Machine
 
-Registers = NDArray[np.int64]
-
-BY_FETCH, BY_LOAD = 0, 1
-WROTE, BAD_FETCH, BAD_LOAD, BAD_ANSWER = 1, 2, 4, 8
+BY_FETCH, BY_LOAD = 0, 1  # readers
+ANSWERED, DELIVERED, WROTE, BAD_FETCH, BAD_LOAD, BAD_ANSWER = 1, 2, 4, 8, 16, 32
 
 
 @inline
-def accept_read(s: Registers, q: Registers, now: int, who: int, address: int, beats: int) -> None:
+def accept_read(m: Machine, reader: int, address: int, beats: int, now: int) -> None:
     """Takes one read burst from BY_FETCH or BY_LOAD."""
-    slot = s[READ_TAIL] & (RING - 1)
-    q[Q_READ_WHO, slot] = who
-    q[Q_READ_BEATS, slot] = beats
-    q[Q_READ_ADDRESS, slot] = address
-    q[Q_READ_READY, slot] = now + 1 + s[LATENCY]
-    if s[READ_HEAD] == s[READ_TAIL]:
-        s[READ_LEFT] = beats
-    s[READ_TAIL] += 1
+    slot = m.memory.reads.tail & (RING - 1)
+    m.memory.reads.reader[slot] = reader
+    m.memory.reads.beats[slot] = beats
+    m.memory.reads.address[slot] = address
+    m.memory.reads.ready[slot] = now + 1 + m.settings.latency
+    if m.memory.reads.head == m.memory.reads.tail:
+        m.memory.reads.left = beats
+    m.memory.reads.tail += 1
+    m.memory.open_reads[reader] += 1
 
 
 @inline
-def burst_beats(s: Registers, address: int, wanted: int) -> int:
-    """Beats of the burst at ``address``: no longer than BURST, and within its 4 KiB page."""
-    page = (PAGE_BYTES - (address & (PAGE_BYTES - 1))) // s[PORT]
-    return int(min(wanted, s[BURST], page))
+def burst_beats(m: Machine, address: int, wanted: int) -> int:
+    """Beats of the burst at ``address``: no more than a burst has, and within its 4 KiB page."""
+    page = (PAGE_BYTES - (address & (PAGE_BYTES - 1))) // m.settings.port_bytes
+    return int(min(wanted, m.settings.burst_beats, page))
 
 
 @inline
-def step_bus(s: Registers, q: Registers, now: int, write_waits: bool) -> int:
-    """Moves at most one beat: a set of WROTE, and of whose transfer bore an error."""
+def step_bus(m: Machine, write_waits: bool, now: int) -> int:
+    """Moves at most one beat: a set of what moved, and of whose transfer bore an error."""
     did = 0
-    answer = q[Q_RESPONSE_AT, s[RESPONSE_HEAD] & (RING - 1)]
-    if s[RESPONSE_HEAD] != s[RESPONSE_TAIL] and answer <= now:
-        if q[Q_RESPONSE_BAD, s[RESPONSE_HEAD] & (RING - 1)]:
-            did |= BAD_ANSWER
-        s[RESPONSE_HEAD] += 1
-        s[ST_RESPONDED] += 1
-    if now < s[BUS_FREE]:
+    slot = m.memory.answers.head & (RING - 1)
+    if m.memory.answers.head != m.memory.answers.tail and m.memory.answers.at[slot] <= now:
+        did = ANSWERED | (BAD_ANSWER if m.memory.answers.bad[slot] else 0)
+        m.memory.answers.head += 1
+    if now < m.memory.bus_free:
         return did
-    slot = s[READ_HEAD] & (RING - 1)
-    read_waits = s[READ_HEAD] != s[READ_TAIL] and q[Q_READ_READY, slot] <= now
-    if read_waits and (not write_waits or s[SERVED_WRITE]):
-        s[BUS_FREE] = now + s[INTERVAL]
-        s[SERVED_WRITE] = 0
-        return did | _deliver(s, q, slot)
+    slot = m.memory.reads.head & (RING - 1)
+    some = m.memory.reads.head != m.memory.reads.tail
+    read_waits = some and m.memory.reads.ready[slot] <= now
+    if read_waits and (not write_waits or m.memory.served_write):
+        m.memory.bus_free = now + m.settings.beat_cycles
+        m.memory.served_write = False
+        return did | _deliver(m, slot)
     if write_waits:
-        s[BUS_FREE] = now + s[INTERVAL]
-        s[SERVED_WRITE] = 1
+        m.memory.bus_free = now + m.settings.beat_cycles
+        m.memory.served_write = True
         did |= WROTE
     return did
 
 
 @inline
-def bears_error(s: Registers, address: int) -> bool:
+def bears_error(m: Machine, address: int) -> bool:
     """Whether the memory answers the beat at ``address`` with an error."""
-    return bool(s[ERROR_FROM] <= address < s[ERROR_TO])
+    return bool(m.settings.error_from <= address < m.settings.error_to)
 
 
 @inline
-def respond(s: Registers, q: Registers, now: int, bad: bool) -> None:
-    """Schedules the response to a write burst whose last beat moved now."""
-    q[Q_RESPONSE_BAD, s[RESPONSE_TAIL] & (RING - 1)] = bad
-    q[Q_RESPONSE_AT, s[RESPONSE_TAIL] & (RING - 1)] = now + 1 + s[LATENCY]
-    s[RESPONSE_TAIL] += 1
+def answer_later(m: Machine, bad: bool, now: int) -> None:
+    """Schedules the answer to a write burst whose last beat moved now."""
+    slot = m.memory.answers.tail & (RING - 1)
+    m.memory.answers.bad[slot] = bad
+    m.memory.answers.at[slot] = now + 1 + m.settings.latency
+    m.memory.answers.tail += 1
 
 
 @inline
-def _deliver(s: Registers, q: Registers, slot: int) -> int:
-    bad = bears_error(s, q[Q_READ_ADDRESS, slot])
-    q[Q_READ_ADDRESS, slot] += s[PORT]
-    by_load = q[Q_READ_WHO, slot] == BY_LOAD
-    if by_load:
-        s[L_ARRIVED] += 1
-    else:
-        s[F_ARRIVED] += 1
-    s[READ_LEFT] -= 1
-    if s[READ_LEFT] == 0:
-        s[READ_HEAD] += 1
-        s[READ_LEFT] = q[Q_READ_BEATS, s[READ_HEAD] & (RING - 1)]
-        if by_load:
-            s[L_BURSTS] -= 1
+def _deliver(m: Machine, slot: int) -> int:
+    """Moves a beat of the read at the head."""
+    bad = bears_error(m, m.memory.reads.address[slot])
+    reader = m.memory.reads.reader[slot]
+    m.memory.reads.address[slot] += m.settings.port_bytes
+    m.memory.arrived[reader] += 1
+    m.memory.reads.left -= 1
+    if m.memory.reads.left == 0:
+        m.memory.open_reads[reader] -= 1
+        m.memory.reads.head += 1
+        m.memory.reads.left = m.memory.reads.beats[m.memory.reads.head & (RING - 1)]
     if not bad:
-        return 0
-    return BAD_LOAD if by_load else BAD_FETCH
+        return DELIVERED
+    return DELIVERED | (BAD_LOAD if reader == BY_LOAD else BAD_FETCH)

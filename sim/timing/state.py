@@ -1,211 +1,361 @@
-"""Names of the registers of the timing model.
+"""The state of the machine, by name: one part per unit, and who writes it.
 
-Every register is one int64 in the array ``s``, every ring buffer one row of ``q``; a name is its
-index. The order in which the units step within a cycle makes most writes visible in the next cycle
-only. Where no order can, registers come in pairs: everybody reads the plain name, and ``…_NEXT``
-collects what becomes visible in the next cycle.
+A function of the cycle loop gets the whole machine as ``m``, and as ``t`` the tables, whose length
+depends on the program or on a buffer. It reads what it likes: ``m.load.consumed``,
+``m.engines.started[engine]``, ``t.rows[row, column]``. It writes what belongs to its file alone,
+which is the part with the file's name and the tables that ``OWNERS`` gives it. What it wants of
+another unit it asks of a function there: ``accept_read`` in ``memory.py``, ``start`` in
+``engines.py``, ``stop`` in ``fault.py``.
+
+The order in which the units step within a cycle makes most writes visible in the next cycle only.
+Where no order can, fields come in pairs: everybody reads the plain name, and ``…_next`` collects
+what becomes visible in the next cycle.
+
+A *row* is the index of an instruction in the program, a *ring* an array of slots between a ``head``
+and a ``tail`` that count on for ever; a slot is such a number modulo ``RING``.
 """
 
 from __future__ import annotations
 
+from typing import Annotated, NamedTuple
+
 import numpy as np
 
-from vdla.isa.config import Config
-from vdla.isa.instructions import instruction_bytes
-from vdla.isa.registers import Cause, Fault
+from vdla.isa.config import PAGE_BYTES
+from vdla.isa.instructions import Mem, instruction_bytes
+from vdla.sim.stream import Bytes, Rows, Stream, uop_layout
+from vdla.sim.timing.constants import CAUSES, FETCH_INSTRUCTIONS, WRITE_BUFFER_VECTORS
+from vdla.sim.timing.part import Part
 
 RING = 1024  # slots of each ring; a power of two above everything that can be in flight
+NONE = -1  # a row: of no instruction
+NEVER = int(np.iinfo(np.int64).max)  # a cycle
+_MEMORIES = tuple(memory.name.lower() for memory in Mem)
 
-# Parameters of the config and the memory; whether COMPUTE may pass over the middle of a GEMM, and
-# the clock over idle cycles; the cycle to stop in; the DRAM's pages and the bytes of it that bear
-# errors.
-(
-    PORT,
-    LATENCY,
-    INTERVAL,
-    BURST,
-    READS,
-    BUFFER,
-    WRITES,
-    QUEUE,
-    TOKENS,
-    BEATS_PER_INSTRUCTION,
-    FETCH_BUFFER,
-    OUT_BEATS,
-    ACC_BEATS,
-    BULK,
-    SKIP,
-    STOP,
-    PAGES,
-    ERROR_FROM,
-    ERROR_TO,
-    UOP_DEPTH,
-    PARAMETERS,
-) = range(21)
-
-# A fault of this cycle (0: none), and the row of the instruction it belongs to.
-FAULT, FAULT_ROW, FAULT_END = range(PARAMETERS, PARAMETERS + 3)
-
-# Memory: accepted reads, the data bus, write responses.
-(
-    READ_HEAD,
-    READ_TAIL,
-    READ_LEFT,
-    BUS_FREE,
-    SERVED_WRITE,
-    RESPONSE_HEAD,
-    RESPONSE_TAIL,
-    MEMORY_END,
-) = range(FAULT_END, FAULT_END + 8)
-
-# Fetch: what is still to request, beats requested and arrived, instructions dispatched.
-(
-    F_ADDRESS,
-    F_LEFT,
-    F_REQUESTED,
-    F_ARRIVED,
-    F_DISPATCHED,
-    F_TOTAL,
-    FETCH_END,
-) = range(MEMORY_END, MEMORY_END + 7)
-
-# Per engine (LOAD, COMPUTE, STORE): instructions issued to its queue, started, retired.
-ISSUED, ISSUED_NEXT, STARTED, RETIRED, CAUSE = range(FETCH_END, FETCH_END + 15, 3)
-ENGINES_END = FETCH_END + 15
-
-# Tokens: engine e pops queue 2e (from its prev) and 2e + 1 (from its next).
-AVAILABLE, AVAILABLE_NEXT, FREE, FREE_NEXT = range(ENGINES_END, ENGINES_END + 24, 6)
-TOKENS_END = ENGINES_END + 24
-
-# LOAD: the request side (L_A…), beats in flight, the write side (L_W…).
-(
-    L_A_ROW,
-    L_A_Z,
-    L_A_Y,
-    L_A_X,
-    L_A_ADDRESS,
-    L_A_LEFT,
-    L_BURSTS,
-    L_REQUESTED,
-    L_ARRIVED,
-    L_CONSUMED,
-    L_W_Z,
-    L_W_Y,
-    L_W_X,
-    L_W_BEAT,
-    L_W_ENTRY,
-    LOAD_END,
-) = range(TOKENS_END, TOKENS_END + 16)
-
-# COMPUTE: the loop nest, the two stages of the front end, port use by the back end.
-(
-    C_ROW,
-    C_I0,
-    C_I1,
-    C_I2,
-    C_U,
-    C_INDEX,
-    C_BULK_AT,
-    C_BULK_FROM,
-    C_BULK_END,
-    C_LAST_DST,
-    C_LAST_READ_AT,
-    C_LATE_MASK,
-    C_WRITE_MASK,
-    C_RETIRE_HEAD,
-    C_RETIRE_TAIL,
-    C_CHECKED,
-    COMPUTE_END,
-) = range(LOAD_END, LOAD_END + 17)
-
-# The greatest fields of any micro-op loaded so far: what a loop nest can reach at most.
-U_MOST = COMPUTE_END  # its first, its dst, its src, its wgt
-MOST_END = COMPUTE_END + 4
-
-# A micro-op in a front-end stage: its row (-1: none), its addresses, its marks.
-U_ROW, U_DST, U_SRC, U_FIRST, U_LAST, U_NULL, U_BEYOND, U_FIELDS = range(8)
-C_F1 = MOST_END
-C_READ = C_F1 + U_FIELDS
-UOPS_END = C_READ + U_FIELDS
-
-# STORE: the reader (ST_R…), the requantizer, the write buffer, the burst side (ST_W…).
-(
-    ST_R_ROW,
-    ST_R_SCALE_DUE,
-    ST_R_Z,
-    ST_R_Y,
-    ST_R_X,
-    ST_R_NEXT,
-    ST_CREDIT,
-    ST_EMIT_HEAD,
-    ST_EMIT_TAIL,
-    ST_EMIT_LEFT,
-    ST_LEVEL,
-    ST_W_DONE,
-    ST_W_Z,
-    ST_W_Y,
-    ST_W_X,
-    ST_W_ADDRESS,
-    ST_W_RUN_LEFT,
-    ST_W_BURST_LEFT,
-    ST_W_BAD,
-    ST_BURSTS,
-    ST_RESPONDED,
-    REGISTERS,
-) = range(UOPS_END, UOPS_END + 22)
-
-# Rings.
-(
-    Q_READ_WHO,
-    Q_READ_BEATS,
-    Q_READ_READY,
-    Q_READ_ADDRESS,
-    Q_RESPONSE_AT,
-    Q_RESPONSE_BAD,
-    Q_RETIRE_AT,
-    Q_RETIRE_ROW,
-    Q_EMIT_AT,
-    Q_EMIT_BEATS,
-    Q_STORE_TARGET,
-    RINGS,
-) = range(12)
-
-LOADS_IN_FLIGHT = 8  # LOAD instructions started and not finished
-STORES_IN_FLIGHT = 8  # STORE instructions started and not finished
-FETCH_INSTRUCTIONS = 16  # instructions the prefetch buffer holds
-WRITE_BUFFER_VECTORS = 4  # raw ACC vectors the write buffer holds
-
-# Pipeline distances, in cycles: docs/timing.md, sections 5 and 6.
-LATE_READ = 5  # from a micro-op's operand read to its accumulator read
-WRITE_BACK = 7  # from a micro-op's operand read to its write
-STORE_PIPELINE = 8  # from an ACC read to the first beat entering the write buffer
-
-# Causes, in the order of the columns of a breakdown.
-CAUSES = tuple(cause.name.lower() for cause in Cause)
-BUSY, TOKEN, MEMORY, BANK, FETCH_WAIT, DRAIN = (int(cause) for cause in Cause)
-ILLEGAL, BEYOND, BUS_ERROR = int(Fault.ILLEGAL), int(Fault.ADDRESS), int(Fault.BUS)
+Ring = Annotated[Rows, (RING,)]
+PerEngine = Annotated[Rows, (3,)]
+PerMemory = Annotated[Rows, (5,)]  # as ``Mem`` numbers them
+PerReader = Annotated[Rows, (2,)]  # BY_FETCH, BY_LOAD
 
 
-def parameters(config: Config) -> dict[int, int]:
-    """The parameter registers for a config."""
-    port = config.port_bytes
-    per_instruction = instruction_bytes(config) // port
-    return {
-        PORT: port,
-        LATENCY: config.memory.latency,
-        INTERVAL: -(-port // config.memory.bytes_per_cycle),
-        BURST: config.burst_beats,
-        READS: config.reads_in_flight,
-        BUFFER: config.read_buffer_beats,
-        WRITES: config.writes_in_flight,
-        QUEUE: config.command_queue,
-        TOKENS: config.token_queue,
-        BEATS_PER_INSTRUCTION: per_instruction,
-        FETCH_BUFFER: max(FETCH_INSTRUCTIONS * per_instruction, config.burst_beats),
-        OUT_BEATS: config.out_entry // port,
-        ACC_BEATS: config.acc_entry // port,
-        BULK: 1,
-        SKIP: 1,
-        STOP: np.iinfo(np.int64).max,
-        UOP_DEPTH: config.uop_depth,
-    }
+class Settings(Part):
+    """What stays as it is during a run: the config in beats and cycles, and what was asked for."""
+
+    # The port and the memory behind it.
+    port_bytes: int
+    latency: int
+    beat_cycles: int  # from one beat on the bus to the next
+    burst_beats: int
+    dram_pages: int
+    error_from: int  # beats at addresses from here
+    error_to: int  # up to here bear errors
+
+    # Limits and depths.
+    reads_in_flight: int
+    read_buffer_beats: int
+    writes_in_flight: int
+    command_queue: int
+    fetch_buffer_beats: int
+    instruction_beats: int
+    entry_beats: PerMemory
+    entries: PerMemory
+    uops: int  # that the UOP buffer holds
+
+    # The run.
+    instructions: int
+    stepped: bool  # pass over no cycle
+    until: int = NEVER  # the cycle to stop in
+
+
+class FirstFault(Part):
+    """The first fault of this cycle."""
+
+    cause: int  # 0: none
+    row: int  # of the instruction it belongs to
+
+
+class Reads(Part):
+    """Read bursts that were accepted and have not been delivered: a ring."""
+
+    head: int
+    tail: int
+    left: int  # beats of the one at the head
+    reader: Ring
+    beats: Ring
+    address: Ring  # of its next beat
+    ready: Ring  # the cycle from which its first beat may move
+
+
+class Answers(Part):
+    """Answers to write bursts, on their way: a ring."""
+
+    head: int  # answers seen so far
+    tail: int
+    at: Ring  # the cycle in which it is seen
+    bad: Ring  # whether a beat of the burst bore an error
+
+
+class Memory(Part):
+    """The memory and its bus."""
+
+    reads: Reads
+    open_reads: PerReader  # bursts accepted and not delivered to their last beat
+    arrived: PerReader  # beats delivered
+    answers: Answers
+    bus_free: int  # the cycle from which the bus takes the next beat
+    served_write: bool  # whether the last beat was written
+
+
+class Fetch(Part):
+    """Fetch: what is still to request, and how far it came."""
+
+    address: int
+    left: int  # beats still to request
+    requested: int  # beats
+    dispatched: int  # instructions
+
+
+class Engines(Part):
+    """What LOAD, COMPUTE and STORE have in common: instructions counted, cycles by cause."""
+
+    issued: PerEngine  # to its queue
+    issued_next: PerEngine
+    started: PerEngine
+    finished: PerEngine
+    cause: PerEngine  # of this cycle
+    causes: Annotated[Rows, (3, len(CAUSES))]  # cycles so far
+
+
+class Tokens(Part):
+    """The six queues. Engine e pops queue 2e (from its prev) and 2e + 1 (from its next)."""
+
+    available: Annotated[Rows, (6,)]
+    available_next: Annotated[Rows, (6,)]
+    free: Annotated[Rows, (6,)]  # slots neither filled nor reserved
+    free_next: Annotated[Rows, (6,)]
+
+
+class Request(Part):
+    """LOAD's request side: the instruction, the run it is at, and what of that is to request."""
+
+    row: int = NONE
+    z: int
+    y: int
+    x: int
+    address: int
+    left: int  # beats of the run; 0: the next one is to be worked out
+
+
+class Write(Part):
+    """LOAD's write side: the place in the oldest unfinished instruction's tile."""
+
+    z: int
+    y: int
+    x: int
+    beat: int  # beats taken of the entry there
+    entry: int  # entries written
+
+
+class Load(Part):
+    """LOAD: both sides, and the beats between them."""
+
+    request: Request
+    requested: int  # beats
+    consumed: int  # beats
+    write: Write
+
+
+class Nest(Part):
+    """COMPUTE's loop nest: where it stands in the instruction that issues."""
+
+    row: int = NONE
+    i0: int
+    i1: int
+    i2: int
+    u: int  # micro-op of the iteration
+    index: int  # micro-ops issued
+    checked: bool  # whether any micro-op might go beyond a buffer, so that each needs a look
+    most: Annotated[Rows, (4,)]  # the greatest first, dst, src, wgt of any micro-op so far
+
+
+class Stage(Part):
+    """A micro-op in a stage of COMPUTE's front end."""
+
+    row: int = NONE
+    dst: int
+    src: int
+    first: bool
+    last: bool
+    null: bool  # a bubble: the instruction has no micro-ops
+    beyond: bool  # something it reads or writes lies beyond its buffer
+
+
+class Leaving(Part):
+    """COMPUTE's instructions whose last micro-op is past READ: a ring."""
+
+    head: int
+    tail: int
+    at: Ring  # the cycle of that micro-op's write
+
+
+class Bulk(Part):
+    """The middle of a GEMM that is passed over."""
+
+    index: int  # of the micro-op in READ when it began
+    since: int  # the cycle in which it began
+    until: int  # the cycle in which it ends; 0: nothing is passed over
+
+
+class Compute(Part):
+    """COMPUTE behind its loop nest: two stages in front, and ACC's ports as the back end uses
+    them."""
+
+    f1: Stage
+    read: Stage
+    last_dst: int = NONE  # of the micro-op that was read last
+    last_read_at: int = -2
+    late_reads: int  # bit n: a late read of ACC n cycles from now
+    writes: int  # bit n: a write of ACC n cycles from now
+    leaving: Leaving
+    bulk: Bulk
+
+
+class Reader(Part):
+    """STORE's reader: the instruction, the vector it is at."""
+
+    row: int = NONE
+    scale_due: bool  # the scales of the plane come first
+    z: int
+    y: int
+    x: int
+    next_read: int  # the cycle of the next read, at the earliest
+
+
+class Requantizer(Part):
+    """Vectors read from ACC that have not begun to enter the write buffer, a ring; and one that
+    does."""
+
+    head: int
+    tail: int
+    at: Ring  # the cycle of a vector's first beat, at the earliest
+    beats: Ring
+    left: int  # beats of the one that enters
+
+
+class Bursts(Part):
+    """STORE's burst side: the place in the oldest instruction that has something to send."""
+
+    z: int
+    y: int
+    x: int
+    address: int  # of the next beat
+    run_left: int  # beats of the run; 0: the next one is to be worked out
+    left: int  # beats of the burst; 0: the next beat opens one
+    bad: bool  # whether a beat of the burst bore an error
+    opened: int  # bursts, in all
+    sent: int  # instructions sent to their last beat
+    target: Ring  # per instruction, how many answers it finishes with
+
+
+class Store(Part):
+    """STORE: reader, requantizer, write buffer, burst side."""
+
+    reader: Reader
+    requantizer: Requantizer
+    credit: int  # beats that the reader may still read
+    level: int  # beats in the write buffer
+    bursts: Bursts
+
+
+class Machine(Part):
+    """The state of every unit.
+
+    It is one record, and not one per unit, because the compiler then knows every field's distance
+    from every other: the loop was a twentieth slower with an argument per unit.
+    """
+
+    settings: Settings
+    memory: Memory
+    fetch: Fetch
+    engines: Engines
+    tokens: Tokens
+    load: Load
+    nest: Nest
+    compute: Compute
+    store: Store
+    fault: FirstFault
+
+
+class Tables(NamedTuple):
+    """What is as long as the program or a buffer."""
+
+    rows: Rows  # [instruction, field]
+    order: Rows  # [engine, n] the row of its n-th instruction
+    dram: Bytes
+    uop_layout: Rows
+    uop_raw: Bytes  # the UOP buffer
+    uops: Rows  # [micro-op] its first, dst, src, wgt
+    visible: Rows  # [ACC entry] the cycle from which an early read sees it
+    begun: Rows  # [row] the cycle of its start, -1: never
+    ended: Rows  # [row] the cycle of its finish
+
+
+# Whose functions write a part or a table while the machine runs; what isn't here stays as it is.
+OWNERS = {
+    "memory": "memory.py",
+    "fetch": "fetch.py",
+    "engines": "engines.py",
+    "begun": "engines.py",
+    "ended": "engines.py",
+    "tokens": "tokens.py",
+    "load": "load.py",
+    "nest": "nest.py",
+    "uop_raw": "nest.py",
+    "uops": "nest.py",
+    "compute": "compute.py",
+    "visible": "compute.py",
+    "store": "store.py",
+    "fault": "fault.py",
+}
+
+
+def reset(stream: Stream, dram: Bytes) -> tuple[Machine, Tables]:
+    """The machine after reset, in front of a program."""
+    config, n = stream.config, len(stream.instructions)
+    m = Machine.reset()
+    _set_up(m.settings, stream, dram)
+    m.fetch.address = stream.base
+    m.fetch.left = n * m.settings.instruction_beats
+    m.tokens.free[:] = m.tokens.free_next[:] = config.token_queue
+    m.store.credit = WRITE_BUFFER_VECTORS * m.settings.entry_beats[Mem.ACC]
+    return m, Tables(
+        rows=stream.rows,
+        order=stream.order,
+        dram=dram,
+        uop_layout=uop_layout(config),
+        uop_raw=np.zeros((config.depth("uop"), config.entry("uop")), np.uint8),
+        uops=np.zeros((config.uop_depth, 4), np.int64),
+        visible=np.zeros(config.depth("acc"), np.int64),
+        begun=np.full(n, -1, np.int64),
+        ended=np.full(n, -1, np.int64),
+    )
+
+
+def _set_up(settings: Settings, stream: Stream, dram: Bytes) -> None:
+    config, port = stream.config, stream.config.port_bytes
+    settings.port_bytes = port
+    settings.latency = config.memory.latency
+    settings.beat_cycles = -(-port // config.memory.bytes_per_cycle)
+    settings.burst_beats = config.burst_beats
+    settings.dram_pages = -(-dram.size // PAGE_BYTES)
+    settings.reads_in_flight = config.reads_in_flight
+    settings.read_buffer_beats = config.read_buffer_beats
+    settings.writes_in_flight = config.writes_in_flight
+    settings.command_queue = config.command_queue
+    settings.instruction_beats = instruction_bytes(config) // port
+    stream_beats = FETCH_INSTRUCTIONS * settings.instruction_beats
+    settings.fetch_buffer_beats = max(stream_beats, config.burst_beats)
+    settings.entry_beats[:] = [config.entry(name) // port for name in _MEMORIES]
+    settings.entries[:] = [config.depth(name) for name in _MEMORIES]
+    settings.uops = config.uop_depth
+    settings.instructions = len(stream.instructions)

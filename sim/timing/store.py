@@ -3,8 +3,8 @@
 * The reader takes ACC's second read port, before COMPUTE: for ACC8 first the scales of a plane,
   then one vector as often as the write buffer can take its beats.
 * A vector's beats enter the write buffer from 8 cycles after its read, one a cycle.
-* A run of contiguous entries is written as bursts, split at BURST beats and at pages; the first
-  beat of a burst waits while WRITES bursts are unanswered.
+* A run of contiguous entries is written as bursts, split at their greatest length and at pages; the
+  first beat of a burst waits while as many bursts are unanswered as there may be.
 * An instruction finishes when its last burst is answered: its bytes are then in memory. One that
   moves nothing takes one cycle on each side.
 * Reading beyond ACC and a burst outside DRAM are faults.
@@ -13,49 +13,12 @@
 from __future__ import annotations
 
 from vdla.isa.instructions import Engine, Mem, Store
-from vdla.sim.stream import Rows, column, inline
-from vdla.sim.timing.faults import burst_faults, stop
-from vdla.sim.timing.memory import Registers, bears_error, burst_beats, respond
-from vdla.sim.timing.registers import (
-    ACC_BEATS,
-    BEYOND,
-    BUSY,
-    CAUSE,
-    MEMORY,
-    OUT_BEATS,
-    PORT,
-    Q_EMIT_AT,
-    Q_EMIT_BEATS,
-    Q_STORE_TARGET,
-    RETIRED,
-    RING,
-    ST_BURSTS,
-    ST_CREDIT,
-    ST_EMIT_HEAD,
-    ST_EMIT_LEFT,
-    ST_EMIT_TAIL,
-    ST_LEVEL,
-    ST_R_NEXT,
-    ST_R_ROW,
-    ST_R_SCALE_DUE,
-    ST_R_X,
-    ST_R_Y,
-    ST_R_Z,
-    ST_RESPONDED,
-    ST_W_ADDRESS,
-    ST_W_BAD,
-    ST_W_BURST_LEFT,
-    ST_W_DONE,
-    ST_W_RUN_LEFT,
-    ST_W_X,
-    ST_W_Y,
-    ST_W_Z,
-    STARTED,
-    STORE_PIPELINE,
-    STORES_IN_FLIGHT,
-    WRITES,
-)
-from vdla.sim.timing.tokens import can_start, idle_cause, push, start
+from vdla.sim.stream import column, inline
+from vdla.sim.timing.constants import BEYOND, BUSY, MEMORY, STORE_PIPELINE, STORES_IN_FLIGHT
+from vdla.sim.timing.engines import can_start, finish, idle_cause, in_flight, note_cause, start
+from vdla.sim.timing.fault import burst_faults, stop
+from vdla.sim.timing.memory import answer_later, bears_error, burst_beats
+from vdla.sim.timing.state import NONE, RING, Machine, Tables
 
 _ENGINE = int(Engine.STORE)
 _MEMORY, _DRAM = column(Store, "memory"), column(Store, "dram_base")
@@ -63,185 +26,202 @@ _SRAM, _SCALE = column(Store, "sram_base"), column(Store, "scale_base")
 _YP, _ZP = column(Store, "y_pitch"), column(Store, "z_pitch")
 _X, _Y, _Z = (column(Store, f"{a}_size") for a in "xyz")
 _XS, _YS, _ZS = (column(Store, f"{a}_stride") for a in "xyz")
-_ACC8 = int(Mem.ACC8)
+_ACC, _ACC8 = int(Mem.ACC), int(Mem.ACC8)
 
 
 @inline
-def write_waits(s: Registers, rows: Rows, order: Rows) -> bool:
-    """Whether a write beat is ready for the bus."""
-    if s[ST_LEVEL] == 0 or _entries(rows, order[_ENGINE, s[ST_W_DONE]]) == 0:
-        return False
-    return bool(s[ST_W_BURST_LEFT] > 0 or s[ST_BURSTS] - s[ST_RESPONDED] < s[WRITES])
-
-
-@inline
-def step_store(
-    s: Registers,
-    q: Registers,
-    rows: Rows,
-    order: Rows,
-    depth: int,
-    now: int,
-    begun: Rows,
-    ended: Rows,
-) -> bool:
-    """One cycle; true when anything moved. ``depth``: ACC's entries."""
-    sent, written = s[ST_W_DONE], s[STARTED + _ENGINE]
-    in_flight = written - s[RETIRED + _ENGINE]
-    moved = _emit(s, q, now)
-    cause = _reader(s, q, rows, depth, now)
-    if s[ST_R_ROW] < 0 and in_flight < STORES_IN_FLIGHT and can_start(s, rows, order, _ENGINE):
-        row = start(s, rows, order, _ENGINE, now, begun)
-        s[ST_R_ROW] = row
-        s[ST_R_SCALE_DUE] = rows[row, _MEMORY] == _ACC8
-        s[ST_R_Z] = s[ST_R_Y] = s[ST_R_X] = 0
-        s[ST_R_NEXT] = max(s[ST_R_NEXT], now + 1)
+def step_store(m: Machine, t: Tables, now: int) -> bool:
+    """One cycle; true when anything moved."""
+    sent, started = m.store.bursts.sent, m.engines.started[_ENGINE]
+    flying = in_flight(m, _ENGINE)
+    moved = _emit(m, now)
+    cause = _step_reader(m, t, now)
+    free = m.store.reader.row < 0 and flying < STORES_IN_FLIGHT
+    if free and can_start(m, t, _ENGINE):
+        _begin(m, t, now)
         if cause < 0:
             cause = BUSY
     if cause < 0:
-        cause = MEMORY if in_flight > 0 else idle_cause(s, _ENGINE)
-    s[CAUSE + _ENGINE] = cause
-    if sent < written and _entries(rows, order[_ENGINE, sent]) == 0:
-        q[Q_STORE_TARGET, sent & (RING - 1)] = s[ST_BURSTS]
-        s[ST_W_DONE] += 1
+        cause = MEMORY if flying > 0 else idle_cause(m, _ENGINE)
+    note_cause(m, _ENGINE, cause)
+    if sent < started and _entries(t, t.order[_ENGINE, sent]) == 0:
+        _close(m)
         moved = True
-    done = s[RETIRED + _ENGINE]
-    if done < sent and s[ST_RESPONDED] >= q[Q_STORE_TARGET, done & (RING - 1)]:
-        row = order[_ENGINE, done]
-        s[RETIRED + _ENGINE] += 1
-        ended[row] = now
-        push(s, rows, row, _ENGINE)
+    finished = m.engines.finished[_ENGINE]
+    target = m.store.bursts.target[finished & (RING - 1)]
+    if finished < sent and m.memory.answers.head >= target:
+        finish(m, t, _ENGINE, now)
         moved = True
     return moved or cause == BUSY
 
 
 @inline
-def open_burst(s: Registers, rows: Rows, order: Rows) -> None:
-    """A beat waits for the bus: when it opens a burst, makes out where that lies."""
-    if s[ST_W_BURST_LEFT] > 0:
-        return
-    row = order[_ENGINE, s[ST_W_DONE]]
-    if s[ST_W_RUN_LEFT] == 0:
-        dense = rows[row, _XS] == 1
-        per_entry = _entry_beats(s, rows, row)
-        entry = s[ST_W_Z] * rows[row, _ZS] + s[ST_W_Y] * rows[row, _YS] + s[ST_W_X] * rows[row, _XS]
-        s[ST_W_ADDRESS] = rows[row, _DRAM] + entry * per_entry * s[PORT]
-        s[ST_W_RUN_LEFT] = per_entry * (rows[row, _X] if dense else 1)
-    burst_faults(s, s[ST_W_ADDRESS], row)
+def _entries(t: Tables, row: int) -> int:
+    return int(t.rows[row, _X] * t.rows[row, _Y] * t.rows[row, _Z])
 
 
 @inline
-def send_beat(s: Registers, q: Registers, rows: Rows, order: Rows, now: int) -> None:
-    """The bus took a beat of the oldest unsent instruction: opens, fills and closes bursts."""
-    row = order[_ENGINE, s[ST_W_DONE]]
-    if s[ST_W_BURST_LEFT] == 0:
-        s[ST_W_BURST_LEFT] = burst_beats(s, s[ST_W_ADDRESS], s[ST_W_RUN_LEFT])
-        s[ST_W_BAD] = 0
-        s[ST_BURSTS] += 1
-    if bears_error(s, s[ST_W_ADDRESS]):
-        s[ST_W_BAD] = 1
-    s[ST_LEVEL] -= 1
-    s[ST_CREDIT] += 1
-    s[ST_W_ADDRESS] += s[PORT]
-    s[ST_W_RUN_LEFT] -= 1
-    s[ST_W_BURST_LEFT] -= 1
-    if s[ST_W_BURST_LEFT] == 0:
-        respond(s, q, now, s[ST_W_BAD])
-    if s[ST_W_RUN_LEFT] == 0:
-        _next_run(s, q, rows, row, rows[row, _XS] == 1)
+def _entry_beats(m: Machine, t: Tables, row: int) -> int:
+    return int(m.settings.entry_beats[_ACC8 if t.rows[row, _MEMORY] == _ACC8 else _ACC])
+
+
+# The reader -------------------------------------------------------------------------------------
 
 
 @inline
-def _next_run(s: Registers, q: Registers, rows: Rows, row: int, dense: bool) -> None:
-    s[ST_W_X] += 1
-    if dense or s[ST_W_X] == rows[row, _X]:
-        s[ST_W_X] = 0
-        s[ST_W_Y] += 1
-        if s[ST_W_Y] == rows[row, _Y]:
-            s[ST_W_Y] = 0
-            s[ST_W_Z] += 1
-            if s[ST_W_Z] == rows[row, _Z]:
-                s[ST_W_Z] = 0
-                q[Q_STORE_TARGET, s[ST_W_DONE] & (RING - 1)] = s[ST_BURSTS]
-                s[ST_W_DONE] += 1
-
-
-@inline
-def reads_acc(s: Registers, rows: Rows, now: int) -> bool:
+def reads_acc(m: Machine, t: Tables, now: int) -> bool:
     """Whether the reader takes ACC's second read port in this cycle."""
-    row = s[ST_R_ROW]
-    if row < 0 or now < s[ST_R_NEXT] or _entries(rows, row) == 0:
+    row = m.store.reader.row
+    if row < 0 or now < m.store.reader.next_read or _entries(t, row) == 0:
         return False
-    return bool(s[ST_R_SCALE_DUE] or s[ST_CREDIT] >= _entry_beats(s, rows, row))
+    return bool(m.store.reader.scale_due or m.store.credit >= _entry_beats(m, t, row))
 
 
 @inline
-def _reader(s: Registers, q: Registers, rows: Rows, depth: int, now: int) -> int:
+def _begin(m: Machine, t: Tables, now: int) -> None:
+    """Starts the next instruction in the reader."""
+    row = start(m, t, _ENGINE, now)
+    m.store.reader.row = row
+    m.store.reader.scale_due = t.rows[row, _MEMORY] == _ACC8
+    m.store.reader.z = m.store.reader.y = m.store.reader.x = 0
+    m.store.reader.next_read = max(m.store.reader.next_read, now + 1)
+
+
+@inline
+def _step_reader(m: Machine, t: Tables, now: int) -> int:
     """Reads scales or a vector; the cause of this cycle, or -1 when it has no instruction."""
-    row = s[ST_R_ROW]
+    row = m.store.reader.row
     if row < 0:
         return -1
-    if _entries(rows, row) == 0:
-        s[ST_R_ROW] = -1
+    if _entries(t, row) == 0:
+        m.store.reader.row = NONE
         return BUSY
-    if now < s[ST_R_NEXT]:
+    if now < m.store.reader.next_read:
         return BUSY
-    if not reads_acc(s, rows, now):
+    if not reads_acc(m, t, now):
         return MEMORY
-    if s[ST_R_SCALE_DUE]:
-        if rows[row, _SCALE] + s[ST_R_Z] >= depth:
-            stop(s, BEYOND, row)
-        s[ST_R_SCALE_DUE] = 0
-        s[ST_R_NEXT] = now + 1
+    if m.store.reader.scale_due:
+        _check_entry(m, row, t.rows[row, _SCALE] + m.store.reader.z)
+        m.store.reader.scale_due = False
+        m.store.reader.next_read = now + 1
         return BUSY
-    entry = rows[row, _SRAM] + s[ST_R_Z] * rows[row, _ZP] + s[ST_R_Y] * rows[row, _YP] + s[ST_R_X]
-    if entry >= depth:
-        stop(s, BEYOND, row)
-    beats = _entry_beats(s, rows, row)
-    s[ST_CREDIT] -= beats
-    s[ST_R_NEXT] = now + beats
-    slot = s[ST_EMIT_TAIL] & (RING - 1)
-    q[Q_EMIT_AT, slot] = now + STORE_PIPELINE
-    q[Q_EMIT_BEATS, slot] = beats
-    s[ST_EMIT_TAIL] += 1
-    _next_vector(s, rows, row)
+    z, y, x = m.store.reader.z, m.store.reader.y, m.store.reader.x
+    _check_entry(m, row, t.rows[row, _SRAM] + z * t.rows[row, _ZP] + y * t.rows[row, _YP] + x)
+    beats = _entry_beats(m, t, row)
+    m.store.credit -= beats
+    m.store.reader.next_read = now + beats
+    slot = m.store.requantizer.tail & (RING - 1)
+    m.store.requantizer.at[slot] = now + STORE_PIPELINE
+    m.store.requantizer.beats[slot] = beats
+    m.store.requantizer.tail += 1
+    _next_vector(m, t, row)
     return BUSY
 
 
 @inline
-def _next_vector(s: Registers, rows: Rows, row: int) -> None:
-    s[ST_R_X] += 1
-    if s[ST_R_X] == rows[row, _X]:
-        s[ST_R_X] = 0
-        s[ST_R_Y] += 1
-        if s[ST_R_Y] == rows[row, _Y]:
-            s[ST_R_Y] = 0
-            s[ST_R_Z] += 1
-            s[ST_R_SCALE_DUE] = rows[row, _MEMORY] == _ACC8
-            if s[ST_R_Z] == rows[row, _Z]:
-                s[ST_R_ROW] = -1
+def _check_entry(m: Machine, row: int, entry: int) -> None:
+    """Reports a read beyond ACC's last entry."""
+    if entry >= m.settings.entries[_ACC]:
+        stop(m, BEYOND, row)
 
 
 @inline
-def _emit(s: Registers, q: Registers, now: int) -> bool:
+def _next_vector(m: Machine, t: Tables, row: int) -> None:
+    m.store.reader.x += 1
+    if m.store.reader.x < t.rows[row, _X]:
+        return
+    m.store.reader.x = 0
+    m.store.reader.y += 1
+    if m.store.reader.y < t.rows[row, _Y]:
+        return
+    m.store.reader.y = 0
+    m.store.reader.z += 1
+    m.store.reader.scale_due = t.rows[row, _MEMORY] == _ACC8
+    if m.store.reader.z == t.rows[row, _Z]:
+        m.store.reader.row = NONE
+
+
+@inline
+def _emit(m: Machine, now: int) -> bool:
     """One beat leaves the requantizer for the write buffer."""
-    if s[ST_EMIT_LEFT] == 0 and s[ST_EMIT_HEAD] != s[ST_EMIT_TAIL]:
-        slot = s[ST_EMIT_HEAD] & (RING - 1)
-        if q[Q_EMIT_AT, slot] <= now:
-            s[ST_EMIT_LEFT] = q[Q_EMIT_BEATS, slot]
-            s[ST_EMIT_HEAD] += 1
-    if s[ST_EMIT_LEFT] == 0:
+    head = m.store.requantizer.head
+    if m.store.requantizer.left == 0 and head != m.store.requantizer.tail:
+        slot = head & (RING - 1)
+        if m.store.requantizer.at[slot] <= now:
+            m.store.requantizer.left = m.store.requantizer.beats[slot]
+            m.store.requantizer.head += 1
+    if m.store.requantizer.left == 0:
         return False
-    s[ST_EMIT_LEFT] -= 1
-    s[ST_LEVEL] += 1
+    m.store.requantizer.left -= 1
+    m.store.level += 1
     return True
 
 
-@inline
-def _entries(rows: Rows, row: int) -> int:
-    return int(rows[row, _X] * rows[row, _Y] * rows[row, _Z])
+# The burst side ---------------------------------------------------------------------------------
 
 
 @inline
-def _entry_beats(s: Registers, rows: Rows, row: int) -> int:
-    return int(s[OUT_BEATS] if rows[row, _MEMORY] == _ACC8 else s[ACC_BEATS])
+def write_waits(m: Machine, t: Tables) -> bool:
+    """Whether a write beat is ready for the bus."""
+    if m.store.level == 0 or _entries(t, t.order[_ENGINE, m.store.bursts.sent]) == 0:
+        return False
+    unanswered = m.store.bursts.opened - m.memory.answers.head
+    return bool(m.store.bursts.left > 0 or unanswered < m.settings.writes_in_flight)
+
+
+@inline
+def open_burst(m: Machine, t: Tables) -> None:
+    """A beat waits for the bus: when it opens a burst, makes out where that lies."""
+    if m.store.bursts.left > 0:
+        return
+    row = t.order[_ENGINE, m.store.bursts.sent]
+    if m.store.bursts.run_left == 0:
+        beats = _entry_beats(m, t, row)
+        z, y, x = m.store.bursts.z, m.store.bursts.y, m.store.bursts.x
+        entry = z * t.rows[row, _ZS] + y * t.rows[row, _YS] + x * t.rows[row, _XS]
+        m.store.bursts.address = t.rows[row, _DRAM] + entry * beats * m.settings.port_bytes
+        m.store.bursts.run_left = beats * (t.rows[row, _X] if t.rows[row, _XS] == 1 else 1)
+    burst_faults(m, m.store.bursts.address, row)
+
+
+@inline
+def send_beat(m: Machine, t: Tables, now: int) -> None:
+    """The bus took a beat of the oldest unsent instruction: opens, fills and closes bursts."""
+    if m.store.bursts.left == 0:
+        m.store.bursts.left = burst_beats(m, m.store.bursts.address, m.store.bursts.run_left)
+        m.store.bursts.bad = False
+        m.store.bursts.opened += 1
+    if bears_error(m, m.store.bursts.address):
+        m.store.bursts.bad = True
+    m.store.level -= 1
+    m.store.credit += 1
+    m.store.bursts.address += m.settings.port_bytes
+    m.store.bursts.run_left -= 1
+    m.store.bursts.left -= 1
+    if m.store.bursts.left == 0:
+        answer_later(m, m.store.bursts.bad, now)
+    if m.store.bursts.run_left == 0:
+        _next_run(m, t, t.order[_ENGINE, m.store.bursts.sent])
+
+
+@inline
+def _next_run(m: Machine, t: Tables, row: int) -> None:
+    m.store.bursts.x += 1
+    if t.rows[row, _XS] != 1 and m.store.bursts.x < t.rows[row, _X]:
+        return
+    m.store.bursts.x = 0
+    m.store.bursts.y += 1
+    if m.store.bursts.y < t.rows[row, _Y]:
+        return
+    m.store.bursts.y = 0
+    m.store.bursts.z += 1
+    if m.store.bursts.z == t.rows[row, _Z]:
+        m.store.bursts.z = 0
+        _close(m)
+
+
+@inline
+def _close(m: Machine) -> None:
+    """All of the oldest unsent instruction is sent: it finishes with its last answer."""
+    m.store.bursts.target[m.store.bursts.sent & (RING - 1)] = m.store.bursts.opened
+    m.store.bursts.sent += 1

@@ -1,0 +1,104 @@
+"""What LOAD, COMPUTE and STORE have in common: queues, starts, finishes, causes of cycles.
+
+An instruction starts when its queue holds it and its tokens allow it; an engine's instructions
+start and finish in program order.
+"""
+
+from __future__ import annotations
+
+from vdla.sim.stream import inline
+from vdla.sim.timing.constants import DRAIN, FETCH_WAIT, TOKEN
+from vdla.sim.timing.state import Machine, Tables
+from vdla.sim.timing.tokens import pop, push, tokens_allow
+
+
+@inline
+def has_room(m: Machine, engine: int) -> bool:
+    """Whether the engine's queue takes another instruction."""
+    waiting = m.engines.issued[engine] - m.engines.started[engine]
+    return bool(waiting < m.settings.command_queue)
+
+
+@inline
+def issue(m: Machine, engine: int) -> None:
+    """Puts the next of its instructions into an engine's queue."""
+    m.engines.issued_next[engine] += 1
+
+
+@inline
+def commit_issues(m: Machine) -> None:
+    """Makes what was issued in this cycle visible."""
+    for engine in range(3):
+        m.engines.issued[engine] = m.engines.issued_next[engine]
+
+
+@inline
+def can_start(m: Machine, t: Tables, engine: int) -> bool:
+    """Whether the engine's next instruction is there, with its tokens and its token slots."""
+    if m.engines.started[engine] == m.engines.issued[engine]:
+        return False
+    return tokens_allow(m, t, t.order[engine, m.engines.started[engine]], engine)
+
+
+@inline
+def start(m: Machine, t: Tables, engine: int, now: int) -> int:
+    """Starts the engine's next instruction; its row."""
+    row = t.order[engine, m.engines.started[engine]]
+    m.engines.started[engine] += 1
+    t.begun[row] = now
+    pop(m, t, row, engine)
+    return int(row)
+
+
+@inline
+def finish(m: Machine, t: Tables, engine: int, now: int) -> None:
+    """Finishes the engine's oldest instruction."""
+    row = t.order[engine, m.engines.finished[engine]]
+    m.engines.finished[engine] += 1
+    t.ended[row] = now
+    push(m, t, row, engine)
+
+
+@inline
+def in_flight(m: Machine, engine: int) -> int:
+    """The engine's instructions that have started and not finished."""
+    return int(m.engines.started[engine] - m.engines.finished[engine])
+
+
+@inline
+def all_finished(m: Machine) -> bool:
+    """Whether every engine has finished all it was given."""
+    busy = False
+    for engine in range(3):
+        busy |= m.engines.finished[engine] != m.engines.issued[engine]
+    return not busy
+
+
+@inline
+def end_program(m: Machine, t: Tables, now: int) -> None:
+    """FINISH starts and finishes, in a cycle in which nobody has anything to do."""
+    t.begun[-1] = t.ended[-1] = now
+    for engine in range(3):
+        m.engines.cause[engine] = DRAIN
+
+
+@inline
+def note_cause(m: Machine, engine: int, cause: int) -> None:
+    """Says what this cycle of an engine went to."""
+    m.engines.cause[engine] = cause
+
+
+@inline
+def count_causes(m: Machine, cycles: int) -> None:
+    """Books this cycle, and those after it that are passed over, on each engine's cause."""
+    for engine in range(3):
+        m.engines.causes[engine, m.engines.cause[engine]] += cycles
+
+
+@inline
+def idle_cause(m: Machine, engine: int) -> int:
+    """Why an engine with nothing in flight does nothing."""
+    if m.engines.started[engine] != m.engines.issued[engine]:
+        return TOKEN
+    issued = m.engines.issued[0] + m.engines.issued[1] + m.engines.issued[2]
+    return DRAIN if issued >= m.settings.instructions - 1 else FETCH_WAIT

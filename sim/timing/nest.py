@@ -1,0 +1,156 @@
+"""COMPUTE's loop nest, and the micro-ops that steer it.
+
+A GEMM or ALU runs its micro-ops, one after another, in each iteration of three loops. The clock
+keeps its own copy of the UOP buffer, since what is in there decides which entries are accessed.
+"""
+
+from __future__ import annotations
+
+from vdla.isa.instructions import Alu, AluOp, Gemm, Init, Load, Mem
+from vdla.sim.semantics import load_rows
+from vdla.sim.stream import column, decode_uops, inline
+from vdla.sim.timing.state import NONE, Machine, Tables
+
+_UOP, _COUNT = column(Gemm, "uop_begin"), column(Gemm, "uop_count")
+_E0, _E1, _E2 = (column(Gemm, f"extent_{i}") for i in range(3))
+DST, SRC = column(Gemm, "dst_base"), column(Gemm, "src_base")
+_WGT, _BIAS = column(Gemm, "wgt_base"), column(Gemm, "bias_base")
+_INIT = column(Gemm, "init")
+_OP, _USE_IMM = column(Alu, "alu_op"), column(Alu, "use_imm")
+_GEMM, _WADD, _INIT_BIAS = Gemm.opcode, int(AluOp.WADD), int(Init.BIAS)
+_MEMORY, _SRAM = column(Load, "memory"), column(Load, "sram_base")
+_IN_INP, _IN_WGT, _IN_ACC, _IN_UOP = int(Mem.INP), int(Mem.WGT), int(Mem.ACC), int(Mem.UOP)
+
+
+@inline
+def load_uops(m: Machine, t: Tables, row: int) -> None:
+    """Takes over the micro-ops of a LOAD that has finished."""
+    if t.rows[row, _MEMORY] != _IN_UOP:
+        return
+    n = load_rows(t.rows[row], t.dram, t.uop_raw, 0)
+    first, per_word = t.rows[row, _SRAM], t.uop_layout[4, 1]
+    raw = t.uop_raw[first : first + n].reshape(-1)
+    decode_uops(raw, t.uop_layout, t.uops, first * per_word)
+    for u in range(first * per_word, (first + n) * per_word):
+        for field in range(4):
+            m.nest.most[field] = max(m.nest.most[field], t.uops[u, field])
+
+
+@inline
+def begin_nest(m: Machine, t: Tables, row: int) -> None:
+    """Puts an instruction into the loop nest, at its first micro-op."""
+    m.nest.row = row
+    m.nest.checked = _may_leave(m, t, row)
+    place(m, t, 0)
+
+
+@inline
+def place(m: Machine, t: Tables, index: int) -> None:
+    """Sets the loop nest to its ``index``-th micro-op."""
+    row = m.nest.row
+    m.nest.index = index
+    m.nest.u = index % max(t.rows[row, _COUNT], 1)
+    index //= max(t.rows[row, _COUNT], 1)
+    m.nest.i2 = index % max(t.rows[row, _E2], 1)
+    index //= max(t.rows[row, _E2], 1)
+    m.nest.i1 = index % max(t.rows[row, _E1], 1)
+    m.nest.i0 = index // max(t.rows[row, _E1], 1)
+
+
+@inline
+def advance(m: Machine, t: Tables) -> bool:
+    """Steps the loop nest, which lets its instruction go after the last micro-op; true then."""
+    row = m.nest.row
+    m.nest.index += 1
+    m.nest.u += 1
+    if m.nest.u < t.rows[row, _COUNT]:
+        return False
+    m.nest.u = 0
+    m.nest.i2 += 1
+    if m.nest.i2 < t.rows[row, _E2]:
+        return False
+    m.nest.i2 = 0
+    m.nest.i1 += 1
+    if m.nest.i1 < t.rows[row, _E1]:
+        return False
+    m.nest.i1 = 0
+    m.nest.i0 += 1
+    if m.nest.i0 < t.rows[row, _E0]:
+        return False
+    m.nest.row = NONE
+    return True
+
+
+@inline
+def pass_empty(m: Machine) -> None:
+    """Lets an instruction without micro-ops go."""
+    m.nest.row = NONE
+
+
+@inline
+def steps(t: Tables, row: int) -> int:
+    """Micro-ops that an instruction issues in all."""
+    iterations = t.rows[row, _E0] * t.rows[row, _E1] * t.rows[row, _E2]
+    return int(iterations * t.rows[row, _COUNT])
+
+
+@inline
+def micro_op(m: Machine, t: Tables) -> int:
+    """Where the next micro-op lies in the UOP buffer."""
+    return int(t.rows[m.nest.row, _UOP] + m.nest.u)
+
+
+@inline
+def iteration_base(m: Machine, t: Tables, base: int) -> int:
+    """A base of the instruction with its loop steps at the present iteration."""
+    row = m.nest.row
+    return int(
+        t.rows[row, base]
+        + m.nest.i0 * t.rows[row, base + 1]
+        + m.nest.i1 * t.rows[row, base + 2]
+        + m.nest.i2 * t.rows[row, base + 3]
+    )
+
+
+@inline
+def goes_beyond(m: Machine, t: Tables) -> bool:
+    """Whether the next micro-op, or anything it reads or writes, lies beyond its buffer."""
+    if not m.nest.checked:
+        return False
+    row, u, entries = m.nest.row, micro_op(m, t), m.settings.entries
+    if u >= m.settings.uops or iteration_base(m, t, DST) + t.uops[u, 1] >= entries[_IN_ACC]:
+        return True
+    src = iteration_base(m, t, SRC) + t.uops[u, 2]
+    if t.rows[row, 0] != _GEMM:
+        reads_y = t.rows[row, _USE_IMM] == 0 or t.rows[row, _OP] == _WADD
+        return bool(reads_y and src >= entries[_IN_ACC])
+    wgt = iteration_base(m, t, _WGT) + t.uops[u, 3]
+    if src >= entries[_IN_INP] or wgt >= entries[_IN_WGT]:
+        return True
+    biased = t.uops[u, 0] != 0 and t.rows[row, _INIT] == _INIT_BIAS
+    return bool(biased and iteration_base(m, t, _BIAS) >= entries[_IN_ACC])
+
+
+@inline
+def _may_leave(m: Machine, t: Tables, row: int) -> bool:
+    """Whether an instruction might go beyond a buffer, so that its micro-ops need a look each."""
+    entries = m.settings.entries
+    dst = _reach(t, row, DST) + m.nest.most[1]
+    src = _reach(t, row, SRC) + m.nest.most[2]
+    end = t.rows[row, _UOP] + t.rows[row, _COUNT]
+    if end > m.settings.uops or dst >= entries[_IN_ACC]:
+        return True
+    if t.rows[row, 0] != _GEMM:
+        return bool(src >= entries[_IN_ACC])
+    wgt, bias = _reach(t, row, _WGT) + m.nest.most[3], _reach(t, row, _BIAS)
+    beyond = wgt >= entries[_IN_WGT] or bias >= entries[_IN_ACC]
+    return bool(src >= entries[_IN_INP] or beyond)
+
+
+@inline
+def _reach(t: Tables, row: int, base: int) -> int:
+    """The greatest index that a base and its three loop steps add up to."""
+    reach = t.rows[row, base]
+    for loop in range(3):
+        reach += max(t.rows[row, _E0 + loop] - 1, 0) * t.rows[row, base + 1 + loop]
+    return int(reach)
