@@ -27,6 +27,17 @@ from vdla.compiler.graph.parser import write_values
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.plan import MemoryPlan, align, plan_memory
 from vdla.compiler.graph.printer import beside, format_graph
+from vdla.compiler.host.steps import (
+    Kernels,
+    check_external,
+    constant_image,
+    external_models,
+    host_code,
+    host_constants,
+    host_kernels,
+    make_steps,
+    tensor_table,
+)
 from vdla.compiler.lower import UOPS, Linker, lower_schedule
 from vdla.compiler.operators.cost import TilingError
 from vdla.compiler.operators.template import (
@@ -49,17 +60,6 @@ from vdla.compiler.placement.partition import (
 )
 from vdla.compiler.placement.taps import fold_taps
 from vdla.compiler.schedule.errors import ScheduleError
-from vdla.compiler.topi.steps import (
-    Kernels,
-    check_external,
-    constant_image,
-    external_models,
-    host_code,
-    host_constants,
-    host_kernels,
-    make_steps,
-    tensor_table,
-)
 from vdla.compiler.tune.choose import default_tile
 from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.asm import disassemble

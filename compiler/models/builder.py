@@ -13,9 +13,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ir, ops
 from vdla.compiler.graph.ir import Array
-from vdla.compiler.graph.reference import RULES
 
 OPSET = 17
 IR_VERSION = 8
@@ -63,9 +62,9 @@ class Builder:
         shape = (channels, per_group, kernel, kernel)
         weight = self.rng.standard_normal(shape) * np.sqrt(2.0 / fan_in)
         window: Any = {"strides": (stride, stride), "pads": (pad,) * 4}
-        node = ir.Conv2d(name=name, output=name, data=data, weight="", groups=groups, **window)
+        node = ops.Conv2d(name=name, output=name, data=data, weight="", groups=groups, **window)
         weight = weight.astype(np.float32)
-        raw = RULES[ir.Conv2d](node, [self.values[data], weight], UNUSED)
+        raw = node.evaluate([self.values[data], weight], UNUSED)
         gamma = gain * self.rng.uniform(0.6, 1.4, channels)
         beta = shift * (1.0 + self.rng.standard_normal(channels))
         factor = gamma / (raw.std(axis=(0, 2, 3)) + 1e-3)
@@ -97,8 +96,8 @@ class Builder:
 
     def max_pool(self, name: str, data: str, kernel: int, stride: int, pad: int) -> str:
         window: Any = {"kernel": (kernel, kernel), "strides": (stride, stride), "pads": (pad,) * 4}
-        node = ir.MaxPool(name=name, output=name, data=data, **window)
-        value = RULES[ir.MaxPool](node, [self.values[data]], UNUSED)
+        node = ops.MaxPool(name=name, output=name, data=data, **window)
+        value = node.evaluate([self.values[data]], UNUSED)
         sizes = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4}
         return self.emit("MaxPool", name, [data], value, **sizes)
 

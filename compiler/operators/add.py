@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph import ir
-from vdla.compiler.graph.ir import Graph, add_terms
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.numbers import add_terms
 from vdla.compiler.operators.cost import TileCost, parts, shares, sizes, transfer
 from vdla.compiler.operators.nest import Knobs, Nest, flat
 from vdla.compiler.operators.template import Binding, Template, Tile, elements
@@ -36,7 +37,7 @@ class Add(Template[AddTile]):
 
     NAME = "add"
     NOUN = "addition"
-    NODES = (ir.QAdd,)
+    NODES = (ops.QAdd,)
     NUMBERS: ClassVar[Mapping[str, Any]] = dict.fromkeys(
         ("weight", "imm", "a_zero", "b_zero", "zero", "low", "high"), 0
     )

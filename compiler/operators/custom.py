@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vdla.compiler import te
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.operators.cost import TileCost
 from vdla.compiler.operators.nest import Knobs, Nest
@@ -32,7 +32,7 @@ class Custom(Template[UserTile]):
 
     NAME = "custom"
     NOUN = "user's operator"
-    NODES = (ir.Custom,)
+    NODES = (ops.Custom,)
     TUNED = False
 
     operator: UserOperator

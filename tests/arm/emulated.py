@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from vdla.compiler.codegen.target import NATIVE, find_target
-from vdla.compiler.topi.cpu import host_kernel
-from vdla.compiler.topi.steps import host_code
+from vdla.compiler.host.kernels import host_kernel
+from vdla.compiler.host.steps import host_code
 from vdla.isa.config import parse_config
 from vdla.runtime import Executor, Module, ModuleError, TensorInfo
 from vdla.runtime.devices.sim import SimDevice

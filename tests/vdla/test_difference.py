@@ -11,7 +11,7 @@ import pytest
 
 from vdla import difference
 from vdla.compiler.frontend import import_model
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ir, ops
 from vdla.compiler.graph.compare import layer_differences, ort_tensors
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate_node
@@ -53,7 +53,7 @@ def test_a_pool_one_step_off_is_wrong():
 
 def test_only_the_middle_is_undecided():
     """Sums of 4 values by 4: 2 of 4 is a tie, 1 and 3 of 4 are not, nor is 2.001 of 4."""
-    node = ir.QAvgPool(
+    node = ops.QAvgPool(
         name="p", output="y", data="x", kernel=(2, 2), in_scale=0.25, out_scale=0.25,
         in_zp=0, out_zp=0,
     )  # fmt: skip

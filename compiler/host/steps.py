@@ -17,9 +17,11 @@ import numpy as np
 from vdla.compiler.codegen.link import link_shared
 from vdla.compiler.codegen.llvm import compile_object
 from vdla.compiler.codegen.target import NATIVE, Target, TargetError
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.express import HostKernel
 from vdla.compiler.graph.ir import Array, Graph, Node
 from vdla.compiler.graph.plan import MemoryPlan, plan_memory
+from vdla.compiler.host.kernels import host_kernel, symbol_of
 from vdla.compiler.placement.partition import (
     ACCELERATOR,
     HOST,
@@ -30,7 +32,6 @@ from vdla.compiler.placement.partition import (
 )
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.printer import show
-from vdla.compiler.topi.cpu import HostKernel, host_kernel, symbol_of
 from vdla.runtime.module import HostCode, Module, TensorInfo
 from vdla.runtime.native import host_machine
 
@@ -65,7 +66,7 @@ def check_external(graph: Graph, target: Target) -> None:
     A board's processor gets compiled code alone.
     """
     for node in graph.nodes:
-        if isinstance(node, ir.External) and not target.is_native:
+        if isinstance(node, ops.External) and not target.is_native:
             raise TargetError(
                 f"node {node.name} ({node.op}): expected operators that vdla compiles for "
                 f"{target.cpu}, found one for onnxruntime ({node.reason}); the native host has it"
@@ -74,12 +75,12 @@ def check_external(graph: Graph, target: Target) -> None:
 
 def external_models(graph: Graph) -> dict[str, bytes]:
     """Node name to what onnxruntime runs."""
-    return {node.name: node.model for node in graph.nodes if isinstance(node, ir.External)}
+    return {node.name: node.model for node in graph.nodes if isinstance(node, ops.External)}
 
 
 def host_constants(graph: Graph, kernels: Kernels) -> dict[str, Array]:
     """Every constant that a host function or onnxruntime reads."""
-    external = (node for node in graph.nodes if isinstance(node, ir.External))
+    external = (node for node in graph.nodes if isinstance(node, ops.External))
     needed: dict[str, Array] = {
         name: graph.constants[name]
         for node in external
@@ -107,7 +108,7 @@ def make_steps(graph: Graph, placements: Placements, kernels: Kernels) -> list[d
                 count = sum(step["kind"] == "vdla" for step in steps)
                 steps.append({"kind": "vdla", "program": f"program{count}", "layers": []})
             steps[-1]["layers"].append(node.name)
-        elif isinstance(node, ir.External):
+        elif isinstance(node, ops.External):
             args = [*node.inputs, node.output]
             steps.append({"kind": ONNXRUNTIME, "model": node.name, "args": args, "name": node.name})
         else:
