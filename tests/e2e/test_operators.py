@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vdla.compiler.build import Options, accelerator_layers
-from vdla.compiler.graph import ir, ops
+from vdla.compiler.graph import ir, numbers, ops
 from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.graph.ops.blocks import pack, unpack
 from vdla.compiler.graph.reference import evaluate
@@ -149,7 +149,7 @@ def finish(pick: Pick[Any], channels: int, terms: int) -> dict[str, Any]:
     return {
         "in_zp": pick(ZEROS),
         "out_zp": pick(ZEROS),
-        "scale": tuple(ir.f32(spread * (0.3 + (7 * c) % 5 / 5)) for c in range(channels)),
+        "scale": tuple(numbers.f32(spread * (0.3 + (7 * c) % 5 / 5)) for c in range(channels)),
         "lo": pick((-128, -128, 0, -9)),
         "hi": pick((127, 127, 100)),
     }

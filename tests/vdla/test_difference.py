@@ -11,7 +11,7 @@ import pytest
 
 from vdla import difference
 from vdla.compiler.frontend import import_model
-from vdla.compiler.graph import ir, ops
+from vdla.compiler.graph import numbers, ops
 from vdla.compiler.graph.compare import layer_differences, ort_tensors
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate_node
@@ -61,7 +61,7 @@ def test_only_the_middle_is_undecided():
     x = np.zeros((len(sums), 1, 2, 2), np.int8)
     x[:, 0, 0, 0] = sums
     assert undecided(node, [x]).ravel().tolist() == [s % 4 == 2 for s in sums.tolist()]
-    other = replace(node, in_scale=ir.f32(0.25 * (1 + 1e-5)))
+    other = replace(node, in_scale=numbers.f32(0.25 * (1 + 1e-5)))
     assert not undecided(other, [x]).any()
 
 

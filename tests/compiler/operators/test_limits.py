@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vdla.compiler.build import Options, compile_graph
-from vdla.compiler.graph import ir, ops
+from vdla.compiler.graph import numbers, ops
 from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.graph.reference import evaluate
 from vdla.isa.config import load_config
@@ -19,7 +19,7 @@ from vdla.runtime.executor import Executor
 def convolution(shape, outputs, kernel, pads=(0, 0, 0, 0), strides=(1, 1)) -> Graph:
     """A graph of one convolution with random weights."""
     rng = np.random.default_rng(5)
-    scale = ir.f32(0.02 / (shape[1] * kernel[0] * kernel[1]) ** 0.5)
+    scale = numbers.f32(0.02 / (shape[1] * kernel[0] * kernel[1]) ** 0.5)
     node = ops.QConv2d(
         name="conv", output="y", data="x", weight="w", bias="b", pads=pads, strides=strides,
         in_zp=-3, out_zp=4, scale=(scale,) * outputs,
