@@ -31,6 +31,7 @@ class Custom(Template[UserTile]):
     """An operator on inputs of some types; ``attributes`` are JSON."""
 
     NAME = "custom"
+    TILE = UserTile
     NOUN = "user's operator"
     NODES = (ops.Custom,)
     TUNED = False

@@ -41,6 +41,7 @@ class Pool2d(Window, Template[PoolTile]):
     """A pool over channel blocks; ``kind`` is "max" or "sum" (of values less ``in_zero``)."""
 
     NAME = "pool"
+    TILE = PoolTile
     NOUN = "pool"
     NODES = (ops.QMaxPool, ops.QAvgPool)
     NUMBERS: ClassVar[Mapping[str, Any]] = {"in_zero": 0, "zero": 0, "low": 0, "high": 0}

@@ -6,16 +6,19 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import Recipe
-from vdla.compiler.graph.ir import Array, Node, Shape, TensorType
+from vdla.compiler.graph.ir import Array, GraphError, Node, Quantizable, Shape, TensorType
 from vdla.compiler.graph.numbers import f32
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
+
+if TYPE_CHECKING:
+    from vdla.compiler.graph.fuse import Island
 
 F32 = np.float32
 Meaning = Callable[..., Any]  # of numpy arrays, or of expressions
@@ -75,6 +78,11 @@ BINARY: dict[str, tuple[Meaning, Meaning]] = {
 }
 
 
+# Of functions of two tensors, what a quantized island around them becomes: their integer operators
+# enter themselves here.
+QUANTIZED: dict[str, Callable[[Binary, Island], Node]] = {}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Unary(Node):
     """``function(data)``, element by element; ``alpha`` and ``beta`` as the function needs them."""
@@ -99,7 +107,7 @@ class Unary(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Binary(Node):
+class Binary(Quantizable):
     """``function(a, b)``, with numpy's broadcasting."""
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("a", "b")
@@ -120,6 +128,12 @@ class Binary(Node):
         a, b = broadcast_operands(recipe, self.a, self.b)
         function = BINARY[self.function][1]
         return te.compute(recipe.out_shape, lambda *i: function(a(i), b(i)), self.function)
+
+    def quantized(self, island: Island) -> Node:
+        """The integer form of its function."""
+        if self.function not in QUANTIZED:
+            raise GraphError("it has no integer form")
+        return QUANTIZED[self.function](self, island)
 
 
 # What operators of two tensors share --------------------------------------------------------------

@@ -30,6 +30,7 @@ class Conv2d(ConvSizes, Template[ConvTile]):
     """A convolution or a dense layer; see ``ConvSizes``."""
 
     NAME = "conv"
+    TILE = ConvTile
     NOUN = "convolution"
     NODES = (ops.QConv2d, ops.QConv2dAdd, ops.QDense)
     NUMBERS: ClassVar[Mapping[str, Any]] = {

@@ -12,7 +12,8 @@ from readback import difference, reads_back
 
 from vdla import te
 from vdla.compiler import tir
-from vdla.compiler.operators.add import Add, AddTile
+from vdla.compiler.operators.add import Add
+from vdla.compiler.operators.pairwise import VectorTile
 from vdla.compiler.target import intrinsics
 from vdla.compiler.text import ParseError
 from vdla.compiler.tir import show
@@ -217,7 +218,7 @@ def test_any_tree_is_read_back(func):
 def program() -> str:
     """A program of the accelerator: allocations, copies, threads, padding, calls of every kind."""
     shape = Add(12, 9000, -7000, 3, -8, 2, -128, 127)
-    return show(shape.schedule(AddTile(4, 2), TINY).mod)
+    return show(shape.schedule(VectorTile(4, 2), TINY).mod)
 
 
 @lru_cache
