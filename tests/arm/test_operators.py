@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import BY_OP, Graph, TensorType
+from vdla.compiler.graph.ops.minimum import QMinimum
 
 F, I8, U8 = "float32", "int8", "uint8"
 IMAGE = (2, 5, 7, 6)
@@ -64,6 +65,10 @@ OPERATORS = {
     "clip int8": (ops.QClip(**NAMES, scale=0.77, in_zp=4, out_zp=-9, lo=-9), INTEGERS),
     "add int8": (
         ops.QAdd(**PAIR, scales=(0.31, 1.7), a_zp=3, b_zp=-8, out_zp=1, hi=99),
+        {**INTEGERS, "z": (I8, *IMAGE)},
+    ),
+    "minimum int8": (
+        QMinimum(**PAIR, scales=(0.31, 1.7), a_zp=3, b_zp=-8, out_zp=1, lo=-99),
         {**INTEGERS, "z": (I8, *IMAGE)},
     ),
     "max pool int8": (

@@ -15,6 +15,7 @@ from vdla.compiler.build import Options, accelerator_layers
 from vdla.compiler.graph import ir, numbers, ops
 from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.graph.ops.blocks import pack, unpack
+from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.operators.cost import TilingError
 from vdla.compiler.standalone import layer_program
@@ -135,6 +136,26 @@ def addition(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     return graph(node, {"x": shape, "r": shape}, shape, {}, rng)
 
 
+def minimum(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
+    """The lesser of two images or of two vectors, at one scale or at two."""
+    image = (pick((1, 3, 8)), pick((1, 2, 7))) if pick((0, 1)) else ()
+    shape = (pick((1, 2, 3)), pick((1, 5, 16, 33, 64)), *image)
+    rng = np.random.default_rng(pick(range(1 << 16)))
+    node = QMinimum(
+        name="least",
+        output="y",
+        a="x",
+        b="r",
+        scales=(pick((0.31, 1.0, 1.7)), pick((0.002, 0.31, 1.0, 2.3))),
+        a_zp=pick(ZEROS),
+        b_zp=pick(ZEROS),
+        out_zp=pick(ZEROS),
+        lo=pick((-128, -3)),
+        hi=pick((127, 40)),
+    )
+    return graph(node, {"x": shape, "r": shape}, shape, {}, rng)
+
+
 CHANNELS = (  # groups, input and output channels of each
     (1, 1, 1), (1, 3, 5), (1, 4, 8), (1, 16, 16), (1, 17, 33), (1, 40, 24), (1, 64, 64),
     (2, 4, 4), (2, 3, 5), (3, 2, 2), (3, 5, 1), (2, 16, 16), (4, 8, 8),
@@ -234,7 +255,7 @@ def choose(operator: Any, case: Case, config: Any) -> Any:
     return None
 
 
-KINDS = (convolution, dense, pool, addition)
+KINDS = (convolution, dense, pool, addition, minimum)
 
 
 @st.composite

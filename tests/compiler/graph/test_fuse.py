@@ -276,6 +276,30 @@ def test_a_constant_operand_of_an_addition_is_spread():
     assert graph.tensors[graph.nodes[1].b].shape == (1, 4, 3, 3)
 
 
+@pytest.mark.parametrize("scales", [(0.1, 0.1, 0.1), (0.05, 0.13, 0.07)])
+def test_a_minimum_of_integers(scales):
+    """Equal to onnxruntime's, at one scale and at three that give no ties."""
+    m = QdqModel(0)
+    a, b = (m.input(n, (1, 4, 5, 6), s) for n, s in zip("ab", scales[:2], strict=True))
+    m.output(m.finished(m.node("Min", [a, b], (1, 4, 5, 6)), scales[2], None))
+    model = m.model()
+    graph = optimize(import_model(model))
+    assert kinds(graph) == ["Quantize", "Quantize", "QMinimum", "Dequantize"]
+    rng = np.random.default_rng(1)
+    values = {n: rng.uniform(-9, 9, (1, 4, 5, 6)).astype(np.float32) for n in graph.inputs}
+    (name,) = graph.outputs
+    want = ort_run(model, values)[name]
+    np.testing.assert_allclose(evaluate(graph, values)[name], want, atol=1e-6)
+
+
+def test_functions_without_an_integer_form_say_so():
+    m = QdqModel(0)
+    a, b = m.input("a", (1, 4)), m.input("b", (1, 4))
+    m.output(m.finished(m.node("Mul", [a, b], (1, 4)), 0.2, None))
+    graph = optimize(import_model(m.model()))
+    assert "it has no integer form" in graph.reasons.values()
+
+
 def test_a_scale_out_of_range_stays_float():
     m = QdqModel(0)
     x = m.input("x", (1, 4, 3, 3), 1e6)

@@ -11,6 +11,7 @@ from vdla.compiler.codegen.llvm import jit
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ir, ops
 from vdla.compiler.graph.ir import BY_OP, Graph, TensorType
+from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate, evaluate_node
 from vdla.compiler.host.kernels import host_function, host_kernel, symbol_of
@@ -219,6 +220,10 @@ def test_element_wise():
         name="n", a="x", b="z", output="y", scales=(0.31, 1.7), a_zp=3, b_zp=-8, out_zp=1, hi=99
     )
     check(add, {**image, "z": (I8, *IMAGE)})
+    least = QMinimum(
+        name="n", a="x", b="z", output="y", scales=(0.31, 1.7), a_zp=3, b_zp=-8, out_zp=1, hi=99
+    )
+    check(least, {**image, "z": (I8, *IMAGE)})
     real = {"x": (F, *IMAGE), "y": (F, *IMAGE)}
     check(ops.Relu(name="n", data="x", output="y"), real)
     check(ops.Clip(name="n", data="x", output="y", low=-1.0, high=np.inf), real)
