@@ -39,6 +39,7 @@ class StepResult:
 
     @property
     def cycles(self) -> int | None:
+        """Cycles that the accelerator took; None for a host function."""
         return self.device.cycles if self.device else None
 
 
