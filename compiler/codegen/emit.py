@@ -64,6 +64,7 @@ LINE_BYTES = 64  # what one prefetch brings
 
 
 def _is_unsigned(dtype: str) -> bool:
+    """Whether an integer type is extended and compared without a sign; bool is."""
     return dtype in ("uint8", "bool")
 
 
@@ -73,7 +74,11 @@ def _memory_type(buffer: Buffer) -> Value:
 
 
 class Emitter:
-    """Emits into ``function``; ``size`` is the target's ``size_t``, the type of indices."""
+    """Emits the instructions of one function into ``function``.
+
+    The methods give LLVM values and append what computes them at the builder's place. ``size`` is
+    the target's ``size_t``, the type of indices.
+    """
 
     def __init__(
         self,
@@ -93,6 +98,7 @@ class Emitter:
         self.copies = 1
 
     def function(self, body: Stmt) -> None:
+        """Emits the whole body of the function, with its return."""
         self._stmt(body)
         self.builder.ret_void()
         ll.IRBuilder(self.entry).branch(self.start)
@@ -100,6 +106,7 @@ class Emitter:
     # --- statements ---
 
     def _stmt(self, stmt: Stmt) -> None:
+        """Emits one statement, whatever it is."""
         match stmt:
             case For():
                 self._loop(stmt)
@@ -123,6 +130,7 @@ class Emitter:
                 raise TypeError(f"no native code for {type(stmt).__name__}")
 
     def _loop(self, loop: For) -> None:
+        """A counting loop; an unrolled one as copies of its body, up to UNROLL_LIMIT of them."""
         self.ranges[loop.var] = (0, loop.extent - 1)
         if loop.kind == "unrolled" and self.copies * loop.extent <= UNROLL_LIMIT:
             self.copies *= loop.extent
@@ -147,6 +155,7 @@ class Emitter:
         b.position_at_end(after)
 
     def _alloc(self, stmt: Alloc) -> None:
+        """A temporary for ``stmt.body``: on the stack if it is small, else from ``malloc``."""
         buffer = stmt.buffer
         size = buffer.span * SIZES[buffer.dtype]
         if size <= STACK_BYTES:
@@ -187,6 +196,7 @@ class Emitter:
         self.builder.call(fetch, [where, read, keep, data])
 
     def _library(self, name: str, result: Value, args: list[Value]) -> Value:
+        """A function of the C library or an intrinsic of LLVM, declared once per module."""
         if name in self.module.globals:
             return self.module.globals[name]
         function = ll.Function(self.module, ll.FunctionType(result, args), name)
@@ -209,6 +219,7 @@ class Emitter:
     # --- addresses and indices ---
 
     def _address(self, buffer: Buffer, indices: tuple[Expr, ...], inbounds: bool = True) -> Value:
+        """A pointer to an element. ``inbounds`` promises LLVM that it lies in the buffer."""
         b = self.builder
         flat: Value = self.size(0)
         for index, size, stride in zip(indices, buffer.shape, buffer.strides, strict=True):
@@ -223,6 +234,7 @@ class Emitter:
         )
 
     def _in_bounds(self, index: Expr, size: int) -> bool:
+        """Whether an index provably stays in 0 to ``size - 1``."""
         found = bounds(index, self.ranges)
         return found is not None and found[0] >= 0 and found[1] < size
 
@@ -246,6 +258,7 @@ class Emitter:
         return _resized(b, self._value(expr), self.size)
 
     def _never_negative(self, expr: Expr) -> bool:
+        """Whether an index is provably at least 0, so that it can be divided without a sign."""
         found = bounds(expr, self.ranges)
         return found is not None and found[0] >= 0
 
@@ -264,6 +277,7 @@ class Emitter:
     # --- values ---
 
     def _value(self, expr: Expr) -> Value:
+        """The value of an expression."""
         b = self.builder
         match expr:
             case Const(value, dtype):
@@ -289,12 +303,14 @@ class Emitter:
         raise TypeError(f"no native code for {type(expr).__name__}")
 
     def _load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
+        """An element; a bool lies in memory as a byte."""
         value = self.builder.load(
             self._address(buffer, indices), typ=_memory_type(buffer), align=SIZES[buffer.dtype]
         )
         return self.builder.icmp_unsigned("!=", value, I8(0)) if buffer.dtype == "bool" else value
 
     def _comparison(self, expr: Binary) -> Value:
+        """A comparison; of floats, only ``ne`` holds where one is NaN."""
         b, symbol, dtype = self.builder, SYMBOLS[expr.op], expr.a.dtype
         if is_index(expr.a) and is_index(expr.b):
             return b.icmp_signed(symbol, self._index(expr.a), self._index(expr.b))
@@ -305,6 +321,7 @@ class Emitter:
         return (b.icmp_unsigned if _is_unsigned(dtype) else b.icmp_signed)(symbol, x, y)
 
     def _arithmetic(self, op: str, dtype: str, x: Value, y: Value) -> Value:
+        """Arithmetic and logic on two values of one dtype."""
         b = self.builder
         if op in ("and", "bitand"):
             return b.and_(x, y)
@@ -329,6 +346,7 @@ class Emitter:
         return build(x, y)
 
     def _minmax(self, op: str, dtype: str, x: Value, y: Value) -> Value:
+        """The lesser or greater value; NaN where either is, as numpy has it."""
         b, symbol = self.builder, "<" if op == "min" else ">"
         if is_float(dtype):
             # y where either is NaN and x isn't chosen; NaN in y propagates, as in x by the order.
@@ -365,6 +383,7 @@ class Emitter:
         )
 
     def _cast(self, x: Value, source: str, dtype: str) -> Value:
+        """A value as another dtype, as numpy converts it where it fits."""
         b, kind = self.builder, TYPES[dtype]
         if dtype == "bool":
             zero = ll.Constant(x.type, 0)
@@ -388,6 +407,7 @@ class Emitter:
     # --- functions ---
 
     def _call(self, op: str, args: list[Value], dtype: str) -> Value:
+        """One of the functions of expressions: of LLVM, of the C library, or ``rq``."""
         if op == "rq":
             return self._requantize(*args)
         if op == "erf":
@@ -432,4 +452,5 @@ def _resized(b: ll.IRBuilder, value: Value, kind: ll.IntType) -> Value:
 
 
 def _is_zero(value: Value) -> bool:
+    """Whether a value is the constant 0."""
     return isinstance(value, ll.Constant) and value.constant == 0

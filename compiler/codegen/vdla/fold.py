@@ -68,10 +68,12 @@ class Axis:
 
     @property
     def extent(self) -> int:
+        """How many steps the loop has."""
         return self.high - self.low
 
     @property
     def padded(self) -> bool:
+        """Whether some steps lie outside of the tensor, where a LOAD fills in padding."""
         return self.inside != (self.low, self.high)
 
 
@@ -217,7 +219,7 @@ class _Folder:
         axis.inside = (middle, middle)
 
 
-def merge(axes: list[Axis]) -> list[Axis]:
+def _merge(axes: list[Axis]) -> list[Axis]:
     """Joins neighbours that step as one longer loop in every operand; all start at 0."""
     merged: list[Axis] = []
     for axis in axes:
@@ -246,7 +248,7 @@ def _joined(outer: Axis, inner: Axis) -> Axis | None:
 def _load(f: _Folder, emit: Emit) -> list[Op]:
     memory, dst, src = Mem(emit.fields["memory"]), emit.roles["dst"], emit.roles["src"]
     f.normalize()
-    axes = merge(f.axes)
+    axes = _merge(f.axes)
     if len(axes) > 3 or any(a.padded for a in axes[:-2]):
         raise Unroll
     _check_dense(dst, axes)
@@ -278,7 +280,7 @@ def _store(f: _Folder, emit: Emit) -> list[Op]:
     memory, acc, out = Mem(emit.fields["memory"]), emit.roles["acc"], emit.roles["out"]
     scale = emit.roles.get("scale", "")
     f.normalize()
-    axes = merge(f.axes)
+    axes = _merge(f.axes)
     scaled = [a for a in axes if a.steps.get(scale)]
     plain = [a for a in axes if not a.steps.get(scale)]
     if not scale and len(plain) == 3:
@@ -375,7 +377,7 @@ class _Nest:
         forms = [_shifted(form, lows) for form in forms]
         reducing = [i for i, a in enumerate(f.axes) if any(form.step(a.var) for form in forms)]
         split = min(reducing, default=len(f.axes))
-        self.loops = merge(f.axes[:split])
+        self.loops = _merge(f.axes[:split])
         self.inner = list(f.axes[split:])
         while len(self.loops) > 3:
             self.inner.insert(0, self.loops.pop())
