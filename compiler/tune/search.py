@@ -21,7 +21,9 @@ Group = tuple[Floats, Floats]
 INF = float("inf")
 
 WARM = 8  # candidates drawn before the model is first asked
-ALIKE = 1.05  # floors this close say nothing: what they leave out, the stalls, is as much
+# Candidates whose floor, the lower bound of their cycles, is at most this many times the lowest are
+# drawn from alike: the floor leaves out stalls, which make a larger difference than that.
+ALIKE = 1.05
 CHAINS = 64
 STEPS = 100
 PATIENCE = 25  # annealing steps without a better candidate before it stops
