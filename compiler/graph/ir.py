@@ -84,10 +84,12 @@ class TensorType:
 
     @property
     def elements(self) -> int:
+        """How many elements the tensor takes in memory, the padding of channel blocks included."""
         return reduce(mul, self.physical, 1)
 
     @property
     def nbytes(self) -> int:
+        """How many bytes the tensor takes in memory, the padding of channel blocks included."""
         return self.elements * np.dtype(self.dtype).itemsize
 
 
@@ -102,6 +104,7 @@ class Node:
 
     @property
     def op(self) -> str:
+        """The operator's name in texts and messages: that of its class."""
         return type(self).__name__
 
     @property
