@@ -46,7 +46,16 @@ class Touch:
 
 @dataclass(frozen=True)
 class Op:
-    """An instruction before linking: no tokens, micro-ops not placed, DRAM relative to a tensor."""
+    """An instruction before linking: without tokens, and with addresses that are relative.
+
+    Attributes:
+        instruction: its micro-ops have no place yet; a DRAM address counts from the tensor's start.
+        touches: what it reads and writes.
+        name: of the stage that it does a part of.
+        tensor: the DRAM tensor of a LOAD or STORE.
+        uops: its micro-ops, as (dst, src, wgt).
+        first: per micro-op, whether it starts a reduction; None: any marks will do.
+    """
 
     instruction: Instruction
     touches: tuple[Touch, ...]
@@ -146,6 +155,7 @@ class _Folder:
         return False
 
     def entry_bytes(self, memory: Mem) -> int:
+        """Bytes that an entry of a memory takes in DRAM."""
         return self.config.entry(memory.name.lower())
 
     def fields(self, emit: Emit) -> dict[str, int]:

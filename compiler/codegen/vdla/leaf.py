@@ -40,7 +40,7 @@ class CodegenError(UserError):
 
 @dataclass(frozen=True)
 class Form:
-    """``constant + Σ coefficient × variable``."""
+    """A number that is linear in loop variables: ``constant + Σ coefficient × variable``."""
 
     constant: int
     terms: Mapping[Var, int]
@@ -59,7 +59,7 @@ class Form:
         return cls(*form)
 
     def at(self, env: Env) -> Form:
-        """With some variables known."""
+        """The form in which the variables in ``env`` have their values."""
         constant, terms = self.constant, {}
         for var, coefficient in self.terms.items():
             if var in env:
@@ -69,7 +69,7 @@ class Form:
         return Form(constant, terms)
 
     def step(self, var: Var) -> int:
-        """The coefficient of a variable."""
+        """How much the number grows when ``var`` grows by 1: its coefficient, or 0."""
         return self.terms.get(var, 0)
 
 

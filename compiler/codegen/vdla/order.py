@@ -22,7 +22,7 @@ WINDOW = 256  # instructions looked at in either direction
 
 
 def reorder(ops: Sequence[Op]) -> list[Op]:
-    """Both moves, ALU first."""
+    """Moves ALU instructions up, then LOADs down: ``sink_loads(hoist_alu(ops))``."""
     return sink_loads(hoist_alu(ops))
 
 
