@@ -41,6 +41,7 @@ class StepResult:
 
     @property
     def cycles(self) -> int | None:
+        """Cycles that the accelerator took; None for a host function."""
         return self.device.cycles if self.device else None
 
 

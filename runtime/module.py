@@ -48,6 +48,7 @@ class TensorInfo:
 
     @property
     def nbytes(self) -> int:
+        """How many bytes the tensor takes."""
         return prod(self.shape) * np.dtype(self.dtype).itemsize
 
     def __str__(self) -> str:

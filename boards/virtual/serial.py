@@ -51,6 +51,7 @@ class Top(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """The SoC and a model of its SDRAM, in the clock of a simulator."""
         m = Module()
         m.domains.sync = domain = ClockDomain("sync")
         m.submodules.soc, m.submodules.sdram = soc, sdram = self.soc, self.sdram

@@ -278,6 +278,11 @@ class OnnxNode:
 
     @property
     def output(self) -> str:
+        """The name of the node's one output.
+
+        Raises:
+            UnsupportedError: the graph gives a second output of the node a name, to use it.
+        """
         extra = [o for o in self.proto.output[1:] if o]
         if extra:
             raise self.unsupported("one output", f"a second one, {extra[0]}")

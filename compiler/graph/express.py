@@ -47,6 +47,7 @@ class Recipe:
 
     @property
     def out_dtype(self) -> str:
+        """The element type of the operator's output."""
         return self.graph.tensors[self.node.output].dtype
 
     def shape(self, name: str) -> tuple[int, ...]:

@@ -93,10 +93,12 @@ class TensorType:
 
     @property
     def elements(self) -> int:
+        """How many elements the tensor takes in memory, the padding of channel blocks included."""
         return reduce(mul, self.physical, 1)
 
     @property
     def nbytes(self) -> int:
+        """How many bytes the tensor takes in memory, the padding of channel blocks included."""
         return self.elements * np.dtype(self.dtype).itemsize
 
 

@@ -28,7 +28,6 @@ from vdla.compiler.tir.ir import (
     LOGIC,
     LOOP_KINDS,
     Alloc,
-    Barrier,
     Binary,
     Block,
     BlockIter,
@@ -44,7 +43,6 @@ from vdla.compiler.tir.ir import (
     Select,
     Seq,
     Store,
-    Token,
     Var,
     call,
     const,
@@ -128,7 +126,7 @@ def a_stmt(draw, depth, variables, buffers):
     value = lambda dtype: an_expr(draw, dtype, 2, variables, buffers)  # noqa: E731
     kind = draw(
         st.sampled_from(
-            ("store", "barrier", "token")
+            ("store",)
             if not depth
             else ("store", "for", "alloc", "if", "seq", "block", "seq", "for")
         )
@@ -165,10 +163,6 @@ def a_stmt(draw, depth, variables, buffers):
         return Seq(tuple(more() for _ in range(draw(st.integers(0, 3)))))
     if kind == "block":
         return a_block(draw, more, variables, buffers)
-    if kind == "barrier":
-        return Barrier(draw(NAMES))
-    if kind == "token":
-        return Token(draw(st.sampled_from(("push", "pop"))), draw(NAMES), draw(NAMES))
     buffer = draw(st.sampled_from(buffers))
     return Store(buffer, tuple(value("int32") for _ in buffer.shape), value(buffer.dtype))
 
@@ -376,9 +370,9 @@ REFUSED = {
         "writes a[v], which its declared regions don't cover",
     "block c(v: s4 = i + 4):\n            pass": "line 3, column 9: f / for i / block c: v: "
         "expected a binding in 0..3, found i + 4 in 4..7",
-    'barrier(global)': "line 3, column 17: expected a scope in double quotes, found 'global'",
-    'push("a", "b")': "line 3, column 17: expected '->', found ','",
-    'barrier("a': "line 3, column 17: expected a closing double quote, found",
+    "alloc c: int8[4] @global": "line 3, column 27: expected the buffer's memory in double quotes, "
+                                "found 'global'",
+    'alloc c: int8[4] @"a': "line 3, column 27: expected a closing double quote, found",
     "`a[i] = 1": "line 3, column 9: expected a closing backquote, found '`a[i] = 1'",
     "a[i] = $": "line 3, column 16: expected a name, a number or a mark, found '$'",
     "gemm(x=a[i])": "line 3, column 9: expected an intrinsic (none: no target was given), "

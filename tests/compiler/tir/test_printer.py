@@ -7,8 +7,8 @@ from pathlib import Path
 
 from vdla import te
 from vdla.compiler import tir
-from vdla.compiler.tir import Barrier, Buffer, For, If, Seq, Store, Token, Var, show
-from vdla.compiler.tir.ir import Not, Select, const
+from vdla.compiler.tir import Buffer, For, If, Prefetch, Seq, Store, Var, show
+from vdla.compiler.tir.ir import Not, Select, const, point
 
 GOLDEN = Path(__file__).parent / "conv.golden.txt"
 
@@ -73,12 +73,12 @@ def test_statements():
     buffer = Buffer("b", (8,), "int32")
     x = Var("x")
     store = Store(buffer, (x,), x)
-    body = If(x < 3, Seq((store, Barrier("shared"))), Token("push", "load", "compute"))
+    body = If(x < 3, Seq((store, Prefetch(point(buffer, (x + 1,))))), store)
     assert show(For(x, 8, "unrolled", body)).splitlines() == [
         "for x in 8 unrolled:",
         "    if x < 3:",
         "        b[x] = x",
-        '        barrier("shared")',
+        "        prefetch b[x + 1]",
         "    else:",
-        '        push("load" -> "compute")',
+        "        b[x] = x",
     ]
