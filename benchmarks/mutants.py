@@ -1,7 +1,7 @@
 """Plants faults in the sources, one at a time, and counts how many of them the tests notice.
 
-    python benchmarks/mutants.py [--seed S] [--count N] [--room ROOM] [--workers 2] [--limit 240]
-                                 [--json]
+    python benchmarks/mutants.py [--seed S] [--count N] [--first K] [--room ROOM] [--workers 2]
+                                 [--limit 240] [--json]
 
 A mutant is one small change of one expression, drawn from a seed: another comparison, another
 operation, a number one off, a condition turned round, ``and`` for ``or``. Each is planted in a copy
@@ -9,7 +9,8 @@ of the tracked files, and the tests of the changed file run there, the nearest f
 fails. What no test notices survives and is printed with its place. Survivors that change nothing
 anybody could see are listed with their reason in ``mutants.toml`` beside this file, and count
 neither as killed nor as surviving; ``share`` is of the others. Rooms are drawn evenly, places in a
-room by how many there are. The tests must pass as they are.
+room by how many there are. The tests must pass as they are. ``--first K`` passes over the first K and so
+goes on where an earlier run on the same sources ended.
 """
 
 from __future__ import annotations
@@ -69,10 +70,10 @@ STAGES: dict[str, tuple[str, ...]] = {
     "compiler/graph": ("tests/compiler/graph", *NETWORKS),
     "compiler/models": ("tests/compiler/models", "tests/vdla/test_commands.py"),
     "compiler/passes": ("tests/compiler/passes", "tests/compiler/codegen", *NETWORKS),
-    "compiler/schedule": ("tests/compiler/schedule", "tests/compiler/topi", *NETWORKS),
-    "compiler/te": ("tests/compiler/te", "tests/compiler/schedule", "tests/compiler/topi"),
+    "compiler/schedule": ("tests/compiler/schedule", "tests/compiler/host", *NETWORKS),
+    "compiler/te": ("tests/compiler/te", "tests/compiler/schedule", "tests/compiler/host"),
     "compiler/tir": ("tests/compiler/tir", "tests/compiler/passes", "tests/compiler/schedule"),
-    "compiler/topi": ("tests/compiler/topi", *NETWORKS),
+    "compiler/host": ("tests/compiler/host", *NETWORKS),
     "compiler/operators": ("tests/compiler/operators", "tests/compiler/tune", *NETWORKS),
     "compiler/placement": ("tests/compiler/placement", *NETWORKS),
     "compiler/tune": ("tests/compiler/tune/test_{stem}.py", "tests/compiler/tune",
@@ -216,23 +217,26 @@ class Tree:
         path.write_bytes(source[: mutant.start] + mutant.after.encode() + source[mutant.end :])
         try:
             for stage in stages(mutant.file, self.folder):
-                if noticed := self.run(stage, mutant.file.startswith(("isa/", "sim/", "hw/"))):
+                if noticed := self.run(stage, mutant.file.partition("/")[0]):
                     return noticed
             return None
         finally:
             path.write_bytes(source)
             shutil.rmtree(self.scratch, ignore_errors=True)
 
-    def run(self, stage: list[str], compiles: bool) -> str | None:
-        """Runs tests; the first that failed, or what else went wrong."""
+    def run(self, stage: list[str], room: str) -> str | None:
+        """Runs tests against a mutant of ``room``; the first that failed, or what went wrong."""
         settings = [word for word in stage if "=" in word]
         stage = [word for word in stage if word not in settings]
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider",
                    "-p", "no:xdist", "-m", "not long", "--tb=no", *stage]  # fmt: skip
         extra = {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
         extra |= dict(word.split("=", 1) for word in settings)
-        if compiles:  # compiled loops and models of a mutant are of no use to anybody else
+        extra["CXXFLAGS"] = "-O1"  # a mutant's model is built for longer than it runs
+        if room in ("isa", "sim", "hw"):  # what is compiled of a mutant is of no use to others
             extra["VDLA_CACHE"] = str(self.scratch)
+        if room not in ("isa", "sim"):  # numba compiles neither
+            extra["NUMBA_CACHE_DIR"] = str(self.folder / "numba")
         process = subprocess.Popen(
             command, cwd=self.folder, env={**os.environ, **extra}, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
@@ -277,6 +281,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0, metavar="K", help="pass over the first K")
     parser.add_argument("--room", choices=ROOMS, help="plant in this room alone")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--limit", type=int, default=LIMIT, help="seconds; more on a busy machine")
@@ -285,7 +290,7 @@ def main() -> None:
     rooms = (arguments.room,) if arguments.room else ROOMS
     known, equivalent, killed = equivalents(), 0, 0
     survivors: list[Mutant] = []
-    chosen = draw(arguments.seed, arguments.count, rooms)
+    chosen = draw(arguments.seed, arguments.count, rooms)[arguments.first :]
     tried = [mutant for mutant in chosen if mutant.key not in known]
     equivalent = len(chosen) - len(tried)
     for mutant, noticed in run(tried, arguments.workers, arguments.limit):

@@ -66,6 +66,7 @@ class Top(Elaboratable):
         self.config = config
 
     def elaborate(self, platform: Any) -> Module:
+        """The clocks, the SoC, and the pads of serial line, LEDs and SDRAM."""
         m = Module()
         self._clocks(m, platform)
         m.submodules.soc = soc = Soc(self.config, CHIP, CLOCK_HZ)

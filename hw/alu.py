@@ -90,6 +90,7 @@ class Alu(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """What all lanes share; then per lane the multipliers, weighted products and the result."""
         m = Module()
         self._control(m)
         waiting = delayed(m, self.y.as_value(), WEIGHED, "y")

@@ -98,6 +98,7 @@ class Compute(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """The loop nest, the stages behind it, the hazards between them, operands and results."""
         m = Module()
         hold = Signal()
         f1 = self._nest(m, hold)

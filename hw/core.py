@@ -63,6 +63,7 @@ class Core(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """All units, the engines in a reset while no program runs, and what connects them."""
         m = Module()
         config = self.config
         state = Signal(State)

@@ -26,6 +26,7 @@ class Counters(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """One counter of cycles, and one per engine and cause; ``clear`` sets all of them to 0."""
         m = Module()
         # A cycle's causes, and whether they count, are told at its end: they are added in the next.
         cycle, self.counted = Signal(), Signal()

@@ -41,6 +41,7 @@ class Csr(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """A register for each one in REGISTERS, the interrupt line, AXI4-Lite's two directions."""
         m = Module()
         values = {r.name: self._value(m, r) for r in REGISTERS}
         m.d.comb += self.irq.eq((values["INTERRUPT_STATUS"] & values["INTERRUPT_ENABLE"]).any())

@@ -55,6 +55,7 @@ class Dma(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """The bus's constant signals and its two directions; ``quiet`` while neither has work."""
         m = Module()
         axi = self.axi
         for prefix in ("aw", "ar"):

@@ -7,8 +7,9 @@
 3. FINISH stays at the head until no queue is ``busy``; then the program has ended.
 4. An illegal instruction at the head is a fault, and so are one whose ``dram_base`` lies between
    two beats, so that LOAD and STORE never see those bits, and a stream that FINISH doesn't end.
-5. While ``idle``, fetch takes over where the program lies; while ``awake``, it asks for it. One is
-   the other's opposite, so that requests don't come from a signal with as many sinks as ``idle``.
+5. While ``idle``, fetch copies the program's address and length into its registers; while
+   ``awake``, it requests bursts. ``awake`` is always the opposite of ``idle``. It is an input of
+   its own because ``idle`` drives so many gates that a request made from it would come late.
 """
 
 from __future__ import annotations
@@ -81,6 +82,7 @@ class Fetch(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """Asks for bursts, collects their beats and dispatches; any of these may report a fault."""
         m = Module()
         config = self.config
         room = buffer_beats(config)

@@ -34,6 +34,7 @@ class Fifo(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """A memory, where to write and to read in it, and whether it has some or is full."""
         m = Module()
         some, full = Signal(name="some"), Signal(name="full")
         writes, reads = Signal(name="writes"), Signal(name="reads")

@@ -65,6 +65,10 @@ class Gemm(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """Products of one vector with every row of weights, then a tree of sums per row.
+
+        A device whose multipliers are wide enough makes two rows' products with one multiplier.
+        """
         m = Module()
         packed = getattr(platform, "multiplier_bits", PACKED_BITS) >= PACKED_BITS
         add_up, rows, columns = (self._pair, 2, 2 * QUAD) if packed else (self._single, 1, QUAD)

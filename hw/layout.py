@@ -51,11 +51,13 @@ def scaled(value: Value, factor: int) -> Value:
 
 
 def below(direct: Value, chosen: Value) -> Value:
-    """``direct - chosen - 1``, signed, for what is chosen among several.
+    """``direct - chosen - 1``, signed, where ``chosen`` comes from a multiplexer: no extra LUTs.
 
-    A carry chain takes one operand as it is, and from the LUT of each bit whether both differ. That
-    LUT can choose, too, if the other operand is the one that goes around it: of a difference the
-    first is, and of a sum one can't know.
+    An FPGA adds with a LUT per bit, which compares the two operands' bits, in front of a carry
+    chain, which also gets one of the operands directly. The LUT has inputs to spare, so a
+    multiplexer fits into it, but only that of the operand that the carry chain doesn't get.
+    Synthesis gives the carry chain the first operand of a difference; of a sum it may be either.
+    So this is written as a difference, and ``plus`` is made of it.
     """
     return (
         Cat(Const(0, 1), _as_signed(direct)).as_signed()

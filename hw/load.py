@@ -103,6 +103,7 @@ class Load(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """The side that requests bursts, the buffer of their beats, and the side that writes."""
         m = Module()
         self.head = data.View(self.layout, self.command.word[: isa.Load.bits(self.config)])
         self.consume = Signal()  # the write side takes a beat from the buffer

@@ -19,9 +19,10 @@ def unscaled(step: Value) -> Value:
 class Loop:
     """One level of a nest, of ``size`` iterations; ``size`` stays while the nest is under way.
 
-    ``end`` is high in the last iteration. What a size of zero gives is nobody's business: such a
-    nest is empty, and its unit knows that. It counts up from 2, the size of which the next
-    iteration would be the last: what starts at a constant costs no multiplexer.
+    ``end`` is high in the last iteration. With a size of zero it means nothing: such a nest is
+    empty, and the unit that has it doesn't start it. The count goes up from 2, which is the size
+    at which the next iteration would be the last, and not down from the size, because to start at
+    a constant costs no multiplexer.
     """
 
     def __init__(self, m: Module, name: str, size: Value) -> None:

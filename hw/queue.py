@@ -49,6 +49,7 @@ class CommandQueue(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """The FIFO of instructions, the tokens of the oldest one, and how many are unfinished."""
         m = Module()
         config, port = self.config, self.command
         width = instruction_bits(config) + INDEX_BITS

@@ -45,6 +45,7 @@ class Multiply(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """Two products, of the number's low and high part, and their sum a cycle later."""
         m = Module()
         # Written as a register's reset, which the DSP has, this costs no LUT.
         low = multiplied(m, Mux(self.only_high, 0, self.low), self.factor, "low")
@@ -92,6 +93,7 @@ class Requantize(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """A shift in three steps that keeps what rounding needs; then rounding, zero and limits."""
         m = Module()
         kept = self.bits + 1  # of a quotient; with zero it goes beyond any limit, or it is flagged
         shifted = Cat(0, self.value)  # the bit below a quotient decides its rounding

@@ -26,6 +26,7 @@ class Scratchpad(Component):
         super().__init__({"write": In(write_port(depth, width, columns)), **ports})
 
     def elaborate(self, platform: object) -> Module:
+        """One memory with a write port of ``columns`` parts, and ``reads`` read ports."""
         m = Module()
         m.submodules.mem = memory = Memory(shape=self.width, depth=self.depth, init=[])
         write = memory.write_port(granularity=self.width // self.columns)

@@ -76,6 +76,7 @@ class Store(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """The reader of ACC, the requantizing pipeline, and the side that sends bursts."""
         m = Module()
         self.head = data.View(self.layout, self.command.word[: isa.Store.bits(self.config)])
         self.now = Signal(self.layout, reset_less=True)  # the reader's instruction
@@ -333,8 +334,10 @@ class Store(Component):
     def _context(self, m: Module) -> None:
         """The started instructions whose beats haven't all moved, and where those go.
 
-        An empty one has none: it waits for its turn, but nobody walks for it. A walk is taken a
-        cycle after it came at the soonest; the first beat is never that early.
+        Each is in the queue ``context``, in which it waits for its turn to send and to finish, and
+        in the queue ``walks``, which gives the addresses of its beats. An empty instruction (one of
+        its sizes is 0) has no beats, so it is in the first queue alone. A walk is taken at the
+        soonest in the cycle after it was queued, which is early enough for the first beat.
         """
         head, config, start = self.head, self.config, self.command.start
         dense, narrow = head.x_stride == 1, head.memory == Mem.ACC8

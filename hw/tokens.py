@@ -35,6 +35,7 @@ class TokenQueue(Component):
         self.depth = depth
 
     def elaborate(self, platform: object) -> Module:
+        """Two counts, of the tokens that are there and of the slots that are free."""
         m = Module()
         tokens = Count(m, "tokens", self.depth)
         free = Count(m, "free", self.depth, init=self.depth)

@@ -48,6 +48,7 @@ class Top(Component):
         super().__init__({"aclk": In(1), "aresetn": In(1), **members})
 
     def elaborate(self, platform: object) -> Module:
+        """The core behind flat ports, with its clock domain and its reset through a register."""
         m = Module()
         m.domains.sync = domain = ClockDomain("sync")
         m.domains.raw = raw = ClockDomain("raw", reset_less=True, local=True)

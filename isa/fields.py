@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, ClassVar, Self, overload
+from typing import ClassVar, Self, overload
 
 from vdla.isa.config import Config
 from vdla.support.errors import UserError
@@ -86,6 +86,7 @@ class Field:
 
 
 Layout = tuple[tuple[Field, int, int], ...]
+Packing = tuple[tuple[str, int, int, int, int], ...]
 
 
 @cache
@@ -96,6 +97,15 @@ def _layout(all_fields: tuple[Field, ...], config: Config) -> Layout:
         rows.append((f, bit, width))
         bit += width
     return tuple(rows)
+
+
+@cache
+def _packing(record: type[Record], config: Config) -> Packing:
+    """Each field's name, lowest bit and mask, its lowest and highest value."""
+    return tuple(
+        (f.name, bit, (1 << width) - 1, *f.bounds(config))
+        for f, bit, width in _layout(record.fields, config)
+    )
 
 
 class Record:
@@ -130,7 +140,9 @@ class Record:
 
     def replace(self, **values: int) -> Self:
         """A copy with some fields changed."""
-        return type(self)(**{**self.__dict__, **values})
+        copy = type(self)(**values)
+        copy.__dict__.update(self.__dict__ | {name: copy.__dict__[name] for name in values})
+        return copy
 
     @classmethod
     def layout(cls, config: Config) -> list[tuple[Field, int, int]]:
@@ -148,25 +160,23 @@ class Record:
         Raises:
             EncodingError: a value its field can't hold; names the field and its range.
         """
-        word = 0
-        for f, bit, width in _layout(self.fields, config):
-            value = self.__dict__[f.name]
-            if not f.holds(value, width):
-                low, high = f.bounds(config)
+        word, values = 0, self.__dict__
+        for name, bit, mask, low, high in _packing(type(self), config):
+            value = values[name]
+            if not low <= value <= high:
                 raise EncodingError(
-                    f"{type(self).__name__.upper()}.{f.name}: expected {low}..{high} "
-                    f"({width} bits in config {config.name}), found {value}"
+                    f"{type(self).__name__.upper()}.{name}: expected {low}..{high} "
+                    f"({mask.bit_length()} bits in config {config.name}), found {value}"
                 )
-            word |= (value & ((1 << width) - 1)) << bit
+            word |= (value & mask) << bit
         return word
 
     @classmethod
     def unpack(cls, word: int, config: Config) -> Self:
         """The record in the low bits of an integer; the inverse of ``pack``."""
-        values: dict[str, Any] = {}
-        for f, bit, width in _layout(cls.fields, config):
-            value = (word >> bit) & ((1 << width) - 1)
-            if f.signed and value >> (width - 1):
-                value -= 1 << width
-            values[f.name] = value
-        return cls(**values)
+        record = cls()
+        values = record.__dict__
+        for name, bit, mask, _, high in _packing(cls, config):
+            value = (word >> bit) & mask
+            values[name] = value if value <= high else value - mask - 1
+        return record

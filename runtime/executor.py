@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla.isa.identity import other_isa
+from vdla.runtime import plan
 from vdla.runtime.devices.base import Device, DeviceResult
 from vdla.runtime.devices.cpu import CpuDevice
 from vdla.runtime.dram import Ranges
@@ -24,6 +25,7 @@ from vdla.runtime.errors import DeviceError, InputError, ModuleError
 from vdla.runtime.external import Session
 from vdla.runtime.module import Module, TensorInfo
 from vdla.runtime.native import NativeLibrary
+from vdla.runtime.plan import Accelerate, Onnx, Step
 
 Array = NDArray[Any]
 
@@ -39,6 +41,7 @@ class StepResult:
 
     @property
     def cycles(self) -> int | None:
+        """Cycles that the accelerator took; None for a host function."""
         return self.device.cycles if self.device else None
 
 
@@ -83,8 +86,7 @@ class Executor:
         for step, action in zip(self.module.steps, self.steps, strict=True):
             began = time.perf_counter()
             device = action()
-            name = step.get("name") or step.get("program") or step["function"]
-            results.append(StepResult(name, step["kind"], time.perf_counter() - began, device))
+            results.append(StepResult(str(step), step.KIND, time.perf_counter() - began, device))
         seconds = time.perf_counter() - start
         cycles = [r.cycles for r in results if r.cycles is not None]
         outputs = {name: self.tensor(name).copy() for name in self.module.outputs}
@@ -98,33 +100,33 @@ class Executor:
 
     def _prepare(self, number: int) -> Callable[[], DeviceResult | None]:
         step = self.module.steps[number]
-        if step["kind"] == "vdla":
-            program = self.module.programs[step["program"]]
+        if isinstance(step, Accelerate):
+            program = self.module.programs[step.program]
             given = self._touched(self.module.steps[:number], self.module.inputs)
             wanted = self._touched(self.module.steps[number + 1 :], self.module.outputs)
             return self.device.load(program, self.dram, given, wanted)
-        if step["kind"] == "onnxruntime":
+        if isinstance(step, Onnx):
             return self._prepare_external(step)
         assert self.library is not None
-        entry = self.library.function(step["function"])
+        entry = self.library.function(step.function)
         base = self.dram.ctypes.data
-        addresses = [base + self.module.tensors[name].offset for name in step["args"]]
+        addresses = [base + self.module.tensors[name].offset for name in step.args]
         pointers = (ctypes.c_void_p * len(addresses))(*addresses)
         return lambda: entry(pointers) and None
 
-    def _prepare_external(self, step: Mapping[str, Any]) -> Callable[[], None]:
-        session = Session(self.module.external[step["model"]], f"step {step['name']}")
-        *operands, result = (self.tensor(name) for name in step["args"])
+    def _prepare_external(self, step: Onnx) -> Callable[[], None]:
+        session = Session(self.module.external[step.model], f"step {step}")
+        *operands, result = (self.tensor(name) for name in step.args)
 
         def run() -> None:
             result[...] = session.run(operands)
 
         return run
 
-    def _touched(self, steps: Sequence[Mapping[str, Any]], others: Sequence[str]) -> Ranges:
+    def _touched(self, steps: Sequence[Step], others: Sequence[str]) -> Ranges:
         """The bytes of the tensors that some host steps read or write, and of some others."""
-        names = [name for step in steps if step["kind"] != "vdla" for name in step["args"]]
-        found = [self.module.tensors[name] for name in dict.fromkeys((*names, *others))]
+        names = dict.fromkeys((*plan.host_tensors(steps), *others))
+        found = [self.module.tensors[name] for name in names]
         first = len(self.module.constants)
         return sorted((t.offset, t.offset + t.nbytes) for t in found if t.offset >= first)
 
@@ -149,7 +151,7 @@ def _check_device(module: Module, device: Device) -> None:
     if not module.accelerated:
         return
     if device.identity is None:
-        count = sum(step["kind"] == "vdla" for step in module.steps)
+        count = len(plan.accelerator_steps(module.steps))
         raise DeviceError(
             f"device {device.name}: expected a module with host steps only, "
             f"found {count} for the accelerator"
@@ -179,17 +181,17 @@ def _check_layout(module: Module) -> None:
         _check_step(module, step)
 
 
-def _check_step(module: Module, step: Mapping[str, Any]) -> None:
-    kind = step.get("kind")
-    if kind == "vdla" and step.get("program") in module.programs:
-        return
-    is_external = kind == "onnxruntime" and step.get("model") in module.external
-    if is_external or (kind == "host" and module.host is not None):
-        unknown = [name for name in step["args"] if name not in module.tensors]
-        if not unknown:
-            return
-        what = step["name"] if is_external else step["function"]
-        raise ModuleError(f"step {what}: expected known tensors, found {unknown[0]}")
-    raise ModuleError(
-        f"steps: expected a program, host code or ONNX model of the module, found {dict(step)}"
-    )
+def _check_step(module: Module, step: Step) -> None:
+    if isinstance(step, Accelerate):
+        known = step.program in module.programs
+    elif isinstance(step, Onnx):
+        known = step.model in module.external
+    else:
+        known = module.host is not None
+    if not known:
+        raise ModuleError(
+            f"steps: expected a program, host code or ONNX model of the module, found {step!r}"
+        )
+    unknown = [name for name in plan.host_tensors([step]) if name not in module.tensors]
+    if unknown:
+        raise ModuleError(f"step {step}: expected known tensors, found {unknown[0]}")

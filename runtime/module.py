@@ -26,7 +26,9 @@ from typing import Any
 import numpy as np
 
 from vdla.isa.identity import Identity
+from vdla.runtime import plan
 from vdla.runtime.errors import ModuleError
+from vdla.runtime.plan import Plan
 from vdla.support.files import write_bytes
 
 MAGIC = b"VDLAMOD\n"
@@ -46,6 +48,7 @@ class TensorInfo:
 
     @property
     def nbytes(self) -> int:
+        """How many bytes the tensor takes."""
         return prod(self.shape) * np.dtype(self.dtype).itemsize
 
     def __str__(self) -> str:
@@ -66,18 +69,16 @@ class HostCode:
 class Module:
     """A compiled network.
 
-    ``steps`` run in order. ``{"kind": "host", "function": symbol, "args": [tensor, …], "name": …}``
-    calls a host function; ``{"kind": "vdla", "program": name, "layers": […]}`` runs a program on
-    the accelerator, which knows where in DRAM the program's own bytes go;
-    ``{"kind": "onnxruntime", "model": name, "args": [tensor, …], "name": …}`` runs an ONNX model of
-    ``external`` on the host. The last of ``args`` is the result.
+    ``steps`` are its run plan. ``programs`` and ``external`` are the programs and ONNX models that
+    they name; ``tensors`` have their places in one DRAM image of ``dram_bytes``, which begins with
+    the ``constants``.
     """
 
     tensors: dict[str, TensorInfo]
     inputs: list[str]
     outputs: list[str]
     dram_bytes: int
-    steps: list[dict[str, Any]]
+    steps: Plan
     constants: bytes = b""
     host: HostCode | None = None
     programs: dict[str, bytes] = field(default_factory=dict)
@@ -89,7 +90,7 @@ class Module:
     @property
     def accelerated(self) -> bool:
         """Whether any step needs an accelerator."""
-        return any(step["kind"] == "vdla" for step in self.steps)
+        return bool(plan.accelerator_steps(self.steps))
 
     def header(self) -> dict[str, Any]:
         """What the file's JSON header holds, sections left out."""
@@ -105,7 +106,7 @@ class Module:
             "inputs": self.inputs,
             "outputs": self.outputs,
             "dram_bytes": self.dram_bytes,
-            "steps": self.steps,
+            "steps": [plan.to_json(step) for step in self.steps],
             "host": host and {"triple": host.triple, "cpu": host.cpu, "features": host.features},
             "metadata": self.metadata,
         }
@@ -225,7 +226,7 @@ def _module(header: dict[str, Any], sections: dict[str, bytes]) -> Module:
         inputs=header["inputs"],
         outputs=header["outputs"],
         dram_bytes=header["dram_bytes"],
-        steps=header["steps"],
+        steps=tuple(map(plan.from_json, header["steps"])),
         constants=sections[CONSTANTS],
         host=host and HostCode(sections[HOST_CODE], **host),
         programs=_named(sections, PROGRAM),

@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
+import numpy as np
+
 from vdla.isa.config import Config
 from vdla.isa.instructions import (
     PAD_BITS,
@@ -51,7 +53,7 @@ CORNER_SCALES = (
     *(pack_scale(scale) for scale in (0.5, 0.25, 0.75, 1.0, 1.5, 2.0**-40, 2.0**22)),
     *(0, 1, 0xFFFFFF, 1 << 24 | 1, 2 << 24 | 1, 2 << 24 | 3, 63 << 24, 63 << 24 | 0xFFFFFF),
 )
-CORNER_WORDS = [word.to_bytes(4, "little", signed=True) for word in CORNER_VALUES + CORNER_SCALES]
+CORNER_WORDS = np.array(CORNER_VALUES + CORNER_SCALES, np.int64).astype(np.uint32)
 
 Place = tuple[str, int]
 NOTHING = Uop()  # what lies where nothing was loaded, and in padding
@@ -98,14 +100,13 @@ class _Generator:
         return Program(self.config, [*stream, Finish()], at - at % self.config.port_bytes, data)
 
     def _data(self) -> bytes:
-        """Blocks of random bytes, and of words at the corners."""
-        rng = self.rng
-        return b"".join(
-            b"".join(rng.choices(CORNER_WORDS, k=BLOCK // 4))
-            if rng.random() < 0.5
-            else rng.randbytes(BLOCK)
-            for _ in range(DATA_BYTES // BLOCK)
-        )
+        """Blocks of random words, and of words at the corners."""
+        rng = np.random.Generator(np.random.PCG64(self.rng.getrandbits(64)))
+        shape = DATA_BYTES // BLOCK, BLOCK // 4
+        anything = rng.integers(0, 1 << 32, shape, np.uint32)
+        corners = CORNER_WORDS[rng.integers(0, len(CORNER_WORDS), shape)]
+        words = np.where(rng.random((shape[0], 1)) < 0.5, corners, anything)
+        return words.astype("<u4").tobytes()
 
     def _ends(self, low: int, high: int) -> int:
         """A number of a range, often at one of its ends."""

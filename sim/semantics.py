@@ -68,6 +68,7 @@ class LoadEffect:
     """DRAM → buffer, padded; ACC8 widens and subtracts the zero point."""
 
     def execute(self, state: State, row: Rows) -> None:
+        """Copies rows from DRAM to the buffer that the instruction names; UOPs are decoded, too."""
         memory = Mem(int(row[_L_MEMORY]))
         zero, pad = int(row[_L_ZERO]), int(row[_L_PAD_VALUE])
         byte = pad & 0xFF
@@ -98,6 +99,7 @@ class StoreEffect:
     """ACC → DRAM; ACC8 requantizes each lane with its channel's scale."""
 
     def execute(self, state: State, row: Rows) -> None:
+        """Copies vectors of ACC to DRAM: whole, or a byte for each lane."""
         if Mem(int(row[_S_MEMORY])) == Mem.ACC:
             _store_raw(row, state.acc, state.dram.view(np.int32))
         else:
@@ -108,6 +110,7 @@ class GemmEffect:
     """acc[dst] = start + wgt[wgt] · inp[src] over the micro-op nest."""
 
     def execute(self, state: State, row: Rows) -> None:
+        """Multiplies and adds, one matrix and vector for each micro-op of each iteration."""
         _gemm(row, state.uop, state.inp, state.wgt, state.acc)
 
 
@@ -115,6 +118,7 @@ class AluEffect:
     """acc[dst] = f(x, y) over the micro-op nest."""
 
     def execute(self, state: State, row: Rows) -> None:
+        """Combines two vectors of ACC for each micro-op of each iteration."""
         _alu(row, state.uop, state.acc)
 
 
@@ -122,6 +126,7 @@ class FinishEffect:
     """Nothing: FINISH only ends the program."""
 
     def execute(self, state: State, row: Rows) -> None:
+        """Leaves the state as it is."""
         return
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from vdla.api import executor
 from vdla.compiler.build import Options, compile_graph
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.compare import (
     LayerDifference,
     cosine,
@@ -92,7 +92,7 @@ def whole(
 def output_step(graph: Graph) -> float:
     """The distance of neighbouring values of a graph's first output; 0 if it isn't quantized."""
     maker = graph.producers().get(graph.outputs[0])
-    if isinstance(maker, ir.Dequantize):
+    if isinstance(maker, ops.Dequantize):
         return max(maker.scale)
     return 0.0 if graph.tensors[graph.outputs[0]].dtype.startswith("float") else 1.0
 

@@ -69,15 +69,17 @@ def nearest(board: Board, config: Config, used: Mapping[str, float]) -> Candidat
 
 
 def fits(board: Board, used: Mapping[str, float]) -> bool:
-    """Whether a device has as much."""
+    """Whether a board's device has all that is ``used``."""
     return all(used.get(name, 0) <= most for name, most in board.available.items())
 
 
 def estimate(
     board: Board, config: Config, used: Mapping[str, float], other: Config
 ) -> dict[str, float]:
-    """What ``other`` takes, where ``config`` was counted to take ``used``; to be on the safe side,
-    a little more."""
+    """What ``other`` takes of a device, given that ``config`` was counted to take ``used``.
+
+    It errs on the safe side: only a part of a saving in LUT and FF is counted on (TRUSTED).
+    """
     now, then = size(board, config), size(board, other)
     changes = {name: used.get(name, 0) * (then[name] / now[name] - 1) for name in now}
     return {
@@ -104,8 +106,11 @@ def size(board: Board, config: Config) -> dict[str, float]:
 
 
 def block_rams(config: Config, buffer: str) -> int:
-    """Of 18 Kbit, for a buffer: LOAD writes a beat, but whole entries of ACC, which is read twice
-    in a cycle and so is there twice."""
+    """How many block RAMs of 18 Kbit a buffer takes.
+
+    A buffer is written a beat at a time, so it has a column of RAM for each beat of an entry. ACC
+    is written in whole entries; it is read twice in a cycle, so it is there twice.
+    """
     entry, depth = config.entry(buffer), config.depth(buffer)
     column = entry if buffer == "acc" else config.port_bytes
     copies = 2 if buffer == "acc" else entry // column
@@ -113,13 +118,13 @@ def block_rams(config: Config, buffer: str) -> int:
 
 
 def read_buffer(config: Config) -> int:
-    """The same for the beats that LOAD has asked for."""
+    """How many block RAMs of 18 Kbit hold the beats that LOAD has asked for."""
     depth = config.read_buffer_beats
     return of_shape(8 * config.port_bytes, depth) if depth > SHALLOW else 0
 
 
 def of_shape(width: int, depth: int) -> int:
-    """The same for ``depth`` words of ``width`` bits."""
+    """How many block RAMs of 18 Kbit hold ``depth`` words of ``width`` bits."""
     return min(-(-width // bits) * -(-depth // entries) for bits, entries in SHAPES)
 
 

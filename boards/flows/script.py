@@ -9,9 +9,9 @@ def yosys_script(synthesis: str, before: str = "", mapping: str = "") -> str:
     """What makes ``vdla.json`` of ``vdla.il`` by one of yosys's ``synth_…`` commands, with another
     ``mapping`` to LUTs than its own if there is one.
 
-    What a memory shows of an entry that is written in the same cycle is nobody's business
-    (``hw/scratchpad.py``): for what it held before, a device whose RAM has no such mode would get a
-    bypass of a register and a multiplexer per bit.
+    COLLISION_X_MASK tells yosys that a memory may show anything of an entry that is written in the
+    same cycle, since the core never uses that (``hw/scratchpad.py``). Else a device whose RAM
+    doesn't show the old value by itself would get a register and a multiplexer per bit for it.
 
     Nets are split since abc9 takes signal ``x_3`` for a bit of ``x`` (yosys issues 4349, 4451).
     """

@@ -43,6 +43,7 @@ class AxiMemory(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """Passes a burst on as one request; beats beyond the memory it answers itself."""
         m = Module()
         self.state = Signal(State)
         self.done_read, self.done_write, self.done_beat = Signal(), Signal(), Signal()

@@ -74,6 +74,7 @@ class Bridge(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """A buffer of words, a checksum, and a state for each part of a request and its answer."""
         m = Module()
         self.state = Signal(State)
         self.tag, self.op, self.last = Signal(8), Signal(8), Signal(8)  # last: count - 1

@@ -108,6 +108,7 @@ class Burst:
 
     @property
     def last(self) -> Value:
+        """Whether no beat comes after the one that the burst is at."""
         return self.left == 0
 
     def register(self) -> Value:
@@ -125,6 +126,7 @@ class ToLite(Component):
         super().__init__({"bus": In(bus), "registers": Out(axi_lite(ADDRESS_BITS))})
 
     def elaborate(self, platform: object) -> Module:
+        """One state machine for reads and one for writes; they are independent."""
         m = Module()
         self._read(m)
         self._write(m)

@@ -48,6 +48,7 @@ class Shared(Component):
         super().__init__({"first": In(self.user), "second": In(self.user), "memory": Out(memory)})
 
     def elaborate(self, platform: object) -> Module:
+        """Chooses whose request is next; answers go back by the tag, which says whose they are."""
         m = Module()
         memory, users = self.memory, (self.first, self.second)
         latest, chosen, writer = Signal(), Signal(), Signal()  # writer: whose data is asked for

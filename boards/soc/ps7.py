@@ -49,6 +49,7 @@ class Ps7(ProcessingSystem):
         super().__init__(config, clock_hz, REGISTERS)
 
     def elaborate(self, platform: Any) -> Module:
+        """An instance of PS7 with a clock, a reset, GP0, HP0 and an interrupt; no more is used."""
         m = Module()
         pins = Pins(m)
         clock = pins.take_low("FCLKCLK", "fclk0", 4)

@@ -63,6 +63,7 @@ class Ps8(ProcessingSystem):
         super().__init__(config, clock_hz, REGISTERS)
 
     def elaborate(self, platform: Any) -> Module:
+        """An instance of PS8 with a clock, a reset, HPM0, HP0 and an interrupt; no more is used."""
         m = Module()
         pins = Pins(m)
         clock = pins.take_low("PLCLK", "pl_clk0", 4)

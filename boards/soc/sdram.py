@@ -187,6 +187,7 @@ class Controller(Component):
         }
 
     def elaborate(self, platform: object) -> Module:
+        """A state for power-up, for refreshing, for opening a row and for the bursts in it."""
         m = Module()
         self.state = Signal(State)
         banks = 1 << self.chip.bank_bits

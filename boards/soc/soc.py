@@ -44,6 +44,7 @@ class Soc(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """Core and bridge in front of one SDRAM; the bridge also drives the core's registers."""
         m = Module()
         config = self.config
         m.submodules.core = core = Core(config)

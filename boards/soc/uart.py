@@ -36,6 +36,7 @@ class Receiver(Component):
         super().__init__({"rx": In(1, init=1), "data": Out(BITS), "valid": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
+        """Waits for a start bit, then samples each bit in its middle."""
         m = Module()
         line = Signal(init=1)
         m.submodules += FFSynchronizer(self.rx, line, init=1)
@@ -68,6 +69,7 @@ class Transmitter(Component):
         super().__init__({"tx": Out(1, init=1), "data": In(BITS), "valid": In(1), "ready": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
+        """Shifts out a start bit, the data and a stop bit."""
         m = Module()
         clocks = Signal(range(self.divisor))
         frame = Signal(BITS + 1, init=~0)

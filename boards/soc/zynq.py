@@ -37,6 +37,7 @@ class System(Component):
         super().__init__({"status": Out(len(register("STATUS").bits))})
 
     def elaborate(self, platform: Any) -> Module:
+        """Core and processing system in the latter's clock, ``ToLite`` before the registers."""
         m = Module()
         kind = SYSTEMS[self.processor.primitive]
         m.submodules.ps = ps = kind(self.config, self.clock_hz)
@@ -64,6 +65,7 @@ class Top(Elaboratable):
         self.system = System(config, processor, clock_hz)
 
     def elaborate(self, platform: Any) -> Module:
+        """The system, and its status on the board's LEDs."""
         m = Module()
         m.submodules.system = self.system
         leds.show(m, platform, self.system.status)

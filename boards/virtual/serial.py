@@ -51,6 +51,7 @@ class Top(Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """The SoC and a model of its SDRAM, in the clock of a simulator."""
         m = Module()
         m.domains.sync = domain = ClockDomain("sync")
         m.submodules.soc, m.submodules.sdram = soc, sdram = self.soc, self.sdram
@@ -117,7 +118,7 @@ def build(
     platform = SimpleNamespace(multiplier_bits=multiplier_bits)  # what GEMM asks of it
 
     def make(work: Path) -> None:
-        report(f"building the virtual board, config {config.name}: once, about a minute")
+        report(f"building the virtual board, config {config.name}: once, half a minute")
         (work / "board.v").write_text(convert(Top(config, chip, clock_hz), "board", platform))
         (work / "storage.v").write_text((HERE / "storage.v").read_text())
         verilate(work, "board", ("board.v", "storage.v"))

@@ -12,7 +12,6 @@ from vdla.compiler.tir.ir import (
     COMPARISONS,
     INT_RANGES,
     Alloc,
-    Barrier,
     Binary,
     Buffer,
     BufferRegion,
@@ -29,7 +28,6 @@ from vdla.compiler.tir.ir import (
     Seq,
     Stmt,
     Store,
-    Token,
     Var,
     is_float,
 )
@@ -65,17 +63,22 @@ UNROLL_LIMIT = 64  # copies of a body that unrolled loops may make
 LINE_BYTES = 64  # what one prefetch brings
 
 
-def is_unsigned(dtype: str) -> bool:
+def _is_unsigned(dtype: str) -> bool:
+    """Whether an integer type is extended and compared without a sign; bool is."""
     return dtype in ("uint8", "bool")
 
 
-def memory_type(buffer: Buffer) -> Value:
+def _memory_type(buffer: Buffer) -> Value:
     """An element as it lies in memory: a bool takes a byte."""
     return I8 if buffer.dtype == "bool" else TYPES[buffer.dtype]
 
 
 class Emitter:
-    """Emits into ``function``; ``size`` is the target's ``size_t``, the type of indices."""
+    """Emits the instructions of one function into ``function``.
+
+    The methods give LLVM values and append what computes them at the builder's place. ``size`` is
+    the target's ``size_t``, the type of indices.
+    """
 
     def __init__(
         self,
@@ -95,42 +98,45 @@ class Emitter:
         self.copies = 1
 
     def function(self, body: Stmt) -> None:
-        self.stmt(body)
+        """Emits the whole body of the function, with its return."""
+        self._stmt(body)
         self.builder.ret_void()
         ll.IRBuilder(self.entry).branch(self.start)
 
     # --- statements ---
 
-    def stmt(self, stmt: Stmt) -> None:
+    def _stmt(self, stmt: Stmt) -> None:
+        """Emits one statement, whatever it is."""
         match stmt:
             case For():
-                self.loop(stmt)
+                self._loop(stmt)
             case Alloc():
-                self.alloc(stmt)
+                self._alloc(stmt)
             case Store(buffer, indices, value):
-                result = self.value(value)
+                result = self._value(value)
                 if buffer.dtype == "bool":
                     result = self.builder.zext(result, I8)
-                self.builder.store(result, self.address(buffer, indices), align=SIZES[buffer.dtype])
+                self.builder.store(
+                    result, self._address(buffer, indices), align=SIZES[buffer.dtype]
+                )
             case If():
-                self.branch(stmt)
+                self._branch(stmt)
             case Seq(stmts):
                 for inner in stmts:
-                    self.stmt(inner)
-            case Barrier() | Token():
-                pass
+                    self._stmt(inner)
             case Prefetch(region):
-                self.prefetch(region)
+                self._prefetch(region)
             case _:
                 raise TypeError(f"no native code for {type(stmt).__name__}")
 
-    def loop(self, loop: For) -> None:
+    def _loop(self, loop: For) -> None:
+        """A counting loop; an unrolled one as copies of its body, up to UNROLL_LIMIT of them."""
         self.ranges[loop.var] = (0, loop.extent - 1)
         if loop.kind == "unrolled" and self.copies * loop.extent <= UNROLL_LIMIT:
             self.copies *= loop.extent
             for i in range(loop.extent):
                 self.values[loop.var] = self.size(i)
-                self.stmt(loop.body)
+                self._stmt(loop.body)
             self.copies //= loop.extent
             return
         b = self.builder
@@ -142,29 +148,30 @@ class Emitter:
         counter = b.phi(self.size, loop.var.name)
         counter.add_incoming(self.size(0), before)
         self.values[loop.var] = counter
-        self.stmt(loop.body)
+        self._stmt(loop.body)
         following = b.add(counter, self.size(1), flags=("nuw", "nsw"))
         counter.add_incoming(following, b.block)
         b.cbranch(b.icmp_unsigned("<", following, self.size(loop.extent)), head, after)
         b.position_at_end(after)
 
-    def alloc(self, stmt: Alloc) -> None:
+    def _alloc(self, stmt: Alloc) -> None:
+        """A temporary for ``stmt.body``: on the stack if it is small, else from ``malloc``."""
         buffer = stmt.buffer
         size = buffer.span * SIZES[buffer.dtype]
         if size <= STACK_BYTES:
-            slot = ll.IRBuilder(self.entry).alloca(memory_type(buffer), I64(buffer.span))
+            slot = ll.IRBuilder(self.entry).alloca(_memory_type(buffer), I64(buffer.span))
             slot.align = 64
             self.pointers[buffer] = slot
-            self.stmt(stmt.body)
+            self._stmt(stmt.body)
             return
-        malloc = self.library("malloc", ll.PointerType(), [self.size])
+        malloc = self._library("malloc", ll.PointerType(), [self.size])
         memory = self.builder.call(malloc, [self.size(size)])
         memory.name = buffer.name
         self.pointers[buffer] = memory
-        self.stmt(stmt.body)
-        self.builder.call(self.library("free", ll.VoidType(), [ll.PointerType()]), [memory])
+        self._stmt(stmt.body)
+        self.builder.call(self._library("free", ll.VoidType(), [ll.PointerType()]), [memory])
 
-    def prefetch(self, region: BufferRegion) -> None:
+    def _prefetch(self, region: BufferRegion) -> None:
         """Every line of every row of the region, by loops around one instruction."""
         buffer = region.buffer
         steps = [1] * (len(buffer.shape) - 1) + [max(1, LINE_BYTES // SIZES[buffer.dtype])]
@@ -181,14 +188,15 @@ class Emitter:
             one: Stmt = Prefetch(BufferRegion(buffer, tuple((i, 1) for i in indices)))
             for var, count in reversed(loops):
                 one = For(var, count, "serial", one)
-            self.stmt(one)
+            self._stmt(one)
             return
-        fetch = self.library("llvm.prefetch.p0", ll.VoidType(), [POINTER, I32, I32, I32])
-        where = self.address(buffer, tuple(indices), inbounds=False)
+        fetch = self._library("llvm.prefetch.p0", ll.VoidType(), [POINTER, I32, I32, I32])
+        where = self._address(buffer, tuple(indices), inbounds=False)
         read, keep, data = I32(0), I32(3), I32(1)
         self.builder.call(fetch, [where, read, keep, data])
 
-    def library(self, name: str, result: Value, args: list[Value]) -> Value:
+    def _library(self, name: str, result: Value, args: list[Value]) -> Value:
+        """A function of the C library or an intrinsic of LLVM, declared once per module."""
         if name in self.module.globals:
             return self.module.globals[name]
         function = ll.Function(self.module, ll.FunctionType(result, args), name)
@@ -196,39 +204,41 @@ class Emitter:
             function.return_value.add_attribute("noalias")
         return function
 
-    def branch(self, stmt: If) -> None:
-        cond = self.value(stmt.cond)
+    def _branch(self, stmt: If) -> None:
+        cond = self._value(stmt.cond)
         if stmt.orelse is None:
             with self.builder.if_then(cond):
-                self.stmt(stmt.then)
+                self._stmt(stmt.then)
             return
         with self.builder.if_else(cond) as (then, orelse):
             with then:
-                self.stmt(stmt.then)
+                self._stmt(stmt.then)
             with orelse:
-                self.stmt(stmt.orelse)
+                self._stmt(stmt.orelse)
 
     # --- addresses and indices ---
 
-    def address(self, buffer: Buffer, indices: tuple[Expr, ...], inbounds: bool = True) -> Value:
+    def _address(self, buffer: Buffer, indices: tuple[Expr, ...], inbounds: bool = True) -> Value:
+        """A pointer to an element. ``inbounds`` promises LLVM that it lies in the buffer."""
         b = self.builder
         flat: Value = self.size(0)
         for index, size, stride in zip(indices, buffer.shape, buffer.strides, strict=True):
-            if size == 1 and self.in_bounds(index, 1):
+            if size == 1 and self._in_bounds(index, 1):
                 continue
-            step = self.index(index)
+            step = self._index(index)
             if stride != 1:
                 step = b.mul(step, self.size(stride), flags=("nsw",))
-            flat = step if is_zero(flat) else b.add(flat, step, flags=("nsw",))
+            flat = step if _is_zero(flat) else b.add(flat, step, flags=("nsw",))
         return b.gep(
-            self.pointers[buffer], [flat], inbounds=inbounds, source_etype=memory_type(buffer)
+            self.pointers[buffer], [flat], inbounds=inbounds, source_etype=_memory_type(buffer)
         )
 
-    def in_bounds(self, index: Expr, size: int) -> bool:
+    def _in_bounds(self, index: Expr, size: int) -> bool:
+        """Whether an index provably stays in 0 to ``size - 1``."""
         found = bounds(index, self.ranges)
         return found is not None and found[0] >= 0 and found[1] < size
 
-    def index(self, expr: Expr) -> Value:
+    def _index(self, expr: Expr) -> Value:
         """An index expression in the width of pointers, without overflow."""
         b = self.builder
         match expr:
@@ -237,21 +247,22 @@ class Emitter:
             case Var() if expr in self.values:
                 return self.values[expr]
             case Binary("add", x, y) if is_index(expr):
-                return b.add(self.index(x), self.index(y), flags=("nsw",))
+                return b.add(self._index(x), self._index(y), flags=("nsw",))
             case Binary("sub", x, y) if is_index(expr):
-                return b.sub(self.index(x), self.index(y), flags=("nsw",))
+                return b.sub(self._index(x), self._index(y), flags=("nsw",))
             case Binary("mul", x, y) if is_index(expr):
-                return b.mul(self.index(x), self.index(y), flags=("nsw",))
+                return b.mul(self._index(x), self._index(y), flags=("nsw",))
             case Binary("floordiv" | "floormod", x, Const(c, _)) if is_index(expr) and c > 0:
-                plain = self.never_negative(x)
-                return self.divide(expr.op, self.index(x), self.size(int(c)), plain)
-        return resized(b, self.value(expr), self.size)
+                plain = self._never_negative(x)
+                return self._divide(expr.op, self._index(x), self.size(int(c)), plain)
+        return _resized(b, self._value(expr), self.size)
 
-    def never_negative(self, expr: Expr) -> bool:
+    def _never_negative(self, expr: Expr) -> bool:
+        """Whether an index is provably at least 0, so that it can be divided without a sign."""
         found = bounds(expr, self.ranges)
         return found is not None and found[0] >= 0
 
-    def divide(self, op: str, x: Value, y: Value, plain: bool) -> Value:
+    def _divide(self, op: str, x: Value, y: Value, plain: bool) -> Value:
         """Quotient or remainder, rounded towards minus infinity."""
         b = self.builder
         if plain:
@@ -265,46 +276,52 @@ class Emitter:
 
     # --- values ---
 
-    def value(self, expr: Expr) -> Value:
+    def _value(self, expr: Expr) -> Value:
+        """The value of an expression."""
         b = self.builder
         match expr:
             case Const(value, dtype):
                 return ll.Constant(TYPES[dtype], value)
             case Var():
-                return resized(b, self.values[expr], I32)
+                return _resized(b, self.values[expr], I32)
             case Binary(op, _, _) if op in COMPARISONS:
-                return self.comparison(expr)
+                return self._comparison(expr)
             case Binary():
-                return self.arithmetic(expr.op, expr.dtype, self.value(expr.a), self.value(expr.b))
+                return self._arithmetic(
+                    expr.op, expr.dtype, self._value(expr.a), self._value(expr.b)
+                )
             case Not(a):
-                return b.not_(self.value(a))
+                return b.not_(self._value(a))
             case Select():
-                return self.select(expr)
+                return self._select(expr)
             case Cast(a, dtype):
-                return self.cast(self.value(a), a.dtype, dtype)
+                return self._cast(self._value(a), a.dtype, dtype)
             case Load(buffer, indices):
-                return self.load(buffer, indices)
+                return self._load(buffer, indices)
             case Call(op, args, dtype):
-                return self.call(op, [self.value(a) for a in args], dtype)
+                return self._call(op, [self._value(a) for a in args], dtype)
         raise TypeError(f"no native code for {type(expr).__name__}")
 
-    def load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
+    def _load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
+        """An element; a bool lies in memory as a byte."""
         value = self.builder.load(
-            self.address(buffer, indices), typ=memory_type(buffer), align=SIZES[buffer.dtype]
+            self._address(buffer, indices), typ=_memory_type(buffer), align=SIZES[buffer.dtype]
         )
         return self.builder.icmp_unsigned("!=", value, I8(0)) if buffer.dtype == "bool" else value
 
-    def comparison(self, expr: Binary) -> Value:
+    def _comparison(self, expr: Binary) -> Value:
+        """A comparison; of floats, only ``ne`` holds where one is NaN."""
         b, symbol, dtype = self.builder, SYMBOLS[expr.op], expr.a.dtype
         if is_index(expr.a) and is_index(expr.b):
-            return b.icmp_signed(symbol, self.index(expr.a), self.index(expr.b))
-        x, y = self.value(expr.a), self.value(expr.b)
+            return b.icmp_signed(symbol, self._index(expr.a), self._index(expr.b))
+        x, y = self._value(expr.a), self._value(expr.b)
         if is_float(dtype):
             unequal = expr.op == "ne"
             return (b.fcmp_unordered if unequal else b.fcmp_ordered)(symbol, x, y)
-        return (b.icmp_unsigned if is_unsigned(dtype) else b.icmp_signed)(symbol, x, y)
+        return (b.icmp_unsigned if _is_unsigned(dtype) else b.icmp_signed)(symbol, x, y)
 
-    def arithmetic(self, op: str, dtype: str, x: Value, y: Value) -> Value:
+    def _arithmetic(self, op: str, dtype: str, x: Value, y: Value) -> Value:
+        """Arithmetic and logic on two values of one dtype."""
         b = self.builder
         if op in ("and", "bitand"):
             return b.and_(x, y)
@@ -313,12 +330,12 @@ class Emitter:
         if op == "bitxor":
             return b.xor(x, y)
         if op in ("min", "max"):
-            return self.minmax(op, dtype, x, y)
+            return self._minmax(op, dtype, x, y)
         if is_float(dtype):
             return {"add": b.fadd, "sub": b.fsub, "mul": b.fmul, "div": b.fdiv}[op](x, y)
         if op in ("floordiv", "floormod"):
-            return self.divide(op, x, y, plain=is_unsigned(dtype))
-        shr = b.lshr if is_unsigned(dtype) else b.ashr
+            return self._divide(op, x, y, plain=_is_unsigned(dtype))
+        shr = b.lshr if _is_unsigned(dtype) else b.ashr
         build: Callable[[Value, Value], Value] = {
             "add": b.add,
             "sub": b.sub,
@@ -328,43 +345,45 @@ class Emitter:
         }[op]
         return build(x, y)
 
-    def minmax(self, op: str, dtype: str, x: Value, y: Value) -> Value:
+    def _minmax(self, op: str, dtype: str, x: Value, y: Value) -> Value:
+        """The lesser or greater value; NaN where either is, as numpy has it."""
         b, symbol = self.builder, "<" if op == "min" else ">"
         if is_float(dtype):
             # y where either is NaN and x isn't chosen; NaN in y propagates, as in x by the order.
             chosen = b.or_(b.fcmp_ordered(symbol, x, y), b.fcmp_unordered("uno", x, x))
         else:
-            chosen = (b.icmp_unsigned if is_unsigned(dtype) else b.icmp_signed)(symbol, x, y)
+            chosen = (b.icmp_unsigned if _is_unsigned(dtype) else b.icmp_signed)(symbol, x, y)
         return b.select(chosen, x, y)
 
-    def select(self, expr: Select) -> Value:
+    def _select(self, expr: Select) -> Value:
         """Both sides and a select where loading them is safe, else a branch."""
         b = self.builder
-        cond = self.value(expr.cond)
-        if self.safe(expr.a) and self.safe(expr.b):
-            return b.select(cond, self.value(expr.a), self.value(expr.b))
+        cond = self._value(expr.cond)
+        if self._safe(expr.a) and self._safe(expr.b):
+            return b.select(cond, self._value(expr.a), self._value(expr.b))
         with b.if_else(cond) as (then, orelse):
             with then:
-                left = self.value(expr.a)
+                left = self._value(expr.a)
                 left_block = b.block
             with orelse:
-                right = self.value(expr.b)
+                right = self._value(expr.b)
                 right_block = b.block
         phi = b.phi(TYPES[expr.dtype])
         phi.add_incoming(left, left_block)
         phi.add_incoming(right, right_block)
         return phi
 
-    def safe(self, expr: Expr) -> bool:
+    def _safe(self, expr: Expr) -> bool:
         """Whether evaluating is harmless for all values of the loops."""
         return all(
-            self.in_bounds(index, size)
+            self._in_bounds(index, size)
             for load in walk_expr(expr)
             if isinstance(load, Load)
             for index, size in zip(load.indices, load.buffer.shape, strict=True)
         )
 
-    def cast(self, x: Value, source: str, dtype: str) -> Value:
+    def _cast(self, x: Value, source: str, dtype: str) -> Value:
+        """A value as another dtype, as numpy converts it where it fits."""
         b, kind = self.builder, TYPES[dtype]
         if dtype == "bool":
             zero = ll.Constant(x.type, 0)
@@ -375,28 +394,29 @@ class Emitter:
             )
         if is_float(source):
             if not is_float(dtype):
-                return b.fptoui(x, kind) if is_unsigned(dtype) else b.fptosi(x, kind)
+                return b.fptoui(x, kind) if _is_unsigned(dtype) else b.fptosi(x, kind)
             if source == dtype:
                 return x
             return b.fpext(x, kind) if dtype == "float64" else b.fptrunc(x, kind)
         if is_float(dtype):
-            return b.uitofp(x, kind) if is_unsigned(source) else b.sitofp(x, kind)
+            return b.uitofp(x, kind) if _is_unsigned(source) else b.sitofp(x, kind)
         if kind.width <= x.type.width:
             return b.trunc(x, kind) if kind.width < x.type.width else x
-        return b.zext(x, kind) if is_unsigned(source) else b.sext(x, kind)
+        return b.zext(x, kind) if _is_unsigned(source) else b.sext(x, kind)
 
     # --- functions ---
 
-    def call(self, op: str, args: list[Value], dtype: str) -> Value:
+    def _call(self, op: str, args: list[Value], dtype: str) -> Value:
+        """One of the functions of expressions: of LLVM, of the C library, or ``rq``."""
         if op == "rq":
-            return self.requantize(*args)
+            return self._requantize(*args)
         if op == "erf":
             name = "erff" if dtype == "float32" else "erf"
             kind = TYPES[dtype]
-            return self.builder.call(self.library(name, kind, [kind]), args)
+            return self.builder.call(self._library(name, kind, [kind]), args)
         if op == "abs" and not is_float(dtype):
             negative = self.builder.icmp_signed("<", args[0], ll.Constant(args[0].type, 0))
-            if is_unsigned(dtype):
+            if _is_unsigned(dtype):
                 return args[0]
             return self.builder.select(negative, self.builder.neg(args[0]), args[0])
         name = "fabs" if op == "abs" else op
@@ -407,8 +427,8 @@ class Emitter:
         )
         return self.builder.call(intrinsic, args)
 
-    def requantize(self, acc: Value, scale: Value) -> Value:
-        """See `tir.ops.requantize`; every step is exact in 64 bits."""
+    def _requantize(self, acc: Value, scale: Value) -> Value:
+        """See ``tir.ops.requantize``; every step is exact in 64 bits."""
         b = self.builder
         mantissa = b.zext(b.and_(scale, I32(0xFFFFFF)), I64)
         shift = b.zext(b.and_(b.lshr(scale, I32(24)), I32(63)), I64)
@@ -424,12 +444,13 @@ class Emitter:
         return b.trunc(result, I32)
 
 
-def resized(b: ll.IRBuilder, value: Value, kind: ll.IntType) -> Value:
+def _resized(b: ll.IRBuilder, value: Value, kind: ll.IntType) -> Value:
     """A signed integer in another width."""
     if value.type.width == kind.width:
         return value
     return (b.sext if value.type.width < kind.width else b.trunc)(value, kind)
 
 
-def is_zero(value: Value) -> bool:
+def _is_zero(value: Value) -> bool:
+    """Whether a value is the constant 0."""
     return isinstance(value, ll.Constant) and value.constant == 0

@@ -1,13 +1,13 @@
 """Native code for what the accelerator doesn't take: PrimFunc -> LLVM IR -> object file or JIT.
 
-A function `f(A, B, C)` becomes the symbol `f` with the C signature `void f(void **buffers)`: one
-pointer per parameter, in order, to dense row-major data aligned to its element. Outputs must not
-overlap inputs. Large temporary buffers come from `malloc`, and mathematics from the C library.
-Targets have names in `vdla.compiler.codegen.target`.
+A function ``f(A, B, C)`` becomes the symbol ``f`` with the C signature ``void f(void **buffers)``:
+one pointer per parameter, in order, to dense row-major data aligned to its element. Outputs must
+not overlap inputs. Large temporary buffers come from ``malloc``, and mathematics from the C
+library. Targets have names in ``vdla.compiler.codegen.target``.
 
 Integers wrap, as in the interpreter. Loop indices are as wide as pointers and promised not to
-overflow, so that LLVM can vectorize. `parallel`, `thread` and `vthread` loops run serially;
-`vectorized` ones are left to LLVM's vectorizer.
+overflow, so that LLVM can vectorize. ``parallel``, ``thread`` and ``vthread`` loops run serially;
+``vectorized`` ones are left to LLVM's vectorizer.
 """
 
 from __future__ import annotations
@@ -33,11 +33,15 @@ POINTER = ll.PointerType()
 
 
 class CodegenError(Exception):
-    """The function can't be compiled for this target."""
+    """The function can't be compiled for this target, or was called with arrays that don't fit."""
 
 
 def compile_ir(funcs: Iterable[PrimFunc], target: Target = NATIVE) -> str:
-    """LLVM IR of the functions, not optimized."""
+    """The functions as LLVM IR, not optimized.
+
+    Raises:
+        CodegenError: a function has intrinsic calls or buffers that aren't in scope ``global``.
+    """
     module = ll.Module(name="vdla")
     for func in funcs:
         emit_function(module, func, ll.IntType(target.size_bits))
@@ -45,22 +49,30 @@ def compile_ir(funcs: Iterable[PrimFunc], target: Target = NATIVE) -> str:
 
 
 def compile_object(funcs: Iterable[PrimFunc], target: Target = NATIVE) -> bytes:
-    """An object file that exports each function by its name."""
-    machine = target_machine(target, reloc="pic")
-    return machine.emit_object(optimized(compile_ir(funcs, target), machine))  # type: ignore[no-any-return]
+    """The functions as an object file, optimized, which exports each by its name.
+
+    Raises:
+        CodegenError: as ``compile_ir``; or LLVM doesn't know the target.
+    """
+    machine = _target_machine(target, reloc="pic")
+    return machine.emit_object(_optimized(compile_ir(funcs, target), machine))  # type: ignore[no-any-return]
 
 
 def jit(funcs: Iterable[PrimFunc]) -> dict[str, NativeFunction]:
-    """The functions, compiled into this process, by name."""
+    """The functions by name, compiled into this process.
+
+    Raises:
+        CodegenError: as ``compile_ir``.
+    """
     group = tuple(funcs)
-    module = optimized(compile_ir(group), target_machine(NATIVE))
-    engine = llvm.create_mcjit_compiler(module, target_machine(NATIVE))
+    module = _optimized(compile_ir(group), _target_machine(NATIVE))
+    engine = llvm.create_mcjit_compiler(module, _target_machine(NATIVE))
     engine.finalize_object()
     return {f.name: NativeFunction(f, engine) for f in group}
 
 
 class NativeFunction:
-    """A compiled function that takes one numpy array per parameter and works in place."""
+    """A compiled function; called with one numpy array per parameter, it works in place."""
 
     def __init__(self, func: PrimFunc, engine: Any) -> None:
         self.name = func.name
@@ -70,12 +82,18 @@ class NativeFunction:
         self.entry = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p))(address)
 
     def __call__(self, *arrays: npt.NDArray[Any]) -> None:
-        check_arrays(self.name, self.params, arrays)
+        """Runs the function on one array per parameter, in place.
+
+        Raises:
+            CodegenError: an array doesn't fit its parameter, or isn't aligned and C-contiguous.
+        """
+        _check_arrays(self.name, self.params, arrays)
         pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
         self.entry(pointers)
 
 
-def check_arrays(name: str, params: Sequence[Buffer], arrays: Sequence[npt.NDArray[Any]]) -> None:
+def _check_arrays(name: str, params: Sequence[Buffer], arrays: Sequence[npt.NDArray[Any]]) -> None:
+    """Raises where the arrays aren't what the parameters take."""
     if len(arrays) != len(params):
         raise CodegenError(f"{name}: expected {len(params)} arrays, found {len(arrays)}")
     for param, array in zip(params, arrays, strict=True):
@@ -92,7 +110,8 @@ def check_arrays(name: str, params: Sequence[Buffer], arrays: Sequence[npt.NDArr
 
 
 @functools.cache
-def initialize(native: bool) -> None:
+def _initialize(native: bool) -> None:
+    """Makes LLVM know this machine's processor, or all that it was built for; once per process."""
     if native:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
@@ -101,8 +120,9 @@ def initialize(native: bool) -> None:
         llvm.initialize_all_asmprinters()
 
 
-def target_machine(target: Target, reloc: str = "default") -> Any:
-    initialize(target.is_native)
+def _target_machine(target: Target, reloc: str = "default") -> Any:
+    """LLVM's description of a target, with which it optimizes and emits."""
+    _initialize(target.is_native)
     if target.is_native:
         features = target.features or llvm.get_host_cpu_features().flatten()
         found = llvm.Target.from_triple(llvm.get_process_triple())
@@ -118,8 +138,8 @@ def target_machine(target: Target, reloc: str = "default") -> Any:
     return found.create_target_machine(cpu=cpu, features=features, opt=3, reloc=reloc)
 
 
-def optimized(text: str, machine: Any) -> Any:
-    """The parsed module after LLVM's -O3 pipeline for `machine`."""
+def _optimized(text: str, machine: Any) -> Any:
+    """The parsed module after LLVM's -O3 pipeline for ``machine``."""
     module = llvm.parse_assembly(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
@@ -137,9 +157,9 @@ def optimized(text: str, machine: Any) -> Any:
 
 
 def emit_function(module: ll.Module, func: PrimFunc, size: ll.IntType) -> None:
-    """The work in `NAME.body`, whose pointers don't alias, and the entry `NAME` around it."""
+    """The work in ``NAME.body``, whose pointers don't alias, and the entry ``NAME`` around it."""
     flat = flatten_blocks(verify(func))
-    check_supported(func.name, flat)
+    _check_supported(func.name, flat)
     body = ll.Function(
         module, ll.FunctionType(ll.VoidType(), [POINTER] * len(func.params)), f"{func.name}.body"
     )
@@ -151,10 +171,11 @@ def emit_function(module: ll.Module, func: PrimFunc, size: ll.IntType) -> None:
             arg.add_attribute(attribute)
     pointers = dict(zip(func.params, body.args, strict=True))
     Emitter(module, body, pointers, size).function(flat.body)
-    emit_entry(module, func, body)
+    _emit_entry(module, func, body)
 
 
-def emit_entry(module: ll.Module, func: PrimFunc, body: ll.Function) -> None:
+def _emit_entry(module: ll.Module, func: PrimFunc, body: ll.Function) -> None:
+    """The exported function: it takes the pointers out of their array and calls the body."""
     entry = ll.Function(module, ll.FunctionType(ll.VoidType(), [POINTER]), func.name)
     entry.attributes.add("nounwind")
     builder = ll.IRBuilder(entry.append_basic_block("entry"))
@@ -166,7 +187,8 @@ def emit_entry(module: ll.Module, func: PrimFunc, body: ll.Function) -> None:
     builder.ret_void()
 
 
-def check_supported(name: str, func: PrimFunc) -> None:
+def _check_supported(name: str, func: PrimFunc) -> None:
+    """Raises where a function has intrinsic calls or on-chip buffers, which a CPU doesn't."""
     for stmt in walk(func.body):
         if isinstance(stmt, Evaluate):
             raise CodegenError(

@@ -24,6 +24,7 @@ class Target:
 
     @property
     def is_native(self) -> bool:
+        """Whether it is the machine that this runs on."""
         return not self.triple
 
     @property

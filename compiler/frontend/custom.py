@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import onnx
 
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ops
 from vdla.compiler.te import TEError
 from vdla.compiler.tir.ir import IRError
 from vdla.compiler.user import UserOperator
@@ -31,7 +31,7 @@ def add_custom(view: OnnxNode, operator: UserOperator) -> None:
     except (TEError, IRError, TypeError, ValueError) as error:
         shown = ", ".join(f"{d}{list(s)}" for s, d in types)
         raise view.error(f"operands that {operator} takes", f"{shown}: {error}") from None
-    node = ir.Custom(
+    node = ops.Custom(
         name=view.name,
         output=view.output,
         operands=operands,

@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import DTYPES
 from vdla.runtime.external import Session
 
@@ -31,7 +31,7 @@ def has_graphs(proto: Any) -> bool:
 
 
 def add_external(view: OnnxNode, reason: str) -> None:
-    """Adds an :class:`ir.External` for each output of a node that is read.
+    """Adds an :class:`ops.External` for each output of a node that is read.
 
     Args:
         view: the node.
@@ -51,7 +51,7 @@ def add_external(view: OnnxNode, reason: str) -> None:
         model, operands = _one_node(view, str(output))
         shape, dtype = _typed(view, model, found)
         name = view.name if index == 0 else importer.fresh(f"{view.name}.{index}")
-        node = ir.External(
+        node = ops.External(
             name=name,
             output=str(output),
             operands=operands,

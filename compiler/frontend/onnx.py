@@ -22,10 +22,9 @@ from vdla.compiler.frontend.errors import ModelError, UnsupportedError
 from vdla.compiler.frontend.external import add_external, has_graphs
 from vdla.compiler.frontend.ops import CONVERTERS
 from vdla.compiler.frontend.shapes import Shapes, input_values, static_shapes
-from vdla.compiler.graph import ir
-from vdla.compiler.graph.infer import shape_of, verify, verify_dtypes
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.infer import verify, verify_dtypes
 from vdla.compiler.graph.ir import Array, Graph, GraphError, Node, TensorType
-from vdla.compiler.graph.reference import RULES
 from vdla.compiler.user import REGISTERED
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
@@ -239,7 +238,7 @@ class Importer:
     def emit(self, node: Node, dtype: str, shape: tuple[int, ...] | None = None) -> str:
         """Adds a node; its rule gives the shape where ``shape`` doesn't."""
         shapes = [self.tensors[n].shape for n in node.inputs]
-        result = shape_of(node, shapes)
+        result = node.result_shape(shapes)
         if result is None:  # a scalar's shape is (), and known
             result = shape
         assert result is not None
@@ -259,14 +258,14 @@ class Importer:
         source = self.dequantized(name)
         if source is None:
             return None
-        return RULES[ir.Dequantize](source, [self.constants[source.data]], self.tensors[name])
+        return source.evaluate([self.constants[source.data]], self.tensors[name])
 
-    def dequantized(self, name: str) -> ir.Dequantize | None:
+    def dequantized(self, name: str) -> ops.Dequantize | None:
         """The Dequantize that makes ``name`` from a constant, if one does."""
         for node in reversed(self.nodes):
             if node.output == name:
-                known = isinstance(node, ir.Dequantize) and node.data in self.constants
-                return node if known and isinstance(node, ir.Dequantize) else None
+                known = isinstance(node, ops.Dequantize) and node.data in self.constants
+                return node if known and isinstance(node, ops.Dequantize) else None
         return None
 
 
@@ -279,6 +278,11 @@ class OnnxNode:
 
     @property
     def output(self) -> str:
+        """The name of the node's one output.
+
+        Raises:
+            UnsupportedError: the graph gives a second output of the node a name, to use it.
+        """
         extra = [o for o in self.proto.output[1:] if o]
         if extra:
             raise self.unsupported("one output", f"a second one, {extra[0]}")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from vdla.compiler.graph import ir
-from vdla.compiler.graph.infer import window_extent
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Pads, Pair
+from vdla.compiler.graph.ops.window import window_extent
 
 if TYPE_CHECKING:
     from vdla.compiler.frontend.onnx import OnnxNode
@@ -46,7 +46,7 @@ def _quantize(view: OnnxNode) -> None:
     dtype = params.pop("dtype")
     if dtype not in ("int8", "uint8"):
         raise view.unsupported("an int8 or uint8 result", dtype)
-    node = ir.Quantize(name=view.name, output=view.output, data=view.operand(0), **params)
+    node = ops.Quantize(name=view.name, output=view.output, data=view.operand(0), **params)
     view.importer.emit(node, dtype)
 
 
@@ -57,7 +57,7 @@ def _dequantize(view: OnnxNode) -> None:
     params.pop("dtype")
     if data.dtype not in ("int8", "uint8", "int32"):
         raise view.unsupported("int8, uint8 or int32 data", data.dtype)
-    node = ir.Dequantize(name=view.name, output=view.output, data=view.operand(0), **params)
+    node = ops.Dequantize(name=view.name, output=view.output, data=view.operand(0), **params)
     view.importer.emit(node, "float32")
 
 
@@ -138,7 +138,7 @@ def _conv(view: OnnxNode) -> None:
     if kernel != weight[2:]:
         raise view.error(f"kernel_shape {list(weight[2:])} as in the weight", list(kernel))
     strides, dilations = _pair(view, "strides"), _pair(view, "dilations")
-    node = ir.Conv2d(
+    node = ops.Conv2d(
         name=view.name,
         output=view.output,
         data=view.operand(0),
@@ -182,7 +182,7 @@ def _max_pool(view: OnnxNode) -> None:
     window = _pool_window(view)
     if view.integer("ceil_mode", 0):
         window["pads"] = _ceil_pads(view, window)
-    node = ir.MaxPool(name=view.name, output=view.output, data=view.operand(0), **window)
+    node = ops.MaxPool(name=view.name, output=view.output, data=view.operand(0), **window)
     view.importer.emit(node, "float32")
 
 
@@ -195,7 +195,7 @@ def _average_pool(view: OnnxNode) -> None:
         if include and pads != window["pads"]:
             raise view.unsupported("ceil_mode 0 where count_include_pad is 1", "ceil_mode 1")
         window["pads"] = pads
-    node = ir.AvgPool(
+    node = ops.AvgPool(
         name=view.name, output=view.output, data=view.operand(0), include_pad=include, **window
     )
     view.importer.emit(node, "float32")
@@ -205,7 +205,7 @@ def _average_pool(view: OnnxNode) -> None:
 def _global_average_pool(view: OnnxNode) -> None:
     _image(view)
     _, _, h, w = view.shape(0)
-    node = ir.AvgPool(
+    node = ops.AvgPool(
         name=view.name, output=view.output, data=view.operand(0), kernel=(h, w), strides=(1, 1)
     )
     view.importer.emit(node, "float32")
@@ -223,11 +223,11 @@ def _reduce_mean(view: OnnxNode) -> None:
     n, c, h, w = view.shape(0)
     keep = view.integer("keepdims", 1)
     output = view.output if keep else view.importer.fresh(f"{view.output}.mean")
-    node = ir.AvgPool(name=view.name, output=output, data=view.operand(0), kernel=(h, w))
+    node = ops.AvgPool(name=view.name, output=output, data=view.operand(0), kernel=(h, w))
     view.importer.emit(node, "float32")
     if not keep:
         flat = view.importer.fresh(f"{view.name}.flat")
-        node_flat = ir.Reshape(name=flat, output=view.output, data=output)
+        node_flat = ops.Reshape(name=flat, output=view.output, data=output)
         view.importer.emit(node_flat, "float32", (n, c))
 
 
@@ -267,7 +267,7 @@ def _emit_dense(view: OnnxNode, weight: str, bias: str | None) -> None:
             "data of shape [N, I] and a weight of two dimensions", list(view.shape(0))
         )
     data = view.operand(0)
-    node = ir.Dense(name=view.name, output=view.output, data=data, weight=weight, bias=bias)
+    node = ops.Dense(name=view.name, output=view.output, data=data, weight=weight, bias=bias)
     view.importer.emit(node, "float32")
 
 
@@ -285,7 +285,7 @@ def _rearranged(view: OnnxNode, name: str, what: str, change: Callable[[Any], An
     if axis is not None and data.ndim == 2:
         axis = 1 - axis
     integers = importer.add_constant(f"{new}.integers", change(data))
-    node = ir.Dequantize(
+    node = ops.Dequantize(
         name=importer.fresh(f"{source.name}.{view.name}"),
         output=new,
         data=integers,
@@ -301,13 +301,13 @@ def _rearranged(view: OnnxNode, name: str, what: str, change: Callable[[Any], An
 
 @converts("Add")
 def _add(view: OnnxNode) -> None:
-    node = ir.Add(name=view.name, output=view.output, a=view.operand(0), b=view.operand(1))
+    node = ops.Add(name=view.name, output=view.output, a=view.operand(0), b=view.operand(1))
     view.importer.emit(node, "float32")
 
 
 @converts("Relu")
 def _relu(view: OnnxNode) -> None:
-    node = ir.Relu(name=view.name, output=view.output, data=view.operand(0))
+    node = ops.Relu(name=view.name, output=view.output, data=view.operand(0))
     view.importer.emit(node, "float32")
 
 
@@ -319,7 +319,7 @@ def _clip(view: OnnxNode) -> None:
             bounds.append(float(view.constant(index, name).reshape(-1)[0]))
         else:
             bounds.append(view.real(name, default))
-    node = ir.Clip(
+    node = ops.Clip(
         name=view.name, output=view.output, data=view.operand(0), low=bounds[0], high=bounds[1]
     )
     view.importer.emit(node, "float32")
@@ -355,7 +355,7 @@ BINARY = {
 @converts(*UNARY)
 def _unary(view: OnnxNode) -> None:
     op = view.proto.op_type
-    node = ir.Unary(
+    node = ops.Unary(
         name=view.name,
         output=view.output,
         data=view.operand(0),
@@ -370,7 +370,7 @@ def _unary(view: OnnxNode) -> None:
 def _binary(view: OnnxNode) -> None:
     if len(view.proto.input) != 2:
         raise view.unsupported("two operands", len(view.proto.input))
-    node = ir.Binary(
+    node = ops.Binary(
         name=view.name,
         output=view.output,
         a=view.operand(0),
@@ -392,7 +392,7 @@ def _batch_norm(view: OnnxNode) -> None:
         found = list(factor.shape)
         raise view.error(f"statistics of shape {list(view.shape(0)[1:2])}", found)
     importer = view.importer
-    node = ir.BatchNorm(
+    node = ops.BatchNorm(
         name=view.name,
         output=view.output,
         data=view.operand(0),
@@ -408,7 +408,7 @@ def _softmax(view: OnnxNode) -> None:
     axis = view.integer("axis", -1 if view.importer.opset >= 13 else 1) % rank
     if view.importer.opset < 13 and axis != rank - 1:
         raise view.unsupported(f"axis {rank - 1} (before opset 13 it flattens)", axis)
-    node = ir.Softmax(name=view.name, output=view.output, data=view.operand(0), axis=axis)
+    node = ops.Softmax(name=view.name, output=view.output, data=view.operand(0), axis=axis)
     view.importer.emit(node, "float32")
 
 
@@ -481,7 +481,7 @@ def _axes(view: OnnxNode, rank: int) -> set[int]:
 def _emit_reshape(view: OnnxNode, shape: tuple[int, ...]) -> None:
     data = view.operand(0)
     dtype = view.importer.tensors[data].dtype
-    kind = ir.Reshape if dtype == "float32" else ir.QReshape
+    kind = ops.Reshape if dtype == "float32" else ops.QReshape
     if dtype == "uint8":
         raise view.unsupported("float32 or int8 data", dtype)
     node = kind(name=view.name, output=str(view.proto.output[0]), data=data)
@@ -492,12 +492,12 @@ def _emit_reshape(view: OnnxNode, shape: tuple[int, ...]) -> None:
 def _transpose(view: OnnxNode) -> None:
     rank = len(view.shape(0))
     perm = view.integers("perm", tuple(reversed(range(rank))))
-    node = ir.Transpose(name=view.name, output=view.output, data=view.operand(0), perm=perm)
+    node = ops.Transpose(name=view.name, output=view.output, data=view.operand(0), perm=perm)
     view.importer.emit(node, "float32")
 
 
 @converts("Concat")
 def _concat(view: OnnxNode) -> None:
     axis = view.integer("axis", 0) % len(view.shape(0))
-    node = ir.Concat(name=view.name, output=view.output, parts=view.operands(), axis=axis)
+    node = ops.Concat(name=view.name, output=view.output, parts=view.operands(), axis=axis)
     view.importer.emit(node, "float32")

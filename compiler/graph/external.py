@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 
 
@@ -19,15 +19,15 @@ def join_external(graph: Graph) -> Graph:
     uses = graph.uses()
     sinks: dict[str, str] = {}  # an External to the last one of its island
     for node in reversed(graph.nodes):
-        if not isinstance(node, ir.External):
+        if not isinstance(node, ops.External):
             continue
         readers = {sinks.get(user.name) for user in uses[node.output]}
         (sink,) = readers if len(readers) == 1 else (None,)
         sinks[node.name] = node.name if sink is None or node.output in graph.outputs else sink
-    islands: dict[str, list[ir.External]] = {}
+    islands: dict[str, list[ops.External]] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
-        if not isinstance(node, ir.External):
+        if not isinstance(node, ops.External):
             nodes.append(node)
             continue
         island = islands.setdefault(sinks[node.name], [])
@@ -37,7 +37,7 @@ def join_external(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(nodes))
 
 
-def _joined(island: Sequence[ir.External]) -> ir.External:
+def _joined(island: Sequence[ops.External]) -> ops.External:
     """Nodes in their order as one, whose result is the last one's."""
     import onnx
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node, TensorType
 from vdla.compiler.graph.reference import evaluate_node
 
@@ -21,8 +21,8 @@ def fold_batch_norm(graph: Graph) -> Graph:
     swallowed: set[str] = set()
     folded: dict[str, Node] = {}
     for node in graph.nodes:
-        conv = makers.get(node.data) if isinstance(node, ir.BatchNorm) else None
-        if not (isinstance(node, ir.BatchNorm) and isinstance(conv, ir.Conv2d)):
+        conv = makers.get(node.data) if isinstance(node, ops.BatchNorm) else None
+        if not (isinstance(node, ops.BatchNorm) and isinstance(conv, ops.Conv2d)):
             continue
         known = conv.weight in constants and (conv.bias is None or conv.bias in constants)
         if not known or len(uses[conv.output]) != 1 or conv.output in graph.outputs:
@@ -83,8 +83,8 @@ def fold_flatten(graph: Graph) -> Graph:
     makers = graph.producers()
     nodes: list[Node] = []
     for node in graph.nodes:
-        source = makers.get(node.data) if isinstance(node, ir.QDense) else None
-        if isinstance(source, ir.QReshape) and isinstance(node, ir.QDense):
+        source = makers.get(node.data) if isinstance(node, ops.QDense) else None
+        if isinstance(source, ops.QReshape) and isinstance(node, ops.QDense):
             shape = graph.tensors[source.data].shape
             if len(shape) == 4 and shape[2:] == (1, 1) and _flat(graph, node, shape):
                 node = replace(node, data=source.data)
@@ -92,7 +92,7 @@ def fold_flatten(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(nodes))
 
 
-def _flat(graph: Graph, node: ir.QDense, shape: tuple[int, ...]) -> bool:
+def _flat(graph: Graph, node: ops.QDense, shape: tuple[int, ...]) -> bool:
     return graph.tensors[node.data].shape == shape[:2]
 
 

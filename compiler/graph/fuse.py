@@ -6,18 +6,17 @@ The passes, in the order :mod:`vdla.compiler.graph.passes` runs them: :func:`sig
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from vdla.compiler.graph import ir
-from vdla.compiler.graph.ir import Graph, GraphError, Node, Quant, TensorType, add_terms, f32
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Graph, GraphError, Node, Quant, Quantizable, TensorType
 from vdla.compiler.graph.numbers import quantize
 from vdla.isa.numbers import INT32_MAX, INT32_MIN, pack_scale
 
-TRANSPARENT = {ir.MaxPool: ir.QMaxPool, ir.Reshape: ir.QReshape, ir.Transpose: ir.QTranspose}
 INTEGER = ".integer"  # ends the name of a tensor the file doesn't have
 
 
@@ -33,8 +32,8 @@ def signed(graph: Graph) -> Graph:
     unsigned = {n for n, t in graph.tensors.items() if t.dtype == "uint8"}
     if not unsigned:
         return graph
-    outside = [n for node in graph.nodes if isinstance(node, ir.Foreign) for n in node.inputs]
-    written = {node.output for node in graph.nodes if isinstance(node, ir.Foreign)}
+    outside = [n for node in graph.nodes if isinstance(node, ops.Foreign) for n in node.inputs]
+    written = {node.output for node in graph.nodes if isinstance(node, ops.Foreign)}
     kept = unsigned & {*graph.inputs, *graph.outputs, *outside, *written}
     names = {n: f"{n}.signed" for n in kept}
     tensors, constants = dict(graph.tensors), dict(graph.constants)
@@ -46,25 +45,25 @@ def signed(graph: Graph) -> Graph:
             constants[names.get(name, name)] = flipped
     for name in graph.inputs:
         if name in names:
-            nodes.append(ir.FlipSign(name=f"{name}.flip", output=names[name], data=name))
+            nodes.append(ops.FlipSign(name=f"{name}.flip", output=names[name], data=name))
     for node in graph.nodes:
         name = node.output
-        if isinstance(node, ir.Foreign):
+        if isinstance(node, ops.Foreign):
             nodes.append(node)
             if name in names:
-                nodes.append(ir.FlipSign(name=f"{name}.flip", output=names[name], data=name))
+                nodes.append(ops.FlipSign(name=f"{name}.flip", output=names[name], data=name))
         else:
             nodes.append(_signed_node(node, unsigned, names))
             if name in names:
-                nodes.append(ir.FlipSign(name=f"{name}.flip", output=name, data=names[name]))
+                nodes.append(ops.FlipSign(name=f"{name}.flip", output=name, data=names[name]))
     return replace(graph, nodes=tuple(nodes), tensors=tensors, constants=constants)
 
 
 def _signed_node(node: Node, unsigned: set[str], names: dict[str, str]) -> Node:
-    quantizes = isinstance(node, ir.Quantize) and node.output in unsigned
-    dequantizes = isinstance(node, ir.Dequantize) and node.data in unsigned
+    quantizes = isinstance(node, ops.Quantize) and node.output in unsigned
+    dequantizes = isinstance(node, ops.Dequantize) and node.data in unsigned
     if quantizes or dequantizes:
-        assert isinstance(node, ir.Quantize | ir.Dequantize)
+        assert isinstance(node, ops.Quantize | ops.Dequantize)
         node = replace(node, zero_point=tuple(z - 128 for z in node.zero_point))
     return replace(node.renamed(names), output=names.get(node.output, node.output))
 
@@ -90,13 +89,13 @@ def commute(graph: Graph) -> Graph:
 
 def _transparent(node: Node, output: str, data: str) -> Node:
     values = dict(node.attributes())
-    kind: Any = TRANSPARENT[type(node)]
+    kind: Any = node.ON_INT8
     integer: Node = kind(name=node.name, output=output, data=data, **values)
     return integer
 
 
 def _per_tensor(node: Node | None) -> bool:
-    return isinstance(node, ir.Quantize | ir.Dequantize) and node.axis is None
+    return isinstance(node, ops.Quantize | ops.Dequantize) and node.axis is None
 
 
 def _sink(graph: Graph) -> tuple[Graph, bool]:
@@ -106,8 +105,8 @@ def _sink(graph: Graph) -> tuple[Graph, bool]:
     tensors = dict(graph.tensors)
     changed = False
     for node in graph.nodes:
-        source = makers.get(node.inputs[0]) if type(node) in TRANSPARENT else None
-        if not (isinstance(source, ir.Dequantize) and _int8(graph, source)):
+        source = makers.get(node.inputs[0]) if node.ON_INT8 else None
+        if not (isinstance(source, ops.Dequantize) and _int8(graph, source)):
             nodes.append(node)
             continue
         integer = f"{node.output}{INTEGER}"
@@ -119,7 +118,7 @@ def _sink(graph: Graph) -> tuple[Graph, bool]:
     return replace(graph, nodes=tuple(nodes), tensors=tensors), changed
 
 
-def _int8(graph: Graph, node: ir.Dequantize) -> bool:
+def _int8(graph: Graph, node: ops.Dequantize) -> bool:
     return _per_tensor(node) and graph.tensors[node.data].dtype == "int8"
 
 
@@ -127,10 +126,10 @@ def _hoist(graph: Graph) -> tuple[Graph, bool]:
     """op → Quantize to Quantize → integer op, for the first such pair."""
     uses, makers = graph.uses(), graph.producers()
     for node in graph.nodes:
-        if not isinstance(node, ir.Quantize) or not _per_tensor(node):
+        if not isinstance(node, ops.Quantize) or not _per_tensor(node):
             continue
         op = makers.get(node.data)
-        if op is None or type(op) not in TRANSPARENT or node.data in graph.outputs:
+        if op is None or op.ON_INT8 is None or node.data in graph.outputs:
             continue
         if len(uses[op.output]) != 1:
             continue
@@ -149,9 +148,9 @@ def _cancel(graph: Graph) -> Graph:
     makers = graph.producers()
     names: dict[str, str] = {}  # a Quantize's result to the integers it repeats
     for node in graph.nodes:
-        if isinstance(node, ir.Quantize) and node.output not in graph.outputs:
+        if isinstance(node, ops.Quantize) and node.output not in graph.outputs:
             source = makers.get(node.data)
-            if isinstance(source, ir.Dequantize) and _same_quant(source, node, graph):
+            if isinstance(source, ops.Dequantize) and _same_quant(source, node, graph):
                 names[node.output] = names.get(source.data, source.data)
     better = {old: new for new, old in names.items() if old.endswith(INTEGER)}
     nodes = []
@@ -164,7 +163,7 @@ def _cancel(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(nodes))
 
 
-def _same_quant(source: ir.Dequantize, node: ir.Quantize, graph: Graph) -> bool:
+def _same_quant(source: ops.Dequantize, node: ops.Quantize, graph: Graph) -> bool:
     same = (source.scale, source.zero_point) == (node.scale, node.zero_point)
     return same and _int8(graph, source) and _per_tensor(node)
 
@@ -172,34 +171,52 @@ def _same_quant(source: ir.Dequantize, node: ir.Quantize, graph: Graph) -> bool:
 # --- fuse_qdq ------------------------------------------------------------------------------------
 
 
-def _quant_of(node: ir.Quantize | ir.Dequantize) -> Quant:
+def _quant_of(node: ops.Quantize | ops.Dequantize) -> Quant:
     return Quant(node.scale[0], node.zero_point[0])
 
 
-class _Island:
+class Island:
     """One float operator whose data operands are dequantized and whose result is quantized."""
 
     def __init__(
-        self, fuser: _Fuser, core: Node, end: ir.Quantize, low: float, high: float
+        self, fuser: _Fuser, core: Node, end: ops.Quantize, low: float, high: float
     ) -> None:
-        self.fuser, self.graph, self.core, self.end = fuser, fuser.graph, core, end
+        self.fuser, self.graph, self.core = fuser, fuser.graph, core
+        self.names: dict[str, Any] = {"name": core.name, "output": end.output}
         self.out = _quant_of(end)
         limits = quantize(
             np.array([low, high]), np.array(self.out.scale), np.array(self.out.zero_point), "int8"
         )
         self.clip: dict[str, Any] = {"lo": int(limits[0]), "hi": int(limits[1])}
 
+    def check_scale(self, scale: float) -> None:
+        """Raises GraphError unless the accelerator can represent a scale."""
+        try:
+            pack_scale(scale)
+        except ValueError as error:
+            raise GraphError(str(error)) from None
+
+    def ratio(self, quant: Quant) -> float:
+        """An operand's scale in units of the result's, in float32."""
+        scale = float(np.float32(quant.scale) / np.float32(self.out.scale))
+        self.check_scale(scale)
+        return scale
+
+    def spread(self, name: str) -> str:
+        """An integer operand at the full shape of the result; only a constant can be spread."""
+        return self.fuser.spread(name, self.graph.tensors[self.core.output].shape)
+
     def source(self, name: str) -> tuple[str, Quant]:
         """The int8 tensor behind a float operand and its parameters."""
         node = self.fuser.makers.get(name)
-        if not isinstance(node, ir.Dequantize) or not _int8(self.graph, node):
+        if not isinstance(node, ops.Dequantize) or not _int8(self.graph, node):
             raise GraphError("an operand is not quantized to int8 with one scale")
         return node.data, _quant_of(node)
 
     def weight(self, name: str) -> tuple[str, np.ndarray]:
         """The int8 weight constant behind ``name`` (zero point 0) and one scale per output."""
         node = self.fuser.makers.get(name)
-        if not isinstance(node, ir.Dequantize) or node.data not in self.graph.constants:
+        if not isinstance(node, ops.Dequantize) or node.data not in self.graph.constants:
             raise GraphError("expected constant quantized weights, found none")
         array = self.graph.constants[node.data]
         if array.dtype != np.int8 or node.axis not in (None, 0):
@@ -223,7 +240,7 @@ class _Island:
         if name is None:
             values = np.zeros(scale.shape, np.int32)
             return self.fuser.constant(f"{self.core.name}.bias", values)
-        if isinstance(node, ir.Dequantize) and node.data in self.graph.constants:
+        if isinstance(node, ops.Dequantize) and node.data in self.graph.constants:
             stored = np.array(node.scale, np.float64)
             array = self.graph.constants[node.data]
             ready = array.dtype == np.int32 and not any(node.zero_point)
@@ -236,124 +253,6 @@ class _Island:
             raise GraphError("bias known only at run time")
         values = np.clip(np.rint(real / scale), INT32_MIN, INT32_MAX).astype(np.int32)
         return self.fuser.constant(f"{self.core.name}.bias", values)
-
-
-def _products(island: _Island, core: Any) -> dict[str, Any]:
-    """The fields a convolution and a dense layer share."""
-    data, quant = island.source(core.data)
-    weight, weight_scale = island.weight(core.weight)
-    product = np.float32(quant.scale) * weight_scale
-    scale = tuple(float(s) for s in product / np.float32(island.out.scale))
-    for s in scale:
-        _check_scale(s)
-    return {
-        "name": core.name,
-        "output": island.end.output,
-        "data": data,
-        "weight": weight,
-        "bias": island.bias(core.bias, product),
-        "in_zp": quant.zero_point,
-        "out_zp": island.out.zero_point,
-        "scale": scale,
-        **island.clip,
-    }
-
-
-def _check_scale(scale: float) -> None:
-    try:
-        pack_scale(scale)
-    except ValueError as error:
-        raise GraphError(str(error)) from None
-
-
-def _ratio(a: Quant, b: Quant) -> float:
-    scale = float(np.float32(a.scale) / np.float32(b.scale))
-    _check_scale(scale)
-    return scale
-
-
-def _fuse_conv(island: _Island, core: ir.Conv2d) -> Node:
-    window = {k: getattr(core, k) for k in ("groups", "strides", "pads", "dilations")}
-    return ir.QConv2d(**_products(island, core), **window)
-
-
-def _fuse_dense(island: _Island, core: ir.Dense) -> Node:
-    return ir.QDense(**_products(island, core))
-
-
-def _fuse_add(island: _Island, core: ir.Add) -> Node:
-    (a, qa), (b, qb) = island.source(core.a), island.source(core.b)
-    shape = island.graph.tensors[core.output].shape
-    names = [island.fuser.spread(name, shape) for name in (a, b)]
-    scales = (_ratio(qa, island.out), _ratio(qb, island.out))
-    add_terms(*scales)
-    return ir.QAdd(
-        name=core.name,
-        output=island.end.output,
-        a=names[0],
-        b=names[1],
-        scales=scales,
-        a_zp=qa.zero_point,
-        b_zp=qb.zero_point,
-        out_zp=island.out.zero_point,
-        **island.clip,
-    )
-
-
-def _fuse_avg_pool(island: _Island, core: ir.AvgPool) -> Node:
-    data, quant = island.source(core.data)
-    window: dict[str, Any] = dict(core.attributes())
-    _check_scale(ir.pool_scale(quant.scale, island.out.scale, 1))
-    return ir.QAvgPool(
-        name=core.name,
-        output=island.end.output,
-        data=data,
-        in_scale=f32(quant.scale),
-        out_scale=f32(island.out.scale),
-        in_zp=quant.zero_point,
-        out_zp=island.out.zero_point,
-        **window,
-        **island.clip,
-    )
-
-
-def _fuse_concat(island: _Island, core: ir.Concat) -> Node:
-    sources = [island.source(name) for name in core.parts]
-    return ir.QConcat(
-        name=core.name,
-        output=island.end.output,
-        parts=tuple(name for name, _ in sources),
-        axis=core.axis,
-        scales=tuple(_ratio(quant, island.out) for _, quant in sources),
-        zps=tuple(quant.zero_point for _, quant in sources),
-        out_zp=island.out.zero_point,
-        **island.clip,
-    )
-
-
-def _fuse_clip(island: _Island, core: Any) -> Node:
-    data, quant = island.source(core.data)
-    return ir.QClip(
-        name=core.name,
-        output=island.end.output,
-        data=data,
-        scale=_ratio(quant, island.out),
-        in_zp=quant.zero_point,
-        out_zp=island.out.zero_point,
-        **island.clip,
-    )
-
-
-RULES: dict[type[Node], Callable[[_Island, Any], Node]] = {
-    ir.Conv2d: _fuse_conv,
-    ir.Dense: _fuse_dense,
-    ir.Add: _fuse_add,
-    ir.AvgPool: _fuse_avg_pool,
-    ir.Concat: _fuse_concat,
-    ir.Relu: _fuse_clip,
-    ir.Clip: _fuse_clip,
-    ir.Quantize: _fuse_clip,
-}
 
 
 class _Fuser:
@@ -396,16 +295,15 @@ class _Fuser:
 
     def fused(self, node: Node) -> Sequence[Node]:
         """The integer node for the island that starts at ``node``, or the node itself."""
-        rule = RULES.get(type(node))
-        if rule is None:
+        if not isinstance(node, Quantizable):
             return [node]
         absorbed, low, high = self.chain(node)
-        end = node if isinstance(node, ir.Quantize) else self.ending(absorbed[-1])
+        end = node if isinstance(node, ops.Quantize) else self.ending(absorbed[-1])
         if end is None or not _per_tensor(end):
             self.reasons[node.name] = "its result is not quantized to int8 with one scale"
             return [node]
         try:
-            fused = rule(_Island(self, node, end, low, high), node)
+            fused = node.quantized(Island(self, node, end, low, high))
         except GraphError as error:
             self.reasons[node.name] = str(error)
             return [node]
@@ -417,28 +315,28 @@ class _Fuser:
         """``node`` and the Relu and Clip nodes that alone follow it, with the bounds they set."""
         absorbed = [node]
         low, high = _bounds(node, -np.inf, np.inf)
-        while not isinstance(node, ir.Quantize):
+        while not isinstance(node, ops.Quantize):
             uses = self.uses[absorbed[-1].output]
             if len(uses) != 1 or absorbed[-1].output in self.graph.outputs:
                 break
-            if not isinstance(uses[0], ir.Relu | ir.Clip):
+            if not isinstance(uses[0], ops.Relu | ops.Clip):
                 break
             low, high = _bounds(uses[0], low, high)
             absorbed.append(uses[0])
         return absorbed, low, high
 
-    def ending(self, last: Node) -> ir.Quantize | None:
+    def ending(self, last: Node) -> ops.Quantize | None:
         """The one Quantize that reads what ``last`` writes."""
         uses = self.uses[last.output]
         if len(uses) != 1 or last.output in self.graph.outputs:
             return None
-        return uses[0] if isinstance(uses[0], ir.Quantize) else None
+        return uses[0] if isinstance(uses[0], ops.Quantize) else None
 
     def note_quant(self, node: Node) -> None:
         """Records what the integers of a tensor mean, for printing and for reports."""
-        if isinstance(node, ir.Quantize) and _per_tensor(node):
+        if isinstance(node, ops.Quantize) and _per_tensor(node):
             self.annotate(node.output, _quant_of(node))
-        elif isinstance(node, ir.Dequantize) and _per_tensor(node):
+        elif isinstance(node, ops.Dequantize) and _per_tensor(node):
             self.annotate(node.data, _quant_of(node))
 
     def annotate(self, name: str, quant: Quant) -> None:
@@ -446,9 +344,9 @@ class _Fuser:
 
 
 def _bounds(node: Node, low: float, high: float) -> tuple[float, float]:
-    if isinstance(node, ir.Relu):
+    if isinstance(node, ops.Relu):
         return max(low, 0.0), max(high, 0.0)
-    if isinstance(node, ir.Clip):
+    if isinstance(node, ops.Clip):
         return min(max(low, node.low), node.high), max(min(high, node.high), node.low)
     return low, high
 

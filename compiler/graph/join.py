@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 
-CLIPPING = (ir.QConv2d, ir.QDense, ir.QAdd, ir.QAvgPool)
+CLIPPING = (ops.QConv2d, ops.QDense, ops.QAdd, ops.QAvgPool)
 
 
 def fuse_clip(graph: Graph) -> Graph:
@@ -25,10 +25,10 @@ def fuse_clip(graph: Graph) -> Graph:
     fused: dict[str, Node] = {}
     taken: set[str] = set()
     for node in graph.nodes:
-        if not isinstance(node, ir.QClip) or node.scale != 1.0 or node.in_zp != node.out_zp:
+        if not isinstance(node, ops.QClip) or node.scale != 1.0 or node.in_zp != node.out_zp:
             continue
         maker = makers.get(node.data)
-        if not isinstance(maker, CLIPPING) or isinstance(maker, ir.QConv2dAdd):
+        if not isinstance(maker, CLIPPING) or isinstance(maker, ops.QConv2dAdd):
             continue
         if len(uses[node.data]) != 1 or node.data in graph.outputs or maker.name in taken:
             continue
@@ -51,28 +51,28 @@ def fuse_residual(graph: Graph) -> Graph:
     taken: set[str] = set()
     fused: dict[str, Node] = {}
     for node in graph.nodes:
-        if not isinstance(node, ir.QAdd):
+        if not isinstance(node, ops.QAdd):
             continue
         convs = [
             maker
             for name in (node.a, node.b)
-            if type(maker := makers.get(name)) is ir.QConv2d
+            if type(maker := makers.get(name)) is ops.QConv2d
             and len(uses[name]) == 1
             and name not in graph.outputs
         ]
         if convs:
             conv = max(convs, key=lambda n: order[n.name])
-            assert isinstance(conv, ir.QConv2d)
+            assert isinstance(conv, ops.QConv2d)
             fused[node.name] = _with_residual(conv, node)
             taken.add(conv.name)
     nodes = [fused.get(n.name, n) for n in graph.nodes if n.name not in taken]
     return replace(graph, nodes=tuple(nodes))
 
 
-def _with_residual(conv: ir.QConv2d, add: ir.QAdd) -> ir.QConv2dAdd:
+def _with_residual(conv: ops.QConv2d, add: ops.QAdd) -> ops.QConv2dAdd:
     first = add.a == conv.output
     values = dict(conv.attributes())
-    return ir.QConv2dAdd(
+    return ops.QConv2dAdd(
         name=conv.name,
         output=add.output,
         data=conv.data,

@@ -1,4 +1,4 @@
-"""The arithmetic of :mod:`vdla.isa.numbers` on whole arrays."""
+"""The arithmetic of :mod:`vdla.isa.numbers` on whole arrays, and that of scales."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.ir import Array, GraphError
 from vdla.isa.numbers import INT32_MAX, INT32_MIN, MANTISSA_BITS, MAX_SHIFT, pack_scale
 
 Int32 = NDArray[np.int32]
@@ -42,3 +42,37 @@ def quantize(x: Array, scale: Array, zero_point: Array, dtype: str) -> Array:
 def dequantize(x: Array, scale: Array, zero_point: Array) -> Array:
     """``(x - zero_point) * scale`` in float32."""
     return (x.astype(np.int64) - zero_point).astype(np.float32) * scale.astype(np.float32)
+
+
+def requantize(acc: Array, words: Array | int, zero_point: int, lo: int, hi: int) -> Array:
+    """``clip(rq(acc, words) + zero_point, lo, hi)`` as int8."""
+    return np.clip(rq(acc, words) + zero_point, lo, hi).astype(np.int8)
+
+
+# Scales ------------------------------------------------------------------------------------------
+
+
+def f32(value: float) -> float:
+    """The nearest float32, as a Python float."""
+    return float(np.float32(value))
+
+
+def pool_scale(in_scale: float, out_scale: float, count: int) -> float:
+    """``float32(in_scale / (out_scale * count))``, both steps in float32."""
+    return float(np.float32(in_scale) / (np.float32(out_scale) * np.float32(count)))
+
+
+def add_terms(scale_a: float, scale_b: float) -> tuple[int, int, int]:
+    """The integers of a quantized addition: ``A, B, k`` with ``A / 2**k`` ≈ ``scale_a``.
+
+    ``k`` is the largest ≤ 30 that keeps both below 2**21, so that int8 operands can't overflow
+    int32: ``2 * 255 * 2**21 < 2**31``.
+
+    Raises:
+        GraphError: a scale of 2**21 or more.
+    """
+    for k in range(30, -1, -1):
+        a, b = round(scale_a * 2.0**k), round(scale_b * 2.0**k)
+        if max(abs(a), abs(b)) < 1 << 21:
+            return a, b, k
+    raise GraphError(f"expected addition scales below 2097152, found {scale_a:g} and {scale_b:g}")

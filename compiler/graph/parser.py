@@ -14,7 +14,7 @@ Grammar of the text; tokens are those of :mod:`vdla.compiler.text`, every rule b
                | "<" INT ("values" | "bytes") ">"   stands beside the text, under NODE@FIELD
     type     ::= dtype "[" INT,* "]" ["/" block: INT] ["*" scale: NUMBER "@" zero_point: INT]
 
-OP is a class of :mod:`vdla.compiler.graph.ir`, its operands and fields are those of the class;
+OP is a class of :mod:`vdla.compiler.graph.ops`, its operands and fields are those of the class;
 fields that are left out take the class's defaults. Order counts: what a node reads comes first.
 """
 
@@ -29,9 +29,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from vdla.compiler.graph import ir
-from vdla.compiler.graph.infer import RULES, verify
-from vdla.compiler.graph.ir import DTYPES, Array, Graph, GraphError, Node, Quant, TensorType
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.infer import verify
+from vdla.compiler.graph.ir import BY_OP, DTYPES, Array, Graph, GraphError, Node, Quant, TensorType
 from vdla.compiler.graph.printer import field_key
 from vdla.compiler.text import ParseError, Reader, Token
 
@@ -331,14 +331,13 @@ class _Making:
 @lru_cache
 def operators() -> dict[str, type[Node]]:
     """Every operator of the graph IR, by the name of its class."""
-    classes = sorted((*RULES, ir.Fused), key=lambda cls: cls.__name__)
-    return {cls.__name__: cls for cls in classes}
+    return dict(sorted(BY_OP.items()))
 
 
 def _unfused(nodes: list[Node]) -> Iterator[Node]:
     """The nodes with the parts of fused ones in their place."""
     for node in nodes:
-        yield from node.parts if isinstance(node, ir.Fused) else (node,)
+        yield from node.parts if isinstance(node, ops.Fused) else (node,)
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -13,9 +13,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ir, ops
 from vdla.compiler.graph.ir import Array
-from vdla.compiler.graph.reference import RULES
 
 OPSET = 17
 IR_VERSION = 8
@@ -63,9 +62,9 @@ class Builder:
         shape = (channels, per_group, kernel, kernel)
         weight = self.rng.standard_normal(shape) * np.sqrt(2.0 / fan_in)
         window: Any = {"strides": (stride, stride), "pads": (pad,) * 4}
-        node = ir.Conv2d(name=name, output=name, data=data, weight="", groups=groups, **window)
+        node = ops.Conv2d(name=name, output=name, data=data, weight="", groups=groups, **window)
         weight = weight.astype(np.float32)
-        raw = RULES[ir.Conv2d](node, [self.values[data], weight], UNUSED)
+        raw = node.evaluate([self.values[data], weight], UNUSED)
         gamma = gain * self.rng.uniform(0.6, 1.4, channels)
         beta = shift * (1.0 + self.rng.standard_normal(channels))
         factor = gamma / (raw.std(axis=(0, 2, 3)) + 1e-3)
@@ -83,9 +82,11 @@ class Builder:
         )
 
     def relu(self, data: str) -> str:
+        """A ``Relu`` on a tensor; gives the name of its output."""
         return self.emit("Relu", f"{data}.relu", [data], np.maximum(self.values[data], 0))
 
     def relu6(self, data: str) -> str:
+        """A ``Clip`` to 0 … 6 on a tensor; gives the name of its output."""
         low, high = f"{data}.low", f"{data}.high"
         self.weights.append(numpy_helper.from_array(np.float32(0), low))
         self.weights.append(numpy_helper.from_array(np.float32(6), high))
@@ -93,20 +94,24 @@ class Builder:
         return self.emit("Clip", f"{data}.relu6", [data, low, high], value)
 
     def add(self, name: str, a: str, b: str) -> str:
+        """An ``Add`` of two tensors of one shape; gives the name of its output."""
         return self.emit("Add", name, [a, b], self.values[a] + self.values[b])
 
     def max_pool(self, name: str, data: str, kernel: int, stride: int, pad: int) -> str:
+        """A ``MaxPool`` over square windows, padded alike on all sides; gives its output's name."""
         window: Any = {"kernel": (kernel, kernel), "strides": (stride, stride), "pads": (pad,) * 4}
-        node = ir.MaxPool(name=name, output=name, data=data, **window)
-        value = RULES[ir.MaxPool](node, [self.values[data]], UNUSED)
+        node = ops.MaxPool(name=name, output=name, data=data, **window)
+        value = node.evaluate([self.values[data]], UNUSED)
         sizes = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4}
         return self.emit("MaxPool", name, [data], value, **sizes)
 
     def global_pool(self, name: str, data: str) -> str:
+        """A ``GlobalAveragePool``, the mean over height and width; gives the name of its output."""
         value = self.values[data].mean(axis=(2, 3), keepdims=True)
         return self.emit("GlobalAveragePool", name, [data], value)
 
     def flatten(self, name: str, data: str) -> str:
+        """A ``Flatten`` of all dimensions but the batch into one; gives the name of its output."""
         value = self.values[data].reshape(self.values[data].shape[0], -1)
         return self.emit("Flatten", name, [data], value, axis=1)
 

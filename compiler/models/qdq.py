@@ -19,15 +19,10 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from vdla.compiler.graph.infer import window_extent
 from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.ops.window import window_extent
 from vdla.compiler.models.builder import IR_VERSION, OPSET
 
-ONNX_TYPES = {
-    "float32": onnx.TensorProto.FLOAT,
-    "int8": onnx.TensorProto.INT8,
-    "uint8": onnx.TensorProto.UINT8,
-}
 Pads = Sequence[int]
 
 

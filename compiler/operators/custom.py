@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vdla.compiler import te
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.operators.cost import TileCost
 from vdla.compiler.operators.nest import Knobs, Nest
@@ -31,8 +31,9 @@ class Custom(Template[UserTile]):
     """An operator on inputs of some types; ``attributes`` are JSON."""
 
     NAME = "custom"
+    TILE = UserTile
     NOUN = "user's operator"
-    NODES = (ir.Custom,)
+    NODES = (ops.Custom,)
     TUNED = False
 
     operator: UserOperator

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.operators.cost import TileCost, divisors, parts, shares, sizes, transfer
 from vdla.compiler.operators.nest import Knobs, Nest, flat
@@ -41,8 +41,9 @@ class Pool2d(Window, Template[PoolTile]):
     """A pool over channel blocks; ``kind`` is "max" or "sum" (of values less ``in_zero``)."""
 
     NAME = "pool"
+    TILE = PoolTile
     NOUN = "pool"
-    NODES = (ir.QMaxPool, ir.QAvgPool)
+    NODES = (ops.QMaxPool, ops.QAvgPool)
     NUMBERS: ClassVar[Mapping[str, Any]] = {"in_zero": 0, "zero": 0, "low": 0, "high": 0}
 
     kind: str
@@ -62,19 +63,19 @@ class Pool2d(Window, Template[PoolTile]):
     @classmethod
     def refusal(cls, node: Any, graph: Graph, config: Config, min_fill: float) -> str | None:
         """An average whose divisor varies, or windows that see nothing of the image."""
-        if isinstance(node, ir.QAvgPool) and not node.uniform:
+        if isinstance(node, ops.QAvgPool) and not node.uniform:
             return "the divisor of the average varies at the edges"
         return only_padding(node, graph)
 
     @classmethod
     def placed(cls, node: Any) -> str:
         """Which of the two."""
-        return f"{'max' if isinstance(node, ir.QMaxPool) else 'average'} pool on int8"
+        return f"{'max' if isinstance(node, ops.QMaxPool) else 'average'} pool on int8"
 
     @classmethod
     def of(cls, node: Any, graph: Graph, config: Config) -> Pool2d:
         """Its sizes; an average is a sum that the requantization divides."""
-        if isinstance(node, ir.QMaxPool):
+        if isinstance(node, ops.QMaxPool):
             kind, finish = "max", (0, 0, -128, 127)
         else:
             kind, finish = "sum", (node.in_zp, node.out_zp, node.lo, node.hi)
@@ -85,7 +86,7 @@ class Pool2d(Window, Template[PoolTile]):
 
     def bind(self, node: Any, graph: Graph, config: Config) -> Binding:
         """One scale for all lanes."""
-        scale = node.scale if isinstance(node, ir.QAvgPool) else 1.0
+        scale = node.scale if isinstance(node, ops.QAvgPool) else 1.0
         constants = {"scale": np.full((1, config.block_out), pack_scale(scale), np.int32)}
         tensors = {"data": node.data, "out": node.output}
         moved = elements(graph, node.data) + elements(graph, node.output)

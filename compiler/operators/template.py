@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, fields, replace
-from typing import Any, ClassVar, Generic, Self, TypeVar, get_args
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,14 +60,15 @@ class Binding:
 class Template(ABC, Generic[T]):
     """An operator of one size: a frozen dataclass.
 
-    ``NAME`` is what records call it, ``NOUN`` what errors do, ``NODES`` are the graph nodes that it
-    is for; ``NUMBERS`` are the fields that change results and no cycle (zero points, clipping
-    bounds, factors), so that templates which differ in nothing else share their tile. A template
-    with ``TUNED`` false has one tile, and nothing to search for.
+    ``NAME`` is what records call it, ``TILE`` the class of its tiles, ``NOUN`` what errors call it,
+    and ``NODES`` are the graph nodes that it is for. ``NUMBERS`` are the fields that change results
+    and no cycle (zero points, clipping bounds, factors), so that templates which differ in nothing
+    else share their tile. A template with ``TUNED`` false has one tile, and nothing to search for.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     NAME: ClassVar[str]
+    TILE: ClassVar[type[Tile]]
     NOUN: ClassVar[str]
     NODES: ClassVar[tuple[type[Node], ...]]
     NUMBERS: ClassVar[Mapping[str, Any]] = {}
@@ -129,13 +130,6 @@ class Template(ABC, Generic[T]):
         return self.NOUN
 
     # What all of them share -------------------------------------------------------------------
-
-    @classmethod
-    def tile_type(cls) -> type[T]:
-        """The class of its tiles."""
-        base = next(b for b in cls.__orig_bases__ if get_args(b))  # type: ignore[attr-defined]
-        found: type[T] = get_args(base)[0]
-        return found
 
     @property
     def geometry(self) -> Self:

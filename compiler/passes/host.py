@@ -17,7 +17,7 @@ from vdla.compiler.tir.visitor import replace_buffer, rewrite, walk
 
 
 def to_host(func: PrimFunc) -> PrimFunc:
-    """The function without intrinsic calls and on-chip scopes."""
+    """A tensorized function as a processor can run it, without calls and on-chip memories."""
     body = func.body
     if has_intrinsics(body):
         body = rewrite(expand_intrinsics(body), _with_regions)

@@ -146,7 +146,7 @@ def _with_var(stmt: Stmt, fresh: Mapping[Var, Expr]) -> Stmt:
 
 
 def engine(stmt: Stmt) -> Engine | None:
-    """The engine of a leaf, or None for a statement with more in it."""
+    """The engine that runs a leaf's instructions; None where a statement has more than one leaf."""
     while not isinstance(stmt, Evaluate):
         if isinstance(stmt, For | Block):
             stmt = stmt.body

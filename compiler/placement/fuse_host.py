@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.placement.partition import HOST, Placements
 
-BEHIND = (ir.Im2col, ir.Pack)  # what joins a boundary node before it
-BOUNDARY = (ir.Quantize, ir.Dequantize, ir.FlipSign)
+BEHIND = (ops.Im2col, ops.Pack)  # what joins a boundary node before it
+BOUNDARY = (ops.Quantize, ops.Dequantize, ops.FlipSign)
 
 
 def fuse_host(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
-    """The laid-out graph with every chain of such nodes as one :class:`ir.Fused`."""
+    """The laid-out graph with every chain of such nodes as one :class:`ops.Fused`."""
     placements, uses = dict(placements), graph.uses()
     chains: dict[str, list[Node]] = {}  # by what the chain writes
     order: list[list[Node]] = []
@@ -37,7 +37,7 @@ def fuse_host(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
             nodes.append(chain[0])
             continue
         lead = next(each for each in chain if isinstance(each, BOUNDARY))
-        fused = ir.Fused(
+        fused = ops.Fused(
             name=lead.name, output=chain[-1].output, data=chain[0].inputs[0], parts=tuple(chain)
         )
         placements[fused.name] = placements[lead.name]
@@ -55,4 +55,4 @@ def _joins(chain: list[Node], node: Node) -> bool:
     has_boundary = any(isinstance(each, BOUNDARY) for each in chain)
     if isinstance(node, BEHIND):
         return has_boundary
-    return isinstance(node, BOUNDARY) and all(isinstance(each, ir.Unpack) for each in chain)
+    return isinstance(node, BOUNDARY) and all(isinstance(each, ops.Unpack) for each in chain)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
-from vdla.compiler.graph.reference import pack
+from vdla.compiler.graph.ops.blocks import pack
 from vdla.compiler.placement.partition import (
     ACCELERATOR,
     HOST,
@@ -42,7 +42,7 @@ class _Layout:
     def run(self) -> tuple[Graph, Placements]:
         for node in self.graph.nodes:
             accelerated = self.placements[node.name].device == ACCELERATOR
-            accelerated &= not isinstance(node, ir.Custom)  # its tensors lie as the user says
+            accelerated &= not isinstance(node, ops.Custom)  # its tensors lie as the user says
             names = {n: self.operand(node, n, accelerated) for n in node.inputs}
             node = node.renamed(names)
             self.nodes.append(self.blocked_result(node) if accelerated else node)
@@ -83,7 +83,7 @@ class _Layout:
         if name in self.constants:
             self.constants[target] = pack(self.constants[name], self.block)
             return target
-        self.add(ir.Pack(name=target, output=target, data=name, block=self.block))
+        self.add(ops.Pack(name=target, output=target, data=name, block=self.block))
         return target
 
     def unpack(self, name: str, target: str) -> str:
@@ -91,7 +91,7 @@ class _Layout:
         self.plain[name] = target
         self.tensors[target] = self.graph.tensors[name]
         source = self.blocked[name]
-        node = ir.Unpack(name=f"{name}.unpacked", output=target, data=source, block=self.block)
+        node = ops.Unpack(name=f"{name}.unpacked", output=target, data=source, block=self.block)
         self.add(node)
         return target
 

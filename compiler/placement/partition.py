@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.operators.template import BY_NODE
 from vdla.compiler.user import registered
@@ -50,9 +50,9 @@ def partition(
 
 def place(node: Node, graph: Graph, config: Config | None, min_fill: float) -> Placement:
     """The placement of one node."""
-    if isinstance(node, ir.External):
+    if isinstance(node, ops.External):
         return Placement(ONNXRUNTIME, node.reason)
-    if isinstance(node, ir.Custom) and registered(node.operator).schedule is None:
+    if isinstance(node, ops.Custom) and registered(node.operator).schedule is None:
         return Placement(HOST, "a user's operator without a schedule")
     if config is None:
         return Placement(HOST, "device cpu has no accelerator")
@@ -63,16 +63,16 @@ def place(node: Node, graph: Graph, config: Config | None, min_fill: float) -> P
 
 
 HOST_ONLY: dict[type[Node], str] = {
-    ir.Quantize: "float input becomes integers",
-    ir.Dequantize: "integers become float output",
-    ir.FlipSign: "unsigned bytes become signed at the boundary",
-    ir.QConcat: "concatenation moves bytes; no arithmetic for the accelerator",
-    ir.QClip: "change of scale alone; not supported on the accelerator",
-    ir.QReshape: "channel blocks can't be reshaped in place",
-    ir.QTranspose: "channel blocks can't be transposed in place",
-    ir.Im2col: "layout change on the way to the accelerator",
-    ir.Pack: "layout change on the way to the accelerator",
-    ir.Unpack: "layout change on the way from the accelerator",
+    ops.Quantize: "float input becomes integers",
+    ops.Dequantize: "integers become float output",
+    ops.FlipSign: "unsigned bytes become signed at the boundary",
+    ops.QConcat: "concatenation moves bytes; no arithmetic for the accelerator",
+    ops.QClip: "change of scale alone; not supported on the accelerator",
+    ops.QReshape: "channel blocks can't be reshaped in place",
+    ops.QTranspose: "channel blocks can't be transposed in place",
+    ops.Im2col: "layout change on the way to the accelerator",
+    ops.Pack: "layout change on the way to the accelerator",
+    ops.Unpack: "layout change on the way from the accelerator",
 }
 
 

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
-from vdla.compiler.graph import ir
-from vdla.compiler.graph.infer import shape_of
+from vdla.compiler.graph import ir, ops
 from vdla.compiler.graph.ir import Array, Graph, Node, TensorType
 from vdla.compiler.placement.partition import MIN_FILL, refusal
 from vdla.isa.config import Config
 
-ON_HOST = (ir.Quantize, ir.FlipSign)
+ON_HOST = (ops.Quantize, ops.FlipSign)
 CHOICES = ((False, True), (True, False), (True, True))  # whether to fold rows, columns
 
 
@@ -52,9 +51,9 @@ def fold_taps(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph
 
 def _wanted(
     node: Node, makers: Mapping[str, Node], graph: Graph, config: Config, min_fill: float
-) -> TypeGuard[ir.QConv2d]:
+) -> TypeGuard[ops.QConv2d]:
     """Whether a node is a convolution of the host's data, refused for its few channels alone."""
-    if type(node) is not ir.QConv2d or node.groups != 1:
+    if type(node) is not ops.QConv2d or node.groups != 1:
         return False
     maker = makers.get(node.data)  # None: the caller
     return (
@@ -81,7 +80,7 @@ class _Window(NamedTuple):
     across: _Axis
 
     @classmethod
-    def of(cls, node: ir.QConv2d, graph: Graph) -> _Window:
+    def of(cls, node: ops.QConv2d, graph: Graph) -> _Window:
         """A convolution's."""
         taps = graph.tensors[node.weight].shape[2:]
         fields = (taps, node.strides, node.pads[:2], node.pads[2:], node.dilations)
@@ -114,18 +113,18 @@ class _Fold:
     ``image`` is what passes between them, ``kernel`` the convolution's.
     """
 
-    patches: ir.Im2col
+    patches: ops.Im2col
     image: TensorType
-    conv: ir.QConv2d
+    conv: ops.QConv2d
     kernel: ir.Pair
 
 
-def _fold(node: ir.QConv2d, graph: Graph, rows: bool, cols: bool) -> _Fold:
+def _fold(node: ops.QConv2d, graph: Graph, rows: bool, cols: bool) -> _Fold:
     """Folds the window's rows, its columns, or both."""
     window = _Window.of(node, graph)
     folded, left = window.along(rows, cols), window.along(not rows, not cols)
     name = f"{node.name}.taps"
-    patches = ir.Im2col(
+    patches = ops.Im2col(
         name=name,
         output=name,
         data=node.data,
@@ -134,8 +133,7 @@ def _fold(node: ir.QConv2d, graph: Graph, rows: bool, cols: bool) -> _Fold:
         **folded.attributes,
     )
     data = graph.tensors[node.data]
-    shape = shape_of(patches, [data.shape])
-    assert shape is not None
+    shape = patches.result_shape([data.shape])
     conv = replace(node, data=name, weight=f"{name}.weight", **left.attributes)
     return _Fold(patches, replace(data, shape=shape), conv, left.kernel)
 

@@ -34,9 +34,9 @@ INDEPENDENT = ("parallel", "vectorized", "thread", "vthread")
 
 
 def bind(func: PrimFunc, where: str, var: Var, thread: ThreadAxis) -> PrimFunc:
-    """The loop's steps as threads, or dealt to `thread.threads` of them.
+    """The loop's steps as threads, or dealt to ``thread.threads`` of them.
 
-    Before: `for y in 8: B`.  After bind(y, vthread): `for y in 8 vthread("vthread"): B`.
+    Before: ``for y in 8: B``.  After bind(y, vthread): ``for y in 8 vthread("vthread"): B``.
     """
     loop = get_loop(func, var)
     if loop.kind in ("vthread", "thread"):
@@ -54,7 +54,7 @@ def set_kind(
 ) -> PrimFunc:
     """The loop run another way; all but unrolling need independent iterations.
 
-    Before: `for y in 8: B`.  After vectorize(y): `for y in 8 vectorized: B`.
+    Before: ``for y in 8: B``.  After vectorize(y): ``for y in 8 vectorized: B``.
     """
     loop = get_loop(func, var)
     if kind in INDEPENDENT:
@@ -77,10 +77,10 @@ def pragma(func: PrimFunc, var: Var, key: str, value: Pragma) -> PrimFunc:
 
 
 def prefetch(func: PrimFunc, where: str, buffer: Buffer, var: Var, offset: int) -> PrimFunc:
-    """Each step of a loop asks for what the step `offset` further on reads of `buffer`.
+    """Each step of a loop asks for what the step ``offset`` further on reads of ``buffer``.
 
-    Before: `for y in 8: for x in 64: C[y, x] = A[y, x]`.
-    After prefetch(A, y, 2): `for y in 8: prefetch A[y + 2, 0:0+64]; for x in 64: …`.
+    Before: ``for y in 8: for x in 64: C[y, x] = A[y, x]``.
+    After prefetch(A, y, 2): ``for y in 8: prefetch A[y + 2, 0:0+64]; for x in 64: …``.
     """
     if offset < 1:
         raise ScheduleError(

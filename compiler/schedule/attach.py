@@ -44,7 +44,7 @@ from vdla.compiler.tir.visitor import blocks, map_stmt, replace_buffer, substitu
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Producer:
+class _Producer:
     """A stage that still stands by itself: its nest, and the loop of each dimension."""
 
     name: str
@@ -60,15 +60,15 @@ class Producer:
 
 
 def compute_at(func: PrimFunc, name: str, consumer: str, at: Var) -> tuple[PrimFunc, Buffer]:
-    """The stage, shrunk to what one step of the loop `at` reads, at the start of that step.
+    """The stage, shrunk to what one step of the loop ``at`` reads, at the start of that step.
 
-    Before: `for i in 64: B[i] = f(i)`, `for io in 8: for ii in 8: C[io*8 + ii] = B[io*8 + ii]`.
-    After:  `for io in 8: alloc B[8]; for i in 8: B[i] = f(io*8 + i); for ii in 8: C[..] = B[ii]`.
+    Before: ``for i in 64: B[i] = f(i)``, ``for io in 8: for ii in 8: C[io*8 + ii] = B[io*8 + ii]``.
+    After:  ``for io in 8: alloc B[8]; for i in 8: B[i] = f(io*8 + i); for ii in 8: C[..] = B[ii]``.
     """
-    producer = find_producer(func, name)
+    producer = _find_producer(func, name)
     path = loop_path(func, at)
     where = f"compute_at {name} at {consumer}'s loop {at.name} (0..{get_loop(func, at).extent})"
-    check_readers(where, func, producer, path)
+    _check_readers(where, func, producer, path)
     loop = path[-1]
     assert isinstance(loop, For)
     ranges = path_ranges(path)
@@ -77,13 +77,14 @@ def compute_at(func: PrimFunc, name: str, consumer: str, at: Var) -> tuple[PrimF
         raise ScheduleError(f"{where}: expected a reader of {name} inside, found none")
     if producer.whole:
         box = [(ZERO, size) for size in producer.buffer.shape]
-    moved = move_nest(producer, box, ranges)
-    body, buffer = shrink(producer.buffer, box, moved, loop.body, ranges)
+    moved = _move_nest(producer, box, ranges)
+    body, buffer = _shrink(producer.buffer, box, moved, loop.body, ranges)
     root = replaced(func.body, loop, replace(loop, body=body))
-    return replace(func, body=remove(root, producer)), buffer
+    return replace(func, body=_remove(root, producer)), buffer
 
 
-def find_producer(func: PrimFunc, name: str) -> Producer:
+def _find_producer(func: PrimFunc, name: str) -> _Producer:
+    """The stage that is to move, if it can."""
     path = block_path(func, name)
     block = path[-1]
     assert isinstance(block, Block)
@@ -105,10 +106,10 @@ def find_producer(func: PrimFunc, name: str) -> Producer:
     if any(isinstance(s, For) for s in path[: path.index(place)]):
         raise ScheduleError(f"{where}: expected a stage of its own, found it already attached")
     nest = next(p for p in parts if p in path)
-    return Producer(name, buffer, place, nest, spatial_loops(where, block, buffer, nest))
+    return _Producer(name, buffer, place, nest, _spatial_loops(where, block, buffer, nest))
 
 
-def spatial_loops(where: str, block: Block, buffer: Buffer, nest: Stmt) -> tuple[Var, ...]:
+def _spatial_loops(where: str, block: Block, buffer: Buffer, nest: Stmt) -> tuple[Var, ...]:
     """The loop of each dimension of the stage, which must be unsplit."""
     if not isinstance(block.body, Store):
         return ()
@@ -127,7 +128,8 @@ def spatial_loops(where: str, block: Block, buffer: Buffer, nest: Stmt) -> tuple
     return tuple(loops)
 
 
-def check_readers(where: str, func: PrimFunc, producer: Producer, path: Path) -> None:
+def _check_readers(where: str, func: PrimFunc, producer: _Producer, path: Path) -> None:
+    """Raises where a reader of the stage isn't inside the loop that it is to move to."""
     loop = path[-1]
     if producer.nest in path:
         raise ScheduleError(f"{where}: expected a loop of a reader, found one of its own")
@@ -141,7 +143,7 @@ def check_readers(where: str, func: PrimFunc, producer: Producer, path: Path) ->
             )
 
 
-def move_nest(producer: Producer, box: Sequence[Interval], ranges: Ranges) -> Stmt:
+def _move_nest(producer: _Producer, box: Sequence[Interval], ranges: Ranges) -> Stmt:
     """The stage's nest over the box alone, guarded where the box may leave the tensor."""
     if producer.whole:
         return producer.nest
@@ -150,28 +152,29 @@ def move_nest(producer: Producer, box: Sequence[Interval], ranges: Ranges) -> St
         v: simplify(low + v) for v, (low, _) in zip(producer.loops, box, strict=True)
     }
     moved = substitute(producer.nest, shifts)
-    return resize(moved, extents, dict(ranges))
+    return _resize(moved, extents, dict(ranges))
 
 
-def resize(stmt: Stmt, extents: dict[Var, int], ranges: dict[Var, tuple[int, int]]) -> Stmt:
+def _resize(stmt: Stmt, extents: dict[Var, int], ranges: dict[Var, tuple[int, int]]) -> Stmt:
     """New extents for the loops, and predicates where a block may now leave its domain."""
     if isinstance(stmt, Block):
-        return guard_domain(stmt, ranges)
+        return _guard_domain(stmt, ranges)
     if isinstance(stmt, For):
         extent = extents.get(stmt.var, stmt.extent)
         inner = {**ranges, stmt.var: (0, extent - 1)}
-        return replace(stmt, extent=extent, body=resize(stmt.body, extents, inner))
-    return map_stmt(stmt, lambda s: resize(s, extents, ranges))
+        return replace(stmt, extent=extent, body=_resize(stmt.body, extents, inner))
+    return map_stmt(stmt, lambda s: _resize(s, extents, ranges))
 
 
-def guard_domain(block: Block, ranges: Ranges) -> Block:
+def _guard_domain(block: Block, ranges: Ranges) -> Block:
+    """A block with conditions for those of its iterators that may now leave their domain."""
     predicate = block.predicate
     for it in block.iters:
         predicate = conjunction(predicate, in_domain(it.binding, it.extent, ranges))
     return replace(block, predicate=predicate)
 
 
-def shrink(
+def _shrink(
     buffer: Buffer, box: Sequence[Interval], producer: Stmt, readers: Stmt, ranges: Ranges
 ) -> tuple[Stmt, Buffer]:
     """(loop body, new buffer): the producer before the readers, on a buffer of the box's size."""
@@ -186,7 +189,7 @@ def shrink(
     return wrap_allocs([*allocs, small], body), small
 
 
-def remove(root: Stmt, producer: Producer) -> Stmt:
+def _remove(root: Stmt, producer: _Producer) -> Stmt:
     """Without the stage's old nest and the old buffer's Alloc."""
 
     def visit(stmt: Stmt) -> Stmt:
@@ -202,8 +205,8 @@ def remove(root: Stmt, producer: Producer) -> Stmt:
 def compute_root(func: PrimFunc, name: str, axes: Sequence[IterVar]) -> tuple[PrimFunc, Buffer]:
     """The stage whole again, in the loops te made, before all loops it was attached to.
 
-    Before: `for io in 8: alloc B[8]; for i in 8: B[i] = f(io*8 + i); for ii in 8: C[..] = B[ii]`.
-    After:  `for i in 64: B[i] = f(i)`, `for io in 8: for ii in 8: C[io*8 + ii] = B[io*8 + ii]`.
+    Before: ``for io in 8: alloc B[8]; for i in 8: B[i] = f(io*8 + i); for ii in 8: C[..] = B[ii]``.
+    After:  ``for i in 64: B[i] = f(i)``, ``for io in 8: for ii in 8: C[io*8 + ii] = B[io*8 + ii]``.
     """
     path = block_path(func, name)
     block = path[-1]
@@ -213,8 +216,8 @@ def compute_root(func: PrimFunc, name: str, axes: Sequence[IterVar]) -> tuple[Pr
     if not loops_of(path[: path.index(place)]):
         return func, buffer
     nest = next(p for p in children(peel_allocs(place)[1]) if p in path)
-    check_root(func, block, nest)
-    lows = offsets(block)
+    _check_root(func, block, nest)
+    lows = _offsets(block)
     shape = tuple(i.extent for i in block.iters[: len(lows)]) if lows else buffer.shape
     whole = replace(buffer, shape=shape)
 
@@ -234,12 +237,13 @@ def compute_root(func: PrimFunc, name: str, axes: Sequence[IterVar]) -> tuple[Pr
     allocs, inner = peel_allocs(func.body)
     parts = children(inner)
     at = next(n for n, p in enumerate(parts) if p in path)
-    rest = remove(parts[at], Producer(name, buffer, place, nest, ()))
+    rest = _remove(parts[at], _Producer(name, buffer, place, nest, ()))
     parts[at : at + 1] = [stage, replace_buffer(rest, buffer, whole, moved)]
     return replace(func, body=wrap_allocs([*allocs, whole], seq(*parts))), whole
 
 
-def check_root(func: PrimFunc, block: Block, nest: Stmt) -> None:
+def _check_root(func: PrimFunc, block: Block, nest: Stmt) -> None:
+    """Raises where a stage can't leave the loops that it is attached to."""
     where = f"compute_root {block.name}"
     if has_intrinsics(block.body):
         raise ScheduleError(
@@ -260,7 +264,7 @@ def check_root(func: PrimFunc, block: Block, nest: Stmt) -> None:
             )
 
 
-def offsets(block: Block) -> list[Expr]:
+def _offsets(block: Block) -> list[Expr]:
     """Where in the whole tensor the stage's buffer begins; nothing for a statement."""
     store = block.body
     if not isinstance(store, Store):

@@ -43,9 +43,16 @@ from vdla.compiler.tir.visitor import (
 def cache_read(
     func: PrimFunc, source: Buffer, scope: str, readers: Sequence[str], name: str
 ) -> tuple[PrimFunc, Tensor]:
-    """A copy of `source` in `scope`, which the readers read instead.
+    """A copy of ``source`` in the memory ``scope``, which the readers read instead.
 
-    Before: `for i: C[i] = A[i]`.  After: `for i: A_s[i] = A[i]`, `for i: C[i] = A_s[i]`.
+    Before: ``for i: C[i] = A[i]``.  After: ``for i: A_s[i] = A[i]``, ``for i: C[i] = A_s[i]``.
+
+    Returns:
+        The function, and the copy, which is called ``name``.
+
+    Raises:
+        ScheduleError: a reader doesn't read ``source``, or ``source`` is made in the reader's
+            loops.
     """
     for reader in readers:
         if not any(r.buffer is source for r in get_block(func, reader).reads):
@@ -60,7 +67,7 @@ def cache_read(
         return replace_buffer(block, source, copy) if block.name in readers else block
 
     place = home(func, source)
-    check_made_before(place, source, readers)
+    _check_made_before(place, source, readers)
     known = {copy: copy, **({source: source} if isinstance(source, Tensor) else {})}
     stage = compute_nest(copy.compute_op, known, name)
     body = insert_before(
@@ -70,8 +77,8 @@ def cache_read(
     return with_body(func, place, parts), copy
 
 
-def check_made_before(place: Stmt, source: Buffer, readers: Sequence[str]) -> None:
-    """A copy stands before the loops of its readers; `source` must be made by then."""
+def _check_made_before(place: Stmt, source: Buffer, readers: Sequence[str]) -> None:
+    """A copy stands before the loops of its readers; ``source`` must be made by then."""
     for part in children(peel_allocs(place)[1]):
         inside = list(blocks(part))
         if any(b.name in readers for b in inside):
@@ -86,9 +93,15 @@ def check_made_before(place: Stmt, source: Buffer, readers: Sequence[str]) -> No
 def cache_write(
     func: PrimFunc, stage: str, target: Buffer, op: ComputeOp, scope: str, name: str
 ) -> tuple[PrimFunc, Tensor]:
-    """The stage computes into a buffer in `scope`, and a copy brings it to where it was.
+    """The stage computes into a buffer in the memory ``scope``, and a copy brings it to ``target``.
 
-    Before: `for i: C[i] = f(i)`.  After: `for i: C_s[i] = f(i)`, `for i: C[i] = C_s[i]`.
+    Before: ``for i: C[i] = f(i)``.  After: ``for i: C_s[i] = f(i)``, ``for i: C[i] = C_s[i]``.
+
+    Returns:
+        The function, and the tensor that is computed, which is called ``name``.
+
+    Raises:
+        ScheduleError: the stage is attached, or its loops aren't those that te made.
     """
     path = block_path(func, stage)
     place = home(func, target)
@@ -100,16 +113,18 @@ def cache_write(
     allocs, inner = peel_allocs(place)
     parts = children(inner)
     own = next(p for p in parts if p in path)
-    fresh = fresh_axes(stage, own, op)
-    (new,) = outputs_of(renamed_op(op, fresh, name), target.shape, scope)
-    computing = rename_stage(replace_buffer(substitute_loops(own, fresh), target, new), stage, name)
+    fresh = _fresh_axes(stage, own, op)
+    (new,) = outputs_of(_renamed_op(op, fresh, name), target.shape, scope)
+    computing = _rename_stage(
+        replace_buffer(_substitute_loops(own, fresh), target, new), stage, name
+    )
     at = parts.index(own)
-    parts[at : at + 1] = [computing, copy_nest(target, new, op.axis)]
+    parts[at : at + 1] = [computing, _copy_nest(target, new, op.axis)]
     body = wrap_allocs([*allocs, new], seq(*parts))
     return with_body(func, place, body), new
 
 
-def fresh_axes(stage: str, own: Stmt, op: ComputeOp) -> dict[Var, IterVar]:
+def _fresh_axes(stage: str, own: Stmt, op: ComputeOp) -> dict[Var, IterVar]:
     """New axes for the stage, whose loops must still be te's."""
     axes = op.axes
     loops = [s.var for s in walk(own) if isinstance(s, For)]
@@ -122,7 +137,9 @@ def fresh_axes(stage: str, own: Stmt, op: ComputeOp) -> dict[Var, IterVar]:
     return {a: IterVar(a.name, "int32", a.extent, a.kind) for a in axes}
 
 
-def substitute_loops(stmt: Stmt, fresh: dict[Var, IterVar]) -> Stmt:
+def _substitute_loops(stmt: Stmt, fresh: dict[Var, IterVar]) -> Stmt:
+    """The nest with new variables for its loops."""
+
     def loop(s: Stmt) -> Stmt:
         return replace(s, var=fresh[s.var]) if isinstance(s, For) and s.var in fresh else s
 
@@ -130,7 +147,8 @@ def substitute_loops(stmt: Stmt, fresh: dict[Var, IterVar]) -> Stmt:
     return rewrite(substitute(stmt, mapping), loop)
 
 
-def renamed_op(op: ComputeOp, fresh: dict[Var, IterVar], name: str) -> ComputeOp:
+def _renamed_op(op: ComputeOp, fresh: dict[Var, IterVar], name: str) -> ComputeOp:
+    """The operation under another name, on new axes."""
     mapping = dict[Var, Expr](fresh)
     (body,) = op.body
     if op.reduce is not None:
@@ -145,12 +163,13 @@ def renamed_op(op: ComputeOp, fresh: dict[Var, IterVar], name: str) -> ComputeOp
     return ComputeOp(name, tuple(fresh[a] for a in op.axis), (body,))
 
 
-def rename_stage(stmt: Stmt, old: str, new: str) -> Stmt:
+def _rename_stage(stmt: Stmt, old: str, new: str) -> Stmt:
+    """The statement with one block called another name."""
     return map_blocks(stmt, lambda b: replace(b, name=new) if b.name == old else b)
 
 
-def copy_nest(target: Buffer, source: Tensor, axis: tuple[IterVar, ...]) -> Stmt:
-    """`target[...] = source[...]` on the axes that the stage had."""
+def _copy_nest(target: Buffer, source: Tensor, axis: tuple[IterVar, ...]) -> Stmt:
+    """``target[...] = source[...]`` on the axes that the stage had."""
     op = ComputeOp(target.name, axis, (Load(source, axis),))
     (shown,) = outputs_of(op, target.shape)
     stage = compute_nest(op, {shown: shown, source: source}, target.name)
@@ -158,10 +177,16 @@ def copy_nest(target: Buffer, source: Tensor, axis: tuple[IterVar, ...]) -> Stmt
 
 
 def double_buffer(func: PrimFunc, stage: str, copies: int) -> tuple[PrimFunc, Buffer]:
-    """The stage's buffer in several copies; (function, new buffer).
+    """The stage's buffer in several copies; the loop around its Alloc takes them in turn.
 
-    Before: `for i in 8: alloc B: B = …; C = B`.
-    After:  `for i in 8: alloc B x2: B = …; C = B`, where odd and even steps have a place each.
+    Before: ``for i in 8: alloc B: B = …; C = B``.
+    After:  ``for i in 8: alloc B x2: B = …; C = B``, where odd and even steps have a place each.
+
+    Returns:
+        The function, and the new buffer.
+
+    Raises:
+        ScheduleError: fewer than one copy, or the buffer is an output.
     """
     if copies < 1:
         raise ScheduleError(f"double_buffer {stage}: expected at least 1 copy, found {copies}")
@@ -175,9 +200,15 @@ def double_buffer(func: PrimFunc, stage: str, copies: int) -> tuple[PrimFunc, Bu
 
 
 def set_scope(func: PrimFunc, stage: str, old: Buffer, scope: str) -> tuple[PrimFunc, Buffer]:
-    """The stage's buffer in another memory; (function, new buffer).
+    """The stage's buffer in another memory.
 
-    Before: `alloc B: int32[10, 8]`.  After: `alloc B: int32[10, 8] @"vdla.acc"`.
+    Before: ``alloc B: int32[10, 8]``.  After: ``alloc B: int32[10, 8] @"vdla.acc"``.
+
+    Returns:
+        The function, and the new buffer.
+
+    Raises:
+        ScheduleError: the buffer is an output, or its entries don't lie densely.
     """
     if old in func.params:
         raise ScheduleError(
@@ -196,10 +227,16 @@ def set_scope(func: PrimFunc, stage: str, old: Buffer, scope: str) -> tuple[Prim
 def storage_align(
     func: PrimFunc, stage: str, dim: int, factor: int, offset: int
 ) -> tuple[PrimFunc, Buffer]:
-    """The stage's buffer with a wider stride of one dimension; (function, new buffer).
+    """The stage's buffer with a wider stride of one dimension.
 
-    Before: `alloc B: int32[10, 8]`, whose rows lie 8 elements apart.
-    After storage_align(y, 16, 1): `alloc B: int32[10, 8] align(0, 16, 1)`, 17 elements apart.
+    Before: ``alloc B: int32[10, 8]``, whose rows lie 8 elements apart.
+    After storage_align(y, 16, 1): ``alloc B: int32[10, 8] align(0, 16, 1)``, 17 elements apart.
+
+    Returns:
+        The function, and the new buffer.
+
+    Raises:
+        ScheduleError: factor or offset is out of range, or the buffer is an output or on chip.
     """
     if factor < 1 or not 0 <= offset < factor:
         raise ScheduleError(

@@ -1,4 +1,4 @@
-"""What a primitive says when it can't be applied."""
+"""The error of a primitive that can't be applied."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from vdla.support.errors import UserError
 
 
 class ScheduleError(UserError):
-    """A primitive doesn't apply; the message names the stage, the loop and both bounds."""
+    """A primitive doesn't apply; the message names the place, what was expected and found."""

@@ -34,19 +34,23 @@ from vdla.compiler.tir.visitor import expr_vars, rewrite, rewrite_expr, substitu
 
 
 def compute_inline(func: PrimFunc, name: str) -> PrimFunc:
-    """The stage disappears into its readers.
+    """Puts the stage's expression where its readers read its buffer; the stage is gone.
 
-    Before: `for i: B[i] = A[i] + 1`, `for i: C[i] = B[i] * 2`.
-    After:  `for i: C[i] = (A[i] + 1) * 2`.
+    Before: ``for i: B[i] = A[i] + 1``, ``for i: C[i] = B[i] * 2``.
+    After:  ``for i: C[i] = (A[i] + 1) * 2``.
+
+    Raises:
+        ScheduleError: the stage isn't an elementwise one that stands by itself, or a reader is
+            tensorized.
     """
     block = get_block(func, name)
-    store = inlinable(func, block)
+    store = _inlinable(func, block)
     buffer = store.buffer
     place = home(func, buffer)
     allocs, inner = peel_allocs(place)
     parts = children(inner)
     own = next((p for p in parts if contains(p, lambda s: s is block)), None)
-    if own is None or not is_plain_nest(own):
+    if own is None or not _is_plain_nest(own):
         raise ScheduleError(
             f"compute_inline {name}: expected a stage of its own, found it "
             f"attached, or with other stages attached to it"
@@ -69,7 +73,7 @@ def compute_inline(func: PrimFunc, name: str) -> PrimFunc:
     return with_body(func, place, wrap_allocs([b for b in allocs if b is not buffer], rest))
 
 
-def inlinable(func: PrimFunc, block: Block) -> Store:
+def _inlinable(func: PrimFunc, block: Block) -> Store:
     """The one store of an elementwise stage."""
     where = f"compute_inline {block.name}"
     store = block.body
@@ -86,11 +90,13 @@ def inlinable(func: PrimFunc, block: Block) -> Store:
         raise ScheduleError(
             f"{where}: expected unguarded loops, found a predicate; inline before splitting"
         )
-    check_readers(func, block, store.buffer)
+    _check_readers(func, block, store.buffer)
     return store
 
 
-def check_readers(func: PrimFunc, block: Block, buffer: Buffer) -> None:
+def _check_readers(func: PrimFunc, block: Block, buffer: Buffer) -> None:
+    """Raises where a reader of the buffer is tensorized already."""
+
     def tensorized(stmt: Stmt) -> bool:
         return (
             isinstance(stmt, Block)
@@ -105,7 +111,8 @@ def check_readers(func: PrimFunc, block: Block, buffer: Buffer) -> None:
         )
 
 
-def is_plain_nest(stmt: Stmt) -> bool:
+def _is_plain_nest(stmt: Stmt) -> bool:
+    """Whether a statement is loops around one block."""
     while isinstance(stmt, For):
         stmt = stmt.body
     return isinstance(stmt, Block)

@@ -22,23 +22,24 @@ def split(
 ) -> tuple[PrimFunc, Var, Var]:
     """One loop as two; a factor that doesn't divide guards the blocks inside.
 
-    Before: `for y in 10: B(y)`.
-    After:  `for y_o in 3: for y_i in 4: if y_o * 4 + y_i < 10: B(y_o * 4 + y_i)`.
+    Before: ``for y in 10: B(y)``.
+    After:  ``for y_o in 3: for y_i in 4: if y_o * 4 + y_i < 10: B(y_o * 4 + y_i)``.
     """
     loop = get_loop(func, var)
-    inner_extent = split_factor(where, loop, factor, nparts)
+    inner_extent = _split_factor(where, loop, factor, nparts)
     outer_extent = -(-loop.extent // inner_extent)
     outer, inner = Var(f"{var.name}_o"), Var(f"{var.name}_i")
     index = outer * inner_extent + inner
     body = loop.body
     if outer_extent * inner_extent != loop.extent:
-        body = guard_blocks(body, Binary("lt", var, Const(loop.extent, var.dtype)))
+        body = _guard_blocks(body, Binary("lt", var, Const(loop.extent, var.dtype)))
     body = For(inner, inner_extent, "serial", substitute(body, {var: index}))
     new = replace(loop, var=outer, extent=outer_extent, body=body)
     return with_body(func, loop, new), outer, inner
 
 
-def split_factor(where: str, loop: For, factor: int | None, nparts: int | None) -> int:
+def _split_factor(where: str, loop: For, factor: int | None, nparts: int | None) -> int:
+    """The extent of the inner loop."""
     if (factor is None) == (nparts is None):
         raise ScheduleError(f"split {where}: expected one of factor and nparts")
     name, value = ("factor", factor) if factor is not None else ("nparts", nparts)
@@ -49,7 +50,9 @@ def split_factor(where: str, loop: For, factor: int | None, nparts: int | None) 
     return value if factor is not None else -(-loop.extent // value)
 
 
-def guard_blocks(stmt: Stmt, cond: Expr) -> Stmt:
+def _guard_blocks(stmt: Stmt, cond: Expr) -> Stmt:
+    """The statement with one more condition on every block."""
+
     def guarded(block: Block) -> Block:
         return replace(block, predicate=conjunction(block.predicate, cond))
 
@@ -59,8 +62,8 @@ def guard_blocks(stmt: Stmt, cond: Expr) -> Stmt:
 def fuse(func: PrimFunc, where: str, outer: Var, inner: Var) -> tuple[PrimFunc, Var]:
     """Two loops, one directly inside the other, as one.
 
-    Before: `for y in 4: for x in 8: B(y, x)`.
-    After:  `for y_x in 32: B(y_x // 8, y_x % 8)`.
+    Before: ``for y in 4: for x in 8: B(y, x)``.
+    After:  ``for y_x in 32: B(y_x // 8, y_x % 8)``.
     """
     a, b = get_loop(func, outer), get_loop(func, inner)
     if a.body is not b:
@@ -69,7 +72,7 @@ def fuse(func: PrimFunc, where: str, outer: Var, inner: Var) -> tuple[PrimFunc, 
             f"fuse {where}: expected {inner.name} (0..{b.extent}) directly inside "
             f"{outer.name} (0..{a.extent}), found {found}"
         )
-    check_kinds(where, a, b)
+    _check_kinds(where, a, b)
     fused = Var(f"{outer.name}_{inner.name}")
     mapping: dict[Var, Expr] = {outer: fused // b.extent, inner: fused % b.extent}
     new = For(
@@ -83,7 +86,7 @@ def fuse(func: PrimFunc, where: str, outer: Var, inner: Var) -> tuple[PrimFunc, 
     return with_body(func, a, new), fused
 
 
-def check_kinds(where: str, a: For, b: For) -> None:
+def _check_kinds(where: str, a: For, b: For) -> None:
     """A loop over both spatial and reduce axes could run a reduction's first step late."""
     for block in blocks(b):
         for it in block.iters:
@@ -103,7 +106,7 @@ def check_kinds(where: str, a: For, b: For) -> None:
 def reorder(func: PrimFunc, where: str, order: Sequence[Var]) -> PrimFunc:
     """Loops of one perfect nest in another order; those not named keep their place.
 
-    Before: `for y: for x: for k: B`.  After reorder(k, y): `for k: for x: for y: B`.
+    Before: ``for y: for x: for k: B``.  After reorder(k, y): ``for k: for x: for y: B``.
     """
     if len(set(order)) != len(order):
         raise ScheduleError(f"reorder {where}: a loop is named twice")
@@ -117,14 +120,14 @@ def reorder(func: PrimFunc, where: str, order: Sequence[Var]) -> PrimFunc:
     for stmt in chain:
         if not isinstance(stmt, For):
             raise ScheduleError(
-                f"reorder {where}: expected a perfect nest from {name_of(top)} to "
-                f"{name_of(chain[-1])}, found {type(stmt).__name__} in between (a stage is "
+                f"reorder {where}: expected a perfect nest from {_name_of(top)} to "
+                f"{_name_of(chain[-1])}, found {type(stmt).__name__} in between (a stage is "
                 f"attached there: reorder before compute_at)"
             )
     if not named <= set(chain):
         missing = next(path[-1] for path in paths if path[-1] not in chain)
         raise ScheduleError(
-            f"reorder {where}: {name_of(missing)} isn't in the nest of {name_of(chain[-1])}"
+            f"reorder {where}: {_name_of(missing)} isn't in the nest of {_name_of(chain[-1])}"
         )
     fors = [s for s in chain if isinstance(s, For)]
     wanted = iter(get_loop(func, var) for var in order)
@@ -135,5 +138,6 @@ def reorder(func: PrimFunc, where: str, order: Sequence[Var]) -> PrimFunc:
     return with_body(func, top, body)
 
 
-def name_of(stmt: Stmt) -> str:
+def _name_of(stmt: Stmt) -> str:
+    """A loop's variable and extent, for messages."""
     return f"{stmt.var.name} (0..{stmt.extent})" if isinstance(stmt, For) else type(stmt).__name__

@@ -47,9 +47,16 @@ class LoopInfo:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """What is to be matched, in loop variables: `buffer[indices] = value` after `init`.
+    """What is to be matched, in loop variables: ``buffer[indices] = value`` after ``init``.
 
-    `values` are the intervals that buffers' elements are known to lie in, by buffer name.
+    Attributes:
+        buffer: what is written.
+        indices: where.
+        value: what is written there; a reduction's reads the old element too.
+        init: what the element starts from; None where it isn't a reduction.
+        loops: the loops that the intrinsic is to take the place of.
+        ranges: the inclusive bounds of the variables.
+        values: the intervals that buffers' elements are known to lie in, by buffer name.
     """
 
     buffer: Buffer
@@ -63,22 +70,24 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a match has bound so far; extended by copying."""
+    """What a match has bound so far: operands and params of the behaviour; extended by copying."""
 
     operands: Mapping[Buffer, BufferRef] = field(default_factory=dict)
     params: Mapping[Param, Expr] = field(default_factory=dict)
 
     def with_operand(self, buffer: Buffer, ref: BufferRef) -> Binding:
+        """The binding with one more operand, which lies at ``ref``."""
         return Binding({**self.operands, buffer: ref}, self.params)
 
     def with_param(self, param: Param, value: Expr) -> Binding:
+        """The binding with the value of one more param."""
         return Binding(self.operands, {**self.params, param: value})
 
 
 class Mismatch(Exception):
-    """The region isn't the intrinsic's; the message says what was expected and found.
+    """The region isn't what the intrinsic does; the message says what was expected and found.
 
-    `progress` is how much of the behaviour had matched, to tell which intrinsic came closest.
+    ``progress`` is how much of the behaviour had matched, to tell which intrinsic came closest.
     """
 
     def __init__(self, text: str, progress: tuple[int, int] = (-1, -1)) -> None:
@@ -91,7 +100,11 @@ OUT_OF_RANGE = (1 << 30, 0)  # the progress of a match that fails for its values
 
 
 def match_intrinsic(intrin: TensorIntrin, region: Region) -> Binding:
-    """The operands and params of `intrin` on this region, or Mismatch."""
+    """The operands and params with which an intrinsic does what a region does.
+
+    Raises:
+        Mismatch: it doesn't, or not for all values that the region's buffers may hold.
+    """
     if intrin.is_reduction != (region.init is not None):
         kinds = ("a plain store", "a reduction")
         raise Mismatch(
@@ -99,26 +112,26 @@ def match_intrinsic(intrin: TensorIntrin, region: Region) -> Binding:
             ANOTHER_KIND,
         )
     reason: Mismatch | None = None
-    for mapping in loop_mappings(intrin, region):
-        matcher = Matcher(intrin, region, mapping)
+    for mapping in _loop_mappings(intrin, region):
+        matcher = _Matcher(intrin, region, mapping)
         for found in matcher.matches():
-            violated = out_of_range(intrin, found, region)
+            violated = _out_of_range(intrin, found, region)
             if violated is None:
                 return found
             reason = reason or violated
         reason = reason or matcher.mismatch()
     raise reason or Mismatch(
-        f"expects loops {listed(intrin)}, found {', '.join(map(str, region.loops)) or 'none'}"
+        f"expects loops {_listed(intrin)}, found {', '.join(map(str, region.loops)) or 'none'}"
     )
 
 
-def out_of_range(intrin: TensorIntrin, found: Binding, region: Region) -> Mismatch | None:
+def _out_of_range(intrin: TensorIntrin, found: Binding, region: Region) -> Mismatch | None:
     """The first operand or param whose values the behaviour doesn't hold for."""
     for operand, ref in found.operands.items():
         if (needed := intrin.ranges.get(operand.name)) is None:
             continue
         known = region.values.get(ref.buffer.name, INT_RANGES[ref.buffer.dtype])
-        if not within(known, needed):
+        if not _within(known, needed):
             name = ref.buffer.name
             return Mismatch(
                 f"expects {operand.name} in {needed[0]}..{needed[1]}, found {name} in "
@@ -139,15 +152,17 @@ def out_of_range(intrin: TensorIntrin, found: Binding, region: Region) -> Mismat
     return None
 
 
-def within(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
+def _within(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
+    """Whether one interval lies inside another."""
     return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
-def listed(intrin: TensorIntrin) -> str:
+def _listed(intrin: TensorIntrin) -> str:
+    """The intrinsic's loops, for messages."""
     return ", ".join(f"{v.name} in {n} ({kind})" for v, n, kind in intrin.axes if n > 1) or "none"
 
 
-def loop_mappings(intrin: TensorIntrin, region: Region) -> Iterator[dict[Var, Expr]]:
+def _loop_mappings(intrin: TensorIntrin, region: Region) -> Iterator[dict[Var, Expr]]:
     """Each way to lay the intrinsic's axes on the region's loops; loops of one step don't count."""
     axes = [(v, n, kind) for v, n, kind in intrin.axes if n > 1]
     single: dict[Var, Expr] = {v: ZERO for v, n, _ in intrin.axes if n == 1}
@@ -159,7 +174,14 @@ def loop_mappings(intrin: TensorIntrin, region: Region) -> Iterator[dict[Var, Ex
             yield {**single, **{v: loop.var for (v, _, _), loop in pairs}}
 
 
-class Matcher:
+class _Matcher:
+    """Unifies an intrinsic's behaviour with a region, its axes laid on the region's loops.
+
+    The methods that yield bindings go through every way to match, because a commutative operand
+    that fits alone may not fit with the rest. The mismatch that came latest is kept for the
+    message.
+    """
+
     def __init__(self, intrin: TensorIntrin, region: Region, mapping: Mapping[Var, Expr]) -> None:
         self.intrin = intrin
         self.region = region
@@ -169,6 +191,7 @@ class Matcher:
         self.depth = 0
 
     def pattern(self, expr: Expr) -> Expr:
+        """A part of the behaviour in the region's loop variables."""
         return simplify(substitute_expr(expr, self.mapping), self.region.ranges)
 
     def matches(self) -> Iterator[Binding]:
@@ -192,6 +215,7 @@ class Matcher:
         return bound
 
     def mismatch(self) -> Mismatch:
+        """Why the region isn't the behaviour, by the latest mismatch."""
         parts = [f"expects {self.intrin.output.name}[...] = {show(self.intrin.update)}"]
         if self.intrin.init is not None:
             parts[0] += f" from {show(self.intrin.init)}"
@@ -210,7 +234,7 @@ class Matcher:
     # --- unification ---
 
     def unify(self, p: Expr, t: Expr, env: Binding) -> Iterator[Binding]:
-        """Every way to make the pattern `p` equal to `t`."""
+        """Every way to make the pattern ``p`` equal to ``t``."""
         self.depth += 1
         hit = False
         for found in self.ways(p, t, env):
@@ -225,6 +249,7 @@ class Matcher:
         self.depth -= 1
 
     def ways(self, p: Expr, t: Expr, env: Binding) -> Iterator[Binding]:
+        """As ``unify``, without keeping what failed."""
         if p.dtype != t.dtype:
             return
         match p:
@@ -237,13 +262,14 @@ class Matcher:
                 if isinstance(t, Load):
                     yield from self.load(p, t, env)
             case Binary(op, _, _) if op in ASSOCIATIVE:
-                yield from self.flat(op, operands(op, p), operands(op, t), env)
+                yield from self.flat(op, _operands(op, p), _operands(op, t), env)
             case Select():
                 yield from self.select(p, t, env)
             case _:
                 yield from self.children(p, t, env)
 
     def param(self, p: Param, t: Expr, env: Binding) -> Iterator[Binding]:
+        """A param takes any value that its kind allows, and the same one wherever it stands."""
         if p in env.params:
             if same(env.params[p], t, self.region.ranges):
                 yield env
@@ -264,11 +290,12 @@ class Matcher:
             for found in self.unify(p, t, env):
                 yield from self.flat(op, rest, [*ts[:n], *ts[n + 1 :]], found)
         if isinstance(p, Param) and p not in env.params and len(ts) <= len(rest):
-            neutral = neutral_element(op, p.dtype)
+            neutral = _neutral_element(op, p.dtype)
             if neutral is not None:
                 yield from self.flat(op, rest, ts, env.with_param(p, neutral))
 
     def select(self, p: Select, t: Expr, env: Binding) -> Iterator[Binding]:
+        """A behaviour's condition that is a param matches no condition too: it is then true."""
         if isinstance(t, Select):
             yield from self.children(p, t, env)
             return
@@ -277,6 +304,7 @@ class Matcher:
             yield from self.unify(p.a, t, env.with_param(cond, TRUE))
 
     def children(self, p: Expr, t: Expr, env: Binding) -> Iterator[Binding]:
+        """Node against node of one kind, operand against operand."""
         match p, t:
             case Binary(op, a, b), Binary(other, c, d) if op == other:
                 yield from self.sequence((a, b), (c, d), env)
@@ -290,6 +318,7 @@ class Matcher:
                 yield from self.sequence(args, given, env)
 
     def sequence(self, ps: Sequence[Expr], ts: Sequence[Expr], env: Binding) -> Iterator[Binding]:
+        """Several patterns against as many expressions, all with the same binding."""
         if not ps:
             yield env
             return
@@ -311,9 +340,10 @@ class Matcher:
         ):
             yield env
         else:
-            self.fail(f"{p.buffer.name} at one place, {place(known)}", place(ref), env)
+            self.fail(f"{p.buffer.name} at one place, {_place(known)}", _place(ref), env)
 
     def window(self, p: Load, t: Load, env: Binding) -> BufferRef | None:
+        """Where the operand's first element lies; None where the target isn't such an operand."""
         scope = self.intrin.scopes.get(p.buffer.name)
         shape, rank = p.buffer.shape, len(p.buffer.shape)
         lead = len(t.indices) - rank
@@ -343,18 +373,20 @@ class Matcher:
         return BufferRef(t.buffer, base)
 
 
-def place(ref: BufferRef) -> str:
+def _place(ref: BufferRef) -> str:
+    """The text of a position, for messages."""
     return show(Load(ref.buffer, ref.indices))
 
 
-def operands(op: str, expr: Expr) -> list[Expr]:
+def _operands(op: str, expr: Expr) -> list[Expr]:
     """The operands of an associative operator, nested ones flattened."""
     if isinstance(expr, Binary) and expr.op == op:
-        return operands(op, expr.a) + operands(op, expr.b)
+        return _operands(op, expr.a) + _operands(op, expr.b)
     return [expr]
 
 
-def neutral_element(op: str, dtype: str) -> Const | None:
+def _neutral_element(op: str, dtype: str) -> Const | None:
+    """What an operator leaves another operand as it is with; None where there is no such value."""
     if op in ("min", "max"):
         if not is_int(dtype):
             return None

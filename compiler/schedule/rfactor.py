@@ -50,7 +50,13 @@ from vdla.compiler.tir.visitor import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Factored:
-    """The function, the operation of the parts, and the one that combines them."""
+    """What ``rfactor`` makes.
+
+    Attributes:
+        func: the function with both stages.
+        parts: the operation that computes the partial results.
+        whole: the operation that combines them.
+    """
 
     func: PrimFunc
     parts: ComputeOp
@@ -66,13 +72,30 @@ def rfactor(
     at: int,
     name: str,
 ) -> Factored:
-    """The steps of the loop `var` as partial results of their own, in a new stage.
+    """The steps of a reduction's loop ``var`` as partial results of their own, in a new stage.
 
-    Before: `for y: for ko: for ki in 4: C[y] = C[y] + A[y, ko*4 + ki]`.
-    After rfactor(C, ki): `for ki in 4: for y: for ko: C_rf[ki, y] = C_rf[ki, y] + A[y, ko*4 + ki]`,
-    `for y: for ki in 4: C[y] = C[y] + C_rf[ki, y]`; both in the loops that te would make.
+    Before: ``for y: for ko: for ki in 4: C[y] = C[y] + A[y, ko*4 + ki]``.
+    After rfactor(C, ki)::
+
+        for ki in 4: for y: for ko: C_rf[ki, y] = C_rf[ki, y] + A[y, ko*4 + ki]
+        for y: for ki in 4: C[y] = C[y] + C_rf[ki, y]
+
+    Both are in the loops that te would make.
+
+    Args:
+        func: the function.
+        stage: the name of the reduction.
+        op: its operation.
+        targets: its buffers.
+        var: the loop.
+        at: which dimension of the partial results the loop is.
+        name: of the new stage.
+
+    Raises:
+        ScheduleError: the stage isn't a reduction that stands by itself, or the loop isn't one of
+            its reduction.
     """
-    block, place, own = find_reduction(func, stage, targets[0])
+    block, place, own = _find_reduction(func, stage, targets[0])
     loops = {loop.var: loop for loop in loops_of(block_path(func, stage))}
     reduced = {v for i in block.reduce_iters for v in expr_vars(i.binding)}
     if var not in reduced:
@@ -93,8 +116,8 @@ def rfactor(
     factor = IterVar(var.name, "int32", loops[var].extent)
     spatial = tuple(IterVar(a.name, "int32", a.extent) for a in op.axis)
     leaf: dict[Var, Expr] = {**inner, var: factor}
-    guard = reduce_guard(stage, block, set(loops) - reduced, leaf)
-    parts = part_op(
+    guard = _reduce_guard(stage, block, set(loops) - reduced, leaf)
+    parts = _part_op(
         op,
         block,
         name,
@@ -104,9 +127,9 @@ def rfactor(
         guard,
     )
     made = outputs_of(parts, tuple(a.extent for a in parts.axis))
-    first = part_nest(block, parts, targets, made, at, leaf, guard)
-    whole = whole_op(op, made, at, IterVar(var.name, "int32", factor.extent, "reduce"))
-    rest = whole_nest(block, stage, whole, targets, made, at)
+    first = _part_nest(block, parts, targets, made, at, leaf, guard)
+    whole = _whole_op(op, made, at, IterVar(var.name, "int32", factor.extent, "reduce"))
+    rest = _whole_nest(block, stage, whole, targets, made, at)
     allocs, inside = peel_allocs(place)
     stmts = children(inside)
     n = stmts.index(own)
@@ -115,7 +138,7 @@ def rfactor(
     return Factored(with_body(func, place, body), parts, whole)
 
 
-def find_reduction(func: PrimFunc, stage: str, target: Buffer) -> tuple[Block, Stmt, Stmt]:
+def _find_reduction(func: PrimFunc, stage: str, target: Buffer) -> tuple[Block, Stmt, Stmt]:
     """(block, where its buffer lives, its nest there) of a reduction that stands by itself."""
     path = block_path(func, stage)
     block = path[-1]
@@ -142,7 +165,7 @@ def find_reduction(func: PrimFunc, stage: str, target: Buffer) -> tuple[Block, S
     return block, place, own
 
 
-def reduce_guard(stage: str, block: Block, spatial: set[Var], leaf: Mapping[Var, Expr]) -> Expr:
+def _reduce_guard(stage: str, block: Block, spatial: set[Var], leaf: Mapping[Var, Expr]) -> Expr:
     """What the block's predicate says of the reduction, over the new axes."""
     kept = []
     for term in terms(block.predicate):
@@ -160,7 +183,7 @@ def reduce_guard(stage: str, block: Block, spatial: set[Var], leaf: Mapping[Var,
     return simplify(all_of(*kept), ranges)
 
 
-def part_op(
+def _part_op(
     op: ComputeOp,
     block: Block,
     name: str,
@@ -183,7 +206,7 @@ def part_op(
     return ComputeOp(name, axis, tuple(body))
 
 
-def part_nest(
+def _part_nest(
     block: Block,
     parts: ComputeOp,
     targets: Sequence[Buffer],
@@ -209,10 +232,10 @@ def part_nest(
     assert parts.reduce is not None
     identity = parts.reduce.reducer.identity
     init = seq(*(Store(p, indices, i) for p, i in zip(made, identity, strict=True)))
-    return nest_of(parts.name, parts.axes, inner, body, init)
+    return _nest_of(parts.name, parts.axes, inner, body, init)
 
 
-def whole_op(op: ComputeOp, made: Sequence[Tensor], at: int, factor: IterVar) -> ComputeOp:
+def _whole_op(op: ComputeOp, made: Sequence[Tensor], at: int, factor: IterVar) -> ComputeOp:
     """The recipe of the result, from the partial ones."""
     reduce = op.reduce
     assert reduce is not None
@@ -221,7 +244,7 @@ def whole_op(op: ComputeOp, made: Sequence[Tensor], at: int, factor: IterVar) ->
     return ComputeOp(op.name, op.axis, tuple(body), op.outputs)
 
 
-def whole_nest(
+def _whole_nest(
     block: Block,
     stage: str,
     whole: ComputeOp,
@@ -240,10 +263,10 @@ def whole_nest(
     partial = [Load(t, (*indices[:at], factor, *indices[at:])) for t in made]
     values = whole.reduce.reducer.combine([Load(t, indices) for t in targets], partial)
     init = substitute(block.init, mapping)
-    return nest_of(stage, whole.axes, inner, update(targets, indices, values), init)
+    return _nest_of(stage, whole.axes, inner, update(targets, indices, values), init)
 
 
-def nest_of(
+def _nest_of(
     name: str, axes: Sequence[IterVar], inner: Mapping[Var, Expr], body: Stmt, init: Stmt
 ) -> Stmt:
     """One loop per axis around a block."""

@@ -35,15 +35,15 @@ from vdla.compiler.tir.visitor import expr_vars, substitute_expr, uses
 def tensorize(
     func: PrimFunc, where: str, var: Var, intrins: Sequence[TensorIntrin], values: Known
 ) -> tuple[PrimFunc, TensorIntrin]:
-    """The loop of `var` and all inside it become one call; (function, the intrinsic called).
+    """The loop of ``var`` and all inside it become one call; (function, the intrinsic called).
 
-    Of several intrinsics the cheapest is taken that does the same for all `values` that buffers
+    Of several intrinsics the cheapest is taken that does the same for all ``values`` that buffers
     may hold, the first of equally cheap ones.
 
-    Before: `for l in 16: acc[y, l] = max(acc[y, l], 0)`.   After: `relu(dst=acc[y, 0])`.
+    Before: ``for l in 16: acc[y, l] = max(acc[y, l], 0)``.   After: ``relu(dst=acc[y, 0])``.
     """
     path = loop_path(func, var)
-    loops, block = perfect_nest(where, path[-1])
+    loops, block = _perfect_nest(where, path[-1])
     inner = {loop.var for loop in loops}
     block = replace(block, predicate=simplify(block.predicate, path_ranges([*path, *loops])))
     if uses(block.predicate, inner):
@@ -51,13 +51,13 @@ def tensorize(
             f"tensorize {where}: expected a predicate outside of the intrinsic's "
             f"loops, found {show(block.predicate)}; split evenly"
         )
-    region = replace(region_of(where, path, loops, block), values=values)
-    intrin, found = cheapest(where, intrins, region)
+    region = replace(_region_of(where, path, loops, block), values=values)
+    intrin, found = _cheapest(where, intrins, region)
     outer = loops_of(path[:-1])
-    return with_body(func, path[-1], call_block(block, intrin, found, inner, outer)), intrin
+    return with_body(func, path[-1], _call_block(block, intrin, found, inner, outer)), intrin
 
 
-def cheapest(
+def _cheapest(
     where: str, intrins: Sequence[TensorIntrin], region: Region
 ) -> tuple[TensorIntrin, Binding]:
     """The first intrinsic in order of cost that matches, or what kept the closest from it."""
@@ -78,7 +78,8 @@ def cheapest(
     )
 
 
-def perfect_nest(where: str, stmt: Stmt) -> tuple[list[For], Block]:
+def _perfect_nest(where: str, stmt: Stmt) -> tuple[list[For], Block]:
+    """The loops from ``stmt`` inwards, and the one block in them."""
     loops: list[For] = []
     while isinstance(stmt, For):
         loops.append(stmt)
@@ -90,7 +91,7 @@ def perfect_nest(where: str, stmt: Stmt) -> tuple[list[For], Block]:
     return loops, stmt
 
 
-def region_of(where: str, path: Path, loops: list[For], block: Block) -> Region:
+def _region_of(where: str, path: Path, loops: list[For], block: Block) -> Region:
     """The block's effect in terms of loop variables, one-step loops left out."""
     store, init = block.body, block.init
     if not isinstance(store, Store) or not isinstance(init, Store | None):
@@ -118,7 +119,7 @@ def region_of(where: str, path: Path, loops: list[For], block: Block) -> Region:
     )
 
 
-def call_block(
+def _call_block(
     block: Block, intrin: TensorIntrin, found: Binding, inner: set[Var], outer: list[For]
 ) -> Block:
     """The block around the call; its iterators are those still bound to loops outside."""
@@ -129,7 +130,7 @@ def call_block(
         binding = simplify(substitute_expr(it.binding, start), ranges)
         if not isinstance(binding, Const):
             iters.append(replace(it, var=Var(it.var.name), binding=binding))
-    first = first_step(block, inner, outer) if intrin.is_reduction else None
+    first = _first_step(block, inner, outer) if intrin.is_reduction else None
     operands = tuple(found.operands[b] for b in intrin.operands)
     params = {p.name: found.params[p] for p in intrin.params}
     call = IntrinCall(intrin, operands, params, first)
@@ -142,7 +143,7 @@ def call_block(
     )
 
 
-def first_step(block: Block, inner: set[Var], outer: list[For]) -> Expr:
+def _first_step(block: Block, inner: set[Var], outer: list[For]) -> Expr:
     """That every reduce loop outside the intrinsic is at 0."""
     reduced = {v for i in block.reduce_iters for v in expr_vars(i.binding)} - inner
     return all_of(

@@ -35,7 +35,11 @@ from vdla.isa.instructions import ALU_OPERAND_BITS, Alu, AluOp, Gemm, Init, Load
 
 @dataclass(frozen=True)
 class Intrinsics:
-    """The intrinsics of one config; iterating gives all of them."""
+    """The tensor intrinsics of one config, by name: ``ins.gemm_zero``; iterating gives all of them.
+
+    The head of this module says what each does. A vector has ``block_in`` lanes in ``vdla.inp`` and
+    ``block_out`` in ``vdla.acc``; an entry of ``vdla.wgt`` is ``block_out`` × ``block_in`` weights.
+    """
 
     load_inp: TensorIntrin
     load_inp_pad: TensorIntrin
@@ -79,7 +83,7 @@ class Intrinsics:
 
 @lru_cache
 def intrinsics(config: Config) -> Intrinsics:
-    """Declares the intrinsics of a config."""
+    """The tensor intrinsics of a config."""
     bi, bo = config.block_in, config.block_out
     alu = _Alu(config)
     return Intrinsics(
@@ -274,7 +278,7 @@ class _Alu:
         self.imm = te.param("imm", "int32")
 
     def registers(self, name: str, op: AluOp) -> TensorIntrin:
-        """x op y."""
+        """``dst = x op y``, of two vectors."""
         ranges = _operand_ranges(op)
         if op is AluOp.SHR:
             ranges["y"] = SHIFT_RANGE
@@ -286,7 +290,7 @@ class _Alu:
         )
 
     def immediate(self, name: str, op: AluOp) -> TensorIntrin:
-        """x op imm."""
+        """``dst = x op imm``, of a vector and a constant."""
         emit = _immediate(op, "x", {"imm": Parameter(("imm",))})
         behaviour = BINARY[op]
         ranges = {"imm": SHIFT_RANGE} if op is AluOp.SHR else {}
@@ -295,7 +299,7 @@ class _Alu:
         )
 
     def shift_left(self) -> TensorIntrin:
-        """x << imm: SHR by less than zero."""
+        """``dst = x << imm``, which is SHR by a negative constant."""
         emit = _immediate(AluOp.SHR, "x", {"imm": Parameter(("imm",), -1)})
         return self.declare(
             "alu_shl_imm",
@@ -306,11 +310,11 @@ class _Alu:
         )
 
     def negate(self) -> TensorIntrin:
-        """-x."""
+        """``dst = -x``."""
         return self.declare("alu_neg", lambda l: -self.x[l], (_times_minus_one("x"),))
 
     def subtract_from(self) -> TensorIntrin:
-        """imm - x: negated, then added to."""
+        """``dst = imm - x``, by two instructions: x is negated, then the constant is added."""
         add = _immediate(AluOp.ADD, "dst", {"imm": Parameter(("imm",))})
         return self.declare(
             "alu_rsub_imm",
@@ -344,7 +348,7 @@ class _Alu:
         )
 
     def weighted_sum(self) -> TensorIntrin:
-        """x * weight + y * imm."""
+        """``dst = x * weight + y * imm``, of vectors and two constants."""
         weight = te.param("weight", "int32")
         emit = Emit(
             Alu,
@@ -362,7 +366,7 @@ class _Alu:
         )
 
     def requantize(self) -> TensorIntrin:
-        """clip(rq(x, scale), low, high) + zero."""
+        """``dst = clip(rq(x, scale), low, high) + zero``, with a scale per lane."""
         scale = te.placeholder((self.config.block_out,), "int32", "scale")
         params, value = _requantized(self.x, scale)
         emit = Emit(
@@ -374,17 +378,17 @@ class _Alu:
         return self.declare("alu_rq", value, (emit,), params)
 
     def reduction(self, name: str, combine: Callable[..., Expr], op: AluOp) -> TensorIntrin:
-        """dst = dst op y, from y itself on the first step."""
+        """``dst = dst op y``; the first step takes y itself."""
         emit = Emit(Alu, {"alu_op": op}, {"dst": "dst", "y": "y"})
         return self.declare(name, lambda l: combine(self.y[l], axis=[]), (emit,), inplace="")
 
     def copy(self) -> TensorIntrin:
-        """y."""
+        """``dst = y``."""
         emit = Emit(Alu, {"alu_op": AluOp.ADD, **FIRST}, {"dst": "dst", "y": "y"})
         return self.declare("alu_copy", lambda l: self.y[l], (emit,), inplace="")
 
     def fill(self) -> TensorIntrin:
-        """A constant."""
+        """``dst = imm``, a constant in every lane."""
         fixed = {"alu_op": AluOp.ADD, "use_imm": 1, **FIRST}
         emit = Emit(Alu, fixed, {"dst": "dst"}, {"imm": Parameter(("imm",))})
         return self.declare("alu_fill", lambda l: self.imm, (emit,), (self.imm,), inplace="")

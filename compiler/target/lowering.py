@@ -22,14 +22,14 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A field's value from parameters of the behaviour: their sum times ``sign``."""
+    """A field's value as a sum of the behaviour's parameters, times ``sign``."""
 
     names: tuple[str, ...]
     sign: int = 1
 
     @property
     def key(self) -> str:
-        """What ``TensorIntrin.ranges`` calls it."""
+        """What ``TensorIntrin.ranges`` calls the parameter, or the sum of several: ``"a + b"``."""
         return " + ".join(self.names)
 
 
@@ -43,7 +43,10 @@ class Emit:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
 
     def field_range(self, name: str, config: Config) -> Range:
-        """The values of a field that the instruction takes whole."""
+        """The least and greatest value of a field with which the instruction computes exactly.
+
+        That is what its bits hold; of an ALU's operands, what its multiplier takes of them.
+        """
         low, high = next(f for f in self.instruction.fields if f.name == name).bounds(config)
         if self.instruction is Alu:
             operand = "y" if name == "imm" and self.fields.get("use_imm") else name

@@ -1,4 +1,4 @@
-"""The on-chip memories as scopes of buffers, and how many entries a buffer takes there."""
+"""The on-chip memories as scopes of buffers: ``"vdla.inp"``, ``"vdla.wgt"`` and ``"vdla.acc"``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ BUFFER_OF_SCOPE = {INP: "inp", WGT: "wgt", ACC: "acc"}
 
 
 def entries(buffer: Buffer, config: Config) -> int:
-    """Entries one copy of a buffer takes in its scope: its elements over the lanes of an entry."""
+    """How many entries one copy of a buffer takes: its elements over the lanes of an entry."""
     lanes = {INP: config.block_in, WGT: config.block_in * config.block_out, ACC: config.block_out}
     return -(-prod(buffer.shape) // lanes[buffer.scope])

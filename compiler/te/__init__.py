@@ -1,7 +1,7 @@
-"""Tensor expressions, with TVM's names: `placeholder`, `compute`, `reduce_axis`, `sum` ...
+"""Tensor expressions, with TVM's names: ``placeholder``, ``compute``, ``reduce_axis``, ``sum`` ...
 
-Tensors are computed from tensors; `create_prim_func` makes the loop IR of them, and
-`schedule.create_schedule` a schedule that transforms it::
+Tensors are computed from tensors. ``create_prim_func`` makes the loop IR of them, and
+``schedule.create_schedule`` a schedule that transforms it::
 
     A = te.placeholder((64, 64), "int8", "A")
     B = te.placeholder((64, 64), "int8", "B")

@@ -1,4 +1,4 @@
-"""`extern`: tensors given by a statement rather than by an expression of their elements."""
+"""``extern``: tensors given by a statement rather than by an expression of their elements."""
 
 from __future__ import annotations
 
@@ -17,9 +17,18 @@ Statement = Callable[[Sequence[Tensor], Sequence[Tensor]], Stmt]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExternOp(Operation):
-    """A statement from `reads` to `formals`, which stand for the outputs.
+    """The operation of ``te.extern``: a statement that computes all of its outputs at once.
 
-    Schedules can place it, but not look inside.
+    A schedule can say where it runs (``compute_at``) and give its inputs copies, but it can't
+    change the loops inside.
+
+    Attributes:
+        name: the stage's name.
+        reads: the tensors that the statement reads.
+        formals: buffers that stand for the outputs inside ``body``.
+        body: the statement, on ``reads`` and ``formals``.
+        outputs: the tensors that users of the operation read; same shapes and dtypes as
+            ``formals``.
     """
 
     kind = "extern"
@@ -31,6 +40,7 @@ class ExternOp(Operation):
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
+        """The tensors that the statement reads, as they were given to ``te.extern``."""
         return self.reads
 
 
@@ -61,7 +71,9 @@ def extern(
     name: str = "extern",
     dtype: str | Sequence[str] | None = None,
 ) -> Tensor | tuple[Tensor, ...]:
-    """Tensors that a statement computes, as TVM's; a stage that schedules leave as it is::
+    """Tensors that a statement computes; a stage whose own loops schedules leave as they are.
+
+    ::
 
         def reverse(ins, outs):
             ib = te.ir_builder.create()
@@ -74,28 +86,33 @@ def extern(
     Args:
         shape: the output's; or a list of shapes, of several outputs.
         inputs: the tensors that the statement reads.
-        fcompute: the statement, given the inputs and the outputs.
-        name: the stage's; several outputs are `name_v0`, `name_v1` …
+        fcompute: called once with the inputs and the outputs; returns the statement.
+        name: the stage's; several outputs are ``name_v0``, ``name_v1`` …
         dtype: the outputs', one or a list; by default that which all inputs have.
 
+    Returns:
+        The output; of a list of shapes, a tuple of outputs.
+
     Raises:
-        TEError: the statement isn't well formed, or touches other tensors.
+        TEError: the statement isn't well formed, writes to an input, leaves an output unwritten or
+            touches other tensors; or the dtypes can't be told from the inputs.
     """
     several = isinstance(shape, list)
     shapes = [as_shape(s) for s in shape] if several else [as_shape(shape)]  # type: ignore[arg-type,union-attr]
-    dtypes = output_dtypes(name, inputs, len(shapes), dtype)
+    dtypes = _output_dtypes(name, inputs, len(shapes), dtype)
     names = [f"{name}_v{n}" for n in range(len(shapes))] if several else [name]
     formals = tuple(Tensor(*of) for of in zip(names, shapes, dtypes, strict=True))
-    body = checked(name, tuple(inputs), formals, fcompute(tuple(inputs), formals))
+    body = _checked(name, tuple(inputs), formals, fcompute(tuple(inputs), formals))
     op = ExternOp(name, tuple(inputs), formals, body)
     for n, formal in enumerate(formals):
         op.outputs.append(Tensor(formal.name, formal.shape, formal.dtype, op=op, value_index=n))
     return tuple(op.outputs) if several else op.outputs[0]
 
 
-def output_dtypes(
+def _output_dtypes(
     name: str, inputs: Sequence[Tensor], count: int, dtype: str | Sequence[str] | None
 ) -> list[str]:
+    """The dtype of each output: as given, or the one that all inputs share."""
     if dtype is None:
         found = sorted({t.dtype for t in inputs})
         if len(found) != 1:
@@ -110,7 +127,7 @@ def output_dtypes(
     return dtypes
 
 
-def checked(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor], stmt: object) -> Stmt:
+def _checked(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor], stmt: object) -> Stmt:
     """The statement, if it is one that reads the inputs and writes the outputs alone."""
     if not isinstance(stmt, Stmt):
         raise TEError(

@@ -32,9 +32,14 @@ Names = Mapping[Operation, str]
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A function, the buffer of each tensor in it, and its operations by the name of their block.
+    """What ``build`` makes: a function, and where each tensor and each operation is in it.
 
-    The block of an operation with one output has its buffer's name.
+    The block of an operation with one output has the name of its buffer.
+
+    Attributes:
+        func: the function, one nest of loops per operation.
+        buffers: the buffer of each tensor.
+        stages: the operations, by the name of their block.
     """
 
     func: PrimFunc
@@ -45,12 +50,33 @@ class Built:
 def create_prim_func(
     inputs: Sequence[Tensor], outputs: Tensor | Sequence[Tensor], name: str = "main"
 ) -> PrimFunc:
-    """The function from `inputs` to `outputs` (its parameters, in this order), unscheduled."""
+    """The unscheduled function that computes ``outputs`` from ``inputs``.
+
+    It has one nest of serial loops per operation, in the order in which they need each other; what
+    lies between inputs and outputs is allocated inside.
+
+    Args:
+        inputs: its first parameters. A computed tensor may be one too: what it was made of is then
+            left out.
+        outputs: its last parameters.
+        name: the function's.
+
+    Raises:
+        TEError: the outputs need a placeholder that isn't among the inputs, or an output is a
+            placeholder itself.
+    """
     group = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     return build(inputs, group, name).func
 
 
 def build(inputs: Sequence[Tensor], outputs: Sequence[Tensor], name: str) -> Built:
+    """As ``create_prim_func``, with the buffer of each tensor and the block of each operation.
+
+    Tensors with equal names get distinct buffers: ``A``, ``A_1`` … A schedule is made from this.
+
+    Raises:
+        TEError: see ``create_prim_func``; or an operation reads a tensor that is a part of a scan.
+    """
     order = producers(outputs)
     for tensor in order:
         if tensor.op is None and tensor not in inputs:
@@ -62,15 +88,15 @@ def build(inputs: Sequence[Tensor], outputs: Sequence[Tensor], name: str) -> Bui
         if tensor.op is None:
             raise TEError(f"{name}: expected computed outputs, found the placeholder {tensor.name}")
     ops = list(dict.fromkeys(t.op for t in order if t.op is not None and t not in inputs))
-    owners = check_members(name, ops)
+    owners = _check_members(name, ops)
     places = {t: out for op in ops for t, out in op.places.items()}
     every = [*inputs, *order, *(t for op in ops for t in op.outputs)]
     used: set[str] = set()
-    buffers = unique_buffers((t for t in every if t not in places), used)
+    buffers = _unique_buffers((t for t in every if t not in places), used)
     buffers.update({t: buffers[out] for t, out in places.items()})
-    names = stage_names(ops, buffers, used)
+    names = _stage_names(ops, buffers, used)
     whole = [op for op in ops if not owners.keys() & {*op.outputs}]
-    body: Stmt = seq(*(nest(op, buffers, names) for op in whole))
+    body: Stmt = seq(*(_nest(op, buffers, names) for op in whole))
     given = {buffers[t] for t in outputs}
     made = dict.fromkeys(buffers[t] for op in ops for t in op.outputs)
     for buffer in reversed(made):
@@ -81,7 +107,7 @@ def build(inputs: Sequence[Tensor], outputs: Sequence[Tensor], name: str) -> Bui
     return Built(func, buffers, {n: op for op, n in names.items()})
 
 
-def check_members(name: str, ops: Sequence[Operation]) -> dict[Tensor, Operation]:
+def _check_members(name: str, ops: Sequence[Operation]) -> dict[Tensor, Operation]:
     """The operation of each tensor that is a part of one; others mustn't read it."""
     owners = {t: op for op in ops for t in op.members}
     inside = {t.op: op for t, op in owners.items()}
@@ -96,13 +122,13 @@ def check_members(name: str, ops: Sequence[Operation]) -> dict[Tensor, Operation
     return owners
 
 
-def unique_buffers(tensors: Iterable[Tensor], used: set[str]) -> dict[Tensor, Buffer]:
+def _unique_buffers(tensors: Iterable[Tensor], used: set[str]) -> dict[Tensor, Buffer]:
     """Each tensor itself, or a renamed buffer where its name is taken."""
     result: dict[Tensor, Buffer] = {}
     for tensor in tensors:
         if tensor in result:
             continue
-        name = unique_name(tensor.name, used)
+        name = _unique_name(tensor.name, used)
         plain = name == tensor.name
         result[tensor] = (
             tensor
@@ -112,7 +138,8 @@ def unique_buffers(tensors: Iterable[Tensor], used: set[str]) -> dict[Tensor, Bu
     return result
 
 
-def unique_name(base: str, used: set[str]) -> str:
+def _unique_name(base: str, used: set[str]) -> str:
+    """``base``, or ``base_1``, ``base_2`` … where ``used`` has that already; added to ``used``."""
     name, n = base, 1
     while name in used:
         name, n = f"{base}_{n}", n + 1
@@ -120,32 +147,34 @@ def unique_name(base: str, used: set[str]) -> str:
     return name
 
 
-def stage_names(ops: Iterable[Operation], buffers: Buffers, used: set[str]) -> dict[Operation, str]:
+def _stage_names(
+    ops: Iterable[Operation], buffers: Buffers, used: set[str]
+) -> dict[Operation, str]:
     """The name of each operation's block: its buffer's where it has one of its own."""
     taken: set[Buffer] = set()
     names: dict[Operation, str] = {}
     for op in sorted(ops, key=lambda op: not isinstance(op, ScanOp)):
         own = buffers[op.outputs[0]]
         single = len(op.outputs) == 1 and own not in taken
-        names[op] = own.name if single else unique_name(op.name, used)
+        names[op] = own.name if single else _unique_name(op.name, used)
         taken.add(own)
     return {op: names[op] for op in ops}
 
 
-def nest(op: Operation, buffers: Buffers, names: Names) -> Stmt:
+def _nest(op: Operation, buffers: Buffers, names: Names) -> Stmt:
     """The loops and the blocks of one operation."""
     if isinstance(op, ComputeOp):
         return compute_nest(op, buffers, names[op])
     if isinstance(op, ExternOp):
-        return extern_block(op, buffers, names[op])
+        return _extern_block(op, buffers, names[op])
     assert isinstance(op, ScanOp)
-    return scan_nest(op, buffers, names)
+    return _scan_nest(op, buffers, names)
 
 
 def compute_nest(
     op: ComputeOp, buffers: Buffers, name: str, outer: Mapping[IterVar, Expr] | None = None
 ) -> Stmt:
-    """One loop per axis around the block; the axes in `outer` are loops around it already."""
+    """One loop per axis around the block; the axes in ``outer`` are loops around it already."""
     around = outer or {}
     inner = {axis: Var(f"v_{axis.name}") for axis in op.axes}
     targets = [buffers[t] for t in op.outputs]
@@ -188,7 +217,7 @@ def update(targets: Sequence[Buffer], indices: tuple[Expr, ...], values: Sequenc
     return body
 
 
-def extern_block(op: ExternOp, buffers: Buffers, name: str) -> Stmt:
+def _extern_block(op: ExternOp, buffers: Buffers, name: str) -> Stmt:
     """The statement as it was given, on this function's buffers."""
     body = op.body
     for formal, tensor in zip((*op.inputs, *op.formals), (*op.inputs, *op.outputs), strict=True):
@@ -197,7 +226,7 @@ def extern_block(op: ExternOp, buffers: Buffers, name: str) -> Stmt:
     return Block(name, (), reads, writes, body)
 
 
-def scan_nest(op: ScanOp, buffers: Buffers, names: Names) -> Stmt:
+def _scan_nest(op: ScanOp, buffers: Buffers, names: Names) -> Stmt:
     """The first rows, then in each step what depends on the rows before."""
 
     def member(tensor: Tensor, outer: Mapping[IterVar, Expr]) -> Stmt:

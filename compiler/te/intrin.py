@@ -1,4 +1,8 @@
-"""Declaring tensor intrinsics by what they compute."""
+"""Tensor intrinsics declared by what they compute: TVM's ``te.decl_tensor_intrin``.
+
+The behaviour is an ordinary ``te.compute``. ``tensorize`` finds by matching it, and the
+interpreter runs it, so that one declaration is all there is to keep right.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,16 @@ from vdla.compiler.tir.visitor import walk_expr
 
 
 def param(name: str, dtype: str = "int32", kind: str = "const") -> Param:
-    """A hole in an intrinsic's behaviour, bound by what it matches.
+    """A parameter of an intrinsic's behaviour, which takes its value from the code that is matched.
 
-    Kind "const" matches a constant; "expr" any expression that doesn't use the intrinsic's loops.
+    In ``te.compute((16,), lambda l: X[l] + imm)`` with ``imm = te.param("imm")``, the behaviour
+    matches ``A[y, l] + 3`` with ``imm = 3``.
+
+    Args:
+        name: the instruction field or operand that it becomes, as ``lowering`` calls it.
+        dtype: of its values.
+        kind: ``"const"`` matches a constant; ``"expr"`` any expression that doesn't use the
+            intrinsic's own loops.
     """
     return Param(name, dtype, kind)
 
@@ -28,12 +39,25 @@ def decl_intrin(
     cost: int = 1,
     swaps: tuple[tuple[str, str], ...] = (),
 ) -> TensorIntrin:
-    """An intrinsic that does what `output`'s compute says, on one vector.
+    """An intrinsic that does to one vector what the compute of ``output`` says.
 
-    `output` must read placeholders only. A reduction becomes an accumulation in place: its init
-    runs on the first step, later steps update what is there; with `axis=[]` one step is
-    `dst = op(dst, src)`. `scopes` says in which memory each tensor must lie. The rest is as in
-    `TensorIntrin`.
+    The compute must read placeholders only. A reduction becomes an accumulation in place: its init
+    runs on the first step, later steps update what is there. With ``axis=[]`` one step is
+    ``dst = op(dst, src)``.
+
+    Args:
+        name: as it is printed, and named in errors.
+        output: what the instruction writes; its compute is the behaviour.
+        params: the parameters that the behaviour uses, all of them.
+        scopes: in which memory each tensor must lie; any, where it isn't named.
+        ranges: the values for which the behaviour holds, by name; see ``TensorIntrin``.
+        lowering: how a call becomes instructions; for the target's code generator alone.
+        cost: cycles per call; of several intrinsics that match, ``tensorize`` takes the cheapest.
+        swaps: pairs of names that may change places without changing the result.
+
+    Raises:
+        TEError: the compute reads computed tensors or has several values, its parameters and
+            ``params`` differ, or ``scopes`` names a tensor that it doesn't touch.
     """
     op = output.compute_op
     for tensor in op.inputs:
@@ -47,7 +71,7 @@ def decl_intrin(
     if op.reduce is not None:
         (init,) = op.reduce.init
         (update,) = op.reduce.reducer.combine([Load(output, op.axis)], op.reduce.source)
-    check_params(name, output, params)
+    _check_params(name, output, params)
     where = {t.name: scope for t, scope in (scopes or {}).items()}
     operands = (output, *op.inputs)
     unknown = set(where) - {t.name for t in operands}
@@ -69,7 +93,8 @@ def decl_intrin(
     )
 
 
-def check_params(name: str, output: Tensor, params: Sequence[Param]) -> None:
+def _check_params(name: str, output: Tensor, params: Sequence[Param]) -> None:
+    """Raises where ``params`` aren't exactly the parameters that the behaviour uses."""
     op = output.compute_op
     parts = op.body if op.reduce is None else (*op.reduce.init, *op.reduce.source)
     used = {e for part in parts for e in walk_expr(part) if isinstance(e, Param)}

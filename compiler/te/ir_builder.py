@@ -1,4 +1,4 @@
-"""Statements piece by piece, for `te.extern`; under TVM's names.
+"""Statements piece by piece, for ``te.extern``; under TVM's names::
 
 ib = te.ir_builder.create()
 out = ib.buffer_ptr(outs[0])
@@ -34,7 +34,10 @@ Indices = ExprLike | tuple[ExprLike, ...]
 
 
 class BufferVar:
-    """A buffer that is read by ``p[i]`` and written by ``p[i] = value``."""
+    """A buffer inside a statement: ``p[i, j]`` reads an element, ``p[i, j] = value`` writes one.
+
+    There is one index per dimension. A write is appended to the builder's statement at once.
+    """
 
     def __init__(self, builder: IRBuilder, buffer: Buffer) -> None:
         self.builder = builder
@@ -57,22 +60,22 @@ class BufferVar:
 
 
 class IRBuilder:
-    """Collects statements; those made inside a ``with`` go into its loop or condition."""
+    """Collects statements in order; those made inside a ``with`` go into its loop or condition."""
 
     def __init__(self) -> None:
         self._open: list[list[Stmt]] = [[]]
         self._allocated: list[Buffer] = []
 
     def emit(self, stmt: Stmt) -> None:
-        """Appends a statement."""
+        """Appends a statement to the innermost open loop or condition."""
         self._open[-1].append(stmt)
 
     def buffer_ptr(self, buffer: Buffer) -> BufferVar:
-        """A buffer, to read and to write."""
+        """A handle on a buffer or tensor, through which elements are read and written."""
         return BufferVar(self, buffer)
 
     def allocate(self, dtype: str, shape: int | Sequence[int], name: str = "buf") -> BufferVar:
-        """A temporary for the whole statement."""
+        """A temporary buffer of ``shape``, which lives as long as the whole statement."""
         dims = (shape,) if isinstance(shape, int) else tuple(shape)
         self._allocated.append(Buffer(name, dims, dtype))
         return BufferVar(self, self._allocated[-1])
@@ -81,7 +84,18 @@ class IRBuilder:
     def for_range(
         self, begin: int, end: int, name: str = "i", dtype: str = "int32", for_type: str = "serial"
     ) -> Iterator[Expr]:
-        """A loop; gives its index, from ``begin`` to ``end - 1``."""
+        """A loop around what is made inside the ``with``; gives the loop's index.
+
+        Args:
+            begin: the first index.
+            end: the index after the last one.
+            name: of the loop's variable.
+            dtype: int32, as of all loops.
+            for_type: ``"serial"``, ``"parallel"``, ``"vectorized"``, ``"unrolled"`` …
+
+        Raises:
+            TEError: the range is empty, the dtype isn't int32, or ``for_type`` is no kind of loop.
+        """
         if dtype != "int32" or for_type not in LOOP_KINDS:
             raise TEError(
                 f"for_range {name}: expected int32 and a kind of {', '.join(LOOP_KINDS)}, "
@@ -96,14 +110,18 @@ class IRBuilder:
 
     @contextmanager
     def if_scope(self, cond: Expr) -> Iterator[None]:
-        """What is done where ``cond`` holds."""
+        """What is made inside the ``with`` is done where ``cond``, a bool, holds."""
         self._open.append([])
         yield
         self.emit(If(cond, self._close()))
 
     @contextmanager
     def else_scope(self) -> Iterator[None]:
-        """What is done otherwise; directly after an ``if_scope``."""
+        """What is made inside the ``with`` is done where the condition just before doesn't hold.
+
+        Raises:
+            TEError: no ``if_scope`` stands directly before.
+        """
         last = self._open[-1][-1] if self._open[-1] else None
         if not isinstance(last, If) or last.orelse is not None:
             raise TEError("else_scope: expected an if_scope directly before, found none")
@@ -113,7 +131,11 @@ class IRBuilder:
         self._open[-1][-1] = If(last.cond, last.then, orelse)
 
     def get(self) -> Stmt:
-        """The statement."""
+        """Everything that was made, as one statement.
+
+        Raises:
+            TEError: a loop or a condition is still open.
+        """
         if len(self._open) != 1:
             raise TEError("get: expected every scope to be closed, found an open one")
         body: Stmt = seq(*self._open[0]) if self._open[0] else Seq(())

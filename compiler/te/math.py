@@ -1,4 +1,9 @@
-"""Functions of values."""
+"""Functions of values, for the bodies of ``te.compute``.
+
+Each builds an expression. Python numbers take the dtype of the expression beside them. The float
+functions (``exp``, ``sqrt`` …) take float32 or float64; an ``IRError`` says so where they get
+something else.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,10 @@ from vdla.compiler.tir.ir import (
 
 
 def if_then_else(cond: Expr, a: ExprLike, b: ExprLike) -> Expr:
-    """`a` where `cond` holds, else `b`; only the chosen one is evaluated."""
+    """``a`` where ``cond`` holds, else ``b``; only the chosen one is evaluated.
+
+    So the other one may read outside of its tensor: padding is ``if_then_else(inside, A[i], 0)``.
+    """
     if not isinstance(a, Expr) and isinstance(b, Expr):
         return Select(cond, as_expr(a, b.dtype), b)
     left = as_expr(a)
@@ -25,16 +33,17 @@ def if_then_else(cond: Expr, a: ExprLike, b: ExprLike) -> Expr:
 
 
 def select(cond: Expr, a: ExprLike, b: ExprLike) -> Expr:
+    """The same as ``if_then_else``: other than in TVM, only the chosen value is evaluated."""
     return if_then_else(cond, a, b)
 
 
 def all(*conds: Expr) -> Expr:
-    """The conjunction of the conditions."""
+    """Whether every condition holds; true for none."""
     return all_of(*conds)
 
 
 def any(*conds: Expr) -> Expr:
-    """The disjunction of the conditions."""
+    """Whether some condition holds; false for none."""
     if not conds:
         return FALSE
     result = conds[0]
@@ -44,40 +53,52 @@ def any(*conds: Expr) -> Expr:
 
 
 def equal(a: ExprLike, b: ExprLike) -> Expr:
+    """Whether two values are equal, as a bool; ``a == b`` compares the expressions themselves."""
     return binary("eq", a, b)
 
 
 def not_equal(a: ExprLike, b: ExprLike) -> Expr:
+    """Whether two values differ, as a bool."""
     return binary("ne", a, b)
 
 
 def floordiv(a: ExprLike, b: ExprLike) -> Expr:
+    """The quotient of two integers, rounded towards minus infinity: ``-7 // 2`` is ``-4``."""
     return binary("floordiv", a, b)
 
 
 def floormod(a: ExprLike, b: ExprLike) -> Expr:
+    """The remainder of ``floordiv``, with the sign of the divisor: ``-7 % 2`` is ``1``."""
     return binary("floormod", a, b)
 
 
 def rq(acc: Expr, scale: Expr) -> Expr:
-    """Exact requantization of an int32: acc * m / 2**k, half to even, saturated to int32.
+    """Exact requantization of an int32: ``acc * m / 2**k``, half to even, saturated to int32.
 
-    `scale` is an int32 word: m in its low 24 bits (unsigned), k (0..63) in the 8 above.
+    Args:
+        acc: the value.
+        scale: an int32 word: ``m`` in its low 24 bits (unsigned), ``k`` (0 to 63) in the 8 above.
+            ``pack_scale`` makes one.
     """
     return call("rq", acc, scale)
 
 
 def requantize(acc: Expr, scale: Expr, zero: int = 0, low: int = -128, high: int = 127) -> Expr:
-    """`rq(acc, scale) + zero` between `low` and `high`, in int32; what RQ and STORE compute.
+    """``rq(acc, scale) + zero`` between ``low`` and ``high``, in int32; what RQ and STORE compute.
 
-    The zero point moves into the bounds, so that the addition can't overflow.
+    The zero point moves into the bounds, so that the addition can't overflow. ``scale`` is as in
+    ``rq``; ``zero``, ``low`` and ``high`` are those of the quantized output.
     """
     bounded = binary("min", binary("max", rq(acc, scale), low - zero), high - zero)
     return bounded + zero if zero else bounded
 
 
 def pack_scale(mantissa: int, shift: int) -> int:
-    """The int32 word that `rq` takes for `mantissa / 2**shift`."""
+    """The int32 word that ``rq`` takes for the scale ``mantissa / 2**shift``.
+
+    Raises:
+        TEError: the mantissa isn't one of 24 bits, or the shift isn't in 0 to 63.
+    """
     if not 0 <= mantissa < 1 << 24:
         raise TEError(f"pack_scale: expected a mantissa of 24 bits, found {mantissa}")
     if not 0 <= shift < 64:
@@ -86,42 +107,51 @@ def pack_scale(mantissa: int, shift: int) -> int:
 
 
 def exp(x: Expr) -> Expr:
+    """e to the power of a float."""
     return call("exp", x)
 
 
 def log(x: Expr) -> Expr:
+    """The natural logarithm of a float."""
     return call("log", x)
 
 
 def sqrt(x: Expr) -> Expr:
+    """The square root of a float."""
     return call("sqrt", x)
 
 
 def tanh(x: Expr) -> Expr:
+    """The hyperbolic tangent of a float."""
     return call("tanh", x)
 
 
 def erf(x: Expr) -> Expr:
+    """The error function of a float, ``2 / sqrt(pi)`` times the integral of ``exp(-t * t)``."""
     return call("erf", x)
 
 
 def floor(x: Expr) -> Expr:
+    """A float rounded towards minus infinity; it stays a float."""
     return call("floor", x)
 
 
 def rint(x: Expr) -> Expr:
-    """To the nearest integer, ties to the even one."""
+    """A float rounded to the nearest integer, ties to the even one; it stays a float."""
     return call("rint", x)
 
 
 def power(x: Expr, y: ExprLike) -> Expr:
+    """``x`` to the power of ``y``, two floats."""
     return call("pow", x, as_expr(y, x.dtype))
 
 
 def abs(x: Expr) -> Expr:
+    """The absolute value of an integer or a float; that of the least integer wraps to itself."""
     return call("abs", x)
 
 
 def sigmoid(x: Expr) -> Expr:
+    """The logistic function of a float, ``1 / (1 + exp(-x))``."""
     one = as_expr(1.0, x.dtype)
     return one / (one + exp(-x))

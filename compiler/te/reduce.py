@@ -1,4 +1,4 @@
-"""Reductions: `sum`, `prod`, `max`, `min`, and those a user declares with `comm_reducer`."""
+"""Reductions: ``sum``, ``prod``, ``max``, ``min``, and what users declare with ``comm_reducer``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,13 @@ Values = tuple[ExprLike, ...]
 
 
 class CommReducer:
-    """What `comm_reducer` gives: call it like `te.sum`."""
+    """A commutative reducer, as ``comm_reducer`` gives it; it is called like ``te.sum``.
+
+    Attributes:
+        fcombine: two values to one, or two tuples of values to one.
+        fidentity: dtypes to the neutral element of each value.
+        name: for messages.
+    """
 
     def __init__(
         self, fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str
@@ -55,39 +61,49 @@ class CommReducer:
         where: Expr | None = None,
         init: ExprLike | Values | None = None,
     ) -> Expr | tuple[Expr, ...]:
-        """The values over `axis`, from the identity or from `init` on.
+        """The values over ``axis``, from the identity or from ``init`` on.
 
         Args:
             expr: a value, or a tuple of values that are reduced together.
-            axis: one `reduce_axis` or several; a value, of which the two are combined.
+            axis: one ``reduce_axis`` or several; or a second value, which ``expr`` is combined
+                with.
             where: steps at which it doesn't hold count as the identity.
-            init: as many values as `expr`, over the spatial axes.
+            init: as many values as ``expr``, over the spatial axes; a bias, say.
+
+        Returns:
+            The reduction, which must be the whole body of a ``te.compute``; of a tuple, a tuple.
+
+        Raises:
+            TEError: an axis isn't a ``reduce_axis``, or values, init and what ``fcombine`` gives
+                don't agree in number and dtype.
         """
-        if not isinstance(expr, tuple | list) and is_value(axis):
+        if not isinstance(expr, tuple | list) and _is_value(axis):
             return as_expr(self.fcombine(expr, axis))
-        source = tuple(as_expr(e) for e in as_tuple(expr))
-        axes = check_axes(self.name, axis)
-        reducer = self.typed(tuple(e.dtype for e in source), isinstance(expr, tuple | list))
+        source = tuple(as_expr(e) for e in _as_tuple(expr))
+        axes = _check_axes(self.name, axis)
+        reducer = self._typed(tuple(e.dtype for e in source), isinstance(expr, tuple | list))
         if where is not None:
             source = tuple(
                 Select(where, e, i) for e, i in zip(source, reducer.identity, strict=True)
             )
-        start = reducer.identity if init is None else self.checked_init(as_tuple(init), source)
+        start = reducer.identity if init is None else self._checked_init(_as_tuple(init), source)
         values = tuple(Reduce(reducer, source, axes, start, n) for n in range(len(source)))
         return values if isinstance(expr, tuple | list) else values[0]
 
-    def typed(self, dtypes: tuple[str, ...], grouped: bool) -> Reducer:
+    def _typed(self, dtypes: tuple[str, ...], grouped: bool) -> Reducer:
         """The reducer of values of these dtypes."""
         lhs = tuple(Var(f"x{n}", t) for n, t in enumerate(dtypes))
         rhs = tuple(Var(f"y{n}", t) for n, t in enumerate(dtypes))
         combined = self.fcombine(lhs, rhs) if grouped else self.fcombine(lhs[0], rhs[0])
-        result = self.checked("fcombine", as_tuple(combined), dtypes)
-        identity = self.checked("fidentity", as_tuple(self.fidentity(*dtypes)), dtypes)
-        plain = tuple(as_minmax(e, {*lhs, *rhs}) for e in result)
+        result = self._checked("fcombine", _as_tuple(combined), dtypes)
+        identity = self._checked("fidentity", _as_tuple(self.fidentity(*dtypes)), dtypes)
+        plain = tuple(_as_minmax(e, {*lhs, *rhs}) for e in result)
         return Reducer(self.name, lhs, rhs, plain, identity)
 
-    def checked(self, what: str, found: Sequence[Any], dtypes: tuple[str, ...]) -> tuple[Expr, ...]:
-        """As many expressions as `dtypes`, of these; Python's numbers take them."""
+    def _checked(
+        self, what: str, found: Sequence[Any], dtypes: tuple[str, ...]
+    ) -> tuple[Expr, ...]:
+        """As many expressions as ``dtypes``, of these; Python's numbers take them."""
         if len(found) != len(dtypes):
             raise TEError(
                 f"{self.name}: expected {len(dtypes)} values of {what}, one for each "
@@ -102,7 +118,8 @@ class CommReducer:
                 )
         return exprs
 
-    def checked_init(self, init: Sequence[Any], source: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    def _checked_init(self, init: Sequence[Any], source: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """One initial value for each value that is reduced, of the same dtype."""
         if len(init) != len(source):
             raise TEError(
                 f"{self.name}: expected {len(source)} values of init, one for each that "
@@ -118,9 +135,9 @@ class CommReducer:
 def comm_reducer(
     fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str = "reduce"
 ) -> CommReducer:
-    """A commutative reducer of the user's, as TVM's: called like `te.sum`.
+    """A commutative reducer of the user's, as TVM's: called like ``te.sum``.
 
-    Before: `C[y] = identity`.  Each step of the reduction: `C[y] = fcombine(C[y], source)`::
+    Before the first step ``C[y] = identity``; each step is ``C[y] = fcombine(C[y], source)``::
 
         prod = te.comm_reducer(lambda x, y: x * y, lambda t: te.const(1, t), "prod")
         C = te.compute((n,), lambda y: prod(A[y, k], axis=k), "C")
@@ -130,8 +147,8 @@ def comm_reducer(
             lambda t0, t1: (te.const(-1, t0), te.min_value(t1)), "argmax")
         index, value = te.compute((n,), lambda y: argmax((k, A[y, k]), axis=k), "T")
 
-    Schedules may run its steps in any order and in parts, so `fcombine` must be associative and
-    commutative, with `fidentity` its neutral element. One that combines as addition, minimum or
+    Schedules may run its steps in any order and in parts, so ``fcombine`` must be associative and
+    commutative, with ``fidentity`` its neutral element. One that combines as addition, minimum or
     maximum do is that, on the accelerator too.
 
     Args:
@@ -142,12 +159,14 @@ def comm_reducer(
     return CommReducer(fcombine, fidentity, name)
 
 
-def as_tuple(value: object) -> tuple[Any, ...]:
+def _as_tuple(value: object) -> tuple[Any, ...]:
+    """A tuple or list as a tuple; anything else as a tuple of one."""
     return tuple(value) if isinstance(value, tuple | list) else (value,)
 
 
-def check_axes(name: str, axis: object) -> tuple[IterVar, ...]:
-    axes = as_tuple(axis)
+def _check_axes(name: str, axis: object) -> tuple[IterVar, ...]:
+    """The axes of a reduction, all of which must be reduce axes."""
+    axes = _as_tuple(axis)
     for a in axes:
         if not isinstance(a, IterVar):
             raise TEError(f"{name}: expected reduce axes to reduce over, found {a}")
@@ -156,14 +175,14 @@ def check_axes(name: str, axis: object) -> tuple[IterVar, ...]:
     return axes
 
 
-def is_value(other: object) -> bool:
+def _is_value(other: object) -> bool:
     """Whether a reducer got a second value rather than reduce axes."""
     if isinstance(other, IterVar):
         return other.kind != "reduce"
     return isinstance(other, Expr | int | float)
 
 
-def as_minmax(expr: Expr, operands: set[Var]) -> Expr:
+def _as_minmax(expr: Expr, operands: set[Var]) -> Expr:
     """A choice between two integers by their order as the minimum or maximum that it is."""
     match expr:
         case Select(Binary("lt" | "le" | "gt" | "ge" as op, Var() as a, Var() as b), c, d) if (
@@ -174,20 +193,22 @@ def as_minmax(expr: Expr, operands: set[Var]) -> Expr:
 
 
 def min_value(dtype: str) -> Const:
-    """The least value of a dtype."""
+    """The least value of a dtype; minus infinity for floats. It is the identity of ``max``."""
     return Const(-float("inf"), dtype) if is_float(dtype) else Const(INT_RANGES[dtype][0], dtype)
 
 
 def max_value(dtype: str) -> Const:
-    """The greatest value of a dtype."""
+    """The greatest value of a dtype; infinity for floats. It is the identity of ``min``."""
     return Const(float("inf"), dtype) if is_float(dtype) else Const(INT_RANGES[dtype][1], dtype)
 
 
 def minimum(a: ExprLike, b: ExprLike) -> Expr:
+    """The lesser of two values; ``te.min`` is the reduction over an axis."""
     return binary("min", a, b)
 
 
 def maximum(a: ExprLike, b: ExprLike) -> Expr:
+    """The greater of two values; ``te.max`` is the reduction over an axis."""
     return binary("max", a, b)
 
 

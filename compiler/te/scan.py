@@ -1,4 +1,4 @@
-"""`scan`: a recurrence over the leading axis."""
+"""``scan``: a recurrence over the leading axis, such as a cumulative sum or a recurrent network."""
 
 from __future__ import annotations
 
@@ -15,10 +15,18 @@ from vdla.compiler.tir.visitor import loads
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScanOp(Operation):
-    """The rows of the outputs: the first from `init`, each later one from `body`.
+    """The operation of ``te.scan``: first rows from ``init``, later ones from ``body``.
 
-    `body` are the tensors that one step computes, in order, the updates among them. Updates, inits
-    and states lie in the outputs' buffers.
+    Updates, inits and states have no buffers of their own: they lie in the outputs'.
+
+    Attributes:
+        name: the stage's name.
+        scan_axis: the loop over the rows that are computed by steps.
+        init: the first rows, one tensor per output.
+        update: row ``t`` from rows before it, one tensor per output.
+        state: the placeholders through which the updates read the outputs.
+        body: the tensors that one step computes, in order, the updates among them.
+        outputs: the whole results.
     """
 
     kind = "scan"
@@ -32,25 +40,29 @@ class ScanOp(Operation):
 
     @property
     def rows(self) -> int:
-        """How many rows are given by init."""
+        """How many leading rows ``init`` gives."""
         return self.init[0].shape[0]
 
     @property
     def axes(self) -> tuple[IterVar, ...]:
+        """The one loop of the scan itself; its steps' other loops belong to their own stages."""
         return (self.scan_axis,)
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
+        """The tensors that inits and steps read from outside the scan, in order of appearance."""
         own = {*self.members, *self.state}
         found = (x for t in self.members for x in t.compute_op.inputs if x not in own)
         return tuple(dict.fromkeys(found))
 
     @property
     def members(self) -> tuple[Tensor, ...]:
+        """The tensors that are computed inside the scan alone: inits, then the steps' in order."""
         return (*self.init, *self.body)
 
     @property
     def places(self) -> Mapping[Tensor, Tensor]:
+        """The output in whose buffer each init, update and state lies."""
         groups = (self.init, self.update, self.state)
         return {t: out for group in groups for t, out in zip(group, self.outputs, strict=True)}
 
@@ -82,23 +94,30 @@ def scan(
     inputs: Tensor | Sequence[Tensor] | None = None,
     name: str = "scan",
 ) -> Tensor | tuple[Tensor, ...]:
-    """A recurrence over the leading axis, as TVM's: a cumulative sum is::
+    """A recurrence over the leading axis; a cumulative sum is::
 
         state = te.placeholder((m, n), "float32", "state")
         init = te.compute((1, n), lambda _, i: X[0, i], "init")
         update = te.compute((m, n), lambda t, i: state[t - 1, i] + X[t, i], "update")
         S = te.scan(init, update, state)
 
-    which becomes `S[0, i] = X[0, i]`, `for t in m-1: S[t+1, i] = S[t, i] + X[t+1, i]`. Updates may
-    be computed by way of other tensors, which are then a part of the step. `init` and `update` are
-    stages of their own, of which each loop but the leading one can be scheduled.
+    which becomes::
+
+        for i in n: S[0, i] = X[0, i]
+        for t in m-1: for i in n: S[t+1, i] = S[t, i] + X[t+1, i]
+
+    Updates may be computed by way of other tensors, which are then a part of the step. ``init`` and
+    ``update`` are stages of their own, of which each loop but the leading one can be scheduled.
 
     Args:
         init: the first rows; with several states, a list, as the next two.
-        update: row `t`, from rows before it.
+        update: row ``t``, from rows before it.
         state_placeholder: what the update reads; it stands for the result.
-        inputs: as TVM takes them; what the steps read is found without.
-        name: the result's; several are `name_v0`, `name_v1` …
+        inputs: ignored; TVM takes it, here what the steps read is found without.
+        name: the result's; several are ``name_v0``, ``name_v1`` …
+
+    Returns:
+        The tensor of all rows; of lists, a tuple of them.
 
     Raises:
         TEError: shapes or dtypes differ, or a step reads a row that isn't there yet.
@@ -108,21 +127,22 @@ def scan(
     inits, updates, states = (
         (t,) if isinstance(t, Tensor) else tuple(t) for t in (init, update, state_placeholder)
     )
-    check_tensors(name, inits, updates, states)
-    body = step_tensors(name, updates, states)
+    _check_tensors(name, inits, updates, states)
+    body = _step_tensors(name, updates, states)
     first = updates[0]
     length = first.shape[0] - inits[0].shape[0]
     op = ScanOp(name, IterVar(first.axis[0].name, "int32", length), inits, updates, states, body)
-    check_reads(op)
+    _check_reads(op)
     for n, t in enumerate(updates):
         title = f"{name}_v{n}" if several else name
         op.outputs.append(Tensor(title, t.shape, t.dtype, op=op, value_index=n))
     return tuple(op.outputs) if several else op.outputs[0]
 
 
-def check_tensors(
+def _check_tensors(
     name: str, inits: Sequence[Tensor], updates: Sequence[Tensor], states: Sequence[Tensor]
 ) -> None:
+    """Raises where inits, updates and states don't fit each other in number, shape or dtype."""
     if not len(inits) == len(updates) == len(states) > 0:
         raise TEError(
             f"{name}: expected as many inits as updates and states, found {len(inits)}, "
@@ -150,15 +170,16 @@ def check_tensors(
         ):
             raise TEError(
                 f"{name}: expected an init of fewer rows than the update and the state have, all "
-                f"else alike, found {shown(init)}, {shown(update)} and {shown(state)}"
+                f"else alike, found {_shown(init)}, {_shown(update)} and {_shown(state)}"
             )
 
 
-def shown(tensor: Tensor) -> str:
+def _shown(tensor: Tensor) -> str:
+    """A tensor's name, dtype and shape, for messages."""
     return f"{tensor.name} {tensor.dtype}{list(tensor.shape)}"
 
 
-def step_tensors(
+def _step_tensors(
     name: str, updates: Sequence[Tensor], states: Sequence[Tensor]
 ) -> tuple[Tensor, ...]:
     """What depends on a state, and the updates, in the order in which a step computes them."""
@@ -180,8 +201,8 @@ def step_tensors(
     return tuple(body)
 
 
-def check_reads(op: ScanOp) -> None:
-    """That row `t` is made of what stands when its turn comes."""
+def _check_reads(op: ScanOp) -> None:
+    """Raises where row ``t`` is made of something that isn't computed when its turn comes."""
     for tensor in op.init:
         for source in tensor.compute_op.inputs:
             if source in (*op.state, *op.body):
@@ -195,10 +216,11 @@ def check_reads(op: ScanOp) -> None:
             recipe.body if recipe.reduce is None else (*recipe.reduce.init, *recipe.reduce.source)
         )
         for load in (x for part in parts for x in loads(part)):
-            check_row(op, tensor, load)
+            _check_row(op, tensor, load)
 
 
-def check_row(op: ScanOp, reader: Tensor, load: Load) -> None:
+def _check_row(op: ScanOp, reader: Tensor, load: Load) -> None:
+    """Raises where the state, or a part of the step, is read at a row that isn't there yet."""
     t = reader.axis[0]
     if load.buffer not in (*op.state, *op.body):
         return

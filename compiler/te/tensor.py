@@ -1,6 +1,6 @@
 """Tensors and how they are computed, under TVM's names.
 
-A Tensor is a Buffer with a recipe, so `A[i, j]` is an ordinary Load expression of the loop IR.
+A ``Tensor`` is a ``Buffer`` of the loop IR with a recipe, so ``A[i, j]`` is an ordinary ``Load``.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ from vdla.support.errors import UserError
 
 
 class TEError(UserError):
-    """A tensor expression is not well formed."""
+    """A tensor expression is not well formed; the message says what was expected and found."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IterVar(Var):
-    """An axis: a variable that runs over 0 .. extent-1."""
+    """An axis of a tensor or of a reduction: a variable that runs over 0 to ``extent - 1``.
+
+    ``kind`` is ``"spatial"`` or ``"reduce"``. Schedules name the loop of an axis by it.
+    """
 
     extent: int = 1
     kind: str = "spatial"
@@ -28,7 +31,11 @@ class IterVar(Var):
 
 @dataclass(frozen=True, slots=True)
 class ThreadAxis:
-    """What `Stage.bind` binds a loop to; `threads` is 0 where each step is a thread."""
+    """What ``Stage.bind`` binds a loop to; ``te.thread_axis`` makes it.
+
+    ``tag`` says what kind of thread it is; ``threads`` is how many threads share the loop's steps,
+    or 0 where each step is a thread.
+    """
 
     tag: str
     threads: int = 0
@@ -36,7 +43,10 @@ class ThreadAxis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reducer:
-    """How two values, or two tuples of values, combine; in any order, from `identity` on."""
+    """How two values, or two tuples of values, combine; in any order, from ``identity`` on.
+
+    ``lhs`` and ``rhs`` are variables that stand for the two, ``result`` is what they combine to.
+    """
 
     name: str
     lhs: tuple[Var, ...]
@@ -45,13 +55,22 @@ class Reducer:
     identity: tuple[Expr, ...]
 
     def combine(self, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> tuple[Expr, ...]:
+        """``result`` with two given values, or tuples, in place of ``lhs`` and ``rhs``."""
         mapping = dict(zip((*self.lhs, *self.rhs), (*lhs, *rhs), strict=True))
         return tuple(substitute_expr(e, mapping) for e in self.result)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduce(Expr):
-    """Value `value_index` of `reducer` over `axes` from `init` on; only the body of a compute."""
+    """One value of a reduction; it may only be the whole body of a compute.
+
+    Attributes:
+        reducer: how two steps combine.
+        source: what each step contributes, one expression per value that is reduced together.
+        axes: the reduce axes.
+        init: what the values start from: the reducer's identity, or what the user gave.
+        value_index: which of the values this is.
+    """
 
     reducer: Reducer
     source: tuple[Expr, ...]
@@ -61,11 +80,12 @@ class Reduce(Expr):
 
     @property
     def dtype(self) -> str:
+        """The dtype of this one of the values."""
         return self.source[self.value_index].dtype
 
 
 class Operation:
-    """What computes tensors: ComputeOp, ExternOp, ScanOp."""
+    """What computes tensors: ``ComputeOp``, ``ExternOp`` or ``ScanOp``; one stage of a schedule."""
 
     __slots__ = ()
     kind = "compute"
@@ -74,7 +94,7 @@ class Operation:
 
     @property
     def axes(self) -> tuple[IterVar, ...]:
-        """The loops that it makes, spatial ones first."""
+        """The loops that the operation makes, spatial ones first."""
         return ()
 
     @property
@@ -84,20 +104,21 @@ class Operation:
 
     @property
     def members(self) -> tuple[Tensor, ...]:
-        """The tensors that are computed as a part of it alone, in order."""
+        """The tensors that are computed as a part of it alone, in order; a scan has some."""
         return ()
 
     @property
     def places(self) -> Mapping[Tensor, Tensor]:
-        """The output in whose buffer each of those lies that have none of their own."""
+        """For a tensor without a buffer of its own, the output in whose buffer it lies."""
         return {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComputeOp(Operation):
-    """A recipe: the elements at `axis` of its outputs are `body`, one value for each output.
+    """The operation of ``te.compute``: the elements at ``axis`` of its outputs are ``body``.
 
-    The values of a reduction are updated together: all from the old ones.
+    ``body`` has one value for each output. The values of a reduction are updated together: all of
+    them from the old ones.
     """
 
     name: str
@@ -107,19 +128,22 @@ class ComputeOp(Operation):
 
     @property
     def reduce(self) -> Reduce | None:
-        """The reduction that is the body, if it is one; it has all the values."""
+        """The reduction that the body is, with all of its values; None where it isn't one."""
         return self.body[0] if isinstance(self.body[0], Reduce) else None
 
     @property
     def reduce_axis(self) -> tuple[IterVar, ...]:
+        """The axes of the reduction; none where the body isn't one."""
         return () if self.reduce is None else self.reduce.axes
 
     @property
     def axes(self) -> tuple[IterVar, ...]:
+        """The loops of the unscheduled nest, outermost first: spatial axes, then reduce axes."""
         return (*self.axis, *self.reduce_axis)
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
+        """The tensors that the body reads, in order of appearance; a reduction's init is first."""
         exprs = self.body if self.reduce is None else (*self.reduce.init, *self.reduce.source)
         found = (x.buffer for e in exprs for x in loads(e))
         return tuple(dict.fromkeys(t for t in found if isinstance(t, Tensor)))
@@ -127,7 +151,11 @@ class ComputeOp(Operation):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tensor(Buffer):
-    """A placeholder (op is None) or output `value_index` of its op."""
+    """A placeholder (``op`` is None) or output ``value_index`` of the operation ``op``.
+
+    ``A[i, j]`` and ``A(i, j)`` are the element at these indices, one per dimension, as an
+    expression.
+    """
 
     op: Operation | None = None
     value_index: int = 0
@@ -139,6 +167,7 @@ class Tensor(Buffer):
         return Load(self, tuple(as_expr(i, "int32") for i in group))
 
     def __call__(self, *indices: ExprLike) -> Load:
+        """As ``A[i, j]``, with the indices as arguments."""
         return self[indices]
 
     def __iter__(self) -> Iterator[Load]:
@@ -146,18 +175,34 @@ class Tensor(Buffer):
 
     @property
     def ndim(self) -> int:
+        """How many dimensions the tensor has."""
         return len(self.shape)
 
     @property
     def axis(self) -> tuple[IterVar, ...]:
+        """The spatial axes of a ``te.compute``, one per dimension; they name the stage's loops.
+
+        Raises:
+            TEError: the tensor is a placeholder, or made by ``te.extern`` or ``te.scan``.
+        """
         return self.compute_op.axis
 
     @property
     def reduce_axis(self) -> tuple[IterVar, ...]:
+        """The reduce axes of a ``te.compute``; none where it isn't a reduction.
+
+        Raises:
+            TEError: the tensor is a placeholder, or made by ``te.extern`` or ``te.scan``.
+        """
         return self.compute_op.reduce_axis
 
     @property
     def compute_op(self) -> ComputeOp:
+        """The operation, if it is that of a ``te.compute``.
+
+        Raises:
+            TEError: the tensor is a placeholder, or made by ``te.extern`` or ``te.scan``.
+        """
         if not isinstance(self.op, ComputeOp):
             what = "a placeholder" if self.op is None else f"made by te.{self.op.kind}"
             raise TEError(f"{self.name} is {what} and has no axes")
@@ -168,6 +213,7 @@ Shape = int | Sequence[int]
 
 
 def as_shape(shape: Shape) -> tuple[int, ...]:
+    """A shape as a tuple of ints; a single int is the length of a vector."""
     return (int(shape),) if isinstance(shape, int) else tuple(int(n) for n in shape)
 
 
@@ -177,10 +223,18 @@ def placeholder(
     name: str = "placeholder",
     value_range: tuple[int, int] | None = None,
 ) -> Tensor:
-    """An input of `shape`; `value_range` promises the least and greatest of its integers.
+    """A tensor that is given to the computation: an input, or what stands for a scan's state.
 
-    Instructions that take fewer bits than the dtype has need that promise, or a clamp; calls of a
-    built kernel are held to it.
+    Args:
+        shape: the length of each dimension; an int for a vector.
+        dtype: of the elements.
+        name: of the tensor, in the program's text and in messages.
+        value_range: a promise of the least and greatest integer in it, both included. Instructions
+            that take fewer bits than the dtype has need that promise, or a clamp. Calls of a built
+            kernel are held to it.
+
+    Raises:
+        IRError: the dtype isn't known, a length isn't positive, or the range leaves the dtype.
     """
     return Tensor(name, as_shape(shape), dtype, value_range=value_range)
 
@@ -188,33 +242,52 @@ def placeholder(
 def compute(
     shape: Shape, fcompute: Callable[..., ExprLike | tuple[ExprLike, ...]], name: str = "compute"
 ) -> Tensor:
-    """The tensor whose element at the indices is what `fcompute` gives for them.
+    """A tensor given by an expression of its elements' indices::
 
-    Of a tuple it makes as many tensors of that shape, `name_v0`, `name_v1` …, which are one stage;
-    the tuple of them is returned.
+        C = te.compute((64, 32), lambda y, x: A[y, x] + B[x], "C")
+
+    which, before any schedule, is the loops::
+
+        for y in 64: for x in 32: C[y, x] = A[y, x] + B[x]
+
+    Args:
+        shape: the length of each dimension; an int for a vector.
+        fcompute: from one index per dimension to the value there. Its parameters name the axes;
+            with ``*indices`` they are called ``i0``, ``i1`` … A reduction (``te.sum`` …) must be
+            the whole value. A tuple of values makes as many tensors of this shape, which are one
+            stage.
+        name: of the tensor and of its stage; several tensors are ``name_v0``, ``name_v1`` …
+
+    Returns:
+        The tensor; of a tuple of values, a tuple of tensors.
+
+    Raises:
+        TEError: the function doesn't take one index per dimension, uses an axis that isn't one of
+            its own, or has a reduction inside a larger value.
     """
     dims = as_shape(shape)
-    names = axis_names(fcompute, len(dims), name)
+    names = _axis_names(fcompute, len(dims), name)
     axis = tuple(IterVar(n, "int32", extent) for n, extent in zip(names, dims, strict=True))
     found = fcompute(*axis)
     body = (
         tuple(as_expr(e) for e in found) if isinstance(found, tuple | list) else (as_expr(found),)
     )
-    check_body(name, body, axis)
+    _check_body(name, body, axis)
     tensors = outputs_of(ComputeOp(name, axis, body), dims)
     # Types can't tell what a lambda gives, so the usual case is declared.
     return tensors if isinstance(found, tuple | list) else tensors[0]  # type: ignore[return-value]
 
 
 def outputs_of(op: ComputeOp, shape: tuple[int, ...], scope: str = "global") -> tuple[Tensor, ...]:
-    """The tensors that a new op computes."""
+    """The tensors that a new operation computes, one per value; they are kept in ``op.outputs``."""
     for n, value in enumerate(op.body):
         name = op.name if len(op.body) == 1 else f"{op.name}_v{n}"
         op.outputs.append(Tensor(name, shape, value.dtype, scope, op=op, value_index=n))
     return tuple(op.outputs)
 
 
-def axis_names(fcompute: Callable[..., object], rank: int, name: str) -> list[str]:
+def _axis_names(fcompute: Callable[..., object], rank: int, name: str) -> list[str]:
+    """The names of the axes: those of the function's parameters."""
     params = list(inspect.signature(fcompute).parameters.values())
     fixed = [p.name for p in params if p.kind is not p.VAR_POSITIONAL and p.default is p.empty]
     if any(p.kind is p.VAR_POSITIONAL for p in params):
@@ -224,13 +297,14 @@ def axis_names(fcompute: Callable[..., object], rank: int, name: str) -> list[st
     return fixed
 
 
-def check_body(name: str, body: tuple[Expr, ...], axis: tuple[IterVar, ...]) -> None:
+def _check_body(name: str, body: tuple[Expr, ...], axis: tuple[IterVar, ...]) -> None:
+    """Raises where a body is empty, or has a reduction inside a value or another compute's axis."""
     if not body:
         raise TEError(f"{name}: expected at least one value, found none")
     known: set[Expr] = set(axis)
     parts = body
     if any(isinstance(e, Reduce) for e in body):
-        reduce = whole_reduction(name, body)
+        reduce = _whole_reduction(name, body)
         for init in reduce.init:
             for expr in walk_expr(init):
                 if isinstance(expr, IterVar) and expr not in known:
@@ -245,7 +319,7 @@ def check_body(name: str, body: tuple[Expr, ...], axis: tuple[IterVar, ...]) -> 
                 raise TEError(f"{name}: uses axis {expr.name}, which isn't one of its own")
 
 
-def whole_reduction(name: str, body: tuple[Expr, ...]) -> Reduce:
+def _whole_reduction(name: str, body: tuple[Expr, ...]) -> Reduce:
     """The one reduction that all values of a body are of, each in its place."""
     first = next(e for e in body if isinstance(e, Reduce))
     values = [(e.source, e.value_index) if isinstance(e, Reduce) else None for e in body]
@@ -259,7 +333,15 @@ def whole_reduction(name: str, body: tuple[Expr, ...]) -> Reduce:
 
 
 def reduce_axis(dom: tuple[int, int], name: str = "rv") -> IterVar:
-    """An axis to reduce over, from 0 on."""
+    """An axis to reduce over, for ``te.sum`` and the like.
+
+    Args:
+        dom: the domain ``(0, n)``; the axis runs over 0 to ``n - 1``.
+        name: of the axis and of its loop.
+
+    Raises:
+        TEError: the domain doesn't start at 0, or is empty.
+    """
     low, high = dom
     if low != 0 or high < 1:
         raise TEError(f"{name}: expected a domain (0, n) with n >= 1, found {dom}")
@@ -267,11 +349,21 @@ def reduce_axis(dom: tuple[int, int], name: str = "rv") -> IterVar:
 
 
 def thread_axis(tag: str, threads: int | None = None) -> ThreadAxis:
-    """`"vthread"`, a virtual thread; or a hardware thread's name.
+    """What ``s[C].bind`` binds a loop to: a virtual thread, or a hardware thread.
 
-    Without `threads` each step of the loop is a virtual thread, and the threads' instructions
-    interleave. With `threads` the steps are dealt to that many virtual threads, which take turns
+    ``"vthread"`` is a virtual thread of the accelerator (TVM, OSDI'18, section 4.4): the compiler
+    merges the threads into one instruction stream in which one computes while another one loads.
+    Without ``threads`` each step of the loop is a virtual thread, and the threads' instructions
+    interleave. With ``threads`` the steps are dealt to that many virtual threads, which take turns
     step by step: a thread of a large tile computes while another one's is stored.
+
+    Args:
+        tag: ``"vthread"``, or another name such as ``"threadIdx.x"``. No target here has such
+            threads; their steps run one after another.
+        threads: how many virtual threads share the steps.
+
+    Raises:
+        TEError: ``threads`` is less than 1, or given with another tag.
     """
     if threads is not None and (tag != "vthread" or threads < 1):
         raise TEError(
@@ -281,7 +373,7 @@ def thread_axis(tag: str, threads: int | None = None) -> ThreadAxis:
 
 
 def producers(outputs: Iterable[Tensor]) -> list[Tensor]:
-    """The outputs and all they need, inputs before users, in order of first need."""
+    """The outputs and all they need, each after what it is made of, in order of first need."""
     order: dict[Tensor, None] = {}
 
     def visit(tensor: Tensor) -> None:

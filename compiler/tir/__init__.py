@@ -1,11 +1,10 @@
-"""The loop-level IR and what reads and runs it; `ir` opens with the grammar."""
+"""The loop-level IR and what reads and runs it; ``ir`` opens with the grammar."""
 
 from vdla.compiler.tir.arith import affine, bounds, simplify
 from vdla.compiler.tir.interp import InterpError, evaluate, run
 from vdla.compiler.tir.intrin import Param, TensorIntrin, expand_intrinsics
 from vdla.compiler.tir.ir import (
     Alloc,
-    Barrier,
     Binary,
     Block,
     BlockIter,
@@ -29,7 +28,6 @@ from vdla.compiler.tir.ir import (
     Seq,
     Stmt,
     Store,
-    Token,
     Var,
     seq,
 )
@@ -50,7 +48,6 @@ from vdla.compiler.tir.visitor import (
 
 __all__ = [
     "Alloc",
-    "Barrier",
     "Binary",
     "Block",
     "BlockIter",
@@ -77,7 +74,6 @@ __all__ = [
     "Stmt",
     "Store",
     "TensorIntrin",
-    "Token",
     "Var",
     "affine",
     "blocks",

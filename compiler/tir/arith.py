@@ -1,6 +1,6 @@
 """Integer reasoning over index expressions: linear forms, simplification, bounds.
 
-A `Linear` is a constant plus integer multiples of atoms; an atom is a variable or an expression
+A ``Linear`` is a constant plus integer multiples of atoms; an atom is a variable or an expression
 that isn't linear in its variables (a quotient, a minimum, a load ...). Index arithmetic is
 assumed not to overflow.
 """
@@ -39,10 +39,13 @@ NEGATED = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq
 
 @dataclass(frozen=True, slots=True)
 class Linear:
+    """``constant`` plus the sum of ``coefficient * atom`` over ``terms``; no coefficient is 0."""
+
     constant: int
     terms: Mapping[Expr, int]
 
     def plus(self, other: Linear, times: int = 1) -> Linear:
+        """The sum with ``times`` of another form."""
         terms = dict(self.terms)
         for atom, coeff in other.terms.items():
             total = terms.get(atom, 0) + coeff * times
@@ -53,11 +56,13 @@ class Linear:
         return Linear(self.constant + other.constant * times, terms)
 
     def times(self, factor: int) -> Linear:
+        """The form times a constant."""
         if factor == 0:
             return Linear(0, {})
         return Linear(self.constant * factor, {a: c * factor for a, c in self.terms.items()})
 
     def divided(self, divisor: int) -> Linear:
+        """The form over a divisor of all of its coefficients and its constant."""
         return Linear(self.constant // divisor, {a: c // divisor for a, c in self.terms.items()})
 
 
@@ -74,21 +79,22 @@ def linear(expr: Expr, ranges: Ranges | None = None) -> Linear:
         case Const(value, _):
             return Linear(int(value), {})
         case Binary("add", a, b):
-            return join_divmod(linear(a, ranges).plus(linear(b, ranges)))
+            return _join_divmod(linear(a, ranges).plus(linear(b, ranges)))
         case Binary("sub", a, b):
             return linear(a, ranges).plus(linear(b, ranges), -1)
         case Binary("mul", a, b):
-            return product(expr, linear(a, ranges), linear(b, ranges), ranges)
+            return _product(expr, linear(a, ranges), linear(b, ranges), ranges)
         case Binary("floordiv" | "floormod", a, Const(c, _)) if c > 0:
-            return divmod_form(expr.op, linear(a, ranges), int(c), expr.dtype, ranges)
+            return _divmod_form(expr.op, linear(a, ranges), int(c), expr.dtype, ranges)
         case Var():
             return Linear(0, {expr: 1})
     plain = map_expr(expr, lambda e: simplify(e, ranges))
-    folded = fold(plain, ranges)
+    folded = _fold(plain, ranges)
     return Linear(0, {plain: 1}) if folded is plain else linear(folded, ranges)
 
 
-def product(expr: Expr, a: Linear, b: Linear, ranges: Ranges | None) -> Linear:
+def _product(expr: Expr, a: Linear, b: Linear, ranges: Ranges | None) -> Linear:
+    """A product of two forms, one of which must be constant; else the product itself is an atom."""
     if not a.terms:
         return b.times(a.constant)
     if not b.terms:
@@ -96,23 +102,23 @@ def product(expr: Expr, a: Linear, b: Linear, ranges: Ranges | None) -> Linear:
     return Linear(0, {map_expr(expr, lambda e: simplify(e, ranges)): 1})
 
 
-def divmod_form(op: str, x: Linear, c: int, dtype: str, ranges: Ranges | None) -> Linear:
+def _divmod_form(op: str, x: Linear, c: int, dtype: str, ranges: Ranges | None) -> Linear:
     """x // c or x % c: the part of x that c divides is split off."""
     whole = Linear(x.constant // c * c, {a: k for a, k in x.terms.items() if k % c == 0})
     rest = x.plus(whole, -1)
     if op == "floormod":
         if not rest.terms:
             return rest
-        if within(rest, 0, c - 1, ranges):
+        if _within(rest, 0, c - 1, ranges):
             return rest
         return Linear(0, {Binary("floormod", rebuild(rest, dtype), Const(c, dtype)): 1})
     quotient = whole.divided(c)
-    if not rest.terms or within(rest, 0, c - 1, ranges):
+    if not rest.terms or _within(rest, 0, c - 1, ranges):
         return quotient
     return quotient.plus(Linear(0, {Binary("floordiv", rebuild(rest, dtype), Const(c, dtype)): 1}))
 
 
-def join_divmod(x: Linear) -> Linear:
+def _join_divmod(x: Linear) -> Linear:
     """c * (e // c) + e % c is e."""
     for atom, k in x.terms.items():
         if not (isinstance(atom, Binary) and atom.op == "floormod"):
@@ -121,14 +127,15 @@ def join_divmod(x: Linear) -> Linear:
         divisor = atom.b.value if isinstance(atom.b, Const) else 0
         if divisor and x.terms.get(quotient) == k * divisor:
             gone = Linear(0, {atom: k, quotient: k * int(divisor)})
-            return join_divmod(x.plus(gone, -1).plus(linear(atom.a), k))
+            return _join_divmod(x.plus(gone, -1).plus(linear(atom.a), k))
     return x
 
 
-def within(x: Linear, low: int, high: int, ranges: Ranges | None) -> bool:
+def _within(x: Linear, low: int, high: int, ranges: Ranges | None) -> bool:
+    """Whether a form provably stays in ``low`` to ``high``."""
     if ranges is None:
         return False
-    found = linear_bounds(x, ranges)
+    found = _linear_bounds(x, ranges)
     return found is not None and found[0] >= low and found[1] <= high
 
 
@@ -150,7 +157,7 @@ def rebuild(x: Linear, dtype: str) -> Expr:
 
 
 def affine(expr: Expr) -> tuple[int, dict[Var, int]] | None:
-    """(constant, {variable: coefficient}), or None where `expr` isn't affine."""
+    """(constant, {variable: coefficient}), or None where ``expr`` isn't affine."""
     if expr.dtype not in INDEX_DTYPES:
         return None
     form = linear(expr)
@@ -159,7 +166,7 @@ def affine(expr: Expr) -> tuple[int, dict[Var, int]] | None:
 
 
 def difference(a: Expr, b: Expr, ranges: Ranges | None = None) -> int | None:
-    """a - b where it is the same for all values of the variables."""
+    """``a - b`` where it is the same for all values of the variables, else None."""
     delta = linear(a, ranges).plus(linear(b, ranges), -1)
     return None if delta.terms else delta.constant
 
@@ -179,14 +186,18 @@ def same(a: Expr, b: Expr, ranges: Ranges | None = None) -> bool:
 
 
 def bounds(expr: Expr, ranges: Ranges) -> Bounds | None:
-    """The least and greatest value, where they follow from the variables' ranges."""
-    return linear_bounds(linear(expr, ranges), ranges) if is_int(expr.dtype) else None
+    """The least and greatest value of an integer expression; None where they can't be told.
+
+    ``ranges`` are the inclusive bounds of its variables.
+    """
+    return _linear_bounds(linear(expr, ranges), ranges) if is_int(expr.dtype) else None
 
 
-def linear_bounds(x: Linear, ranges: Ranges) -> Bounds | None:
+def _linear_bounds(x: Linear, ranges: Ranges) -> Bounds | None:
+    """The least and greatest value of a form, from those of its atoms."""
     low = high = x.constant
     for atom, k in x.terms.items():
-        found = atom_bounds(atom, ranges)
+        found = _atom_bounds(atom, ranges)
         if found is None:
             return None
         low += k * found[0] if k > 0 else k * found[1]
@@ -194,7 +205,8 @@ def linear_bounds(x: Linear, ranges: Ranges) -> Bounds | None:
     return low, high
 
 
-def atom_bounds(atom: Expr, ranges: Ranges) -> Bounds | None:
+def _atom_bounds(atom: Expr, ranges: Ranges) -> Bounds | None:
+    """The least and greatest value of an atom; None where nothing is known."""
     match atom:
         case Var():
             return ranges.get(atom)
@@ -207,7 +219,7 @@ def atom_bounds(atom: Expr, ranges: Ranges) -> Bounds | None:
             inner = bounds(a, ranges)
             return None if inner is None else (int(inner[0] // c), int(inner[1] // c))
         case Binary("min" | "max", a, b):
-            return minmax_bounds(atom.op, bounds(a, ranges), bounds(b, ranges))
+            return _minmax_bounds(atom.op, bounds(a, ranges), bounds(b, ranges))
         case Binary("mul", a, b):
             left, right = bounds(a, ranges), bounds(b, ranges)
             if left is None or right is None:
@@ -226,7 +238,7 @@ def atom_bounds(atom: Expr, ranges: Ranges) -> Bounds | None:
     return None
 
 
-def minmax_bounds(op: str, a: Bounds | None, b: Bounds | None) -> Bounds | None:
+def _minmax_bounds(op: str, a: Bounds | None, b: Bounds | None) -> Bounds | None:
     if a is None or b is None:
         return None
     pick = min if op == "min" else max
@@ -237,40 +249,41 @@ def minmax_bounds(op: str, a: Bounds | None, b: Bounds | None) -> Bounds | None:
 
 
 def simplify(expr: Expr, ranges: Ranges | None = None) -> Expr:
-    """An equal expression in canonical form; `ranges` are the variables' inclusive bounds."""
+    """An equal expression in canonical form; ``ranges`` are the variables' inclusive bounds."""
     if isinstance(expr, Const | Var):
         return expr
     if is_index(expr):
         return rebuild(linear(expr, ranges), expr.dtype)
-    return fold(map_expr(expr, lambda e: simplify(e, ranges)), ranges)
+    return _fold(map_expr(expr, lambda e: simplify(e, ranges)), ranges)
 
 
-def fold(expr: Expr, ranges: Ranges | None) -> Expr:
+def _fold(expr: Expr, ranges: Ranges | None) -> Expr:
     """One node whose children are simplified."""
     match expr:
         case Binary(op, a, b) if op in COMPARISONS:
-            return fold_comparison(expr, ranges)
+            return _fold_comparison(expr, ranges)
         case Binary("and" | "or", a, b):
-            return fold_logic(expr.op, a, b)
+            return _fold_logic(expr.op, a, b)
         case Binary():
-            return fold_arithmetic(expr, ranges)
+            return _fold_arithmetic(expr, ranges)
         case Not(Const(value, _)):
             return FALSE if value else TRUE
         case Not(Not(a)):
             return a
         case Not(Binary(op, a, b)) if op in NEGATED and a.dtype not in FLOATS:
-            return fold(Binary(NEGATED[op], a, b), ranges)
+            return _fold(Binary(NEGATED[op], a, b), ranges)
         case Select(Const(value, _), a, b):
             return a if value else b
         case Select(_, a, b) if a == b:
             return a
         case Cast(Const(value, source), dtype):
-            folded = fold_cast(value, source, dtype)
+            folded = _fold_cast(value, source, dtype)
             return expr if folded is None else folded
     return expr
 
 
-def fold_cast(value: int | float, source: str, dtype: str) -> Const | None:
+def _fold_cast(value: int | float, source: str, dtype: str) -> Const | None:
+    """A constant as another dtype; None where that rounds, which is left to the program."""
     if dtype in FLOATS:
         return const(value, dtype) if source not in FLOATS or source == dtype else None
     if source in FLOATS:
@@ -280,7 +293,8 @@ def fold_cast(value: int | float, source: str, dtype: str) -> Const | None:
     return const(ops.wrap(int(value), dtype), dtype)
 
 
-def fold_logic(op: str, a: Expr, b: Expr) -> Expr:
+def _fold_logic(op: str, a: Expr, b: Expr) -> Expr:
+    """``and`` or ``or`` of simplified conditions, without what doesn't matter."""
     unit, zero = (TRUE, FALSE) if op == "and" else (FALSE, TRUE)
     if zero in (a, b):
         return zero
@@ -289,27 +303,28 @@ def fold_logic(op: str, a: Expr, b: Expr) -> Expr:
     return a if b == unit else Binary(op, a, b)
 
 
-def fold_comparison(expr: Binary, ranges: Ranges | None) -> Expr:
+def _fold_comparison(expr: Binary, ranges: Ranges | None) -> Expr:
+    """A comparison: decided where the bounds decide it, else without terms that can't."""
     a, b = expr.a, expr.b
     if not is_int(a.dtype) or not (is_index(a) and is_index(b)):
         if isinstance(a, Const) and isinstance(b, Const):
             return TRUE if ops.UFUNCS[expr.op](a.value, b.value) else FALSE
         return expr
     delta = linear(a, ranges).plus(linear(b, ranges), -1)
-    found = linear_bounds(delta, ranges or {})
+    found = _linear_bounds(delta, ranges or {})
     if found is None:
         return expr
-    decided = decide(expr.op, found)
+    decided = _decide(expr.op, found)
     if decided is not None:
         return decided
-    coarse = coarser(expr.op, delta, a.dtype, ranges or {})
+    coarse = _coarser(expr.op, delta, a.dtype, ranges or {})
     return expr if coarse is None else coarse
 
 
-def coarser(op: str, delta: Linear, dtype: str, ranges: Ranges) -> Expr | None:
-    """`delta op 0` without the terms that can't decide it; None where there are none.
+def _coarser(op: str, delta: Linear, dtype: str, ranges: Ranges) -> Expr | None:
+    """``delta op 0`` without the terms that can't decide it; None where there are none.
 
-    With 0 <= i < 16, `y * 16 + i < 48` is `y < 3`: a predicate over whole vectors.
+    With 0 <= i < 16, ``y * 16 + i < 48`` is ``y < 3``: a predicate over whole vectors.
     """
     if op not in ("lt", "le", "gt", "ge"):
         return None
@@ -319,7 +334,7 @@ def coarser(op: str, delta: Linear, dtype: str, ranges: Ranges) -> Expr | None:
         rest = Linear(
             shifted.constant % factor, {atom: k for atom, k in shifted.terms.items() if k % factor}
         )
-        if rest.terms and within(rest, 0, factor - 1, ranges):
+        if rest.terms and _within(rest, 0, factor - 1, ranges):
             form = Linear(shifted.constant // factor, {a: k // factor for a, k in whole.items()})
             low = Linear(0, {a: -k for a, k in form.terms.items() if k < 0})
             high = Linear(0, {a: k for a, k in form.terms.items() if k > 0})
@@ -329,8 +344,8 @@ def coarser(op: str, delta: Linear, dtype: str, ranges: Ranges) -> Expr | None:
     return None
 
 
-def decide(op: str, delta: Bounds) -> Expr | None:
-    """The comparison of a value in `delta` with zero, where all values agree."""
+def _decide(op: str, delta: Bounds) -> Expr | None:
+    """The comparison of a value in ``delta`` with zero, where all values agree."""
     low, high = delta
     always, never = {
         "lt": (high < 0, low >= 0),
@@ -343,10 +358,11 @@ def decide(op: str, delta: Bounds) -> Expr | None:
     return TRUE if always else FALSE if never else None
 
 
-def fold_arithmetic(expr: Binary, ranges: Ranges | None) -> Expr:
+def _fold_arithmetic(expr: Binary, ranges: Ranges | None) -> Expr:
+    """Arithmetic without neutral elements, of constants done, constants on the right."""
     op, a, b = expr.op, expr.a, expr.b
     if isinstance(a, Const) and isinstance(b, Const) and is_int(expr.dtype):
-        return fold_constants(expr, int(a.value), int(b.value))
+        return _fold_constants(expr, int(a.value), int(b.value))
     if op in ("add", "mul") and isinstance(a, Const):
         a, b = b, a
         expr = Binary(op, a, b)
@@ -359,11 +375,12 @@ def fold_arithmetic(expr: Binary, ranges: Ranges | None) -> Expr:
         if b.value == 1 and op in ("mul", "floordiv", "div"):
             return a
     if op in ("min", "max") and is_index(expr):
-        return fold_minmax(expr, ranges)
+        return _fold_minmax(expr, ranges)
     return expr
 
 
-def fold_constants(expr: Binary, a: int, b: int) -> Expr:
+def _fold_constants(expr: Binary, a: int, b: int) -> Expr:
+    """An operation on two integer constants; not done where dividing or shifting is undefined."""
     op = expr.op
     if op in ("floordiv", "floormod"):
         if b == 0:
@@ -387,9 +404,10 @@ def fold_constants(expr: Binary, a: int, b: int) -> Expr:
     return const(ops.wrap(value, expr.dtype), expr.dtype)
 
 
-def fold_minmax(expr: Binary, ranges: Ranges | None) -> Expr:
+def _fold_minmax(expr: Binary, ranges: Ranges | None) -> Expr:
+    """A minimum or maximum, decided where the bounds of the difference decide it."""
     delta = linear(expr.a, ranges).plus(linear(expr.b, ranges), -1)
-    found = linear_bounds(delta, ranges or {})
+    found = _linear_bounds(delta, ranges or {})
     if found is None:
         return expr
     if found[1] <= 0:

@@ -1,8 +1,8 @@
 """Runs a PrimFunc on numpy arrays: the oracle that every transformation is held against.
 
-`run` follows the tree statement by statement. A loop nest that ends in a single store is evaluated
-as one numpy grid, up to GRID elements at a time, when its iterations can be told apart from plain
-sequence only in reductions by `dst = op(dst, src)`; everything else is a Python loop.
+``run`` follows the tree statement by statement. A loop nest that ends in a single store is
+evaluated as one numpy grid, up to GRID elements at a time, when its iterations can be told apart
+from plain sequence only in reductions by ``dst = op(dst, src)``; everything else is a Python loop.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import numpy.typing as npt
 from vdla.compiler.tir.intrin import expand_intrinsics
 from vdla.compiler.tir.ir import (
     Alloc,
-    Barrier,
     Binary,
     Block,
     Buffer,
@@ -35,7 +34,6 @@ from vdla.compiler.tir.ir import (
     Seq,
     Stmt,
     Store,
-    Token,
     Var,
 )
 from vdla.compiler.tir.lower import written_buffers
@@ -53,23 +51,35 @@ REDUCERS: dict[str, Any] = {
 
 
 class InterpError(Exception):
-    """The program did something undefined, such as loading out of bounds."""
+    """An array doesn't fit, or the program did something undefined, as loading out of bounds."""
 
 
 def run(func: PrimFunc, arrays: Sequence[Array]) -> None:
-    """Runs `func` on one array per parameter, in place."""
+    """Runs a function on one array per parameter, in place.
+
+    Args:
+        func: with blocks or without, intrinsic calls included: their behaviours are run.
+        arrays: C-contiguous, of the parameters' shapes and dtypes, in their order.
+
+    Raises:
+        InterpError: an array doesn't fit its parameter, or the program does something undefined.
+    """
     if len(arrays) != len(func.params):
         raise InterpError(f"{func.name}: expected {len(func.params)} arrays, found {len(arrays)}")
     machine = Interpreter()
     for param, array in zip(func.params, arrays, strict=True):
-        check_array(func, param, array)
+        _check_array(func, param, array)
         machine.memory[param] = array
     with np.errstate(all="ignore"):
         machine.run(expand_intrinsics(func.body), {}, None)
 
 
 def evaluate(func: PrimFunc, *inputs: Array) -> list[Array]:
-    """The arrays `func` writes, given those it doesn't, both in parameter order."""
+    """The arrays that a function writes, given those that it doesn't, both in parameter order.
+
+    Raises:
+        InterpError: see ``run``.
+    """
     written = written_buffers(expand_intrinsics(func.body))
     given = iter(inputs)
     arrays = [
@@ -80,7 +90,8 @@ def evaluate(func: PrimFunc, *inputs: Array) -> list[Array]:
     return [a for p, a in zip(func.params, arrays, strict=True) if p in written]
 
 
-def check_array(func: PrimFunc, param: Buffer, array: Array) -> None:
+def _check_array(func: PrimFunc, param: Buffer, array: Array) -> None:
+    """Raises where an array isn't what a parameter takes."""
     if array.shape != param.shape or array.dtype != np.dtype(param.dtype):
         raise InterpError(
             f"{func.name}: {param.name}: expected {param.dtype}{list(param.shape)}, "
@@ -91,7 +102,7 @@ def check_array(func: PrimFunc, param: Buffer, array: Array) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class _Leaf:
     """The one store at the end of a loop nest, and how it accumulates."""
 
     size: int
@@ -100,8 +111,8 @@ class Leaf:
     source: Expr
 
 
-def accumulation(store: Store) -> tuple[str | None, Expr] | None:
-    """(operator, source) of `dst = op(dst, source)`; (None, value) without self-reading."""
+def _accumulation(store: Store) -> tuple[str | None, Expr] | None:
+    """(operator, source) of ``dst = op(dst, source)``; (None, value) without self-reading."""
     own = [x for x in loads(store.value) if x.buffer is store.buffer]
     if not own:
         return None, store.value
@@ -115,7 +126,8 @@ def accumulation(store: Store) -> tuple[str | None, Expr] | None:
     return None
 
 
-def reads_itself(stmt: Stmt | None, buffer: Buffer) -> bool:
+def _reads_itself(stmt: Stmt | None, buffer: Buffer) -> bool:
+    """Whether an init is anything else than one store to ``buffer`` that doesn't read it."""
     if stmt is None:
         return False
     if not isinstance(stmt, Store) or stmt.buffer is not buffer:
@@ -124,41 +136,50 @@ def reads_itself(stmt: Stmt | None, buffer: Buffer) -> bool:
 
 
 class Interpreter:
+    """The state of one run: what the buffers hold; ``env`` holds the variables' values.
+
+    A value is a numpy scalar, or, inside a grid, an array with one axis per loop of the grid.
+    ``mask`` says at which points of the grid a statement is run; None is at all of them.
+    """
+
     def __init__(self) -> None:
         self.memory: dict[Buffer, Array] = {}
-        self.leaves: dict[Stmt, Leaf | None] = {}
+        self.leaves: dict[Stmt, _Leaf | None] = {}
 
     # --- which nests are one grid ---
 
-    def leaf(self, stmt: Stmt) -> Leaf | None:
+    def leaf(self, stmt: Stmt) -> _Leaf | None:
+        """The store at the end of a nest that can be run as one grid; None where it can't be."""
         if stmt not in self.leaves:
             self.leaves[stmt] = self.find_leaf(stmt)
         return self.leaves[stmt]
 
-    def find_leaf(self, stmt: Stmt) -> Leaf | None:
+    def find_leaf(self, stmt: Stmt) -> _Leaf | None:
+        """As ``leaf``, which remembers what this finds."""
         match stmt:
             case For(_, extent, _, body):
                 below = self.leaf(body)
                 if below is None:
                     return None
-                return Leaf(extent * below.size, below.store, below.reducer, below.source)
+                return _Leaf(extent * below.size, below.store, below.reducer, below.source)
             case Block():
                 below = self.leaf(stmt.body)
                 if below is None:
                     return None
-                if stmt.init is not None and reads_itself(stmt.init, below.store.buffer):
+                if stmt.init is not None and _reads_itself(stmt.init, below.store.buffer):
                     return None
                 return below
             case If(_, then, None):
                 return self.leaf(then)
             case Store():
-                found = accumulation(stmt)
-                return None if found is None else Leaf(1, stmt, *found)
+                found = _accumulation(stmt)
+                return None if found is None else _Leaf(1, stmt, *found)
         return None
 
     # --- statements ---
 
     def run(self, stmt: Stmt, env: Env, mask: Mask) -> None:
+        """Runs one statement."""
         match stmt:
             case For():
                 leaf = self.leaf(stmt)
@@ -184,15 +205,17 @@ class Interpreter:
             case Seq(stmts):
                 for inner in stmts:
                     self.run(inner, env, mask)
-            case Barrier() | Token() | Prefetch():
+            case Prefetch():
                 pass
             case _:
                 raise InterpError(f"cannot run {type(stmt).__name__}")
 
     def scalar(self, cond: Expr, env: Env) -> bool:
+        """A condition outside of grids."""
         return bool(self.eval(cond, env, None))
 
     def block(self, block: Block, env: Env, mask: Mask) -> None:
+        """Runs a block for the present values of the loops around it."""
         if not self.scalar(block.predicate, env):
             return
         for it in block.iters:
@@ -218,14 +241,15 @@ class Interpreter:
         self.masked(stmt, env, None, tuple(loop.extent for loop in loops))
 
     def masked(self, stmt: Stmt, env: Env, mask: Mask, shape: tuple[int, ...]) -> None:
+        """Runs a statement of a grid of ``shape``, where ``mask`` holds."""
         match stmt:
             case For(_, _, _, body):
                 self.masked(body, env, mask, shape)
             case If(cond, then, _):
-                self.masked(then, env, both(mask, self.eval(cond, env, mask)), shape)
+                self.masked(then, env, _both(mask, self.eval(cond, env, mask)), shape)
             case Block():
-                if not is_true(stmt.predicate):
-                    mask = both(mask, self.eval(stmt.predicate, env, mask))
+                if not _is_true(stmt.predicate):
+                    mask = _both(mask, self.eval(stmt.predicate, env, mask))
                 for it in stmt.iters:
                     env[it.var] = self.eval(it.binding, env, mask)
                 if stmt.init is not None:
@@ -235,15 +259,17 @@ class Interpreter:
                 self.store(stmt, env, mask, shape)
 
     def grid_init(self, block: Block, env: Env, mask: Mask, shape: tuple[int, ...]) -> None:
+        """Runs a block's init at those points of the grid at which every reduce iterator is 0."""
         first = mask
         for it in block.reduce_iters:
-            first = both(first, env[it.var] == 0)
+            first = _both(first, env[it.var] == 0)
         if first is None or np.any(first):
             assert block.init is not None
             self.masked(block.init, env, first, shape)
 
     def store(self, store: Store, env: Env, mask: Mask, shape: tuple[int, ...]) -> None:
-        found = accumulation(store)
+        """Runs a store, at one point or over a grid."""
+        found = _accumulation(store)
         reducer, source = found if found is not None else (None, store.value)
         flat = self.flat_index(store.buffer, store.indices, env, mask)
         value = np.asarray(self.eval(source, env, mask))
@@ -281,7 +307,11 @@ class Interpreter:
         ufunc.at(target, flat, value)
 
     def flat_index(self, buffer: Buffer, indices: Sequence[Expr], env: Env, mask: Mask) -> Array:
-        """Positions by its strides, checked against the shape wherever `mask` holds."""
+        """Positions in a buffer's flat memory, checked against its shape wherever ``mask`` holds.
+
+        Raises:
+            InterpError: an index is out of bounds, or the buffer isn't allocated.
+        """
         if buffer not in self.memory:
             raise InterpError(f"{buffer.name}: used outside its Alloc")
         flat: Array = np.int64(0)  # type: ignore[assignment]
@@ -303,6 +333,11 @@ class Interpreter:
     # --- expressions ---
 
     def eval(self, expr: Expr, env: Env, mask: Mask) -> Array:
+        """The value of an expression.
+
+        Raises:
+            InterpError: a variable has no value, or a load is out of bounds.
+        """
         match expr:
             case Const(value, dtype):
                 return np.dtype(dtype).type(value)  # type: ignore[no-any-return]
@@ -330,14 +365,15 @@ class Interpreter:
         chosen = np.asarray(self.eval(cond, env, mask))
         if chosen.ndim == 0:
             return self.eval(a if chosen else b, env, mask)
-        left = self.eval(a, env, both(mask, chosen))
-        right = self.eval(b, env, both(mask, ~chosen))
+        left = self.eval(a, env, _both(mask, chosen))
+        right = self.eval(b, env, _both(mask, ~chosen))
         return np.where(chosen, left, right)
 
 
-def both(mask: Mask, cond: Array) -> Mask:
+def _both(mask: Mask, cond: Array) -> Mask:
+    """The points of a mask at which a condition holds, too."""
     return cond if mask is None else np.logical_and(mask, cond)
 
 
-def is_true(expr: Expr) -> bool:
+def _is_true(expr: Expr) -> bool:
     return isinstance(expr, Const) and bool(expr.value)

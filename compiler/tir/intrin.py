@@ -28,7 +28,7 @@ from vdla.compiler.tir.visitor import rewrite, rewrite_expr
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Param(Var):
-    """A hole in a behaviour: matches a constant, or (kind "expr") any loop-invariant value."""
+    """A hole in a behaviour: matches a constant, or (kind ``"expr"``) any loop-invariant value."""
 
     kind: str = "const"
 
@@ -39,14 +39,27 @@ class Param(Var):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorIntrin:
-    """`axes` run over one vector; every step is `output[indices] = update`, which in a reduction
-    (`init` isn't None) reads output[indices] too and is preceded by the init on the first step.
+    """An instruction's effect on one vector, as a behaviour that can be matched and run.
 
-    `operands` lists the output first, then the inputs in their order of appearance. `scopes` and
-    `ranges` say, by name, in which memory an operand must lie, and which values (inclusive) an
-    operand, a param or a sum of params ("a + b") may have for the behaviour to hold. `cost` counts
-    cycles per call; `swaps` are pairs of names that may change places together without changing the
-    result. `lowering` is the target's: how a call becomes instructions.
+    The axes run over the vector; every step is ``output[indices] = update``. In a reduction
+    (``init`` isn't None) the update reads ``output[indices]`` too, and the first step is preceded
+    by the init.
+
+    Attributes:
+        name: as it is printed, and named in errors.
+        operands: the output first, then the inputs in their order of appearance.
+        params: the holes that take constants or expressions of the matched code.
+        axes: variable, extent and kind (``"spatial"`` or ``"reduce"``) of each loop over the
+            vector.
+        indices: where in the output a step writes.
+        update: what a step writes.
+        init: what a reduction starts from; None where it is none.
+        scopes: by name, in which memory an operand must lie.
+        ranges: by name, which values (both ends included) an operand, a param or a sum of params
+            (``"a + b"``) may have for the behaviour to hold.
+        cost: cycles per call.
+        swaps: pairs of names that may change places together without changing the result.
+        lowering: the target's: how a call becomes instructions.
     """
 
     name: str
@@ -64,14 +77,16 @@ class TensorIntrin:
 
     @property
     def output(self) -> Buffer:
+        """The operand that the intrinsic writes."""
         return self.operands[0]
 
     @property
     def is_reduction(self) -> bool:
+        """Whether steps add to what is there, from an init on."""
         return self.init is not None
 
     def regions(self, call: IntrinCall) -> Iterator[tuple[BufferRegion, bool]]:
-        """(region, is a write) per operand, in the call's coordinates.
+        """The region that a call touches of each operand, and whether it writes it.
 
         The output of a reduction counts as written only: its first step initializes it.
         """
@@ -122,5 +137,5 @@ class TensorIntrin:
 
 
 def expand_intrinsics(stmt: Stmt) -> Stmt:
-    """`stmt` with every intrinsic call replaced by its behaviour."""
+    """A statement with every intrinsic call replaced by its behaviour."""
     return rewrite(stmt, lambda s: s.call.intrin.expand(s.call) if isinstance(s, Evaluate) else s)

@@ -1,4 +1,4 @@
-"""The loop-level IR: one tree for the accelerator, the CPU and the GPU.
+"""The loop-level IR: the program between tensor expressions and code for accelerator or CPU.
 
 Grammar (every node is an immutable dataclass of the same name)::
 
@@ -17,9 +17,7 @@ Grammar (every node is an immutable dataclass of the same name)::
                 | If(cond, then, orelse: Stmt | None)
                 | Seq(stmts: Stmt*)
                 | Evaluate(call: IntrinCall)
-                | Barrier(scope)
                 | Prefetch(region: Region)
-                | Token(action: push | pop, source, sink)
     BlockIter ::= BlockIter(var, extent: int, kind: spatial | reduce, binding: Expr)
     Region    ::= BufferRegion(buffer, ranges: (low: Expr, extent: int)*)
     IntrinCall::= IntrinCall(intrin, operands: BufferRef*, params: {name: Expr}, first: Expr | None)
@@ -35,9 +33,10 @@ Grammar (every node is an immutable dataclass of the same name)::
 
 Rules of meaning:
 
-- A vthread loop with the annotation `threads` deals its steps to that many virtual threads in turn;
-  without it each step is a thread.
 - A loop runs its variable over 0 .. extent-1. Every loop variable is an int32 and is bound once.
+- A vthread loop with the annotation ``threads`` deals its steps to that many virtual threads in
+  turn; without it each step is a thread. A thread loop's steps run in any order; the targets here
+  run them one after another.
 - A Block runs its body for the values its iterators are bound to, if its predicate (over the
   enclosing loops) holds. Its init runs first whenever every reduce iterator is 0. The body may
   mention the iterators and also the loops around the block.
@@ -46,9 +45,9 @@ Rules of meaning:
 - A Prefetch changes nothing; its region may leave the buffer.
 - Integers wrap; floordiv and floormod round towards minus infinity; shr is arithmetic for signed
   integers. Select evaluates the chosen side only, so the other one may load out of bounds.
-- Call("rq", acc, scale) requantizes exactly: see `ops.requantize`.
+- Call("rq", acc, scale) requantizes exactly: see ``ops.requantize``.
 - An IntrinCall does what its intrinsic's behaviour says on the elements from each operand's lowest
-  corner on; `first` is the condition under which the behaviour's init runs.
+  corner on; ``first`` is the condition under which the behaviour's init runs.
 """
 
 from __future__ import annotations
@@ -91,37 +90,49 @@ Pragma = int | float | str | bool
 class IRError(Exception):
     """The tree is not well formed; the message says what, and where.
 
-    `stmt` is the innermost statement that is concerned, where `verify` found it.
+    ``stmt`` is the innermost statement that is concerned, where ``verify`` found it.
     """
 
     stmt: Stmt | None = None
 
 
 def is_float(dtype: str) -> bool:
+    """Whether a dtype is one of ``FLOATS``."""
     return dtype in FLOATS
 
 
 def is_int(dtype: str) -> bool:
-    """Integers proper: bool is not one."""
+    """Whether a dtype is one of integers; bool is not."""
     return dtype in INT_RANGES and dtype != "bool"
 
 
 class Expr:
-    """Base of expressions. Operators build nodes; `==` compares structure (use `equal`)."""
+    """Base of expressions: pure values, built by Python's operators.
+
+    ``a == b`` compares two expressions as trees and gives a Python bool; ``a.equal(b)`` is the
+    expression that compares their values.
+    """
 
     __slots__ = ()
 
     @property
     def dtype(self) -> str:
+        """The type of the value, one of ``DTYPES``."""
         raise NotImplementedError
 
     def astype(self, dtype: str) -> Expr:
+        """The value as another dtype; itself where it has that one.
+
+        Integers wrap; floats become integers by dropping the fraction.
+        """
         return cast(self, dtype)
 
     def equal(self, other: ExprLike) -> Expr:
+        """The expression of whether both values are equal, a bool."""
         return binary("eq", self, other)
 
     def not_equal(self, other: ExprLike) -> Expr:
+        """The expression of whether both values differ, a bool."""
         return binary("ne", self, other)
 
     def __add__(self, other: ExprLike) -> Expr:
@@ -201,14 +212,17 @@ class Expr:
 
 @dataclass(frozen=True, slots=True)
 class Const(Expr):
+    """A number of a dtype; an integer lies in the dtype's range."""
+
     value: int | float
     type: str
 
     def __post_init__(self) -> None:
-        check_const(self.value, self.type)
+        _check_const(self.value, self.type)
 
     @property
     def dtype(self) -> str:
+        """The constant's type."""
         return self.type
 
 
@@ -221,11 +235,14 @@ class Var(Expr):
 
     @property
     def dtype(self) -> str:
+        """The variable's type."""
         return self.type
 
 
 @dataclass(frozen=True, slots=True)
 class Binary(Expr):
+    """``a op b`` for one of ``BINARY_OPS``; both operands have the same dtype."""
+
     op: str
     a: Expr
     b: Expr
@@ -238,10 +255,11 @@ class Binary(Expr):
                 f"{self.op}: expected operands of one dtype, found "
                 f"{self.a.dtype} and {self.b.dtype}; cast one of them"
             )
-        check_operand(self.op, self.a.dtype)
+        _check_operand(self.op, self.a.dtype)
 
     @property
     def dtype(self) -> str:
+        """That of the operands; bool for comparisons and logic."""
         if self.op in COMPARISONS or self.op in LOGIC:
             return "bool"
         return self.a.dtype
@@ -249,6 +267,8 @@ class Binary(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Not(Expr):
+    """The negation of a bool."""
+
     a: Expr
 
     def __post_init__(self) -> None:
@@ -257,11 +277,14 @@ class Not(Expr):
 
     @property
     def dtype(self) -> str:
+        """Always bool."""
         return "bool"
 
 
 @dataclass(frozen=True, slots=True)
 class Select(Expr):
+    """``a`` where the bool ``cond`` holds, else ``b``; only the chosen one is evaluated."""
+
     cond: Expr
     a: Expr
     b: Expr
@@ -277,27 +300,44 @@ class Select(Expr):
 
     @property
     def dtype(self) -> str:
+        """That of both values."""
         return self.a.dtype
 
 
 @dataclass(frozen=True, slots=True)
 class Cast(Expr):
+    """A value as another dtype: integers wrap, floats become integers by dropping the fraction."""
+
     a: Expr
     type: str
 
     @property
     def dtype(self) -> str:
+        """The type that the value becomes."""
         return self.type
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
-    """A row-major array. Two buffers are the same only if they are one object.
+    """A row-major array in some memory. Two buffers are the same only if they are one object.
 
-    ``value_range`` bounds the elements of a parameter, both ends included; None where the dtype
-    alone does. Each time its Alloc is reached the buffer is a new one; ``copies`` say how many of
-    those have a place of their own in memory before the first one's is used again. Elements lie
-    densely but where ``alignments`` widen the stride of a dimension.
+    Each time its Alloc is reached the buffer is a new one.
+
+    Attributes:
+        name: in the program's text; not necessarily unique.
+        shape: the length of each dimension.
+        dtype: of the elements.
+        scope: the memory: ``"global"``, or a target's own, such as ``"vdla.acc"``.
+        copies: how many of the new ones have a place of their own in memory before the first one's
+            is used again.
+        value_range: bounds of a parameter's elements, both ends included; None where the dtype
+            alone bounds them.
+        alignments: (dimension, factor, offset) where a dimension's stride is widened until it is
+            ``offset`` modulo ``factor``, in elements; elsewhere elements lie densely.
+
+    Raises:
+        IRError: a dtype that isn't known, a length that isn't positive, or a range or an alignment
+            that doesn't fit.
     """
 
     name: str
@@ -334,6 +374,7 @@ class Buffer:
 
     @property
     def size(self) -> int:
+        """How many elements the array has."""
         total = 1
         for n in self.shape:
             total *= n
@@ -368,16 +409,21 @@ def _layout(
 
 @dataclass(frozen=True, slots=True)
 class Load(Expr):
+    """The element of a buffer at ``indices``, one per dimension."""
+
     buffer: Buffer
     indices: tuple[Expr, ...]
 
     @property
     def dtype(self) -> str:
+        """That of the buffer."""
         return self.buffer.dtype
 
 
 @dataclass(frozen=True, slots=True)
 class Call(Expr):
+    """One of the pure functions in ``CALLS``; ``call`` makes one and checks its arguments."""
+
     op: str
     args: tuple[Expr, ...]
     type: str
@@ -388,13 +434,15 @@ class Call(Expr):
 
     @property
     def dtype(self) -> str:
+        """The type of the result, which is that of the arguments."""
         return self.type
 
 
 # --- building expressions -----------------------------------------------------------------------
 
 
-def check_const(value: int | float, dtype: str) -> None:
+def _check_const(value: int | float, dtype: str) -> None:
+    """Raises where a value isn't one of the dtype."""
     if dtype in INT_RANGES:
         low, high = INT_RANGES[dtype]
         if not isinstance(value, int) or not low <= value <= high:
@@ -403,7 +451,8 @@ def check_const(value: int | float, dtype: str) -> None:
         raise IRError(f"constant: expected a dtype of {', '.join(DTYPES)}, found {dtype!r}")
 
 
-def check_operand(op: str, dtype: str) -> None:
+def _check_operand(op: str, dtype: str) -> None:
+    """Raises where an operator doesn't take operands of a dtype."""
     if op in LOGIC and dtype != "bool":
         raise IRError(f"{op}: expected bool operands, found {dtype}")
     if op in (*BITWISE, "shl", "shr", "floordiv", "floormod") and not is_int(dtype):
@@ -428,11 +477,16 @@ def const(value: int | float | bool, dtype: str | None = None) -> Const:
 
 
 def as_expr(value: ExprLike, dtype: str | None = None) -> Expr:
+    """A Python number as a constant of ``dtype``, as in ``const``; an expression as it is."""
     return value if isinstance(value, Expr) else const(value, dtype)
 
 
 def binary(op: str, a: ExprLike, b: ExprLike) -> Expr:
-    """`a op b`, where a Python number takes the other side's dtype."""
+    """``a op b``, where a Python number takes the other side's dtype.
+
+    Raises:
+        IRError: the operands' dtypes differ, or the operator doesn't take them.
+    """
     if isinstance(a, Expr):
         return Binary(op, a, as_expr(b, a.dtype))
     if isinstance(b, Expr):
@@ -442,7 +496,11 @@ def binary(op: str, a: ExprLike, b: ExprLike) -> Expr:
 
 
 def cast(value: ExprLike, dtype: str) -> Expr:
-    """`value` as `dtype`; nothing where it already is."""
+    """``value`` as ``dtype``; itself where it already is.
+
+    Raises:
+        IRError: there is no such dtype.
+    """
     if dtype not in DTYPES:
         raise IRError(f"cast: expected a dtype of {', '.join(DTYPES)}, found {dtype!r}")
     expr = as_expr(value)
@@ -450,7 +508,11 @@ def cast(value: ExprLike, dtype: str) -> Expr:
 
 
 def call(op: str, *args: ExprLike) -> Expr:
-    """A pure function of its arguments, typed by `op`."""
+    """A pure function of its arguments, one of ``CALLS``; the result has their dtype.
+
+    Raises:
+        IRError: there is no such function, or it doesn't take these arguments.
+    """
     exprs = tuple(as_expr(a) for a in args)
     wanted = 2 if op in ("pow", "rq") else 1
     if len(exprs) != wanted:
@@ -471,7 +533,7 @@ ZERO = Const(0, "int32")
 
 
 def all_of(*conds: Expr) -> Expr:
-    """The conjunction; True for none."""
+    """Whether every condition holds; ``TRUE`` for none."""
     kept = [c for c in conds if c != TRUE]
     if FALSE in kept:
         return FALSE
@@ -492,6 +554,17 @@ class Stmt:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class For(Stmt):
+    """A loop that runs its variable over 0 to ``extent - 1``.
+
+    Attributes:
+        var: the loop's variable, an int32.
+        extent: how many steps.
+        kind: one of ``LOOP_KINDS``; how the steps may run.
+        body: what a step does.
+        thread_tag: which threads the steps are, where ``kind`` is ``"thread"`` or ``"vthread"``.
+        annotations: notes by key, for passes.
+    """
+
     var: Var
     extent: int
     kind: str
@@ -502,6 +575,12 @@ class For(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockIter:
+    """An iterator of a block: a variable that stands for ``binding``, over the loops around it.
+
+    Its values lie in 0 to ``extent - 1``. ``kind`` is ``"spatial"`` where each value writes
+    elements of its own, ``"reduce"`` where all of them add to the same ones.
+    """
+
     var: Var
     extent: int
     kind: str
@@ -510,12 +589,29 @@ class BlockIter:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BufferRegion:
+    """A box of a buffer's elements: per dimension, the lowest index and how many from there on."""
+
     buffer: Buffer
     ranges: tuple[tuple[Expr, int], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block(Stmt):
+    """One stage's computation at one point of its domain, independent of the loops around it.
+
+    Schedules move and reshape the loops; what the block does is said in its iterators alone, and
+    the loops only give these their values.
+
+    Attributes:
+        name: the stage's name.
+        iters: the iterators.
+        reads: regions that cover every read; what a reduction accumulates isn't counted.
+        writes: regions that cover every write.
+        body: what is done at one point.
+        init: what runs before the body where every reduce iterator is 0; None for no reduction.
+        predicate: the block runs only where it holds; over the loops around.
+    """
+
     name: str
     iters: tuple[BlockIter, ...]
     reads: tuple[BufferRegion, ...]
@@ -526,21 +622,27 @@ class Block(Stmt):
 
     @property
     def reduce_iters(self) -> tuple[BlockIter, ...]:
+        """The iterators that are reduced over."""
         return tuple(i for i in self.iters if i.kind == "reduce")
 
     @property
     def bindings(self) -> dict[Var, Expr]:
+        """What each iterator is bound to."""
         return {i.var: i.binding for i in self.iters}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alloc(Stmt):
+    """A buffer that exists inside ``body`` alone; each time it is reached, a new one."""
+
     buffer: Buffer
     body: Stmt
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Store(Stmt):
+    """Writes ``value`` to the element of ``buffer`` at ``indices``; both have the same dtype."""
+
     buffer: Buffer
     indices: tuple[Expr, ...]
     value: Expr
@@ -548,6 +650,8 @@ class Store(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class If(Stmt):
+    """Does ``then`` where the bool ``cond`` holds, else ``orelse``, if there is one."""
+
     cond: Expr
     then: Stmt
     orelse: Stmt | None = None
@@ -555,6 +659,8 @@ class If(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seq(Stmt):
+    """Statements in order; an empty one does nothing."""
+
     stmts: tuple[Stmt, ...]
 
 
@@ -568,13 +674,26 @@ class BufferRef:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IntrinCall:
+    """A call of a tensor intrinsic: one instruction on one vector.
+
+    Attributes:
+        intrin: the intrinsic.
+        operands: the lowest corner of each operand, in the intrinsic's order.
+        params: the value of each param, by name.
+        first: of a reduction, the condition under which the init runs; None for no reduction.
+    """
+
     intrin: TensorIntrin
     operands: tuple[BufferRef, ...]
     params: Mapping[str, Expr] = field(default_factory=dict)
     first: Expr | None = None
 
     def operand(self, name: str) -> BufferRef:
-        """The operand that the intrinsic's behaviour calls `name`."""
+        """The operand that the intrinsic's behaviour calls ``name``.
+
+        Raises:
+            KeyError: it has none of that name.
+        """
         for buffer, ref in zip(self.intrin.operands, self.operands, strict=True):
             if buffer.name == name:
                 return ref
@@ -584,28 +703,22 @@ class IntrinCall:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluate(Stmt):
+    """A statement that does what an intrinsic call does."""
+
     call: IntrinCall
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Barrier(Stmt):
-    scope: str = "global"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Prefetch(Stmt):
+    """A hint that a region, which may leave its buffer, will be read soon; it changes nothing."""
+
     region: BufferRegion
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Token(Stmt):
-    action: str
-    source: str
-    sink: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class PrimFunc:
+    """A function: it reads and writes the arrays that it gets for its parameters, in place."""
+
     name: str
     params: tuple[Buffer, ...]
     body: Stmt
@@ -618,7 +731,7 @@ def seq(*stmts: Stmt) -> Stmt:
 
 
 def sequence(stmt: Stmt) -> tuple[Stmt, ...]:
-    """What `stmt` does in order: itself, or the statements of a Seq, those of inner ones too."""
+    """What ``stmt`` does in order: itself, or the statements of a Seq, those of inner ones too."""
     if not isinstance(stmt, Seq):
         return (stmt,)
     return tuple(part for inner in stmt.stmts for part in sequence(inner))

@@ -38,30 +38,41 @@ from vdla.compiler.tir.visitor import (
 
 
 def flatten_blocks(func: PrimFunc) -> PrimFunc:
-    """`func` without Block nodes, in loop variables only, simplified.
+    """``func`` without Block nodes, in loop variables only, simplified.
 
-    Before: `for y: for k: block(vy = y, vk = k) init: C[vy] = 0; C[vy] = C[vy] + A[vy, vk]`.
-    After:  `for y: C[y] = 0; for k: C[y] = C[y] + A[y, k]`.
+    Before: ``for y: for k: block(vy = y, vk = k) init: C[vy] = 0; C[vy] = C[vy] + A[vy, vk]``.
+    After:  ``for y: C[y] = 0; for k: C[y] = C[y] + A[y, k]``.
     """
-    return replace(func, body=simplify_stmt(Flattener(func.body).visit(func.body)))
+    return replace(func, body=simplify_stmt(_Flattener(func.body).visit(func.body)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hoisted:
-    """An init that runs once before `loop`, on the loops of `path`."""
+class _Hoisted:
+    """An init that runs once before the reduction's outermost loop, on new loops of its own.
+
+    ``path`` are the loops from that one inwards, ``reduce_vars`` those of them that the init leaves
+    out.
+    """
 
     block: Block
     path: tuple[For, ...]
     reduce_vars: frozenset[Var]
 
 
-class Flattener:
+class _Flattener:
+    """Replaces blocks by their bodies; inits move before their reductions where that is sound.
+
+    Elsewhere an init stays at its place, under the condition that this is the reduction's first
+    step.
+    """
+
     def __init__(self, body: Stmt) -> None:
-        self.before: dict[For, list[Hoisted]] = {}
+        self.before: dict[For, list[_Hoisted]] = {}
         self.hoisted: set[Block] = set()
         self.find(body, ())
 
     def find(self, stmt: Stmt, loops: tuple[For, ...]) -> None:
+        """Finds the reductions whose inits can move."""
         if isinstance(stmt, For):
             loops = (*loops, stmt)
         if isinstance(stmt, Block):
@@ -72,7 +83,7 @@ class Flattener:
             self.find(child, loops)
 
     def place(self, block: Block, loops: tuple[For, ...]) -> None:
-        """Hoists the init of `block` out of its reduction, where that is sound."""
+        """Hoists the init of ``block`` out of its reduction, where that is sound."""
         reduced = {v for i in block.reduce_iters for v in expr_vars(i.binding)}
         inside = [n for n, loop in enumerate(loops) if loop.var in reduced]
         if not inside:
@@ -80,30 +91,32 @@ class Flattener:
         path = loops[inside[0] :]
         spatial = {v for i in block.iters if i.kind == "spatial" for v in expr_vars(i.binding)}
         mixed = spatial & reduced & {loop.var for loop in path}
-        if mixed or reads_what_it_makes(block, path[0]):
+        if mixed or _reads_what_it_makes(block, path[0]):
             return
         self.hoisted.add(block)
         names = frozenset(loop.var for loop in path if loop.var in reduced)
-        self.before.setdefault(path[0], []).append(Hoisted(block, path, names))
+        self.before.setdefault(path[0], []).append(_Hoisted(block, path, names))
 
     def visit(self, stmt: Stmt) -> Stmt:
+        """A statement without blocks, with the inits that move before it."""
         if isinstance(stmt, Block):
             return self.block(stmt)
         new = map_stmt(stmt, self.visit)
         if isinstance(stmt, For) and stmt in self.before:
-            return seq(*(hoist(h) for h in self.before[stmt]), new)
+            return seq(*(_hoist(h) for h in self.before[stmt]), new)
         return new
 
     def block(self, block: Block) -> Stmt:
+        """A block's body in loop variables, under its predicate."""
         body = self.visit(block.body)
         if block.init is not None and block not in self.hoisted:
             first = all_of(*(Binary("eq", i.var, ZERO) for i in block.reduce_iters))
-            body = seq(guard(first, block.init), body)
-        return guard(block.predicate, substitute(body, block.bindings))
+            body = seq(_guard(first, block.init), body)
+        return _guard(block.predicate, substitute(body, block.bindings))
 
 
-def reads_what_it_makes(block: Block, loop: For) -> bool:
-    """Whether the init of `block` needs something computed inside `loop`."""
+def _reads_what_it_makes(block: Block, loop: For) -> bool:
+    """Whether the init of ``block`` needs something computed inside ``loop``."""
     assert block.init is not None
     read = {x.buffer for x in stmt_loads(block.init)}
     made: set[Buffer] = {s.buffer for s in walk(loop) if isinstance(s, Alloc)}
@@ -113,12 +126,13 @@ def reads_what_it_makes(block: Block, loop: For) -> bool:
     return bool(read & made)
 
 
-def hoist(h: Hoisted) -> Stmt:
+def _hoist(h: _Hoisted) -> Stmt:
+    """An init with the loops that it needs around it."""
     assert h.block.init is not None
     start: dict[Var, Expr] = dict.fromkeys(h.reduce_vars, ZERO)
     bindings = {v: substitute_expr(e, start) for v, e in h.block.bindings.items()}
     predicate = substitute_expr(h.block.predicate, start)
-    body = guard(predicate, substitute(substitute(h.block.init, bindings), start))
+    body = _guard(predicate, substitute(substitute(h.block.init, bindings), start))
     fresh: dict[Var, Expr] = {}
     for loop in reversed(h.path):
         if loop.var not in h.reduce_vars:
@@ -128,7 +142,8 @@ def hoist(h: Hoisted) -> Stmt:
     return substitute(body, fresh)
 
 
-def guard(cond: Expr, body: Stmt) -> Stmt:
+def _guard(cond: Expr, body: Stmt) -> Stmt:
+    """A statement under a condition."""
     return body if cond == TRUE else If(cond, body)
 
 
@@ -143,12 +158,13 @@ def simplify_stmt(stmt: Stmt, ranges: Ranges | None = None) -> Stmt:
         case Block():
             known = {**known, **{i.var: (0, i.extent - 1) for i in stmt.iters}}
         case If(cond, then, orelse):
-            return simplify_if(simplify(cond, known), then, orelse, known)
+            return _simplify_if(simplify(cond, known), then, orelse, known)
     new = map_stmt(stmt, lambda s: simplify_stmt(s, known), lambda e: simplify(e, known))
-    return drop_empty(new) if isinstance(new, Seq) else new
+    return _drop_empty(new) if isinstance(new, Seq) else new
 
 
-def simplify_if(cond: Expr, then: Stmt, orelse: Stmt | None, known: Ranges) -> Stmt:
+def _simplify_if(cond: Expr, then: Stmt, orelse: Stmt | None, known: Ranges) -> Stmt:
+    """A condition that is simplified: one side where it is decided, else both."""
     if cond == TRUE:
         return simplify_stmt(then, known)
     if cond == FALSE:
@@ -157,16 +173,18 @@ def simplify_if(cond: Expr, then: Stmt, orelse: Stmt | None, known: Ranges) -> S
     return If(cond, simplify_stmt(then, known), other)
 
 
-def drop_empty(stmt: Seq) -> Stmt:
+def _drop_empty(stmt: Seq) -> Stmt:
+    """A sequence without statements that do nothing."""
     return seq(*(s for s in stmt.stmts if not (isinstance(s, Seq) and not s.stmts)))
 
 
 def has_intrinsics(stmt: Stmt) -> bool:
+    """Whether a statement has an intrinsic call in it."""
     return any(isinstance(s, Evaluate) for s in walk(stmt))
 
 
 def written_buffers(stmt: Stmt) -> set[Buffer]:
-    """The buffers that `stmt` stores into, intrinsic calls included."""
+    """The buffers that ``stmt`` stores into, intrinsic calls included."""
     found = {s.buffer for s in stores(stmt)}
     for inner in walk(stmt):
         if isinstance(inner, Evaluate):

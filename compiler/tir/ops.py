@@ -1,4 +1,4 @@
-"""What the operators compute, on numpy arrays."""
+"""What the operators and functions of expressions compute, on numpy arrays."""
 
 from __future__ import annotations
 
@@ -41,13 +41,14 @@ _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def erf(x: Array) -> Array:
+    """The error function of each element, in the array's dtype."""
     return np.asarray(_erf(x)).astype(np.asarray(x).dtype)
 
 
 def requantize(acc: Array, scale: Array) -> Array:
-    """`rq(acc, scale)`: acc * m / 2**k, rounded half to even, saturated to int32.
+    """``rq(acc, scale)``: acc * m / 2**k, rounded half to even, saturated to int32.
 
-    `scale` packs m = scale & 0xFFFFFF (unsigned) and k = (scale >> 24) & 0x3F in an int32 word.
+    ``scale`` packs m = scale & 0xFFFFFF (unsigned) and k = (scale >> 24) & 0x3F in an int32 word.
     The product has at most 55 bits and a sign, so int64 holds every step exactly.
     """
     word = np.asarray(scale).astype(np.int64)
@@ -76,6 +77,6 @@ CALL_FUNCS: dict[str, Callable[..., Any]] = {
 
 
 def wrap(value: int, dtype: str) -> int:
-    """`value` as the integer type holds it."""
+    """An integer as the dtype holds it: modulo two to the power of its bits."""
     low, high = INT_RANGES[dtype]
     return (value - low) % (high - low + 1) + low

@@ -16,9 +16,7 @@ indented block, ``x,*`` is any number of x with commas between::
               | "if" expr ":" suite ["else" ":" suite]
               | NAME "[" expr,* "]" "=" expr                     store
               | NAME "(" operand,* param,* ["first" "=" expr] ")" a tensor intrinsic's call
-              | "barrier" "(" scope: STRING ")"
               | "prefetch" region
-              | ("push" | "pop") "(" source: STRING "->" sink: STRING ")"
     note    ::= "@" NAME "=" (NUMBER | STRING | "True" | "False")
     iter    ::= NAME ":" ("s" | "r") extent: INT "=" expr        spatial or reduce: s8, r16
     region  ::= NAME "[" (expr ["+:" extent: INT]),* "]"         from an element on; without it, one
@@ -76,7 +74,7 @@ from vdla.compiler.tir.verify import verify
 
 MARKS = (
     *(symbol for symbol, _ in SYMBOLS.values() if not symbol.isalpha()),
-    "(", ")", "[", "]", ",", ":", "+:", "..", "=", "@", "->",
+    "(", ")", "[", "]", ",", ":", "+:", "..", "=", "@",
 )  # fmt: skip
 OPERATORS = {symbol: (op, level) for op, (symbol, level) in SYMBOLS.items()}
 ITER_KINDS = {"s": "spatial", "r": "reduce"}
@@ -96,14 +94,14 @@ def parse(text: str, intrinsics: Iterable[TensorIntrin] = ()) -> PrimFunc:
         ParseError: the text breaks the grammar, or what it says isn't well formed; names line
             and column.
     """
-    parser = Parser(text, intrinsics)
+    parser = _Parser(text, intrinsics)
     try:
         return parser.function()
     except RecursionError:
         raise parser.read.error("fewer levels of nesting") from None
 
 
-class Parser:
+class _Parser:
     """One method per rule of the grammar."""
 
     def __init__(self, text: str, intrinsics: Iterable[TensorIntrin]) -> None:
@@ -300,17 +298,11 @@ class Parser:
 
     def statement(self) -> Stmt:
         rules = {"for": self.loop, "block": self.block, "if": self.conditional}
-        simple = {
-            "barrier": self.barrier,
-            "prefetch": self.prefetch,
-            "push": self.token,
-            "pop": self.token,
-        }
         word, kind = self.read.token.text, self.read.token.kind
         if word in rules:
             return rules[word]()
-        if word in simple:
-            made = simple[word]()
+        if word == "prefetch":
+            made = self.prefetch()
         elif kind not in ("name", "quoted") or word in RESERVED:
             raise self.read.error("a statement")
         elif self.read.after.text == "(":
@@ -425,25 +417,9 @@ class Parser:
         self.read.expect("=")
         return Store(buffer, indices, self.typed(buffer.dtype, f"a value for {buffer.name}"))
 
-    def barrier(self) -> Stmt:
-        self.read.next()
-        self.read.expect("(")
-        scope = self.read.string("a scope")
-        self.read.expect(")")
-        return ir.Barrier(scope)
-
     def prefetch(self) -> Stmt:
         self.read.next()
         return ir.Prefetch(self.region())
-
-    def token(self) -> Stmt:
-        action = self.read.next().text
-        self.read.expect("(")
-        source = self.read.string("an engine")
-        self.read.expect("->")
-        sink = self.read.string("an engine")
-        self.read.expect(")")
-        return ir.Token(action, source, sink)
 
     def call(self) -> Stmt:
         start = self.read.token

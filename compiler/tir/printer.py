@@ -1,4 +1,4 @@
-"""The tree as readable text, close to TVMScript; `parser` opens with its grammar and reads it."""
+"""The tree as readable text, close to TVMScript; ``parser`` opens with its grammar and reads it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from vdla.compiler.tir.ir import (
     FLOATS,
     TRUE,
     Alloc,
-    Barrier,
     Binary,
     Block,
     Buffer,
@@ -31,7 +30,6 @@ from vdla.compiler.tir.ir import (
     Seq,
     Stmt,
     Store,
-    Token,
     Var,
     sequence,
 )
@@ -59,12 +57,12 @@ SYMBOLS = {  # by operator: its symbol, and how tightly it binds
     "or": ("or", 1),
 }
 RESERVED = (
-    "func", "for", "block", "where", "reads", "writes", "init", "alloc", "if", "else", "barrier",
-    "prefetch", "push", "pop", "pass", "and", "or", "not", "True", "False", "inf", "nan",
+    "func", "for", "block", "where", "reads", "writes", "init", "alloc", "if", "else",
+    "prefetch", "pass", "and", "or", "not", "True", "False", "inf", "nan",
 )  # fmt: skip
 
 
-class Names:
+class _Names:
     """One distinct name per object, the wanted one where it is free, as the text has it."""
 
     def __init__(self) -> None:
@@ -81,9 +79,11 @@ class Names:
         return self.given[thing]
 
 
-class Printer:
+class _Printer:
+    """Writes nodes as text; expressions with no more brackets than they need."""
+
     def __init__(self) -> None:
-        self.name = Names()
+        self.name = _Names()
 
     def expr(self, e: Expr, level: int = 0) -> str:
         text, own = self.expr_level(e)
@@ -104,7 +104,7 @@ class Printer:
             case Not(a):
                 return f"not {self.expr(a, ATOM)}", NOT
             case Cast(Const(value, "int32" | "float32" as own), dtype):
-                return f"{dtype}({own}({literal(value, own)}))", ATOM
+                return f"{dtype}({own}({_literal(value, own)}))", ATOM
             case Select(cond, a, b):
                 return f"select({self.expr(cond)}, {self.expr(a)}, {self.expr(b)})", ATOM
             case Cast(a, dtype):
@@ -116,7 +116,7 @@ class Printer:
         return repr(e), ATOM
 
     def const(self, value: int | float, dtype: str) -> str:
-        text = literal(value, dtype)
+        text = _literal(value, dtype)
         return text if dtype in ("bool", "int32", "float32") else f"{dtype}({text})"
 
     def list(self, exprs: tuple[Expr, ...]) -> str:
@@ -159,12 +159,8 @@ class Printer:
                 yield from self.sequence(sequence(s))
             case Evaluate(call):
                 yield self.call(call)
-            case Barrier(scope):
-                yield f"barrier({write_string(scope)})"
             case Prefetch(region):
                 yield f"prefetch {self.region(region)}"
-            case Token(action, source, sink):
-                yield f"{action}({write_string(source)} -> {write_string(sink)})"
 
     def sequence(self, stmts: tuple[Stmt, ...]) -> Iterator[str]:
         """An Alloc reaches to the end of its block, or has one of its own."""
@@ -182,7 +178,7 @@ class Printer:
     def loop(self, s: For) -> str:
         kind = "" if s.kind == "serial" and not s.thread_tag else f" {s.kind}"
         tag = f"({write_string(s.thread_tag)})" if s.thread_tag else ""
-        notes = "".join(f" @{write_name(k, RESERVED)}={pragma(v)}" for k, v in s.annotations)
+        notes = "".join(f" @{write_name(k, RESERVED)}={_pragma(v)}" for k, v in s.annotations)
         return f"for {self.name(s.var)} in {s.extent}{kind}{tag}{notes}:"
 
     def block(self, s: Block) -> Iterator[str]:
@@ -214,21 +210,21 @@ class Printer:
         return f"{write_name(call.intrin.name, RESERVED)}({', '.join(operands + params + first)})"
 
 
-def literal(value: int | float, dtype: str) -> str:
-    """A number as its dtype has it: `True`, `3`, `1.5`."""
+def _literal(value: int | float, dtype: str) -> str:
+    """A number as its dtype has it: ``True``, ``3``, ``1.5``."""
     if dtype == "bool":
         return str(bool(value))
     return repr(float(value)) if dtype in FLOATS else str(int(value))
 
 
-def pragma(value: Pragma) -> str:
+def _pragma(value: Pragma) -> str:
     """The value of an annotation."""
     return write_string(value) if isinstance(value, str) else repr(value)
 
 
 def show(node: Expr | Stmt | PrimFunc) -> str:
     """The text of any node."""
-    printer = Printer()
+    printer = _Printer()
     if isinstance(node, Expr):
         return printer.expr(node)
     if isinstance(node, Stmt):

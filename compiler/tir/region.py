@@ -33,9 +33,9 @@ Extents = Mapping[Var, int]
 
 
 def interval(expr: Expr, inner: Extents, ranges: Ranges) -> Interval | None:
-    """(low, extent) of `expr` while the `inner` variables run from 0 to their extents.
+    """(low, extent) of ``expr`` while the ``inner`` variables run from 0 to their extents.
 
-    `low` is over the other variables; None where the extent isn't a constant.
+    ``low`` is over the other variables; None where the extent isn't a constant.
     """
     if not uses(expr, inner):
         return simplify(expr, ranges), 1
@@ -45,16 +45,17 @@ def interval(expr: Expr, inner: Extents, ranges: Ranges) -> Interval | None:
         if not uses(atom, inner):
             rest = rest.plus(Linear(0, {atom: k}))
             continue
-        found = atom_interval(atom, inner, ranges)
+        found = _atom_interval(atom, inner, ranges)
         if found is None:
-            return fixed_interval(expr, inner, ranges)
+            return _fixed_interval(expr, inner, ranges)
         rest = rest.plus(linear(found[0], ranges), k)
         low += min(0, k * (found[1] - 1))
         high += max(0, k * (found[1] - 1))
     return rebuild(rest.plus(Linear(low, {})), expr.dtype), high - low + 1
 
 
-def atom_interval(atom: Expr, inner: Extents, ranges: Ranges) -> Interval | None:
+def _atom_interval(atom: Expr, inner: Extents, ranges: Ranges) -> Interval | None:
+    """The interval of a variable, or of a quotient or remainder by a constant."""
     if isinstance(atom, Var):
         return ZERO, inner[atom]
     if not (isinstance(atom, Binary) and isinstance(atom.b, Const)):
@@ -74,14 +75,14 @@ def atom_interval(atom: Expr, inner: Extents, ranges: Ranges) -> Interval | None
     return Const(0, low.dtype), c
 
 
-def fixed_interval(expr: Expr, inner: Extents, ranges: Ranges) -> Interval | None:
+def _fixed_interval(expr: Expr, inner: Extents, ranges: Ranges) -> Interval | None:
     """Constant bounds over every variable, the outer ones too."""
     full = {**ranges, **{v: (0, n - 1) for v, n in inner.items()}}
     found = bounds(expr, full)
     return None if found is None else (Const(found[0], expr.dtype), found[1] - found[0] + 1)
 
 
-def join(a: Interval, b: Interval, ranges: Ranges) -> Interval | None:
+def _join(a: Interval, b: Interval, ranges: Ranges) -> Interval | None:
     """The smallest interval around both, where their distance is constant."""
     delta = difference(b[0], a[0], ranges)
     if delta is None:
@@ -91,10 +92,10 @@ def join(a: Interval, b: Interval, ranges: Ranges) -> Interval | None:
     return (a[0] if delta >= 0 else b[0]), high - low
 
 
-def box(
+def _box(
     buffer: Buffer, accesses: Sequence[Sequence[Interval]], inner: Extents, ranges: Ranges
 ) -> list[Interval]:
-    """The region of `buffer` around all `accesses`; a dimension is whole where it can't be told."""
+    """The region of ``buffer`` around all accesses; a dimension that can't be told is whole."""
     result: list[Interval] = []
     for dim, size in enumerate(buffer.shape):
         whole: Interval = (ZERO, size)
@@ -106,7 +107,7 @@ def box(
                 found = whole
                 break
             here = (here[0], here[1] + extent - 1)
-            merged = here if found is None else join(found, here, ranges)
+            merged = here if found is None else _join(found, here, ranges)
             found = whole if merged is None else merged
             if merged is None:
                 break
@@ -115,19 +116,20 @@ def box(
     return result
 
 
-def point_ranges(indices: Iterable[Expr]) -> tuple[Interval, ...]:
+def _point_ranges(indices: Iterable[Expr]) -> tuple[Interval, ...]:
+    """The region of one element."""
     return tuple((i, 1) for i in indices)
 
 
 Access = tuple[Buffer, tuple[Interval, ...]]
 
 
-def own_accesses(stmt: Stmt) -> tuple[list[Access], list[Access]]:
+def _own_accesses(stmt: Stmt) -> tuple[list[Access], list[Access]]:
     """(reads, writes) of one statement, its children left out."""
-    reads = [(x.buffer, point_ranges(x.indices)) for e in direct_exprs(stmt) for x in loads(e)]
+    reads = [(x.buffer, _point_ranges(x.indices)) for e in direct_exprs(stmt) for x in loads(e)]
     writes: list[Access] = []
     if isinstance(stmt, Store):
-        writes.append((stmt.buffer, point_ranges(stmt.indices)))
+        writes.append((stmt.buffer, _point_ranges(stmt.indices)))
     if isinstance(stmt, Evaluate):
         for region, wrote in stmt.call.intrin.regions(stmt.call):
             (writes if wrote else reads).append((region.buffer, region.ranges))
@@ -137,7 +139,7 @@ def own_accesses(stmt: Stmt) -> tuple[list[Access], list[Access]]:
 def scoped(
     stmt: Stmt, extents: Extents, env: Mapping[Var, Expr]
 ) -> Iterator[tuple[Stmt, Extents, Mapping[Var, Expr]]]:
-    """Each statement with the loops inside `stmt` around it and the blocks' bindings."""
+    """Each statement with the loops inside ``stmt`` around it and the blocks' bindings."""
     if isinstance(stmt, Block):
         inner = {i.var: substitute_expr(i.binding, env) for i in stmt.iters}
         env = {**env, **inner}
@@ -149,9 +151,9 @@ def scoped(
 
 
 def accesses(stmt: Stmt) -> Iterator[tuple[bool, Buffer, tuple[Interval, ...], Extents]]:
-    """(is a write, buffer, ranges over loop variables, loops inside `stmt`) of every access."""
+    """(is a write, buffer, ranges over loop variables, loops inside ``stmt``) of every access."""
     for inner, extents, env in scoped(stmt, {}, {}):
-        reads, writes = own_accesses(inner)
+        reads, writes = _own_accesses(inner)
         for wrote, found in ((False, reads), (True, writes)):
             for buffer, ranges in found:
                 bound = tuple((substitute_expr(low, env), n) for low, n in ranges)
@@ -159,14 +161,14 @@ def accesses(stmt: Stmt) -> Iterator[tuple[bool, Buffer, tuple[Interval, ...], E
 
 
 def touched(stmt: Stmt, buffer: Buffer, ranges: Ranges, *, writes: bool) -> list[Interval] | None:
-    """The box of `buffer` that `stmt` reads (or writes), over the variables around `stmt`."""
+    """The box of ``buffer`` that ``stmt`` reads (or writes), over the variables around ``stmt``."""
     found: list[tuple[Interval, ...]] = []
     inner: dict[Var, int] = {}
     for wrote, which, access, extents in accesses(stmt):
         if which is buffer and wrote == writes:
             found.append(access)
             inner.update(extents)
-    return box(buffer, found, inner, ranges) if found else None
+    return _box(buffer, found, inner, ranges) if found else None
 
 
 def block_regions(
@@ -192,7 +194,7 @@ def block_regions(
                 found[False][buffer] = others
     reads, writes = (
         tuple(
-            BufferRegion(buffer, tuple(box(buffer, group, inner, ranges)))
+            BufferRegion(buffer, tuple(_box(buffer, group, inner, ranges)))
             for buffer, group in found[wrote].items()
         )
         for wrote in (False, True)

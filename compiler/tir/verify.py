@@ -25,7 +25,6 @@ from vdla.compiler.tir.ir import (
     PrimFunc,
     Stmt,
     Store,
-    Token,
     Var,
 )
 from vdla.compiler.tir.printer import show
@@ -34,7 +33,6 @@ from vdla.compiler.tir.visitor import (
     direct_exprs,
     expr_vars,
     stmt_children,
-    substitute_expr,
     walk_expr,
 )
 
@@ -42,12 +40,16 @@ NUMBERS = ("int32", "int64")
 
 
 def verify(func: PrimFunc) -> PrimFunc:
-    """`func` itself, or IRError naming the place and what is wrong there."""
-    Verifier(func).check()
+    """The function itself, if it is well formed; run between passes.
+
+    Raises:
+        IRError: it isn't; the message names the place and what is wrong there.
+    """
+    _Verifier(func).check()
     return func
 
 
-class Verifier:
+class _Verifier:
     def __init__(self, func: PrimFunc) -> None:
         self.func = func
         self.bound: set[Var] = set()
@@ -87,8 +89,6 @@ class Verifier:
                 self.store(stmt, path, ranges)
             case If(cond, _, _) if cond.dtype != "bool":
                 self.fail(path, f"if: expected a bool condition, found {cond.dtype}")
-            case Token(action, _, _) if action not in ("push", "pop"):
-                self.fail(path, f"token: expected push or pop, found {action!r}")
             case Evaluate(call):
                 self.call(call, path, ranges)
             case Prefetch(region):
@@ -178,7 +178,7 @@ class Verifier:
         self.expr(block.predicate, here, ranges)
         if block.predicate.dtype != "bool":
             self.fail(here, f"expected a bool predicate, found {block.predicate.dtype}")
-        if block.init is not None and not writes(block):
+        if block.init is not None and not block.writes:
             self.fail(here, "an init, but nothing is written")
         inside = {**ranges, **{i.var: (0, i.extent - 1) for i in block.iters}}
         for region in (*block.reads, *block.writes):
@@ -216,7 +216,7 @@ class Verifier:
             own = block.init is not None and not wrote
             declared = block.writes if wrote else block.reads + (block.writes if own else ())
             if not any(
-                r.buffer is buffer and not outside(r, access, extents, ranges) for r in declared
+                r.buffer is buffer and not _outside(r, access, extents, ranges) for r in declared
             ):
                 text = f"{buffer.name}[{', '.join(show(low) for low, _ in access)}]"
                 verb = "writes" if wrote else "reads"
@@ -243,11 +243,7 @@ class Verifier:
                 self.access(node.buffer, node.indices, path)
 
 
-def writes(block: Block) -> bool:
-    return bool(block.writes)
-
-
-def outside(
+def _outside(
     region: BufferRegion,
     access: Sequence[tuple[Expr, int]],
     extents: dict[Var, int] | object,
@@ -263,6 +259,3 @@ def outside(
             if not free or difference(low, base, full) is not None:
                 return True
     return False
-
-
-__all__ = ["substitute_expr", "verify"]

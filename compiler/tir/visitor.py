@@ -1,7 +1,7 @@
 """Walking and rewriting the tree.
 
-Everything is built from two functions, `map_expr` and `map_stmt`, which rebuild one node from its
-rewritten children and return the very same object when no child changed.
+Everything is built from two functions, ``map_expr`` and ``map_stmt``, which rebuild one node from
+its rewritten children and return the very same object when no child changed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ ExprFn = Callable[[Expr], Expr]
 StmtFn = Callable[[Stmt], Stmt]
 
 
-def expr_children(expr: Expr) -> tuple[Expr, ...]:
+def _expr_children(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions directly inside an expression."""
     match expr:
         case Binary(_, a, b):
             return (a, b)
@@ -55,8 +56,8 @@ def expr_children(expr: Expr) -> tuple[Expr, ...]:
 
 
 def map_expr(expr: Expr, fn: ExprFn) -> Expr:
-    """`expr` with `fn` applied to its direct children."""
-    old = expr_children(expr)
+    """An expression with ``fn`` applied to its direct children."""
+    old = _expr_children(expr)
     new = tuple(fn(child) for child in old)
     if all(a is b for a, b in zip(old, new, strict=True)):
         return expr
@@ -77,69 +78,72 @@ def map_expr(expr: Expr, fn: ExprFn) -> Expr:
 
 
 def rewrite_expr(expr: Expr, fn: ExprFn) -> Expr:
-    """Bottom-up: `fn` sees each node after its children were rewritten."""
+    """An expression rewritten bottom-up: ``fn`` gets each node with its children rewritten."""
     return fn(map_expr(expr, lambda e: rewrite_expr(e, fn)))
 
 
 def walk_expr(expr: Expr) -> Iterator[Expr]:
     """The nodes of an expression, parents first."""
     yield expr
-    for child in expr_children(expr):
+    for child in _expr_children(expr):
         yield from walk_expr(child)
 
 
 def expr_vars(expr: Expr) -> set[Var]:
+    """The variables that occur in an expression."""
     return {e for e in walk_expr(expr) if isinstance(e, Var)}
 
 
 def uses(expr: Expr, variables: Mapping[Var, object] | set[Var]) -> bool:
-    """Whether any of `variables` occurs in `expr`."""
+    """Whether any of ``variables`` occurs in ``expr``."""
     return any(isinstance(e, Var) and e in variables for e in walk_expr(expr))
 
 
 def loads(expr: Expr) -> Iterator[Load]:
+    """The loads in an expression, outer ones first."""
     return (e for e in walk_expr(expr) if isinstance(e, Load))
 
 
-def same_items(a: Iterable[object], b: Iterable[object]) -> bool:
+def _same_items(a: Iterable[object], b: Iterable[object]) -> bool:
+    """Whether two sequences of one length hold the very same objects."""
     return all(x is y for x, y in zip(a, b, strict=True))
 
 
-def map_region(region: BufferRegion, fe: ExprFn) -> BufferRegion:
+def _map_region(region: BufferRegion, fe: ExprFn) -> BufferRegion:
     ranges = tuple((fe(low), extent) for low, extent in region.ranges)
     same = all(a[0] is b[0] for a, b in zip(ranges, region.ranges, strict=True))
     return region if same else BufferRegion(region.buffer, ranges)
 
 
-def map_iter(it: BlockIter, fe: ExprFn) -> BlockIter:
+def _map_iter(it: BlockIter, fe: ExprFn) -> BlockIter:
     binding = fe(it.binding)
     return it if binding is it.binding else replace(it, binding=binding)
 
 
-def map_ref(ref: BufferRef, fe: ExprFn) -> BufferRef:
+def _map_ref(ref: BufferRef, fe: ExprFn) -> BufferRef:
     indices = tuple(fe(i) for i in ref.indices)
-    return ref if same_items(indices, ref.indices) else BufferRef(ref.buffer, indices)
+    return ref if _same_items(indices, ref.indices) else BufferRef(ref.buffer, indices)
 
 
-def map_call(call: IntrinCall, fe: ExprFn) -> IntrinCall:
-    operands = tuple(map_ref(o, fe) for o in call.operands)
+def _map_call(call: IntrinCall, fe: ExprFn) -> IntrinCall:
+    operands = tuple(_map_ref(o, fe) for o in call.operands)
     params = {name: fe(value) for name, value in call.params.items()}
     first = None if call.first is None else fe(call.first)
-    if same_items(
+    if _same_items(
         (*operands, *params.values(), first), (*call.operands, *call.params.values(), call.first)
     ):
         return call
     return IntrinCall(call.intrin, operands, params, first)
 
 
-def map_block(block: Block, fs: StmtFn, fe: ExprFn) -> Block:
-    iters = tuple(map_iter(i, fe) for i in block.iters)
-    reads = tuple(map_region(r, fe) for r in block.reads)
-    writes = tuple(map_region(r, fe) for r in block.writes)
+def _map_block(block: Block, fs: StmtFn, fe: ExprFn) -> Block:
+    iters = tuple(_map_iter(i, fe) for i in block.iters)
+    reads = tuple(_map_region(r, fe) for r in block.reads)
+    writes = tuple(_map_region(r, fe) for r in block.writes)
     body = fs(block.body)
     init = None if block.init is None else fs(block.init)
     predicate = fe(block.predicate)
-    if same_items(
+    if _same_items(
         (*iters, *reads, *writes, body, init, predicate),
         (*block.iters, *block.reads, *block.writes, block.body, block.init, block.predicate),
     ):
@@ -147,52 +151,56 @@ def map_block(block: Block, fs: StmtFn, fe: ExprFn) -> Block:
     return Block(block.name, iters, reads, writes, body, init, predicate)
 
 
-def map_if(stmt: If, fs: StmtFn, fe: ExprFn) -> If:
+def _map_if(stmt: If, fs: StmtFn, fe: ExprFn) -> If:
     cond, then = fe(stmt.cond), fs(stmt.then)
     orelse = None if stmt.orelse is None else fs(stmt.orelse)
-    same = same_items((cond, then, orelse), (stmt.cond, stmt.then, stmt.orelse))
+    same = _same_items((cond, then, orelse), (stmt.cond, stmt.then, stmt.orelse))
     return stmt if same else If(cond, then, orelse)
 
 
-def map_store(stmt: Store, fe: ExprFn) -> Store:
+def _map_store(stmt: Store, fe: ExprFn) -> Store:
     indices, value = tuple(fe(i) for i in stmt.indices), fe(stmt.value)
-    same = same_items((*indices, value), (*stmt.indices, stmt.value))
+    same = _same_items((*indices, value), (*stmt.indices, stmt.value))
     return stmt if same else Store(stmt.buffer, indices, value)
 
 
 def map_stmt(stmt: Stmt, fs: StmtFn, fe: ExprFn = lambda e: e) -> Stmt:
-    """`stmt` with `fs` applied to its direct statements and `fe` to its direct expressions."""
+    """A statement with ``fs`` applied to its direct statements and ``fe`` to its expressions."""
     match stmt:
         case For():
             body = fs(stmt.body)
             return stmt if body is stmt.body else replace(stmt, body=body)
         case Block():
-            return map_block(stmt, fs, fe)
+            return _map_block(stmt, fs, fe)
         case Alloc(buffer, body):
             new = fs(body)
             return stmt if new is body else Alloc(buffer, new)
         case Store():
-            return map_store(stmt, fe)
+            return _map_store(stmt, fe)
         case If():
-            return map_if(stmt, fs, fe)
+            return _map_if(stmt, fs, fe)
         case Seq(stmts):
             parts = tuple(fs(s) for s in stmts)
-            return stmt if same_items(parts, stmts) else seq(*parts)
+            return stmt if _same_items(parts, stmts) else seq(*parts)
         case Evaluate(call):
-            changed = map_call(call, fe)
+            changed = _map_call(call, fe)
             return stmt if changed is call else Evaluate(changed)
         case Prefetch(region):
-            moved = map_region(region, fe)
+            moved = _map_region(region, fe)
             return stmt if moved is region else Prefetch(moved)
     return stmt
 
 
 def rewrite(stmt: Stmt, fs: StmtFn = lambda s: s, fe: ExprFn = lambda e: e) -> Stmt:
-    """Bottom-up over statements; `fe` gets whole expressions."""
+    """A statement rewritten bottom-up: ``fs`` gets each one after those inside were rewritten.
+
+    ``fe`` gets the expressions whole; they are rewritten first.
+    """
     return fs(map_stmt(stmt, lambda s: rewrite(s, fs, fe), fe))
 
 
 def stmt_children(stmt: Stmt) -> tuple[Stmt, ...]:
+    """The statements directly inside a statement, in the order in which they run."""
     match stmt:
         case For() | Alloc():
             return (stmt.body,)
@@ -240,21 +248,24 @@ def stmt_loads(stmt: Stmt) -> Iterator[Load]:
 
 
 def stores(stmt: Stmt) -> Iterator[Store]:
+    """The stores in a statement, in program order; intrinsic calls aren't opened."""
     return (s for s in walk(stmt) if isinstance(s, Store))
 
 
 def blocks(stmt: Stmt) -> Iterator[Block]:
+    """The blocks in a statement, outer ones first."""
     return (s for s in walk(stmt) if isinstance(s, Block))
 
 
 def substitute_expr(expr: Expr, mapping: Mapping[Var, Expr]) -> Expr:
-    """All of `mapping` at once, so a variable may be replaced by an expression of itself."""
+    """An expression with variables replaced all at once; values may mention replaced variables."""
     if not mapping:
         return expr
     return rewrite_expr(expr, lambda e: mapping.get(e, e) if isinstance(e, Var) else e)
 
 
 def substitute(stmt: Stmt, mapping: Mapping[Var, Expr]) -> Stmt:
+    """A statement with variables replaced in every expression, all at once."""
     if not mapping:
         return stmt
     return rewrite(stmt, fe=lambda e: substitute_expr(e, mapping))
@@ -266,7 +277,10 @@ Reindex = Callable[[tuple[Expr, ...]], tuple[Expr, ...]]
 def replace_buffer(
     stmt: Stmt, old: Buffer, new: Buffer, reindex: Reindex = lambda indices: indices
 ) -> Stmt:
-    """Every access of `old` goes to `new`, its indices through `reindex`; Alloc nodes too."""
+    """A statement in which every access of ``old`` goes to ``new``; Alloc nodes are changed too.
+
+    ``reindex`` gives the new indices for the old ones.
+    """
 
     def expr(e: Expr) -> Expr:
         if isinstance(e, Load) and e.buffer is old:

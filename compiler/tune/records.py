@@ -177,7 +177,7 @@ def best(records: Iterable[Record]) -> dict[Workload, Record]:
 def make_tile(record: Record) -> Tile | None:
     """The tile of a record, or None if tiles have other fields today."""
     try:
-        tile: Tile = BY_NAME[record.workload.kind].tile_type()(**record.tile)
+        tile: Tile = BY_NAME[record.workload.kind].TILE(**record.tile)
         return tile
     except (KeyError, TypeError):
         return None

@@ -21,7 +21,9 @@ Group = tuple[Floats, Floats]
 INF = float("inf")
 
 WARM = 8  # candidates drawn before the model is first asked
-ALIKE = 1.05  # floors this close say nothing: what they leave out, the stalls, is as much
+# Candidates whose floor, the lower bound of their cycles, is at most this many times the lowest are
+# drawn from alike: the floor leaves out stalls, which make a larger difference than that.
+ALIKE = 1.05
 CHAINS = 64
 STEPS = 100
 PATIENCE = 25  # annealing steps without a better candidate before it stops
@@ -82,14 +84,14 @@ class Searcher(ABC):
 
 
 class RandomSearcher(Searcher):
-    """Draws without replacement."""
+    """Proposes points at random, each at most once."""
 
     def _choose(self, count: int) -> Sequence[int]:
         return self._random(count)
 
 
 class GridSearcher(Searcher):
-    """Walks the space in the order in which it is declared."""
+    """Proposes the points in the order in which the space has its tiles."""
 
     def _choose(self, count: int) -> Sequence[int]:
         unknown = (i for i in range(len(self.space)) if i not in self.known)
@@ -97,7 +99,11 @@ class GridSearcher(Searcher):
 
 
 class GeneticSearcher(Searcher):
-    """Breeds: parents are drawn by speed, children take their knobs from both, some mutate."""
+    """A genetic algorithm on the knobs of tiles.
+
+    Parents are drawn by speed among the fastest, a child takes each knob from one of two parents,
+    and some children mutate.
+    """
 
     def _choose(self, count: int) -> Sequence[int]:
         ranked = sorted((c, p) for p, c in self.cost.items() if c < INF)[:POPULATION]

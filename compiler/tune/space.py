@@ -56,7 +56,7 @@ class Space:
 
     @cached_property
     def index(self) -> dict[Tile, int]:
-        """Where each tile stands."""
+        """The point, which is the position in ``tiles``, of each tile."""
         return {tile: i for i, tile in enumerate(self.tiles)}
 
     @cached_property

@@ -89,12 +89,12 @@ class Task:
 
     @property
     def bound(self) -> float:
-        """Cycles that no schedule is below: every multiply-add and every byte takes its time."""
+        """Cycles that no schedule goes below: those of its multiply-adds or bytes alone."""
         op, config = self.operator, self.config
         return max(op.macs / config.macs_per_cycle, op.dram_bytes / config.bytes_per_cycle)
 
     def beaten(self, cycles: float) -> list[int]:
-        """Points of the space that can't take fewer cycles, whatever measuring them would say."""
+        """Points of the space that can't take fewer than ``cycles``, as their floor shows."""
         return np.flatnonzero(self.features.floor >= cycles).tolist()
 
     def cycles(self, tile: Tile) -> int | None:
@@ -103,7 +103,7 @@ class Task:
         return int(cost) if cost < inf else None
 
     def note(self, tile: Tile, outcome: Outcome) -> float:
-        """Enters an outcome; its cost."""
+        """Keeps what became of a tile; gives its cost in cycles, infinity for an illegal one."""
         self.counts[outcome.status] = self.counts.get(outcome.status, 0) + 1
         self.costs[tile] = inf if outcome.cycles is None else float(outcome.cycles)
         return self.costs[tile]

@@ -32,13 +32,13 @@ class Workload:
 
     @classmethod
     def of(cls, template: AnyTemplate, config: Config, vthreads: int) -> Workload:
-        """The workload of a template."""
+        """The workload of a layer's template on a config, with so many virtual threads."""
         machine = {key: value for key, value in asdict(config).items() if key != "name"}
         return cls(template.NAME, _text(template.to_json()), _text(machine), vthreads)
 
     @property
     def config(self) -> Config:
-        """The machine, by no name."""
+        """The config of the accelerator, under a stand-in for its name, which doesn't count."""
         return parse_config(json.loads(self.machine), "recorded", "record")
 
     def like(self) -> AnyTemplate:
@@ -61,7 +61,7 @@ class Workload:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Workload:
-        """The reverse.
+        """The workload of which ``to_json`` made ``value``.
 
         Raises:
             KeyError: a part is missing.

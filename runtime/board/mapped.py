@@ -25,7 +25,9 @@ class Buffer(Protocol):
     """Memory that host and core share, contiguous for the core."""
 
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """How many bytes it has."""
+        ...
 
     def take(self, size: int) -> tuple[Dram, int]:
         """The first bytes of it, and where the core has them."""

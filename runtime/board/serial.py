@@ -29,9 +29,17 @@ class Line(Protocol):
 
     timeout: float | None
 
-    def read(self, size: int) -> bytes: ...
-    def write(self, data: bytes) -> Any: ...
-    def reset_input_buffer(self) -> None: ...
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes: what has come when the timeout is over."""
+        ...
+
+    def write(self, data: bytes) -> Any:
+        """Sends all bytes."""
+        ...
+
+    def reset_input_buffer(self) -> None:
+        """Throws away what has come and wasn't read."""
+        ...
 
 
 def open_line(port: str, baud: int = link.BAUD) -> Line:

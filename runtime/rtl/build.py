@@ -14,10 +14,10 @@ from pathlib import Path
 from vdla.isa.config import Config
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.rtl.verilate import (
-    FLAGS,
     Report,
     cached,
     compile_model,
+    extra_flags,
     need_headers,
     need_tools,
     verilate,
@@ -41,7 +41,7 @@ def build(config: Config, *, trace: bool = False, report: Report = lambda text: 
         need_headers()
 
     def make(work: Path) -> None:
-        report(f"building the RTL model of config {config.name}: once, about a minute")
+        report(f"building the RTL model of config {config.name}: once, half a minute")
         (work / "vdla.v").write_text(verilog(config))
         (work / "public.vlt").write_text(_public())
         verilate(work, "vdla", ("public.vlt", "vdla.v"), trace=trace)
@@ -65,7 +65,7 @@ def verilog(config: Config) -> str:
 
 def sources_key(folders: Iterable[Path]) -> str:
     """A digest of all that a model is made from: these folders' sources, and the tools."""
-    return digest(folders, also=" ".join((*map(metadata.version, TOOLS), *FLAGS)))
+    return digest(folders, also=" ".join((*map(metadata.version, TOOLS), *extra_flags())))
 
 
 def _key(config: Config) -> str:

@@ -1,4 +1,7 @@
-"""Verilog and a C++ bench into something that runs: Verilator, then g++, several files at once.
+"""Verilog and a C++ bench into something that runs: Verilator, then g++.
+
+Most of what g++ reads is the same headers in each of a dozen files. So a model is compiled in three
+pieces, side by side, and Verilator's own library once for all models.
 
 Errors name the tool that is missing with the command that installs it, or the first error of the
 one that failed. Whole results are moved into their place, so a build that was stopped leaves none.
@@ -8,20 +11,21 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from importlib import util
+from importlib import metadata, util
 from pathlib import Path
 
 from vdla.runtime.errors import DeviceError
-from vdla.support.files import cache_folder
+from vdla.support.files import cache_folder, digest
 
-# -O3 costs half a minute of compiling and gives a tenth of speed; the model is run for hours.
-FLAGS = ("-std=c++20", "-O3", "-fPIC", "-DNDEBUG", "-DVL_TIME_CONTEXT")
+FLAGS = ("-std=c++20", "-fPIC", "-DNDEBUG", "-DVL_TIME_CONTEXT")
+FAST, SLOW = "-O3", "-O0"  # of what runs in every cycle, and of what runs once: Verilator's "Slow"
 WAVE_HEADERS = {"lz4.h": "liblz4-dev", "zlib.h": "zlib1g-dev"}
 
 Report = Callable[[str], None]
@@ -70,24 +74,61 @@ def compile_model(
     work: Path, bench: Path, output: str, *, shared: bool = True, trace: bool = False
 ) -> None:
     """The model in ``work`` and a bench to a shared library or a program, ``output``."""
-    root, model = verilator_root(), work / "model"
-    support = ["verilated.cpp", "verilated_threads.cpp"]
-    support += ["verilated_fst_c.cpp"] if trace else []
-    sources = [*model.glob("*.cpp"), *(root / "include" / s for s in support), bench]
-    folders = (work, model, root / "include", root / "include" / "vltstd")
-    flags = [*FLAGS, *(f"-I{folder}" for folder in folders)]
-    flags += ["-DVM_TRACE=1", "-DVM_TRACE_FST=1", "-DVDLA_TRACE"] if trace else ["-DVM_TRACE=0"]
-    flags += ["-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0"]
-    objects = [work / f"{source.stem}.o" for source in sources]
+    flags = [*_flags(trace), f"-I{work}", f"-I{work / 'model'}"]
+    pieces = _pieces(sorted((work / "model").glob("*.cpp")), bench)
+    for name, sources in pieces.items():
+        (work / f"{name}.cpp").write_text("".join(f'#include "{path}"\n' for path in sources))
 
-    def compile_one(pair: tuple[Path, Path]) -> None:
-        _call(["g++", *flags, "-c", str(pair[0]), "-o", str(pair[1])], work)
+    def compile_one(name: str) -> None:
+        level = SLOW if name == "slow" else FAST
+        _compile([*flags, level, *extra_flags()], work / f"{name}.cpp", work)
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        list(pool.map(compile_one, zip(sources, objects, strict=True)))
+        library = pool.submit(_library, trace)
+        list(pool.map(compile_one, pieces))
+    objects = [str(work / f"{name}.o") for name in pieces]
     libraries = ["-pthread", *(["-llz4", "-lz"] if trace else [])]
-    link = ["g++", *(["-shared"] if shared else []), "-o", output, *map(str, objects), *libraries]
-    _call(link, work)
+    link = ["g++", *(["-shared"] if shared else []), "-o", output, *objects, str(library.result())]
+    _call([*link, *libraries], work)
+
+
+def _pieces(sources: Sequence[Path], bench: Path) -> dict[str, list[Path]]:
+    """What is compiled as one: the largest of the files that run in every cycle, which takes as
+    long as the rest of them with the bench, and the slow ones."""
+    slow = [path for path in sources if path.stem.endswith("Slow")]
+    fast = sorted(set(sources) - set(slow), key=lambda path: path.stat().st_size)
+    return {"largest": fast[-1:], "fast": [*sorted(fast[:-1]), bench], "slow": slow}
+
+
+def _library(trace: bool) -> Path:
+    """Verilator's part of every model, as one object."""
+    root, flags = verilator_root(), [*_flags(trace), FAST, *extra_flags()]
+    names = ["verilated", "verilated_threads", *(["verilated_fst_c"] if trace else [])]
+    key = digest((Path(__file__),), also=f"{metadata.version('verilator')} {' '.join(flags)}")
+
+    def make(work: Path) -> None:
+        for name in names:
+            _compile(flags, root / "include" / f"{name}.cpp", work)
+        _call(["g++", "-r", "-o", "library.o", *(f"{name}.o" for name in names)], work)
+
+    return cached(f"library-{key}", "library.o", make)
+
+
+def _flags(trace: bool) -> list[str]:
+    """What every file of a model and Verilator's library are compiled with."""
+    include = verilator_root() / "include"
+    traced = ["-DVM_TRACE=1", "-DVM_TRACE_FST=1", "-DVDLA_TRACE"] if trace else ["-DVM_TRACE=0"]
+    never = ["-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0"]
+    return [*FLAGS, *traced, *never, f"-I{include}", f"-I{include / 'vltstd'}"]
+
+
+def extra_flags() -> list[str]:
+    """The user's, from ``$CXXFLAGS``; they come last, so that they win."""
+    return shlex.split(os.environ.get("CXXFLAGS", ""))
+
+
+def _compile(flags: Sequence[str], source: Path, work: Path) -> None:
+    _call(["g++", *flags, "-c", str(source), "-o", str(work / f"{source.stem}.o")], work)
 
 
 def _call(command: list[str], work: Path, extra: dict[str, str] | None = None) -> None:

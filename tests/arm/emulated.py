@@ -14,11 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from vdla.compiler.codegen.target import NATIVE, find_target
-from vdla.compiler.topi.cpu import host_kernel
-from vdla.compiler.topi.steps import host_code
+from vdla.compiler.host.kernels import host_kernel
+from vdla.compiler.host.steps import host_code
 from vdla.isa.config import parse_config
 from vdla.runtime import Executor, Module, ModuleError, TensorInfo
 from vdla.runtime.devices.sim import SimDevice
+from vdla.runtime.plan import Host, accelerator_steps
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -70,7 +71,7 @@ class Board:
 
     def _accelerate(self, module: Module, number: int, path: str) -> int:
         """Runs a program over the shared DRAM; its cycles."""
-        names = [step["program"] for step in module.steps if step["kind"] == "vdla"]
+        names = [step.program for step in accelerator_steps(module.steps)]
         device = SimDevice(parse_config(module.config, "module", "header"))
         dram = np.memmap(path, np.uint8, "r+")
         return device.load(module.programs[names[number]], dram)().cycles
@@ -106,9 +107,9 @@ def module_of(kernel, target) -> Module:
     for param in kernel.func.params:
         tensors[param.name] = info = TensorInfo(param.shape, param.dtype, end)
         end += -(-info.nbytes // 64) * 64
-    step = {"kind": "host", "function": kernel.func.name, "args": names}
+    step = Host("f", kernel.func.name, tuple(names))
     host = host_code({"": kernel}, target)
-    return Module(tensors, names[:-1], names[-1:], end, [step], host=host)
+    return Module(tensors, names[:-1], names[-1:], end, (step,), host=host)
 
 
 def compare(board, node, graph, known=None, *, ulps=0, flushed=False, seed=0):

@@ -14,7 +14,7 @@ import vdla as api
 from vdla.compiler.build import Options
 from vdla.compiler.codegen.target import find_target
 from vdla.compiler.frontend import import_model
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.compare import ort_run
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
@@ -96,7 +96,7 @@ def values(seed=0):
 def test_outputs_are_onnxruntimes(name, dtype):
     proto = network(CASES[name], dtype)
     graph = optimize(import_model(proto))
-    assert any(isinstance(node, ir.External) for node in graph.nodes)
+    assert any(isinstance(node, ops.External) for node in graph.nodes)
     (want,) = ort_run(proto, values(), fuse=False).values()
     (got,) = (evaluate(graph, values())[name] for name in graph.outputs)
     step = np.diff(np.unique(want)).min()
@@ -131,11 +131,11 @@ def test_the_placement_says_where_and_why(vdla, tmp_path):
 
 def test_neighbours_are_one_island():
     graph = optimize(import_model(network(lambda m, x: pad_of(m, resize(m, x)))))
-    (node,) = (node for node in graph.nodes if isinstance(node, ir.External))
+    (node,) = (node for node in graph.nodes if isinstance(node, ops.External))
     assert node.op == "Resize+Pad"
     assert node.reason == "no operator Resize here; no operator Pad here"
     graph = optimize(import_model(network(split)))
-    kinds = sorted(node.op for node in graph.nodes if isinstance(node, ir.External))
+    kinds = sorted(node.op for node in graph.nodes if isinstance(node, ops.External))
     assert kinds == ["Split+Split+Greater+Where"]  # one Split per half that is read
 
 
@@ -153,7 +153,7 @@ def test_what_others_read_stays_between_islands():
 
     proto = network(both)
     graph = optimize(import_model(proto))
-    kinds = [node.op for node in graph.nodes if isinstance(node, ir.External)]
+    kinds = [node.op for node in graph.nodes if isinstance(node, ops.External)]
     assert kinds == ["Resize", "Pad+Slice"]
     (want,) = ort_run(proto, values(), fuse=False).values()
     (got,) = (evaluate(graph, values())[name] for name in graph.outputs)

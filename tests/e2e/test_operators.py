@@ -12,9 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vdla.compiler.build import Options, accelerator_layers
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ir, numbers, ops
 from vdla.compiler.graph.ir import Graph, TensorType
-from vdla.compiler.graph.reference import evaluate, pack, unpack
+from vdla.compiler.graph.ops.blocks import pack, unpack
+from vdla.compiler.graph.ops.minimum import QMinimum
+from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.operators.cost import TilingError
 from vdla.compiler.standalone import layer_program
 from vdla.compiler.tune.choose import default_tile
@@ -63,8 +65,8 @@ def convolution(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
         "b": rng.integers(-3000, 3000, groups * per_out, np.int32),
     }
     if not pick((0, 0, 1)):
-        return graph(ir.QConv2d(**node), {"x": shape}, out, constants, rng)
-    added = ir.QConv2dAdd(
+        return graph(ops.QConv2d(**node), {"x": shape}, out, constants, rng)
+    added = ops.QConv2dAdd(
         **node,
         residual="r",
         add_scales=(pick((0.31, 1.0, 1.7)), pick((0.002, 0.53, 2.3))),
@@ -80,7 +82,7 @@ def dense(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     """A dense layer."""
     n, ins, outs = pick((1, 2, 3)), pick((1, 5, 16, 40, 200)), pick((1, 4, 10, 33, 100))
     rng = np.random.default_rng(pick(range(1 << 16)))
-    node = ir.QDense(
+    node = ops.QDense(
         name="fc", output="y", data="x", weight="w", bias="b", **finish(pick, outs, ins)
     )
     constants = {
@@ -106,11 +108,11 @@ def pool(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
         "name": "pool", "output": "y", "data": "x", "kernel": kernel,
         "strides": strides, "pads": pads, "dilations": dilations,
     }  # fmt: skip
-    node: ir.Node = ir.QMaxPool(**window)
+    node: ir.Node = ops.QMaxPool(**window)
     if average:
         scales = {"in_scale": 0.021, "out_scale": pick((0.021, 0.013))}
         zeros = {"in_zp": pick(ZEROS), "out_zp": pick(ZEROS), "lo": pick((-128, 0))}
-        node = ir.QAvgPool(**window, **scales, **zeros, include_pad=True)
+        node = ops.QAvgPool(**window, **scales, **zeros, include_pad=True)
     out = (*shape[:2], *extents(size, kernel, strides, dilations, pads))
     return graph(node, {"x": shape}, out, {}, rng)
 
@@ -120,7 +122,7 @@ def addition(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     image = (pick((1, 3, 8)), pick((1, 2, 7))) if pick((0, 1)) else ()
     shape = (pick((1, 2, 3)), pick((1, 5, 16, 33, 64)), *image)
     rng = np.random.default_rng(pick(range(1 << 16)))
-    node = ir.QAdd(
+    node = ops.QAdd(
         name="add",
         output="y",
         a="x",
@@ -130,6 +132,26 @@ def addition(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
         b_zp=pick(ZEROS),
         out_zp=pick(ZEROS),
         lo=pick((-128, -3)),
+    )
+    return graph(node, {"x": shape, "r": shape}, shape, {}, rng)
+
+
+def minimum(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
+    """The lesser of two images or of two vectors, at one scale or at two."""
+    image = (pick((1, 3, 8)), pick((1, 2, 7))) if pick((0, 1)) else ()
+    shape = (pick((1, 2, 3)), pick((1, 5, 16, 33, 64)), *image)
+    rng = np.random.default_rng(pick(range(1 << 16)))
+    node = QMinimum(
+        name="least",
+        output="y",
+        a="x",
+        b="r",
+        scales=(pick((0.31, 1.0, 1.7)), pick((0.002, 0.31, 1.0, 2.3))),
+        a_zp=pick(ZEROS),
+        b_zp=pick(ZEROS),
+        out_zp=pick(ZEROS),
+        lo=pick((-128, -3)),
+        hi=pick((127, 40)),
     )
     return graph(node, {"x": shape, "r": shape}, shape, {}, rng)
 
@@ -148,7 +170,7 @@ def finish(pick: Pick[Any], channels: int, terms: int) -> dict[str, Any]:
     return {
         "in_zp": pick(ZEROS),
         "out_zp": pick(ZEROS),
-        "scale": tuple(ir.f32(spread * (0.3 + (7 * c) % 5 / 5)) for c in range(channels)),
+        "scale": tuple(numbers.f32(spread * (0.3 + (7 * c) % 5 / 5)) for c in range(channels)),
         "lo": pick((-128, -128, 0, -9)),
         "hi": pick((127, 127, 100)),
     }
@@ -233,7 +255,7 @@ def choose(operator: Any, case: Case, config: Any) -> Any:
     return None
 
 
-KINDS = (convolution, dense, pool, addition)
+KINDS = (convolution, dense, pool, addition, minimum)
 
 
 @st.composite
@@ -277,10 +299,10 @@ def test_more_channels_than_the_accumulators_hold_parameters_of(residual):
         "w": rng.integers(-128, 128, (256, 8, 1, 1), np.int8),
         "b": rng.integers(-3000, 3000, 256, np.int32),
     }
-    made: ir.Node = ir.QConv2d(**node)
+    made: ir.Node = ops.QConv2d(**node)
     inputs = {"x": shape}
     if residual:
-        made = ir.QConv2dAdd(**node, residual="r", add_scales=(0.3, 0.5), res_zp=3, add_zp=-2)
+        made = ops.QConv2dAdd(**node, residual="r", add_scales=(0.3, 0.5), res_zp=3, add_zp=-2)
         inputs["r"] = out
     built = graph(made, inputs, out, constants, rng)
     for vthreads in (1, 2):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vdla.compiler.build import Options, accelerator_layers
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.standalone import LayerProgram, layer_program
 from vdla.compiler.tune.choose import default_tile
@@ -30,7 +30,7 @@ QUEUES = [
 def convolution(residual: bool) -> Graph:
     """A small convolution with several tiles and reduction steps."""
     rng = np.random.default_rng(1)
-    node = ir.QConv2d(
+    node = ops.QConv2d(
         name="conv", output="y", data="x", weight="w", bias="b", pads=(1, 1, 1, 1),
         in_zp=3, out_zp=-5, scale=(0.001,) * 16,
     )  # fmt: skip
@@ -48,7 +48,7 @@ def convolution(residual: bool) -> Graph:
     inputs = ("x",)
     if residual:
         fields = {f.name: getattr(node, f.name) for f in dataclasses.fields(node)}
-        node = ir.QConv2dAdd(**fields, residual="r", add_scales=(0.5, 0.7), res_zp=4, add_zp=0)
+        node = ops.QConv2dAdd(**fields, residual="r", add_scales=(0.5, 0.7), res_zp=4, add_zp=0)
         tensors["r"] = TensorType(shape, "int8")
         inputs = ("x", "r")
     return Graph(inputs, ("y",), (node,), tensors, constants)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vdla.hw.requantize import (
+    FACTOR_BITS,
     LOW_BITS,
     MULTIPLY_CYCLES,
     VALUE_BITS,
@@ -69,6 +70,11 @@ def stream(unit, inputs, cycles):
 
     simulate(unit, drive)
     return results[cycles:]
+
+
+def test_a_product_fits_a_dsp48e1():
+    """UG479, table 2-1: 25 bits by 18, both signed."""
+    assert FACTOR_BITS == (18, 25)
 
 
 def test_multiply():

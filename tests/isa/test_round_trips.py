@@ -12,7 +12,7 @@ from vdla.isa.asm import AsmError, assemble, disassemble
 from vdla.isa.config import config_names, load_config
 from vdla.isa.fields import EncodingError
 from vdla.isa.instructions import INSTRUCTIONS, Finish, Gemm, Uop, decode, instruction_bytes
-from vdla.isa.program import Program, ProgramError
+from vdla.isa.program import _CRC, _HEADER, MAGIC, Program, ProgramError
 
 CONFIGS = [load_config(name) for name in config_names()]
 
@@ -115,6 +115,11 @@ def test_damaged_programs():
         damaged[rng.randrange(len(raw))] ^= 1 << rng.randrange(8)
         assert error(bytes(damaged), config).startswith("p.bin: expected ")
     assert error(b"ELF" + raw, config) == "p.bin: expected a VDLA program, found other content"
+    short = MAGIC + bytes(_HEADER.size + _CRC.size - len(MAGIC))  # a header, and nothing in it
+    assert error(short, config) == "p.bin: expected format version 2, found 0"
+    assert error(short[:-1], config) == (
+        f"p.bin: expected at least {len(short)} bytes, found {len(short) - 1}"
+    )
     other = load_config("paper")
     assert error(raw, other) == (
         f"p.bin: expected a program for config paper ({other.hash}), found one for {config.hash}"

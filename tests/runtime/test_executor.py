@@ -28,6 +28,7 @@ from vdla.runtime.devices import CpuDevice, DeviceResult
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.dram import aligned_bytes, host_image
 from vdla.runtime.native import NativeLibrary, board_machine, check_machine, host_machine
+from vdla.runtime.plan import Accelerate, Host
 
 # double(x, y): y[i] = 2 * x[i] for four floats, in the host code's signature.
 DOUBLE = """
@@ -81,8 +82,8 @@ def host_module(host, **changes):
         "outputs": ["z", "y"],
         "dram_bytes": 256,
         "steps": [
-            {"kind": "host", "function": "double", "args": ["x", "y"], "name": "first"},
-            {"kind": "host", "function": "double", "args": ["y", "z"]},
+            Host("first", "double", ("x", "y")),
+            Host("second", "double", ("y", "z")),
         ],
         "host": host,
     }
@@ -101,7 +102,7 @@ def test_host_steps(host):
     assert result.seconds > 0
     assert [(s.name, s.kind, s.cycles) for s in result.steps] == [
         ("first", "host", None),
-        ("double", "host", None),
+        ("second", "host", None),
     ]
 
 
@@ -124,7 +125,7 @@ def accelerated(**changes):
         "inputs": ["x"],
         "outputs": ["x"],
         "dram_bytes": 128,
-        "steps": [{"kind": "vdla", "program": "p", "layers": ["a"]}] * 2,
+        "steps": (Accelerate("p", ("a",)),) * 2,
         "programs": {"p": bytes([2])},
         "identity": Identity("15a", "c0ffee"),
     }
@@ -203,16 +204,16 @@ def test_modules_that_point_outside(host):
     assert module_error(accelerated(constants=bytes(200)), AddOne()) == (
         "module: expected constants of at most 128 bytes, found 200"
     )
-    steps = [{"kind": "host", "function": "double", "args": ["x", "ghost"]}]
+    steps = (Host("first", "double", ("x", "ghost")),)
     assert module_error(host_module(host, steps=steps)) == (
-        "step double: expected known tensors, found ghost"
+        "step first: expected known tensors, found ghost"
     )
-    steps = [{"kind": "vdla", "program": "ghost", "layers": []}]
+    steps = (Accelerate("ghost", ()),)
     assert module_error(accelerated(steps=steps), AddOne()) == (
         "steps: expected a program, host code or ONNX model of the module, "
-        "found {'kind': 'vdla', 'program': 'ghost', 'layers': []}"
+        "found Accelerate(program='ghost', layers=())"
     )
-    steps = [{"kind": "host", "function": "ghost", "args": []}]
+    steps = (Host("first", "ghost", ()),)
     assert module_error(host_module(host, steps=steps)) == (
         "host code: expected a function ghost, found none"
     )

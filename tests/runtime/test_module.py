@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from vdla.isa.identity import Identity
 from vdla.runtime import HostCode, Module, ModuleError, TensorInfo
 from vdla.runtime.module import FORMAT_VERSION, MAGIC, PREFIX
+from vdla.runtime.plan import Accelerate, Host
 
 
 def module():
@@ -24,10 +25,7 @@ def module():
         inputs=["x"],
         outputs=["x"],
         dram_bytes=1024,
-        steps=[
-            {"kind": "host", "function": "f", "args": ["x", "w"], "name": "conv"},
-            {"kind": "vdla", "program": "program0", "layers": ["a", "b"]},
-        ],
+        steps=(Host("conv", "f", ("x", "w")), Accelerate("program0", ("a", "b"))),
         constants=bytes(range(64)),
         host=HostCode(b"\x7fELF code", "x86_64-unknown-linux-gnu", "znver4", "+avx2,-sse4a"),
         programs={"program0": b"VDLA program", "program1": b""},

@@ -11,7 +11,7 @@ import pytest
 
 from vdla import difference
 from vdla.compiler.frontend import import_model
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import numbers, ops
 from vdla.compiler.graph.compare import layer_differences, ort_tensors
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate_node
@@ -53,7 +53,7 @@ def test_a_pool_one_step_off_is_wrong():
 
 def test_only_the_middle_is_undecided():
     """Sums of 4 values by 4: 2 of 4 is a tie, 1 and 3 of 4 are not, nor is 2.001 of 4."""
-    node = ir.QAvgPool(
+    node = ops.QAvgPool(
         name="p", output="y", data="x", kernel=(2, 2), in_scale=0.25, out_scale=0.25,
         in_zp=0, out_zp=0,
     )  # fmt: skip
@@ -61,7 +61,7 @@ def test_only_the_middle_is_undecided():
     x = np.zeros((len(sums), 1, 2, 2), np.int8)
     x[:, 0, 0, 0] = sums
     assert undecided(node, [x]).ravel().tolist() == [s % 4 == 2 for s in sums.tolist()]
-    other = replace(node, in_scale=ir.f32(0.25 * (1 + 1e-5)))
+    other = replace(node, in_scale=numbers.f32(0.25 * (1 + 1e-5)))
     assert not undecided(other, [x]).any()
 
 

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from vdla.isa.config import load_config
 from vdla.runtime.rtl.verilate import verilator_root
 
 
@@ -70,6 +71,28 @@ def test_ports_are_named_as_axi_tools_expect(verilog):
     }.items():
         assert {f"s_axi_{channel}{s}" for s in signals.split()} <= names
     assert {"aclk", "aresetn", "irq"} <= names
+
+
+def test_ports_are_as_wide_as_axi_has_them(verilog):
+    """AMBA AXI4 (IHI 0022), chapters A2 and B1; ids of one bit, config tiny's port of 32."""
+    address = {"addr": 32, "len": 8, "size": 3, "burst": 2, "lock": 1, "cache": 4, "prot": 3,
+               "qos": 4, "id": 1, "valid": 1, "ready": 1}  # fmt: skip
+    burst = {
+        "aw": address,
+        "w": {"data": 32, "strb": 4, "last": 1, "valid": 1, "ready": 1},
+        "b": {"id": 1, "resp": 2, "valid": 1, "ready": 1},
+        "ar": address,
+        "r": {"id": 1, "data": 32, "resp": 2, "last": 1, "valid": 1, "ready": 1},
+    }
+    want = {f"m_axi_{c}{name}": bits for c, ports in burst.items() for name, bits in ports.items()}
+    want |= {"aclk": 1, "aresetn": 1, "irq": 1}
+    assert load_config("tiny").port_bytes == 4
+    top = verilog.read_text().partition("\nmodule vdla(")[2].partition("endmodule")[0]
+    found = {
+        name: int(high) + 1 if high else 1
+        for high, name in re.findall(r"^  (?:input|output) (?:\[(\d+):0\] )?(\w+);", top, re.M)
+    }
+    assert {name: found.get(name) for name in want} == want
 
 
 def test_verilog_goes_to_stdout(vdla, verilog):

@@ -46,7 +46,16 @@ class Touch:
 
 @dataclass(frozen=True)
 class Op:
-    """An instruction before linking: no tokens, micro-ops not placed, DRAM relative to a tensor."""
+    """An instruction before linking: without tokens, and with addresses that are relative.
+
+    Attributes:
+        instruction: its micro-ops have no place yet; a DRAM address counts from the tensor's start.
+        touches: what it reads and writes.
+        name: of the stage that it does a part of.
+        tensor: the DRAM tensor of a LOAD or STORE.
+        uops: its micro-ops, as (dst, src, wgt).
+        first: per micro-op, whether it starts a reduction; None: any marks will do.
+    """
 
     instruction: Instruction
     touches: tuple[Touch, ...]
@@ -68,10 +77,12 @@ class Axis:
 
     @property
     def extent(self) -> int:
+        """How many steps the loop has."""
         return self.high - self.low
 
     @property
     def padded(self) -> bool:
+        """Whether some steps lie outside of the tensor, where a LOAD fills in padding."""
         return self.inside != (self.low, self.high)
 
 
@@ -144,6 +155,7 @@ class _Folder:
         return False
 
     def entry_bytes(self, memory: Mem) -> int:
+        """Bytes that an entry of a memory takes in DRAM."""
         return self.config.entry(memory.name.lower())
 
     def fields(self, emit: Emit) -> dict[str, int]:
@@ -217,7 +229,7 @@ class _Folder:
         axis.inside = (middle, middle)
 
 
-def merge(axes: list[Axis]) -> list[Axis]:
+def _merge(axes: list[Axis]) -> list[Axis]:
     """Joins neighbours that step as one longer loop in every operand; all start at 0."""
     merged: list[Axis] = []
     for axis in axes:
@@ -246,7 +258,7 @@ def _joined(outer: Axis, inner: Axis) -> Axis | None:
 def _load(f: _Folder, emit: Emit) -> list[Op]:
     memory, dst, src = Mem(emit.fields["memory"]), emit.roles["dst"], emit.roles["src"]
     f.normalize()
-    axes = merge(f.axes)
+    axes = _merge(f.axes)
     if len(axes) > 3 or any(a.padded for a in axes[:-2]):
         raise Unroll
     _check_dense(dst, axes)
@@ -278,7 +290,7 @@ def _store(f: _Folder, emit: Emit) -> list[Op]:
     memory, acc, out = Mem(emit.fields["memory"]), emit.roles["acc"], emit.roles["out"]
     scale = emit.roles.get("scale", "")
     f.normalize()
-    axes = merge(f.axes)
+    axes = _merge(f.axes)
     scaled = [a for a in axes if a.steps.get(scale)]
     plain = [a for a in axes if not a.steps.get(scale)]
     if not scale and len(plain) == 3:
@@ -375,7 +387,7 @@ class _Nest:
         forms = [_shifted(form, lows) for form in forms]
         reducing = [i for i, a in enumerate(f.axes) if any(form.step(a.var) for form in forms)]
         split = min(reducing, default=len(f.axes))
-        self.loops = merge(f.axes[:split])
+        self.loops = _merge(f.axes[:split])
         self.inner = list(f.axes[split:])
         while len(self.loops) > 3:
             self.inner.insert(0, self.loops.pop())

@@ -57,6 +57,7 @@ def generate(func: PrimFunc, bases: Bases, config: Config) -> Kernel:
 
 
 def _in_dram(func: PrimFunc) -> dict[str, int]:
+    """The bytes of every buffer in DRAM, by name."""
     inner = (s.buffer for s in walk(func.body) if isinstance(s, Alloc))
     buffers = [b for b in (*func.params, *inner) if b.scope == "global"]
     for b in buffers:
@@ -69,6 +70,7 @@ def _in_dram(func: PrimFunc) -> dict[str, int]:
 
 
 def _not_an_instruction(stmt: Stmt) -> str:
+    """What to say of a statement that no instruction does."""
     if isinstance(stmt, Prefetch):
         return (
             f"{stmt.region.buffer.name}: expected no prefetch, which is for the CPU, found one; "
@@ -88,13 +90,16 @@ def _not_an_instruction(stmt: Stmt) -> str:
 
 
 class _Generator:
+    """Walks a function in program order and gives the instructions of every leaf."""
+
     def __init__(self, bases: Bases, config: Config) -> None:
         self.first, self.bases, self.config = bases, dict(bases), config
-        self.reached: Counter[Buffer] = Counter()  # how often an Alloc was
+        self.reached: Counter[Buffer] = Counter()  # how often each buffer's Alloc was reached
         self.leaves: dict[int, tuple[Stmt, Leaf | None]] = {}
-        self.depth: dict[int, int] = {}  # loops a leaf was found to need unrolled
+        self.depth: dict[int, int] = {}  # how many of its loops each leaf needs unrolled, by now
 
     def walk(self, stmt: Stmt, env: Env) -> Iterator[Op]:
+        """The instructions of a statement, with the outer loops at the values in ``env``."""
         leaf = self._leaf(stmt)
         if leaf is not None:
             yield from self._emit(leaf, dict(env), 0)
@@ -111,7 +116,7 @@ class _Generator:
             raise CodegenError(_not_an_instruction(stmt))
 
     def _next_copy(self, buffer: Buffer) -> None:
-        """The copies of a buffer take turns."""
+        """Moves a buffer to its next copy; they take turns, one each time the Alloc is reached."""
         if buffer not in self.first:
             return  # in DRAM
         copy = self.reached[buffer] % buffer.copies

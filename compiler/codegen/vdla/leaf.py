@@ -40,7 +40,7 @@ class CodegenError(UserError):
 
 @dataclass(frozen=True)
 class Form:
-    """``constant + Σ coefficient × variable``."""
+    """A number that is linear in loop variables: ``constant + Σ coefficient × variable``."""
 
     constant: int
     terms: Mapping[Var, int]
@@ -59,7 +59,7 @@ class Form:
         return cls(*form)
 
     def at(self, env: Env) -> Form:
-        """With some variables known."""
+        """The form in which the variables in ``env`` have their values."""
         constant, terms = self.constant, {}
         for var, coefficient in self.terms.items():
             if var in env:
@@ -69,7 +69,7 @@ class Form:
         return Form(constant, terms)
 
     def step(self, var: Var) -> int:
-        """The coefficient of a variable."""
+        """How much the number grows when ``var`` grows by 1: its coefficient, or 0."""
         return self.terms.get(var, 0)
 
 
@@ -102,12 +102,15 @@ class Leaf:
 
 @dataclass
 class _Path:
+    """The loops, bindings and conditions on the way from a statement down to a call."""
+
     loops: list[tuple[Var, int]] = field(default_factory=list)
     bindings: dict[Var, Expr] = field(default_factory=dict)
     guards: list[Expr] = field(default_factory=list)
     name: str = ""
 
     def bound(self, expr: Expr) -> Expr:
+        """An expression in loop variables, block iterators replaced by what they are bound to."""
         return substitute_expr(expr, self.bindings)
 
 
@@ -155,6 +158,7 @@ def _leaf(path: _Path, call: IntrinCall) -> Leaf:
 
 
 def _horner(offset: Form, size: int, index: Form) -> Form:
+    """The offset after one more dimension of ``size`` elements: ``offset * size + index``."""
     terms = {var: step * size for var, step in offset.terms.items()}
     for var, step in index.terms.items():
         terms[var] = terms.get(var, 0) + step

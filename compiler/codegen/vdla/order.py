@@ -1,11 +1,12 @@
-"""Order within the stream: what an engine could do earlier, it is told earlier.
+"""Reorders the instructions of a stream, so that none waits for another that it doesn't need.
 
-Two moves, each only past instructions it doesn't conflict with:
+Engines run their instructions in the order of the stream; one that stands too late in it makes
+others wait. Two moves, each only past instructions that it doesn't conflict with:
 
 * an ALU instruction moves up to what it depends on, so that one virtual thread's results leave
   while the next thread's GEMM runs;
-* LOADs move down to who needs them first, so that nothing that is urgent queues up behind what is
-  not. LOAD runs ahead all the same: it stands in another queue.
+* LOADs move down to the first instruction that needs them, so that an urgent LOAD doesn't queue up
+  behind one that isn't. LOADs still run ahead of what computes: they are in another queue.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ WINDOW = 256  # instructions looked at in either direction
 
 
 def reorder(ops: Sequence[Op]) -> list[Op]:
-    """Both moves, ALU first."""
+    """Moves ALU instructions up, then LOADs down: ``sink_loads(hoist_alu(ops))``."""
     return sink_loads(hoist_alu(ops))
 
 
@@ -63,13 +64,14 @@ def conflict(a: Op, b: Op) -> bool:
     )
 
 
-def span(touch: Touch) -> tuple[int, int]:
+def _span(touch: Touch) -> tuple[int, int]:
     """The lowest and one past the highest entry of a touch."""
     return touch.start, touch.start + sum((n - 1) * step for n, step in touch.dims) + 1
 
 
 def _overlap(a: Touch, b: Touch) -> bool:
-    (low_a, high_a), (low_b, high_b) = span(a), span(b)
+    """Whether the spans of two touches overlap; they may, and yet have no entry in common."""
+    (low_a, high_a), (low_b, high_b) = _span(a), _span(b)
     return low_a < high_b and low_b < high_a
 
 

@@ -37,6 +37,7 @@ class _Space:
 
     @classmethod
     def of(cls, entries: int) -> _Space:
+        """A memory of which nothing has been written or read."""
         shape = (3, entries)
         return cls(np.full(shape, NEVER, np.int32), np.full(shape, NEVER, np.int32))
 
@@ -86,6 +87,8 @@ def _flags(source: Engine, sink: Engine) -> tuple[str, str]:
 
 
 class _Tokens:
+    """The pass over one stream; it keeps what every engine knows to be finished."""
+
     def __init__(self, addresses: Mapping[str, int], dram_bytes: int, config: Config) -> None:
         self.addresses, self.unit = addresses, config.port_bytes
         self.limit = config.token_queue
@@ -100,6 +103,7 @@ class _Tokens:
         }  # per token: the giver in its engine's order, the taker's place
 
     def run(self, ops: Sequence[Op]) -> list[Instruction]:
+        """The instructions with addresses and token flags, in the order of ``ops``."""
         result = []
         for place, op in enumerate(ops):
             instruction = _addressed(op, self.addresses)

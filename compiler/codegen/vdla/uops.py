@@ -22,7 +22,14 @@ Use = tuple[tuple[UopRow, ...], tuple[bool, ...] | None]  # None: any marks will
 
 @dataclass
 class UopPlanner:
-    """Places the micro-ops of one stream, operator after operator."""
+    """Places the micro-ops of one stream, operator after operator.
+
+    Attributes:
+        config: the accelerator.
+        image: the bytes of all sequences, which lie in DRAM as the tensor UOPS.
+        resident: the sequences that are in the micro-op buffer, and the micro-op each begins at.
+        next_word: the word of the buffer behind the newest sequence.
+    """
 
     config: Config
     image: bytearray = field(default_factory=bytearray)

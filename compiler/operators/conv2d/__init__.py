@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vdla.compiler.graph import ir
-from vdla.compiler.graph.ir import Graph, add_terms
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.numbers import add_terms
 from vdla.compiler.operators.conv2d.schedule import expression, schedule
 from vdla.compiler.operators.conv2d.sizes import ANY_RESIDUAL, ConvSizes, ConvTile, Residual
 from vdla.compiler.operators.conv2d.space import Space, nest
@@ -29,8 +30,9 @@ class Conv2d(ConvSizes, Template[ConvTile]):
     """A convolution or a dense layer; see ``ConvSizes``."""
 
     NAME = "conv"
+    TILE = ConvTile
     NOUN = "convolution"
-    NODES = (ir.QConv2d, ir.QConv2dAdd, ir.QDense)
+    NODES = (ops.QConv2d, ops.QConv2dAdd, ops.QDense)
     NUMBERS: ClassVar[Mapping[str, Any]] = {
         "in_zero": 0,
         "zero": 0,
@@ -42,21 +44,21 @@ class Conv2d(ConvSizes, Template[ConvTile]):
     @classmethod
     def refusal(cls, node: Any, graph: Graph, config: Config, min_fill: float) -> str | None:
         """Too few input channels, or windows that see nothing of the image."""
-        if isinstance(node, ir.QDense):
+        if isinstance(node, ops.QDense):
             return None
         return _too_narrow(node, graph, config, min_fill) or only_padding(node, graph)
 
     @classmethod
     def placed(cls, node: Any) -> str:
         """A dense layer is one of a 1 × 1 image."""
-        if isinstance(node, ir.QConv2dAdd):
+        if isinstance(node, ops.QConv2dAdd):
             return "convolution with residual addition on int8"
-        return f"{'dense layer' if isinstance(node, ir.QDense) else cls.NOUN} on int8"
+        return f"{'dense layer' if isinstance(node, ops.QDense) else cls.NOUN} on int8"
 
     @classmethod
     def of(cls, node: Any, graph: Graph, config: Config) -> Conv2d:
         """Its sizes, with groups merged until they fill channel blocks."""
-        window = None if isinstance(node, ir.QDense) else node
+        window = None if isinstance(node, ops.QDense) else node
         n, _, height, width = (*graph.tensors[node.data].shape, 1, 1)[:4]
         groups = window.groups if window else 1
         weight = graph.constants[node.weight]
@@ -77,7 +79,7 @@ class Conv2d(ConvSizes, Template[ConvTile]):
             zero=node.out_zp,
             low=node.lo,
             high=node.hi,
-            residual=_residual(node) if isinstance(node, ir.QConv2dAdd) else None,
+            residual=_residual(node) if isinstance(node, ops.QConv2dAdd) else None,
         )
 
     def bind(self, node: Any, graph: Graph, config: Config) -> Binding:
@@ -94,7 +96,7 @@ class Conv2d(ConvSizes, Template[ConvTile]):
             "scale": _per_channel(words, self, config),
         }
         tensors = {"data": node.data, "out": node.output}
-        if isinstance(node, ir.QConv2dAdd):
+        if isinstance(node, ops.QConv2dAdd):
             tensors["residual"] = node.residual
             _, _, k = add_terms(*node.add_scales)
             constants["out_scale"] = np.full((1, config.block_out), pack_scale(2.0**-k), np.int32)
@@ -150,7 +152,7 @@ def _too_narrow(node: Any, graph: Graph, config: Config, min_fill: float) -> str
     return f"{channels} input {noun} {percent} of the {config.block_in}-lane block"
 
 
-def _residual(node: ir.QConv2dAdd) -> Residual:
+def _residual(node: ops.QConv2dAdd) -> Residual:
     a, b, _ = add_terms(*node.add_scales)
     return Residual(a, b, node.res_zp, node.add_zp, node.add_lo, node.add_hi)
 

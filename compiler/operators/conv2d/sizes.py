@@ -71,6 +71,10 @@ class ConvSizes(Window):
 
     @property
     def sampling(self) -> tuple[int, int]:
-        """Under a kernel of one, what strides skip is never looked at."""
+        """Strides that loading takes over: those along which the kernel has a size of one.
+
+        A 1×1 convolution with a stride of 2 reads every second row and column alone, so the others
+        aren't loaded. A larger kernel reads what lies between as well.
+        """
         (kh, kw), (sy, sx) = self.kernel, self.strides
         return sy if kh == 1 else 1, sx if kw == 1 else 1

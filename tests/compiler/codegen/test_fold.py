@@ -7,8 +7,9 @@ import dataclasses
 import pytest
 
 from vdla.compiler.lower import lower_schedule
-from vdla.compiler.operators.add import Add, AddTile
+from vdla.compiler.operators.add import Add
 from vdla.compiler.operators.conv2d import Conv2d, ConvTile
+from vdla.compiler.operators.pairwise import VectorTile
 from vdla.isa.config import load_config
 
 CONV = Conv2d(
@@ -116,6 +117,6 @@ def test_too_many_micro_ops_are_unrolled():
 
 @pytest.mark.parametrize(("vectors", "counts"), [(12, [12]), (5, [5, 5, 2])])
 def test_an_addition(vectors, counts):
-    stages = instructions(Add(12, 1, 1, 0, 0, 0, -128, 127), AddTile(vectors), "tiny")
+    stages = instructions(Add(12, 1, 1, 0, 0, 0, -128, 127), VectorTile(vectors), "tiny")
     assert [load.x_size for load in stages["load_acc8"]] == [n for n in counts for _ in range(2)]
     assert [store.x_size for store in stages["store8"]] == counts

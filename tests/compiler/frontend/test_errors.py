@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from vdla.compiler.frontend import ModelError, import_model, import_onnx
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ops
 from vdla.compiler.models import model_path
 
 SCALE = {"s": np.array(0.05, np.float32), "z": np.array(3, np.int8)}
@@ -324,7 +324,7 @@ def test_forms_that_onnxruntime_takes(proto, text):
     """Right, but none of ours: the reason is what it was refused for."""
     proto.graph.node.append(helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]))
     graph = import_model(proto, "m.onnx")
-    (node,) = (node for node in graph.nodes if isinstance(node, ir.External))
+    (node,) = (node for node in graph.nodes if isinstance(node, ops.External))
     where, _, reason = text.partition(": ")
     assert f"node {node.name} ({node.op})" == where
     assert node.reason == reason
@@ -333,7 +333,7 @@ def test_forms_that_onnxruntime_takes(proto, text):
 def test_operators_that_onnxruntime_takes():
     proto = one("Sin")
     proto.graph.node.append(helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]))
-    (node,) = (n for n in import_model(proto).nodes if isinstance(n, ir.External))
+    (node,) = (n for n in import_model(proto).nodes if isinstance(n, ops.External))
     assert (node.op, node.shape, node.dtype) == ("Sin", (1, 4, 6, 7), "float32")
     assert node.reason == "no operator Sin here"
 

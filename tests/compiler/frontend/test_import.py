@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from vdla.compiler.frontend import import_model
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.compare import ort_run
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
@@ -331,7 +331,7 @@ def test_per_channel_activation_quantization_stays_on_the_host():
         helper.make_node("Relu", ["f"], ["y"]),
     ]
     graph = agrees(model(nodes, {"x": (2, 3, 4, 4)}, {"y": (2, 3, 4, 4)}, constants))
-    assert isinstance(graph.nodes[0], ir.Quantize)
+    assert isinstance(graph.nodes[0], ops.Quantize)
     assert graph.nodes[0].axis == 1
 
 

@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vdla.compiler.graph.ir import add_terms, pool_scale
-from vdla.compiler.graph.numbers import dequantize, pack_scales, quantize, rq
+from vdla.compiler.graph.numbers import add_terms, dequantize, pack_scales, pool_scale, quantize, rq
 from vdla.isa import numbers as isa
 
 INT32 = st.integers(-(2**31), 2**31 - 1)

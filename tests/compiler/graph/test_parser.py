@@ -14,7 +14,7 @@ from readback import graph_reads_back
 
 from vdla.compiler.build import Options, compile_graph, placed_graph
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ir, ops
 from vdla.compiler.graph.ir import Graph, GraphError, Quant, TensorType
 from vdla.compiler.graph.parser import operators, parse_graph, read_graph
 from vdla.compiler.graph.printer import beside, format_graph
@@ -36,15 +36,15 @@ def small() -> Graph:
     image = TensorType((1, 2, 3, 3), "float32")
     wide = TensorType((1, 10, 3, 3), "int8", Quant(2.0, 5))
     nodes = (
-        ir.Clip(name="a b", output="/clip:0", data="x", low=float("-inf"), high=6.5),
-        ir.External(name="ext", output="193", operands=("/clip:0", "x"), model=b"\x00\xff",
+        ops.Clip(name="a b", output="/clip:0", data="x", low=float("-inf"), high=6.5),
+        ops.External(name="ext", output="193", operands=("/clip:0", "x"), model=b"\x00\xff",
                     kinds=("Resize", "Pad"), shape=(1, 2, 3, 3), dtype="float32",
                     reason='no "such" operator'),
-        ir.Fused(name="q", output="p", data="193", parts=(
-            ir.Quantize(name="q", output="i", data="193", scale=(0.1,), zero_point=(-3,)),
-            ir.Pack(name="pack", output="p", data="i", block=16),
+        ops.Fused(name="q", output="p", data="193", parts=(
+            ops.Quantize(name="q", output="i", data="193", scale=(0.1,), zero_point=(-3,)),
+            ops.Pack(name="pack", output="p", data="i", block=16),
         )),
-        ir.QConv2d(name="conv", output="y", data="p", weight="w", bias="b", in_zp=-3, out_zp=5,
+        ops.QConv2d(name="conv", output="y", data="p", weight="w", bias="b", in_zp=-3, out_zp=5,
                    scale=scale),
     )  # fmt: skip
     tensors = {"x": image, "/clip:0": image, "193": image, "i": int8, "p": packed, "y": wide,
@@ -89,7 +89,7 @@ graph g
 """,
         {},
     )
-    assert graph.nodes[1] == ir.Unary(name="b", output="y", data="h", function="neg")
+    assert graph.nodes[1] == ops.Unary(name="b", output="y", data="h", function="neg")
     found = evaluate(graph, {"x": np.array([[-1, 2, 7, 3]], np.float32)})["y"]
     assert found.tolist() == [[0, -2, -6, -3]]
 

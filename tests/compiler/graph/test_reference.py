@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from vdla.compiler.frontend import import_model
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ir, ops
 from vdla.compiler.graph.compare import (
     cosine,
     isolate,
@@ -17,8 +17,9 @@ from vdla.compiler.graph.compare import (
     unmatched,
 )
 from vdla.compiler.graph.infer import verify
+from vdla.compiler.graph.ops.blocks import pack, unpack
 from vdla.compiler.graph.passes import optimize
-from vdla.compiler.graph.reference import evaluate, pack, unpack
+from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.models.qdq import QdqModel
 
 
@@ -26,7 +27,7 @@ def check(m, seed):
     """Imports, optimizes and compares layer by layer; returns the differences."""
     proto = m.model()
     graph = optimize(import_model(proto))
-    assert not any(isinstance(n, ir.Conv2d | ir.Dense | ir.Add) for n in graph.nodes)
+    assert not any(isinstance(n, ops.Conv2d | ops.Dense | ops.Add) for n in graph.nodes)
     rng = np.random.default_rng(seed)
     x = {n: rng.standard_normal(graph.tensors[n].shape).astype(np.float32) for n in graph.inputs}
     tensors = ort_tensors(proto, x)

@@ -10,7 +10,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from vdla.compiler.frontend import ModelError, import_onnx
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.compare import (
     cosine,
     first_input,
@@ -66,7 +66,9 @@ def test_resnet18_is_resnet18():
     kinds = [n.op for n in graph.nodes]
     assert kinds.count("QConv2d") + kinds.count("QConv2dAdd") == 20
     assert kinds.count("QConv2dAdd") == 8
-    assert not any(isinstance(n, ir.Conv2d | ir.Add | ir.MaxPool | ir.Dense) for n in graph.nodes)
+    assert not any(
+        isinstance(n, ops.Conv2d | ops.Add | ops.MaxPool | ops.Dense) for n in graph.nodes
+    )
     macs = sum(
         np.prod(graph.tensors[n.output].shape) * np.prod(graph.tensors[n.weight].shape[1:])
         for n in graph.nodes
@@ -77,7 +79,7 @@ def test_resnet18_is_resnet18():
 
 def test_mobilenet_is_mobilenet():
     graph = optimize(import_onnx(model_path("mobilenet")))
-    convs = [n for n in graph.nodes if isinstance(n, ir.QConv2d)]
+    convs = [n for n in graph.nodes if isinstance(n, ops.QConv2d)]
     assert len(convs) == 27
     assert sum(n.groups > 1 for n in convs) == 13
 

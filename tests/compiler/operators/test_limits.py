@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vdla.compiler.build import Options, compile_graph
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import numbers, ops
 from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.graph.reference import evaluate
 from vdla.isa.config import load_config
@@ -19,8 +19,8 @@ from vdla.runtime.executor import Executor
 def convolution(shape, outputs, kernel, pads=(0, 0, 0, 0), strides=(1, 1)) -> Graph:
     """A graph of one convolution with random weights."""
     rng = np.random.default_rng(5)
-    scale = ir.f32(0.02 / (shape[1] * kernel[0] * kernel[1]) ** 0.5)
-    node = ir.QConv2d(
+    scale = numbers.f32(0.02 / (shape[1] * kernel[0] * kernel[1]) ** 0.5)
+    node = ops.QConv2d(
         name="conv", output="y", data="x", weight="w", bias="b", pads=pads, strides=strides,
         in_zp=-3, out_zp=4, scale=(scale,) * outputs,
     )  # fmt: skip
@@ -45,7 +45,7 @@ def convolution(shape, outputs, kernel, pads=(0, 0, 0, 0), strides=(1, 1)) -> Gr
 
 def pool(shape, kernel) -> Graph:
     """A graph of one average pool."""
-    node = ir.QAvgPool(
+    node = ops.QAvgPool(
         name="pool", output="y", data="x", kernel=kernel, in_scale=0.1, out_scale=0.02,
         in_zp=5, out_zp=-2,
     )  # fmt: skip

@@ -13,6 +13,7 @@ from vdla.compiler.models import model_path
 from vdla.compiler.operators.add import Add
 from vdla.compiler.operators.conv2d import Conv2d, Residual
 from vdla.compiler.operators.conv2d.space import kept_copies
+from vdla.compiler.operators.minimum import Minimum
 from vdla.compiler.operators.pool import Pool2d
 from vdla.compiler.operators.template import Template
 from vdla.compiler.tune import choose
@@ -26,6 +27,7 @@ SHAPES = (
     replace(CONV, kernel=(1, 1), strides=(2, 1), residual=Residual(1, 1, 0, 0, 0, 0)),
     Pool2d("max", 1, 4, 9, 12, (3, 3), (2, 2), (1, 1, 1, 1), (1, 1), 0, 0, -128, 127),
     Add(60, 1, 1, 0, 0, 0, -128, 127),
+    Minimum(60, False, 0, 0, 0, -128, 127),
 )
 
 

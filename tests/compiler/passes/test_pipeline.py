@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from vdla.compiler.lower import PASSES
-from vdla.compiler.operators.add import Add, AddTile
+from vdla.compiler.operators.add import Add
 from vdla.compiler.operators.conv2d import Conv2d, ConvTile, Residual
+from vdla.compiler.operators.pairwise import VectorTile
 from vdla.compiler.operators.pool import Pool2d, PoolTile
 from vdla.compiler.tir import evaluate
 from vdla.isa.config import load_config
@@ -34,7 +35,7 @@ CASES = {
     "residual": (dataclasses.replace(CONV, residual=RESIDUAL), ConvTile(1, 2, 6, 2, 1, 2)),
     "pool": (POOL, PoolTile(1, 2, 4, 2, "c")),
     "max pool": (dataclasses.replace(POOL, kind="max"), PoolTile(2, 1, 3, 2, "y")),
-    "add": (Add(11, 9000, -7000, 3, -8, 2, -128, 127), AddTile(4, 2)),
+    "add": (Add(11, 9000, -7000, 3, -8, 2, -128, 127), VectorTile(4, 2)),
 }
 
 

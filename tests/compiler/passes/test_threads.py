@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from vdla import te
-from vdla.compiler.operators.add import Add, AddTile
+from vdla.compiler.operators.add import Add
 from vdla.compiler.operators.conv2d import Conv2d, ConvTile
+from vdla.compiler.operators.pairwise import VectorTile
 from vdla.compiler.operators.pool import Pool2d, PoolTile
 from vdla.compiler.passes.inplace import unify_inplace
 from vdla.compiler.passes.vthread import inject_virtual_threads
@@ -45,7 +46,7 @@ def interleaved(scheduled: Schedule):
 
 
 def test_two_threads_of_an_addition():
-    calls = [line for line in interleaved(ADD.schedule(AddTile(4, 2), TINY)) if " " in line]
+    calls = [line for line in interleaved(ADD.schedule(VectorTile(4, 2), TINY)) if " " in line]
     assert calls == [
         "load_acc scale_acc",
         "v_o_o 2",
@@ -67,13 +68,13 @@ def test_two_threads_of_a_pool():
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_every_thread_has_its_own_buffers(threads):
-    calls = interleaved(ADD.schedule(AddTile(4, threads), TINY))
+    calls = interleaved(ADD.schedule(VectorTile(4, threads), TINY))
     copies = [line for line in calls if line.startswith("added")]
     assert copies == [f"added.{t}" for t in range(threads)]
 
 
 def test_results_take_the_place_of_operands():
-    threaded = inject_virtual_threads(ADD.schedule(AddTile(4, 2), TINY).lower())
+    threaded = inject_virtual_threads(ADD.schedule(VectorTile(4, 2), TINY).lower())
     assert {"added.0", "added.1"} < set(lines(threaded))
     after = lines(unify_inplace(threaded))
     assert not [line for line in after if "added" in line]

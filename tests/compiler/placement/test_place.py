@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vdla.compiler.frontend import import_model
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.plan import align, lifetimes, plan_memory
@@ -111,15 +111,15 @@ def test_layout_packs_once_at_each_boundary():
         if places[node.name].device == "vdla":
             assert blocks == {16}
             assert laid.tensors[node.output].block == 16
-        elif not isinstance(node, ir.Unpack):
+        elif not isinstance(node, ops.Unpack):
             assert blocks == {0}
-    packs = [n.data for n in laid.nodes if isinstance(n, ir.Pack | ir.Unpack)]
+    packs = [n.data for n in laid.nodes if isinstance(n, ops.Pack | ops.Unpack)]
     assert len(packs) == len(set(packs))
 
 
 def test_an_integer_output_keeps_its_name():
     graph = network()
-    conv = next(n for n in graph.nodes if isinstance(n, ir.QConv2dAdd))
+    conv = next(n for n in graph.nodes if isinstance(n, ops.QConv2dAdd))
     graph.outputs = (*graph.outputs, conv.output)
     laid, _ = layout(graph, partition(graph, PAPER), 16)
     verify(laid)

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vdla.compiler.build import Options, compile_graph, placed_graph
-from vdla.compiler.graph import ir
-from vdla.compiler.graph.infer import verify, window_extent
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ops.window import window_extent
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.placement.fuse_host import fuse_host
 from vdla.compiler.placement.layout import layout
@@ -45,16 +46,16 @@ def network(
     data = TensorType((1, channels, *size), "int8")
     result = TensorType((1, outputs, *out), "int8")
     nodes = [
-        ir.QConv2d(
+        ops.QConv2d(
             name="conv", output="v", data="q", weight="w", bias="b", strides=strides, pads=pads,
             dilations=dilations, in_zp=zero, out_zp=2, scale=(0.004,) * outputs,
         ),
-        ir.Dequantize(name="real", output=OUTPUT, data="v", scale=(0.5,), zero_point=(2,)),
+        ops.Dequantize(name="real", output=OUTPUT, data="v", scale=(0.5,), zero_point=(2,)),
     ]  # fmt: skip
     tensors = {"q": data, "v": result, OUTPUT: TensorType(result.shape, "float32")}
     if quantized:
         tensors["x"] = TensorType(data.shape, "float32")
-        quantize = ir.Quantize(
+        quantize = ops.Quantize(
             name="quantize", output="q", data="x", scale=(0.02,), zero_point=(zero,)
         )
         nodes.insert(0, quantize)
@@ -74,7 +75,7 @@ def image(graph: Graph) -> dict[str, np.ndarray]:
 
 def patches(graph: Graph, config=PAPER) -> list[tuple[int, int]]:
     """The kernels of the Im2col nodes that folding inserts."""
-    return [n.kernel for n in fold_taps(graph, config).nodes if isinstance(n, ir.Im2col)]
+    return [n.kernel for n in fold_taps(graph, config).nodes if isinstance(n, ops.Im2col)]
 
 
 def test_the_first_layer_of_resnet_becomes_ten_full_blocks():
@@ -105,7 +106,7 @@ def test_others_stay(graph):
 
 def test_data_of_the_accelerator_stay_there():
     graph = network(quantized=False)
-    pool = ir.QMaxPool(name="pool", output="q", data="p", kernel=(1, 1))
+    pool = ops.QMaxPool(name="pool", output="q", data="p", kernel=(1, 1))
     kind = graph.tensors["q"]
     behind = graph.copy(nodes=(pool, *graph.nodes), tensors={"p": kind})
     behind.inputs = ("p",)

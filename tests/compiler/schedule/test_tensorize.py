@@ -391,3 +391,13 @@ def test_the_accelerators_flow(shape, tile, threads):
     again = te.create_schedule(tensors[-1], tensors[0])
     again.replay(from_json(json.loads(json.dumps(to_json(s.trace)))), INTRINSICS)
     assert tir.show(again.mod) == tir.show(s.mod)
+
+
+@pytest.mark.parametrize("lanes", [L // 2, 2 * L])
+def test_as_many_lanes_as_the_intrinsic_has(lanes):
+    """No fewer and no more, of the right kind or not."""
+    src = te.placeholder((8, lanes), "int8", "src")
+    out = te.compute((8, lanes), lambda y, x: src[y, x], "out")
+    s = te.create_schedule(out, [src])
+    with pytest.raises(ScheduleError, match=rf"expects loops l in {L} \(spatial\), found"):
+        s[out].tensorize(s[out].axis[-1], load())

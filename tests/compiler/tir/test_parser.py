@@ -12,7 +12,8 @@ from readback import difference, reads_back
 
 from vdla import te
 from vdla.compiler import tir
-from vdla.compiler.operators.add import Add, AddTile
+from vdla.compiler.operators.add import Add
+from vdla.compiler.operators.pairwise import VectorTile
 from vdla.compiler.target import intrinsics
 from vdla.compiler.text import ParseError
 from vdla.compiler.tir import show
@@ -27,7 +28,6 @@ from vdla.compiler.tir.ir import (
     LOGIC,
     LOOP_KINDS,
     Alloc,
-    Barrier,
     Binary,
     Block,
     BlockIter,
@@ -43,7 +43,6 @@ from vdla.compiler.tir.ir import (
     Select,
     Seq,
     Store,
-    Token,
     Var,
     call,
     const,
@@ -127,7 +126,7 @@ def a_stmt(draw, depth, variables, buffers):
     value = lambda dtype: an_expr(draw, dtype, 2, variables, buffers)  # noqa: E731
     kind = draw(
         st.sampled_from(
-            ("store", "barrier", "token")
+            ("store",)
             if not depth
             else ("store", "for", "alloc", "if", "seq", "block", "seq", "for")
         )
@@ -164,10 +163,6 @@ def a_stmt(draw, depth, variables, buffers):
         return Seq(tuple(more() for _ in range(draw(st.integers(0, 3)))))
     if kind == "block":
         return a_block(draw, more, variables, buffers)
-    if kind == "barrier":
-        return Barrier(draw(NAMES))
-    if kind == "token":
-        return Token(draw(st.sampled_from(("push", "pop"))), draw(NAMES), draw(NAMES))
     buffer = draw(st.sampled_from(buffers))
     return Store(buffer, tuple(value("int32") for _ in buffer.shape), value(buffer.dtype))
 
@@ -217,7 +212,7 @@ def test_any_tree_is_read_back(func):
 def program() -> str:
     """A program of the accelerator: allocations, copies, threads, padding, calls of every kind."""
     shape = Add(12, 9000, -7000, 3, -8, 2, -128, 127)
-    return show(shape.schedule(AddTile(4, 2), TINY).mod)
+    return show(shape.schedule(VectorTile(4, 2), TINY).mod)
 
 
 @lru_cache
@@ -375,9 +370,9 @@ REFUSED = {
         "writes a[v], which its declared regions don't cover",
     "block c(v: s4 = i + 4):\n            pass": "line 3, column 9: f / for i / block c: v: "
         "expected a binding in 0..3, found i + 4 in 4..7",
-    'barrier(global)': "line 3, column 17: expected a scope in double quotes, found 'global'",
-    'push("a", "b")': "line 3, column 17: expected '->', found ','",
-    'barrier("a': "line 3, column 17: expected a closing double quote, found",
+    "alloc c: int8[4] @global": "line 3, column 27: expected the buffer's memory in double quotes, "
+                                "found 'global'",
+    'alloc c: int8[4] @"a': "line 3, column 27: expected a closing double quote, found",
     "`a[i] = 1": "line 3, column 9: expected a closing backquote, found '`a[i] = 1'",
     "a[i] = $": "line 3, column 16: expected a name, a number or a mark, found '$'",
     "gemm(x=a[i])": "line 3, column 9: expected an intrinsic (none: no target was given), "

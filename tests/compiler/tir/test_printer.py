@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import os
+from itertools import product
 from pathlib import Path
 
 from vdla import te
 from vdla.compiler import tir
-from vdla.compiler.tir import Barrier, Buffer, For, If, Seq, Store, Token, Var, show
-from vdla.compiler.tir.ir import Not, Select, const
+from vdla.compiler.tir import Buffer, For, If, Prefetch, Seq, Store, Var, show
+from vdla.compiler.tir.ir import Not, Select, const, point
+from vdla.compiler.tir.printer import COMPARISON, SYMBOLS
 
 GOLDEN = Path(__file__).parent / "conv.golden.txt"
 
@@ -64,6 +67,20 @@ def test_precedence():
     assert show(const(3, "int8")) == "int8(3)"
 
 
+def test_operators_bind_as_pythons():
+    """Of two in a row, the first one is the inner where it binds as tightly or more so."""
+    levels = dict(SYMBOLS.values())
+    comparisons = {symbol for symbol, level in levels.items() if level == COMPARISON}
+    for first, second in product(levels, repeat=2):
+        if {first, second} <= comparisons:
+            continue  # Python chains these
+        bare = ast.dump(ast.parse(f"x {first} y {second} z"))
+        left_first = ast.dump(ast.parse(f"(x {first} y) {second} z")) == bare
+        if first == second and first in ("and", "or"):
+            continue  # Python has one node for all of them
+        assert left_first == (levels[first] >= levels[second]), (first, second)
+
+
 def test_names_stay_distinct():
     x, other = Var("x"), Var("x")
     assert show(x + other) == "x + x_1"
@@ -73,12 +90,12 @@ def test_statements():
     buffer = Buffer("b", (8,), "int32")
     x = Var("x")
     store = Store(buffer, (x,), x)
-    body = If(x < 3, Seq((store, Barrier("shared"))), Token("push", "load", "compute"))
+    body = If(x < 3, Seq((store, Prefetch(point(buffer, (x + 1,))))), store)
     assert show(For(x, 8, "unrolled", body)).splitlines() == [
         "for x in 8 unrolled:",
         "    if x < 3:",
         "        b[x] = x",
-        '        barrier("shared")',
+        "        prefetch b[x + 1]",
         "    else:",
-        '        push("load" -> "compute")',
+        "        b[x] = x",
     ]

@@ -21,7 +21,6 @@ from vdla.compiler.tir import (
     PrimFunc,
     Seq,
     Store,
-    Token,
     Var,
     verify,
 )
@@ -101,7 +100,6 @@ BAD = {
         "f / for z: expected an int32 loop variable, found int64",
     ),
     "allocated twice": (Alloc(A, Seq(())), "f: buffer A is allocated twice"),
-    "token": (Token("throw", "a", "b"), "f: token: expected push or pop, found 'throw'"),
     "binding": (
         loop(copy(binding=I + 8)),
         "f / for i / block copy: v: expected a binding in 0..7, found i + 8 in 8..15",

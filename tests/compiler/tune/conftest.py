@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vdla.compiler.build import Options, accelerator_layers
-from vdla.compiler.graph import ir
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.isa.config import load_config
 
@@ -21,7 +21,7 @@ def tiny():
 def layer(tiny):
     """16 to 16 channels, 3×3, on 12×12 pixels."""
     rng = np.random.default_rng(1)
-    node = ir.QConv2d(
+    node = ops.QConv2d(
         name="conv", output="y", data="x", weight="w", bias="b", pads=(1, 1, 1, 1),
         in_zp=3, out_zp=-5, scale=(0.001,) * 16,
     )  # fmt: skip

@@ -13,8 +13,9 @@ from vdla.compiler import models
 from vdla.compiler.build import accelerator_layers
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.lower import lower_schedule
-from vdla.compiler.operators.add import Add, AddTile
+from vdla.compiler.operators.add import Add
 from vdla.compiler.operators.conv2d import Conv2d, ConvTile, Residual
+from vdla.compiler.operators.pairwise import VectorTile
 from vdla.compiler.operators.pool import Pool2d
 from vdla.compiler.tune.features import features
 from vdla.compiler.tune.measure import measure
@@ -146,6 +147,6 @@ def test_invariants(data):
 def test_pools_and_additions_have_features():
     pool = features(POOL, space(POOL, TINY, 2), TINY)
     assert (pool.values[:, pool.names.index("inp.again")] >= 1).all()
-    add = features(Add(64, 1, 1, 0, 0, 0, -128, 127), Space.of([AddTile(16, 2)]), TINY)
+    add = features(Add(64, 1, 1, 0, 0, 0, -128, 127), Space.of([VectorTile(16, 2)]), TINY)
     row = add.row(0)
     assert (row["trips.tile"], row["inp.moved"], row["out.moved"]) == (4, 2 * 64 * 4, 64 * 4)

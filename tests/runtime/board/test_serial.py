@@ -52,6 +52,16 @@ def test_a_line_without_trouble():
     assert [value for _, value in line.done] == [3, 2**32 - 1]
 
 
+@pytest.mark.parametrize(("noise", "sent_again"), [(0, 0), (1, 1)])
+def test_so_much_noise_is_passed_over(noise, sent_again):
+    """Two frames' worth of bytes that are no reply, and not one more, before the reply."""
+    line = FakeLine()
+    link_ = transport(line)
+    line.replies.extend(bytes(2 * serial.FRAME_BYTES + noise))
+    assert link_.read(BASE) == [0]
+    assert link_.sent_again == sent_again
+
+
 @pytest.mark.parametrize("kind", ["lose", "flip", "double"])
 @pytest.mark.parametrize("seed", range(4))
 def test_bytes_that_are_lost_flipped_or_doubled(kind, seed):

@@ -1,5 +1,7 @@
 """The frame of a host operator: what a node's function reads, and in which order.
 
+A node's ``express`` gets a :class:`Recipe`, reads its operands from it and returns its result.
+
 A :class:`Recipe` collects the inputs while an operator's expression is written down; ``kernel``
 makes the function. Tensors that only the function needs (rearranged weights, packed scales) become
 constants named after the node.
@@ -7,17 +9,14 @@ constants named after the node.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, Graph, Node
+from vdla.compiler.graph.ir import Array, Graph
 from vdla.compiler.schedule import create_schedule
 from vdla.compiler.te import Tensor
-from vdla.compiler.tir.ir import PrimFunc
-
-MakeSchedule = Callable[[Any], Any]
+from vdla.compiler.tir.ir import Expr, PrimFunc
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,7 @@ class Recipe:
 
     @property
     def out_dtype(self) -> str:
+        """The element type of the operator's output."""
         return self.graph.tensors[self.node.output].dtype
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -95,33 +95,11 @@ def _viewed(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     return te.compute(shape, lambda *i: tensor[(*i[:rank], *zeros)], "viewed")
 
 
-Expression = Callable[[Recipe, Any], Tensor]
-E = TypeVar("E", bound=Expression)
-EXPRESSIONS: dict[type[Node], Expression] = {}
-
-
-def expresses(*kinds: type[Node]) -> Callable[[E], E]:
-    """Registers the expression of an operator."""
-
-    def register(function: E) -> E:
-        for kind in kinds:
-            EXPRESSIONS[kind] = function
-        return function
-
-    return register
-
-
-def inside(index: Any, size: int) -> Any:
+def inside(index: Any, size: int) -> Expr:
     """Whether an index lies within a dimension."""
     return te.all(index >= 0, index < size)
 
 
-def clip(value: Any, low: int, high: int) -> Any:
-    """``value`` limited to [low, high]."""
-    dtype = value.dtype
-    return te.minimum(te.maximum(value, te.const(low, dtype)), te.const(high, dtype))
-
-
-def requantize(acc: Any, word: Any, zero_point: int, low: int, high: int) -> Any:
+def requantized(acc: Any, word: Any, zero_point: int, low: int, high: int) -> Expr:
     """``clip(rq(acc, word) + zero_point, low, high)`` as int8."""
     return te.requantize(acc, word, zero_point, low, high).astype("int8")

@@ -10,29 +10,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from vdla.compiler.codegen.link import link_shared
 from vdla.compiler.codegen.llvm import compile_object
 from vdla.compiler.codegen.target import NATIVE, Target, TargetError
-from vdla.compiler.graph import ir
-from vdla.compiler.graph.ir import Array, Graph, Node
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.express import HostKernel
+from vdla.compiler.graph.ir import Array, Graph
 from vdla.compiler.graph.plan import MemoryPlan, plan_memory
+from vdla.compiler.host.kernels import host_kernel, symbol_of
 from vdla.compiler.placement.partition import (
     ACCELERATOR,
     HOST,
-    ONNXRUNTIME,
     Placements,
     partition,
     report,
 )
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.printer import show
-from vdla.compiler.topi.cpu import HostKernel, host_kernel, symbol_of
 from vdla.runtime.module import HostCode, Module, TensorInfo
 from vdla.runtime.native import host_machine
+from vdla.runtime.plan import Accelerate, Host, Onnx, Plan, Step, accelerator_steps
 
 Kernels = dict[str, HostKernel]
 
@@ -65,7 +65,7 @@ def check_external(graph: Graph, target: Target) -> None:
     A board's processor gets compiled code alone.
     """
     for node in graph.nodes:
-        if isinstance(node, ir.External) and not target.is_native:
+        if isinstance(node, ops.External) and not target.is_native:
             raise TargetError(
                 f"node {node.name} ({node.op}): expected operators that vdla compiles for "
                 f"{target.cpu}, found one for onnxruntime ({node.reason}); the native host has it"
@@ -74,12 +74,12 @@ def check_external(graph: Graph, target: Target) -> None:
 
 def external_models(graph: Graph) -> dict[str, bytes]:
     """Node name to what onnxruntime runs."""
-    return {node.name: node.model for node in graph.nodes if isinstance(node, ir.External)}
+    return {node.name: node.model for node in graph.nodes if isinstance(node, ops.External)}
 
 
 def host_constants(graph: Graph, kernels: Kernels) -> dict[str, Array]:
     """Every constant that a host function or onnxruntime reads."""
-    external = (node for node in graph.nodes if isinstance(node, ir.External))
+    external = (node for node in graph.nodes if isinstance(node, ops.External))
     needed: dict[str, Array] = {
         name: graph.constants[name]
         for node in external
@@ -95,33 +95,23 @@ def host_constants(graph: Graph, kernels: Kernels) -> dict[str, Array]:
     return needed
 
 
-def make_steps(graph: Graph, placements: Placements, kernels: Kernels) -> list[dict[str, Any]]:
-    """The module's steps; neighbouring accelerator nodes share one, called ``program``.
-
-    A ``vdla`` step lists its nodes under ``layers``; the program it names is the caller's to make.
-    """
-    steps: list[dict[str, Any]] = []
+def make_steps(graph: Graph, placements: Placements, kernels: Kernels) -> Plan:
+    """The module's run plan; neighbouring accelerator nodes share one program, which is the
+    caller's to make."""
+    steps: list[Step] = []
     for node in graph.nodes:
         if placements[node.name].device == ACCELERATOR:
-            if not steps or steps[-1]["kind"] != "vdla":
-                count = sum(step["kind"] == "vdla" for step in steps)
-                steps.append({"kind": "vdla", "program": f"program{count}", "layers": []})
-            steps[-1]["layers"].append(node.name)
-        elif isinstance(node, ir.External):
-            args = [*node.inputs, node.output]
-            steps.append({"kind": ONNXRUNTIME, "model": node.name, "args": args, "name": node.name})
+            last = steps[-1] if steps else None
+            if isinstance(last, Accelerate):
+                steps[-1] = replace(last, layers=(*last.layers, node.name))
+            else:
+                steps.append(Accelerate(f"program{len(accelerator_steps(steps))}", (node.name,)))
+        elif isinstance(node, ops.External):
+            steps.append(Onnx(node.name, node.name, (*node.inputs, node.output)))
         else:
-            steps.append(_host_step(node, kernels[node.name]))
-    return steps
-
-
-def _host_step(node: Node, kernel: HostKernel) -> dict[str, Any]:
-    return {
-        "kind": "host",
-        "function": kernel.func.name,
-        "args": list(kernel.args),
-        "name": node.name,
-    }
+            kernel = kernels[node.name]
+            steps.append(Host(node.name, kernel.func.name, kernel.args))
+    return tuple(steps)
 
 
 def tensor_table(

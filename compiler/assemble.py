@@ -1,0 +1,177 @@
+"""From a network whose every operator has its code to a module: addresses, streams, one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from vdla.compiler.codegen.target import Target
+from vdla.compiler.codegen.vdla.kernel import Kernel
+from vdla.compiler.dump import Dumper
+from vdla.compiler.graph.ir import Array, Graph, Node
+from vdla.compiler.graph.plan import MemoryPlan, align, plan_memory
+from vdla.compiler.host.steps import (
+    Kernels,
+    constant_image,
+    external_models,
+    host_code,
+    host_constants,
+    make_steps,
+    tensor_table,
+)
+from vdla.compiler.lower import UOPS, Linked, Linker
+from vdla.compiler.operators.template import Operator, Tile, tile_text
+from vdla.compiler.placement.partition import Placements, report
+from vdla.isa.asm import disassemble
+from vdla.isa.config import Config
+from vdla.isa.identity import Identity
+from vdla.isa.instructions import instruction_bytes
+from vdla.isa.program import Program
+from vdla.runtime.module import Module
+from vdla.runtime.plan import Plan, accelerator_steps
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """An accelerator node's tile and its instructions."""
+
+    tile: Tile
+    kernel: Kernel
+
+
+@dataclass(frozen=True)
+class Network:
+    """A laid-out graph with the code of each node, by its name, and no addresses yet."""
+
+    graph: Graph
+    placements: Placements
+    operators: Mapping[str, Operator]
+    lowered: Mapping[str, Lowered]
+    kernels: Kernels
+
+
+def assemble(network: Network, config: Config, host: Target, dump: Dumper) -> Module:
+    """Lays out DRAM, links the streams, and puts everything into a module for a host's processor.
+
+    Raises:
+        TargetError: there is no linker for the processor.
+    """
+    graph = network.graph
+    steps = make_steps(graph, network.placements, network.kernels)
+    linkers = _line_up(steps, network, config)
+    constants = _constants(network, linkers)
+    memory = plan_memory(graph, constants)
+    linked, programs = _link(linkers, memory, config)
+    for name, program in programs.items():
+        dump.write("stream", name, disassemble(program))
+    ends = [_end(program) for program in programs.values()]
+    return Module(
+        tensors=tensor_table(graph, memory, constants),
+        inputs=list(graph.inputs),
+        outputs=list(graph.outputs),
+        dram_bytes=max(ends, default=align(memory.total_bytes)),
+        steps=steps,
+        constants=constant_image(memory, constants),
+        host=host_code(network.kernels, host),
+        external=external_models(graph),
+        programs={name: program.to_bytes() for name, program in programs.items()},
+        config=asdict(config),
+        identity=Identity.of(config),
+        metadata={
+            "model": graph.name,
+            "placement": report(graph, network.placements),
+            "layers": _layers(network),
+            "streams": {
+                name: {"layers": _runs(each.layers), "stages": each.stages}
+                for name, each in linked.items()
+            },
+        },
+    )
+
+
+def _line_up(plan: Plan, network: Network, config: Config) -> dict[str, Linker]:
+    """Per accelerator program, its operators' instructions in line."""
+    linkers: dict[str, Linker] = {}
+    for step in accelerator_steps(plan):
+        linker = linkers[step.program] = Linker(config)
+        for name in step.layers:
+            linker.add(name, network.lowered[name].kernel, network.operators[name].tensors)
+    return linkers
+
+
+def _constants(network: Network, linkers: Mapping[str, Linker]) -> dict[str, Array]:
+    """All that the host and the accelerator read and nothing writes."""
+    graph = network.graph
+    constants: dict[str, Array] = host_constants(graph, network.kernels)
+    for op in network.operators.values():
+        constants.update(op.constants)
+        constants.update({n: graph.constants[n] for n in _stored(op.node, graph)})
+    for name, linker in linkers.items():
+        constants[f"{name}{UOPS}"] = np.frombuffer(linker.uops, np.uint8)
+    return constants
+
+
+def _link(
+    linkers: Mapping[str, Linker], memory: MemoryPlan, config: Config
+) -> tuple[dict[str, Linked], dict[str, Program]]:
+    """The streams with their addresses; they lie one behind another, after all tensors."""
+    linked, programs = {}, {}
+    start = align(memory.total_bytes)
+    for name, linker in linkers.items():
+        addresses = _Addresses(memory, {UOPS: memory.constants[f"{name}{UOPS}"]})
+        linked[name] = linker.link(addresses, start)
+        programs[name] = Program(config, linked[name].instructions, start)
+        start = _end(programs[name])
+    return linked, programs
+
+
+def _end(program: Program) -> int:
+    """The first byte of DRAM behind a stream, aligned."""
+    size = len(program.instructions) * instruction_bytes(program.config)
+    return align(program.base + size)
+
+
+class _Addresses(dict[str, int]):
+    """DRAM addresses: a few given ones, then the memory plan's."""
+
+    def __init__(self, plan: MemoryPlan, given: Mapping[str, int]) -> None:
+        super().__init__(given)
+        self.plan = plan
+
+    def __missing__(self, name: str) -> int:
+        return self.plan.address(name)
+
+
+def _stored(node: Node, graph: Graph) -> list[str]:
+    """Constants that a node reads as activations: a residual known at compile time."""
+    parameters = {getattr(node, key, None) for key in ("weight", "bias")}
+    return [n for n in node.inputs if n in graph.constants and n not in parameters]
+
+
+def _layers(network: Network) -> list[dict[str, Any]]:
+    """What reports say of each accelerator layer besides its cycles."""
+    return [
+        {
+            "name": name,
+            "op": op.node.op,
+            "output": op.node.output,
+            "macs": op.macs,
+            "dram_bytes": op.dram_bytes,
+            "tile": tile_text(network.lowered[name].tile),
+        }
+        for name, op in network.operators.items()
+    ]
+
+
+def _runs(names: Iterable[str]) -> list[tuple[str, int]]:
+    """Equal neighbours as (name, how many)."""
+    runs: list[tuple[str, int]] = []
+    for name in names:
+        if runs and runs[-1][0] == name:
+            runs[-1] = (name, runs[-1][1] + 1)
+        else:
+            runs.append((name, 1))
+    return runs

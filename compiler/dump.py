@@ -1,0 +1,59 @@
+"""The program's text after every pass, as numbered files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from vdla.compiler.graph.ir import Array, Graph
+from vdla.compiler.graph.parser import write_values
+from vdla.compiler.graph.printer import beside, format_graph
+
+
+class Dumper:
+    """Writes texts as numbered files into a folder, or nowhere."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self.counts: dict[str, int] = {}
+        self.values: dict[str, Array] = {}
+
+    def graph(self, name: str, graph: Graph) -> None:
+        """The graph after a pass, and beside it the arrays that weren't there before it."""
+        if self.folder is None:
+            return
+        path = self.write("graph", name, format_graph(graph))
+        found = beside(graph)
+        new = {n: a for n, a in found.items() if not _same_array(a, self.values.get(n))}
+        self.values.update(new)
+        write_values(path.with_suffix(".npz"), new)
+
+    def layer(self, layer: str) -> Callable[[str, str], None] | None:
+        """What ``lower`` reports an operator's passes to."""
+        if self.folder is None:
+            return None
+
+        def write(name: str, text: str) -> None:
+            self.write(layer, name, text)
+
+        return write
+
+    def write(self, group: str, name: str, text: str) -> Path:
+        """``group/NN_name.txt``, in place of what an earlier dump left under the number."""
+        if self.folder is None:
+            return Path()
+        self.counts[group] = number = self.counts.get(group, 0) + 1
+        folder = self.folder / group.replace("/", "_").strip("_")
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob(f"{number:02}_*"):
+            old.unlink()
+        path = folder / f"{number:02}_{name}.txt"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+
+def _same_array(a: Array, b: Array | None) -> bool:
+    """Whether two arrays hold the same bits; -0.0 isn't 0.0, and a NaN is itself."""
+    if a is b:
+        return True
+    return b is not None and (a.dtype, a.shape) == (b.dtype, b.shape) and a.tobytes() == b.tobytes()

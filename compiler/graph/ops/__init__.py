@@ -1,0 +1,69 @@
+"""The graph's operators: a file each, all found by being here.
+
+A file holds the node (or the float node and its int8 counterpart), with its typing rule, its
+meaning in numpy, its expression for the host and, for float nodes, what a quantized island around
+it becomes. ONNX's names for them are the frontend's, accelerator's schedules ``operators``'.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from vdla.compiler.graph.ops.add import Add, QAdd
+from vdla.compiler.graph.ops.batch_norm import BatchNorm
+from vdla.compiler.graph.ops.blocks import Pack, Unpack
+from vdla.compiler.graph.ops.clip import Clip, QClip, Relu
+from vdla.compiler.graph.ops.concat import Concat, QConcat
+from vdla.compiler.graph.ops.conv2d import Conv2d, QConv2d, QConv2dAdd
+from vdla.compiler.graph.ops.dense import Dense, QDense
+from vdla.compiler.graph.ops.elementwise import Binary, Unary
+from vdla.compiler.graph.ops.foreign import Custom, External, Foreign
+from vdla.compiler.graph.ops.fused import Fused
+from vdla.compiler.graph.ops.im2col import Im2col
+from vdla.compiler.graph.ops.pool import AvgPool, MaxPool, QAvgPool, QMaxPool
+from vdla.compiler.graph.ops.quantize import Dequantize, FlipSign, Quantize
+from vdla.compiler.graph.ops.reshape import QReshape, Reshape
+from vdla.compiler.graph.ops.softmax import Softmax
+from vdla.compiler.graph.ops.transpose import QTranspose, Transpose
+from vdla.compiler.graph.ops.window import Window
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
+
+# Those that passes, frontend or schedules know by name; the others are in the table of operators.
+__all__ = [
+    "Add",
+    "AvgPool",
+    "BatchNorm",
+    "Binary",
+    "Clip",
+    "Concat",
+    "Conv2d",
+    "Custom",
+    "Dense",
+    "Dequantize",
+    "External",
+    "FlipSign",
+    "Foreign",
+    "Fused",
+    "Im2col",
+    "MaxPool",
+    "Pack",
+    "QAdd",
+    "QAvgPool",
+    "QClip",
+    "QConcat",
+    "QConv2d",
+    "QConv2dAdd",
+    "QDense",
+    "QMaxPool",
+    "QReshape",
+    "QTranspose",
+    "Quantize",
+    "Relu",
+    "Reshape",
+    "Softmax",
+    "Transpose",
+    "Unary",
+    "Unpack",
+    "Window",
+]

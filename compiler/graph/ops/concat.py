@@ -1,0 +1,116 @@
+"""Tensors one behind another along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from vdla.compiler import te
+from vdla.compiler.graph.express import Recipe
+from vdla.compiler.graph.ir import Array, IntegerNode, Node, Quantizable, Shape, TensorType
+from vdla.compiler.graph.numbers import requantize
+from vdla.compiler.graph.ops.clip import at_scale
+from vdla.compiler.te import Tensor
+from vdla.compiler.tir.ir import Expr
+from vdla.isa.numbers import pack_scale
+
+if TYPE_CHECKING:
+    from vdla.compiler.graph.fuse import Island
+
+Part = Callable[..., Expr]  # of an index of the part
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyConcat(Node, operator=False):
+    """What the two share."""
+
+    OPERANDS: ClassVar[tuple[str, ...]] = ("parts",)
+
+    parts: tuple[str, ...]
+    axis: int
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        first, axis = shapes[0], self.axis
+        if not 0 <= axis < len(first):
+            raise self.error(f"an axis below {len(first)}", axis)
+        for shape in shapes[1:]:
+            if (*shape[:axis], *shape[axis + 1 :]) != (*first[:axis], *first[axis + 1 :]):
+                raise self.error(
+                    f"parts that differ from {list(first)} only in axis {axis}", list(shape)
+                )
+        return (*first[:axis], sum(s[axis] for s in shapes), *first[axis + 1 :])
+
+    def joined(self, recipe: Recipe, parts: Sequence[Part], sizes: Sequence[int]) -> Tensor:
+        """The parts, which have these sizes along the axis."""
+        axis = self.axis
+
+        def value(*i: Expr) -> Expr:
+            start = sum(sizes) - sizes[-1]
+            result = parts[-1](*i[:axis], i[axis] - start, *i[axis + 1 :])
+            for part, size in zip(reversed(parts[:-1]), reversed(sizes[:-1]), strict=True):
+                start -= size
+                here = part(*i[:axis], i[axis] - start, *i[axis + 1 :])
+                result = te.select(i[axis] < start + size, here, result)
+            return result
+
+        return te.compute(recipe.out_shape, value, "joined")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Concat(AnyConcat, Quantizable):
+    """The parts one behind another along ``axis``."""
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        return np.concatenate(args, axis=self.axis)
+
+    def express(self, recipe: Recipe) -> Tensor:
+        tensors = [recipe.read(name) for name in self.parts]
+        return self.joined(recipe, tensors, [t.shape[self.axis] for t in tensors])
+
+    def quantized(self, island: Island) -> Node:
+        """A :class:`QConcat`."""
+        sources = [island.source(name) for name in self.parts]
+        return QConcat(
+            **island.names,
+            parts=tuple(name for name, _ in sources),
+            axis=self.axis,
+            scales=tuple(island.ratio(quant) for _, quant in sources),
+            zps=tuple(quant.zero_point for _, quant in sources),
+            out_zp=island.out.zero_point,
+            **island.clip,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class QConcat(IntegerNode, AnyConcat):
+    """Parts one behind another: each ``clip(rq(part - zps[i], scales[i]) + out_zp, lo, hi)``.
+
+    A part whose scale is 1 and whose zero point is ``out_zp`` is a plain copy.
+    """
+
+    scales: tuple[float, ...]
+    zps: tuple[int, ...]
+    out_zp: int
+    lo: int = -128
+    hi: int = 127
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        parts = [
+            requantize(x.astype(np.int64) - zp, pack_scale(scale), self.out_zp, self.lo, self.hi)
+            for x, scale, zp in zip(args, self.scales, self.zps, strict=True)
+        ]
+        return np.concatenate(parts, axis=self.axis)
+
+    def express(self, recipe: Recipe) -> Tensor:
+        parts: list[Part] = []
+        sizes: list[int] = []
+        limits = (self.out_zp, self.lo, self.hi)
+        for name, scale, zero in zip(self.parts, self.scales, self.zps, strict=True):
+            tensor = recipe.read(name)
+            sizes.append(tensor.shape[self.axis])
+            plain = scale == 1.0 and limits == (zero, -128, 127)
+            parts.append(tensor if plain else at_scale(tensor, scale, zero, limits))
+        return self.joined(recipe, parts, sizes)

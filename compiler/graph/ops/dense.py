@@ -1,0 +1,107 @@
+"""Dense layers: every output is a weighted sum of all inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vdla.compiler import te
+from vdla.compiler.graph.express import Recipe, requantized
+from vdla.compiler.graph.ir import Array, Node, Quantizable, Shape, TensorType
+from vdla.compiler.graph.numbers import pack_scales, requantize
+from vdla.compiler.graph.ops.products import (
+    Products,
+    QProducts,
+    bias_of,
+    centered,
+    quantized_products,
+    word_of,
+)
+from vdla.compiler.te import Tensor
+from vdla.compiler.tir.ir import Expr
+
+if TYPE_CHECKING:
+    from vdla.compiler.graph.fuse import Island
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyDense(Products, operator=False):
+    """What the two dense layers share."""
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        data, weight = shapes[0], shapes[1]
+        flat = len(data) == 2 or (len(data) == 4 and data[2:] == (1, 1))
+        if not flat or len(weight) != 2 or data[1] != weight[1]:
+            raise self.error(f"data of shape [N, {weight[-1]}]", list(data))
+        self.check_channels(shapes, weight[0])
+        return (data[0], weight[0])
+
+    def sums(self, recipe: Recipe, bias: str | None, zero_point: int, wide: str) -> Tensor:
+        """[N, O]: bias + Σ data * weight, in int32 or float32."""
+        n, i = recipe.shape(self.data)[:2]
+        data, weight = recipe.read(self.data, (n, i)), recipe.read(self.weight)
+        start = bias_of(recipe, bias, wide)
+        r = te.reduce_axis((0, i), "r")
+        source = data
+        if wide == "int32":
+
+            def narrowed(b: Expr, k: Expr) -> Expr:
+                return (data[b, k].astype("int32") - zero_point).astype("int16")
+
+            source = te.compute((n, i), narrowed, "rows")
+
+        def dot(b: Expr, c: Expr) -> Expr:
+            product = source[b, r].astype(wide) * weight[c, r].astype(wide)
+            return te.sum(product, axis=r, init=start(c))
+
+        return te.compute((n, weight.shape[0]), dot, "acc")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dense(AnyDense, Quantizable):
+    """``bias[o] + Σ_i data[n, i] * weight[o, i]``."""
+
+    bias: str | None = None
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        total = args[0].reshape(args[0].shape[:2]) @ args[1].T
+        return total + args[2] if len(args) > 2 else total
+
+    def express(self, recipe: Recipe) -> Tensor:
+        return self.sums(recipe, self.bias, 0, "float32")
+
+    def quantized(self, island: Island) -> Node:
+        """A :class:`QDense`."""
+        return QDense(**quantized_products(self, self.data, self.weight, self.bias, island))
+
+
+@dataclass(frozen=True, kw_only=True)
+class QDense(QProducts, AnyDense):
+    """An int8 dense layer on [N, I] (or [N, I, 1, 1]) data.
+
+    ``acc = bias[o] + Σ (data - in_zp) * weight`` in int32;
+    ``output = clip(rq(acc, scale[o]) + out_zp, lo, hi)``.
+    """
+
+    in_zp: int
+    out_zp: int
+    scale: tuple[float, ...]
+    lo: int = -128
+    hi: int = 127
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        data = centered(args[0].reshape(args[0].shape[:2]), self.in_zp)
+        acc = (data @ args[1].T.astype(np.float64)).astype(np.int64) + args[2]
+        return requantize(acc, pack_scales(self.scale), self.out_zp, self.lo, self.hi)
+
+    def express(self, recipe: Recipe) -> Tensor:
+        acc = self.sums(recipe, self.bias, self.in_zp, "int32")
+        word = word_of(recipe, self.scale)
+
+        def value(b: Expr, c: Expr) -> Expr:
+            return requantized(acc[b, c], word(c), self.out_zp, self.lo, self.hi)
+
+        return te.compute(recipe.out_shape, value, "out")

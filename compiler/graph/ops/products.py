@@ -1,0 +1,99 @@
+"""Sums of int8 products with their requantization: what convolutions and dense layers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from vdla.compiler import te
+from vdla.compiler.graph.express import Recipe
+from vdla.compiler.graph.ir import Array, IntegerNode, Node, Shape
+from vdla.compiler.graph.numbers import pack_scales
+from vdla.compiler.tir.ir import Expr
+
+if TYPE_CHECKING:
+    from vdla.compiler.graph.fuse import Island
+
+
+@dataclass(frozen=True, kw_only=True)
+class Products(Node, operator=False):
+    """Data times weights, one sum for each output channel, and a bias."""
+
+    OPERANDS: ClassVar[tuple[str, ...]] = ("data", "weight", "bias")
+
+    data: str
+    weight: str
+
+    def check_channels(self, shapes: Sequence[Shape], channels: int) -> None:
+        """The bias and the scales have one entry per output channel.
+
+        Raises:
+            GraphError: one of them hasn't.
+        """
+        if len(shapes) > 2 and shapes[2] != (channels,):
+            raise self.error(f"a bias of shape [{channels}]", list(shapes[2]))
+        scale = getattr(self, "scale", None)
+        if scale is not None and len(scale) != channels:
+            raise self.error(f"{channels} scales", len(scale))
+
+
+@dataclass(frozen=True, kw_only=True)
+class QProducts(IntegerNode, Products, operator=False):
+    """``acc = bias[o] + Σ (data - in_zp) * weight`` in int32, then
+    ``output = clip(rq(acc, scale[o]) + out_zp, lo, hi)``.
+
+    ``scale`` holds float32 values, one per output channel:
+    ``float32(x_scale * w_scale[o] / y_scale)``.
+    """
+
+    bias: str
+
+
+def quantized_products(
+    node: Node, data: str, weight: str, bias: str | None, island: Island
+) -> dict[str, Any]:
+    """The fields of a :class:`QProducts` for a float convolution or dense layer."""
+    data, quant = island.source(data)
+    weight, weight_scale = island.weight(weight)
+    product = np.float32(quant.scale) * weight_scale
+    scale = tuple(float(s) for s in product / np.float32(island.out.scale))
+    for s in scale:
+        island.check_scale(s)
+    return {
+        **island.names,
+        "data": data,
+        "weight": weight,
+        "bias": island.bias(bias, product),
+        "in_zp": quant.zero_point,
+        "out_zp": island.out.zero_point,
+        "scale": scale,
+        **island.clip,
+    }
+
+
+def centered(x: Array, zero_point: int) -> Array:
+    """Integers less their zero point, in float64: partial sums stay far below 2**53, so matrix
+    products of them are exact."""
+    return x.astype(np.float64) - zero_point
+
+
+def bias_of(recipe: Recipe, bias: str | None, wide: str) -> Callable[[Expr], Expr]:
+    """The bias of a channel; 0 where there is none."""
+    if bias is None:
+        zero = te.const(0, wide)
+        return lambda c: zero
+    tensor = recipe.read(bias)
+    return lambda c: tensor[c]
+
+
+def word_of(recipe: Recipe, scale: Sequence[float]) -> Callable[[Expr], Expr]:
+    """The packed scale of a channel: a constant if all are equal."""
+    words = pack_scales(scale)
+    if (words == words[0]).all():
+        word = te.const(int(words[0]), "int32")
+        return lambda c: word
+    table = recipe.constant("scale", words)
+    return lambda c: table[c]

@@ -1,0 +1,132 @@
+"""Between real numbers and integers, and between the two ways to store a byte."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from vdla.compiler import te
+from vdla.compiler.graph.express import Recipe
+from vdla.compiler.graph.ir import Array, Node, Quantizable, Shape, TensorType
+from vdla.compiler.graph.numbers import dequantize, quantize
+from vdla.compiler.graph.ops.clip import rescaled
+from vdla.compiler.te import Tensor
+from vdla.compiler.tir.ir import Expr
+
+if TYPE_CHECKING:
+    from vdla.compiler.graph.fuse import Island
+
+Numbers = Sequence[float] | Sequence[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scaled(Node, operator=False):
+    """One scale and zero point for the tensor (``axis`` None) or one per index along ``axis``."""
+
+    data: str
+    scale: tuple[float, ...]
+    zero_point: tuple[int, ...]
+    axis: int | None = None
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return shapes[0]
+
+    def along(self, values: Numbers, rank: int) -> Array:
+        """One value, or one per index, to broadcast against a tensor of ``rank`` dimensions."""
+        array = np.asarray(values)
+        if self.axis is None:
+            return array
+        return array.reshape([-1 if i == self.axis else 1 for i in range(rank)])
+
+    def lookup(
+        self, recipe: Recipe, values: Numbers, suffix: str, dtype: str
+    ) -> Callable[[Any], Expr]:
+        """The same as a function of an index: a constant, or a table along the axis."""
+        axis = self.axis
+        if axis is None:
+            scalar = te.const(values[0], dtype)
+            return lambda i: scalar
+        table = recipe.constant(suffix, np.asarray(values, dtype))
+        return lambda i: table[i[axis]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantize(Scaled, Quantizable):
+    """``saturate(round_half_even(data / scale[c]) + zero_point[c])`` to the output's dtype."""
+
+    WRITES: ClassVar[frozenset[str]] = frozenset({"int8", "uint8"})
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        scale, zero = (self.along(v, args[0].ndim) for v in (self.scale, self.zero_point))
+        return quantize(args[0], scale, zero, kind.dtype).reshape(kind.shape)
+
+    def express(self, recipe: Recipe) -> Tensor:
+        data = recipe.read(self.data)
+        scale = self.lookup(recipe, self.scale, "scale", "float32")
+        zero = self.lookup(recipe, self.zero_point, "zero", "int32")
+        limits = np.iinfo(recipe.out_dtype)
+        lows = [float(limits.min - z) for z in self.zero_point]
+        highs = [float(limits.max - z) for z in self.zero_point]
+        low = self.lookup(recipe, lows, "low", "float32")
+        high = self.lookup(recipe, highs, "high", "float32")
+
+        def value(*i: Expr) -> Expr:
+            rounded = te.rint(data[i] / scale(i))
+            limited = te.minimum(te.maximum(rounded, low(i)), high(i))
+            return (limited.astype("int32") + zero(i)).astype(recipe.out_dtype)
+
+        return te.compute(recipe.out_shape, value, "quantized")
+
+    def quantized(self, island: Island) -> Node:
+        """Behind a Dequantize, a change of scale: a :class:`QClip`."""
+        return rescaled(self.data, island)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dequantize(Scaled):
+    """``(data - zero_point[c]) * scale[c]`` in float32."""
+
+    READS: ClassVar[frozenset[str]] = frozenset({"int8", "uint8", "int32"})
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        scale, zero = (self.along(v, args[0].ndim) for v in (self.scale, self.zero_point))
+        return dequantize(args[0], scale, zero).reshape(kind.shape)
+
+    def express(self, recipe: Recipe) -> Tensor:
+        data = recipe.read(self.data)
+        wide = "int64" if data.dtype == "int32" else "int32"
+        scale = self.lookup(recipe, self.scale, "scale", "float32")
+        zero = self.lookup(recipe, self.zero_point, "zero", wide)
+
+        def value(*i: Expr) -> Expr:
+            return (data[i].astype(wide) - zero(i)).astype("float32") * scale(i)
+
+        return te.compute(recipe.out_shape, value, "real")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlipSign(Node):
+    """uint8 to int8 or back, the value moved by 128: the top bit flipped."""
+
+    READS: ClassVar[frozenset[str]] = frozenset({"int8", "uint8"})
+    WRITES: ClassVar[frozenset[str]] = frozenset({"int8", "uint8"})
+
+    data: str
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return shapes[0]
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        return (args[0].view(np.uint8) ^ 0x80).view(kind.dtype)
+
+    def express(self, recipe: Recipe) -> Tensor:
+        data = recipe.read(self.data)
+        step = -128 if data.dtype == "uint8" else 128
+
+        def value(*i: Expr) -> Expr:
+            return (data[i].astype("int32") + step).astype(recipe.out_dtype)
+
+        return te.compute(recipe.out_shape, value, "flipped")

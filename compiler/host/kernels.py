@@ -1,0 +1,26 @@
+"""Host functions: a node in, a function of loop IR and its arguments out."""
+
+from __future__ import annotations
+
+import re
+
+from vdla.compiler.graph.express import HostKernel, Recipe
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.tir.ir import PrimFunc
+
+
+def host_kernel(node: Node, graph: Graph, symbol: str | None = None) -> HostKernel:
+    """The host function of a node of a laid-out graph, with its arguments and own constants."""
+    recipe = Recipe(node, graph)
+    result = node.express(recipe)
+    return recipe.kernel(result, symbol or symbol_of(node))
+
+
+def host_function(node: Node, graph: Graph) -> PrimFunc:
+    """The loop IR of a node's host function."""
+    return host_kernel(node, graph).func
+
+
+def symbol_of(node: Node) -> str:
+    """The node's name as a linker takes it."""
+    return "host_" + re.sub(r"\W", "_", node.name, flags=re.ASCII)

@@ -1,0 +1,107 @@
+"""The run plan: what a module does, step by step, and on what.
+
+Grammar::
+
+    Plan        := Step*                          in the order in which they run
+    Step        := Host | Accelerate | Onnx
+    Host        := name function args             calls a host function
+    Accelerate  := program layers                 runs a program on the accelerator
+    Onnx        := name model args                runs one of the module's ONNX models
+
+``args`` are tensors of the module, the result last. An accelerator's program knows itself where its
+bytes lie in DRAM. In a module's file a step is a JSON object whose ``kind`` tells which it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar
+
+from vdla.runtime.errors import ModuleError
+
+
+@dataclass(frozen=True)
+class Host:
+    """A call of a host function, for the node ``name``."""
+
+    KIND: ClassVar[str] = "host"
+
+    name: str
+    function: str
+    args: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Accelerate:
+    """A program of the accelerator; ``layers`` are the nodes that it computes."""
+
+    KIND: ClassVar[str] = "vdla"
+
+    program: str
+    layers: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.program
+
+
+@dataclass(frozen=True)
+class Onnx:
+    """A model that onnxruntime runs on the host, for the node ``name``."""
+
+    KIND: ClassVar[str] = "onnxruntime"
+
+    name: str
+    model: str
+    args: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Step = Host | Accelerate | Onnx
+Plan = tuple[Step, ...]
+STEPS: dict[str, type[Host] | type[Accelerate] | type[Onnx]] = {
+    step.KIND: step for step in (Host, Accelerate, Onnx)
+}
+
+
+def accelerator_steps(plan: Sequence[Step]) -> list[Accelerate]:
+    """The steps that need an accelerator."""
+    return [step for step in plan if isinstance(step, Accelerate)]
+
+
+def host_tensors(plan: Sequence[Step]) -> list[str]:
+    """The tensors that the steps on the host read and write, each once."""
+    hosts = (step for step in plan if not isinstance(step, Accelerate))
+    return list(dict.fromkeys(name for step in hosts for name in step.args))
+
+
+def to_json(step: Step) -> dict[str, Any]:
+    """A step as a module's file has it."""
+    values = {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(step).items()}
+    return {"kind": step.KIND, **values}
+
+
+def from_json(value: Mapping[str, Any]) -> Step:
+    """A step of a module's file.
+
+    Raises:
+        ModuleError: no such kind of step, or a field that is missing or of another type.
+    """
+    cls = STEPS.get(value.get("kind", ""))
+    if cls is None:
+        raise ModuleError(
+            f"steps: expected one of kind {', '.join(STEPS)}, found {value.get('kind')!r}"
+        )
+    found: dict[str, Any] = {}
+    for f in fields(cls):
+        given = value.get(f.name)
+        is_list = isinstance(given, list) and all(isinstance(each, str) for each in given)
+        if not (is_list if f.name in ("args", "layers") else isinstance(given, str)):
+            raise ModuleError(f"steps: expected {f.name} of a {cls.KIND} step, found {given!r}")
+        found[f.name] = tuple(given) if isinstance(given, list) else given
+    return cls(**found)

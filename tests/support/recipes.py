@@ -1,0 +1,58 @@
+"""Documents whose diffs are followed: a copy of the sources, the diffs applied, commands run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("support", "isa", "sim", "hw", "compiler", "runtime", "boards")
+SKIPPED = shutil.ignore_patterns("__pycache__")
+
+
+def diffs(text: str) -> str:
+    """All diffs of a document, or of a part of it, as one."""
+    return "\n".join(re.findall(r"^```diff\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+
+
+def copy_sources(folder: Path) -> Path:
+    """The sources in ``folder``, where ``vdla`` can be imported from ``packages``."""
+    for name in (*ROOMS, "vdla", "tests", "docs"):
+        shutil.copytree(ROOT / name, folder / name, ignore=SKIPPED)
+    shutil.copy(ROOT / "pyproject.toml", folder)  # pytest's options
+    package = folder / "packages" / "vdla"
+    package.mkdir(parents=True)
+    for part in (*(folder / room for room in ROOMS), *(folder / "vdla").iterdir()):
+        (package / part.name).symlink_to(part)
+    return folder
+
+
+def apply(folder: Path, diff: str, *options: str) -> subprocess.CompletedProcess[bytes]:
+    """``git apply``, which knows nothing of the repository that the copy may lie in."""
+    return subprocess.run(
+        ["git", "apply", *options],
+        cwd=folder,
+        input=diff.encode(),
+        env={**os.environ, "GIT_DIR": os.devnull},
+        capture_output=True,
+    )
+
+
+def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs a Python module on the copy."""
+    return subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=folder / "packages",
+        env={**os.environ, "PYTHONPATH": str(folder / "packages")},
+        capture_output=True,
+        text=True,
+    )
+
+
+def changed_tests(folder: Path, diff: str) -> list[str]:
+    """The test files that a diff changes or adds."""
+    return [str(folder / p) for p in sorted(set(re.findall(r"^\+\+\+ b/(tests/.*)", diff, re.M)))]
