@@ -15,7 +15,6 @@ from rich.table import Table
 
 import vdla
 from vdla import api
-from vdla.compiler.build import Options
 from vdla.isa.config import Config, load_config
 from vdla.published import VTA_RESNET18_CYCLES, VTA_RESNET18_SOURCE
 
@@ -24,7 +23,7 @@ THREADS = (1, 2)
 
 def network_cycles(model: str, config: Config, vthreads: int) -> int:
     """Cycles of the whole network in one stream."""
-    module = vdla.compile(model, config, options=Options(vthreads=vthreads))
+    module = vdla.compile(model, config, vthreads=vthreads)
     cycles = vdla.run(module, api.random_inputs(module)).cycles
     assert cycles is not None
     return cycles
@@ -44,7 +43,7 @@ def main() -> None:
     arguments = parser.parse_args()
     latencies = sorted(map(int, arguments.latency.split(",")))
     config = load_config(arguments.config)
-    sweep = api.sweep(arguments.model, latencies, config, THREADS)
+    sweep = api.sweep(arguments.model, config, THREADS, latencies=latencies)
     table = Table("latency", "layers alone, 1", "2", "2 gains", "one stream, 1", "2", "2 gains")
     found = []
     for point in sweep.points:

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 import vdla
-from vdla import api
+from vdla import api, options
 from vdla.isa.program import Program
 from vdla.sim.machine import Run, run_stream
 from vdla.sim.stream import Stream
@@ -48,7 +48,7 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # one core
     module = vdla.compile("resnet18")
-    ready = api.executor(module, "sim")
+    ready, _ = api.prepare(module, options.Run())
     ready.run(api.random_inputs(module))
     program = Program.from_bytes(module.programs["program0"], api.module_config(module))
     stream = Stream.of(program.config, program.instructions, program.base)

@@ -28,6 +28,7 @@ from vdla.compiler.tune.records import Log, Record, make_tile
 from vdla.compiler.tune.search import GridSearcher, RandomSearcher, Searcher
 from vdla.compiler.tune.tuner import Lessons, Task, known_good, make_searcher
 from vdla.isa.config import load_config
+from vdla.options import Tune
 
 NEAR = 0.98
 OPTIMAL = 0.995  # of the bound: nobody needs to look for a better one
@@ -52,7 +53,7 @@ def main() -> None:
     asked = parser.parse_args()
     searchers = [name.replace("+", ", ") for name in asked.searchers.split(",")]
     config = load_config(asked.config)
-    tasks = tuning_tasks("resnet18-convs", config, [2])
+    tasks = tuning_tasks("resnet18-convs", Tune(asked.cache, config))
     operators = {task.layers[0]: task.operator for task in tasks}
     console = Console()
     with Log(asked.cache) as log, Measurer(operators, config, asked.workers) as measurer:

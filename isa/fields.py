@@ -100,11 +100,11 @@ def _layout(all_fields: tuple[Field, ...], config: Config) -> Layout:
 
 
 @cache
-def _packing(record: type[Record], config: Config) -> Packing:
+def _packing(all_fields: tuple[Field, ...], config: Config) -> Packing:
     """Each field's name, lowest bit and mask, its lowest and highest value."""
     return tuple(
         (f.name, bit, (1 << width) - 1, *f.bounds(config))
-        for f, bit, width in _layout(record.fields, config)
+        for f, bit, width in _layout(all_fields, config)
     )
 
 
@@ -161,7 +161,7 @@ class Record:
             EncodingError: a value its field can't hold; names the field and its range.
         """
         word, values = 0, self.__dict__
-        for name, bit, mask, low, high in _packing(type(self), config):
+        for name, bit, mask, low, high in _packing(self.fields, config):
             value = values[name]
             if not low <= value <= high:
                 raise EncodingError(
@@ -176,7 +176,7 @@ class Record:
         """The record in the low bits of an integer; the inverse of ``pack``."""
         record = cls()
         values = record.__dict__
-        for name, bit, mask, _, high in _packing(cls, config):
+        for name, bit, mask, _, high in _packing(cls.fields, config):
             value = (word >> bit) & mask
             values[name] = value if value <= high else value - mask - 1
         return record

@@ -112,7 +112,11 @@ class Executor:
         base = self.dram.ctypes.data
         addresses = [base + self.module.tensors[name].offset for name in step.args]
         pointers = (ctypes.c_void_p * len(addresses))(*addresses)
-        return lambda: entry(pointers) and None
+
+        def run() -> None:
+            entry(pointers)
+
+        return run
 
     def _prepare_external(self, step: Onnx) -> Callable[[], None]:
         session = Session(self.module.external[step.model], f"step {step}")

@@ -1,17 +1,19 @@
 """Random legal programs: every instruction, padding, hazards, token patterns, page crossings.
 
 Instructions are drawn one by one within small windows of each memory, so that they collide often.
-Each remembers the exact entries it touches. Where an instruction collides with an earlier one of
-another engine that no token puts before it yet, a token is added: pushed by the earlier engine's
-last instruction or one a little before it, popped by the new one. So the order in which the
-instructions stand is always a legal execution, and every legal execution gives the same memories.
-Some more tokens are thrown in that nobody needs. Data and fields are often at their corners: ties
-and ends of requantization, the ends of a range, and anything in a field that nothing reads.
+Each remembers the exact entries it touches, as bits of an integer. Where an instruction collides
+with an earlier one of another engine that no token puts before it yet, a token is added: pushed by
+the earlier engine's last instruction or one a little before it, popped by the new one. So the order
+in which the instructions stand is always a legal execution, and every legal execution gives the
+same memories. Some more tokens are thrown in that nobody needs. Data and fields are often at their
+corners: ties and ends of requantization, the ends of a range, and anything in a field that nothing
+reads.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import accumulate
 from random import Random
 
 import numpy as np
@@ -55,7 +57,7 @@ CORNER_SCALES = (
 )
 CORNER_WORDS = np.array(CORNER_VALUES + CORNER_SCALES, np.int64).astype(np.uint32)
 
-Place = tuple[str, int]
+Places = int  # a bit for each entry of each buffer and for each port word of DRAM
 NOTHING = Uop()  # what lies where nothing was loaded, and in padding
 
 
@@ -65,8 +67,8 @@ class Step:
 
     instruction: Instruction
     number: int  # within its engine, from 1
-    reads: set[Place]
-    writes: set[Place]
+    reads: Places
+    writes: Places
     clock: list[int] = field(default_factory=lambda: [0, 0, 0])
 
 
@@ -84,6 +86,9 @@ class _Generator:
         per_word = config.uops_per_word
         self.dram_uops = [self._uop() for _ in range(UOP_WORDS * per_word)]
         self.uops: dict[int, Uop] = {}  # what the UOP buffer holds by now
+        buffers = ("acc", "inp", "wgt", "uop")
+        starts = accumulate((config.depth(b) for b in buffers), initial=0)
+        self.place = dict(zip((*buffers, "dram"), starts, strict=True))  # the first bit of each
 
     def program(self, size: int) -> Program:
         makers = (self._load, self._load, self._gemm, self._alu, self._store)
@@ -122,7 +127,7 @@ class _Generator:
 
     # Tokens -----------------------------------------------------------------------------------
 
-    def _append(self, instruction: Instruction, reads: set[Place], writes: set[Place]) -> None:
+    def _append(self, instruction: Instruction, reads: Places, writes: Places) -> None:
         mine = self.steps[instruction.engine]
         step = Step(instruction, len(mine) + 1, reads, writes)
         if mine:
@@ -158,7 +163,7 @@ class _Generator:
 
     # Instructions -----------------------------------------------------------------------------
 
-    def _load(self) -> tuple[Instruction, set[Place], set[Place]]:
+    def _load(self) -> tuple[Instruction, Places, Places]:
         memory = self.rng.choice(list(Mem))
         load = self._load_shape(memory)
         self._anything(load, *(f"{a}_stride" for a in "xyz" if getattr(load, f"{a}_size") < 2))
@@ -173,9 +178,8 @@ class _Generator:
             self._enter_uops(load)
         else:
             load.dram_base = self._dram_base(reach * per_entry)
-        reads = _words(load, per_entry, self.config.port_bytes)
-        table = memory.buffer
-        return load, reads, {(table, load.sram_base + i) for i in range(entries)}
+        reads = self._words(load, per_entry)
+        return load, reads, _run(entries) << self.place[memory.buffer] + load.sram_base
 
     def _load_shape(self, memory: Mem) -> Load:
         rng = self.rng
@@ -208,7 +212,7 @@ class _Generator:
             if fits and _reach(load) <= most:
                 return load
 
-    def _store(self) -> tuple[Instruction, set[Place], set[Place]]:
+    def _store(self) -> tuple[Instruction, Places, Places]:
         rng = self.rng
         memory = rng.choice((Mem.ACC, Mem.ACC8))
         x, y, z = rng.choice((0, 1, 2, 3, 4, 6)), rng.choice((1, 2)), rng.choice((1, 1, 2))
@@ -237,31 +241,27 @@ class _Generator:
         store.scale_base = self._base("acc", z)
         per_entry = self._entry(memory) // self.config.port_bytes
         store.dram_base = self._dram_base(_reach(store) * per_entry)
-        reads: set[Place] = set()
-        for k in range(z if x * y else 0):
-            if memory == Mem.ACC8:
-                reads.add(("acc", store.scale_base + k))
-            first = store.sram_base + k * store.z_pitch
-            reads |= {("acc", first + j * store.y_pitch + i) for j in range(y) for i in range(x)}
-        return store, reads, _words(store, per_entry, self.config.port_bytes)
+        reads = _spread(_run(x), (y, store.y_pitch), (z, store.z_pitch)) << store.sram_base
+        if memory == Mem.ACC8 and x * y:
+            reads |= _run(z) << store.scale_base
+        reads <<= self.place["acc"]
+        return store, reads, self._words(store, per_entry)
 
-    def _gemm(self) -> tuple[Instruction, set[Place], set[Place]]:
+    def _gemm(self) -> tuple[Instruction, Places, Places]:
         gemm = Gemm(init=self.rng.choice(list(Init)), **self._nest())
         wgt = self._steps(gemm, "wgt", "wgt_base", ("wgt_0", "wgt_1", "wgt_2"))
         src = self._steps(gemm, "inp", "src_base", ("src_0", "src_1", "src_2"))
         dst = self._steps(gemm, "acc", "dst_base", ("dst_0", "dst_1", "dst_2"))
         bias = self._steps(gemm, "acc", "bias_base", ("bias_0", "bias_1", "bias_2"))
-        reads, writes = self._uop_reads(gemm), set()
-        biased = gemm.init == Init.BIAS
+        reads, writes = self._uop_reads(gemm), 0
         for uop in self._uops(gemm):
-            writes |= {("acc", at + uop.dst) for at in dst}
-            reads |= {("inp", at + uop.src) for at in src}
-            reads |= {("wgt", at + uop.wgt) for at in wgt}
-            if uop.first and biased:
-                reads |= {("acc", at) for at in bias}
+            writes |= dst << uop.dst
+            reads |= src << uop.src | wgt << uop.wgt
+            if uop.first and gemm.init == Init.BIAS:
+                reads |= bias
         return gemm, reads | writes, writes
 
-    def _alu(self) -> tuple[Instruction, set[Place], set[Place]]:
+    def _alu(self) -> tuple[Instruction, Places, Places]:
         rng, op = self.rng, self.rng.choice(list(AluOp))
         values = (rng.randint(-9, 9), rng.choice(CORNER_VALUES), self._ends(INT32_MIN, INT32_MAX))
         scales = (pack_scale(rng.random() + 0.01), rng.choice(CORNER_SCALES))
@@ -278,11 +278,11 @@ class _Generator:
         )
         src = self._steps(alu, "acc", "src_base", ("src_0", "src_1", "src_2"))
         dst = self._steps(alu, "acc", "dst_base", ("dst_0", "dst_1", "dst_2"))
-        reads, writes = self._uop_reads(alu), set()
+        reads, writes = self._uop_reads(alu), 0
         for uop in self._uops(alu):
-            writes |= {("acc", at + uop.dst) for at in dst}
+            writes |= dst << uop.dst
             if not alu.use_imm or op == AluOp.WADD:
-                reads |= {("acc", at + uop.src) for at in src}
+                reads |= src << uop.src
         return alu, reads | writes, writes
 
     # Parts ------------------------------------------------------------------------------------
@@ -326,8 +326,8 @@ class _Generator:
 
     def _steps(
         self, nest: Gemm | Alu, buffer: str, base: str, names: tuple[str, str, str]
-    ) -> set[int]:
-        """Draws a base and loop steps that stay in the buffer; the indices of all iterations."""
+    ) -> Places:
+        """Draws a base and loop steps that stay in the buffer; the entries of all iterations."""
         depth, used = self.config.depth(buffer), self._largest(nest, buffer)
         steps = [self.rng.choice((0, 1, 1, 2)) for _ in range(3)]
         extents = [max(n, 1) for n in nest.extents()]
@@ -345,13 +345,8 @@ class _Generator:
                 values[name] = f.bounds(self.config)[1]
         for name, number in values.items():
             setattr(nest, name, number)
-        extent_0, extent_1, extent_2 = nest.extents()
-        return {
-            first + i * steps[0] + j * steps[1] + k * steps[2]
-            for i in range(extent_0)
-            for j in range(extent_1)
-            for k in range(extent_2)
-        }
+        loops = zip(nest.extents(), steps, strict=True)
+        return _spread(1, *loops) << self.place[buffer] + first
 
     def _largest(self, nest: Gemm | Alu, buffer: str) -> int:
         uops = self._uops(nest)
@@ -366,10 +361,19 @@ class _Generator:
     def _uops(self, nest: Gemm | Alu) -> list[Uop]:
         return [self.uops.get(u, NOTHING) for u in self._range(nest)]
 
-    def _uop_reads(self, nest: Gemm | Alu) -> set[Place]:
+    def _uop_reads(self, nest: Gemm | Alu) -> Places:
         if nest.steps() == 0:
-            return set()
-        return {("uop", u // self.config.uops_per_word) for u in self._range(nest)}
+            return 0
+        per_word = self.config.uops_per_word
+        words = {u // per_word for u in self._range(nest)}
+        return _run(len(words)) << self.place["uop"] + min(words)
+
+    def _words(self, each: Load | Store, per_entry: int) -> Places:
+        """The port words of DRAM that a LOAD or STORE moves."""
+        sizes = each.x_size, each.y_size, each.z_size
+        strides = (s * per_entry for s in (each.x_stride, each.y_stride, each.z_stride))
+        words = _spread(_run(per_entry), *zip(sizes, strides, strict=True))
+        return words << self.place["dram"] + each.dram_base // self.config.port_bytes
 
     def _entry(self, memory: Mem) -> int:
         return self.config.entry(memory.name.lower())
@@ -411,16 +415,15 @@ def _reach(each: Load | Store) -> int:
     )
 
 
-def _words(each: Load | Store, per_entry: int, port: int) -> set[Place]:
-    """The port words of DRAM that a LOAD or STORE moves."""
-    first = each.dram_base // port
-    return {
-        (
-            "dram",
-            first + (k * each.z_stride + j * each.y_stride + i * each.x_stride) * per_entry + b,
-        )
-        for k in range(each.z_size)
-        for j in range(each.y_size)
-        for i in range(each.x_size)
-        for b in range(per_entry)
-    }
+def _run(length: int) -> Places:
+    """Entries side by side, from the first on."""
+    return (1 << length) - 1
+
+
+def _spread(places: Places, *loops: tuple[int, int]) -> Places:
+    """Entries repeated by nested loops, each of an extent and a step."""
+    for extent, step in loops:
+        each, places = places, 0
+        for i in range(extent):
+            places |= each << i * step
+    return places

@@ -1,8 +1,12 @@
-"""The Python API: what the ``vdla`` command does, as functions."""
+"""The Python API: what the ``vdla`` command does, as functions of a model and options.
+
+run("digits", x, device="board", board="ulx3s")      # the fields of options.Run, in their order
+run("digits", Run(x, device="board", board="ulx3s"))  # or the object itself
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,21 +14,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.comparison import Comparison, Progress, compare_models, find_workload
+from vdla.boards import find_board
+from vdla.boards.board import Bitstream, Board
+from vdla.boards.flows import find_flow, folder_of
+from vdla.boards.reach import connect
+from vdla.comparison import Comparison, compare_models, find_workload
 from vdla.compiler import models
 from vdla.compiler.build import Options, compile_model, place_models
+from vdla.compiler.codegen.link import find_linker
+from vdla.compiler.codegen.target import find_target
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.frontend.shapes import Shapes, shapes_like
-from vdla.compiler.models import quantize
+from vdla.compiler.models.quantizer import quantize as quantize_model
 from vdla.compiler.placement.partition import device_of
+from vdla.compiler.tune.model import load_xgboost
 from vdla.compiler.tune.records import BUNDLED, Log, Records
 from vdla.compiler.tune.records import load_own as load_records
+from vdla.compiler.tune.search import SEARCHERS
 from vdla.compiler.tune.tuner import Task, TuneOptions, make_tasks
 from vdla.compiler.tune.tuner import tune as tune_tasks
 from vdla.isa.config import Config, load_config, parse_config
+from vdla.isa.identity import isa_hash, other_isa
+from vdla.options import Compare, Compile, Quantize, Run, Synth, Tune, UsageError, takes
 from vdla.published import published
 from vdla.runtime.devices.base import Device
+from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.devices.cpu import CpuDevice
 from vdla.runtime.devices.rtl import RtlDevice
 from vdla.runtime.devices.sim import SimDevice
@@ -36,36 +51,42 @@ from vdla.same_schedule import same_schedule as compare_hiding
 from vdla.sweep import Sweep, sweep_latency
 
 __all__ = [
-    "compare", "compile", "executor", "load", "module_config", "quantize", "run", "same_schedule",
-    "sweep", "tune",
+    "compare", "compile", "load", "module_config", "prepare", "quantize", "run", "same_schedule",
+    "sweep", "synth", "tune",
 ]  # fmt: skip
 
 Array = NDArray[Any]
 DEVICES = ("sim", "rtl", "cpu")
 
 
-def compile(
-    model: str | Path,
-    config: str | Path | Config = "paper",
-    settings: Iterable[str] = (),
-    options: Options | None = None,
-    shapes: Shapes | None = None,
-) -> Module:
-    """Compiles a QDQ ONNX file or a bundled model.
-
-    Args:
-        model: a path, or a name that ``vdla models`` lists.
-        config: a config, its name, or a TOML file.
-        settings: ``KEY=VALUE`` overrides of the config or the memory.
-        options: devices, virtual threads, dump folder, progress.
-        shapes: sizes that the file leaves open, by name: an input's as a whole, or a symbolic
-            dimension's: ``{"image": (1, 3, 224, 224)}``, ``{"batch": 4}``.
+@takes(Compile)
+def compile(model: str | Path, options: Compile) -> Module:
+    """Compiles a QDQ ONNX file, or a bundled model by a name that ``vdla models`` lists.
 
     Raises:
         ModelError: the model can't be taken.
         ConfigError: the config doesn't exist or describes no machine.
+        BoardError, TargetError: no such board or processor.
+        UsageError: no such device.
     """
-    return compile_model(_model_file(model), resolve(config, settings), options, shapes)
+    if options.device not in DEVICES:
+        known = ", ".join(DEVICES)
+        raise UsageError(f"--device: expected one of {known}, found {options.device}")
+    board = find_board(options.board) if options.board else None
+    wanted = options.host or (board.host if board else "native")
+    host = find_target(wanted) if isinstance(wanted, str) else wanted
+    if not host.is_native:
+        find_linker(host)  # there, or said so before the work
+    config = resolve(options.config or (board.config if board else "paper"), options.settings)
+    told = Options(
+        device=device_of(options.device),
+        vthreads=options.vthreads,
+        records=tuned(options.records),
+        dump=options.dump,
+        progress=options.progress,
+        host=host,
+    )
+    return compile_model(model_file(model), config, told, options.shapes)
 
 
 def load(path: str | Path) -> Module:
@@ -77,83 +98,133 @@ def load(path: str | Path) -> Module:
     return Module.load(path)
 
 
-def run(
-    model: Module | str | Path,
-    inputs: Mapping[str, Array],
-    device: str = "sim",
-    config: str | Path | Config | None = None,
-    shapes: Shapes | None = None,
-) -> RunResult:
-    """Runs a module or a model once.
-
-    Args:
-        model: a module, a ``.vdla`` or ONNX path, or a bundled name.
-        inputs: one array per graph input, of its exact shape and dtype.
-        device: ``sim``, ``rtl`` or ``cpu``.
-        config: for an ONNX model, the accelerator (default ``paper``).
-        shapes: for an ONNX model, the sizes that it leaves open, as for :func:`compile`; the
-            inputs' own unless given.
+@takes(Run)
+def run(model: Module | str | Path, options: Run) -> RunResult:
+    """Runs a module, a ``.vdla`` or ONNX file, or a bundled model once; on random inputs unless
+    some are given.
 
     Raises:
         InputError: an input is missing, unknown, or has another shape or dtype.
+        UsageError: options that don't go together, or a module for another config.
+        DeviceError, BoardError, LinkError: the device can't be used.
     """
-    if shapes is None and not isinstance(model, Module):
-        shapes = open_shapes(model, inputs)
-    module = as_module(model, device, config, shapes)
-    return executor(module, device).run(inputs)
+    ready, _ = prepare(model, options)
+    return ready.run(random_inputs(ready.module) if options.inputs is None else options.inputs)
 
 
-def compare(
-    model: str | Path,
-    config: str | Path | Config = "paper",
-    vthreads: Sequence[int] = (1, 2),
-    settings: Iterable[str] = (),
-    progress: Progress = lambda what, done, total: None,
-    records: Records | None = BUNDLED,
-    shapes: Shapes | None = None,
-) -> Comparison:
-    """Latency hiding per layer of a model or of ``resnet18-convs``.
+def prepare(model: Module | str | Path, options: Run) -> tuple[Executor, Config]:
+    """A model made ready to run as often as you like, and the config it runs on."""
+    board = _board(options)
+    if options.waves and options.device != "rtl":
+        raise UsageError(
+            f"--trace {options.waves}: expected --device rtl for waves, found {options.device}"
+        )
+    named = options.config or (board.config if board and not is_module(model) else None)
+    if isinstance(model, Module) or is_module(model):
+        module, config = _own_config(model, named, options)
+    else:
+        config = resolve(named or "paper", options.settings)
+        module = _compiled_for(model, config, options)
+    if board is None:
+        device = make_device(
+            module, options.device, config, waves=options.waves, report=options.report
+        )
+        return Executor(module, device), config
+    transport = connect(
+        board, config, port=options.port, virtual=options.virtual, report=options.report
+    )
+    return Executor(module, BoardDevice(config, transport)), config
 
-    ``records`` are tuned schedules; None compares what the analytic model chooses.
-    """
-    chosen = resolve(config, settings)
-    found = compare_models(_model_files(model), chosen, vthreads, progress, records, shapes)
+
+def _board(options: Run) -> Board | None:
+    """The board to run on, for the device that is one."""
+    known = (*DEVICES, "board")
+    if options.device not in known:
+        raise UsageError(f"--device: expected one of {', '.join(known)}, found {options.device}")
+    if options.device == "board":
+        if options.board is None:
+            raise UsageError("--device board: expected --board B, found none")
+        return find_board(options.board)
+    for name in ("board", "port", "virtual"):
+        if getattr(options, name):
+            raise UsageError(f"--{name}: expected --device board, found {options.device}")
+    return None
+
+
+def _own_config(
+    model: Module | str | Path, named: str | Path | Config | None, options: Run
+) -> tuple[Module, Config]:
+    """A module and its config, which the one named must be; memories may differ."""
+    if options.shapes:
+        found = "a module" if isinstance(model, Module) else f"the module {model}"
+        raise UsageError(f"--shape: expected an ONNX model, found {found}")
+    module = model if isinstance(model, Module) else load(model)
+    own = module_config(module)
+    config = resolve(named, options.settings) if named else own.override(options.settings)
+    name = "module" if isinstance(model, Module) else model
+    if module.identity.isa != isa_hash():
+        raise UsageError(f"{name}: {other_isa(isa_hash(), module.identity.isa)}")
+    if config.hash != module.identity.config:
+        raise UsageError(
+            f"{name}: expected config {config.name} ({config.hash}), "
+            f"found a module for {own.name} ({module.identity.config})"
+        )
+    return module, config
+
+
+def _compiled_for(model: str | Path, config: Config, options: Run) -> Module:
+    """An ONNX model compiled for the device."""
+    told = Options(
+        device=device_of(options.device),
+        records=tuned(options.records),
+        progress=options.progress,
+    )
+    return compile_model(model_file(model), config, told, given_shapes(model, options))
+
+
+def given_shapes(model: str | Path, options: Run) -> Shapes | None:
+    """Sizes that an ONNX model leaves open: those given, or else the inputs' own."""
+    if options.shapes or options.inputs is None:
+        return options.shapes
+    return shapes_like(load_onnx(model_file(model)).graph, options.inputs)
+
+
+@takes(Compare)
+def compare(model: str | Path, options: Compare) -> Comparison:
+    """Latency hiding per layer of a model or of ``resnet18-convs``."""
+    chosen, told = resolve(options.config, options.settings), tuned(options.records)
+    files = _model_files(model)
+    found = compare_models(files, chosen, options.vthreads, options.progress, told, options.shapes)
     return replace(found, published=published(model, chosen))
 
 
-def sweep(
-    model: str | Path,
-    latencies: Sequence[int],
-    config: str | Path | Config = "paper",
-    vthreads: Sequence[int] = (1, 2),
-    settings: Iterable[str] = (),
-    progress: Progress = lambda what, done, total: None,
-    records: Records | None = BUNDLED,
-    shapes: Shapes | None = None,
-) -> Sweep:
-    """Latency hiding as memory gets slower: ``compare`` once per latency, in cycles."""
-    chosen = resolve(config, settings)
-    files = _model_files(model)
-    found = sweep_latency(files, chosen, latencies, vthreads, progress, records, shapes)
+@takes(Compare)
+def sweep(model: str | Path, options: Compare) -> Sweep:
+    """Latency hiding as memory gets slower: ``compare`` once for each of ``latencies``, in cycles.
+
+    Raises:
+        UsageError: no latencies.
+    """
+    if not options.latencies:
+        raise UsageError("--latency: expected some latencies, found none")
+    chosen, told = resolve(options.config, options.settings), tuned(options.records)
+    found = sweep_latency(
+        _model_files(model), chosen, options.latencies, options.vthreads, options.progress, told,
+        options.shapes,
+    )  # fmt: skip
     return replace(found, base=replace(found.base, published=published(model, chosen)))
 
 
-def same_schedule(
-    model: str | Path,
-    config: str | Path | Config = "paper",
-    vthreads: int = 2,
-    settings: Iterable[str] = (),
-    progress: Progress = lambda what, done, total: None,
-    records: Records | None = BUNDLED,
-    shapes: Shapes | None = None,
-) -> SameSchedule:
-    """Each layer's best schedule for ``vthreads``: as it is, serialized, and hiding less."""
-    chosen = resolve(config, settings)
-    work = find_workload(_model_files(model), chosen, shapes)
-    return compare_hiding(work, chosen, vthreads, progress, records)
+@takes(Compare)
+def same_schedule(model: str | Path, options: Compare) -> SameSchedule:
+    """Each layer's best schedule for the most virtual threads: as it is, and hiding less."""
+    chosen = resolve(options.config, options.settings)
+    work = find_workload(_model_files(model), chosen, options.shapes)
+    told = tuned(options.records)
+    return compare_hiding(work, chosen, max(options.vthreads), options.progress, told)
 
 
-def tuned(choice: str | Path | None) -> Records | None:
+def tuned(choice: str | Path | Records | None) -> Records | None:
     """Tuned schedules: the bundled ones, with those of a log; or, for "none", no schedules.
 
     Raises:
@@ -162,61 +233,86 @@ def tuned(choice: str | Path | None) -> Records | None:
     """
     if choice is None:
         return BUNDLED
+    if isinstance(choice, Records):
+        return choice
     if str(choice) == "none":
         return None
     return BUNDLED.with_more(load_records(Path(choice)))
 
 
-def tune(
-    model: str | Path,
-    log: str | Path,
-    config: str | Path | Config = "paper",
-    settings: Iterable[str] = (),
-    options: TuneOptions | None = None,
-    layer: str = "",
-    shapes: Shapes | None = None,
-) -> list[Task]:
-    """Searches schedules for every accelerator layer of a model or of ``resnet18-convs``.
+def quantize(model: str | Path, output: str | Path, options: Quantize | None = None) -> None:
+    """Writes the QDQ form of a float model to ``output``; without ``options`` on random samples.
 
-    Args:
-        model: a path, or a name that ``vdla models`` lists.
-        log: the records' file, made or gone on with.
-        config: a config, its name, or a TOML file.
-        settings: ``KEY=VALUE`` overrides of the config or the memory.
-        options: trials, searcher, seed, workers, virtual threads.
-        layer: the one layer to search for; all without it.
-        shapes: sizes that the file leaves open, as for :func:`compile`.
+    Raises:
+        ModelError: the model or the samples don't fit, or a size is open and no samples have it.
+    """
+    options = options or Quantize()
+    quantize_model(model, output, options.calibration, options.shapes)
+
+
+@takes(Tune)
+def tune(model: str | Path, options: Tune) -> list[Task]:
+    """Searches schedules for every accelerator layer of a model or of ``resnet18-convs``.
 
     Raises:
         RecordError: the log holds something else, or another search writes to it.
         ModelError: the model can't be taken, or has no accelerator layer of that name.
+        UsageError: no such searcher.
     """
-    options, chosen = options or TuneOptions(), resolve(config, settings)
-    tasks = tuning_tasks(model, chosen, options.vthreads, layer, shapes)
-    with Log(Path(log)) as opened:
-        tune_tasks(tasks, chosen, opened, options)
+    tasks = tuning_tasks(model, options)
+    with Log(Path(options.log)) as opened:
+        search(tasks, options, opened)
     return tasks
 
 
-def tuning_tasks(
-    model: str | Path,
-    config: Config,
-    vthreads: Sequence[int],
-    layer: str = "",
-    shapes: Shapes | None = None,
-) -> list[Task]:
+def search(tasks: Sequence[Task], options: Tune, log: Log) -> None:
+    """As ``tune``, for tasks that are known and in a log that is open."""
+    told = TuneOptions(
+        trials=options.trials,
+        searcher=options.searcher,
+        seed=options.seed,
+        workers=options.workers,
+        vthreads=tuple(options.vthreads),
+        progress=options.progress,
+    )
+    tune_tasks(tasks, resolve(options.config, options.settings), log, told)
+
+
+def tuning_tasks(model: str | Path, options: Tune) -> list[Task]:
     """What there is to search for in a model: its distinct layers, or one of them.
 
     Raises:
         ModelError: the model has no accelerator layer of that name.
+        UsageError: no such searcher.
     """
-    placed = place_models(_model_files(model), config, shapes)
+    if options.searcher not in SEARCHERS:
+        known = ", ".join(SEARCHERS)
+        raise UsageError(f"--searcher: expected one of {known}, found {options.searcher}")
+    if options.searcher == "xgboost":
+        load_xgboost()
+    config = resolve(options.config, options.settings)
+    placed = place_models(_model_files(model), config, options.shapes)
     found = [each for one in placed.values() for each in one.layers]
-    wanted = [each for each in found if layer in ("", each[0])]
+    wanted = [each for each in found if options.layer in ("", each[0])]
     if not wanted:
         names = ", ".join(dict.fromkeys(name for name, _ in found))
-        raise ModelError(str(model), f"a layer {layer} for the accelerator", names or "none")
-    return make_tasks(wanted, config, vthreads)
+        layer = f"a layer {options.layer} for the accelerator"
+        raise ModelError(str(model), layer, names or "none")
+    return make_tasks(wanted, config, options.vthreads)
+
+
+@takes(Synth)
+def synth(board: str, options: Synth) -> Bitstream:
+    """A bitstream for a board, or a project for its vendor's tool; area and timing.
+
+    Raises:
+        BoardError: no such board or toolchain, or a tool is missing or fails.
+        ConfigError: the config doesn't exist or describes no machine.
+    """
+    chosen = find_board(board)
+    flow = find_flow(chosen, options.toolchain)
+    machine = resolve(options.config or chosen.config, options.settings)
+    return flow(chosen, machine, folder_of(chosen, machine, options.out), options.progress)
 
 
 def resolve(config: str | Path | Config, settings: Iterable[str] = ()) -> Config:
@@ -231,42 +327,9 @@ def module_config(module: Module) -> Config:
     return parse_config(module.config, str(module.config.get("name", "module")), "module header")
 
 
-def is_module(model: str | Path) -> bool:
-    """Whether a file is a module by its name."""
-    return str(model).endswith(".vdla")
-
-
-def open_shapes(model: str | Path, inputs: Mapping[str, Array]) -> Shapes:
-    """Shapes of some arrays, for the inputs of a model that leave sizes open; a module has none."""
-    if is_module(model):
-        return {}
-    return shapes_like(load_onnx(_model_file(model)).graph, inputs)
-
-
-def as_module(
-    model: Module | str | Path,
-    device: str,
-    config: str | Path | Config | None,
-    shapes: Shapes | None = None,
-) -> Module:
-    """The module itself, the file's, or the model compiled for the device."""
-    if isinstance(model, Module):
-        return model
-    if is_module(model):
-        return load(model)
-    return compile(model, config or "paper", (), Options(device=device_of(device)), shapes)
-
-
-def executor(
-    module: Module,
-    device: str,
-    config: Config | None = None,
-    *,
-    waves: Path | None = None,
-    report: Callable[[str], None] = lambda text: None,
-) -> Executor:
-    """A module made ready on a device."""
-    return Executor(module, make_device(module, device, config, waves=waves, report=report))
+def is_module(model: Module | str | Path) -> bool:
+    """Whether it is a module, or a file that is one by its name."""
+    return isinstance(model, Module) or str(model).endswith(".vdla")
 
 
 def make_device(
@@ -303,10 +366,15 @@ def _model_files(model: str | Path) -> dict[str, Path]:
     """Every network that a path or a bundled name stands for."""
     if str(model) in models.MODELS:
         return models.model_paths(str(model))
-    return {Path(model).stem: _model_file(model)}
+    return {Path(model).stem: model_file(model)}
 
 
-def _model_file(model: str | Path) -> Path:
+def model_file(model: str | Path) -> Path:
+    """The one network that a path or a bundled name stands for.
+
+    Raises:
+        ModelError: there is none, or there are several.
+    """
     if str(model) in models.MODELS:
         try:
             return models.model_path(str(model))

@@ -8,12 +8,30 @@ it runs, so that help and listings come at once.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from functools import wraps
 from importlib.metadata import version
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, cast
 
 import typer
 
+from vdla.options import (
+    Compare,
+    CompareOutput,
+    Compile,
+    Lockstep,
+    Quantize,
+    Run,
+    RunFiles,
+    Spelling,
+    Synth,
+    Tune,
+    read,
+    spelling,
+)
 from vdla.support.errors import CheckError, UserError
 
 app = typer.Typer(
@@ -31,28 +49,40 @@ Model = Annotated[str, typer.Argument(metavar="MODEL", help="An ONNX file or a b
 ConfigName = Annotated[
     str, typer.Option("-c", "--config", metavar="CONFIG", help="A config's name or TOML file.")
 ]
-BoardConfig = Annotated[
-    str | None,
-    typer.Option("-c", "--config", metavar="CONFIG", help="Default: paper, or the board's."),
-]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a parameter or memory.PARAMETER."),
 ]
-Shape = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--shape",
-        metavar="NAME=N|INPUT=D0,D1,…",
-        help="A size that the model leaves open: a symbolic dimension's, or an input's shape.",
-    ),
-]
-RecordsFile = Annotated[
-    str | None,
-    typer.Option("--records", metavar="F|none", help="Tuned schedules; default: the bundled."),
-]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Out = Annotated[Path | None, typer.Option("-o", "--output-file", metavar="FILE")]
+Function = TypeVar("Function", bound=Callable[..., None])
+
+
+def spelled(function: Function) -> Function:
+    """A command whose parameters that are options of ``vdla/options.py`` are spelled out."""
+    parameters, groups = [], {}
+    for parameter in signature(function, eval_str=True).parameters.values():
+        kind = parameter.annotation
+        if is_dataclass(kind):
+            groups[parameter.name] = cast(type[Any], kind)
+            parameters += [_parameter(f.name, s) for f in fields(kind) if (s := spelling(f))]
+        else:
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
+
+    @wraps(function)
+    def call(**typed: Any) -> None:
+        told = {name: read(kind, typed) for name, kind in groups.items()}
+        function(**typed, **told)
+
+    call.__annotations__ = {p.name: p.annotation for p in parameters}
+    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return cast(Function, call)
+
+
+def _parameter(name: str, how: Spelling) -> Parameter:
+    kind: Any = Annotated[how.typed, typer.Option(*how.names, **how.more)]
+    default = Parameter.empty if how.default is MISSING else how.default
+    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=default)
 
 
 def _version(wanted: bool) -> None:
@@ -71,203 +101,88 @@ def _options(
 
 
 @app.command()
-def compare(
-    model: Model,
-    config: ConfigName = "paper",
-    vthreads: Annotated[str, typer.Option(help="Numbers of virtual threads, with commas.")] = "1,2",
-    out: Annotated[Path, typer.Option(help="Folder for the plots and the trace.")] = Path("out"),
-    trace_layer: Annotated[str, typer.Option(help="The layer to trace; default: the first.")] = "",
-    latency: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N,N,…",
-            help="Sweep over memory latencies, in cycles; schedules are chosen anew at each.",
-        ),
-    ] = None,
-    same_schedule: Annotated[
-        bool,
-        typer.Option(
-            help="Also the schedule of the most threads by itself: serialized by tokens, and with "
-            "threads and buffer copies apart."
-        ),
-    ] = False,
-    report: Annotated[
-        Path | None, typer.Option(metavar="OUT.html", help="Write one page that opens offline.")
-    ] = None,
-    records: RecordsFile = None,
-    settings: Settings = None,
-    shape: Shape = None,
-    json: Json = False,
-) -> None:
+@spelled
+def compare(model: Model, options: Compare, output: CompareOutput, json: Json = False) -> None:
     """Latency hiding per layer: table, plots, a timeline of one layer, a page to look around in."""
     from vdla.commands import compare
 
-    compare.compare(
-        model,
-        config,
-        vthreads,
-        out,
-        trace_layer,
-        latency,
-        same_schedule,
-        report,
-        records,
-        settings or [],
-        shape or [],
-        json,
-    )
+    compare.compare(model, options, output, json)
 
 
 @app.command(name="compile")
+@spelled
 def compile_(
     model: Model,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="M.vdla")],
-    config: BoardConfig = None,
-    device: Annotated[str, typer.Option(help="sim, or cpu for the host alone.")] = "sim",
-    board: Annotated[
-        str | None, typer.Option(metavar="B", help="For this board: its config, its processor.")
-    ] = None,
-    host: Annotated[
-        str | None,
-        typer.Option(
-            metavar="P",
-            help="The host's processor: native, cortex-a9 or cortex-a53. Default: the board's.",
-        ),
-    ] = None,
-    vthreads: Annotated[int, typer.Option(min=1, max=8, help="Virtual threads.")] = 2,
-    dump: Annotated[Path | None, typer.Option(help="Folder for the text after each pass.")] = None,
-    records: RecordsFile = None,
-    settings: Settings = None,
-    shape: Shape = None,
+    options: Compile,
     json: Json = False,
 ) -> None:
     """Compile a QDQ ONNX model into a module."""
     from vdla.commands import transform
 
-    transform.compile_model(
-        model,
-        output,
-        config,
-        device,
-        board,
-        host,
-        vthreads,
-        dump,
-        records,
-        settings or [],
-        shape or [],
-        json,
-    )
+    transform.compile_model(model, output, options, json)
 
 
 @app.command()
+@spelled
 def run(
     model: Annotated[str, typer.Argument(metavar="MODEL|M.vdla")],
-    device: Annotated[str, typer.Option(help="sim, rtl, board or cpu.")] = "sim",
-    config: BoardConfig = None,
-    board: Annotated[
-        str | None, typer.Option(metavar="B", help="With --device board: which.")
-    ] = None,
-    port: Annotated[
-        str | None, typer.Option(metavar="PORT", help="The board's serial port; default: found.")
-    ] = None,
-    virtual: Annotated[
-        bool, typer.Option("--virtual", help="Run on the RTL of the whole board instead.")
-    ] = False,
-    input: Annotated[
-        Path | None, typer.Option(metavar="X.npz", help="One array per input.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option(metavar="Y.npz", help="Where the outputs go.")
-    ] = None,
+    options: Run,
+    files: RunFiles,
     check: Annotated[
         bool, typer.Option("--check", help="Compare with onnxruntime, layer by layer.")
     ] = False,
-    samples: Annotated[int, typer.Option(min=1, help="Random inputs that --check uses.")] = 8,
-    trace: Annotated[
-        Path | None,
-        typer.Option(help="Write a Perfetto timeline; or, from rtl to a .fst file, waves."),
-    ] = None,
-    records: RecordsFile = None,
-    settings: Settings = None,
-    shape: Shape = None,
     json: Json = False,
 ) -> None:
     """Run a model: cycles, placement, outputs. Without --input: the bundled or a random input."""
     from vdla.commands import measure
 
-    target = measure.Target(device, board, port, virtual)
-    measure.run(
-        model,
-        target,
-        config,
-        input,
-        output,
-        check,
-        samples,
-        trace,
-        records,
-        settings or [],
-        shape or [],
-        json,
-    )
+    if check:
+        measure.check(model, options, files, json)
+    else:
+        measure.run(model, options, files, json)
 
 
 @app.command()
+@spelled
 def synth(
     board: Annotated[str, typer.Option(metavar="B", help="The board.")],
-    toolchain: Annotated[
-        str | None, typer.Option(metavar="T", help="Default: the board's first.")
-    ] = None,
-    config: Annotated[
-        str | None, typer.Option("-c", "--config", metavar="CONFIG", help="Default: the board's.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the project's folder.")] = Path("out"),
-    settings: Settings = None,
+    options: Synth,
     json: Json = False,
 ) -> None:
     """A bitstream for a board, or a project for its vendor's tool; area and timing."""
     from vdla.commands import boards
 
-    boards.synth(board, toolchain, config, out, settings or [], json)
+    boards.synth(board, options, json)
 
 
 @app.command()
+@spelled
 def tune(
     model: Model,
-    log: Annotated[Path, typer.Option("--log", metavar="F", help="Records; resumed if there.")],
-    config: ConfigName = "paper",
-    trials: Annotated[int, typer.Option(min=1, help="Candidates per distinct layer.")] = 64,
-    searcher: Annotated[str, typer.Option(help="xgboost, random, grid or genetic.")] = "xgboost",
-    vthreads: Annotated[str, typer.Option(help="Numbers of virtual threads, with commas.")] = "2",
-    layer: Annotated[str, typer.Option(metavar="NAME", help="This layer alone.")] = "",
-    seed: Annotated[int, typer.Option(min=0, help="Of the search's random draws.")] = 0,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that measure.")] = 2,
+    options: Tune,
     export: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Merge the best records into a file.")
     ] = None,
-    settings: Settings = None,
-    shape: Shape = None,
     json: Json = False,
 ) -> None:
     """Search schedules on the cycle simulator; resumes from the log."""
     from vdla.commands import tuning
 
-    options = tuning.Request(trials, searcher, vthreads, layer, seed, workers)
-    tuning.tune(model, config, log, options, export, settings or [], shape or [], json)
+    tuning.tune(model, options, export, json)
 
 
 @app.command()
+@spelled
 def quantize(
     model: Annotated[Path, typer.Argument(metavar="MODEL.onnx")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="Q.onnx")],
-    calibration: Annotated[Path | None, typer.Option(metavar="X.npz")] = None,
-    shape: Shape = None,
+    options: Quantize,
 ) -> None:
     """Quantize a float model to int8 QDQ with onnxruntime's static quantization."""
     from vdla.commands import transform
 
-    transform.quantize(model, output, calibration, shape or [])
+    transform.quantize(model, output, options)
 
 
 @app.command()
@@ -299,29 +214,12 @@ def doctor(json: Json = False) -> None:
 
 
 @app.command()
-def lockstep(
-    config: ConfigName = "paper",
-    programs: Annotated[int, typer.Option(min=1, help="Random programs to run.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="The first program's number.")] = 0,
-    model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Run a model's program instead.")
-    ] = None,
-    coverage: Annotated[
-        bool, typer.Option("--coverage", help="Say which goals the programs have reached.")
-    ] = False,
-    memories: Annotated[
-        int, typer.Option(min=1, max=3, help="Memories that each program meets; 1 for long runs.")
-    ] = 3,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that run programs.")] = 1,
-    settings: Settings = None,
-    shape: Shape = None,
-    json: Json = False,
-) -> None:
+@spelled
+def lockstep(options: Lockstep, json: Json = False) -> None:
     """Simulator against RTL, cycle by cycle and byte by byte, on random programs."""
     from vdla.commands import hardware
 
-    asked = hardware.Request(programs, seed, model, shape or [], coverage, memories, workers)
-    hardware.lockstep(config, asked, settings or [], json)
+    hardware.lockstep(options, json)
 
 
 @hw_app.command()

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.api import executor
+from vdla import api
 from vdla.compiler.build import Options, compile_graph
+from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.compare import (
     LayerDifference,
@@ -26,11 +27,16 @@ from vdla.compiler.graph.compare import (
     ort_tensors,
 )
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.passes import optimize
 from vdla.compiler.placement.partition import device_of
 from vdla.isa.config import Config
+from vdla.options import Run, UsageError, takes
 from vdla.runtime.executor import Executor
+from vdla.runtime.module import Module
 
 Array = NDArray[Any]
+MAX_SHARE = 0.001  # elements of a layer that may differ from onnxruntime, by at most 1
+MIN_COSINE = 0.999
 TOLERANCE = 1e-5  # relative: a difference of float32 values that are steps apart
 
 
@@ -57,6 +63,40 @@ class Agreement:
         return self.same_top1 or self.tie
 
 
+@dataclass(frozen=True)
+class Check:
+    """A model against onnxruntime: every layer, and the whole network per input."""
+
+    layers: list[LayerDifference]
+    whole: list[Agreement]
+
+    @property
+    def holds(self) -> bool:
+        """Whether the bounds hold: a layer's elements by at most 1, seldom; the outputs close."""
+        layers = all(d.largest <= 1 and d.share <= MAX_SHARE for d in self.layers)
+        return layers and all(a.cosine >= MIN_COSINE and a.holds for a in self.whole)
+
+
+@takes(Run)
+def check(model: Module | str | Path, options: Run) -> Check:
+    """Compares an ONNX model with onnxruntime on random inputs.
+
+    Raises:
+        UsageError: a module, which has no ONNX file to compare with.
+    """
+    if isinstance(model, Module) or api.is_module(model):
+        found = "a module" if isinstance(model, Module) else str(model)
+        raise UsageError(f"--check: expected an ONNX model to compare with, found {found}")
+    ready, config = api.prepare(model, options)
+    options.report("comparing every layer with onnxruntime, each fed onnxruntime's tensors")
+    path = api.model_file(model)
+    inputs = [api.random_inputs(ready.module, seed) for seed in range(options.samples)]
+    shapes = api.given_shapes(model, options)
+    graph = optimize(import_onnx(path, shapes))
+    layers = per_layer(graph, path, inputs[0], config, options.device)
+    return Check(layers, whole(graph, path, ready, inputs))
+
+
 def per_layer(
     graph: Graph, path: Path, inputs: Mapping[str, Array], config: Config, device: str = "sim"
 ) -> list[LayerDifference]:
@@ -70,7 +110,9 @@ def per_layer(
         values = dict(zip(node.inputs, operands, strict=True))
         options = Options(device=device_of(device))
         module = compile_graph(alone, config, options)
-        result = executor(module, device).run({name: values[name] for name in alone.inputs})
+        result = Executor(module, api.make_device(module, device)).run(
+            {name: values[name] for name in alone.inputs}
+        )
         return result.outputs[node.output]
 
     return layer_differences(graph, ort_tensors(path, inputs), evaluate)

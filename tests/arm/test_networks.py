@@ -9,11 +9,12 @@ import pytest
 from emulated import compare
 
 from vdla import api
-from vdla.compiler.build import Options, placed_graph
+from vdla.compiler.build import placed_graph
 from vdla.compiler.codegen.target import NATIVE
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.models import digits_test, images, model_path
 from vdla.isa.config import load_config
+from vdla.options import Run
 from vdla.runtime import Executor, ModuleError
 
 DIGITS = 20
@@ -22,13 +23,11 @@ DIGITS = 20
 @pytest.mark.parametrize("device", ["sim", "cpu"])
 def test_digits(device, board):
     """Host steps on the board's processor, the accelerator's on the simulator."""
-    place = "vdla" if device == "sim" else "cpu"
     here, there = (
-        api.compile("digits", "paper", options=Options(place, host=host))
-        for host in (NATIVE, board.target)
+        api.compile("digits", "paper", device=device, host=host) for host in (NATIVE, board.target)
     )
     assert here.accelerated == there.accelerated == (device == "sim")
-    ready = api.executor(here, device)
+    ready, _ = api.prepare(here, Run(device=device))
     for picture in digits_test()[0][:DIGITS, None]:
         (want,) = ready.run({"image": picture}).outputs.values()
         (found,) = board.run(there, {"image": picture}).values()
@@ -50,16 +49,14 @@ def test_what_the_host_keeps_of_a_network(model, board):
 def test_networks_without_an_accelerator(model, board):
     """All operators: 1,800 and 570 million multiply-adds."""
     x = {"input": images((1, 3, 224, 224), 1, 8)}
-    here, there = (
-        api.compile(model, options=Options("cpu", host=host)) for host in (NATIVE, board.target)
-    )
+    here, there = (api.compile(model, device="cpu", host=host) for host in (NATIVE, board.target))
     (want,) = Executor(here).run(x).outputs.values()
     (found,) = board.run(there, x).values()
     np.testing.assert_array_equal(found, want)
 
 
 def test_a_board_refuses_what_it_cannot_run(board):
-    module = api.compile("digits", options=Options("cpu", host=board.target))
+    module = api.compile("digits", device="cpu", host=board.target)
     picture = {"image": digits_test()[0][:1]}
 
     def refusal(**changes):
@@ -76,7 +73,7 @@ def test_a_board_refuses_what_it_cannot_run(board):
     )
     cut = refusal(code=module.host.code[:64])
     assert cut.startswith("host code: expected a shared object for this machine, found: ")
-    native = api.compile("digits", options=Options("cpu")).host.code
+    native = api.compile("digits", device="cpu").host.code
     assert refusal(code=native).startswith(
         "host code: expected the package llvmlite to link an object file, found none; "
     )

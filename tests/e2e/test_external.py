@@ -11,8 +11,6 @@ from onnx import TensorProto, helper
 from onnxruntime import quantization
 
 import vdla as api
-from vdla.compiler.build import Options
-from vdla.compiler.codegen.target import find_target
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.compare import ort_run
@@ -178,7 +176,7 @@ def test_a_module_survives_its_file(tmp_path, name):
 def test_a_boards_processor_has_no_onnxruntime(vdla, tmp_path):
     onnx.save(network(resize), tmp_path / "m.onnx")
     with pytest.raises(ValueError, match="for onnxruntime"):
-        api.compile(tmp_path / "m.onnx", "tiny", (), Options(host=find_target("cortex-a9")))
+        api.compile(tmp_path / "m.onnx", "tiny", host="cortex-a9")
     line = vdla("compile", tmp_path / "m.onnx", "-o", tmp_path / "m.vdla", "--host", "cortex-a53")
     if "linker" not in line.err:
         assert line.err.startswith("vdla: node resize")

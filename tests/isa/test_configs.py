@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from itertools import permutations
 
 import pytest
 
-from vdla.isa.config import Config, ConfigError, config_names, load_config
+from vdla.isa.config import Config, ConfigError, Memory, config_names, load_config
 
 REQUIRED = {
     "block_in": 4,
@@ -38,6 +39,23 @@ def test_bundled_configs_print_as_they_read(name, tmp_path):
     path.write_text(config.to_toml())
     assert load_config(path) == config
     assert load_config(path).hash == config.hash
+
+
+def test_defaults(tmp_path):
+    """What a file need not say; a config's hash and its published figures hang on it."""
+    config = load_config(written(tmp_path))
+    assert {f.name: getattr(config, f.name) for f in fields(config) if f.name not in REQUIRED} == {
+        "name": "mine",
+        "port_bytes": 4,
+        "clock_mhz": 200,
+        "command_queue": 16,
+        "token_queue": 64,
+        "burst_beats": 16,
+        "reads_in_flight": 32,
+        "read_buffer_beats": 256,
+        "writes_in_flight": 16,
+        "memory": Memory(latency=64, bytes_per_cycle=8),
+    }
 
 
 def test_what_follows():

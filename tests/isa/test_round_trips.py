@@ -126,6 +126,18 @@ def test_damaged_programs():
     )
 
 
+def test_data_and_micro_ops_are_assembled():
+    config = load_config("tiny")
+    uops = Uop(first=1, dst=2), Uop(src=3, wgt=1)
+    text = (
+        ".base 0x200\n.data 16 0a 0b\n.data 18 0c\n.uop 32 first dst=2\n.uop 64 src=3 wgt=1\nFINISH"
+    )
+    program = assemble(text, config)
+    assert program == Program(config, [Finish()], 0x200, {
+        16: b"\x0a\x0b\x0c", 32: uops[0].encode(config), 64: uops[1].encode(config),
+    })  # fmt: skip
+
+
 def test_assembly_errors():
     config = load_config("tiny")
     for text, message in (

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vdla.api import as_module, module_config, random_inputs
+from vdla.api import compile, module_config, random_inputs
 from vdla.comparison import compare_models
 from vdla.compiler.models import model_paths
 from vdla.isa.config import load_config
@@ -73,7 +73,7 @@ def test_instructions_start_and_finish_in_order():
 
 
 def test_a_slower_memory_is_never_faster_and_changes_no_number():
-    module = as_module("digits", "sim", "tiny")
+    module = compile("digits", "tiny")
     config, inputs = module_config(module), random_inputs(module)
     results = []
     for latency, rate in ((0, 4), (16, 4), (64, 4), (256, 4), (256, 2), (256, 1)):

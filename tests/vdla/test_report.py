@@ -22,7 +22,7 @@ THREADS = (1, 2, 4)
 
 @pytest.fixture(scope="module")
 def sweep():
-    return api.sweep("digits", (256, 0, 64), "tiny", THREADS)
+    return api.sweep("digits", "tiny", THREADS, latencies=(256, 0, 64))
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def visit(browser, sweep, tmp_path):
 def test_the_same_input_gives_the_same_file(sweep):
     first, second = (
         report_page("digits", s.base, s.base.layers[0], s)
-        for s in (sweep, api.sweep("digits", (256, 0, 64), "tiny", THREADS))
+        for s in (sweep, api.sweep("digits", "tiny", THREADS, latencies=(256, 0, 64)))
     )
     assert first == second
 

@@ -36,7 +36,9 @@ def test_schedules_are_chosen_anew():
 
 def test_the_configs_own_latency_is_measured_once():
     told = []
-    found = api.sweep("digits", [64, 128], "tiny", [1], progress=lambda *what: told.append(what))
+    found = api.sweep(
+        "digits", "tiny", [1], latencies=[64, 128], progress=lambda *what: told.append(what)
+    )
     steps = [(layer, n) for n in (64, 128) for layer in ("conv1", "conv2", "fc")]
     assert told == [(f"{layer} at {n}", i, 6) for i, (layer, n) in enumerate(steps)]
     assert found.points[0].cycles(1) == found.base.cycles(1)

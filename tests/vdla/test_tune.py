@@ -8,7 +8,6 @@ import sys
 import pytest
 
 from vdla import api
-from vdla.compiler.build import Options
 from vdla.compiler.tune.records import Log, Record, Records, load
 from vdla.compiler.tune.workload import Workload
 from vdla.isa.config import load_config
@@ -18,11 +17,8 @@ from vdla.isa.identity import isa_hash
 @pytest.fixture(scope="module")
 def logged(tmp_path_factory):
     """A log of a short search."""
-    from vdla.compiler.tune.tuner import TuneOptions
-
     path = tmp_path_factory.mktemp("tune") / "log"
-    options = TuneOptions(trials=6, workers=1, vthreads=(2,))
-    api.tune("digits", path, "tiny", (), options)
+    api.tune("digits", path, "tiny", trials=6, workers=1)
     return path
 
 
@@ -71,10 +67,10 @@ def test_exported_records_choose_the_schedules(tmp_path, logged):
     config = load_config("tiny")
     record = next(r for r in load(logged) if r.workload.kind == "conv" and r.cycles)
     kept = Records(lambda: [record])
-    module = api.compile("digits", config, options=Options(records=kept))
+    module = api.compile("digits", config, records=kept)
     tiles = {layer["name"]: layer["tile"] for layer in module.metadata["layers"]}
     assert " ".join(f"{k}={v}" for k, v in record.tile.items()) in tiles.values()
-    plain = api.compile("digits", config, options=Options(records=None))
+    plain = api.compile("digits", config, records="none")
     assert {each["name"] for each in plain.metadata["layers"]} == set(tiles)
 
 
@@ -184,7 +180,7 @@ def test_a_full_disk_stops_the_search_and_keeps_the_log(vdla, tmp_path, logged, 
 def test_lost_candidates_are_told(vdla, tmp_path):
     config = load_config("tiny")
     log = tmp_path / "log"
-    task = api.tune("digits", tmp_path / "first", config, (), None, "pool2")[0]
+    task = api.tune("digits", tmp_path / "first", config, layer="pool2")[0]
     with Log(log) as opened:
         for tile, status in zip(task.space.tiles, ("crash", "timeout"), strict=True):
             opened.append(Record(task.workload, vars(tile), status, None, "it did"))

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from vdla.boards import find_board
+from vdla import api
 from vdla.boards.board import Bitstream
-from vdla.boards.flows import find_flow, folder_of
 from vdla.boards.flows.files import digest
 from vdla.commands.output import console, log, print_json, progress, table
-from vdla.isa.config import load_config
+from vdla.options import Synth
 
 
-def synth(
-    board: str,
-    toolchain: str | None,
-    config: str | None,
-    out: Path,
-    settings: Sequence[str],
-    json: bool,
-) -> None:
+def synth(board: str, options: Synth, json: bool) -> None:
     """Makes what the toolchain makes, and reports area and timing."""
-    chosen = find_board(board)
-    flow = find_flow(chosen, toolchain)
-    machine = load_config(config or chosen.config, settings)
     with progress() as update:
-        made = flow(chosen, machine, folder_of(chosen, machine, out), update)
+        made = api.synth(board, replace(options, progress=update))
     if json:
         print_json(_summary(made))
     else:

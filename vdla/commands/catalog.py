@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from vdla.commands.output import check_folder, print_json, table, write_bytes, write_text
-from vdla.commands.usage import UsageError
 from vdla.isa.asm import assemble, disassemble
 from vdla.isa.config import Config, config_names, load_config, parse_config
 from vdla.isa.instructions import INSTRUCTIONS, Uop, instruction_bytes
 from vdla.isa.manual import header, manual, systemrdl
 from vdla.isa.program import Program
+from vdla.options import UsageError
 
 PACKAGES = {
     **dict.fromkeys(

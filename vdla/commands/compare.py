@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from vdla import api
@@ -16,12 +16,9 @@ from vdla.commands.output import (
     table,
     write_text,
 )
-from vdla.commands.usage import UsageError, numbers, sizes
 from vdla.comparison import Comparison, Layer
-from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.placement.partition import host_remark
-from vdla.compiler.tune.records import Records
-from vdla.isa.config import Config
+from vdla.options import Compare, CompareOutput, UsageError
 from vdla.plots import save_plots
 from vdla.report import report_page
 from vdla.same_schedule import VARIANTS, SameSchedule
@@ -29,40 +26,25 @@ from vdla.sim.trace import write_trace
 from vdla.sweep import Sweep
 
 
-def compare(
-    model: str,
-    config: str,
-    vthreads: str,
-    out: Path,
-    trace_layer: str,
-    latency: str | None,
-    same: bool,
-    report: Path | None,
-    records: str | None,
-    settings: Sequence[str],
-    shapes: Sequence[str],
-    json: bool,
-) -> None:
+def compare(model: str, options: Compare, output: CompareOutput, json: bool) -> None:
     """Prints the comparison or the sweep; writes its plots, one timeline, and the page."""
-    threads = numbers("--vthreads", vthreads, 1, 8)
-    latencies = numbers("--latency", latency, 0) if latency is not None else None
-    chosen = api.resolve(config, settings)
-    check_output_folder(out)
-    if report is not None:
-        check_folder(report)
-    given = sizes(shapes)
-    found, sweep = _measure(model, chosen, threads, latencies, api.tuned(records), given)
+    options = replace(options, config=api.resolve(options.config, options.settings), settings=())
+    check_output_folder(output.out)
+    if output.report is not None:
+        check_folder(output.report)
+    found, sweep = _measure(model, options)
     if not found.layers:
         reasons = "; ".join(f"{n}: {r}" for n, r in found.host.items())
         raise UsageError(f"{model}: expected a layer for the accelerator, found none ({reasons})")
-    traced = _traced(found, trace_layer)
+    traced = _traced(found, output.trace_layer)
     name = Path(model).stem
-    one = _one_schedule(model, chosen, max(threads), api.tuned(records), given) if same else None
-    files = save_plots(found, out, f"{name}-{chosen.name}", sweep, one)
-    files.append(_trace_one(found, traced, out, f"{name}-{chosen.name}"))
-    if report is not None:
-        write_text(report, report_page(name, found, traced, sweep, one))
-        files.append(report)
+    stem = f"{name}-{found.config.name}"
+    one = _one_schedule(model, options) if output.same_schedule else None
+    files = save_plots(found, output.out, stem, sweep, one)
+    files.append(_trace_one(found, traced, output.out, stem))
+    if output.report is not None:
+        write_text(output.report, report_page(name, found, traced, sweep, one))
+        files.append(output.report)
     if json:
         print_json((sweep or found).to_json() | ({"same_schedule": one.to_json()} if one else {}))
     else:
@@ -77,26 +59,18 @@ def compare(
         log.print(f"wrote {file}")
 
 
-def _measure(
-    model: str,
-    config: Config,
-    threads: list[int],
-    latencies: list[int] | None,
-    records: Records | None,
-    shapes: Shapes,
-) -> tuple[Comparison, Sweep | None]:
+def _measure(model: str, options: Compare) -> tuple[Comparison, Sweep | None]:
     with progress() as update:
-        if latencies is None:
-            return api.compare(model, config, threads, (), update, records, shapes), None
-        found = api.sweep(model, latencies, config, threads, (), update, records, shapes)
+        options = replace(options, progress=update)
+        if not options.latencies:
+            return api.compare(model, options), None
+        found = api.sweep(model, options)
         return found.base, found
 
 
-def _one_schedule(
-    model: str, config: Config, threads: int, records: Records | None, shapes: Shapes
-) -> SameSchedule:
+def _one_schedule(model: str, options: Compare) -> SameSchedule:
     with progress() as update:
-        return api.same_schedule(model, config, threads, (), update, records, shapes)
+        return api.same_schedule(model, replace(options, progress=update))
 
 
 def _print_comparison(found: Comparison) -> None:

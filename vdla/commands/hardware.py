@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,13 @@ import numpy as np
 from vdla import api
 from vdla.cases import Outcome
 from vdla.commands.output import console, log, print_json, progress, table, write_text
-from vdla.commands.usage import UsageError, sizes
-from vdla.compiler.build import Options
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.coverage import Coverage
 from vdla.isa.asm import format_instruction
 from vdla.isa.config import Config, load_config
 from vdla.lockstep import Difference, LockstepDevice, Machines, Tally, lockstep_in_parallel
 from vdla.lockstep import lockstep as run_lockstep
+from vdla.options import Lockstep, UsageError
 from vdla.runtime.executor import Executor
 from vdla.runtime.rtl import build
 
@@ -32,40 +30,27 @@ def verilog(config: str, output: Path | None, settings: Sequence[str]) -> None:
     write_text(output, build.verilog(load_config(config, settings)))
 
 
-@dataclass(frozen=True)
-class Request:
-    """The options of ``vdla lockstep``, as they were typed."""
-
-    programs: int
-    seed: int
-    model: str | None
-    shapes: Sequence[str]
-    coverage: bool
-    memories: int
-    workers: int
-
-
-def lockstep(config: str, asked: Request, settings: Sequence[str], json: bool) -> None:
+def lockstep(options: Lockstep, json: bool) -> None:
     """Prints the tally; exit code 1 when the machines differ anywhere."""
-    if asked.model and asked.coverage:
+    if options.model and options.coverage:
         raise UsageError("--coverage: expected random programs, found --model")
-    if asked.shapes and asked.model is None:
+    if options.shapes and options.model is None:
         raise UsageError("--shape: expected --model MODEL, found none")
-    chosen, given = load_config(config, settings), sizes(asked.shapes)
+    chosen = api.resolve(options.config, options.settings)
     machines = Machines(chosen, log.print)
-    coverage = Coverage(chosen) if asked.coverage else None
+    coverage = Coverage(chosen) if options.coverage else None
     tally, begun = Tally(), time.monotonic()
-    if asked.model is None:
+    if options.model is None:
         with progress() as update:
-            for tally in _run_programs(machines, asked, coverage):
-                update(f"{chosen.name}: programs", tally.programs, asked.programs)
+            for tally in _run_programs(machines, options, coverage):
+                update(f"{chosen.name}: programs", tally.programs, options.programs)
     else:
-        tally = _run_model(machines, asked.model, given)
+        tally = _run_model(machines, options.model, options.shapes)
     rate = tally.programs / max(time.monotonic() - begun, 1e-9)
     if json:
         print_json(_summary(chosen, tally) | (_reached(coverage) if coverage else {}))
     else:
-        _print(chosen, asked, tally, rate)
+        _print(chosen, options, tally, rate)
         if coverage:
             _print_coverage(coverage)
     for difference in tally.differences:
@@ -74,12 +59,14 @@ def lockstep(config: str, asked: Request, settings: Sequence[str], json: bool) -
         raise SystemExit(1)
 
 
-def _run_programs(machines: Machines, asked: Request, coverage: Coverage | None) -> Iterator[Tally]:
-    options: dict[str, Any] = {"memories": asked.memories, "coverage": coverage}
-    if asked.workers == 1:
-        return run_lockstep(machines, asked.programs, asked.seed, **options)
+def _run_programs(
+    machines: Machines, options: Lockstep, coverage: Coverage | None
+) -> Iterator[Tally]:
+    how: dict[str, Any] = {"memories": options.memories, "coverage": coverage}
+    if options.workers == 1:
+        return run_lockstep(machines, options.programs, options.seed, **how)
     return lockstep_in_parallel(
-        machines.config, asked.programs, asked.seed, workers=asked.workers, **options
+        machines.config, options.programs, options.seed, workers=options.workers, **how
     )
 
 
@@ -110,9 +97,9 @@ def _print_coverage(coverage: Coverage) -> None:
         console.print(f"not reached: {goal}", highlight=False, soft_wrap=True)
 
 
-def _run_model(machines: Machines, model: str, shapes: Shapes) -> Tally:
+def _run_model(machines: Machines, model: str, shapes: Shapes | None) -> Tally:
     with progress() as update:
-        module = api.compile(model, machines.config, (), Options(progress=update), shapes)
+        module = api.compile(model, machines.config, shapes=shapes, progress=update)
     device = LockstepDevice(machines)
     Executor(module, device).run(api.random_inputs(module))
     return device.tally
@@ -130,9 +117,9 @@ def _summary(config: Config, tally: Tally) -> dict[str, object]:
     }
 
 
-def _print(config: Config, asked: Request, tally: Tally, rate: float) -> None:
+def _print(config: Config, options: Lockstep, tally: Tally, rate: float) -> None:
     """The tally, how it was made, and how fast."""
-    made = {"seed": asked.seed, "memories": asked.memories, "programs_per_second": rate}
+    made = {"seed": options.seed, "memories": options.memories, "programs_per_second": rate}
     summary = _summary(config, tally) | made
     rows = [
         (name.replace("_", " "), f"{value:,.0f}" if isinstance(value, float) else str(value))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla import api, difference
-from vdla.boards import find_board
-from vdla.boards.board import Board
-from vdla.boards.reach import connect
 from vdla.commands.output import check_folder, console, log, print_json, progress, table
 from vdla.commands.transform import print_placement
-from vdla.commands.usage import UsageError, sizes
 from vdla.compiler import models
-from vdla.compiler.build import Options
-from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph.compare import ort_run
-from vdla.compiler.graph.passes import optimize
-from vdla.compiler.placement.partition import device_of, host_layers, host_remark
+from vdla.compiler.placement.partition import host_layers, host_remark
 from vdla.isa.config import Config
-from vdla.isa.identity import isa_hash, other_isa
-from vdla.runtime.devices.board import BoardDevice
+from vdla.options import Run, RunFiles, UsageError
 from vdla.runtime.errors import InputError
 from vdla.runtime.executor import Executor, RunResult
 from vdla.runtime.module import Module
@@ -35,127 +26,49 @@ from vdla.sim.trace import write_trace
 from vdla.support.files import atomic_write
 
 Array = NDArray[Any]
-MAX_SHARE = 0.001  # elements of a layer that may differ from onnxruntime, by at most 1
-MIN_COSINE = 0.999
 
 
-@dataclass(frozen=True)
-class Target:
-    """Where to run: a device, and for ``board`` which one, and how to reach it."""
-
-    device: str
-    board: str | None
-    port: str | None
-    virtual: bool
-
-    def find(self) -> Board | None:
-        """The board, if it is one.
-
-        Raises:
-            UsageError, BoardError: no such device or board, or one that isn't asked for.
-        """
-        known = (*api.DEVICES, "board")
-        if self.device not in known:
-            raise UsageError(f"--device: expected one of {', '.join(known)}, found {self.device}")
-        if self.device == "board":
-            if self.board is None:
-                raise UsageError("--device board: expected --board B, found none")
-            return find_board(self.board)
-        for name, given in (("board", self.board), ("port", self.port), ("virtual", self.virtual)):
-            if given:
-                raise UsageError(f"--{name}: expected --device board, found {self.device}")
-        return None
-
-
-def run(
-    model: str,
-    target: Target,
-    config: str | None,
-    input: Path | None,
-    output: Path | None,
-    check: bool,
-    samples: int,
-    trace: Path | None,
-    records: str | None,
-    settings: Sequence[str],
-    shapes: Sequence[str],
-    json: bool,
-) -> None:
-    """Runs a model once, or over a bundled test split, or against onnxruntime."""
-    device, board = target.device, target.find()
-    for path in (output, trace):
+def run(model: str, options: Run, files: RunFiles, json: bool) -> None:
+    """Runs a model once, or over a bundled test split."""
+    for path in (files.output, files.trace):
         if path is not None:
             check_folder(path)
-    config = config or (board.config if board and not model.endswith(".vdla") else None)
-    arrays = read_inputs(input) if input else None
-    given = _shapes(model, shapes, arrays)
-    module, chosen = _prepare(model, device, config, records, settings, given)
-    waves = trace if trace is not None and trace.suffix == ".fst" else None
-    if waves and device != "rtl":
-        raise UsageError(f"--trace {waves}: expected --device rtl for waves, found {device}")
-    if board is None:
-        ready = api.executor(module, device, chosen, waves=waves, report=log.print)
-    else:
-        transport = connect(
-            board, chosen, port=target.port, virtual=target.virtual, report=log.print
-        )
-        ready = Executor(module, BoardDevice(chosen, transport))
-    if check:
-        _check(model, module, ready, chosen, device, samples, given, json)
-        return
-    split = models.test_split(model) if input is None else None
+    options = _told(options, files)
+    ready, config = _prepare(model, options)
+    module = ready.module
+    split = models.test_split(model) if options.inputs is None else None
     if split:
         batches = [{module.inputs[0]: image[None]} for image in split[0]]
     else:
-        batches = [arrays if arrays is not None else api.random_inputs(module)]
+        given = options.inputs
+        batches = [api.random_inputs(module) if given is None else dict(given)]
     results = _run_all(ready, batches)
     outputs = {name: np.concatenate([r.outputs[name] for r in results]) for name in module.outputs}
-    if output is not None:
-        write_outputs(output, outputs)
-    if waves:
-        log.print(f"wrote {waves}")
-    elif trace is not None:
-        _write_run_trace(module, results[0], trace)
-    _report(module, device, chosen, results, outputs, json)
+    if files.output is not None:
+        write_outputs(files.output, outputs)
+    if options.waves:
+        log.print(f"wrote {options.waves}")
+    elif files.trace is not None:
+        _write_run_trace(module, results[0], files.trace)
+    _report(ready, config, results, outputs, json)
     if split:
         _report_accuracy(model, outputs[module.outputs[0]], batches, split[1])
 
 
-def _shapes(model: str, texts: Sequence[str], arrays: Mapping[str, Array] | None) -> Shapes:
-    """What ``--shape`` gives, or else the input's shapes for a model that leaves them open."""
-    given = sizes(texts)
-    if api.is_module(model):
-        if given:
-            raise UsageError(f"--shape: expected an ONNX model, found the module {model}")
-        return given
-    return given or (api.open_shapes(model, arrays) if arrays else {})
+def _told(options: Run, files: RunFiles) -> Run:
+    """The options with what the files say, and with this terminal to report to."""
+    trace = files.trace
+    return replace(
+        options,
+        inputs=read_inputs(files.input) if files.input else None,
+        waves=trace if trace is not None and trace.suffix == ".fst" else None,
+        report=log.print,
+    )
 
 
-def _prepare(
-    model: str,
-    device: str,
-    config: str | None,
-    records: str | None,
-    settings: Sequence[str],
-    shapes: Shapes,
-) -> tuple[Module, Config]:
-    if api.is_module(model):
-        module = api.load(model)
-        own = api.module_config(module)
-        chosen = api.resolve(config, settings) if config else own.override(settings)
-        if module.identity.isa != isa_hash():
-            raise UsageError(f"{model}: {other_isa(isa_hash(), module.identity.isa)}")
-        if chosen.hash != module.identity.config:
-            raise UsageError(
-                f"{model}: expected config {chosen.name} ({chosen.hash}), "
-                f"found a module for {own.name} ({module.identity.config})"
-            )
-        return module, chosen
-    chosen = api.resolve(config or "paper", settings)
-    known = api.tuned(records)
+def _prepare(model: str, options: Run) -> tuple[Executor, Config]:
     with progress() as update:
-        options = Options(device=device_of(device), records=known, progress=update)
-        return api.compile(model, chosen, (), options, shapes), chosen
+        return api.prepare(model, replace(options, progress=update))
 
 
 def _run_all(ready: Executor, batches: Sequence[Mapping[str, Array]]) -> list[RunResult]:
@@ -192,13 +105,13 @@ def write_outputs(path: Path, outputs: Mapping[str, Array]) -> None:
 
 
 def _report(
-    module: Module,
-    device: str,
+    ready: Executor,
     config: Config,
     results: Sequence[RunResult],
     outputs: Mapping[str, Array],
     json: bool,
 ) -> None:
+    module, device = ready.module, ready.device.name
     cycles = sum(r.cycles or 0 for r in results)
     seconds = sum(r.seconds for r in results)
     summary = {
@@ -278,33 +191,17 @@ def _report_accuracy(
 # run --check ------------------------------------------------------------------------------------
 
 
-def _check(
-    model: str,
-    module: Module,
-    ready: Executor,
-    config: Config,
-    device: str,
-    samples: int,
-    shapes: Shapes,
-    json: bool,
-) -> None:
+def check(model: str, options: Run, files: RunFiles, json: bool) -> None:
     """Compares with onnxruntime; exit code 1 when a bound doesn't hold."""
-    if model.endswith(".vdla"):
-        raise UsageError(f"--check: expected an ONNX model to compare with, found {model}")
-    path = models.model_path(model) if model in models.MODELS else Path(model)
-    inputs = [api.random_inputs(module, seed) for seed in range(samples)]
-    log.print("comparing every layer with onnxruntime, each fed onnxruntime's tensors")
-    graph = optimize(import_onnx(path, shapes))
-    layers = difference.per_layer(graph, path, inputs[0], config, device)
-    agreement = difference.whole(graph, path, ready, inputs)
-    layers_hold = all(d.largest <= 1 and d.share <= MAX_SHARE for d in layers)
-    whole_holds = all(a.cosine >= MIN_COSINE and a.holds for a in agreement)
+    with progress() as update:
+        found = difference.check(model, replace(_told(options, files), progress=update))
+    layers, agreement = found.layers, found.whole
     if json:
         print_json(
             {
                 "layers": [{**vars(d), "share": d.share} for d in layers],
                 "whole": [vars(a) for a in agreement],
-                "holds": layers_hold and whole_holds,
+                "holds": found.holds,
             }
         )
     else:
@@ -328,10 +225,11 @@ def _check(
         ]
         titles = ("input", "cosine of outputs", "largest difference", "its rounding", "best class")
         table("whole network; the reference's rounding is its difference unfused", titles, checks)
-    if not (layers_hold and whole_holds):
+    if not found.holds:
         log.print(
-            f"expected ≤ 1 on ≤ {100 * MAX_SHARE} % of elements per layer, ties left out, and a "
-            f"cosine ≥ {MIN_COSINE} with the same best class or one within the reference's rounding"
+            f"expected ≤ 1 on ≤ {100 * difference.MAX_SHARE} % of elements per layer, ties left "
+            f"out, and a cosine ≥ {difference.MIN_COSINE} with the same best class or one within "
+            "the reference's rounding"
         )
         raise SystemExit(1)
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from vdla.commands.usage import UsageError
+from vdla.options import UsageError
 from vdla.support import files
 
 # Names and paths are printed as they are: no markup, no line breaks of our own.

@@ -4,69 +4,37 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from vdla import api
 from vdla.commands.output import check_folder, console, log, print_json, progress, table
-from vdla.commands.usage import UsageError, numbers, sizes
-from vdla.compiler.tune.model import load_xgboost
 from vdla.compiler.tune.records import Log, export, load
-from vdla.compiler.tune.search import SEARCHERS
-from vdla.compiler.tune.tuner import Task, TuneOptions
-from vdla.compiler.tune.tuner import tune as search_schedules
+from vdla.compiler.tune.tuner import Task
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
+from vdla.options import Tune
 
 
-@dataclass(frozen=True)
-class Request:
-    """The options of ``vdla tune``, as they were typed."""
-
-    trials: int
-    searcher: str
-    vthreads: str
-    layer: str
-    seed: int
-    workers: int
-
-
-def tune(
-    model: str,
-    config: str,
-    path: Path,
-    asked: Request,
-    exported: Path | None,
-    settings: Sequence[str],
-    shapes: Sequence[str],
-    json: bool,
-) -> None:
+def tune(model: str, options: Tune, exported: Path | None, json: bool) -> None:
     """Searches, prints what was found per distinct layer, and exports the best records."""
-    if asked.searcher not in SEARCHERS:
-        known = ", ".join(SEARCHERS)
-        raise UsageError(f"--searcher: expected one of {known}, found {asked.searcher}")
-    if asked.searcher == "xgboost":
-        load_xgboost()
-    threads = tuple(numbers("--vthreads", asked.vthreads, 1, 8))
+    path = Path(options.log)
     check_folder(path)
     before = []
     if exported is not None:
         check_folder(exported)
         before = load(exported) if exported.exists() else []
-    chosen = api.resolve(config, settings)
+    chosen = api.resolve(options.config, options.settings)
     begun = time.monotonic()
-    tasks = api.tuning_tasks(model, chosen, threads, asked.layer, sizes(shapes))
+    tasks = api.tuning_tasks(model, options)
     with Log(path) as records, progress() as update:
         _tell_resumed(records, chosen)
-        options = TuneOptions(
-            asked.trials, asked.searcher, asked.seed, asked.workers, threads, progress=update
-        )
-        search_schedules(tasks, chosen, records, options)
+        api.search(tasks, replace(options, progress=update), records)
         everything = list(records.records)
     seconds = time.monotonic() - begun
     if json:
-        print_json(_json(chosen, path, asked, tasks, seconds))
+        print_json(_json(chosen, options, tasks, seconds))
     else:
         _print(chosen, tasks, seconds)
     _tell_failures(tasks)
@@ -101,15 +69,13 @@ def _tell_failures(tasks: Sequence[Task]) -> None:
             log.print(f"{task.layers[0]}: lost candidates, {found}; the log says why")
 
 
-def _json(
-    config: Config, path: Path, asked: Request, tasks: Sequence[Task], seconds: float
-) -> dict[str, Any]:
+def _json(config: Config, options: Tune, tasks: Sequence[Task], seconds: float) -> dict[str, Any]:
     memory = config.memory
     return {
         "config": config.name,
         "memory": {"latency": memory.latency, "bytes_per_cycle": memory.bytes_per_cycle},
-        "log": str(path),
-        "searcher": asked.searcher,
+        "log": str(options.log),
+        "searcher": options.searcher,
         "seconds": seconds,
         "layers": [
             {
