@@ -1,4 +1,4 @@
-"""LLVM instructions for the statements and expressions of one function."""
+"""LLVM instructions for expressions: values, indices, addresses of elements, and functions."""
 
 from __future__ import annotations
 
@@ -11,23 +11,15 @@ from vdla.compiler.tir.arith import bounds, is_index
 from vdla.compiler.tir.ir import (
     COMPARISONS,
     INT_RANGES,
-    Alloc,
     Binary,
     Buffer,
-    BufferRegion,
     Call,
     Cast,
     Const,
     Expr,
-    For,
-    If,
     Load,
     Not,
-    Prefetch,
     Select,
-    Seq,
-    Stmt,
-    Store,
     Var,
     is_float,
 )
@@ -58,225 +50,42 @@ SIZES = {
     "float64": 8,
 }
 SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-STACK_BYTES = 1 << 14  # larger temporaries come from malloc
-UNROLL_LIMIT = 64  # copies of a body that unrolled loops may make
-LINE_BYTES = 64  # what one prefetch brings
 
 
-def _is_unsigned(dtype: str) -> bool:
-    """Whether an integer type is extended and compared without a sign; bool is."""
-    return dtype in ("uint8", "bool")
-
-
-def _memory_type(buffer: Buffer) -> Value:
+def memory_type(buffer: Buffer) -> Value:
     """An element as it lies in memory: a bool takes a byte."""
     return I8 if buffer.dtype == "bool" else TYPES[buffer.dtype]
 
 
-class Emitter:
-    """Emits the instructions of one function into ``function``.
+class Expressions:
+    """Emits the expressions of one function at the builder's place.
 
-    The methods give LLVM values and append what computes them at the builder's place. ``size`` is
-    the target's ``size_t``, the type of indices.
+    The methods give LLVM values and append what computes them.
+
+    Attributes:
+        module: what the function is in.
+        builder: whoever emits statements moves it.
+        pointers: where the elements of each buffer begin.
+        size: the target's ``size_t``, the type of indices.
+        values: the value of each loop variable, in that type.
+        ranges: the least and the greatest value of each loop variable.
     """
 
     def __init__(
         self,
         module: ll.Module,
-        function: ll.Function,
+        builder: ll.IRBuilder,
         pointers: dict[Buffer, Value],
         size: ll.IntType,
     ) -> None:
         self.module = module
+        self.builder = builder
         self.pointers = pointers
         self.size = size
-        self.entry = function.append_basic_block("entry")
-        self.start = function.append_basic_block("start")
-        self.builder = ll.IRBuilder(self.start)
         self.values: dict[Var, Value] = {}
         self.ranges: dict[Var, tuple[int, int]] = {}
-        self.copies = 1
 
-    def function(self, body: Stmt) -> None:
-        """Emits the whole body of the function, with its return."""
-        self._stmt(body)
-        self.builder.ret_void()
-        ll.IRBuilder(self.entry).branch(self.start)
-
-    # --- statements ---
-
-    def _stmt(self, stmt: Stmt) -> None:
-        """Emits one statement, whatever it is."""
-        match stmt:
-            case For():
-                self._loop(stmt)
-            case Alloc():
-                self._alloc(stmt)
-            case Store(buffer, indices, value):
-                result = self._value(value)
-                if buffer.dtype == "bool":
-                    result = self.builder.zext(result, I8)
-                self.builder.store(
-                    result, self._address(buffer, indices), align=SIZES[buffer.dtype]
-                )
-            case If():
-                self._branch(stmt)
-            case Seq(stmts):
-                for inner in stmts:
-                    self._stmt(inner)
-            case Prefetch(region):
-                self._prefetch(region)
-            case _:
-                raise TypeError(f"no native code for {type(stmt).__name__}")
-
-    def _loop(self, loop: For) -> None:
-        """A counting loop; an unrolled one as copies of its body, up to UNROLL_LIMIT of them."""
-        self.ranges[loop.var] = (0, loop.extent - 1)
-        if loop.kind == "unrolled" and self.copies * loop.extent <= UNROLL_LIMIT:
-            self.copies *= loop.extent
-            for i in range(loop.extent):
-                self.values[loop.var] = self.size(i)
-                self._stmt(loop.body)
-            self.copies //= loop.extent
-            return
-        b = self.builder
-        before = b.block
-        head = b.append_basic_block(loop.var.name)
-        after = b.append_basic_block(f"{loop.var.name}.end")
-        b.branch(head)
-        b.position_at_end(head)
-        counter = b.phi(self.size, loop.var.name)
-        counter.add_incoming(self.size(0), before)
-        self.values[loop.var] = counter
-        self._stmt(loop.body)
-        following = b.add(counter, self.size(1), flags=("nuw", "nsw"))
-        counter.add_incoming(following, b.block)
-        b.cbranch(b.icmp_unsigned("<", following, self.size(loop.extent)), head, after)
-        b.position_at_end(after)
-
-    def _alloc(self, stmt: Alloc) -> None:
-        """A temporary for ``stmt.body``: on the stack if it is small, else from ``malloc``."""
-        buffer = stmt.buffer
-        size = buffer.span * SIZES[buffer.dtype]
-        if size <= STACK_BYTES:
-            slot = ll.IRBuilder(self.entry).alloca(_memory_type(buffer), I64(buffer.span))
-            slot.align = 64
-            self.pointers[buffer] = slot
-            self._stmt(stmt.body)
-            return
-        malloc = self._library("malloc", ll.PointerType(), [self.size])
-        memory = self.builder.call(malloc, [self.size(size)])
-        memory.name = buffer.name
-        self.pointers[buffer] = memory
-        self._stmt(stmt.body)
-        self.builder.call(self._library("free", ll.VoidType(), [ll.PointerType()]), [memory])
-
-    def _prefetch(self, region: BufferRegion) -> None:
-        """Every line of every row of the region, by loops around one instruction."""
-        buffer = region.buffer
-        steps = [1] * (len(buffer.shape) - 1) + [max(1, LINE_BYTES // SIZES[buffer.dtype])]
-        indices: list[Expr] = []
-        loops: list[tuple[Var, int]] = []
-        for (low, extent), step in zip(region.ranges, steps, strict=False):
-            count = -(-extent // step)
-            if count > 1:
-                var = Var("line")
-                loops.append((var, count))
-                low = low + var * step
-            indices.append(low)
-        if loops:
-            one: Stmt = Prefetch(BufferRegion(buffer, tuple((i, 1) for i in indices)))
-            for var, count in reversed(loops):
-                one = For(var, count, "serial", one)
-            self._stmt(one)
-            return
-        fetch = self._library("llvm.prefetch.p0", ll.VoidType(), [POINTER, I32, I32, I32])
-        where = self._address(buffer, tuple(indices), inbounds=False)
-        read, keep, data = I32(0), I32(3), I32(1)
-        self.builder.call(fetch, [where, read, keep, data])
-
-    def _library(self, name: str, result: Value, args: list[Value]) -> Value:
-        """A function of the C library or an intrinsic of LLVM, declared once per module."""
-        if name in self.module.globals:
-            return self.module.globals[name]
-        function = ll.Function(self.module, ll.FunctionType(result, args), name)
-        if name == "malloc":
-            function.return_value.add_attribute("noalias")
-        return function
-
-    def _branch(self, stmt: If) -> None:
-        cond = self._value(stmt.cond)
-        if stmt.orelse is None:
-            with self.builder.if_then(cond):
-                self._stmt(stmt.then)
-            return
-        with self.builder.if_else(cond) as (then, orelse):
-            with then:
-                self._stmt(stmt.then)
-            with orelse:
-                self._stmt(stmt.orelse)
-
-    # --- addresses and indices ---
-
-    def _address(self, buffer: Buffer, indices: tuple[Expr, ...], inbounds: bool = True) -> Value:
-        """A pointer to an element. ``inbounds`` promises LLVM that it lies in the buffer."""
-        b = self.builder
-        flat: Value = self.size(0)
-        for index, size, stride in zip(indices, buffer.shape, buffer.strides, strict=True):
-            if size == 1 and self._in_bounds(index, 1):
-                continue
-            step = self._index(index)
-            if stride != 1:
-                step = b.mul(step, self.size(stride), flags=("nsw",))
-            flat = step if _is_zero(flat) else b.add(flat, step, flags=("nsw",))
-        return b.gep(
-            self.pointers[buffer], [flat], inbounds=inbounds, source_etype=_memory_type(buffer)
-        )
-
-    def _in_bounds(self, index: Expr, size: int) -> bool:
-        """Whether an index provably stays in 0 to ``size - 1``."""
-        found = bounds(index, self.ranges)
-        return found is not None and found[0] >= 0 and found[1] < size
-
-    def _index(self, expr: Expr) -> Value:
-        """An index expression in the width of pointers, without overflow."""
-        b = self.builder
-        match expr:
-            case Const(value, _):
-                return self.size(int(value))
-            case Var() if expr in self.values:
-                return self.values[expr]
-            case Binary("add", x, y) if is_index(expr):
-                return b.add(self._index(x), self._index(y), flags=("nsw",))
-            case Binary("sub", x, y) if is_index(expr):
-                return b.sub(self._index(x), self._index(y), flags=("nsw",))
-            case Binary("mul", x, y) if is_index(expr):
-                return b.mul(self._index(x), self._index(y), flags=("nsw",))
-            case Binary("floordiv" | "floormod", x, Const(c, _)) if is_index(expr) and c > 0:
-                plain = self._never_negative(x)
-                return self._divide(expr.op, self._index(x), self.size(int(c)), plain)
-        return _resized(b, self._value(expr), self.size)
-
-    def _never_negative(self, expr: Expr) -> bool:
-        """Whether an index is provably at least 0, so that it can be divided without a sign."""
-        found = bounds(expr, self.ranges)
-        return found is not None and found[0] >= 0
-
-    def _divide(self, op: str, x: Value, y: Value, plain: bool) -> Value:
-        """Quotient or remainder, rounded towards minus infinity."""
-        b = self.builder
-        if plain:
-            return b.udiv(x, y) if op == "floordiv" else b.urem(x, y)
-        rest = b.srem(x, y)
-        zero = ll.Constant(x.type, 0)
-        wrong = b.and_(b.icmp_signed("!=", rest, zero), b.icmp_signed("<", b.xor(rest, y), zero))
-        if op == "floormod":
-            return b.select(wrong, b.add(rest, y), rest)
-        return b.sub(b.sdiv(x, y), b.zext(wrong, x.type))
-
-    # --- values ---
-
-    def _value(self, expr: Expr) -> Value:
+    def value(self, expr: Expr) -> Value:
         """The value of an expression."""
         b = self.builder
         match expr:
@@ -287,25 +96,23 @@ class Emitter:
             case Binary(op, _, _) if op in COMPARISONS:
                 return self._comparison(expr)
             case Binary():
-                return self._arithmetic(
-                    expr.op, expr.dtype, self._value(expr.a), self._value(expr.b)
-                )
+                return self._arithmetic(expr.op, expr.dtype, self.value(expr.a), self.value(expr.b))
             case Not(a):
-                return b.not_(self._value(a))
+                return b.not_(self.value(a))
             case Select():
                 return self._select(expr)
             case Cast(a, dtype):
-                return self._cast(self._value(a), a.dtype, dtype)
+                return self._cast(self.value(a), a.dtype, dtype)
             case Load(buffer, indices):
                 return self._load(buffer, indices)
             case Call(op, args, dtype):
-                return self._call(op, [self._value(a) for a in args], dtype)
+                return self._call(op, [self.value(a) for a in args], dtype)
         raise TypeError(f"no native code for {type(expr).__name__}")
 
     def _load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
         """An element; a bool lies in memory as a byte."""
         value = self.builder.load(
-            self._address(buffer, indices), typ=_memory_type(buffer), align=SIZES[buffer.dtype]
+            self.address(buffer, indices), typ=memory_type(buffer), align=SIZES[buffer.dtype]
         )
         return self.builder.icmp_unsigned("!=", value, I8(0)) if buffer.dtype == "bool" else value
 
@@ -314,7 +121,7 @@ class Emitter:
         b, symbol, dtype = self.builder, SYMBOLS[expr.op], expr.a.dtype
         if is_index(expr.a) and is_index(expr.b):
             return b.icmp_signed(symbol, self._index(expr.a), self._index(expr.b))
-        x, y = self._value(expr.a), self._value(expr.b)
+        x, y = self.value(expr.a), self.value(expr.b)
         if is_float(dtype):
             unequal = expr.op == "ne"
             return (b.fcmp_unordered if unequal else b.fcmp_ordered)(symbol, x, y)
@@ -358,15 +165,15 @@ class Emitter:
     def _select(self, expr: Select) -> Value:
         """Both sides and a select where loading them is safe, else a branch."""
         b = self.builder
-        cond = self._value(expr.cond)
+        cond = self.value(expr.cond)
         if self._safe(expr.a) and self._safe(expr.b):
-            return b.select(cond, self._value(expr.a), self._value(expr.b))
+            return b.select(cond, self.value(expr.a), self.value(expr.b))
         with b.if_else(cond) as (then, orelse):
             with then:
-                left = self._value(expr.a)
+                left = self.value(expr.a)
                 left_block = b.block
             with orelse:
-                right = self._value(expr.b)
+                right = self.value(expr.b)
                 right_block = b.block
         phi = b.phi(TYPES[expr.dtype])
         phi.add_incoming(left, left_block)
@@ -404,7 +211,61 @@ class Emitter:
             return b.trunc(x, kind) if kind.width < x.type.width else x
         return b.zext(x, kind) if _is_unsigned(source) else b.sext(x, kind)
 
-    # --- functions ---
+    def address(self, buffer: Buffer, indices: tuple[Expr, ...], inbounds: bool = True) -> Value:
+        """A pointer to an element. ``inbounds`` promises LLVM that it lies in the buffer."""
+        b = self.builder
+        flat: Value = self.size(0)
+        for index, size, stride in zip(indices, buffer.shape, buffer.strides, strict=True):
+            if size == 1 and self._in_bounds(index, 1):
+                continue
+            step = self._index(index)
+            if stride != 1:
+                step = b.mul(step, self.size(stride), flags=("nsw",))
+            flat = step if _is_zero(flat) else b.add(flat, step, flags=("nsw",))
+        return b.gep(
+            self.pointers[buffer], [flat], inbounds=inbounds, source_etype=memory_type(buffer)
+        )
+
+    def _in_bounds(self, index: Expr, size: int) -> bool:
+        """Whether an index provably stays in 0 to ``size - 1``."""
+        found = bounds(index, self.ranges)
+        return found is not None and found[0] >= 0 and found[1] < size
+
+    def _index(self, expr: Expr) -> Value:
+        """An index expression in the width of pointers, without overflow."""
+        b = self.builder
+        match expr:
+            case Const(value, _):
+                return self.size(int(value))
+            case Var() if expr in self.values:
+                return self.values[expr]
+            case Binary("add", x, y) if is_index(expr):
+                return b.add(self._index(x), self._index(y), flags=("nsw",))
+            case Binary("sub", x, y) if is_index(expr):
+                return b.sub(self._index(x), self._index(y), flags=("nsw",))
+            case Binary("mul", x, y) if is_index(expr):
+                return b.mul(self._index(x), self._index(y), flags=("nsw",))
+            case Binary("floordiv" | "floormod", x, Const(c, _)) if is_index(expr) and c > 0:
+                plain = self._never_negative(x)
+                return self._divide(expr.op, self._index(x), self.size(int(c)), plain)
+        return _resized(b, self.value(expr), self.size)
+
+    def _never_negative(self, expr: Expr) -> bool:
+        """Whether an index is provably at least 0, so that it can be divided without a sign."""
+        found = bounds(expr, self.ranges)
+        return found is not None and found[0] >= 0
+
+    def _divide(self, op: str, x: Value, y: Value, plain: bool) -> Value:
+        """Quotient or remainder, rounded towards minus infinity."""
+        b = self.builder
+        if plain:
+            return b.udiv(x, y) if op == "floordiv" else b.urem(x, y)
+        rest = b.srem(x, y)
+        zero = ll.Constant(x.type, 0)
+        wrong = b.and_(b.icmp_signed("!=", rest, zero), b.icmp_signed("<", b.xor(rest, y), zero))
+        if op == "floormod":
+            return b.select(wrong, b.add(rest, y), rest)
+        return b.sub(b.sdiv(x, y), b.zext(wrong, x.type))
 
     def _call(self, op: str, args: list[Value], dtype: str) -> Value:
         """One of the functions of expressions: of LLVM, of the C library, or ``rq``."""
@@ -413,7 +274,7 @@ class Emitter:
         if op == "erf":
             name = "erff" if dtype == "float32" else "erf"
             kind = TYPES[dtype]
-            return self.builder.call(self._library(name, kind, [kind]), args)
+            return self.builder.call(self.library(name, kind, [kind]), args)
         if op == "abs" and not is_float(dtype):
             negative = self.builder.icmp_signed("<", args[0], ll.Constant(args[0].type, 0))
             if _is_unsigned(dtype):
@@ -442,6 +303,20 @@ class Emitter:
         result = b.select(b.icmp_signed("<", result, low), low, result)
         result = b.select(b.icmp_signed(">", result, high), high, result)
         return b.trunc(result, I32)
+
+    def library(self, name: str, result: Value, args: list[Value]) -> Value:
+        """A function of the C library or an intrinsic of LLVM, declared once per module."""
+        if name in self.module.globals:
+            return self.module.globals[name]
+        function = ll.Function(self.module, ll.FunctionType(result, args), name)
+        if name == "malloc":
+            function.return_value.add_attribute("noalias")
+        return function
+
+
+def _is_unsigned(dtype: str) -> bool:
+    """Whether an integer type is extended and compared without a sign; bool is."""
+    return dtype in ("uint8", "bool")
 
 
 def _resized(b: ll.IRBuilder, value: Value, kind: ll.IntType) -> Value:
