@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from vdla.compiler.codegen.vdla.allocate import allocate
-from vdla.compiler.codegen.vdla.fold import Op
 from vdla.compiler.codegen.vdla.kernel import Kernel, generate
+from vdla.compiler.codegen.vdla.op import Op
 from vdla.compiler.codegen.vdla.order import reorder
 from vdla.compiler.codegen.vdla.tokens import insert_tokens, serialize
 from vdla.compiler.codegen.vdla.uops import UOPS, UopPlanner

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir as ll
 
-from vdla.compiler.codegen.emit import Emitter
+from vdla.compiler.codegen.emit_stmt import Emitter
 from vdla.compiler.codegen.target import NATIVE, Target
 from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, PrimFunc
 from vdla.compiler.tir.lower import flatten_blocks

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import onnx
 
+from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
 from vdla.compiler.te import TEError
 from vdla.compiler.tir.ir import IRError
 from vdla.compiler.user import UserOperator
-
-if TYPE_CHECKING:
-    from vdla.compiler.frontend.onnx import OnnxNode
 
 
 def add_custom(view: OnnxNode, operator: UserOperator) -> None:
@@ -22,9 +19,9 @@ def add_custom(view: OnnxNode, operator: UserOperator) -> None:
     Raises:
         ModelError: its expression doesn't take these operands or attributes.
     """
-    importer = view.importer
+    draft = view.draft
     operands = tuple(view.operand(i) for i in range(len(view.proto.input)))
-    types = [(importer.tensors[n].shape, importer.tensors[n].dtype) for n in operands]
+    types = [(draft.tensors[n].shape, draft.tensors[n].dtype) for n in operands]
     try:
         settings = {a.name: _plain(a) for a in view.proto.attribute}
         _, output = operator.tensors(types, settings)
@@ -40,7 +37,7 @@ def add_custom(view: OnnxNode, operator: UserOperator) -> None:
         operator=operator.name,
         settings=json.dumps(settings),
     )
-    importer.emit(node, output.dtype)
+    draft.emit(node, output.dtype)
 
 
 def _plain(attribute: object) -> object:

@@ -1,4 +1,4 @@
-"""The errors of the front end."""
+"""The errors of the front end, and what they take over from other errors."""
 
 from __future__ import annotations
 
@@ -15,3 +15,15 @@ class ModelError(UserError):
 
 class UnsupportedError(ModelError):
     """A node that may be right but isn't in a form that vdla has; onnxruntime may run it."""
+
+
+def first_line(error: Exception) -> str:
+    """What another tool's error says, as one line."""
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0].rstrip(". ")
+
+
+def halves(message: str) -> tuple[str, str]:
+    """An "…: expected A, found B" message as its two halves."""
+    expected, _, found = message.partition(", found ")
+    return expected.rpartition("expected ")[2], found

@@ -7,18 +7,16 @@ or whose result has no static shape, is refused.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import DTYPES
 from vdla.runtime.external import Session
-
-if TYPE_CHECKING:
-    from vdla.compiler.frontend.onnx import OnnxNode
 
 IR_VERSION = 10  # newer ones mean the same here, and onnxruntime learns of them late
 GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
@@ -41,16 +39,16 @@ def add_external(view: OnnxNode, reason: str) -> None:
         ModelError: onnxruntime can't run it either, or only with control flow, sequences or shapes
             that depend on data.
     """
-    proto, importer = view.proto, view.importer
+    proto, draft = view.proto, view.draft
     found = f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type
     if has_graphs(proto):
         raise view.error("an operator without subgraphs", f"{found}: control flow has no place yet")
     for index, output in enumerate(proto.output):
-        if output not in importer.read:
+        if output not in draft.read:
             continue
         model, operands = _one_node(view, str(output))
         shape, dtype = _typed(view, model, found)
-        name = view.name if index == 0 else importer.fresh(f"{view.name}.{index}")
+        name = view.name if index == 0 else draft.fresh(f"{view.name}.{index}")
         node = ops.External(
             name=name,
             output=str(output),
@@ -61,24 +59,24 @@ def add_external(view: OnnxNode, reason: str) -> None:
             dtype=dtype,
             reason=reason,
         )
-        importer.emit(node, dtype)
+        draft.emit(node, dtype)
 
 
 def _one_node(view: OnnxNode, output: str) -> tuple[Any, tuple[str, ...]]:
     """A model of one node and one output; what is known now is part of it, the rest its inputs."""
-    importer = view.importer
+    draft = view.draft
     node = onnx.NodeProto()
     node.CopyFrom(view.proto)
     names = [view.optional(i) or "" for i in range(len(node.input))]
     node.input[:] = names
-    known = {n: importer.known(n) for n in dict.fromkeys(names) if n}
+    known = {n: draft.known(n) for n in dict.fromkeys(names) if n}
     operands = tuple(n for n, value in known.items() if value is None)
-    kinds = ((n, importer.tensors[n]) for n in operands)
+    kinds = ((n, draft.tensors[n]) for n in operands)
     inputs = [_value_info(n, kind.dtype, kind.shape) for n, kind in kinds]
     weights = [numpy_helper.from_array(v, n) for n, v in known.items() if v is not None]
     result = onnx.ValueInfoProto(name=output)  # onnxruntime finds its type
     graph = helper.make_graph([node], view.name, inputs, [result], weights)
-    proto = importer.proto
+    proto = draft.proto
     model = helper.make_model(
         graph,
         opset_imports=proto.opset_import,

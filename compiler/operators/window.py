@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vdla.compiler.codegen.vdla.fold import MAX_PAD
+from vdla.compiler.codegen.vdla.axes import MAX_PAD
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.operators.nest import Floats, Knobs
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vdla.compiler.tir.intrin import expand_intrinsics
+from vdla.compiler.tir.expand import expand_intrinsics
 from vdla.compiler.tir.ir import Alloc, Block, PrimFunc, Stmt
 from vdla.compiler.tir.lower import has_intrinsics
 from vdla.compiler.tir.region import block_regions

@@ -8,7 +8,8 @@ launches a scan in threads that the environment starts, which no target here has
 """
 
 from vdla.compiler.schedule.errors import ScheduleError
-from vdla.compiler.schedule.schedule import Schedule, Stage, create_schedule
+from vdla.compiler.schedule.schedule import Schedule, create_schedule
+from vdla.compiler.schedule.stage import Stage
 from vdla.compiler.schedule.trace import Step, Trace, from_json, to_json
 
 __all__ = [

@@ -136,7 +136,7 @@ def _call_block(
     call = IntrinCall(intrin, operands, params, first)
     reads: list[BufferRegion] = []
     writes: list[BufferRegion] = []
-    for region, wrote in intrin.regions(call):
+    for region, wrote in call.regions():
         (writes if wrote else reads).append(region)
     return Block(
         block.name, tuple(iters), tuple(reads), tuple(writes), Evaluate(call), None, block.predicate

@@ -1,8 +1,9 @@
-"""The loop-level IR and what reads and runs it; ``ir`` opens with the grammar."""
+"""The loop-level IR and what reads and runs it; the files of ``ir`` open with its grammar."""
 
 from vdla.compiler.tir.arith import affine, bounds, simplify
+from vdla.compiler.tir.expand import expand_intrinsics
 from vdla.compiler.tir.interp import InterpError, evaluate, run
-from vdla.compiler.tir.intrin import Param, TensorIntrin, expand_intrinsics
+from vdla.compiler.tir.intrin import Param, TensorIntrin
 from vdla.compiler.tir.ir import (
     Alloc,
     Binary,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vdla.compiler.tir.intrin import expand_intrinsics
+from vdla.compiler.tir.expand import expand_intrinsics
 from vdla.compiler.tir.ir import (
     Alloc,
     Binary,

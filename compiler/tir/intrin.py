@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from vdla.compiler.tir.ir import (
-    FALSE,
-    Block,
-    BlockIter,
-    Buffer,
-    BufferRegion,
-    Const,
-    Evaluate,
-    Expr,
-    For,
-    IntrinCall,
-    IRError,
-    Load,
-    Select,
-    Stmt,
-    Store,
-    Var,
-)
-from vdla.compiler.tir.visitor import rewrite, rewrite_expr
+from vdla.compiler.tir.ir.buffer import Buffer
+from vdla.compiler.tir.ir.error import IRError
+from vdla.compiler.tir.ir.expr import Expr, Var
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,58 +68,3 @@ class TensorIntrin:
     def is_reduction(self) -> bool:
         """Whether steps add to what is there, from an init on."""
         return self.init is not None
-
-    def regions(self, call: IntrinCall) -> Iterator[tuple[BufferRegion, bool]]:
-        """The region that a call touches of each operand, and whether it writes it.
-
-        The output of a reduction counts as written only: its first step initializes it.
-        """
-        for operand, ref in zip(self.operands, call.operands, strict=True):
-            lead = len(ref.indices) - len(operand.shape)
-            extents = (1,) * lead + operand.shape
-            region = BufferRegion(ref.buffer, tuple(zip(ref.indices, extents, strict=True)))
-            yield region, operand is self.output
-
-    def expand(self, call: IntrinCall) -> Stmt:
-        """The behaviour as loops on the call's operands, with a block for the init's condition."""
-        refs = dict(zip(self.operands, call.operands, strict=True))
-        fresh = {var: Var(var.name) for var, _, _ in self.axes}
-        values: dict[Var, Expr] = {p: call.params[p.name] for p in self.params}
-        values.update(fresh)
-
-        def placed(operand: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
-            ref = refs[operand]
-            lead = len(ref.indices) - len(indices)
-            tail = (base + i for base, i in zip(ref.indices[lead:], indices, strict=True))
-            return ref.buffer, (*ref.indices[:lead], *tail)
-
-        def bound(e: Expr) -> Expr:
-            if isinstance(e, Load):
-                return Load(*placed(e.buffer, e.indices))
-            return values.get(e, e) if isinstance(e, Var) else e
-
-        def store(value: Expr) -> Store:
-            where = tuple(rewrite_expr(i, bound) for i in self.indices)
-            return Store(*placed(self.output, where), rewrite_expr(value, bound))
-
-        body: Stmt = store(self.update)
-        if self.init is not None:
-            first = FALSE if call.first is None else call.first
-            body = self.guarded(body, store(self.init), first, fresh)
-        for var, extent, _ in reversed(self.axes):
-            body = For(fresh[var], extent, "serial", body)
-        return body
-
-    def guarded(self, body: Stmt, init: Stmt, first: Expr, fresh: Mapping[Var, Var]) -> Block:
-        """A block whose init runs on the first step of the reduction inside and outside."""
-        later = Select(first, Const(0, "int32"), Const(1, "int32"))
-        iters = [BlockIter(Var("later"), 2, "reduce", later)]
-        for var, extent, kind in self.axes:
-            if kind == "reduce":
-                iters.append(BlockIter(Var(var.name), extent, "reduce", fresh[var]))
-        return Block(self.name, tuple(iters), (), (), body, init)
-
-
-def expand_intrinsics(stmt: Stmt) -> Stmt:
-    """A statement with every intrinsic call replaced by its behaviour."""
-    return rewrite(stmt, lambda s: s.call.intrin.expand(s.call) if isinstance(s, Evaluate) else s)

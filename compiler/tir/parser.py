@@ -19,31 +19,17 @@ indented block, ``x,*`` is any number of x with commas between::
               | "prefetch" region
     note    ::= "@" NAME "=" (NUMBER | STRING | "True" | "False")
     iter    ::= NAME ":" ("s" | "r") extent: INT "=" expr        spatial or reduce: s8, r16
-    region  ::= NAME "[" (expr ["+:" extent: INT]),* "]"         from an element on; without it, one
     operand ::= NAME "=" NAME "[" expr,* "]"                     the lowest corner in a buffer
     param   ::= NAME "=" expr
 
-    expr    ::= expr op expr | "not" expr | "(" expr ")" | literal | NAME | NAME "[" expr,* "]"
-              | ("min" | "max") "(" expr "," expr ")" | "select" "(" cond "," a "," b ")"
-              | function "(" expr,* ")" | dtype "(" literal ")" | dtype "(" expr ")"
-    op, from the loosest to the tightest, all from left to right; comparisons don't chain::
-
-        or   and   (not)   < <= > >= == !=   |   ^   &   << >>   + -   * / // %
-
-A bare literal is an int32, with a point or an exponent (or ``inf``, ``nan``) a float32, ``True``
-and ``False`` are bool; ``int8(3)`` is a literal of another dtype, so that the cast of a literal
-names both: ``int8(int32(3))``. A name means the loop, iterator or buffer around it that binds it.
-Nothing converts by itself: operands have one dtype, or there is a cast.
+Regions and expressions are those of :mod:`vdla.compiler.tir.parse_expr`.
 """
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import TypeVar
+from collections.abc import Iterable, Iterator
 
-from vdla.compiler.text import ParseError, Reader, Token
+from vdla.compiler.text import ParseError, Token
 from vdla.compiler.tir import ir
 from vdla.compiler.tir.intrin import TensorIntrin
 from vdla.compiler.tir.ir import (
@@ -69,18 +55,12 @@ from vdla.compiler.tir.ir import (
     Var,
     seq,
 )
-from vdla.compiler.tir.printer import COMPARISON, NOT, RESERVED, SYMBOLS
+from vdla.compiler.tir.names import Bound
+from vdla.compiler.tir.parse_expr import LARGEST, ExprParser
+from vdla.compiler.tir.printer import RESERVED
 from vdla.compiler.tir.verify import verify
 
-MARKS = (
-    *(symbol for symbol, _ in SYMBOLS.values() if not symbol.isalpha()),
-    "(", ")", "[", "]", ",", ":", "+:", "..", "=", "@",
-)  # fmt: skip
-OPERATORS = {symbol: (op, level) for op, (symbol, level) in SYMBOLS.items()}
 ITER_KINDS = {"s": "spatial", "r": "reduce"}
-LARGEST = (1 << 31) - 1  # of an extent: loop variables are int32
-Names = ChainMap[str, tuple[Var | Buffer, Token]]  # what is bound, and where
-Made = TypeVar("Made")
 
 
 def parse(text: str, intrinsics: Iterable[TensorIntrin] = ()) -> PrimFunc:
@@ -101,13 +81,12 @@ def parse(text: str, intrinsics: Iterable[TensorIntrin] = ()) -> PrimFunc:
         raise parser.read.error("fewer levels of nesting") from None
 
 
-class _Parser:
+class _Parser(ExprParser):
     """One method per rule of the grammar."""
 
     def __init__(self, text: str, intrinsics: Iterable[TensorIntrin]) -> None:
-        self.read = Reader(text, MARKS, RESERVED)
+        super().__init__(text)
         self.intrinsics = {intrin.name: intrin for intrin in intrinsics}
-        self.names: Names = ChainMap()
         self.places: dict[object, Token] = {}
 
     def function(self) -> PrimFunc:
@@ -123,70 +102,8 @@ class _Parser:
         except IRError as error:
             raise self.read.refused(str(error), self.places.get(error.stmt, start)) from None
 
-    # --- names ---
-
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        """What is bound inside is forgotten after it."""
-        self.names = self.names.new_child()
-        yield
-        self.names = self.names.parents
-
-    @contextmanager
-    def seen_from(self, names: Names) -> Iterator[None]:
-        """Inside, other names are bound than around it."""
-        around, self.names = self.names, names
-        yield
-        self.names = around
-
-    def new_name(self, what: str) -> tuple[str, Token]:
-        """A name that nothing around it has."""
-        token = self.read.token
-        name = self.read.name(what)
-        if name in self.names:
-            line = self.names[name][1].line
-            raise self.read.error("a new name", token, f"{name}, which line {line} binds")
-        return name, token
-
-    def bind(self, name: str, thing: Var | Buffer, token: Token) -> None:
-        self.names[name] = (thing, token)
-
-    def known(self, kind: type[Made], what: str) -> Made:
-        """The variable or buffer of a name."""
-        token = self.read.token
-        name = self.read.name(what)
-        thing = self.names[name][0] if name in self.names else None
-        if not isinstance(thing, kind):
-            group = [n for n, (thing, _) in self.names.items() if isinstance(thing, kind)]
-            choice = f" of {', '.join(sorted(group))}" if group else ""
-            raise self.read.error(f"{what}{choice}", token, name)
-        return thing
-
-    def made(self, token: Token, make: Callable[..., Made], *args: object) -> Made:
-        """A node; what its constructor refuses is refused at the token."""
-        try:
-            return make(*args)
-        except IRError as error:
-            raise self.read.refused(str(error), token) from None
-
-    # --- parts ---
-
-    def extent(self) -> int:
-        return self.read.integer("a whole number", 1, LARGEST)
-
-    def attached(self, letters: Iterable[str], what: str) -> tuple[str, int]:
-        """A letter and a number in one word: ``x2``, ``s8``."""
-        token = self.read.token
-        letter, digits = token.text[:1], token.text[1:]
-        if token.kind != "name" or letter not in letters or not digits.isdecimal():
-            raise self.read.error(what)
-        if len(digits) > len(str(LARGEST)) or not 1 <= int(digits) <= LARGEST:
-            raise self.read.error(f"{what} from 1 to {LARGEST}")
-        self.read.next()
-        return letter, int(digits)
-
     def buffer(self) -> Buffer:
-        name, token = self.new_name("a buffer's name")
+        name, token = self.names.new("a buffer's name")
         self.read.expect(":")
         if not self.read.sees(*DTYPES):
             raise self.read.error(f"a dtype of {', '.join(DTYPES)}")
@@ -208,7 +125,7 @@ class _Parser:
         made = self.made(
             token, Buffer, name, shape, dtype, scope, copies, values, tuple(alignments)
         )
-        self.bind(name, made, token)
+        self.names.bind(name, made, token)
         return made
 
     def alignment(self) -> tuple[int, int, int]:
@@ -223,51 +140,19 @@ class _Parser:
         self.read.expect(")")
         return dimension, factor, offset
 
-    def element(self) -> tuple[Buffer, tuple[Expr, ...]]:
-        """``NAME[expr, …]``, with as many indices as the buffer has dimensions."""
-        start = self.read.token
-        buffer = self.known(Buffer, "a buffer")
-        indices = tuple(self.read.listed("[", self.index, "]"))
-        self.check_rank(buffer, len(indices), start)
-        return buffer, indices
-
-    def index(self) -> Expr:
+    def attached(self, letters: Iterable[str], what: str) -> tuple[str, int]:
+        """A letter and a number in one word: ``x2``, ``s8``."""
         token = self.read.token
-        expr = self.expr()
-        if expr.dtype not in ("int32", "int64"):
-            raise self.read.error("an index of int32 or int64", token, expr.dtype)
-        return expr
-
-    def check_rank(self, buffer: Buffer, found: int, token: Token) -> None:
-        if found != len(buffer.shape):
-            wanted = f"{len(buffer.shape)} indices of {buffer.name}"
-            raise self.read.error(wanted, token, str(found))
-
-    def region(self) -> BufferRegion:
-        start = self.read.token
-        buffer = self.known(Buffer, "a buffer")
-        ranges = tuple(self.read.listed("[", self.range, "]"))
-        self.check_rank(buffer, len(ranges), start)
-        return BufferRegion(buffer, ranges)
-
-    def range(self) -> tuple[Expr, int]:
-        low = self.index()
-        return low, self.extent() if self.read.take("+:") else 1
-
-    def condition(self) -> Expr:
-        return self.typed("bool", "a condition")
-
-    def typed(self, dtype: str, what: str) -> Expr:
-        token = self.read.token
-        expr = self.expr()
-        if expr.dtype != dtype:
-            raise self.read.error(f"{what} of {dtype}", token, expr.dtype)
-        return expr
-
-    # --- statements ---
+        letter, digits = token.text[:1], token.text[1:]
+        if token.kind != "name" or letter not in letters or not digits.isdecimal():
+            raise self.read.error(what)
+        if len(digits) > len(str(LARGEST)) or not 1 <= int(digits) <= LARGEST:
+            raise self.read.error(f"{what} from 1 to {LARGEST}")
+        self.read.next()
+        return letter, int(digits)
 
     def suite(self) -> Stmt:
-        with self.scope():
+        with self.names.scope():
             return self.statements(self.read.block("a statement"))
 
     def statements(self, lines: Iterator[None]) -> Stmt:
@@ -286,7 +171,7 @@ class _Parser:
 
     def alloc(self, rest: Iterator[None]) -> Stmt:
         start = self.read.token
-        with self.scope():
+        with self.names.scope():
             buffer = self.buffer()
             if self.read.take(":"):
                 made = Alloc(buffer, self.suite())
@@ -317,7 +202,7 @@ class _Parser:
 
     def loop(self) -> Stmt:
         self.read.next()
-        name, token = self.new_name("the loop's variable")
+        name, token = self.names.new("the loop's variable")
         self.read.expect("in")
         extent, kind, tag = self.extent(), "serial", ""
         if not self.read.sees(":", "@"):
@@ -333,9 +218,9 @@ class _Parser:
             self.read.expect("=")
             notes.append((key, self.pragma()))
         self.read.expect(":")
-        with self.scope():
+        with self.names.scope():
             var = Var(name)
-            self.bind(name, var, token)
+            self.names.bind(name, var, token)
             return For(var, extent, kind, self.suite(), tag, tuple(notes))
 
     def pragma(self) -> Pragma:
@@ -348,19 +233,19 @@ class _Parser:
     def block(self) -> Stmt:
         self.read.next()
         name = self.read.name("the block's name")
-        outside = self.names
-        with self.scope():
+        outside = self.names.bound
+        with self.names.scope():
             iters = tuple(self.read.listed("(", lambda: self.iterator(outside), ")"))
             self.read.expect(":")
             predicate: Expr = TRUE
             reads: list[BufferRegion] = []
             writes: list[BufferRegion] = []
             init = None
-            with self.scope():
+            with self.names.scope():
                 lines = self.read.block("a statement")
                 next(lines)
                 if self.read.take("where"):
-                    with self.seen_from(outside):
+                    with self.names.seen_from(outside):
                         predicate = self.condition()
                     self.ended(lines)
                 if self.read.take("reads"):
@@ -391,15 +276,15 @@ class _Parser:
         self.ended(lines)
         return found
 
-    def iterator(self, outside: Names) -> BlockIter:
-        name, token = self.new_name("an iterator's name")
+    def iterator(self, outside: Bound) -> BlockIter:
+        name, token = self.names.new("an iterator's name")
         self.read.expect(":")
         letter, extent = self.attached(ITER_KINDS, "an extent (s8 spatial, r8 reduce)")
         self.read.expect("=")
-        with self.seen_from(outside):
+        with self.names.seen_from(outside):
             binding = self.index()
         var = Var(name, binding.dtype)
-        self.bind(name, var, token)
+        self.names.bind(name, var, token)
         return BlockIter(var, extent, ITER_KINDS[letter], binding)
 
     def conditional(self) -> Stmt:
@@ -468,93 +353,6 @@ class _Parser:
             wanted = f"{formal.name}: a buffer of {len(formal.shape)} dimensions or more"
             raise self.read.error(wanted, start, f"{buffer.name} of {len(indices)}")
         return BufferRef(buffer, indices)
-
-    # --- expressions ---
-
-    def expr(self, level: int = 0) -> Expr:
-        """An expression whose operators bind as tightly as ``level``."""
-        left: Expr
-        if self.read.sees("not") and level <= NOT:
-            token = self.read.next()
-            own, left = NOT, self.made(token, ir.Not, self.expr(NOT))
-        else:
-            own, left = COMPARISON + 1, self.atom()
-        while self.read.sees(*OPERATORS):
-            op, binds = OPERATORS[self.read.token.text]
-            if binds < level or binds > own == NOT:
-                break
-            if binds == own == COMPARISON:
-                raise self.read.error("'and', 'or' or brackets: comparisons don't chain")
-            token = self.read.next()
-            left = self.made(token, ir.binary, op, left, self.expr(binds + 1))
-            own = binds
-        return left
-
-    def atom(self) -> Expr:
-        token = self.read.token
-        if self.read.take("("):
-            expr = self.expr()
-            self.read.expect(")")
-            return expr
-        if self.sees_literal():
-            return self.literal()
-        if token.kind not in ("name", "quoted") or token.text in RESERVED:
-            raise self.read.error("a value")
-        if self.read.after.text == "(" and token.kind == "name":
-            return self.function_call()
-        if self.read.after.text == "[":
-            return ir.Load(*self.element())
-        return self.known(Var, "a variable")
-
-    def sees_literal(self) -> bool:
-        kind = self.read.token.kind
-        return kind in ("int", "float") or self.read.sees("-", "inf", "nan", "True", "False")
-
-    def literal(self) -> Expr:
-        """A literal of its own dtype."""
-        token = self.read.token
-        if self.read.sees("True", "False"):
-            return ir.const(self.read.next().text == "True")
-        return self.made(token, ir.const, self.number())
-
-    def number(self) -> int | float:
-        negated = self.read.sees("-") and self.read.after
-        if negated and negated.kind not in ("int", "float") and negated.text not in ("inf", "nan"):
-            self.read.next()
-            raise self.read.error("a number after '-'; an expression is negated as 0 - x")
-        return self.read.number("a number")
-
-    def function_call(self) -> Expr:
-        token = self.read.next()
-        name = token.text
-        if name in DTYPES:
-            return self.converted(name, token)
-        counts = {"min": 2, "max": 2, "select": 3}
-        if name not in counts and name not in ir.CALLS:
-            known = ", ".join((*DTYPES, *counts, *ir.CALLS))
-            raise self.read.error(f"a function ({known})", token)
-        args = self.read.listed("(", self.expr, ")")
-        if len(args) != counts.get(name, len(args)):
-            raise self.read.error(f"{counts[name]} arguments of {name}", token, str(len(args)))
-        if name == "select":
-            return self.made(token, ir.Select, *args)
-        if name in counts:
-            return self.made(token, ir.Binary, name, *args)
-        return self.made(token, ir.call, name, *args)
-
-    def converted(self, dtype: str, token: Token) -> Expr:
-        """``dtype(3)``, a literal; ``dtype(expr)``, a cast."""
-        self.read.expect("(")
-        first = self.read.at
-        if self.sees_literal() and not self.read.sees("True", "False"):
-            value = self.number()
-            if self.read.sees(")"):
-                self.read.next()
-                return self.made(self.read.tokens[first], ir.const, value, dtype)
-            self.read.at = first
-        made = ir.Cast(self.expr(), dtype)
-        self.read.expect(")")
-        return made
 
 
 def _again(lines: Iterator[None]) -> Iterator[None]:

@@ -131,7 +131,7 @@ def _own_accesses(stmt: Stmt) -> tuple[list[Access], list[Access]]:
     if isinstance(stmt, Store):
         writes.append((stmt.buffer, _point_ranges(stmt.indices)))
     if isinstance(stmt, Evaluate):
-        for region, wrote in stmt.call.intrin.regions(stmt.call):
+        for region, wrote in stmt.call.regions():
             (writes if wrote else reads).append((region.buffer, region.ranges))
     return reads, writes
 

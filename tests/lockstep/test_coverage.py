@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from vdla.cases import Case, endings, random_case, recipes
-from vdla.coverage import Coverage, _kind, _kinds, goals
+from vdla.coverage import Coverage, goals
+from vdla.coverage.fields import kind, kinds
 from vdla.isa.asm import assemble
 from vdla.isa.config import load_config
 from vdla.isa.instructions import INSTRUCTIONS, Finish
@@ -65,9 +66,9 @@ def test_every_value_of_a_field_is_of_a_known_kind():
             low, high = f.bounds(TINY)
             for value in {low, low + 1, 0, 1, 2, high - 1, high, *f.legal}:
                 if low <= value <= high and (not f.legal or value in f.legal):
-                    assert _kind(f, cls(**{f.name: value}), TINY) in _kinds(f)
-            kinds = {_kind(f, cls(**{f.name: value}), TINY) for value in (low, high)}
-            assert len(kinds) > 1 or f.legal, f.name
+                    assert kind(f, cls(**{f.name: value}), TINY) in kinds(f)
+            ends = {kind(f, cls(**{f.name: value}), TINY) for value in (low, high)}
+            assert len(ends) > 1 or f.legal, f.name
 
 
 def test_goals_are_distinct_and_nothing_is_reached_at_first():

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vdla.compiler.codegen.vdla.fold import Bases, Op, Touch, Unroll, fold
+from vdla.compiler.codegen.vdla.axes import Bases, Unroll
+from vdla.compiler.codegen.vdla.fold import fold
 from vdla.compiler.codegen.vdla.leaf import CodegenError, Env, Leaf, find_leaf
+from vdla.compiler.codegen.vdla.op import Op, Touch
 from vdla.compiler.target.memory import entries
 from vdla.compiler.tir.ir import (
     Alloc,

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from vdla.compiler.codegen.vdla.fold import Op, Touch
+from vdla.compiler.codegen.vdla.op import Op, Touch
 from vdla.isa.instructions import Alu, Engine, Gemm
 
 WINDOW = 256  # instructions looked at in either direction

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from vdla.compiler.codegen.vdla.fold import Op, Touch
+from vdla.compiler.codegen.vdla.op import Op, Touch
 from vdla.isa.config import Config
 from vdla.isa.instructions import Engine, Instruction, Load, Store
 

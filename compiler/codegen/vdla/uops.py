@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from vdla.compiler.codegen.vdla.allocate import AllocationError
-from vdla.compiler.codegen.vdla.fold import Op, Touch, UopRow
+from vdla.compiler.codegen.vdla.op import Op, Touch, UopRow
 from vdla.isa.config import Config
 from vdla.isa.instructions import Load, Mem, Uop
 

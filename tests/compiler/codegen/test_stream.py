@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 
 from vdla.compiler.codegen.vdla.allocate import AllocationError, allocate
-from vdla.compiler.codegen.vdla.fold import Op, Touch
+from vdla.compiler.codegen.vdla.op import Op, Touch
 from vdla.compiler.codegen.vdla.order import conflict, hoist_alu, reorder, sink_loads
 from vdla.compiler.codegen.vdla.tokens import insert_tokens
 from vdla.compiler.codegen.vdla.uops import UOPS, UopPlanner

@@ -1,0 +1,162 @@
+"""LLVM instructions for statements: the control flow and the memory of one function."""
+
+from __future__ import annotations
+
+from llvmlite import ir as ll
+
+from vdla.compiler.codegen.emit_expr import (
+    I8,
+    I32,
+    I64,
+    POINTER,
+    SIZES,
+    Expressions,
+    Value,
+    memory_type,
+)
+from vdla.compiler.tir.ir import (
+    Alloc,
+    Buffer,
+    BufferRegion,
+    Expr,
+    For,
+    If,
+    Prefetch,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+)
+
+STACK_BYTES = 1 << 14  # larger temporaries come from malloc
+UNROLL_LIMIT = 64  # copies of a body that unrolled loops may make
+LINE_BYTES = 64  # what one prefetch brings
+
+
+class Emitter:
+    """Emits the instructions of one function into ``function``.
+
+    ``size`` is the target's ``size_t``, the type of indices.
+    """
+
+    def __init__(
+        self,
+        module: ll.Module,
+        function: ll.Function,
+        pointers: dict[Buffer, Value],
+        size: ll.IntType,
+    ) -> None:
+        self.size = size
+        self.entry = function.append_basic_block("entry")
+        self.start = function.append_basic_block("start")
+        self.builder = ll.IRBuilder(self.start)
+        self.exprs = Expressions(module, self.builder, pointers, size)
+        self.copies = 1
+
+    def function(self, body: Stmt) -> None:
+        """Emits the whole body of the function, with its return."""
+        self._stmt(body)
+        self.builder.ret_void()
+        ll.IRBuilder(self.entry).branch(self.start)
+
+    def _stmt(self, stmt: Stmt) -> None:
+        """Emits one statement, whatever it is."""
+        match stmt:
+            case For():
+                self._loop(stmt)
+            case Alloc():
+                self._alloc(stmt)
+            case Store(buffer, indices, value):
+                result = self.exprs.value(value)
+                if buffer.dtype == "bool":
+                    result = self.builder.zext(result, I8)
+                self.builder.store(
+                    result, self.exprs.address(buffer, indices), align=SIZES[buffer.dtype]
+                )
+            case If():
+                self._branch(stmt)
+            case Seq(stmts):
+                for inner in stmts:
+                    self._stmt(inner)
+            case Prefetch(region):
+                self._prefetch(region)
+            case _:
+                raise TypeError(f"no native code for {type(stmt).__name__}")
+
+    def _loop(self, loop: For) -> None:
+        """A counting loop; an unrolled one as copies of its body, up to UNROLL_LIMIT of them."""
+        self.exprs.ranges[loop.var] = (0, loop.extent - 1)
+        if loop.kind == "unrolled" and self.copies * loop.extent <= UNROLL_LIMIT:
+            self.copies *= loop.extent
+            for i in range(loop.extent):
+                self.exprs.values[loop.var] = self.size(i)
+                self._stmt(loop.body)
+            self.copies //= loop.extent
+            return
+        b = self.builder
+        before = b.block
+        head = b.append_basic_block(loop.var.name)
+        after = b.append_basic_block(f"{loop.var.name}.end")
+        b.branch(head)
+        b.position_at_end(head)
+        counter = b.phi(self.size, loop.var.name)
+        counter.add_incoming(self.size(0), before)
+        self.exprs.values[loop.var] = counter
+        self._stmt(loop.body)
+        following = b.add(counter, self.size(1), flags=("nuw", "nsw"))
+        counter.add_incoming(following, b.block)
+        b.cbranch(b.icmp_unsigned("<", following, self.size(loop.extent)), head, after)
+        b.position_at_end(after)
+
+    def _alloc(self, stmt: Alloc) -> None:
+        """A temporary for ``stmt.body``: on the stack if it is small, else from ``malloc``."""
+        buffer = stmt.buffer
+        size = buffer.span * SIZES[buffer.dtype]
+        if size <= STACK_BYTES:
+            slot = ll.IRBuilder(self.entry).alloca(memory_type(buffer), I64(buffer.span))
+            slot.align = 64
+            self.exprs.pointers[buffer] = slot
+            self._stmt(stmt.body)
+            return
+        malloc = self.exprs.library("malloc", ll.PointerType(), [self.size])
+        memory = self.builder.call(malloc, [self.size(size)])
+        memory.name = buffer.name
+        self.exprs.pointers[buffer] = memory
+        self._stmt(stmt.body)
+        self.builder.call(self.exprs.library("free", ll.VoidType(), [ll.PointerType()]), [memory])
+
+    def _prefetch(self, region: BufferRegion) -> None:
+        """Every line of every row of the region, by loops around one instruction."""
+        buffer = region.buffer
+        steps = [1] * (len(buffer.shape) - 1) + [max(1, LINE_BYTES // SIZES[buffer.dtype])]
+        indices: list[Expr] = []
+        loops: list[tuple[Var, int]] = []
+        for (low, extent), step in zip(region.ranges, steps, strict=False):
+            count = -(-extent // step)
+            if count > 1:
+                var = Var("line")
+                loops.append((var, count))
+                low = low + var * step
+            indices.append(low)
+        if loops:
+            one: Stmt = Prefetch(BufferRegion(buffer, tuple((i, 1) for i in indices)))
+            for var, count in reversed(loops):
+                one = For(var, count, "serial", one)
+            self._stmt(one)
+            return
+        fetch = self.exprs.library("llvm.prefetch.p0", ll.VoidType(), [POINTER, I32, I32, I32])
+        where = self.exprs.address(buffer, tuple(indices), inbounds=False)
+        read, keep, data = I32(0), I32(3), I32(1)
+        self.builder.call(fetch, [where, read, keep, data])
+
+    def _branch(self, stmt: If) -> None:
+        cond = self.exprs.value(stmt.cond)
+        if stmt.orelse is None:
+            with self.builder.if_then(cond):
+                self._stmt(stmt.then)
+            return
+        with self.builder.if_else(cond) as (then, orelse):
+            with then:
+                self._stmt(stmt.then)
+            with orelse:
+                self._stmt(stmt.orelse)

@@ -1,0 +1,43 @@
+"""An instruction that has no place in a stream yet, and what it reads and writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vdla.isa.instructions import Instruction
+
+UopRow = tuple[int, int, int]  # dst, src, wgt
+
+
+@dataclass(frozen=True)
+class Touch:
+    """Entries an instruction reads or writes: ``start + Σ i·step`` over ``dims``.
+
+    ``space`` is a buffer ("inp", "wgt", "acc", "uop") in entries, or a DRAM tensor in bytes.
+    """
+
+    space: str
+    start: int
+    dims: tuple[tuple[int, int], ...]
+    write: bool
+
+
+@dataclass(frozen=True)
+class Op:
+    """An instruction before linking: without tokens, and with addresses that are relative.
+
+    Attributes:
+        instruction: its micro-ops have no place yet; a DRAM address counts from the tensor's start.
+        touches: what it reads and writes.
+        name: of the stage that it does a part of.
+        tensor: the DRAM tensor of a LOAD or STORE.
+        uops: its micro-ops, as (dst, src, wgt).
+        first: per micro-op, whether it starts a reduction; None: any marks will do.
+    """
+
+    instruction: Instruction
+    touches: tuple[Touch, ...]
+    name: str
+    tensor: str = ""
+    uops: tuple[UopRow, ...] = ()
+    first: tuple[bool, ...] | None = None  # per micro-op; None: any marks will do

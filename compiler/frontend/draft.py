@@ -1,0 +1,93 @@
+"""A graph as far as its ONNX file is read, and what converters add to it with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from vdla.compiler.frontend.errors import UnsupportedError, halves
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.infer import verify_dtypes
+from vdla.compiler.graph.ir import Array, GraphError, Node, TensorType
+
+DEFAULT_DOMAINS = ("", "ai.onnx")
+
+
+class Draft:
+    """The state of one import: tensors by their ONNX names, and the nodes so far.
+
+    Attributes:
+        where: the file, which opens every error.
+        proto: the model.
+        read: the names that a node reads, and the model's outputs.
+        opset: the version of ONNX's operators.
+        tensors: the type of everything known so far.
+        constants: the values of what is known now.
+        nodes: in the order of the file.
+        inputs: the model's, in order.
+        alias: names that mean another tensor, because a node changes nothing.
+        names: those that nodes have.
+        outputs: the model's.
+    """
+
+    def __init__(self, where: str, proto: Any) -> None:
+        self.where, self.proto = where, proto
+        self.read = {n for node in proto.graph.node for n in node.input}
+        opsets = {o.domain: o.version for o in proto.opset_import}
+        self.opset = next((opsets[d] for d in DEFAULT_DOMAINS if d in opsets), 0)
+        self.tensors: dict[str, TensorType] = {}
+        self.constants: dict[str, Array] = {}
+        self.nodes: list[Node] = []
+        self.inputs: list[str] = []
+        self.alias: dict[str, str] = {}
+        self.names: set[str] = set()
+        self.outputs: set[str] = set()
+
+    def fresh(self, name: str) -> str:
+        """``name``, or ``name`` with a number if it is taken."""
+        unique, count = name, 1
+        while unique in self.names:
+            count += 1
+            unique = f"{name}_{count}"
+        self.names.add(unique)
+        return unique
+
+    def add_constant(self, name: str, array: Array) -> str:
+        """Makes ``array`` known as ``name``."""
+        self.constants[name] = np.ascontiguousarray(array).reshape(np.shape(array))
+        self.tensors[name] = TensorType(tuple(np.shape(array)), str(array.dtype))
+        return name
+
+    def emit(self, node: Node, dtype: str, shape: tuple[int, ...] | None = None) -> str:
+        """Adds a node; its rule gives the shape where ``shape`` doesn't."""
+        shapes = [self.tensors[n].shape for n in node.inputs]
+        result = node.result_shape(shapes)
+        if result is None:  # a scalar's shape is (), and known
+            result = shape
+        assert result is not None
+        self.tensors[node.output] = TensorType(result, dtype)
+        try:
+            verify_dtypes(self.tensors, node)
+        except GraphError as error:
+            where = f"{self.where}: node {node.name} ({node.op})"
+            raise UnsupportedError(where, *halves(str(error))) from None
+        self.nodes.append(node)
+        return node.output
+
+    def known(self, name: str) -> Array | None:
+        """A tensor's value: a constant's, or that of a constant behind its Dequantize."""
+        if name in self.constants:
+            return self.constants[name]
+        source = self.dequantized(name)
+        if source is None:
+            return None
+        return source.evaluate([self.constants[source.data]], self.tensors[name])
+
+    def dequantized(self, name: str) -> ops.Dequantize | None:
+        """The Dequantize that makes ``name`` from a constant, if one does."""
+        for node in reversed(self.nodes):
+            if node.output == name:
+                known = isinstance(node, ops.Dequantize) and node.data in self.constants
+                return node if known and isinstance(node, ops.Dequantize) else None
+        return None

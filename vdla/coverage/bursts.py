@@ -1,0 +1,56 @@
+"""Bursts of LOAD and STORE by their length, and by what ended them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from vdla.isa.config import PAGE_BYTES, Config
+from vdla.isa.instructions import Load, Mem, Store
+from vdla.sim.stream import Stream
+
+MOVES = (Load, Store)
+BURSTS = ("of one beat", "of some beats", "as long as it may be")
+CUTS = ("ends with its run", "ends at a page", "ends at its longest")
+
+
+def burst_goals(config: Config) -> Iterator[str]:
+    """The goals of LOAD and STORE; the longest burst's only where it has more than two beats."""
+    for cls in MOVES:
+        longest = [BURSTS[2], CUTS[2]] if config.burst_beats > 2 else []
+        for kind in (*BURSTS[:2], *CUTS[:2], *longest, "of a row", "of an entry"):
+            yield f"bursts: {cls.mnemonic} {kind}"
+
+
+def bursts(stream: Stream) -> Iterator[str]:
+    """The bursts that every LOAD and STORE of a stream is cut into."""
+    config = stream.config
+    page, most = PAGE_BYTES // config.port_bytes, config.burst_beats
+    for each in stream.instructions:
+        if not isinstance(each, MOVES):
+            continue
+        name = f"bursts: {each.mnemonic}"
+        for beat, left, dense in runs(each, config):
+            yield f"{name} of {'a row' if dense else 'an entry'}"
+            while left:
+                length = min(left, most, page - beat % page)
+                kind = 0 if length == 1 else 2 if length == most else 1
+                yield f"{name} {BURSTS[kind]}"
+                beat, left = beat + length, left - length
+                if not left:
+                    yield f"{name} {CUTS[0]}"
+                elif beat % page == 0:
+                    yield f"{name} {CUTS[1]}"
+                elif length == most:
+                    yield f"{name} {CUTS[2]}"
+
+
+def runs(each: Load | Store, config: Config) -> Iterator[tuple[int, int, bool]]:
+    """First beat, beats, and whether it is a row, of each run."""
+    entry = config.entry(Mem(each.memory).name.lower()) // config.port_bytes
+    dense = each.x_stride == 1
+    columns = range(min(each.x_size, 1) if dense else each.x_size)
+    for z, y, x in product(range(each.z_size), range(each.y_size), columns):
+        offset = z * each.z_stride + y * each.y_stride + x * each.x_stride
+        beat = each.dram_base // config.port_bytes + offset * entry
+        yield beat, entry * (each.x_size if dense else 1), dense

@@ -1,0 +1,73 @@
+"""Every goal of a config, those of endings among them, and what cases have reached of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from vdla.cases import Case, Outcome, endings
+from vdla.coverage.bursts import burst_goals, bursts
+from vdla.coverage.cycles import cause_goals, causes, in_flight, token_goals, tokens
+from vdla.coverage.fields import field_goals, fields
+from vdla.coverage.replay import Replay, hazard_goals, value_goals
+from vdla.isa.config import Config
+
+
+class Coverage:
+    """The goals of a config, and those reached."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.goals = frozenset(goals(config))
+        self.reached: set[str] = set()
+        self._endings = endings(config)
+        self._replayed: Case | None = None
+
+    @property
+    def missing(self) -> list[str]:
+        """Goals that nothing has reached yet."""
+        return sorted(self.goals - self.reached)
+
+    def by_group(self) -> dict[str, tuple[int, int]]:
+        """Per group, the goals reached and all of them."""
+        groups = sorted({goal.partition(":")[0] for goal in self.goals})
+        return {
+            group: (_of(group, self.reached & self.goals), _of(group, self.goals))
+            for group in groups
+        }
+
+    def add(self, case: Case, outcome: Outcome) -> None:
+        """Ticks off what a case has reached on the simulator."""
+        stream = case.stream
+        sound = not case.spoilt and outcome.cycles >= 0 and not outcome.fault
+        seen = {*causes(outcome), *self._ending(case, outcome), *fields(stream, outcome)}
+        seen |= {*tokens(stream, outcome), *in_flight(stream, outcome)}
+        if sound and case is not self._replayed:  # behind any memory it does the same
+            self._replayed = case
+            seen |= {*bursts(stream), *Replay(case, outcome).seen}
+        self.reached |= seen & self.goals
+
+    def _ending(self, case: Case, outcome: Outcome) -> Iterator[str]:
+        known = self._endings.get(case.goal)
+        if known and outcome.fault == known.fault:
+            yield f"endings: {known.fault.name}: {case.goal}"
+        if outcome.cycles < 0:
+            yield "endings: deadlock"
+        elif not outcome.fault:
+            yield "endings: FINISH"
+
+
+def goals(config: Config) -> Iterator[str]:
+    """Everything that programs for a config should reach."""
+    yield from field_goals()
+    yield from value_goals()
+    yield from hazard_goals()
+    yield from token_goals(config)
+    yield from cause_goals()
+    for goal, ending in endings(config).items():
+        yield f"endings: {ending.fault.name}: {goal}"
+    yield from ("endings: deadlock", "endings: FINISH")
+    yield from burst_goals(config)
+
+
+def _of(group: str, goals: Iterable[str]) -> int:
+    return sum(goal.startswith(f"{group}:") for goal in goals)

@@ -1,0 +1,91 @@
+"""What engines' cycles went to, how many instructions are in flight, and levels of token queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.cases import MOST_TOKENS, Outcome
+from vdla.isa.config import Config
+from vdla.isa.instructions import Engine, Load
+from vdla.isa.registers import Cause
+from vdla.sim.stream import Stream, column
+
+LOADS = STORES = 8  # in flight at once: docs/timing.md, sections 4 and 6
+IMPOSSIBLE = {(Engine.COMPUTE, Cause.MEMORY), (Engine.STORE, Cause.BANK)}
+
+
+def cause_goals() -> Iterator[str]:
+    """Every cause of every engine that can have it; all instructions in flight that may be."""
+    for engine, cause in product(Engine, Cause):
+        if (engine, cause) not in IMPOSSIBLE:
+            yield f"causes: {engine.name} {cause.name}"
+    yield from (f"causes: {LOADS} LOADs in flight", f"causes: {STORES} STOREs in flight")
+
+
+def causes(outcome: Outcome) -> Iterator[str]:
+    """The causes that took a cycle at least."""
+    for engine, cause in product(Engine, Cause):
+        if outcome.causes[f"{engine.name}_{cause.name}"]:
+            yield f"causes: {engine.name} {cause.name}"
+
+
+def in_flight(stream: Stream, outcome: Outcome) -> Iterator[str]:
+    """Whether as many LOADs, as many STOREs have run at once as may."""
+    for engine, most in ((Engine.LOAD, LOADS), (Engine.STORE, STORES)):
+        rows = stream.engine(engine)
+        begun = outcome.begun[rows][outcome.begun[rows] >= 0]
+        ended = np.sort(outcome.ended[rows][outcome.ended[rows] >= 0])
+        level = np.arange(1, len(begun) + 1) - np.searchsorted(ended, begun)
+        if np.any(level >= most):
+            yield f"causes: {most} {engine.name}s in flight"
+
+
+def token_goals(config: Config) -> Iterator[str]:
+    """One token and a full queue in both directions, with waits; full where cases fill it."""
+    for giver in Engine:
+        for taker in (giver.next, giver.prev):
+            levels = ["one", "waits for a token"]
+            if config.token_queue <= MOST_TOKENS:
+                levels += ["full", "waits for a slot"]
+            yield from (f"tokens: {giver.name} → {taker.name}: {level}" for level in levels)
+
+
+def tokens(stream: Stream, outcome: Outcome) -> Iterator[str]:
+    """The levels that queues have had.
+
+    A slot is taken when the giver starts, and free again when the taker has started.
+    """
+    size = stream.config.token_queue
+    for giver in Engine:
+        for taker in (giver.next, giver.prev):
+            forward = giver.next == taker
+            push, pop = ("push_next", "pop_prev") if forward else ("push_prev", "pop_next")
+            given = _flagged(stream, giver, push)
+            taken = _flagged(stream, taker, pop)
+            begun, ended = outcome.begun[given], outcome.ended[given]
+            popped = outcome.begun[taken]
+            name = f"tokens: {giver.name} → {taker.name}"
+            if np.any(ended >= 0):
+                yield f"{name}: one"
+            both = min(len(given), len(taken))
+            if np.any((popped[:both] >= 0) & (popped[:both] == ended[:both] + 1)):
+                yield f"{name}: waits for a token"
+            starts, pops = begun[begun >= 0], np.sort(popped[popped >= 0])
+            level = np.arange(1, len(starts) + 1) - np.searchsorted(pops, starts)
+            if np.any(level >= size):
+                yield f"{name}: full"
+            later = min(len(begun) - size, len(popped))
+            if later > 0 and np.any(
+                (popped[:later] >= 0) & (begun[size : size + later] == popped[:later] + 1)
+            ):
+                yield f"{name}: waits for a slot"
+
+
+def _flagged(stream: Stream, engine: Engine, flag: str) -> NDArray[np.int64]:
+    rows = stream.engine(engine)
+    found: NDArray[np.int64] = rows[stream.rows[rows, column(Load, flag)] != 0]
+    return found  # every class has its flags in the same columns

@@ -1,0 +1,262 @@
+"""Operands and results at their corners, and hazards: a sound program once more, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+import numpy as np
+
+from vdla.cases import Case, Outcome
+from vdla.coverage.bursts import MOVES, runs
+from vdla.isa.instructions import (
+    MUL_BITS,
+    WEIGHT_BITS,
+    Alu,
+    AluOp,
+    Engine,
+    Gemm,
+    Init,
+    Instruction,
+    Load,
+    Mem,
+    Store,
+)
+from vdla.isa.numbers import INT32_MAX, INT32_MIN, MAX_SHIFT, unpack_scale
+from vdla.sim.semantics import State, execute
+from vdla.sim.stream import Stream
+
+Place = tuple[str, int]
+
+HAZARDS = {
+    "read after write": (
+        "inp LOAD → COMPUTE", "wgt LOAD → COMPUTE", "uop LOAD → COMPUTE", "acc LOAD → COMPUTE",
+        "acc LOAD → STORE", "acc COMPUTE → STORE", "dram STORE → LOAD",
+    ),
+    "write after read": (
+        "inp COMPUTE → LOAD", "wgt COMPUTE → LOAD", "uop COMPUTE → LOAD", "acc COMPUTE → LOAD",
+        "acc STORE → LOAD", "acc STORE → COMPUTE", "dram LOAD → STORE",
+    ),
+    "write after write": ("acc LOAD → COMPUTE", "acc COMPUTE → LOAD"),
+}  # fmt: skip
+REQUANTIZED = (
+    "a tie goes up", "a tie goes down", "a tie of a negative", "no tie", "a shift of 0",
+    "the largest shift", "a mantissa of 0", "the largest mantissa", "the product saturates high",
+    "the product saturates low", "limited low", "limited high", "within its limits",
+)  # fmt: skip
+VALUES = {
+    "ALU ADD": ("wraps", "doesn't wrap"),
+    "ALU MIN": ("takes x", "takes y"),
+    "ALU MAX": ("takes x", "takes y"),
+    "ALU SHR": ("right", "left", "by 0", "right by 31", "left by 32"),
+    "ALU MUL": ("wraps", "doesn't wrap", "bits of y beyond its multiplier"),
+    "ALU WADD": ("wraps", "doesn't wrap", "bits of x or y beyond its multiplier"),
+    "ALU RQ": REQUANTIZED,
+    "STORE requantizes": REQUANTIZED,
+    "GEMM": ("wraps", "doesn't wrap", "−128 × −128", "starts from the bias", "starts from 0"),
+    "ALU starts": ("from y", "from x"),
+}
+
+
+def value_goals() -> Iterator[str]:
+    """The corners of every operation's operands and results."""
+    for what, kinds in VALUES.items():
+        yield from (f"values: {what}: {kind}" for kind in kinds)
+
+
+def hazard_goals() -> Iterator[str]:
+    """Every pair of engines that may touch one entry, by the kinds of their touches."""
+    for hazard, places in HAZARDS.items():
+        yield from (f"hazards: {hazard}: {place}" for place in places)
+
+
+class Replay:
+    """A sound program once more, micro-op by micro-op: its operands, and what it touches."""
+
+    def __init__(self, case: Case, outcome: Outcome) -> None:
+        self.stream, self.config = case.stream, case.config
+        self.state = State(case.config, case.dram.copy())
+        self.seen: set[str] = set()
+        self.writer: dict[Place, Engine] = {}
+        self.readers: dict[Place, set[Engine]] = {}
+        for index in np.lexsort((self.stream.rows[:, 0], outcome.ended)):
+            self._one(self.stream.instructions[index], self.stream.rows[index])
+
+    def _one(self, each: Instruction, row: np.ndarray) -> None:
+        if isinstance(each, MOVES):
+            if isinstance(each, Store) and each.memory == Mem.ACC8:
+                self._store(each)
+            execute(self.state, row)
+            self._move(each)
+        elif isinstance(each, Gemm | Alu):
+            self._nest(each)
+
+    def _touch(self, engine: Engine, reads: set[Place], writes: set[Place]) -> None:
+        for place in reads:
+            before = self.writer.get(place, engine)
+            if before != engine:
+                self._hazard("read after write", place, before, engine)
+        for place in writes:
+            for before in self.readers.pop(place, set()) - {engine}:
+                self._hazard("write after read", place, before, engine)
+            before = self.writer.get(place, engine)
+            if before != engine:
+                self._hazard("write after write", place, before, engine)
+            self.writer[place] = engine
+        for place in reads:
+            self.readers.setdefault(place, set()).add(engine)
+
+    def _hazard(self, kind: str, place: Place, before: Engine, engine: Engine) -> None:
+        self.seen.add(f"hazards: {kind}: {place[0]} {before.name} → {engine.name}")
+
+    def _move(self, each: Load | Store) -> None:
+        beats = {
+            ("dram", beat + i) for beat, length, _ in runs(each, self.config) for i in range(length)
+        }
+        if isinstance(each, Load):
+            buffer = Mem(each.memory).buffer
+            width = each.pad_x0 + each.x_size + each.pad_x1
+            height = each.pad_y0 + each.y_size + each.pad_y1
+            entries = range(each.sram_base, each.sram_base + each.z_size * height * width)
+            self._touch(Engine.LOAD, beats, {(buffer, entry) for entry in entries})
+        else:
+            self._touch(Engine.STORE, {("acc", at) for at, _ in _stored(each)}, beats)
+
+    def _store(self, each: Store) -> None:
+        acc = self.state.acc
+        for at, plane in _stored(each):
+            for x, word in zip(acc[at], acc[each.scale_base + plane], strict=True):
+                self._requantized("STORE requantizes", int(x), int(word), each)
+
+    def _requantized(self, name: str, x: int, word: int, each: Store | Alu) -> None:
+        mantissa, shift = unpack_scale(word)
+        product = x * mantissa
+        rest, half = product & ((1 << shift) - 1), (1 << shift) >> 1
+        quotient = product >> shift
+        tie = shift > 0 and rest == half
+        value = quotient + (rest > half or (tie and quotient & 1))
+        limited = min(max(value, INT32_MIN), INT32_MAX) + each.zero
+        seen = each.low <= limited <= each.high and tie  # what a tie came to isn't cut off again
+        kinds = {
+            "a tie goes up": seen and quotient & 1,
+            "a tie goes down": seen and not quotient & 1,
+            "a tie of a negative": seen and product < 0,
+            "no tie": not tie,
+            "a shift of 0": shift == 0,
+            "the largest shift": shift == MAX_SHIFT,
+            "a mantissa of 0": mantissa == 0,
+            "the largest mantissa": mantissa == (1 << 24) - 1,
+            "the product saturates high": value > INT32_MAX,
+            "the product saturates low": value < INT32_MIN,
+            "limited low": limited < each.low,
+            "limited high": limited > each.high,
+            "within its limits": each.low <= limited <= each.high,
+        }
+        self._values(name, kinds)
+
+    def _values(self, name: str, kinds: Mapping[str, object]) -> None:
+        self.seen |= {f"values: {name}: {kind}" for kind, is_so in kinds.items() if is_so}
+
+    def _nest(self, each: Gemm | Alu) -> None:
+        reads: set[Place] = set()
+        writes: set[Place] = set()
+        per_word = self.config.uops_per_word
+        for i, j, k in product(*map(range, each.extents())):
+
+            def at(axis: str, i: int = i, j: int = j, k: int = k) -> int:
+                steps = (int(getattr(each, f"{axis}_{n}")) for n in range(3))
+                base = int(getattr(each, f"{axis}_base"))
+                return base + sum(n * s for n, s in zip((i, j, k), steps, strict=True))
+
+            for u in range(each.uop_begin, each.uop_begin + each.uop_count):
+                first, dst, src, wgt = map(int, self.state.uop[u])
+                reads.add(("uop", u // per_word))
+                dst, src = at("dst") + dst, at("src") + src
+                writes.add(("acc", dst))
+                if isinstance(each, Gemm):
+                    wgt += at("wgt")
+                    reads |= {("inp", src), ("wgt", wgt)}
+                    bias = at("bias") if first and each.init == Init.BIAS else None
+                    reads |= {("acc", dst if bias is None else bias)}
+                    self._gemm(each, first, dst, src, wgt, bias)
+                else:
+                    reads.add(("acc", dst))
+                    if not each.use_imm or each.alu_op == AluOp.WADD:
+                        reads.add(("acc", src))
+                    self._alu(each, first, dst, src)
+        self._touch(Engine.COMPUTE, reads, writes)
+
+    def _gemm(self, each: Gemm, first: int, dst: int, src: int, wgt: int, bias: int | None) -> None:
+        x, w = self.state.inp[src].astype(np.int64), self.state.wgt[wgt].astype(np.int64)
+        starts = first and each.init != Init.ACC
+        start = self.state.acc[dst if bias is None else bias].astype(np.int64)
+        if starts and bias is None:
+            start = np.zeros_like(start)
+        total = start + w @ x
+        wraps = (total < INT32_MIN) | (total > INT32_MAX)
+        kinds = {
+            "wraps": wraps.any(), "doesn't wrap": not wraps.all(),
+            "−128 × −128": ((w == -128) & (x == -128)).any(),
+            "starts from the bias": bias is not None, "starts from 0": starts and bias is None,
+        }  # fmt: skip
+        self._values("GEMM", kinds)
+        self.state.acc[dst] = total.astype(np.int64).astype(np.uint32).view(np.int32)
+
+    def _alu(self, each: Alu, first: int, dst: int, src: int) -> None:
+        op, acc = AluOp(each.alu_op), self.state.acc
+        starts = bool(first and each.init)
+        self._values("ALU starts", {"from y": starts, "from x": not starts})
+        if not starts:
+            for lane, x in enumerate(map(int, acc[dst])):
+                immediate = each.use_imm and op != AluOp.WADD
+                y = each.imm if immediate else int(acc[src][lane])
+                self._operation(each, op, x, y)
+        one = each.replace(
+            uop_begin=self._spare(first), uop_count=1, extent_0=1, extent_1=1, extent_2=1,
+            dst_base=dst, src_base=src,
+        )  # fmt: skip
+        execute(self.state, Stream.of(self.config, [one]).rows[0])
+
+    def _spare(self, first: int) -> int:
+        """A micro-op of its own, behind those of the buffer, with indices of zero."""
+        uop = self.state.uop
+        if len(uop) == self.config.uop_depth:
+            self.state.uop = np.vstack((uop, np.array([[0, 0, 0, 0], [1, 0, 0, 0]], np.int64)))
+        return self.config.uop_depth + first
+
+    def _operation(self, each: Alu, op: AluOp, x: int, y: int) -> None:
+        name = f"ALU {op.name}"
+        if op == AluOp.RQ:
+            self._requantized(name, x, y, each)
+            return
+        amount = _low(y, 6)
+        exact = {
+            AluOp.ADD: x + y,
+            AluOp.MUL: x * _low(y, MUL_BITS),
+            AluOp.WADD: _low(x, 18) * each.weight + _low(y, 18) * _low(each.imm, WEIGHT_BITS),
+        }.get(op, 0)
+        wraps = not INT32_MIN <= exact <= INT32_MAX
+        beyond = {AluOp.MUL: _low(y, MUL_BITS) != y,
+                  AluOp.WADD: _low(x, 18) != x or _low(y, 18) != y}  # fmt: skip
+        kinds: Mapping[str, object] = {
+            "wraps": wraps, "doesn't wrap": not wraps,
+            "takes x": (x < y) == (op == AluOp.MIN) and x != y,
+            "takes y": (y < x) == (op == AluOp.MIN) and x != y,
+            "right": amount > 0, "left": amount < 0, "by 0": amount == 0,
+            "right by 31": amount == 31, "left by 32": amount == -32,
+            "bits of y beyond its multiplier": beyond.get(op),
+            "bits of x or y beyond its multiplier": beyond.get(op),
+        }  # fmt: skip
+        self._values(name, {kind: kinds[kind] for kind in VALUES.get(name, ())})
+
+
+def _stored(each: Store) -> Iterator[tuple[int, int]]:
+    """ACC entries that a STORE reads, with their plane."""
+    for z, y, x in product(range(each.z_size), range(each.y_size), range(each.x_size)):
+        yield each.sram_base + z * each.z_pitch + y * each.y_pitch + x, z
+
+
+def _low(value: int, bits: int) -> int:
+    """The low bits of a value, signed."""
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
