@@ -66,7 +66,7 @@ build/mypy:
 	rm -rf build/mypy
 	mkdir -p build/mypy/vdla
 	for room in support isa sim hw compiler runtime boards; do ln -sfn ../../../$$room build/mypy/vdla/$$room; done
-	for part in vdla/*.py vdla/commands vdla/coverage vdla/report; do ln -sfn ../../../$$part build/mypy/vdla/; done
+	for part in vdla/*.py vdla/commands vdla/analysis; do ln -sfn ../../../$$part build/mypy/vdla/; done
 
 .venv/ready: pyproject.toml setup.py
 	$(PYTHON) -m venv .venv

@@ -28,6 +28,6 @@ setup(
     package_dir=package_dir,
     package_data={
         "": ["*.toml", "*.onnx", "*.npz", "*.jsonl", "*.cpp", "*.v", "py.typed"],
-        "vdla.report": ["*.html", "*.css", "*.js"],
+        "vdla.analysis.report": ["*.html", "*.css", "*.js"],
     },
 )

@@ -14,8 +14,8 @@ from rich.table import Table
 
 import vdla
 from vdla import api
+from vdla.analysis.published import VTA_RESNET18_CYCLES
 from vdla.isa.config import config_names, load_config
-from vdla.published import VTA_RESNET18_CYCLES
 
 # Cycles of ResNet-18 v1 on VTA's cycle-accurate Chisel (tsim).
 PEERS = (

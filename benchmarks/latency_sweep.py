@@ -15,8 +15,8 @@ from rich.table import Table
 
 import vdla
 from vdla import api
+from vdla.analysis.published import VTA_RESNET18_CYCLES, VTA_RESNET18_SOURCE
 from vdla.isa.config import Config, load_config
-from vdla.published import VTA_RESNET18_CYCLES, VTA_RESNET18_SOURCE
 
 THREADS = (1, 2)
 

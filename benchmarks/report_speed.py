@@ -19,10 +19,10 @@ from playwright.sync_api import Page, sync_playwright
 from rich.console import Console
 from rich.table import Table
 
-from vdla.comparison import compare_models
+from vdla.analysis.comparison import compare_models
+from vdla.analysis.report import report_page
 from vdla.compiler.models import model_paths
 from vdla.isa.config import load_config
-from vdla.report import report_page
 
 # Collects the time of every frame, until FRAMES stops it.
 START = """() => {

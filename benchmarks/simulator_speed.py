@@ -19,6 +19,7 @@ from rich.table import Table
 import vdla
 from vdla import api, options
 from vdla.isa.program import Program
+from vdla.runtime.devices.named import module_config
 from vdla.sim.machine import Run, run_stream
 from vdla.sim.stream import Stream
 
@@ -50,7 +51,7 @@ def main() -> None:
     module = vdla.compile("resnet18")
     ready, _ = api.prepare(module, options.Run())
     ready.run(api.random_inputs(module))
-    program = Program.from_bytes(module.programs["program0"], api.module_config(module))
+    program = Program.from_bytes(module.programs["program0"], module_config(module))
     stream = Stream.of(program.config, program.instructions, program.base)
     table = Table("simulator", "Mcycles/s", "source")
     for name, numerics in (("vdla, with numerics", True), ("vdla, timing alone", False)):

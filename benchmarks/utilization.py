@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 import vdla
-from vdla.published import HIDING, VTA_SOURCE
+from vdla.analysis.published import HIDING, VTA_SOURCE
 
 
 def main() -> None:

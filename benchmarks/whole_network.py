@@ -17,9 +17,9 @@ from rich.table import Table
 
 import vdla
 from vdla import api
+from vdla.analysis.published import VTA_RESNET18_CYCLES, VTA_RESNET18_SOURCE
 from vdla.isa.config import Config, load_config
 from vdla.isa.instructions import Alu, Gemm
-from vdla.published import VTA_RESNET18_CYCLES, VTA_RESNET18_SOURCE
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.executor import Executor
 from vdla.sim.machine import Run

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import vdla
 from vdla import api
-from vdla.comparison import Comparison
-from vdla.plots import save_plots
-from vdla.same_schedule import VARIANTS
+from vdla.analysis.comparison import Comparison
+from vdla.analysis.plots import save_plots
+from vdla.analysis.same_schedule import VARIANTS
+from vdla.runtime.devices.named import module_config
 
 ROOT = Path(__file__).parent.parent
 MEANS = {
@@ -60,7 +61,7 @@ def network_line() -> str:
     module = vdla.compile("resnet18")
     result = vdla.run(module, api.random_inputs(module))
     assert result.cycles is not None
-    clock = api.module_config(module).clock_mhz
+    clock = module_config(module).clock_mhz
     return (
         f"Whole ResNet-18 at 224×224 takes **{result.cycles:,} cycles**: "
         f"{result.cycles / clock / 1000:.1f} ms at {clock} MHz.\n"

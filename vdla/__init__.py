@@ -18,26 +18,39 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vdla import te
-    from vdla.api import compare, compile, load, quantize, run, synth, tune
+    from vdla.api import (
+        check,
+        compare,
+        compile,
+        load,
+        quantize,
+        run,
+        same_schedule,
+        sweep,
+        synth,
+        tune,
+    )
     from vdla.compiler.target import ACC, INP, WGT
     from vdla.compiler.text import ParseError
     from vdla.compiler.user import register_operator
-    from vdla.difference import check
     from vdla.kernel import build, intrinsics, parse
     from vdla.support.errors import UserError
 
 _HOMES = {
-    "vdla.api": ("compare", "compile", "load", "quantize", "run", "synth", "tune"),
-    "vdla.difference": ("check",),
+    "vdla.api": (
+        "check", "compare", "compile", "load", "quantize", "run", "same_schedule", "sweep", "synth",
+        "tune",
+    ),
     "vdla.kernel": ("build", "intrinsics", "parse"),
     "vdla.compiler.target": ("ACC", "INP", "WGT"),
     "vdla.compiler.text": ("ParseError",),
     "vdla.compiler.user": ("register_operator",),
     "vdla.support.errors": ("UserError",),
-}
+}  # fmt: skip
 __all__ = [
     "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile",
-    "intrinsics", "load", "parse", "quantize", "register_operator", "run", "synth", "te", "tune",
+    "intrinsics", "load", "parse", "quantize", "register_operator", "run", "same_schedule", "sweep",
+    "synth", "te", "tune",
 ]  # fmt: skip
 __version__ = "0.1.0"
 

@@ -6,7 +6,7 @@ run("digits", Run(x, device="board", board="ulx3s"))  # or the object itself
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vdla.analysis.comparison import Comparison, compare_models, find_workload
+from vdla.analysis.difference import Check, per_layer, whole
+from vdla.analysis.published import published
+from vdla.analysis.same_schedule import SameSchedule
+from vdla.analysis.same_schedule import same_schedule as compare_hiding
+from vdla.analysis.sweep import Sweep, sweep_latency
 from vdla.boards import find_board
 from vdla.boards.board import Bitstream, Board
 from vdla.boards.flows import find_flow, folder_of
 from vdla.boards.reach import connect
-from vdla.comparison import Comparison, compare_models, find_workload
 from vdla.compiler import models
 from vdla.compiler.build import Options, compile_model, place_models
 from vdla.compiler.codegen.link import find_linker
 from vdla.compiler.codegen.target import find_target
 from vdla.compiler.frontend.errors import ModelError
+from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.frontend.shapes import Shapes, shapes_like
+from vdla.compiler.graph.passes import optimize
 from vdla.compiler.models.quantizer import quantize as quantize_model
 from vdla.compiler.placement.partition import device_of
 from vdla.compiler.tune.model import load_xgboost
@@ -34,29 +41,20 @@ from vdla.compiler.tune.records import load_own as load_records
 from vdla.compiler.tune.search import SEARCHERS
 from vdla.compiler.tune.tuner import Task, TuneOptions, make_tasks
 from vdla.compiler.tune.tuner import tune as tune_tasks
-from vdla.isa.config import Config, load_config, parse_config
+from vdla.isa.config import Config, load_config
 from vdla.isa.identity import isa_hash, other_isa
 from vdla.options import Compare, Compile, Quantize, Run, Synth, Tune, UsageError, takes
-from vdla.published import published
-from vdla.runtime.devices.base import Device
 from vdla.runtime.devices.board import BoardDevice
-from vdla.runtime.devices.cpu import CpuDevice
-from vdla.runtime.devices.rtl import RtlDevice
-from vdla.runtime.devices.sim import SimDevice
-from vdla.runtime.errors import DeviceError
+from vdla.runtime.devices.named import NAMES, make_device, module_config
 from vdla.runtime.executor import Executor, RunResult
 from vdla.runtime.module import Module
-from vdla.same_schedule import SameSchedule
-from vdla.same_schedule import same_schedule as compare_hiding
-from vdla.sweep import Sweep, sweep_latency
 
 __all__ = [
-    "compare", "compile", "load", "module_config", "prepare", "quantize", "run", "same_schedule",
-    "sweep", "synth", "tune",
+    "check", "compare", "compile", "load", "prepare", "quantize", "run", "same_schedule", "sweep",
+    "synth", "tune",
 ]  # fmt: skip
 
 Array = NDArray[Any]
-DEVICES = ("sim", "rtl", "cpu")
 
 
 @takes(Compile)
@@ -69,8 +67,8 @@ def compile(model: str | Path, options: Compile) -> Module:
         BoardError, TargetError: no such board or processor.
         UsageError: no such device.
     """
-    if options.device not in DEVICES:
-        known = ", ".join(DEVICES)
+    if options.device not in NAMES:
+        known = ", ".join(NAMES)
         raise UsageError(f"--device: expected one of {known}, found {options.device}")
     board = find_board(options.board) if options.board else None
     wanted = options.host or (board.host if board else "native")
@@ -138,7 +136,7 @@ def prepare(model: Module | str | Path, options: Run) -> tuple[Executor, Config]
 
 def _board(options: Run) -> Board | None:
     """The board to run on, for the device that is one."""
-    known = (*DEVICES, "board")
+    known = (*NAMES, "board")
     if options.device not in known:
         raise UsageError(f"--device: expected one of {', '.join(known)}, found {options.device}")
     if options.device == "board":
@@ -187,6 +185,25 @@ def given_shapes(model: str | Path, options: Run) -> Shapes | None:
     if options.shapes or options.inputs is None:
         return options.shapes
     return shapes_like(load_onnx(model_file(model)).graph, options.inputs)
+
+
+@takes(Run)
+def check(model: Module | str | Path, options: Run) -> Check:
+    """Compares an ONNX model with onnxruntime on random inputs, layer by layer and as a whole.
+
+    Raises:
+        UsageError: a module, which has no ONNX file to compare with.
+    """
+    if isinstance(model, Module) or is_module(model):
+        found = "a module" if isinstance(model, Module) else str(model)
+        raise UsageError(f"--check: expected an ONNX model to compare with, found {found}")
+    ready, config = prepare(model, options)
+    options.report("comparing every layer with onnxruntime, each fed onnxruntime's tensors")
+    path, shapes = model_file(model), given_shapes(model, options)
+    inputs = [random_inputs(ready.module, seed) for seed in range(options.samples)]
+    graph = optimize(import_onnx(path, shapes))
+    layers = per_layer(graph, path, inputs[0], config, options.device)
+    return Check(layers, whole(graph, path, ready, inputs))
 
 
 @takes(Compare)
@@ -322,35 +339,9 @@ def resolve(config: str | Path | Config, settings: Iterable[str] = ()) -> Config
     return load_config(config, settings)
 
 
-def module_config(module: Module) -> Config:
-    """The config and memory that a module was compiled for."""
-    return parse_config(module.config, str(module.config.get("name", "module")), "module header")
-
-
 def is_module(model: Module | str | Path) -> bool:
     """Whether it is a module, or a file that is one by its name."""
     return isinstance(model, Module) or str(model).endswith(".vdla")
-
-
-def make_device(
-    module: Module,
-    device: str,
-    config: Config | None = None,
-    *,
-    waves: Path | None = None,
-    report: Callable[[str], None] = lambda text: None,
-) -> Device:
-    """The device by its name; simulator and RTL take the memory of ``config``, if given.
-
-    ``waves``: an FST file that the RTL writes; ``report`` is told of its one build.
-    """
-    if device == "cpu":
-        return CpuDevice()
-    if device not in DEVICES:
-        raise DeviceError(f"device: expected one of {', '.join(DEVICES)}, found {device}")
-    own = module_config(module)
-    own = replace(own, memory=config.memory) if config else own
-    return RtlDevice(own, waves=waves, report=report) if device == "rtl" else SimDevice(own)
 
 
 def random_inputs(module: Module, seed: int = 0) -> dict[str, Array]:

@@ -21,12 +21,12 @@ from cocotbext.axi import (
     AxiSlaveWrite,
 )
 
+from vdla.analysis.lockstep import Case, simulate
 from vdla.isa.asm import assemble
 from vdla.isa.config import PAGE_BYTES, load_config
 from vdla.isa.instructions import Engine, Finish, Load, Mem, Store
 from vdla.isa.program import Program
 from vdla.isa.registers import Cause, Fault, register
-from vdla.lockstep import Case, simulate
 from vdla.sim.machine import warm_up
 
 warm_up()

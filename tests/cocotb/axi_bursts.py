@@ -6,9 +6,9 @@ import cocotb
 import numpy as np
 from axi_bench import CONFIG, FAULT, PROGRAM, WIPE, Bench, Reordering, case_of, cut
 
+from vdla.analysis.lockstep import simulate
 from vdla.isa.config import PAGE_BYTES
 from vdla.isa.registers import Fault
-from vdla.lockstep import simulate
 
 # The first of two is sound.
 FIRST = (0x1FE0, 160)

@@ -21,9 +21,9 @@ from axi_bench import (
 )
 from cocotbext.axi import AxiResp, AxiSlaveRead
 
+from vdla.analysis.lockstep import Case, simulate
 from vdla.isa.instructions import Load, Store, instruction_bytes
 from vdla.isa.registers import Fault
-from vdla.lockstep import Case, simulate
 from vdla.sim.random_programs import random_program
 
 # Bytes of PROGRAM's DRAM that somebody reads or writes.

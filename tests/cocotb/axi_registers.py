@@ -7,9 +7,9 @@ from axi_bench import CONFIG, DONE, RUNNING, START, WIPE, Bench
 from cocotb.triggers import gather
 from cocotbext.axi import AxiResp
 
+from vdla.analysis.lockstep import Case
 from vdla.isa.identity import Identity
 from vdla.isa.registers import IDENTITY, REGISTERS, SPACE_BYTES, VERSION, register
-from vdla.lockstep import Case
 from vdla.sim.random_programs import random_program
 
 READABLE = tuple(r for r in REGISTERS if r.access == "rw")

@@ -18,8 +18,8 @@ from axi_bench import (
 )
 from cocotbext.axi import AxiResp, AxiSlaveRead
 
+from vdla.analysis.lockstep import Case
 from vdla.isa.registers import REGISTERS
-from vdla.lockstep import Case
 from vdla.sim.random_programs import random_program
 
 CONSTANT = ("ID", "VERSION", "ISA_HASH", "CONFIG_HASH")

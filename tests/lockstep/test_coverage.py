@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from vdla.cases import Case, endings, random_case, recipes
-from vdla.coverage import Coverage, goals
-from vdla.coverage.fields import kind, kinds
+from vdla.analysis.cases import Case, endings, random_case, recipes
+from vdla.analysis.coverage import Coverage, goals
+from vdla.analysis.coverage.fields import kind, kinds
+from vdla.analysis.lockstep import memory_models, simulate
 from vdla.isa.asm import assemble
 from vdla.isa.config import load_config
 from vdla.isa.instructions import INSTRUCTIONS, Finish
 from vdla.isa.registers import Fault
-from vdla.lockstep import memory_models, simulate
 from vdla.sim.checker import check
 
 TINY = load_config("tiny")

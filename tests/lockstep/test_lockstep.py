@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 from amaranth import Signal
 
-from vdla import api, lockstep
-from vdla.coverage import Coverage
-from vdla.hw import core, gemm, load, requantize, scratchpad, tokens
-from vdla.isa.config import load_config
-from vdla.isa.registers import Fault
-from vdla.lockstep import (
+from vdla import api
+from vdla.analysis import lockstep
+from vdla.analysis.coverage import Coverage
+from vdla.analysis.lockstep import (
     Difference,
     LockstepDevice,
     Machines,
@@ -25,6 +23,9 @@ from vdla.lockstep import (
     random_case,
     shrink,
 )
+from vdla.hw import core, gemm, load, requantize, scratchpad, tokens
+from vdla.isa.config import load_config
+from vdla.isa.registers import Fault
 from vdla.runtime.executor import Executor
 
 TINY = load_config("tiny")

@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vdla.api import compile, module_config, random_inputs
-from vdla.comparison import compare_models
+from vdla.analysis.comparison import compare_models
+from vdla.api import compile, random_inputs
 from vdla.compiler.models import model_paths
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Engine, Finish, Gemm, Load, Mem
 from vdla.isa.program import Program
+from vdla.runtime.devices.named import module_config
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.executor import Executor
 from vdla.sim.machine import FaultError, SimulationError, simulate

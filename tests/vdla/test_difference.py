@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 
-from vdla import difference
+from vdla.analysis import difference
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import numbers, ops
 from vdla.compiler.graph.compare import layer_differences, ort_tensors

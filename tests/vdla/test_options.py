@@ -8,7 +8,7 @@ from dataclasses import MISSING, fields
 import pytest
 
 import vdla as package
-from vdla import api, difference, options
+from vdla import api, options
 from vdla.options import Compare, Compile, Lockstep, Run, Synth, Tune, UsageError
 
 TOLD = {
@@ -88,7 +88,7 @@ def test_the_api_refuses_what_the_command_does(tmp_path):
     assert refusal(api.run, module, shapes={"n": (1,)}) == (
         "--shape: expected an ONNX model, found a module"
     )
-    assert refusal(difference.check, module) == (
+    assert refusal(api.check, module) == (
         "--check: expected an ONNX model to compare with, found a module"
     )
     assert refusal(api.tune, "digits", tmp_path / "log", searcher="best").startswith(

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from vdla import api
+from vdla.analysis.published import OSDI, published
+from vdla.analysis.report.page import report_page
 from vdla.compiler.models import model_paths
 from vdla.isa.config import load_config
-from vdla.published import OSDI, published
-from vdla.report.page import report_page
 
 PAPER = load_config("paper")
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 import pytest
 
 from vdla import api
+from vdla.analysis.report import report_page
+from vdla.analysis.report.page import embed
 from vdla.isa.config import load_config
-from vdla.report import report_page
-from vdla.report.page import embed
 from vdla.sim.trace import write_trace
 
 NASTY = "</script><script>window.broken = 1</script><!-- <b>&amp;'\" \u2028"

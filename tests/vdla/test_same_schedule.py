@@ -10,13 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 from vdla import api
+from vdla.analysis.comparison import find_workload
+from vdla.analysis.same_schedule import VARIANTS
 from vdla.cli import app
-from vdla.comparison import find_workload
 from vdla.compiler import models
 from vdla.compiler.standalone import layer_program
 from vdla.compiler.tune.choose import default_tile
 from vdla.isa.config import load_config
-from vdla.same_schedule import VARIANTS
 from vdla.sim.checker import check
 from vdla.sim.machine import simulate
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vdla import api
-from vdla.comparison import compare_models
+from vdla.analysis.comparison import compare_models
 from vdla.compiler.models import model_paths
 from vdla.isa.config import load_config
 

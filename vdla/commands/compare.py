@@ -6,6 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from vdla import api
+from vdla.analysis.comparison import Comparison, Layer
+from vdla.analysis.plots import save_plots
+from vdla.analysis.report import report_page
+from vdla.analysis.same_schedule import VARIANTS, SameSchedule
+from vdla.analysis.sweep import Sweep
 from vdla.commands.output import (
     check_folder,
     check_output_folder,
@@ -16,14 +21,9 @@ from vdla.commands.output import (
     table,
     write_text,
 )
-from vdla.comparison import Comparison, Layer
 from vdla.compiler.placement.partition import host_remark
 from vdla.options import Compare, CompareOutput, UsageError
-from vdla.plots import save_plots
-from vdla.report import report_page
-from vdla.same_schedule import VARIANTS, SameSchedule
 from vdla.sim.trace import write_trace
-from vdla.sweep import Sweep
 
 
 def compare(model: str, options: Compare, output: CompareOutput, json: bool) -> None:

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from vdla import api
-from vdla.cases import Outcome
+from vdla.analysis.cases import Outcome
+from vdla.analysis.coverage import Coverage
+from vdla.analysis.lockstep import Difference, LockstepDevice, Machines, Tally, lockstep_in_parallel
+from vdla.analysis.lockstep import lockstep as run_lockstep
 from vdla.commands.output import console, log, print_json, progress, table, write_text
 from vdla.compiler.frontend.shapes import Shapes
-from vdla.coverage import Coverage
 from vdla.isa.asm import format_instruction
 from vdla.isa.config import Config, load_config
-from vdla.lockstep import Difference, LockstepDevice, Machines, Tally, lockstep_in_parallel
-from vdla.lockstep import lockstep as run_lockstep
 from vdla.options import Lockstep, UsageError
 from vdla.runtime.executor import Executor
 from vdla.runtime.rtl import build

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla import api, difference
+from vdla import api
+from vdla.analysis import difference
 from vdla.commands.output import check_folder, console, log, print_json, progress, table
 from vdla.commands.transform import print_placement
 from vdla.compiler import models
@@ -194,7 +195,7 @@ def _report_accuracy(
 def check(model: str, options: Run, files: RunFiles, json: bool) -> None:
     """Compares with onnxruntime; exit code 1 when a bound doesn't hold."""
     with progress() as update:
-        found = difference.check(model, replace(_told(options, files), progress=update))
+        found = api.check(model, replace(_told(options, files), progress=update))
     layers, agreement = found.layers, found.whole
     if json:
         print_json(

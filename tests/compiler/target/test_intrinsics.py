@@ -11,7 +11,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from vdla.cases import Case
+from vdla.analysis.cases import Case
+from vdla.analysis.lockstep import Machines
 from vdla.compiler import te
 from vdla.compiler.codegen.vdla.kernel import generate
 from vdla.compiler.lower import Linker
@@ -33,7 +34,6 @@ from vdla.compiler.tir.ir import (
 )
 from vdla.isa.config import load_config
 from vdla.isa.identity import Identity
-from vdla.lockstep import Machines
 from vdla.runtime.dram import whole_pages
 from vdla.sim.checker import check
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from vdla.cases import Case, Outcome, endings
-from vdla.coverage.bursts import burst_goals, bursts
-from vdla.coverage.cycles import cause_goals, causes, in_flight, token_goals, tokens
-from vdla.coverage.fields import field_goals, fields
-from vdla.coverage.replay import Replay, hazard_goals, value_goals
+from vdla.analysis.cases import Case, Outcome, endings
+from vdla.analysis.coverage.bursts import burst_goals, bursts
+from vdla.analysis.coverage.cycles import cause_goals, causes, in_flight, token_goals, tokens
+from vdla.analysis.coverage.fields import field_goals, fields
+from vdla.analysis.coverage.replay import Replay, hazard_goals, value_goals
 from vdla.isa.config import Config
 
 

@@ -7,8 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from vdla.cases import Case, Outcome
-from vdla.coverage.bursts import MOVES, runs
+from vdla.analysis.cases import Case, Outcome
+from vdla.analysis.coverage.bursts import MOVES, runs
 from vdla.isa.instructions import (
     MUL_BITS,
     WEIGHT_BITS,

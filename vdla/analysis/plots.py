@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vdla.comparison import Comparison
-from vdla.same_schedule import VARIANTS, SameSchedule
+from vdla.analysis.comparison import Comparison
+from vdla.analysis.same_schedule import VARIANTS, SameSchedule
+from vdla.analysis.sweep import Sweep
 from vdla.support.files import atomic_write
-from vdla.sweep import Sweep
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

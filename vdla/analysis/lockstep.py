@@ -1,9 +1,9 @@
 """Lockstep: one program on the simulator and on the RTL, compared in every cycle and every byte.
 
-A case is a program, random or made for a goal (``vdla/cases.py``). Both machines report an outcome:
-each instruction's start and finish, the counters, the fault, and what all memories hold. Outcomes
-are equal or they are not; there is no tolerance. A case that differs is shrunk as long as the
-machines still differ.
+A case is a program, random or made for a goal (``cases.py``). Both machines report an outcome: each
+instruction's start and finish, the counters, the fault, and what all memories hold. Outcomes are
+equal or they are not; there is no tolerance. A case that differs is shrunk as long as the machines
+still differ.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.cases import Bytes, Case, Outcome, random_case
-from vdla.coverage import Coverage
+from vdla.analysis.cases import Bytes, Case, Outcome, random_case
+from vdla.analysis.coverage import Coverage
 from vdla.isa.config import Config, Memory
 from vdla.isa.identity import Identity
 from vdla.isa.instructions import Engine, Instruction

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vdla.comparison import Progress, Workload
+from vdla.analysis.comparison import Progress, Workload
 from vdla.compiler.operators.template import Operator, Tile, tile_text
 from vdla.compiler.standalone import layer_program
 from vdla.compiler.tune.choose import default_tile

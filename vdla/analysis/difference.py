@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla import api
 from vdla.compiler.build import Options, compile_graph
-from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.compare import (
     LayerDifference,
@@ -27,12 +25,10 @@ from vdla.compiler.graph.compare import (
     ort_tensors,
 )
 from vdla.compiler.graph.ir import Graph, Node
-from vdla.compiler.graph.passes import optimize
 from vdla.compiler.placement.partition import device_of
 from vdla.isa.config import Config
-from vdla.options import Run, UsageError, takes
+from vdla.runtime.devices.named import make_device
 from vdla.runtime.executor import Executor
-from vdla.runtime.module import Module
 
 Array = NDArray[Any]
 MAX_SHARE = 0.001  # elements of a layer that may differ from onnxruntime, by at most 1
@@ -77,26 +73,6 @@ class Check:
         return layers and all(a.cosine >= MIN_COSINE and a.holds for a in self.whole)
 
 
-@takes(Run)
-def check(model: Module | str | Path, options: Run) -> Check:
-    """Compares an ONNX model with onnxruntime on random inputs.
-
-    Raises:
-        UsageError: a module, which has no ONNX file to compare with.
-    """
-    if isinstance(model, Module) or api.is_module(model):
-        found = "a module" if isinstance(model, Module) else str(model)
-        raise UsageError(f"--check: expected an ONNX model to compare with, found {found}")
-    ready, config = api.prepare(model, options)
-    options.report("comparing every layer with onnxruntime, each fed onnxruntime's tensors")
-    path = api.model_file(model)
-    inputs = [api.random_inputs(ready.module, seed) for seed in range(options.samples)]
-    shapes = api.given_shapes(model, options)
-    graph = optimize(import_onnx(path, shapes))
-    layers = per_layer(graph, path, inputs[0], config, options.device)
-    return Check(layers, whole(graph, path, ready, inputs))
-
-
 def per_layer(
     graph: Graph, path: Path, inputs: Mapping[str, Array], config: Config, device: str = "sim"
 ) -> list[LayerDifference]:
@@ -110,7 +86,7 @@ def per_layer(
         values = dict(zip(node.inputs, operands, strict=True))
         options = Options(device=device_of(device))
         module = compile_graph(alone, config, options)
-        result = Executor(module, api.make_device(module, device)).run(
+        result = Executor(module, make_device(module, device)).run(
             {name: values[name] for name in alone.inputs}
         )
         return result.outputs[node.output]

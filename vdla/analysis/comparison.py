@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vdla.analysis.published import Published
 from vdla.compiler.build import place_models
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.operators.template import Operator, tile_text
@@ -20,7 +21,6 @@ from vdla.compiler.standalone import LayerProgram, layer_program
 from vdla.compiler.tune.choose import default_tile
 from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config
-from vdla.published import Published
 from vdla.sim.machine import Run, simulate
 
 Progress = Callable[[str, int, int], None]

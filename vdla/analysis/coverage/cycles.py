@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.cases import MOST_TOKENS, Outcome
+from vdla.analysis.cases import MOST_TOKENS, Outcome
 from vdla.isa.config import Config
 from vdla.isa.instructions import Engine, Load
 from vdla.isa.registers import Cause

@@ -16,13 +16,13 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-from vdla.comparison import Comparison, Layer
+from vdla.analysis.comparison import Comparison, Layer
+from vdla.analysis.published import VTA_SOURCE
+from vdla.analysis.same_schedule import SameSchedule
+from vdla.analysis.sweep import Sweep
 from vdla.compiler.placement.partition import host_remark
 from vdla.isa.config import Config
-from vdla.published import VTA_SOURCE
-from vdla.same_schedule import SameSchedule
 from vdla.sim.trace import trace_events
-from vdla.sweep import Sweep
 
 SCRIPTS = (
     "dom.js",

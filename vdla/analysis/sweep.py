@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vdla.comparison import Comparison, Progress, find_workload, measure
+from vdla.analysis.comparison import Comparison, Progress, find_workload, measure
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config

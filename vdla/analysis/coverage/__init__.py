@@ -14,6 +14,6 @@ group's goals and what reaches them:
 * ``bursts``: their length, and what ended them.
 """
 
-from vdla.coverage.collection import Coverage, goals
+from vdla.analysis.coverage.collection import Coverage, goals
 
 __all__ = ["Coverage", "goals"]
