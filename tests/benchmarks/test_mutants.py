@@ -56,10 +56,10 @@ def test_a_planted_fault_is_noticed(planted, tmp_path):
     """And what isn't changed passes, with the tree's own sources."""
     tree = planted.Tree(tmp_path, 240)
     tests = ["tests/isa/test_numbers.py"]
-    assert tree.run(tests, compiles=False) is None
+    assert tree.run(tests, "isa") is None
     path = tmp_path / "isa" / "numbers.py"
     path.write_text(path.read_text().replace("quotient & 1", "not quotient & 1"))
-    assert "tests/isa/test_numbers.py" in tree.run(tests, compiles=False)
+    assert "tests/isa/test_numbers.py" in tree.run(tests, "isa")
 
 
 def test_known_equivalents_are_still_there(planted):
