@@ -61,6 +61,7 @@ STAGES: dict[str, tuple[str, ...]] = {
     "hw": ("tests/hw/test_{stem}.py", FORMAL, *HARDWARE),
     "hw/load.py": (*HARDWARE, "tests/hw/formal/test_engines.py"),
     "hw/store.py": ("tests/hw/test_store.py", *HARDWARE, "tests/hw/formal/test_engines.py"),
+    "hw/interfaces.py": ("tests/vdla/test_hardware.py", *HARDWARE),
     "hw/verilog.py": ("tests/vdla/test_hardware.py", "tests/runtime/test_rtl.py"),
     "hw/csr.py": ("tests/hw/test_csr.py", FORMAL, *HARDWARE, "tests/boards/test_lite.py"),
     "compiler/codegen": ("tests/compiler/codegen", *NETWORKS),

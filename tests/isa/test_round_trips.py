@@ -75,6 +75,22 @@ def test_every_field_changes_the_encoding():
                 assert cls(**{f.name: f.default ^ 1}).pack(config) != plain, f.name
 
 
+@pytest.mark.parametrize("cls", [*INSTRUCTIONS, Uop], ids=lambda cls: cls.__name__)
+def test_a_field_holds_its_bounds_and_nothing_beyond(cls):
+    config = load_config("tiny")
+    for f in cls.fields:
+        low, high = f.bounds(config)
+        width = f.width(config)
+        assert high - low == (1 << width) - 1
+        assert f.holds(low, width)
+        assert f.holds(high, width)
+        for beyond in (low - 1, high + 1):
+            assert not f.holds(beyond, width)
+            if f.name != "op":
+                with pytest.raises(EncodingError, match=rf"{f.name}: expected {low}\.\.{high} "):
+                    cls(**{f.name: beyond}).pack(config)
+
+
 def test_a_value_that_does_not_fit():
     config = load_config("paper")
     with pytest.raises(EncodingError) as caught:

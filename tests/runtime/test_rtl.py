@@ -16,6 +16,7 @@ from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.executor import Executor
 from vdla.runtime.rtl import build, verilate
+from vdla.runtime.rtl.bench import Bench
 from vdla.sim.machine import FaultError, SimulationError
 
 TINY = load_config("tiny")
@@ -134,6 +135,22 @@ def test_a_missing_tool_is_named_with_its_install_command(monkeypatch, tool, mes
     with pytest.raises(DeviceError) as caught:
         build.build(TINY)
     assert str(caught.value) == message
+
+
+def test_a_bench_is_freed_once():
+    bench = Bench(TINY, build.build(TINY))
+    library, freed = bench._lib, []
+
+    class Watched:
+        def vdla_free(self, handle):
+            freed.append(handle)
+            library.vdla_free(handle)
+
+    bench._lib = Watched()
+    handle = bench._handle
+    bench.close()
+    bench.close()
+    assert freed == [handle]
 
 
 def test_a_build_that_fails_leaves_nothing(monkeypatch, tmp_path):

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from vdla.isa.config import load_config
+from vdla.isa.registers import SPACE_BYTES
 from vdla.runtime.rtl.verilate import verilator_root
 
 
@@ -85,6 +86,18 @@ def test_ports_are_as_wide_as_axi_has_them(verilog):
         "r": {"id": 1, "data": 32, "resp": 2, "last": 1, "valid": 1, "ready": 1},
     }
     want = {f"m_axi_{c}{name}": bits for c, ports in burst.items() for name, bits in ports.items()}
+    handshake, registers = (
+        {"valid": 1, "ready": 1},
+        {"addr": (SPACE_BYTES - 1).bit_length(), "prot": 3},
+    )
+    lite = {
+        "aw": {**registers, **handshake},
+        "w": {"data": 32, "strb": 4, **handshake},
+        "b": {"resp": 2, **handshake},
+        "ar": {**registers, **handshake},
+        "r": {"data": 32, "resp": 2, **handshake},
+    }
+    want |= {f"s_axi_{c}{name}": bits for c, ports in lite.items() for name, bits in ports.items()}
     want |= {"aclk": 1, "aresetn": 1, "irq": 1}
     assert load_config("tiny").port_bytes == 4
     top = verilog.read_text().partition("\nmodule vdla(")[2].partition("endmodule")[0]

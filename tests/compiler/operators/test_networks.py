@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vdla.compiler import models
-from vdla.compiler.build import Options, compile_model
+from vdla.compiler.build import Options, compile_model, place_models
 from vdla.isa.config import config_names, load_config
 from vdla.isa.program import Program
 from vdla.runtime.devices.cpu import CpuDevice
@@ -68,3 +68,21 @@ def test_resnet18_on_every_config(name):
     sound(module, config)
     for output, array in want.outputs.items():
         np.testing.assert_array_equal(result.outputs[output], array)
+
+
+@pytest.mark.parametrize(("model", "config"), [("digits", "tiny"), ("resnet18", "paper")])
+def test_constants_have_the_shapes_of_their_placeholders(model, config):
+    """Else the accelerator would read others, or there would be some that nothing reads."""
+    chosen, seen = load_config(config), set()
+    for placed in place_models(models.model_paths(model), chosen).values():
+        for _, op in placed.layers:
+            key = type(op.template), tuple(name.partition("%")[2] for name in op.constants)
+            if key in seen:
+                continue
+            seen.add(key)
+            function = op.template.schedule(op.template.best(chosen, 1), chosen).func
+            declared = {buffer.name: buffer for buffer in function.params}
+            for name, array in op.constants.items():
+                buffer = declared[name.partition("%")[2]]
+                assert (array.shape, array.dtype.name) == (buffer.shape, buffer.dtype), name
+    assert len(seen) > 1
