@@ -10,10 +10,9 @@ constants named after the node.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, Graph
+from vdla.compiler.graph.ir import Array, Graph, Node
 from vdla.compiler.schedule import create_schedule
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, PrimFunc
@@ -32,7 +31,7 @@ class HostKernel:
 class Recipe:
     """The inputs of one host function, in order."""
 
-    node: Any
+    node: Node
     graph: Graph
     tensors: list[Tensor] = field(default_factory=list)
     args: list[str] = field(default_factory=list)
@@ -95,11 +94,11 @@ def _viewed(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     return te.compute(shape, lambda *i: tensor[(*i[:rank], *zeros)], "viewed")
 
 
-def inside(index: Any, size: int) -> Expr:
+def inside(index: Expr, size: int) -> Expr:
     """Whether an index lies within a dimension."""
     return te.all(index >= 0, index < size)
 
 
-def requantized(acc: Any, word: Any, zero_point: int, low: int, high: int) -> Expr:
+def requantized(acc: Expr, word: Expr, zero_point: int, low: int, high: int) -> Expr:
     """``clip(rq(acc, word) + zero_point, low, high)`` as int8."""
     return te.requantize(acc, word, zero_point, low, high).astype("int8")

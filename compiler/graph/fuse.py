@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -175,6 +175,20 @@ def _quant_of(node: ops.Quantize | ops.Dequantize) -> Quant:
     return Quant(node.scale[0], node.zero_point[0])
 
 
+class Names(TypedDict):
+    """The fields of a node that say who it is."""
+
+    name: str
+    output: str
+
+
+class Bounds(TypedDict):
+    """The fields of an integer node that its result is clipped to."""
+
+    lo: int
+    hi: int
+
+
 class Island:
     """One float operator whose data operands are dequantized and whose result is quantized."""
 
@@ -182,12 +196,12 @@ class Island:
         self, fuser: _Fuser, core: Node, end: ops.Quantize, low: float, high: float
     ) -> None:
         self.fuser, self.graph, self.core = fuser, fuser.graph, core
-        self.names: dict[str, Any] = {"name": core.name, "output": end.output}
+        self.names: Names = {"name": core.name, "output": end.output}
         self.out = _quant_of(end)
         limits = quantize(
             np.array([low, high]), np.array(self.out.scale), np.array(self.out.zero_point), "int8"
         )
-        self.clip: dict[str, Any] = {"lo": int(limits[0]), "hi": int(limits[1])}
+        self.clip: Bounds = {"lo": int(limits[0]), "hi": int(limits[1])}
 
     def check_scale(self, scale: float) -> None:
         """Raises GraphError unless the accelerator can represent a scale."""

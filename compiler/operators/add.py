@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,13 +20,13 @@ from vdla.isa.numbers import pack_scale
 
 
 @dataclass(frozen=True)
-class Add(Pairwise):
+class Add(Pairwise[ops.QAdd]):
     """``out = clip(rq((a - a_zero)·weight + (b - b_zero)·imm, scale) + zero, low, high)``."""
 
     NAME = "add"
     NOUN = "addition"
     NODES = (ops.QAdd,)
-    NUMBERS: ClassVar[Mapping[str, Any]] = dict.fromkeys(
+    NUMBERS: ClassVar[Mapping[str, object]] = dict.fromkeys(
         ("weight", "imm", "a_zero", "b_zero", "zero", "low", "high"), 0
     )
 
@@ -39,13 +39,13 @@ class Add(Pairwise):
     high: int
 
     @classmethod
-    def of(cls, node: Any, graph: Graph, config: Config) -> Add:
+    def of(cls, node: ops.QAdd, graph: Graph, config: Config) -> Add:
         """The integers of its scales, without the shift that the requantization does."""
         a, b, _ = add_terms(*node.scales)
         vectors = cls.vectors_of(node, graph, config)
         return cls(vectors, a, b, node.a_zp, node.b_zp, node.out_zp, node.lo, node.hi)
 
-    def bind(self, node: Any, graph: Graph, config: Config) -> Binding:
+    def bind(self, node: ops.QAdd, graph: Graph, config: Config) -> Binding:
         """One scale for all lanes."""
         _, _, k = add_terms(*node.scales)
         constants = {"scale": np.full((1, config.block_out), pack_scale(2.0**-k), np.int32)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from vdla.compiler import te
 from vdla.compiler.graph import ops
@@ -27,7 +26,7 @@ class UserTile(Tile):
 
 
 @dataclass(frozen=True)
-class Custom(Template[UserTile]):
+class Custom(Template[ops.Custom, UserTile]):
     """An operator on inputs of some types; ``attributes`` are JSON."""
 
     NAME = "custom"
@@ -41,17 +40,17 @@ class Custom(Template[UserTile]):
     attributes: str
 
     @classmethod
-    def placed(cls, node: Any) -> str:
+    def placed(cls, node: ops.Custom) -> str:
         """Whatever its types are."""
         return "a user's schedule"
 
     @classmethod
-    def of(cls, node: Any, graph: Graph, config: Config) -> Custom:
+    def of(cls, node: ops.Custom, graph: Graph, config: Config) -> Custom:
         """What was registered under the node's name."""
         types = tuple((graph.tensors[n].shape, graph.tensors[n].dtype) for n in node.operands)
         return cls(registered(node.operator), types, node.settings)
 
-    def bind(self, node: Any, graph: Graph, config: Config) -> Binding:
+    def bind(self, node: ops.Custom, graph: Graph, config: Config) -> Binding:
         """The operands by the names that the expression's placeholders have."""
         inputs, output = self.operator.tensors(self.types, json.loads(self.attributes))
         params = te.create_prim_func(inputs, output).params

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from vdla.isa.numbers import pack_scale
 
 
 @dataclass(frozen=True)
-class Minimum(Pairwise):
+class Minimum(Pairwise[QMinimum]):
     """``out = clip(min(rq(a - a_zero, scale_a), rq(b - b_zero, scale_b)) + zero, low, high)``.
 
     Where both scales are one (``alike``), the lesser is found first and requantized on its way to
@@ -30,7 +30,7 @@ class Minimum(Pairwise):
     NAME = "minimum"
     NOUN = "minimum"
     NODES = (QMinimum,)
-    NUMBERS: ClassVar[Mapping[str, Any]] = dict.fromkeys(
+    NUMBERS: ClassVar[Mapping[str, object]] = dict.fromkeys(
         ("a_zero", "b_zero", "zero", "low", "high"), 0
     )
 
@@ -42,12 +42,12 @@ class Minimum(Pairwise):
     high: int
 
     @classmethod
-    def of(cls, node: Any, graph: Graph, config: Config) -> Minimum:
+    def of(cls, node: QMinimum, graph: Graph, config: Config) -> Minimum:
         """Its zero points and limits; the scales are constants."""
         vectors, (a, b) = cls.vectors_of(node, graph, config), node.scales
         return cls(vectors, a == b, node.a_zp, node.b_zp, node.out_zp, node.lo, node.hi)
 
-    def bind(self, node: Any, graph: Graph, config: Config) -> Binding:
+    def bind(self, node: QMinimum, graph: Graph, config: Config) -> Binding:
         """One scale for all lanes: of the result, or of each operand and 1 for the result."""
         scales = {"scale": node.scales[0]}
         if not self.alike:

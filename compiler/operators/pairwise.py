@@ -6,15 +6,14 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
-from typing import Any
 
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.operators.cost import TileCost, parts, shares, sizes, transfer
 from vdla.compiler.operators.nest import Knobs, Nest, flat
-from vdla.compiler.operators.template import Template, Tile
+from vdla.compiler.operators.template import N, Template, Tile
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.target import ACC, intrinsics
 from vdla.compiler.te import Tensor
@@ -45,7 +44,7 @@ class PairTensors:
 
 
 @dataclass(frozen=True)
-class Pairwise(Template[VectorTile]):
+class Pairwise(Template[N, VectorTile]):
     """Two int8 tensors into one of their shape, element by element: ``vectors`` of ``block_out``
     lanes, in the order in which they lie in DRAM."""
 
@@ -68,13 +67,13 @@ class Pairwise(Template[VectorTile]):
         """What is computed, and with which instructions."""
 
     @classmethod
-    def refusal(cls, node: Any, graph: Graph, config: Config, min_fill: float) -> str | None:
+    def refusal(cls, node: N, graph: Graph, config: Config, min_fill: float) -> str | None:
         """Only images and vectors have channel blocks."""
         rank = len(graph.tensors[node.output].shape)
         return None if rank in (2, 4) else f"a tensor of {rank} dimensions has no channel blocks"
 
     @staticmethod
-    def vectors_of(node: Any, graph: Graph, config: Config) -> int:
+    def vectors_of(node: Node, graph: Graph, config: Config) -> int:
         """All of the result's vectors, with the padding of its channels."""
         n, c, *image = graph.tensors[node.output].shape
         lanes = n * -(-c // config.channel_block) * prod(image) * config.channel_block

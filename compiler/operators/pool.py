@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from math import ceil, prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from vdla.compiler.tir.ir import Expr
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
 
+QPool = ops.QMaxPool | ops.QAvgPool
+
 
 @dataclass(frozen=True)
 class PoolTile(Tile):
@@ -37,14 +39,14 @@ class PoolTile(Tile):
 
 
 @dataclass(frozen=True)
-class Pool2d(Window, Template[PoolTile]):
+class Pool2d(Window, Template[QPool, PoolTile]):
     """A pool over channel blocks; ``kind`` is "max" or "sum" (of values less ``in_zero``)."""
 
     NAME = "pool"
     TILE = PoolTile
     NOUN = "pool"
     NODES = (ops.QMaxPool, ops.QAvgPool)
-    NUMBERS: ClassVar[Mapping[str, Any]] = {"in_zero": 0, "zero": 0, "low": 0, "high": 0}
+    NUMBERS: ClassVar[Mapping[str, object]] = {"in_zero": 0, "zero": 0, "low": 0, "high": 0}
 
     kind: str
     batch: int
@@ -61,19 +63,19 @@ class Pool2d(Window, Template[PoolTile]):
     high: int
 
     @classmethod
-    def refusal(cls, node: Any, graph: Graph, config: Config, min_fill: float) -> str | None:
+    def refusal(cls, node: QPool, graph: Graph, config: Config, min_fill: float) -> str | None:
         """An average whose divisor varies, or windows that see nothing of the image."""
         if isinstance(node, ops.QAvgPool) and not node.uniform:
             return "the divisor of the average varies at the edges"
         return only_padding(node, graph)
 
     @classmethod
-    def placed(cls, node: Any) -> str:
+    def placed(cls, node: QPool) -> str:
         """Which of the two."""
         return f"{'max' if isinstance(node, ops.QMaxPool) else 'average'} pool on int8"
 
     @classmethod
-    def of(cls, node: Any, graph: Graph, config: Config) -> Pool2d:
+    def of(cls, node: QPool, graph: Graph, config: Config) -> Pool2d:
         """Its sizes; an average is a sum that the requantization divides."""
         if isinstance(node, ops.QMaxPool):
             kind, finish = "max", (0, 0, -128, 127)
@@ -84,7 +86,7 @@ class Pool2d(Window, Template[PoolTile]):
         window = node.kernel, node.strides, node.pads, node.dilations
         return cls(kind, n, blocks, h, w, *window, *finish)
 
-    def bind(self, node: Any, graph: Graph, config: Config) -> Binding:
+    def bind(self, node: QPool, graph: Graph, config: Config) -> Binding:
         """One scale for all lanes."""
         scale = node.scale if isinstance(node, ops.QAvgPool) else 1.0
         constants = {"scale": np.full((1, config.block_out), pack_scale(scale), np.int32)}

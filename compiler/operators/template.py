@@ -39,6 +39,7 @@ class Tile:
     vthreads: int
 
 
+N = TypeVar("N", bound=Node)
 T = TypeVar("T", bound=Tile)
 
 
@@ -57,8 +58,8 @@ class Binding:
     dram_bytes: int
 
 
-class Template(ABC, Generic[T]):
-    """An operator of one size: a frozen dataclass.
+class Template(ABC, Generic[N, T]):
+    """An operator of one size: a frozen dataclass; ``N`` are its nodes, ``T`` its tiles.
 
     ``NAME`` is what records call it, ``TILE`` the class of its tiles, ``NOUN`` what errors call it,
     and ``NODES`` are the graph nodes that it is for. ``NUMBERS`` are the fields that change results
@@ -71,7 +72,7 @@ class Template(ABC, Generic[T]):
     TILE: ClassVar[type[Tile]]
     NOUN: ClassVar[str]
     NODES: ClassVar[tuple[type[Node], ...]]
-    NUMBERS: ClassVar[Mapping[str, Any]] = {}
+    NUMBERS: ClassVar[Mapping[str, object]] = {}
     TUNED: ClassVar[bool] = True
 
     def __init_subclass__(cls) -> None:
@@ -83,7 +84,7 @@ class Template(ABC, Generic[T]):
     # From the graph ---------------------------------------------------------------------------
 
     @classmethod
-    def refusal(cls, node: Any, graph: Graph, config: Config, min_fill: float) -> str | None:
+    def refusal(cls, node: N, graph: Graph, config: Config, min_fill: float) -> str | None:
         """Why a node of ``NODES`` can't or shouldn't run on the accelerator; None if it should.
 
         Args:
@@ -92,17 +93,17 @@ class Template(ABC, Generic[T]):
         return None
 
     @classmethod
-    def placed(cls, node: Any) -> str:
+    def placed(cls, node: N) -> str:
         """What the placement report says of a node that runs on the accelerator."""
         return f"{cls.NOUN} on int8"
 
     @classmethod
     @abstractmethod
-    def of(cls, node: Any, graph: Graph, config: Config) -> Self:
+    def of(cls, node: N, graph: Graph, config: Config) -> Self:
         """The template of a node that was placed on the accelerator."""
 
     @abstractmethod
-    def bind(self, node: Any, graph: Graph, config: Config) -> Binding:
+    def bind(self, node: N, graph: Graph, config: Config) -> Binding:
         """Its tensors and constants in the graph."""
 
     # The schedule space -----------------------------------------------------------------------
@@ -156,9 +157,9 @@ class Template(ABC, Generic[T]):
         """Whether ``tiles`` has a tile; of all those, only the ones of its size are made."""
         return tile in self.tiles(config, vthreads, tile)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Its geometry as records hold it."""
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for f in fields(self):
             value = getattr(self, f.name)
             if f.name not in self.NUMBERS:
@@ -168,7 +169,7 @@ class Template(ABC, Generic[T]):
         return found
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
+    def from_json(cls, value: Mapping[str, object]) -> Self:
         """A template of this geometry, with made-up numbers.
 
         Raises:
@@ -180,7 +181,7 @@ class Template(ABC, Generic[T]):
         return cls(**known)
 
 
-AnyTemplate = Template[Any]
+AnyTemplate = Template[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -232,5 +233,5 @@ def elements(graph: Graph, name: str) -> int:
     return int(np.prod(graph.tensors[name].shape))
 
 
-def _tuples(value: Any) -> Any:
+def _tuples(value: object) -> object:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value

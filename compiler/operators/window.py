@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from vdla.compiler.codegen.vdla.fold import MAX_PAD
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.operators.nest import Floats, Knobs
 
@@ -108,10 +108,14 @@ class Axis:
     seen: int
 
 
-def only_padding(node: Any, graph: Graph) -> str | None:
+def only_padding(node: ops.QConv2d | ops.QMaxPool | ops.QAvgPool, graph: Graph) -> str | None:
     """Why the host is the place for windows that never look at the image, in a direction: strides
     step over all of it."""
-    kernel = graph.tensors[node.weight].shape[2:] if hasattr(node, "weight") else node.kernel
+    kernel: tuple[int, ...]
+    if isinstance(node, ops.QConv2d):
+        kernel = graph.tensors[node.weight].shape[2:]
+    else:
+        kernel = node.kernel
     image, out = graph.tensors[node.data].shape[2:], graph.tensors[node.output].shape[2:]
     for i in range(2):
         positions = range(-node.pads[i], out[i] * node.strides[i] - node.pads[i], node.strides[i])

@@ -158,9 +158,13 @@ class Conv2d(AnyConv2d, Quantizable):
 
     def quantized(self, island: Island) -> Node:
         """A :class:`QConv2d`."""
-        window = {k: getattr(self, k) for k in ("groups", "strides", "pads", "dilations")}
-        fields = quantized_products(self, self.data, self.weight, self.bias, island)
-        return QConv2d(**fields, **window)
+        return QConv2d(
+            **quantized_products(self, self.data, self.weight, self.bias, island),
+            strides=self.strides,
+            pads=self.pads,
+            dilations=self.dilations,
+            groups=self.groups,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,12 +175,6 @@ class QConv2d(QProducts, AnyConv2d):
     ``output = clip(rq(acc, scale[o]) + out_zp, lo, hi)``. ``scale`` holds float32 values, one per
     output channel: ``float32(x_scale * w_scale[o] / y_scale)``.
     """
-
-    in_zp: int
-    out_zp: int
-    scale: tuple[float, ...]
-    lo: int = -128
-    hi: int = 127
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         total = self.products(centered(args[0], self.in_zp), args[1].astype(np.float64))

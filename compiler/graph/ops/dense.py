@@ -86,12 +86,6 @@ class QDense(QProducts, AnyDense):
     ``output = clip(rq(acc, scale[o]) + out_zp, lo, hi)``.
     """
 
-    in_zp: int
-    out_zp: int
-    scale: tuple[float, ...]
-    lo: int = -128
-    hi: int = 127
-
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         data = centered(args[0].reshape(args[0].shape[:2]), self.in_zp)
         acc = (data @ args[1].T.astype(np.float64)).astype(np.int64) + args[2]

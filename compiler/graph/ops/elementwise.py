@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from vdla.compiler.graph.fuse import Island
 
 F32 = np.float32
-Meaning = Callable[..., Any]  # of numpy arrays, or of expressions
 
 
 def _real(value: float) -> Expr:
@@ -38,7 +37,7 @@ def _unit(x: Expr) -> Expr:
 
 
 # Each function by its name: in numpy, and as an expression. ``n`` is the node.
-UNARY: dict[str, tuple[Meaning, Meaning]] = {
+UNARY: dict[str, tuple[Callable[[Array, Unary], Array], Callable[[Expr, Unary], Expr]]] = {
     "sigmoid": (lambda x, n: F32(1) / (F32(1) + np.exp(-x)), lambda x, n: te.sigmoid(x)),
     "tanh": (lambda x, n: np.tanh(x), lambda x, n: te.tanh(x)),
     "exp": (lambda x, n: np.exp(x), lambda x, n: te.exp(x)),
@@ -67,7 +66,7 @@ UNARY: dict[str, tuple[Meaning, Meaning]] = {
         lambda x, n: x * _unit(x / _real(6) + _real(0.5)),
     ),
 }
-BINARY: dict[str, tuple[Meaning, Meaning]] = {
+BINARY: dict[str, tuple[Callable[[Array, Array], Array], Callable[[Expr, Expr], Expr]]] = {
     "sub": (np.subtract, lambda a, b: a - b),
     "mul": (np.multiply, lambda a, b: a * b),
     "div": (np.divide, lambda a, b: a / b),
@@ -155,10 +154,10 @@ def equal_shape(node: Node, shapes: Sequence[Shape]) -> Shape:
     return shapes[0]
 
 
-def broadcast_operands(recipe: Recipe, a: str, b: str) -> list[Callable[[Any], Expr]]:
+def broadcast_operands(recipe: Recipe, a: str, b: str) -> list[Callable[[Sequence[Expr]], Expr]]:
     """Two operands as functions of an index of the result."""
 
-    def spread(tensor: Tensor, i: Any) -> Expr:
+    def spread(tensor: Tensor, i: Sequence[Expr]) -> Expr:
         skipped = len(i) - len(tensor.shape)
         fixed = [
             te.const(0, "int32") if size == 1 else v

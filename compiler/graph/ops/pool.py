@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -101,7 +101,6 @@ class AvgPool(AnyAvgPool, Quantizable):
     def quantized(self, island: Island) -> Node:
         """A :class:`QAvgPool`."""
         data, quant = island.source(self.data)
-        window: dict[str, Any] = dict(self.attributes())
         island.check_scale(pool_scale(quant.scale, island.out.scale, 1))
         return QAvgPool(
             **island.names,
@@ -110,7 +109,11 @@ class AvgPool(AnyAvgPool, Quantizable):
             out_scale=f32(island.out.scale),
             in_zp=quant.zero_point,
             out_zp=island.out.zero_point,
-            **window,
+            kernel=self.kernel,
+            strides=self.strides,
+            pads=self.pads,
+            dilations=self.dilations,
+            include_pad=self.include_pad,
             **island.clip,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypedDict
 
 import numpy as np
 
@@ -50,11 +50,31 @@ class QProducts(IntegerNode, Products, operator=False):
     """
 
     bias: str
+    in_zp: int
+    out_zp: int
+    scale: tuple[float, ...]
+    lo: int = -128
+    hi: int = 127
+
+
+class ProductFields(TypedDict):
+    """What every :class:`QProducts` is made of."""
+
+    name: str
+    output: str
+    data: str
+    weight: str
+    bias: str
+    in_zp: int
+    out_zp: int
+    scale: tuple[float, ...]
+    lo: int
+    hi: int
 
 
 def quantized_products(
     node: Node, data: str, weight: str, bias: str | None, island: Island
-) -> dict[str, Any]:
+) -> ProductFields:
     """The fields of a :class:`QProducts` for a float convolution or dense layer."""
     data, quant = island.source(data)
     weight, weight_scale = island.weight(weight)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class Scaled(Node, operator=False):
 
     def lookup(
         self, recipe: Recipe, values: Numbers, suffix: str, dtype: str
-    ) -> Callable[[Any], Expr]:
+    ) -> Callable[[Sequence[Expr]], Expr]:
         """The same as a function of an index: a constant, or a table along the axis."""
         axis = self.axis
         if axis is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from vdla.compiler import te
 from vdla.compiler.graph.express import Recipe
 from vdla.compiler.graph.ir import Array, Node, Shape, TensorType
 from vdla.compiler.te import Tensor
+from vdla.compiler.tir.ir import Expr, ExprLike
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +34,10 @@ class Softmax(Node):
         rest = (*shape[:axis], *shape[axis + 1 :]) or (1,)
         size = shape[axis]
 
-        def at(i: Any, k: Any) -> Any:
+        def at(i: tuple[Expr, ...], k: Expr) -> tuple[Expr, ...]:
             return (*i[:axis], k, *i[axis:])[: len(shape)]
 
-        def without(i: Any) -> Any:
+        def without(i: tuple[Expr, ...]) -> tuple[ExprLike, ...]:
             return (*i[:axis], *i[axis + 1 :]) or (0,)
 
         r, k = te.reduce_axis((0, size), "r"), te.reduce_axis((0, size), "k")

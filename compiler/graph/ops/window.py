@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -62,7 +61,7 @@ class Window(Node, operator=False):
             writeable=False,
         )
 
-    def seen(self, data: Tensor, outside: Any) -> Callable[..., Expr]:
+    def seen(self, data: Tensor, outside: Expr) -> Callable[..., Expr]:
         """What stands at an output place and a place in its window: a function of b, c, y, x, ry,
         rx."""
         _, _, h, w = data.shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,14 +26,14 @@ __all__ = ["Conv2d", "ConvTile", "Residual"]
 
 
 @dataclass(frozen=True)
-class Conv2d(ConvSizes, Template[ConvTile]):
+class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
     """A convolution or a dense layer; see ``ConvSizes``."""
 
     NAME = "conv"
     TILE = ConvTile
     NOUN = "convolution"
     NODES = (ops.QConv2d, ops.QConv2dAdd, ops.QDense)
-    NUMBERS: ClassVar[Mapping[str, Any]] = {
+    NUMBERS: ClassVar[Mapping[str, object]] = {
         "in_zero": 0,
         "zero": 0,
         "low": 0,
@@ -42,21 +42,23 @@ class Conv2d(ConvSizes, Template[ConvTile]):
     }
 
     @classmethod
-    def refusal(cls, node: Any, graph: Graph, config: Config, min_fill: float) -> str | None:
+    def refusal(
+        cls, node: ops.QConv2d | ops.QDense, graph: Graph, config: Config, min_fill: float
+    ) -> str | None:
         """Too few input channels, or windows that see nothing of the image."""
         if isinstance(node, ops.QDense):
             return None
         return _too_narrow(node, graph, config, min_fill) or only_padding(node, graph)
 
     @classmethod
-    def placed(cls, node: Any) -> str:
+    def placed(cls, node: ops.QConv2d | ops.QDense) -> str:
         """A dense layer is one of a 1 × 1 image."""
         if isinstance(node, ops.QConv2dAdd):
             return "convolution with residual addition on int8"
         return f"{'dense layer' if isinstance(node, ops.QDense) else cls.NOUN} on int8"
 
     @classmethod
-    def of(cls, node: Any, graph: Graph, config: Config) -> Conv2d:
+    def of(cls, node: ops.QConv2d | ops.QDense, graph: Graph, config: Config) -> Conv2d:
         """Its sizes, with groups merged until they fill channel blocks."""
         window = None if isinstance(node, ops.QDense) else node
         n, _, height, width = (*graph.tensors[node.data].shape, 1, 1)[:4]
@@ -82,7 +84,7 @@ class Conv2d(ConvSizes, Template[ConvTile]):
             residual=_residual(node) if isinstance(node, ops.QConv2dAdd) else None,
         )
 
-    def bind(self, node: Any, graph: Graph, config: Config) -> Binding:
+    def bind(self, node: ops.QConv2d | ops.QDense, graph: Graph, config: Config) -> Binding:
         """Weights in tiles; biases that take the input's zero point along; scales as words."""
         weight = graph.constants[node.weight]
         if weight.ndim == 2:
@@ -142,7 +144,7 @@ class Conv2d(ConvSizes, Template[ConvTile]):
 # From the graph ---------------------------------------------------------------------------------
 
 
-def _too_narrow(node: Any, graph: Graph, config: Config, min_fill: float) -> str | None:
+def _too_narrow(node: ops.QConv2d, graph: Graph, config: Config, min_fill: float) -> str | None:
     channels = graph.tensors[node.data].shape[1]
     fill = channels / config.block_in
     if fill >= min(min_fill, 1.0):
