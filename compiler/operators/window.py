@@ -111,11 +111,7 @@ class Axis:
 def only_padding(node: ops.QConv2d | ops.QMaxPool | ops.QAvgPool, graph: Graph) -> str | None:
     """Why the host is the place for windows that never look at the image, in a direction: strides
     step over all of it."""
-    kernel: tuple[int, ...]
-    if isinstance(node, ops.QConv2d):
-        kernel = graph.tensors[node.weight].shape[2:]
-    else:
-        kernel = node.kernel
+    kernel = graph.tensors[node.weight].shape[2:] if isinstance(node, ops.QConv2d) else node.kernel
     image, out = graph.tensors[node.data].shape[2:], graph.tensors[node.output].shape[2:]
     for i in range(2):
         positions = range(-node.pads[i], out[i] * node.strides[i] - node.pads[i], node.strides[i])

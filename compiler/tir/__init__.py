@@ -2,7 +2,7 @@
 
 from vdla.compiler.tir.arith import affine, bounds, simplify
 from vdla.compiler.tir.interp import InterpError, evaluate, run
-from vdla.compiler.tir.intrin import Param, TensorIntrin, expand_intrinsics
+from vdla.compiler.tir.intrin import Laws, Param, TensorIntrin, expand_intrinsics
 from vdla.compiler.tir.ir import (
     Alloc,
     Binary,
@@ -64,6 +64,7 @@ __all__ = [
     "If",
     "InterpError",
     "IntrinCall",
+    "Laws",
     "Load",
     "Not",
     "Param",
