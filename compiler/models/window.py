@@ -49,7 +49,7 @@ class Window:
         return h, w
 
     def sizes(self) -> dict[str, list[int]]:
-        """What ONNX calls a pool's attributes."""
+        """ONNX's attributes of convolutions and pools, but dilations: pools here have none."""
         return {
             "kernel_shape": list(self.kernel),
             "strides": list(self.strides),
