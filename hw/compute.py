@@ -30,7 +30,7 @@ from vdla.hw.alu import WEIGHED, Alu
 from vdla.hw.gemm import Gemm
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_port
 from vdla.hw.layout import layout, marked, plus
-from vdla.hw.loops import Loop, inner_ends, step_on
+from vdla.hw.loops import Loop, Nest, inner_ends
 from vdla.hw.requantize import choose
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
@@ -181,7 +181,7 @@ class Compute(Component):
         steps = [ends & ~loop.end for ends, loop in zip(inner, loops, strict=True)]  # one, or none
         for name in STREAMS:
             pitches = [now[f"{name}_{i}"] for i in range(3)]
-            following = step_on(loops[::-1], sums[name][::-1], pitches[::-1])
+            following = Nest(loops[::-1], sums[name][::-1], pitches[::-1]).following()
             for i, total in enumerate(sums[name]):
                 with m.If(moves & (begins | Cat(steps[: i + 1]).any())):
                     m.d.sync += total.eq(Mux(begins, word[f"{name}_base"], following))

@@ -36,7 +36,7 @@ from vdla.hw.interfaces import (
     write_port,
 )
 from vdla.hw.layout import beats, below, grow, layout, scaled
-from vdla.hw.loops import Countdown, Loop, walk
+from vdla.hw.loops import Countdown, Loop, Nest
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
 from vdla.isa.instructions import DRAM_BITS, Mem
@@ -207,7 +207,8 @@ class Load(Component):
         def scale(stride: Value) -> Value:
             return self._of_memory(now.memory, stride, self._beats)
 
-        following = walk(m, loops, bases, strides, moves, begins, first, ends_run, scale)
+        nest = Nest(loops, bases, strides, scale)
+        following = nest.walk(m, moves, begins, first, ends_run)
         x, y, z = loops
         return following, x.end & y.end & z.end
 

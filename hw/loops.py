@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from amaranth import Cat, Module, Mux, Signal, Value
 
@@ -76,40 +77,44 @@ def inner_ends(loops: Sequence[Loop]) -> list[Value]:
     return [Cat(*(loop.end for loop in loops[:level]), 1).all() for level in range(len(loops))]
 
 
-def step_on(
-    loops: Sequence[Loop],
-    places: Sequence[Value],
-    steps: Sequence[Value],
-    scale: Scale = unscaled,
-) -> Value:
-    """Where a nest of three goes, innermost first: a step of the first loop that isn't at its end,
-    from where that one stands. Before the only adder it is chosen, and scaled.
+@dataclass(frozen=True)
+class Nest:
+    """Three loops, innermost first: where each of them stands, and how far its steps go.
+
+    ``scale`` is what a step comes to in the unit of the places.
     """
-    x, y, _ = loops
-    at, step = (Mux(x.end, Mux(y.end, of[2], of[1]), of[0]) for of in (places, steps))
-    return grow(at, scale(step))
 
+    loops: Sequence[Loop]
+    places: Sequence[Signal]
+    steps: Sequence[Value]
+    scale: Scale = unscaled
 
-def walk(
-    m: Module,
-    loops: Sequence[Loop],
-    places: Sequence[Signal],
-    steps: Sequence[Value],
-    moves: Value,
-    begins: Value,
-    first: tuple[Value, Sequence[Value]],
-    goes: Value | int = 1,
-    scale: Scale = unscaled,
-) -> Value:
-    """A nest of three, innermost first, and where each loop stands; returns the next place.
+    def following(self) -> Value:
+        """Where it goes: a step of the first loop that isn't at its end, from where that one
+        stands. Before the only adder it is chosen, and scaled.
+        """
+        x, y, _ = self.loops
+        at, step = (Mux(x.end, Mux(y.end, of[2], of[1]), of[0]) for of in (self.places, self.steps))
+        return grow(at, self.scale(step))
 
-    ``first`` is the place where the nest begins, and its sizes. It goes on if ``goes``: by the step
-    of the innermost loop that isn't at its end, from where that one stood.
-    """
-    place, sizes = first
-    following = step_on(loops, places, steps, scale)
-    for loop, at, inner, size in zip(loops, places, inner_ends(loops), sizes, strict=True):
-        loop.go(moves, begins, size, goes & inner)
-        with m.If(moves & (begins | (goes & inner))):
-            m.d.sync += at.eq(Mux(begins, place, following))
-    return following
+    def walk(
+        self,
+        m: Module,
+        moves: Value,
+        begins: Value,
+        first: tuple[Value, Sequence[Value]],
+        goes: Value | int = 1,
+    ) -> Value:
+        """Keeps the loops and their places; returns the next place.
+
+        ``first`` is the place where the nest begins, and its sizes. It goes on if ``goes``: by the
+        step of the innermost loop that isn't at its end, from where that one stood.
+        """
+        place, sizes = first
+        following = self.following()
+        levels = zip(self.loops, self.places, inner_ends(self.loops), sizes, strict=True)
+        for loop, at, inner, size in levels:
+            loop.go(moves, begins, size, goes & inner)
+            with m.If(moves & (begins | (goes & inner))):
+                m.d.sync += at.eq(Mux(begins, place, following))
+        return following

@@ -33,7 +33,7 @@ from vdla.hw.count import Count
 from vdla.hw.fifo import Fifo
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_request
 from vdla.hw.layout import beats, grow, layout, scaled
-from vdla.hw.loops import Countdown, Loop, walk
+from vdla.hw.loops import Countdown, Loop, Nest
 from vdla.hw.requantize import Requantize, delayed, scaler, split
 from vdla.isa import instructions as isa
 from vdla.isa.config import INT32_BYTES, Config
@@ -169,7 +169,7 @@ class Store(Component):
         begins = unused | Cat(loop.end for loop in loops).all()
         steps = [Const(1), now.y_pitch, now.z_pitch]
         first = head.sram_base, [head[f"{a}_size"] for a in "xyz"]
-        walk(m, loops, vectors, steps, moves, begins, first)
+        Nest(loops, vectors, steps).walk(m, moves, begins, first)
         plane_ends = x.end & y.end
         with m.If(moves & (begins | plane_ends)):
             m.d.sync += scale.eq(Mux(begins, head.scale_base, grow(scale, 1)))
@@ -329,7 +329,8 @@ class Store(Component):
         def scale(stride: Value) -> Value:
             return Mux(now.narrow, scaled(stride, small), scaled(stride, large))
 
-        return walk(m, loops, bases, strides, moves, begins, first, run_ends, scale), last
+        nest = Nest(loops, bases, strides, scale)
+        return nest.walk(m, moves, begins, first, run_ends), last
 
     def _context(self, m: Module) -> None:
         """The started instructions whose beats haven't all moved, and where those go.

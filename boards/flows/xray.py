@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from vdla.boards.board import Bitstream, Board, BoardError
@@ -50,9 +51,9 @@ def synthesize(
     discard(folder, *MADE, f"{NAME}.json", f"{NAME}.fasm", f"{NAME}.frames")
     files = project(board, config)
     write(folder, files)
+    written = Bitstream(board, "xray", config.name, str(folder), None, tuple(files), None, {})
     if missing:
-        notes = (missing, f"with them: {folder}/build.sh")
-        return _bitstream(board, config, folder, tuple(files), notes)
+        return replace(written, notes=(missing, f"with them: {folder}/build.sh"))
     steps = ("synthesis", "place and route", "frames", "bitstream")
     for number, (step, (command, log)) in enumerate(zip(steps, _commands(board), strict=True), 1):
         progress(step, number, 5)
@@ -63,7 +64,14 @@ def synthesize(
     fmax = frequency(folder / "nextpnr.log")
     check_clock(board, config, fmax, folder / "nextpnr.log")
     bitstream = finish(folder, "xc7frames2bit")
-    made = _bitstream(board, config, folder, SAME, to_load(board, folder), bitstream, fmax, used)
+    made = replace(
+        written,
+        bitstream=bitstream,
+        hashed=SAME,
+        fmax_mhz=fmax,
+        used=used,
+        notes=to_load(board, folder),
+    )
     progress("done", 5, 5)
     return made
 
@@ -144,18 +152,3 @@ fasm2frames --part {board.device} --db-root "{family}" {NAME}.fasm {NAME}.frames
 xc7frames2bit --part_file "{family}/{board.device}/part.yaml" --part_name {board.device} \\
     --frm_file {NAME}.frames --output_file {NAME}.bit
 """
-
-
-def _bitstream(
-    board: Board,
-    config: Config,
-    folder: Path,
-    hashed: tuple[str, ...],
-    notes: tuple[str, ...],
-    bitstream: str | None = None,
-    fmax: float | None = None,
-    used: dict[str, float] | None = None,
-) -> Bitstream:
-    return Bitstream(
-        board, "xray", config.name, str(folder), bitstream, hashed, fmax, used or {}, notes
-    )

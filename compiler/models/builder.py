@@ -15,6 +15,7 @@ from onnx import helper, numpy_helper
 
 from vdla.compiler.graph import ir, ops
 from vdla.compiler.graph.ir import Array
+from vdla.compiler.models.window import Window
 
 OPSET = 17
 IR_VERSION = 8
@@ -47,22 +48,27 @@ class Builder:
         name: str,
         data: str,
         channels: int,
-        kernel: int,
+        window: Window,
         *,
-        stride: int = 1,
-        pad: int | None = None,
         groups: int = 1,
         gain: float = 1.0,
         shift: float = 0.25,
     ) -> str:
         """A convolution whose channels have spread about ``gain`` and mean about ±``shift``."""
-        pad = (kernel - 1) // 2 if pad is None else pad
         per_group = self.values[data].shape[1] // groups
-        fan_in = per_group * kernel * kernel
-        shape = (channels, per_group, kernel, kernel)
+        fan_in = per_group * window.taps
+        shape = (channels, per_group, *window.kernel)
         weight = self.rng.standard_normal(shape) * np.sqrt(2.0 / fan_in)
-        window: Any = {"strides": (stride, stride), "pads": (pad,) * 4}
-        node = ops.Conv2d(name=name, output=name, data=data, weight="", groups=groups, **window)
+        node = ops.Conv2d(
+            name=name,
+            output=name,
+            data=data,
+            weight="",
+            groups=groups,
+            strides=window.strides,
+            pads=window.pads,
+            dilations=window.dilations,
+        )
         weight = weight.astype(np.float32)
         raw = node.evaluate([self.values[data], weight], UNUSED)
         gamma = gain * self.rng.uniform(0.6, 1.4, channels)
@@ -76,10 +82,8 @@ class Builder:
             self.weight(f"{name}.bias", bias),
         ]
         value = raw * factor[:, 0] + bias[:, None, None]
-        attributes = {"kernel_shape": [kernel] * 2, "group": groups, "dilations": [1, 1]}
-        return self.emit(
-            "Conv", name, inputs, value, strides=[stride] * 2, pads=[pad] * 4, **attributes
-        )
+        attributes = {"group": groups, "dilations": list(window.dilations), **window.sizes()}
+        return self.emit("Conv", name, inputs, value, **attributes)
 
     def relu(self, data: str) -> str:
         """A ``Relu`` on a tensor; gives the name of its output."""
@@ -97,13 +101,18 @@ class Builder:
         """An ``Add`` of two tensors of one shape; gives the name of its output."""
         return self.emit("Add", name, [a, b], self.values[a] + self.values[b])
 
-    def max_pool(self, name: str, data: str, kernel: int, stride: int, pad: int) -> str:
-        """A ``MaxPool`` over square windows, padded alike on all sides; gives its output's name."""
-        window: Any = {"kernel": (kernel, kernel), "strides": (stride, stride), "pads": (pad,) * 4}
-        node = ops.MaxPool(name=name, output=name, data=data, **window)
+    def max_pool(self, name: str, data: str, window: Window) -> str:
+        """A ``MaxPool``; gives the name of its output."""
+        node = ops.MaxPool(
+            name=name,
+            output=name,
+            data=data,
+            kernel=window.kernel,
+            strides=window.strides,
+            pads=window.pads,
+        )
         value = node.evaluate([self.values[data]], UNUSED)
-        sizes = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4}
-        return self.emit("MaxPool", name, [data], value, **sizes)
+        return self.emit("MaxPool", name, [data], value, **window.sizes())
 
     def global_pool(self, name: str, data: str) -> str:
         """A ``GlobalAveragePool``, the mean over height and width; gives the name of its output."""

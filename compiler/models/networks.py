@@ -9,6 +9,7 @@ import numpy as np
 
 from vdla.compiler.graph.ir import Array
 from vdla.compiler.models.builder import Builder, images
+from vdla.compiler.models.window import Window
 
 IMAGE = (1, 3, 224, 224)
 CALIBRATION_SEED = 20180713
@@ -59,8 +60,8 @@ def calibration(shape: tuple[int, ...]) -> Array:
 def resnet18() -> Any:
     """ResNet-18 for 224x224 images, as in torchvision."""
     b = Builder("resnet18", 18, calibration(IMAGE))
-    x = b.relu(b.conv("conv1", "input", 64, 7, stride=2))
-    x = b.max_pool("maxpool", x, 3, 2, 1)
+    x = b.relu(b.conv("conv1", "input", 64, Window.square(7, 2)))
+    x = b.max_pool("maxpool", x, Window.square(3, 2))
     for stage, channels in enumerate((64, 128, 256, 512), start=1):
         for block in range(2):
             x = _basic_block(b, f"layer{stage}.{block}", x, channels)
@@ -71,23 +72,24 @@ def resnet18() -> Any:
 def _basic_block(b: Builder, name: str, x: str, channels: int) -> str:
     grows = b.values[x].shape[1] != channels
     stride = 2 if grows else 1
-    y = b.relu(b.conv(f"{name}.conv1", x, channels, 3, stride=stride))
-    y = b.conv(f"{name}.conv2", y, channels, 3, gain=0.4)
+    y = b.relu(b.conv(f"{name}.conv1", x, channels, Window.square(3, stride)))
+    y = b.conv(f"{name}.conv2", y, channels, Window.square(3), gain=0.4)
     if grows:
-        x = b.conv(f"{name}.downsample", x, channels, 1, stride=2, pad=0, gain=0.8)
+        x = b.conv(f"{name}.downsample", x, channels, Window.square(1, 2), gain=0.8)
     return b.relu(b.add(f"{name}.add", y, x))
 
 
 def mobilenet() -> Any:
     """MobileNet v1, width 1.0, for 224x224 images."""
     b = Builder("mobilenet", 1, calibration(IMAGE))
-    x = b.relu6(b.conv("conv1", "input", 32, 3, stride=2))
+    x = b.relu6(b.conv("conv1", "input", 32, Window.square(3, 2)))
     plan = [(64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2)]
     plan += [(512, 1)] * 5 + [(1024, 2), (1024, 1)]
     for i, (channels, stride) in enumerate(plan, start=1):
         groups = b.values[x].shape[1]
-        x = b.relu6(b.conv(f"dw{i}", x, groups, 3, stride=stride, groups=groups, shift=0.5))
-        x = b.relu6(b.conv(f"pw{i}", x, channels, 1, shift=0.5))
+        window = Window.square(3, stride)
+        x = b.relu6(b.conv(f"dw{i}", x, groups, window, groups=groups, shift=0.5))
+        x = b.relu6(b.conv(f"pw{i}", x, channels, Window.square(1), shift=0.5))
     x = b.flatten("flatten", b.global_pool("avgpool", x))
     return b.model(b.classifier("fc", x, 1000))
 
@@ -96,7 +98,5 @@ def single_conv(shape: ConvShape) -> Any:
     """One convolution with bias and Relu."""
     picture = images((1, shape.inputs, shape.size, shape.size), 2, CALIBRATION_SEED)
     b = Builder(shape.name, int(shape.name[1:]), picture)
-    pad = (shape.kernel - 1) // 2
-    return b.model(
-        b.relu(b.conv("conv", "input", shape.outputs, shape.kernel, stride=shape.stride, pad=pad))
-    )
+    window = Window.square(shape.kernel, shape.stride)
+    return b.model(b.relu(b.conv("conv", "input", shape.outputs, window)))

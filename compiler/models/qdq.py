@@ -5,7 +5,7 @@ runs. A method takes and returns the name of a float tensor that a DequantizeLin
 
     m = QdqModel(seed=3)
     x = m.input("x", (1, 16, 8, 8))
-    x = m.conv(x, 32, 3, pads=(1, 1, 1, 1), activation="Relu")
+    x = m.conv(x, 32, Window.square(3), activation="Relu")
     m.output(x)
     model = m.model()
 """
@@ -19,11 +19,9 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from vdla.compiler.graph.ir import Array
-from vdla.compiler.graph.ops.window import window_extent
+from vdla.compiler.graph.ir import Array, Pads
 from vdla.compiler.models.builder import IR_VERSION, OPSET
-
-Pads = Sequence[int]
+from vdla.compiler.models.window import Window
 
 
 class QdqModel:
@@ -131,31 +129,30 @@ class QdqModel:
         self,
         x: str,
         channels: int,
-        kernel: int | tuple[int, int],
+        window: int | Window,
         *,
-        strides: Sequence[int] = (1, 1),
-        pads: Pads = (0, 0, 0, 0),
-        dilations: Sequence[int] = (1, 1),
         groups: int = 1,
         bias: bool = True,
         per_channel: bool = True,
         activation: str | tuple[float, float] | None = None,
     ) -> str:
-        """A convolution, its activation and quantization."""
-        kh, kw = (kernel, kernel) if isinstance(kernel, int) else kernel
+        """A convolution, its activation and quantization; a number is a square window's size, which
+        isn't padded then."""
+        if isinstance(window, int):
+            window = Window.square(window, pad=0)
         n, c, h, w = self.shapes[x]
         name = f"conv{len(self.nodes)}"
-        shape = (channels, c // groups, kh, kw)
+        shape = (channels, c // groups, *window.kernel)
         weight, scales = self.weight(f"{name}.weight", shape, per_channel)
         operands = [x, weight]
         if bias:
             operands.append(
                 self.bias(f"{name}.bias", channels, scales * np.float32(self.scales[x]))
             )
-        out = (n, channels, *self._image((h, w), (kh, kw), strides, pads, dilations))
-        attributes = {"strides": list(strides), "pads": list(pads), "dilations": list(dilations)}
-        y = self.node("Conv", operands, out, group=groups, kernel_shape=[kh, kw], **attributes)
-        spread = float(np.sqrt(shape[1] * kh * kw)) * 40 * 60
+        out = (n, channels, *window.places((h, w)))
+        attributes = {"group": groups, "dilations": list(window.dilations), **window.sizes()}
+        y = self.node("Conv", operands, out, **attributes)
+        spread = float(np.sqrt(shape[1] * window.taps)) * 40 * 60
         scale = self.scales[x] * float(scales.mean()) * spread / self.rng.uniform(30, 60)
         return self.finished(y, float(np.float32(scale)), activation)
 
@@ -181,18 +178,17 @@ class QdqModel:
 
     def max_pool(self, x: str, kernel: int, stride: int, pads: Pads = (0, 0, 0, 0)) -> str:
         """A max pool; the quantization stays."""
-        shape = self._pool_shape(x, kernel, stride, pads)
-        sizes = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": list(pads)}
-        y = self.node("MaxPool", [x], shape, **sizes)
+        window = Window((kernel, kernel), (stride, stride), pads)
+        y = self.node("MaxPool", [x], self._pool_shape(x, window), **window.sizes())
         return self._same_quant(x, y)
 
     def average_pool(
         self, x: str, kernel: int, stride: int, pads: Pads = (0, 0, 0, 0), include_pad: bool = False
     ) -> str:
         """An average pool."""
-        shape = self._pool_shape(x, kernel, stride, pads)
-        sizes = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": list(pads)}
-        y = self.node("AveragePool", [x], shape, count_include_pad=int(include_pad), **sizes)
+        window = Window((kernel, kernel), (stride, stride), pads)
+        attributes = {"count_include_pad": int(include_pad), **window.sizes()}
+        y = self.node("AveragePool", [x], self._pool_shape(x, window), **attributes)
         return self.quantized(y, float(np.float32(self.scales[x] * self.pick(0.4, 0.8))))
 
     def global_pool(self, x: str) -> str:
@@ -227,20 +223,6 @@ class QdqModel:
         self.scales[result] = self.scales[x]
         return result
 
-    def _pool_shape(self, x: str, kernel: int, stride: int, pads: Pads) -> tuple[int, ...]:
+    def _pool_shape(self, x: str, window: Window) -> tuple[int, ...]:
         n, c, h, w = self.shapes[x]
-        return (n, c, *self._image((h, w), (kernel,) * 2, (stride,) * 2, pads, (1, 1)))
-
-    def _image(
-        self,
-        size: Sequence[int],
-        kernel: Sequence[int],
-        strides: Sequence[int],
-        pads: Pads,
-        dilations: Sequence[int],
-    ) -> tuple[int, int]:
-        h, w = (
-            window_extent(size[i], kernel[i], strides[i], pads[i], pads[i + 2], dilations[i])
-            for i in range(2)
-        )
-        return h, w
+        return (n, c, *window.places((h, w)))

@@ -58,8 +58,8 @@ def _next(body: Stmt) -> tuple[IntrinCall, IntrinCall, Buffer, Buffer] | None:
 def _forms(call: IntrinCall) -> Iterator[IntrinCall]:
     """The call, and the call with its operands changed about where its intrinsic allows that."""
     yield call
-    if call.intrin.swaps:
-        other = dict(call.intrin.swaps) | {b: a for a, b in call.intrin.swaps}
+    if swaps := call.intrin.laws.swaps:
+        other = dict(swaps) | {b: a for a, b in swaps}
         names = [b.name for b in call.intrin.operands]
         refs = tuple(call.operand(other.get(name, name)) for name in names)
         params = {name: call.params[other.get(name, name)] for name in call.params}

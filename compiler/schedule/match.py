@@ -128,7 +128,7 @@ def match_intrinsic(intrin: TensorIntrin, region: Region) -> Binding:
 def _out_of_range(intrin: TensorIntrin, found: Binding, region: Region) -> Mismatch | None:
     """The first operand or param whose values the behaviour doesn't hold for."""
     for operand, ref in found.operands.items():
-        if (needed := intrin.ranges.get(operand.name)) is None:
+        if (needed := intrin.laws.ranges.get(operand.name)) is None:
             continue
         known = region.values.get(ref.buffer.name, INT_RANGES[ref.buffer.dtype])
         if not _within(known, needed):
@@ -140,7 +140,7 @@ def _out_of_range(intrin: TensorIntrin, found: Binding, region: Region) -> Misma
                 OUT_OF_RANGE,
             )
     constants = {p.name: int(v.value) for p, v in found.params.items() if isinstance(v, Const)}
-    for name, needed in intrin.ranges.items():
+    for name, needed in intrin.laws.ranges.items():
         terms = name.split(" + ")
         if all(term in constants for term in terms):
             value = sum(constants[term] for term in terms)

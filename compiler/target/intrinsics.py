@@ -20,14 +20,14 @@ come from ``isa``. A property test holds each behaviour against the simulator an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 from vdla.compiler import te
 from vdla.compiler.target.lowering import Emit, Lowering, Parameter, Range, signed
 from vdla.compiler.target.memory import ACC, INP, WGT
 from vdla.compiler.te import Tensor
-from vdla.compiler.tir.intrin import Param, TensorIntrin
+from vdla.compiler.tir.intrin import Laws, Param, TensorIntrin
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.config import Config
 from vdla.isa.instructions import ALU_OPERAND_BITS, Alu, AluOp, Gemm, Init, Load, Mem, Store
@@ -282,20 +282,18 @@ class _Alu:
         ranges = _operand_ranges(op)
         if op is AluOp.SHR:
             ranges["y"] = SHIFT_RANGE
-        swaps = (("x", "y"),) if op in COMMUTATIVE else ()
+        laws = Laws(ranges, (("x", "y"),) if op in COMMUTATIVE else ())
         emit = Emit(Alu, {"alu_op": op}, {"dst": "dst", "x": "x", "y": "y"})
         behaviour = BINARY[op]
-        return self.declare(
-            name, lambda l: behaviour(self.x[l], self.y[l]), (emit,), ranges=ranges, swaps=swaps
-        )
+        return self.declare(name, lambda l: behaviour(self.x[l], self.y[l]), (emit,), laws=laws)
 
     def immediate(self, name: str, op: AluOp) -> TensorIntrin:
         """``dst = x op imm``, of a vector and a constant."""
         emit = _immediate(op, "x", {"imm": Parameter(("imm",))})
         behaviour = BINARY[op]
-        ranges = {"imm": SHIFT_RANGE} if op is AluOp.SHR else {}
+        laws = Laws({"imm": SHIFT_RANGE}) if op is AluOp.SHR else None
         return self.declare(
-            name, lambda l: behaviour(self.x[l], self.imm), (emit,), (self.imm,), ranges=ranges
+            name, lambda l: behaviour(self.x[l], self.imm), (emit,), (self.imm,), laws=laws
         )
 
     def shift_left(self) -> TensorIntrin:
@@ -306,7 +304,7 @@ class _Alu:
             lambda l: self.x[l] << self.imm,
             (emit,),
             (self.imm,),
-            ranges={"imm": SHIFT_RANGE},
+            laws=Laws({"imm": SHIFT_RANGE}),
         )
 
     def negate(self) -> TensorIntrin:
@@ -344,7 +342,7 @@ class _Alu:
             "alu_wsub",
             lambda l: self.x[l] - self.y[l],
             (emit,),
-            ranges=_operand_ranges(AluOp.WADD),
+            laws=Laws(_operand_ranges(AluOp.WADD)),
         )
 
     def weighted_sum(self) -> TensorIntrin:
@@ -361,8 +359,7 @@ class _Alu:
             lambda l: self.x[l] * weight + self.y[l] * self.imm,
             (emit,),
             (weight, self.imm),
-            ranges=_operand_ranges(AluOp.WADD),
-            swaps=(("x", "y"), ("weight", "imm")),
+            laws=Laws(_operand_ranges(AluOp.WADD), (("x", "y"), ("weight", "imm"))),
         )
 
     def requantize(self) -> TensorIntrin:
@@ -401,14 +398,13 @@ class _Alu:
         params: tuple[Param, ...] = (),
         *,
         inplace: str = "x",
-        ranges: Mapping[str, Range] | None = None,
-        swaps: tuple[tuple[str, str], ...] = (),
+        laws: Laws | None = None,
     ) -> TensorIntrin:
         """An intrinsic on vectors of ACC."""
         dst = te.compute((self.config.block_out,), value, "dst")
         scopes = dict.fromkeys((dst, *dst.compute_op.inputs), ACC)
         lowering = Lowering(emits, inplace)
-        return _declare(name, dst, params, scopes, lowering, self.config, ranges or {}, swaps)
+        return _declare(name, dst, params, scopes, lowering, self.config, laws)
 
 
 def _immediate(op: AluOp, x: str, parameters: Mapping[str, Parameter]) -> Emit:
@@ -433,12 +429,10 @@ def _declare(
     scopes: Mapping[Tensor, str],
     lowering: Lowering,
     config: Config,
-    ranges: Mapping[str, Range] | None = None,
-    swaps: tuple[tuple[str, str], ...] = (),
+    laws: Laws | None = None,
 ) -> TensorIntrin:
     """An intrinsic whose parameters' ranges are those of the fields they go to."""
-    known = {**lowering.parameter_ranges(config), **(ranges or {})}
+    own = laws or Laws()
+    known = replace(own, ranges={**lowering.parameter_ranges(config), **own.ranges})
     cost = len(lowering.emits)
-    return te.decl_intrin(
-        name, output, params, scopes, ranges=known, lowering=lowering, cost=cost, swaps=swaps
-    )
+    return te.decl_intrin(name, output, params, scopes, known, lowering, cost)

@@ -29,7 +29,7 @@ class Parameter:
 
     @property
     def key(self) -> str:
-        """What ``TensorIntrin.ranges`` calls the parameter, or the sum of several: ``"a + b"``."""
+        """What ``Laws.ranges`` calls the parameter, or the sum of several: ``"a + b"``."""
         return " + ".join(self.names)
 
 

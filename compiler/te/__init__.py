@@ -67,6 +67,7 @@ from vdla.compiler.te.tensor import (
     reduce_axis,
     thread_axis,
 )
+from vdla.compiler.tir.intrin import Laws
 from vdla.compiler.tir.ir import cast, const
 
 __all__ = [
@@ -74,6 +75,7 @@ __all__ = [
     "ComputeOp",
     "ExternOp",
     "IterVar",
+    "Laws",
     "Operation",
     "ScanOp",
     "TEError",

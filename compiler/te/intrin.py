@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from vdla.compiler.te.tensor import TEError, Tensor
-from vdla.compiler.tir.intrin import Param, TensorIntrin
+from vdla.compiler.tir.intrin import Laws, Param, TensorIntrin
 from vdla.compiler.tir.ir import Expr, Load
 from vdla.compiler.tir.visitor import walk_expr
 
@@ -34,10 +34,9 @@ def decl_intrin(
     output: Tensor,
     params: Sequence[Param] = (),
     scopes: Mapping[Tensor, str] | None = None,
-    ranges: Mapping[str, tuple[int, int]] | None = None,
+    laws: Laws | None = None,
     lowering: object = None,
     cost: int = 1,
-    swaps: tuple[tuple[str, str], ...] = (),
 ) -> TensorIntrin:
     """An intrinsic that does to one vector what the compute of ``output`` says.
 
@@ -50,10 +49,10 @@ def decl_intrin(
         output: what the instruction writes; its compute is the behaviour.
         params: the parameters that the behaviour uses, all of them.
         scopes: in which memory each tensor must lie; any, where it isn't named.
-        ranges: the values for which the behaviour holds, by name; see ``TensorIntrin``.
+        laws: for which values the behaviour holds, and which names may change places; by default
+            it holds for all, and none may.
         lowering: how a call becomes instructions; for the target's code generator alone.
         cost: cycles per call; of several intrinsics that match, ``tensorize`` takes the cheapest.
-        swaps: pairs of names that may change places without changing the result.
 
     Raises:
         TEError: the compute reads computed tensors or has several values, its parameters and
@@ -86,9 +85,8 @@ def decl_intrin(
         update,
         init,
         where,
-        dict(ranges or {}),
+        laws or Laws(),
         cost,
-        swaps,
         lowering,
     )
 

@@ -3,7 +3,7 @@
 from vdla.compiler.tir.arith import affine, bounds, simplify
 from vdla.compiler.tir.expand import expand_intrinsics
 from vdla.compiler.tir.interp import InterpError, evaluate, run
-from vdla.compiler.tir.intrin import Param, TensorIntrin
+from vdla.compiler.tir.intrin import Laws, Param, TensorIntrin
 from vdla.compiler.tir.ir import (
     Alloc,
     Binary,
@@ -65,6 +65,7 @@ __all__ = [
     "If",
     "InterpError",
     "IntrinCall",
+    "Laws",
     "Load",
     "Not",
     "Param",

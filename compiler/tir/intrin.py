@@ -21,6 +21,20 @@ class Param(Var):
             raise IRError(f"param {self.name}: expected kind const or expr, found {self.kind!r}")
 
 
+@dataclass(frozen=True, slots=True)
+class Laws:
+    """What a behaviour's expression leaves unsaid: for which values it holds, and what commutes.
+
+    Attributes:
+        ranges: by name, which values (both ends included) an operand, a param or a sum of params
+            (``"a + b"``) may have for the behaviour to hold.
+        swaps: pairs of names that may change places together without changing the result.
+    """
+
+    ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    swaps: tuple[tuple[str, str], ...] = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorIntrin:
     """An instruction's effect on one vector, as a behaviour that can be matched and run.
@@ -39,10 +53,8 @@ class TensorIntrin:
         update: what a step writes.
         init: what a reduction starts from; None where it is none.
         scopes: by name, in which memory an operand must lie.
-        ranges: by name, which values (both ends included) an operand, a param or a sum of params
-            (``"a + b"``) may have for the behaviour to hold.
+        laws: what else the behaviour keeps to.
         cost: cycles per call.
-        swaps: pairs of names that may change places together without changing the result.
         lowering: the target's: how a call becomes instructions.
     """
 
@@ -54,9 +66,8 @@ class TensorIntrin:
     update: Expr
     init: Expr | None
     scopes: Mapping[str, str] = field(default_factory=dict)
-    ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    laws: Laws = field(default_factory=Laws)
     cost: int = 1
-    swaps: tuple[tuple[str, str], ...] = ()
     lowering: object = None
 
     @property

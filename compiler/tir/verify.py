@@ -161,7 +161,7 @@ class _Verifier:
             )
         if (call.first is not None) != intrin.is_reduction:
             self.fail(path, f"{intrin.name}: expected `first` exactly where there is an init")
-        for name, (low, high) in intrin.ranges.items():
+        for name, (low, high) in intrin.laws.ranges.items():
             parts = [call.params.get(part) for part in name.split(" + ")]
             known = [part.value for part in parts if isinstance(part, Const)]
             if len(known) == len(parts) and not low <= sum(known) <= high:

@@ -11,6 +11,7 @@ import pytest
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend import import_model
 from vdla.compiler.models.qdq import QdqModel
+from vdla.compiler.models.window import Window
 from vdla.isa.config import load_config
 
 PAGE = Path(__file__).parents[2] / "docs" / "compiler.md"
@@ -22,7 +23,7 @@ def texts(tmp_path_factory):
     """A convolution with its ReLU, compiled for tiny; the texts after all passes."""
     model = QdqModel(0, name="layer")
     image = model.input("image", (1, 4, 6, 6), 0.05)
-    model.output(model.conv(image, 4, 3, pads=(1, 1, 1, 1), activation="Relu", per_channel=False))
+    model.output(model.conv(image, 4, Window.square(3), activation="Relu", per_channel=False))
     folder = tmp_path_factory.mktemp("texts")
     options = Options(dump=folder, records=None)
     compile_graph(import_model(model.model()), load_config("tiny"), options)

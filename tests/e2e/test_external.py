@@ -17,6 +17,7 @@ from vdla.compiler.graph.compare import ort_run
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.models.qdq import QdqModel
+from vdla.compiler.models.window import Window
 
 X = (1, 8, 6, 6)
 
@@ -79,7 +80,7 @@ CASES = {
 def network(case, dtype="int8"):
     """Convolution, the case's operators, their quantization, an addition of the result."""
     m = QdqModel(seed=4, dtype=dtype)
-    x = m.conv(m.input("x", X), 8, 3, pads=(1, 1, 1, 1))
+    x = m.conv(m.input("x", X), 8, Window.square(3))
     y = m.quantized(case(m, x), 0.11)
     m.output(m.conv(y, 8, 1))
     return m.model()

@@ -14,6 +14,7 @@ from vdla.compiler.graph.passes import PIPELINE, optimize
 from vdla.compiler.graph.printer import format_graph
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.models.qdq import QdqModel
+from vdla.compiler.models.window import Window
 
 
 def kinds(graph):
@@ -39,12 +40,12 @@ def same_values(before, after, seed=0, atol=0.0):
 
 
 def conv_block(m):
-    return m.conv(m.input("x", (1, 8, 6, 6)), 8, 3, pads=(1, 1, 1, 1), activation="Relu")
+    return m.conv(m.input("x", (1, 8, 6, 6)), 8, Window.square(3), activation="Relu")
 
 
 def residual_block(m):
     x = m.input("x", (1, 8, 6, 6))
-    a = m.conv(x, 8, 3, pads=(1, 1, 1, 1))
+    a = m.conv(x, 8, Window.square(3))
     b = m.conv(x, 8, 1)
     return m.add(a, b, "Relu")
 
@@ -311,7 +312,7 @@ def test_a_scale_out_of_range_stays_float():
 def test_every_pass_keeps_the_meaning():
     def build(m):
         x = m.input("x", (1, 8, 8, 8))
-        y = m.max_pool(m.conv(x, 8, 3, pads=(1, 1, 1, 1), activation="Relu"), 2, 2)
+        y = m.max_pool(m.conv(x, 8, Window.square(3), activation="Relu"), 2, 2)
         z = m.add(m.conv(y, 8, 1), y, "Relu")
         return m.dense(m.flatten(m.global_pool(m.concat([z, y]))), 4)
 

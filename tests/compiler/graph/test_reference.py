@@ -21,6 +21,7 @@ from vdla.compiler.graph.ops.blocks import pack, unpack
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.models.qdq import QdqModel
+from vdla.compiler.models.window import Window
 
 
 def check(m, seed):
@@ -72,8 +73,8 @@ def test_convolutions(
     x = m.input("x", (batch, per_group[0] * groups, *size))
     m.output(
         m.conv(
-            x, per_group[1] * groups, kernel, strides=strides, pads=pads, dilations=dilations,
-            groups=groups, bias=bias, per_channel=per_channel, activation=activation,
+            x, per_group[1] * groups, Window(kernel, strides, pads, dilations), groups=groups,
+            bias=bias, per_channel=per_channel, activation=activation,
         )
     )  # fmt: skip
     check(m, seed)
@@ -103,7 +104,7 @@ def test_additions_concatenations_and_dense(dtype, seed, activation):
     m = QdqModel(seed, dtype)
     x = m.input("x", (2, 6, 5, 7))
     a = m.conv(x, 6, 1)
-    b = m.add(m.conv(x, 6, 3, pads=(1, 1, 1, 1)), a, activation)
+    b = m.add(m.conv(x, 6, Window.square(3)), a, activation)
     c = m.add(x, a)
     d = m.relu(m.concat([b, c, x]))
     m.output(m.dense(m.flatten(d), 9, bias=seed % 2 == 0, transposed=seed % 3 > 0))
@@ -113,7 +114,7 @@ def test_additions_concatenations_and_dense(dtype, seed, activation):
 def test_depthwise_and_pointwise():
     m = QdqModel(5)
     x = m.input("x", (1, 16, 10, 10))
-    x = m.conv(x, 16, 3, groups=16, pads=(1, 1, 1, 1), strides=(2, 2), activation=(0.0, 6.0))
+    x = m.conv(x, 16, Window.square(3, 2), groups=16, activation=(0.0, 6.0))
     m.output(m.conv(x, 32, 1, activation=(0.0, 6.0)))
     assert all(layer.different == 0 for layer in check(m, 5))
 
@@ -148,7 +149,7 @@ def test_a_network_ends_where_its_layers_lead():
 
 def test_an_isolated_layer_computes_the_same():
     m = QdqModel(3)
-    x = m.conv(m.input("x", (1, 8, 8, 8)), 8, 3, pads=(1, 1, 1, 1), activation="Relu")
+    x = m.conv(m.input("x", (1, 8, 8, 8)), 8, Window.square(3), activation="Relu")
     m.output(m.add(m.conv(x, 8, 1), x))
     graph = optimize(import_model(m.model()))
     image = {"x": np.random.default_rng(1).standard_normal((1, 8, 8, 8)).astype(np.float32)}

@@ -80,7 +80,7 @@ def test_constants_have_the_shapes_of_their_placeholders(model, config):
             if key in seen:
                 continue
             seen.add(key)
-            function = op.template.schedule(op.template.best(chosen, 1), chosen).func
+            function = op.template.schedule(op.template.best(chosen, 1), chosen).lower()
             declared = {buffer.name: buffer for buffer in function.params}
             for name, array in op.constants.items():
                 buffer = declared[name.partition("%")[2]]

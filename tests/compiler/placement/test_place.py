@@ -16,6 +16,7 @@ from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.plan import align, lifetimes, plan_memory
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.models.qdq import QdqModel
+from vdla.compiler.models.window import Window
 from vdla.compiler.placement.layout import layout
 from vdla.compiler.placement.partition import Placement, partition, report
 
@@ -28,7 +29,7 @@ def network(seed=0):
     m = QdqModel(seed)
     x = m.conv(m.input("x", (1, 3, 12, 12)), 20, 3, activation="Relu")
     x = m.max_pool(x, 2, 2)
-    y = m.add(m.conv(x, 20, 3, pads=(1, 1, 1, 1)), x, "Relu")
+    y = m.add(m.conv(x, 20, Window.square(3)), x, "Relu")
     z = m.concat([x, y])
     m.output(m.dense(m.flatten(m.global_pool(m.conv(z, 33, 1))), 7))
     m.output(m.average_pool(y, 3, 1, (1, 1, 1, 1)))

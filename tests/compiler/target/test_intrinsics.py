@@ -59,14 +59,14 @@ def samples(rng, low, high, shape):
 def parameter(rng, intrin, param, step):
     if param.dtype == "bool":
         return te.all(step >= 2, step < N - 3)
-    low, high = intrin.ranges.get(param.name, INT_RANGES[param.dtype])
+    low, high = intrin.laws.ranges.get(param.name, INT_RANGES[param.dtype])
     return int(samples(rng, low, high, ()))
 
 
 def parameters(rng, intrin, step):
     """Constants whose sums are within what the intrinsic declares of them."""
     values = {p.name: parameter(rng, intrin, p, step) for p in intrin.params}
-    for name, (low, high) in intrin.ranges.items():
+    for name, (low, high) in intrin.laws.ranges.items():
         first, *others = name.split(" + ")
         if others:
             values[first] = int(samples(rng, low, high, ())) - sum(values[o] for o in others)
@@ -82,7 +82,7 @@ def call_of(intrin, config, rng, inplace=""):
         scope = intrin.scopes[operand.name]
         buffer = Buffer(operand.name, (N, *operand.shape), operand.dtype, scope)
         buffers[operand.name] = buffer
-        low, high = intrin.ranges.get(operand.name, INT_RANGES[operand.dtype])
+        low, high = intrin.laws.ranges.get(operand.name, INT_RANGES[operand.dtype])
         values[buffer] = samples(rng, low, high, buffer.shape).astype(operand.dtype)
     if inplace:
         buffers[intrin.output.name] = buffers[inplace]
@@ -195,6 +195,7 @@ def test_the_check_can_fail(name, tiny_machines):
     config = tiny_machines.config
     intrin = getattr(intrinsics(config), name)
     operands = {o.name for o in intrin.operands}
-    known = {name: ends for name, ends in intrin.ranges.items() if name not in operands}
-    boundless = dataclasses.replace(intrin, ranges=known)
+    known = {name: ends for name, ends in intrin.laws.ranges.items() if name not in operands}
+    laws = dataclasses.replace(intrin.laws, ranges=known)
+    boundless = dataclasses.replace(intrin, laws=laws)
     assert any(disagreement(boundless, tiny_machines, config, seed) for seed in range(8))
