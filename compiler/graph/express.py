@@ -1,15 +1,15 @@
 """The frame of a host operator: what a node's function reads, and in which order.
 
-A node's ``express`` gets a :class:`Recipe`, reads its operands from it and returns its result.
+A node's ``express`` gets a :class:`HostRecipe`, reads its operands from it and returns its result.
 
-A :class:`Recipe` collects the inputs while an operator's expression is written down; ``kernel``
+A :class:`HostRecipe` collects the inputs while an operator's expression is written down; ``kernel``
 makes the function. Tensors that only the function needs (rearranged weights, packed scales) become
 constants named after the node.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Array, Graph, Node
@@ -28,7 +28,7 @@ class HostKernel:
 
 
 @dataclass
-class Recipe:
+class HostRecipe:
     """The inputs of one host function, in order."""
 
     node: Node
@@ -71,6 +71,18 @@ class Recipe:
         self.tensors.append(tensor)
         self.args.append(name)
         return tensor
+
+    def value(self, name: str) -> Array | None:
+        """A tensor's value where it is known at compile time."""
+        return self.graph.constants.get(name)
+
+    def part(self, node: Node, keep: str | None = None) -> Tensor:
+        """The result of one of several nodes that are one function; stores the one to ``keep``."""
+        result = node.express(replace(self, node=node))
+        if keep in self.made:
+            self.kept.append(self.made[keep])
+        self.made[node.output] = result
+        return result
 
     def kernel(self, result: Tensor, symbol: str) -> HostKernel:
         """The finished function. Of fused parts, those that are read once leave no tensor."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, GraphError, Node, Quant, Quantizable, TensorType
+from vdla.compiler.graph.ir import Graph, GraphError, Node, Quant, TensorType
+from vdla.compiler.graph.island import Bounds, Names, Quantizable
 from vdla.compiler.graph.numbers import quantize
 from vdla.isa.numbers import INT32_MAX, INT32_MIN, pack_scale
 
@@ -175,21 +176,7 @@ def _quant_of(node: ops.Quantize | ops.Dequantize) -> Quant:
     return Quant(node.scale[0], node.zero_point[0])
 
 
-class Names(TypedDict):
-    """The fields of a node that say who it is."""
-
-    name: str
-    output: str
-
-
-class Bounds(TypedDict):
-    """The fields of an integer node that its result is clipped to."""
-
-    lo: int
-    hi: int
-
-
-class Island:
+class _Island:
     """One float operator whose data operands are dequantized and whose result is quantized."""
 
     def __init__(
@@ -317,7 +304,7 @@ class _Fuser:
             self.reasons[node.name] = "its result is not quantized to int8 with one scale"
             return [node]
         try:
-            fused = node.quantized(Island(self, node, end, low, high))
+            fused = node.quantized(_Island(self, node, end, low, high))
         except GraphError as error:
             self.reasons[node.name] = str(error)
             return [node]

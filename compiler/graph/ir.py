@@ -33,17 +33,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from operator import mul
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vdla.compiler.te import Tensor
 from vdla.support.errors import UserError
-
-if TYPE_CHECKING:
-    from vdla.compiler.graph.express import Recipe
-    from vdla.compiler.graph.fuse import Island
-    from vdla.compiler.te import Tensor
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
@@ -100,6 +96,36 @@ class TensorType:
     def nbytes(self) -> int:
         """How many bytes the tensor takes in memory, the padding of channel blocks included."""
         return self.elements * np.dtype(self.dtype).itemsize
+
+
+class Recipe(Protocol):
+    """What an operator writes its host function with: its operands as tensor expressions."""
+
+    @property
+    def out_shape(self) -> Shape:
+        """The physical shape the function writes."""
+
+    @property
+    def out_dtype(self) -> str:
+        """The element type of the operator's output."""
+
+    def shape(self, name: str) -> Shape:
+        """A tensor's logical shape."""
+
+    def value(self, name: str) -> Array | None:
+        """A tensor's value where it is known at compile time."""
+
+    def read(self, name: str, shape: Shape | None = None) -> Tensor:
+        """A tensor of the graph as an input, under another dense ``shape`` if one is given."""
+
+    def constant(self, suffix: str, array: Array) -> Tensor:
+        """An array only this function needs."""
+
+    def part(self, node: Node, keep: str | None = None) -> Tensor:
+        """The result of one of several nodes that are one function.
+
+        ``keep`` names a result of an earlier part that is read more than once and so is stored.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,19 +234,6 @@ class IntegerNode(Node, operator=False):
 
     READS: ClassVar[frozenset[str]] = frozenset({"int8"})
     WRITES: ClassVar[frozenset[str]] = frozenset({"int8"})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Quantizable(Node, operator=False):
-    """A float operator that becomes one on integers where its operands and its result are."""
-
-    def quantized(self, island: Island) -> Node:
-        """The integer operator of an island around this one.
-
-        Raises:
-            GraphError: the island doesn't fit it; says why, for the placement report.
-        """
-        raise NotImplementedError
 
 
 # --- the graph -----------------------------------------------------------------------------------

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from vdla.compiler.graph.express import HostKernel, Recipe
+from vdla.compiler.graph.express import HostKernel, HostRecipe
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.tir.ir import PrimFunc
 
 
 def host_kernel(node: Node, graph: Graph, symbol: str | None = None) -> HostKernel:
     """The host function of a node of a laid-out graph, with its arguments and own constants."""
-    recipe = Recipe(node, graph)
+    recipe = HostRecipe(node, graph)
     result = node.express(recipe)
     return recipe.kernel(result, symbol or symbol_of(node))
 

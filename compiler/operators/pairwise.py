@@ -17,7 +17,7 @@ from vdla.compiler.operators.template import N, Template, Tile
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.target import ACC, intrinsics
 from vdla.compiler.te import Tensor
-from vdla.compiler.tir.intrin import TensorIntrin
+from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import Config
 
 

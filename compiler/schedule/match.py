@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from itertools import permutations
 
 from vdla.compiler.tir.arith import Ranges, same, simplify
-from vdla.compiler.tir.intrin import Param, TensorIntrin
 from vdla.compiler.tir.ir import (
     COMMUTATIVE,
     INT_RANGES,
@@ -27,6 +26,7 @@ from vdla.compiler.tir.ir import (
     const,
     is_int,
 )
+from vdla.compiler.tir.ir.intrin import Param, TensorIntrin
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.visitor import substitute_expr, uses
 

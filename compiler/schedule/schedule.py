@@ -17,8 +17,8 @@ from vdla.compiler.schedule.trace import Step, Trace
 from vdla.compiler.te.func import Built, build
 from vdla.compiler.te.scan import ScanOp
 from vdla.compiler.te.tensor import ComputeOp, Operation, Tensor, ThreadAxis, producers
-from vdla.compiler.tir.intrin import TensorIntrin
 from vdla.compiler.tir.ir import PrimFunc, Var
+from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.compiler.tir.lower import flatten_blocks
 from vdla.compiler.tir.verify import verify
 

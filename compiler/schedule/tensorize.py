@@ -9,7 +9,6 @@ from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.match import Binding, LoopInfo, Mismatch, Region, match_intrinsic
 from vdla.compiler.schedule.tree import Path, loop_path, loops_of, path_ranges, with_body
 from vdla.compiler.tir.arith import simplify
-from vdla.compiler.tir.intrin import TensorIntrin
 from vdla.compiler.tir.ir import (
     ZERO,
     Binary,
@@ -27,6 +26,7 @@ from vdla.compiler.tir.ir import (
     Var,
     all_of,
 )
+from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.values import Known
 from vdla.compiler.tir.visitor import expr_vars, substitute_expr, uses

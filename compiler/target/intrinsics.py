@@ -27,8 +27,8 @@ from vdla.compiler import te
 from vdla.compiler.target.lowering import Emit, Lowering, Parameter, Range, signed
 from vdla.compiler.target.memory import ACC, INP, WGT
 from vdla.compiler.te import Tensor
-from vdla.compiler.tir.intrin import Laws, Param, TensorIntrin
 from vdla.compiler.tir.ir import Expr
+from vdla.compiler.tir.ir.intrin import Laws, Param, TensorIntrin
 from vdla.isa.config import Config
 from vdla.isa.instructions import ALU_OPERAND_BITS, Alu, AluOp, Gemm, Init, Load, Mem, Store
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from vdla.compiler.tir.intrin import TensorIntrin
+from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import Config
 from vdla.isa.instructions import ALU_OPERAND_BITS, Alu, AluOp, Instruction
 

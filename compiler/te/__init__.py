@@ -67,8 +67,8 @@ from vdla.compiler.te.tensor import (
     reduce_axis,
     thread_axis,
 )
-from vdla.compiler.tir.intrin import Laws
 from vdla.compiler.tir.ir import cast, const
+from vdla.compiler.tir.ir.intrin import Laws
 
 __all__ = [
     "CommReducer",

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from vdla.compiler.te.tensor import TEError, Tensor
-from vdla.compiler.tir.intrin import Laws, Param, TensorIntrin
 from vdla.compiler.tir.ir import Expr, Load
+from vdla.compiler.tir.ir.intrin import Laws, Param, TensorIntrin
 from vdla.compiler.tir.visitor import walk_expr
 
 

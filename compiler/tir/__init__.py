@@ -3,7 +3,6 @@
 from vdla.compiler.tir.arith import affine, bounds, simplify
 from vdla.compiler.tir.expand import expand_intrinsics
 from vdla.compiler.tir.interp import InterpError, evaluate, run
-from vdla.compiler.tir.intrin import Laws, Param, TensorIntrin
 from vdla.compiler.tir.ir import (
     Alloc,
     Binary,
@@ -32,6 +31,7 @@ from vdla.compiler.tir.ir import (
     Var,
     seq,
 )
+from vdla.compiler.tir.ir.intrin import Laws, Param, TensorIntrin
 from vdla.compiler.tir.lower import flatten_blocks, simplify_stmt
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.verify import verify

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from vdla.compiler.tir.intrin import TensorIntrin
 from vdla.compiler.tir.ir import (
     FALSE,
     Block,
@@ -21,6 +20,7 @@ from vdla.compiler.tir.ir import (
     Store,
     Var,
 )
+from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.compiler.tir.visitor import rewrite, rewrite_expr
 
 

@@ -31,7 +31,6 @@ from collections.abc import Iterable, Iterator
 
 from vdla.compiler.text import ParseError, Token
 from vdla.compiler.tir import ir
-from vdla.compiler.tir.intrin import TensorIntrin
 from vdla.compiler.tir.ir import (
     DTYPES,
     LOOP_KINDS,
@@ -55,6 +54,7 @@ from vdla.compiler.tir.ir import (
     Var,
     seq,
 )
+from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.compiler.tir.names import Bound
 from vdla.compiler.tir.parse_expr import LARGEST, ExprParser
 from vdla.compiler.tir.printer import RESERVED

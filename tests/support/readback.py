@@ -12,8 +12,8 @@ from vdla.compiler.codegen import llvm
 from vdla.compiler.graph import passes
 from vdla.compiler.graph.parser import parse_graph
 from vdla.compiler.graph.printer import beside, format_graph
-from vdla.compiler.tir.intrin import TensorIntrin
 from vdla.compiler.tir.ir import Buffer, Evaluate, Seq, Var, seq
+from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.compiler.tir.parser import parse
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.visitor import walk

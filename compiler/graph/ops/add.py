@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import Recipe, requantized
-from vdla.compiler.graph.ir import Array, IntegerNode, Node, Pair, Quantizable, Shape, TensorType
+from vdla.compiler.graph.express import requantized
+from vdla.compiler.graph.ir import Array, IntegerNode, Node, Pair, Recipe, Shape, TensorType
+from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import add_terms, requantize
 from vdla.compiler.graph.ops.elementwise import broadcast_operands, broadcast_shape, equal_shape
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.numbers import pack_scale
-
-if TYPE_CHECKING:
-    from vdla.compiler.graph.fuse import Island
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import Recipe
-from vdla.compiler.graph.ir import Array, Node, Shape, TensorType
+from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
 from vdla.compiler.te import Tensor
 
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import Recipe, requantized
-from vdla.compiler.graph.ir import Array, IntegerNode, Node, Quantizable, Shape, TensorType
+from vdla.compiler.graph.express import requantized
+from vdla.compiler.graph.ir import Array, IntegerNode, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import f32, requantize
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.numbers import pack_scale
-
-if TYPE_CHECKING:
-    from vdla.compiler.graph.fuse import Island
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import Recipe
-from vdla.compiler.graph.ir import Array, IntegerNode, Node, Quantizable, Shape, TensorType
+from vdla.compiler.graph.ir import Array, IntegerNode, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import requantize
 from vdla.compiler.graph.ops.clip import at_scale
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.numbers import pack_scale
-
-if TYPE_CHECKING:
-    from vdla.compiler.graph.fuse import Island
 
 Part = Callable[..., Expr]  # of an index of the part
 

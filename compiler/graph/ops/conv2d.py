@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import Recipe, inside, requantized
-from vdla.compiler.graph.ir import Array, Node, Quantizable, Shape, TensorType
+from vdla.compiler.graph.express import inside, requantized
+from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import add_terms, pack_scales, requantize
 from vdla.compiler.graph.ops.add import fixed_point_sum
 from vdla.compiler.graph.ops.products import (
@@ -31,9 +32,6 @@ from vdla.compiler.graph.ops.window import Window
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.numbers import pack_scale
-
-if TYPE_CHECKING:
-    from vdla.compiler.graph.fuse import Island
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +132,7 @@ class AnyConv2d(Products, Window, operator=False):
 
 def _weight(recipe: Recipe, name: str, order: tuple[int, ...]) -> Callable[..., Expr]:
     """The weight at (o, i, y, x); a constant one is rearranged now, its axes in ``order``."""
-    array = recipe.graph.constants.get(name)
+    array = recipe.value(name)
     if array is None:
         plain = recipe.read(name)
         return lambda *i: plain[i]

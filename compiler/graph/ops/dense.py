@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import Recipe, requantized
-from vdla.compiler.graph.ir import Array, Node, Quantizable, Shape, TensorType
+from vdla.compiler.graph.express import requantized
+from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import pack_scales, requantize
 from vdla.compiler.graph.ops.products import (
     Products,
@@ -22,9 +22,6 @@ from vdla.compiler.graph.ops.products import (
 )
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
-
-if TYPE_CHECKING:
-    from vdla.compiler.graph.fuse import Island
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,19 +6,16 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import Recipe
-from vdla.compiler.graph.ir import Array, GraphError, Node, Quantizable, Shape, TensorType
+from vdla.compiler.graph.ir import Array, GraphError, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import f32
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
-
-if TYPE_CHECKING:
-    from vdla.compiler.graph.fuse import Island
 
 F32 = np.float32
 

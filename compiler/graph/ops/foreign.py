@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vdla.compiler.graph.express import Recipe
-from vdla.compiler.graph.ir import Array, Node, Shape, TensorType
+from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
 from vdla.compiler.te import Tensor, create_prim_func
 from vdla.compiler.tir import interp
 from vdla.compiler.user import registered

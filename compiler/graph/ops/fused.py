@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from vdla.compiler.graph.express import Recipe
-from vdla.compiler.graph.ir import Array, Node, Shape, TensorType
+from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.ops.im2col import Im2col
 from vdla.compiler.graph.ops.quantize import Dequantize, FlipSign, Quantize
 from vdla.compiler.te import Tensor
@@ -34,8 +33,5 @@ class Fused(Node):
 
     def express(self, recipe: Recipe) -> Tensor:
         for part in self.parts:
-            result = part.express(replace(recipe, node=part))
-            if isinstance(part, Im2col) and part.data in recipe.made:
-                recipe.kept.append(recipe.made[part.data])
-            recipe.made[part.output] = result
+            result = recipe.part(part, keep=part.data if isinstance(part, Im2col) else None)
         return result

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import Recipe, inside
-from vdla.compiler.graph.ir import Array, IntegerNode, Pair, Shape, TensorType
+from vdla.compiler.graph.express import inside
+from vdla.compiler.graph.ir import Array, IntegerNode, Pair, Recipe, Shape, TensorType
 from vdla.compiler.graph.ops.window import Window
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr

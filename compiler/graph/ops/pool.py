@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import Recipe, requantized
-from vdla.compiler.graph.ir import Array, IntegerNode, Node, Pair, Quantizable, Shape, TensorType
+from vdla.compiler.graph.express import requantized
+from vdla.compiler.graph.ir import Array, IntegerNode, Node, Pair, Recipe, Shape, TensorType
+from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import f32, pack_scales, pool_scale, requantize
 from vdla.compiler.graph.ops.window import Window
 from vdla.compiler.te import IterVar, Tensor
 from vdla.compiler.tir.ir import Expr
-
-if TYPE_CHECKING:
-    from vdla.compiler.graph.fuse import Island
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import Recipe
-from vdla.compiler.graph.ir import Array, Node, Quantizable, Shape, TensorType
+from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import dequantize, quantize
 from vdla.compiler.graph.ops.clip import rescaled
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
-
-if TYPE_CHECKING:
-    from vdla.compiler.graph.fuse import Island
 
 Numbers = Sequence[float] | Sequence[int]
 

@@ -8,8 +8,7 @@ from math import prod
 from typing import ClassVar
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import Recipe
-from vdla.compiler.graph.ir import Array, IntegerNode, Node, Shape, TensorType
+from vdla.compiler.graph.ir import Array, IntegerNode, Node, Recipe, Shape, TensorType
 from vdla.compiler.te import Tensor
 
 

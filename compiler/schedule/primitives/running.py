@@ -9,8 +9,8 @@ from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.state import StageBase
 from vdla.compiler.schedule.trace import Step
 from vdla.compiler.te.tensor import Tensor, ThreadAxis
-from vdla.compiler.tir.intrin import TensorIntrin
 from vdla.compiler.tir.ir import Pragma, Var
+from vdla.compiler.tir.ir.intrin import TensorIntrin
 
 
 class Running(StageBase):

@@ -39,9 +39,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from vdla.compiler.tir.intrin import TensorIntrin
 from vdla.compiler.tir.ir.buffer import Buffer
 from vdla.compiler.tir.ir.expr import TRUE, Expr, Var
+from vdla.compiler.tir.ir.intrin import TensorIntrin
 
 THREADS = "threads"  # annotation of a vthread loop: how many threads its steps are dealt to
 LOOP_KINDS = ("serial", "parallel", "vectorized", "unrolled", "thread", "vthread")

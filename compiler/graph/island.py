@@ -1,0 +1,82 @@
+"""What a float operator is told when its operands and its result are quantized."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, TypedDict
+
+from vdla.compiler.graph.ir import Array, Graph, Node, Quant
+
+
+class Names(TypedDict):
+    """The fields of a node that say who it is."""
+
+    name: str
+    output: str
+
+
+class Bounds(TypedDict):
+    """The fields of an integer node that its result is clipped to."""
+
+    lo: int
+    hi: int
+
+
+class Island(Protocol):
+    """One float operator whose data operands are dequantized and whose result is quantized."""
+
+    graph: Graph
+    names: Names
+    out: Quant
+    clip: Bounds
+
+    def check_scale(self, scale: float) -> None:
+        """Raises GraphError unless the accelerator can represent a scale."""
+
+    def ratio(self, quant: Quant) -> float:
+        """An operand's scale in units of the result's, in float32.
+
+        Raises:
+            GraphError: the accelerator can't represent it.
+        """
+
+    def spread(self, name: str) -> str:
+        """An integer operand at the full shape of the result; only a constant can be spread.
+
+        Raises:
+            GraphError: it has another shape and is no constant.
+        """
+
+    def source(self, name: str) -> tuple[str, Quant]:
+        """The int8 tensor behind a float operand and its parameters.
+
+        Raises:
+            GraphError: it is not quantized to int8 with one scale.
+        """
+
+    def weight(self, name: str) -> tuple[str, Array]:
+        """The int8 weight constant behind ``name`` (zero point 0) and one scale per output.
+
+        Raises:
+            GraphError: it is no constant, or not int8 per output channel.
+        """
+
+    def bias(self, name: str | None, scale: Array) -> str:
+        """The int32 bias in units of ``scale``; zeros where there is none.
+
+        Raises:
+            GraphError: it is known only at run time.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantizable(Node, operator=False):
+    """A float operator that becomes one on integers where its operands and its result are."""
+
+    def quantized(self, island: Island) -> Node:
+        """The integer operator of an island around this one.
+
+        Raises:
+            GraphError: the island doesn't fit it; says why, for the placement report.
+        """
+        raise NotImplementedError
