@@ -123,8 +123,10 @@ class Linker:
 
 
 def _renamed(op: Op, names: Mapping[str, str]) -> Op:
-    touches = tuple(replace(t, space=names.get(t.space, t.space)) for t in op.touches)
-    return replace(op, touches=touches, tensor=names.get(op.tensor, op.tensor))
+    if not op.tensor:
+        return op
+    accesses = tuple(replace(t, space=names.get(t.space, t.space)) for t in op.accesses)
+    return replace(op, accesses=accesses, tensor=names.get(op.tensor, op.tensor))
 
 
 __all__ = [

@@ -47,7 +47,7 @@ def disassemble(program: Program) -> str:
 def format_instruction(instruction: Instruction) -> str:
     """One instruction as a line of assembly."""
     words = [instruction.mnemonic]
-    words += (_format_field(f, getattr(instruction, f.name)) for f in _shown(instruction))
+    words += (_format_field(f, value) for f, value in _shown(instruction))
     return " ".join(words)
 
 
@@ -137,10 +137,12 @@ def _append(data: dict[int, bytes], address: int, raw: bytes) -> None:
     data[address] = raw
 
 
-def _shown(record: Record) -> Iterator[Field]:
+def _shown(record: Record) -> Iterator[tuple[Field, int]]:
+    """The fields that don't hold their defaults, with what they hold."""
+    values = record.__dict__
     for f in record.fields:
-        if f.name != "op" and getattr(record, f.name) != f.default:
-            yield f
+        if values[f.name] != f.default and f.name != "op":
+            yield f, values[f.name]
 
 
 def _format_field(f: Field, value: int) -> str:

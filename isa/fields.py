@@ -10,7 +10,7 @@ Widths derive from a config; a value that doesn't fit raises and names the field
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import ClassVar, Self, overload
 
@@ -108,6 +108,11 @@ def _packing(all_fields: tuple[Field, ...], config: Config) -> Packing:
     )
 
 
+@cache
+def _bounds(all_fields: tuple[Field, ...], config: Config) -> Mapping[str, tuple[int, int]]:
+    return {f.name: f.bounds(config) for f in all_fields}
+
+
 class Record:
     """A value made of fields: the common part of instructions and micro-ops."""
 
@@ -144,10 +149,21 @@ class Record:
         copy.__dict__.update(self.__dict__ | {name: copy.__dict__[name] for name in values})
         return copy
 
+    def copy(self) -> Self:
+        """A copy."""
+        copy = type(self).__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        return copy
+
     @classmethod
     def layout(cls, config: Config) -> list[tuple[Field, int, int]]:
         """Each field with its lowest bit and its width."""
         return list(_layout(cls.fields, config))
+
+    @classmethod
+    def bounds(cls, config: Config) -> Mapping[str, tuple[int, int]]:
+        """The lowest and highest value that each field holds."""
+        return _bounds(cls.fields, config)
 
     @classmethod
     def bits(cls, config: Config) -> int:

@@ -3,6 +3,6 @@
 It knows instructions and how loops fold into them; it knows no operator.
 """
 
-from vdla.compiler.codegen.vdla.kernel import Kernel, Op, Touch, generate
+from vdla.compiler.codegen.vdla.kernel import Access, Kernel, Op, generate
 
-__all__ = ["Kernel", "Op", "Touch", "generate"]
+__all__ = ["Access", "Kernel", "Op", "generate"]

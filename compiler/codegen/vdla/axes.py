@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from vdla.compiler.codegen.vdla.leaf import CodegenError, Env, Form, Leaf
-from vdla.compiler.codegen.vdla.op import Touch
+from vdla.compiler.codegen.vdla.leaf import AffineExpr, CodegenError, Env, Leaf
+from vdla.compiler.codegen.vdla.op import Access
 from vdla.compiler.target.lowering import Emit, lowering_of
 from vdla.compiler.target.memory import BUFFER_OF_SCOPE
 from vdla.compiler.tir.ir import Buffer, Var
@@ -48,25 +48,23 @@ class Axis:
         return self.inside != (self.low, self.high)
 
 
-class Folder:
-    """A leaf with known outer loops: start and axes of every operand, in entries."""
+class Iteration:
+    """A leaf with known outer loops: axes and space of every operand, in entries.
 
-    def __init__(self, leaf: Leaf, env: Env, bases: Bases, config: Config) -> None:
-        self.leaf, self.env, self.config = leaf, env, config
-        self.start: dict[str, int] = {}
+    ``first`` is where each operand's first vector lies, ``start`` how far behind it the axes begin.
+    """
+
+    def __init__(self, leaf: Leaf, env: Env, first: Mapping[str, int], config: Config) -> None:
+        self.leaf, self.env, self.first, self.config = leaf, env, first, config
+        self.start = dict.fromkeys(first, 0)
         self.space: dict[str, str] = {}
         self.loading = lowering_of(leaf.call.intrin).emits[0].instruction is Load
         forms = {}
         for buffer in leaf.call.intrin.operands:
-            name, lanes = buffer.name, prod(buffer.shape)
-            position = leaf.operands[name]
-            form = position.offset.at(env)
-            self.start[name], steps = _in_entries(leaf, name, form, lanes)
+            name, position = buffer.name, leaf.operands[buffer.name]
+            forms[name] = _in_entries(leaf, name, position.offset.at(env), prod(buffer.shape))
             scope = position.buffer.scope
             self.space[name] = BUFFER_OF_SCOPE.get(scope, position.buffer.name)
-            if scope in BUFFER_OF_SCOPE:
-                self.start[name] += bases[position.buffer]
-            forms[name] = steps
         self.axes = [
             Axis(var, 0, extent, {name: steps.get(var, 0) for name, steps in forms.items()})
             for var, extent in leaf.loops
@@ -85,7 +83,7 @@ class Folder:
         span = sum(abs(axis.steps[output]) * (axis.extent - 1) for axis in axes)
         for name, position in self.leaf.operands.items():
             if position.buffer is self.leaf.operands[output].buffer:
-                apart = abs(self.start[name] - self.start[output])
+                apart = abs(self.first[name] - self.first[output])
                 alike = all(axis.steps[name] == axis.steps[output] for axis in axes)
                 if not alike or 0 < apart <= span:
                     return True
@@ -105,14 +103,13 @@ class Folder:
 
     def same_place(self, a: str, b: str) -> bool:
         """Whether two operands lie in one place at every step."""
-        return (self.space[a], self.start[a]) == (self.space[b], self.start[b]) and all(
-            axis.steps[a] == axis.steps[b] for axis in self.axes
-        )
+        place_a, place_b = ((self.first[o] + self.start[o], self.space[o]) for o in (a, b))
+        return place_a == place_b and all(axis.steps[a] == axis.steps[b] for axis in self.axes)
 
-    def touch(self, operand: str, axes: Sequence[Axis], *, write: bool = False) -> Touch:
-        """What the operand touches over some axes."""
+    def access(self, operand: str, axes: Sequence[Axis], *, write: bool = False) -> Access:
+        """What the operand accesses over some axes."""
         dims = tuple((a.extent, a.steps[operand]) for a in axes if a.steps[operand])
-        return Touch(self.space[operand], self.start[operand], dims, write)
+        return Access(self.space[operand], self.start[operand], dims, write)
 
     def normalize(self) -> None:
         """Starts every axis at 0 and drops those of one iteration."""
@@ -123,7 +120,7 @@ class Folder:
             axis.low, axis.high = 0, axis.extent
         self.axes = [a for a in self.axes if a.extent > 1 or a.padded]
 
-    def _axis(self, form: Form) -> tuple[Axis, int]:
+    def _axis(self, form: AffineExpr) -> tuple[Axis, int]:
         """The one axis that a condition speaks of, and its coefficient."""
         found = [a for a in self.axes if form.step(a.var)]
         if len(found) > 1:
@@ -189,11 +186,11 @@ def _joined(outer: Axis, inner: Axis) -> Axis | None:
     return replace(inner, high=outer.extent * n, inside=(low, high))
 
 
-def _in_entries(leaf: Leaf, name: str, form: Form, lanes: int) -> tuple[int, dict[Var, int]]:
-    numbers = [form.constant, *form.terms.values()]
-    if any(n % lanes for n in numbers):
+def _in_entries(leaf: Leaf, name: str, form: AffineExpr, lanes: int) -> dict[Var, int]:
+    """How many entries each loop steps by."""
+    if any(step % lanes for step in form.terms.values()):
         raise CodegenError(f"{leaf.name}: expected {name} to step by whole vectors of {lanes}")
-    return form.constant // lanes, {v: step // lanes for v, step in form.terms.items()}
+    return {v: step // lanes for v, step in form.terms.items()}
 
 
 def _satisfying(constant: int, step: int, low: int, high: int) -> tuple[int, int]:

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from vdla.compiler.codegen.vdla.axes import Bases, Unroll
-from vdla.compiler.codegen.vdla.fold import fold
 from vdla.compiler.codegen.vdla.leaf import CodegenError, Env, Leaf, find_leaf
-from vdla.compiler.codegen.vdla.op import Op, Touch
+from vdla.compiler.codegen.vdla.op import Access, Op
+from vdla.compiler.codegen.vdla.select import Site
 from vdla.compiler.target.memory import entries
 from vdla.compiler.tir.ir import (
     Alloc,
-    Block,
     Buffer,
     Evaluate,
     For,
@@ -30,7 +29,7 @@ from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.visitor import stores, walk
 from vdla.isa.config import Config
 
-__all__ = ["Kernel", "Op", "Touch", "generate"]
+__all__ = ["Access", "Kernel", "Op", "generate"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Kernel:
 
 
 def generate(func: PrimFunc, bases: Bases, config: Config) -> Kernel:
-    """Unrolls the outer loops and folds each leaf.
+    """Unrolls the outer loops and selects the instructions of each leaf.
 
     Args:
         func: every leaf tensorized, no virtual threads left.
@@ -99,6 +98,7 @@ class _Generator:
         self.reached: Counter[Buffer] = Counter()  # how often each buffer's Alloc was reached
         self.leaves: dict[int, tuple[Stmt, Leaf | None]] = {}
         self.depth: dict[int, int] = {}  # how many of its loops each leaf needs unrolled, by now
+        self.sites: dict[tuple[int, int], Site] = {}  # per leaf and loops unrolled
 
     def walk(self, stmt: Stmt, env: Env) -> Iterator[Op]:
         """The instructions of a statement, with the outer loops at the values in ``env``."""
@@ -126,8 +126,6 @@ class _Generator:
         self.reached[buffer] += 1
 
     def _leaf(self, stmt: Stmt) -> Leaf | None:
-        if not isinstance(stmt, For | Block | If):
-            return find_leaf(stmt)
         if id(stmt) not in self.leaves:
             self.leaves[id(stmt)] = (stmt, find_leaf(stmt))
         return self.leaves[id(stmt)][1]
@@ -135,7 +133,7 @@ class _Generator:
     def _emit(self, leaf: Leaf, env: Env, unrolled: int) -> Iterator[Op]:
         if unrolled >= self.depth.get(id(leaf), 0):
             try:
-                ops = fold(leaf, env, self.bases, self.config)
+                ops = self._site(leaf, unrolled).ops(env, self.bases)
             except Unroll:
                 self.depth[id(leaf)] = unrolled + 1
             else:
@@ -149,3 +147,9 @@ class _Generator:
         var, extent = leaf.loops[unrolled]
         for i in range(extent):
             yield from self._emit(leaf, {**env, var: i}, unrolled + 1)
+
+    def _site(self, leaf: Leaf, unrolled: int) -> Site:
+        key = id(leaf), unrolled
+        if key not in self.sites:
+            self.sites[key] = Site(leaf, unrolled, self.config)
+        return self.sites[key]

@@ -39,14 +39,14 @@ class CodegenError(UserError):
 
 
 @dataclass(frozen=True)
-class Form:
+class AffineExpr:
     """A number that is linear in loop variables: ``constant + Σ coefficient × variable``."""
 
     constant: int
     terms: Mapping[Var, int]
 
     @classmethod
-    def of(cls, expr: Expr, where: str) -> Form:
+    def of(cls, expr: Expr, where: str) -> AffineExpr:
         """The linear form of an index expression.
 
         Raises:
@@ -58,7 +58,7 @@ class Form:
             raise CodegenError(f"{where}: expected an index linear in the loops, found {found}")
         return cls(*form)
 
-    def at(self, env: Env) -> Form:
+    def at(self, env: Env) -> AffineExpr:
         """The form in which the variables in ``env`` have their values."""
         constant, terms = self.constant, {}
         for var, coefficient in self.terms.items():
@@ -66,7 +66,7 @@ class Form:
                 constant += coefficient * env[var]
             else:
                 terms[var] = coefficient
-        return Form(constant, terms)
+        return AffineExpr(constant, terms)
 
     def step(self, var: Var) -> int:
         """How much the number grows when ``var`` grows by 1: its coefficient, or 0."""
@@ -78,7 +78,7 @@ class Position:
     """An operand's first element: a buffer and an offset in elements."""
 
     buffer: Buffer
-    offset: Form
+    offset: AffineExpr
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ class Leaf:
     loops: tuple[tuple[Var, int], ...]
     operands: Mapping[str, Position]
     params: Mapping[str, int]
-    guards: tuple[Form, ...] = ()
-    inside: tuple[Form, ...] = ()
-    first: tuple[Form, ...] | None = None
+    guards: tuple[AffineExpr, ...] = ()
+    inside: tuple[AffineExpr, ...] = ()
+    first: tuple[AffineExpr, ...] | None = None
 
 
 @dataclass
@@ -139,12 +139,12 @@ def _leaf(path: _Path, call: IntrinCall) -> Leaf:
     where = f"{path.name or call.intrin.name}"
     operands = {}
     for buffer, ref in zip(call.intrin.operands, call.operands, strict=True):
-        offset = Form(0, {})
+        offset = AffineExpr(0, {})
         for size, index in zip(ref.buffer.shape, ref.indices, strict=True):
-            offset = _horner(offset, size, Form.of(path.bound(index), where))
+            offset = _horner(offset, size, AffineExpr.of(path.bound(index), where))
         operands[buffer.name] = Position(ref.buffer, offset)
     params: dict[str, int] = {}
-    inside: tuple[Form, ...] = ()
+    inside: tuple[AffineExpr, ...] = ()
     for name, expr in call.params.items():
         if name == lowering_of(call.intrin).inside:
             inside = _conditions(path.bound(expr), where)
@@ -157,16 +157,20 @@ def _leaf(path: _Path, call: IntrinCall) -> Leaf:
     return Leaf(where, call, tuple(path.loops), operands, params, guards, inside, first)
 
 
-def _horner(offset: Form, size: int, index: Form) -> Form:
+def _horner(offset: AffineExpr, size: int, index: AffineExpr) -> AffineExpr:
     """The offset after one more dimension of ``size`` elements: ``offset * size + index``."""
     terms = {var: step * size for var, step in offset.terms.items()}
     for var, step in index.terms.items():
         terms[var] = terms.get(var, 0) + step
-    return Form(offset.constant * size + index.constant, terms)
+    return AffineExpr(offset.constant * size + index.constant, terms)
 
 
 def _constant(expr: Expr, where: str) -> int:
-    form = Form.of(expr, where) if not isinstance(expr, Const) else Form(int(expr.value), {})
+    form = (
+        AffineExpr.of(expr, where)
+        if not isinstance(expr, Const)
+        else AffineExpr(int(expr.value), {})
+    )
     if form.terms:
         raise CodegenError(f"{where}: expected a constant, found {show(expr)}")
     return form.constant
@@ -178,30 +182,30 @@ def _conjuncts(expr: Expr) -> list[Expr]:
     return [] if expr == TRUE else [expr]
 
 
-def _conditions(expr: Expr, where: str) -> tuple[Form, ...]:
+def _conditions(expr: Expr, where: str) -> tuple[AffineExpr, ...]:
     """A conjunction of comparisons as forms that must be ≥ 0."""
     forms = []
     for each in _conjuncts(expr):
         if each == FALSE:
-            forms.append(Form(-1, {}))
+            forms.append(AffineExpr(-1, {}))
             continue
         if not isinstance(each, Binary) or each.op not in ("lt", "le", "gt", "ge"):
             raise CodegenError(f"{where}: expected comparisons of indices, found {show(each)}")
         low, high = (each.b, each.a) if each.op in ("gt", "ge") else (each.a, each.b)
         slack = 1 if each.op in ("lt", "gt") else 0
-        forms.append(Form.of(Binary("sub", high, low), where))
-        forms[-1] = Form(forms[-1].constant - slack, forms[-1].terms)
+        forms.append(AffineExpr.of(Binary("sub", high, low), where))
+        forms[-1] = AffineExpr(forms[-1].constant - slack, forms[-1].terms)
     return tuple(forms)
 
 
-def _zeros(expr: Expr, where: str) -> tuple[Form, ...]:
+def _zeros(expr: Expr, where: str) -> tuple[AffineExpr, ...]:
     """A conjunction of equalities as forms that must be 0."""
     forms = []
     for each in _conjuncts(expr):
         if each == FALSE:
-            forms.append(Form(1, {}))
+            forms.append(AffineExpr(1, {}))
         elif isinstance(each, Binary) and each.op == "eq":
-            forms.append(Form.of(Binary("sub", each.a, each.b), where))
+            forms.append(AffineExpr.of(Binary("sub", each.a, each.b), where))
         else:
             raise CodegenError(f"{where}: expected index = 0, found {show(each)}")
     return tuple(forms)

@@ -10,7 +10,7 @@ UopRow = tuple[int, int, int]  # dst, src, wgt
 
 
 @dataclass(frozen=True)
-class Touch:
+class Access:
     """Entries an instruction reads or writes: ``start + Σ i·step`` over ``dims``.
 
     ``space`` is a buffer ("inp", "wgt", "acc", "uop") in entries, or a DRAM tensor in bytes.
@@ -28,7 +28,7 @@ class Op:
 
     Attributes:
         instruction: its micro-ops have no place yet; a DRAM address counts from the tensor's start.
-        touches: what it reads and writes.
+        accesses: what it reads and writes.
         name: of the stage that it does a part of.
         tensor: the DRAM tensor of a LOAD or STORE.
         uops: its micro-ops, as (dst, src, wgt).
@@ -36,7 +36,7 @@ class Op:
     """
 
     instruction: Instruction
-    touches: tuple[Touch, ...]
+    accesses: tuple[Access, ...]
     name: str
     tensor: str = ""
     uops: tuple[UopRow, ...] = ()

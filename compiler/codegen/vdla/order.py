@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from vdla.compiler.codegen.vdla.op import Op, Touch
+from vdla.compiler.codegen.vdla.op import Access, Op
 from vdla.isa.instructions import Alu, Engine, Gemm
 
 WINDOW = 256  # instructions looked at in either direction
@@ -56,21 +56,21 @@ def sink_loads(ops: Sequence[Op]) -> list[Op]:
 
 
 def conflict(a: Op, b: Op) -> bool:
-    """Whether two instructions touch an entry that at least one of them writes."""
+    """Whether two instructions access an entry that at least one of them writes."""
     return any(
         s.space == t.space and (s.write or t.write) and _overlap(s, t)
-        for s in a.touches
-        for t in b.touches
+        for s in a.accesses
+        for t in b.accesses
     )
 
 
-def _span(touch: Touch) -> tuple[int, int]:
-    """The lowest and one past the highest entry of a touch."""
-    return touch.start, touch.start + sum((n - 1) * step for n, step in touch.dims) + 1
+def _span(access: Access) -> tuple[int, int]:
+    """The lowest and one past the highest entry of a access."""
+    return access.start, access.start + sum((n - 1) * step for n, step in access.dims) + 1
 
 
-def _overlap(a: Touch, b: Touch) -> bool:
-    """Whether the spans of two touches overlap; they may, and yet have no entry in common."""
+def _overlap(a: Access, b: Access) -> bool:
+    """Whether the spans of two accesses overlap; they may, and yet have no entry in common."""
     (low_a, high_a), (low_b, high_b) = _span(a), _span(b)
     return low_a < high_b and low_b < high_a
 

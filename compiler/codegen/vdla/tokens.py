@@ -14,13 +14,11 @@ that order can't deadlock either: an instruction that can start is never kept fr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from vdla.compiler.codegen.vdla.op import Op, Touch
+from vdla.compiler.codegen.vdla.op import Access, Op
 from vdla.isa.config import Config
 from vdla.isa.instructions import Engine, Instruction, Load, Store
 
@@ -28,18 +26,8 @@ Clock = tuple[int, int, int]
 NEVER = -1
 
 
-@dataclass
-class _Space:
-    """For each entry, per engine, the last instruction (in engine order) that wrote and read it."""
-
-    wrote: NDArray[np.int32]
-    read: NDArray[np.int32]
-
-    @classmethod
-    def of(cls, entries: int) -> _Space:
-        """A memory of which nothing has been written or read."""
-        shape = (3, entries)
-        return cls(np.full(shape, NEVER, np.int32), np.full(shape, NEVER, np.int32))
+WROTE, READ = 0, 1
+OTHERS = {engine: (engine.prev, engine.next) for engine in Engine}
 
 
 def insert_tokens(
@@ -75,7 +63,7 @@ def serialize(ops: Sequence[Op], addresses: Mapping[str, int]) -> list[Instructi
 
 def _addressed(op: Op, addresses: Mapping[str, int]) -> Instruction:
     """A copy of the op's instruction, its DRAM address absolute."""
-    instruction = op.instruction.replace()
+    instruction = op.instruction.copy()
     if isinstance(instruction, Load | Store):
         instruction.dram_base += addresses[op.tensor]
     return instruction
@@ -92,8 +80,10 @@ class _Tokens:
     def __init__(self, addresses: Mapping[str, int], dram_bytes: int, config: Config) -> None:
         self.addresses, self.unit = addresses, config.port_bytes
         self.limit = config.token_queue
-        self.spaces = {b: _Space.of(config.depth(b)) for b in ("inp", "wgt", "acc", "uop")}
-        self.dram = _Space.of(-(-dram_bytes // self.unit) + 1)
+        depths = {b: config.depth(b) for b in ("inp", "wgt", "acc", "uop")}
+        # [WROTE or READ, engine, entry]: the last instruction, in engine order, that did
+        self.spaces = {b: np.full((2, 3, n), NEVER, np.int32) for b, n in depths.items()}
+        self.dram = np.full((2, 3, -(-dram_bytes // self.unit) + 1), NEVER, np.int32)
         self.known: list[Clock] = [(NEVER, NEVER, NEVER)] * 3
         self.history: list[list[Clock]] = [[], [], []]  # what each finished instruction knew
         self.streams: list[list[Instruction]] = [[], [], []]
@@ -113,28 +103,18 @@ class _Tokens:
 
     def _order(self, instruction: Instruction, op: Op, place: int) -> None:
         engine = instruction.engine
-        views = [(touch, *self._views(touch)) for touch in op.touches]
-        needs = {other: self._need(views, other) for other in (engine.prev, engine.next)}
+        views = [(access.write, self._view(access)) for access in op.accesses]
+        lasts = [_conflicts(write, view) for write, view in views]
+        needs = {o: max((last[o] for last in lasts), default=NEVER) for o in OTHERS[engine]}
         for other in sorted(needs, key=lambda o: self._covers(o, needs), reverse=True):
             if needs[other] > self.known[engine][other]:
                 self._token(instruction, other, needs[other], place)
         mine = len(self.streams[engine])
-        for touch, wrote, read in views:
-            (wrote if touch.write else read)[engine, ...] = mine
+        for write, view in views:
+            view[WROTE if write else READ, engine, ...] = mine
         self.streams[engine].append(instruction)
         self.places[engine].append(place)
         self.history[engine].append(self.known[engine])
-
-    def _need(
-        self, views: Sequence[tuple[Touch, NDArray[np.int32], NDArray[np.int32]]], other: Engine
-    ) -> int:
-        """The last instruction of ``other`` that conflicts."""
-        need = NEVER
-        for touch, wrote, read in views:
-            need = max(need, int(wrote[other].max()))
-            if touch.write:
-                need = max(need, int(read[other].max()))
-        return need
 
     def _covers(self, other: Engine, needs: Mapping[Engine, int]) -> bool:
         """Whether waiting for ``other`` alone also covers what the third engine must have done."""
@@ -158,26 +138,26 @@ class _Tokens:
         learned[source] = max(learned[source], index)
         self.known[engine] = (learned[0], learned[1], learned[2])
 
-    def _views(self, touch: Touch) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The touched entries of both tables, per engine."""
-        if touch.space in self.spaces:
-            space, start, dims = self.spaces[touch.space], touch.start, touch.dims
+    def _view(self, access: Access) -> NDArray[np.int32]:
+        """The touched entries of their table: [WROTE or READ, engine, ...]."""
+        if access.space in self.spaces:
+            table, start, dims = self.spaces[access.space], access.start, access.dims
         else:  # bytes of a DRAM tensor, in whole port words
-            space = self.dram
-            start = (self.addresses[touch.space] + touch.start) // self.unit
-            *outer, (size, _) = touch.dims
+            table = self.dram
+            start = (self.addresses[access.space] + access.start) // self.unit
+            *outer, (size, _) = access.dims
             scaled = ((n, step // self.unit) for n, step in outer)
             dims = (*scaled, (-(-size // self.unit), 1))
-        shape = tuple(n for n, _ in dims)
-        return _strided(space.wrote, start, shape, dims), _strided(space.read, start, shape, dims)
+        kind, engine, entry = table.strides
+        shape = (2, 3, *(n for n, _ in dims))
+        strides = (kind, engine, *(step * entry for _, step in dims))
+        return np.ndarray(shape, np.int32, table, start * entry, strides)
 
 
-def _strided(
-    table: NDArray[np.int32],
-    start: int,
-    shape: tuple[int, ...],
-    dims: tuple[tuple[int, int], ...],
-) -> NDArray[np.int32]:
-    size = table.itemsize
-    strides = (table.strides[0], *(step * size for _, step in dims))
-    return as_strided(table[:, start:], (3, *shape), strides)
+def _conflicts(write: bool, view: NDArray[np.int32]) -> list[int]:
+    """Per engine, the last instruction that conflicts: a write, and for a write a read too."""
+    if write:
+        last = view.max(axis=(0, *range(2, view.ndim)))
+    else:
+        last = view[WROTE].max(axis=tuple(range(1, view.ndim - 1)))
+    return [int(number) for number in last]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from vdla.compiler.codegen.vdla.allocate import AllocationError
-from vdla.compiler.codegen.vdla.op import Op, Touch, UopRow
+from vdla.compiler.codegen.vdla.op import Access, Op, UopRow
 from vdla.isa.config import Config
 from vdla.isa.instructions import Load, Mem, Uop
 
@@ -56,11 +56,11 @@ class UopPlanner:
             return op
         begin = self.resident[wanted[op.uops, op.first if _marked(op) else None]]
         per_word = self.config.uops_per_word
-        words = Touch("uop", begin // per_word, ((self._words(op.uops), 1),), False)
+        words = Access("uop", begin // per_word, ((self._words(op.uops), 1),), False)
         return replace(
             op,
             instruction=op.instruction.replace(uop_begin=begin),
-            touches=(*op.touches, words),
+            accesses=(*op.accesses, words),
         )
 
     def _load(self, name: str, keys: Sequence[Key]) -> Op:
@@ -90,8 +90,8 @@ class UopPlanner:
                 z_size=1,
             ),
             (
-                Touch("uop", first, ((words, 1),), True),
-                Touch(UOPS, address, ((words * size, 1),), False),
+                Access("uop", first, ((words, 1),), True),
+                Access(UOPS, address, ((words * size, 1),), False),
             ),
             "uops",
             tensor=UOPS,

@@ -9,7 +9,7 @@ from math import ceil, prod
 
 import numpy as np
 
-from vdla.compiler.codegen.vdla.fold import MAX_UOPS
+from vdla.compiler.codegen.vdla.select import MAX_UOPS
 from vdla.compiler.operators.conv2d.sizes import ConvSizes, ConvTile
 from vdla.compiler.operators.cost import (
     MOST_STAGES,

@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 
 from vdla.compiler.codegen.vdla.allocate import AllocationError, allocate
-from vdla.compiler.codegen.vdla.op import Op, Touch
+from vdla.compiler.codegen.vdla.op import Access, Op
 from vdla.compiler.codegen.vdla.order import conflict, hoist_alu, reorder, sink_loads
 from vdla.compiler.codegen.vdla.tokens import insert_tokens
 from vdla.compiler.codegen.vdla.uops import UOPS, UopPlanner
@@ -23,9 +23,9 @@ KINDS = {"load": Load, "gemm": Gemm, "alu": Alu, "store": Store}
 
 def op(kind: str, name: str, reads: str = "", writes: str = "") -> Op:
     """An op that touches ACC entries, one per letter."""
-    touches = [Touch("acc", ord(c), (), False) for c in reads]
-    touches += [Touch("acc", ord(c), (), True) for c in writes]
-    return Op(KINDS[kind](), tuple(touches), name)
+    accesses = [Access("acc", ord(c), (), False) for c in reads]
+    accesses += [Access("acc", ord(c), (), True) for c in writes]
+    return Op(KINDS[kind](), tuple(accesses), name)
 
 
 def names(ops):

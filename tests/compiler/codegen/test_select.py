@@ -1,4 +1,4 @@
-"""How loops fold into instructions: merged, padded, micro-ops, or unrolled where they don't fit."""
+"""How loops become instructions: merged, padded, micro-ops, or unrolled where they don't fit."""
 
 from __future__ import annotations
 
