@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test test-long formal bitstream records lint types imports chromium qemu clean build/mypy
+.PHONY: demo test test-long formal bitstream records lint types imports chromium qemu yosys clean build/mypy
 
 demo: .venv/ready
 	$(BIN)/vdla compare resnet18-convs -c paper --out out
@@ -18,7 +18,8 @@ demo: .venv/ready
 bitstream: .venv/ready
 	$(BIN)/vdla synth --board ulx3s
 
-test: lint types imports chromium qemu
+test: .venv/ready
+	$(MAKE) --jobs $(JOBS) --output-sync=target lint types imports qemu yosys
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "not long"
 
 test-long: .venv/ready qemu
@@ -54,12 +55,17 @@ chromium:
 	  || echo "chromium could not be installed"; fi
 
 # The tests of host code for ARM run it under qemu; what can't be installed is skipped and says so.
-qemu:
+qemu: chromium
 	@if ! { [ -e build/arm/arm64/ready ] && command -v qemu-arm > /dev/null; } \
 	  && command -v apt-get > /dev/null && [ $$(id -u) = 0 ]; then \
 	  echo "installing qemu-user and Debian's Python for ARM for the tests of host code"; \
 	  tests/arm/install.sh build/arm > /dev/null \
 	  || echo "qemu-user or Debian's Python for ARM could not be installed"; fi
+
+# Yosys and nextpnr come as WebAssembly and are compiled when they first run: once here, and not by
+# every process of the tests that finds them missing.
+yosys: .venv/ready
+	@for tool in yosys nextpnr-ecp5 ecppack; do $(BIN)/yowasp-$$tool --version > /dev/null 2>&1; done
 
 # mypy and import-linter can't follow an editable install's finder: they get a folder of symlinks.
 build/mypy:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import pickle
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +47,41 @@ def vdla(monkeypatch, capsys):
         return Done(code, out, err)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory):
+    """What takes long is made once for all tests: ``once(name, make)`` gives what ``make`` gave."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # of all workers
+
+    def shared(name, make):
+        path = folder / f"once-{name}"
+        with open(f"{path}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                path.write_bytes(pickle.dumps(make()))
+        return pickle.loads(path.read_bytes())
+
+    return shared
+
+
+@pytest.fixture(scope="session")
+def resnet18(once):
+    """ResNet-18, compiled for ``paper``."""
+    from vdla import api
+    from vdla.runtime import Module
+
+    return Module.from_bytes(once("resnet18", lambda: api.compile("resnet18").to_bytes()))
+
+
+@pytest.fixture(scope="session")
+def convolutions(once):
+    """The comparison of ResNet-18's twelve convolutions with one virtual thread and with two."""
+    from vdla import api
+
+    return once("convolutions", lambda: api.compare("resnet18-convs"))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,12 +12,11 @@ MAKE = """
 import sys
 from pathlib import Path
 from vdla.boards import find_board
-from vdla.boards.flows import trellis, vivado, xray
+from vdla.boards.flows import trellis, xray
 from vdla.boards.flows.files import write
 from vdla.isa.config import load_config
 config = load_config("tiny")
 zynq, lattice = find_board("pynq-z2"), find_board("ulx3s")
-write(Path("vivado"), vivado.project(zynq, config))
 write(Path("xray"), xray.project(zynq, config))
 write(Path("trellis"), trellis.design(lattice, config)[0])
 """
@@ -48,7 +47,7 @@ def test_projects_are_the_same_bytes_and_hold_no_date_and_no_path(tmp_path):
     for seed, place in enumerate(places, 1):
         run(seed, place, "-c", MAKE)
     first, second = map(contents, places)
-    assert len(first) > 20
+    assert len(first) > 10
     assert sorted(first) == sorted(second)
     assert [name for name in first if first[name] != second[name]] == []
     for name, content in first.items():

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import importlib.util
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+
+spec = importlib.util.spec_from_file_location("readme_figures", ROOT / "docs/readme_figures.py")
+figures = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(figures)
+BLOCKS = {block[2]: block[0] for block in figures.BLOCK.finditer(README)}
 
 
-def test_readme_figures_are_current():
-    done = subprocess.run(
-        [sys.executable, "docs/readme_figures.py", "--check"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_every_block_has_a_command():
+    assert [name.split()[:2] for name in BLOCKS] == [["vdla", "compare"]] * 2 + [["vdla", "run"]]
+
+
+def test_the_comparison_is_current(convolutions):
+    table = figures.comparison_table(convolutions)
+    assert f"-->\n{table}<!--" in BLOCKS["vdla compare resnet18-convs -c paper"]
+
+
+@pytest.mark.long
+def test_the_same_schedule_is_current():
+    table = figures.same_schedule_table()
+    assert f"-->\n{table}<!--" in BLOCKS["vdla compare resnet18-convs -c paper --same-schedule"]
+
+
+def test_the_network_is_current(resnet18):
+    line = figures.network_line(resnet18)
+    assert f"-->\n{line}<!--" in BLOCKS["vdla run resnet18 --device sim -c paper"]
 
 
 def test_readme_images_exist():
-    text = (ROOT / "README.md").read_text()
-    assert "docs/images/resnet18-convs-paper-utilization.png" in text
+    assert "docs/images/resnet18-convs-paper-utilization.png" in README
     assert (ROOT / "docs/images/resnet18-convs-paper-utilization.png").stat().st_size > 10_000

@@ -138,6 +138,7 @@ def test_wrong_logits_exit_with_1(vdla, monkeypatch, change):
     assert done.json["holds"] is False
 
 
+@pytest.mark.long
 def test_mobilenet_holds(vdla):
     """One of its eight inputs has two best classes that onnxruntime itself can't tell apart."""
     done = vdla("run", "mobilenet", "--check", "--json")

@@ -16,9 +16,9 @@ from vdla.runtime.executor import Executor
 from vdla.sim.checker import check
 
 
-def run(name, config, device):
+def run(name, config, device, module=None):
     place = "cpu" if device == "cpu" else "vdla"
-    module = compile_model(models.model_path(name), config, Options(device=place))
+    module = module or compile_model(models.model_path(name), config, Options(device=place))
     rng = np.random.default_rng(3)
     inputs = {
         n: rng.standard_normal(module.tensors[n].shape).astype(np.float32) for n in module.inputs
@@ -46,9 +46,10 @@ def test_digits_on_every_config(name):
 
 
 @pytest.mark.parametrize("network", ["resnet18", "mobilenet"])
-def test_whole_networks(network):
+def test_whole_networks(network, request):
     config = load_config("paper")
-    module, result = run(network, config, "sim")
+    compiled = request.getfixturevalue("resnet18") if network == "resnet18" else None
+    module, result = run(network, config, "sim", compiled)
     _, want = run(network, config, "cpu")
     sound(module, config)
     for output, array in want.outputs.items():

@@ -21,6 +21,7 @@ from vdla.compiler.tune.choose import default_tile
 from vdla.isa.config import config_names, load_config
 
 NETWORKS = ("resnet18", "mobilenet")
+QUICK = [("resnet18", "paper"), ("resnet18", "narrow"), ("mobilenet", "paper")]
 CONV = Conv2d(1, 1, 2, 4, 9, 12, (3, 3), (1, 1), (1, 1, 1, 1), (1, 1), 0, 0, -128, 127)
 SHAPES = (
     CONV,
@@ -67,8 +68,14 @@ def footprint(shape, tile, config):
     )
 
 
-@pytest.mark.parametrize("network", NETWORKS)
-@pytest.mark.parametrize("config_name", config_names())
+@pytest.mark.parametrize(
+    ("network", "config_name"),
+    [
+        pytest.param(network, name, marks=() if (network, name) in QUICK else pytest.mark.long)
+        for network in NETWORKS
+        for name in config_names()
+    ],
+)
 def test_default_tiles_are_legal(network, config_name):
     config = load_config(config_name)
     layers, _ = accelerator_layers(imported(network), config)

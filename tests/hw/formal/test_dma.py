@@ -35,7 +35,7 @@ from vdla.isa.config import PAGE_BYTES, load_config
 CONFIGS = {"tiny": [], "paper": ["burst_beats=5"]}
 
 
-@pytest.fixture(params=CONFIGS)
+@pytest.fixture(params=["tiny", pytest.param("paper", marks=pytest.mark.long)])
 def config(request):
     return load_config(request.param, CONFIGS[request.param])
 

@@ -25,6 +25,7 @@ are free as well.
 
 from __future__ import annotations
 
+import pytest
 from amaranth import Cat, Mux, Signal
 from amaranth.lib import data
 
@@ -118,6 +119,7 @@ def test_load(proof, state):
     proof.prove(reach=20)
 
 
+@pytest.mark.long
 def test_store(proof, state):
     store = Store(CONFIG)
     inner = proof.add(store, store.dram_pages)

@@ -41,7 +41,7 @@ def build(proof, config):
     return fetch, inner, taken, coming
 
 
-@pytest.fixture(params=["tiny", "paper"])
+@pytest.fixture(params=["tiny", pytest.param("paper", marks=pytest.mark.long)])
 def config(request):
     settings = {"tiny": ["burst_beats=24"], "paper": ["port_bytes=16", "burst_beats=48"]}
     return load_config(request.param, [*settings[request.param], "read_buffer_beats=256"])

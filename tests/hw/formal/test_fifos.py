@@ -18,7 +18,9 @@ from vdla.hw.fifo import SHALLOW, Fifo
 
 
 @pytest.mark.parametrize("shallow", [SHALLOW, 0], ids=["in LUTs", "in block RAM"])
-@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+@pytest.mark.parametrize(
+    "depth", [1, *(pytest.param(n, marks=pytest.mark.long) for n in (2, 4)), 3]
+)
 def test_what_is_written_is_read_in_order(proof, state, monkeypatch, depth, shallow):
     monkeypatch.setattr("vdla.hw.fifo.SHALLOW", shallow)
     m = proof.m
