@@ -34,7 +34,7 @@ class Board:
     """One board. ``available`` counts what a design may use of its device, by resource.
 
     ``config`` is the accelerator it gets unless told otherwise, at ``clock_hz``; programs may use
-    ``memory_bytes``. ``reach``: "serial", or "axi" where a processor shares its memory.
+    ``memory_bytes``. ``transport``: "serial", or "axi" where a processor shares its memory.
     ``toolchains``, the first by default, make its bitstream. ``host`` is the processor that runs
     the operators left to it, as the compiler calls it: "native" is the machine that compiles.
     """
@@ -45,7 +45,7 @@ class Board:
     config: str
     clock_hz: float
     memory_bytes: int
-    reach: str
+    transport: str
     toolchains: tuple[str, ...]
     available: Mapping[str, int] = field(default_factory=dict)
     host: str = "native"

@@ -36,7 +36,7 @@ BOARD = Board(
     config="ulx3s",
     clock_hz=CLOCK_HZ,
     memory_bytes=AS4C16M16SA.nbytes,
-    reach="serial",
+    transport="serial",
     toolchains=("trellis",),
     available={"lut": 83_640, "ff": 83_640, "dsp": 156, "bram": 208},
 )

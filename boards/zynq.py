@@ -26,7 +26,7 @@ def make_board(name: str, title: str, part: Part) -> Board:
         config="paper",
         clock_hz=100e6,
         memory_bytes=128 << 20,
-        reach="axi",
+        transport="axi",
         toolchains=part.toolchains,
         available=part.available,
         host=part.host,

@@ -41,8 +41,8 @@ class Run:
     config: Config
     instructions: Sequence[Instruction]
     cycles: int
-    begun: NDArray[np.int64]
-    ended: NDArray[np.int64]
+    start: NDArray[np.int64]
+    finish: NDArray[np.int64]
     causes: dict[str, dict[str, int]]
 
 
@@ -77,17 +77,17 @@ def _run(stream: Stream, dram: Bytes, *, numerics: bool) -> Run:
     if clock.fault:
         raise _fault_error(stream, clock)
     if clock.cycles < 0:
-        raise SimulationError(deadlock_report(instructions, clock.begun))
+        raise SimulationError(deadlock_report(instructions, clock.start))
     if numerics:
-        perform(stream, clock.ended, dram)
+        run_functional(stream, clock.finish, dram)
     causes = {
         engine.name: dict(zip(CAUSES, map(int, clock.causes[engine]), strict=True))
         for engine in Engine
     }
-    return Run(config, instructions, clock.cycles, clock.begun, clock.ended, causes)
+    return Run(config, instructions, clock.cycles, clock.start, clock.finish, causes)
 
 
-def perform(stream: Stream, ended: NDArray[np.int64], dram: Bytes) -> State:
+def run_functional(stream: Stream, finish: NDArray[np.int64], dram: Bytes) -> State:
     """Runs the effects of a stream in the order in which its instructions finish.
 
     DRAM is updated in place; what the on-chip memories hold in the end is in the result.
@@ -97,7 +97,7 @@ def perform(stream: Stream, ended: NDArray[np.int64], dram: Bytes) -> State:
         whole = np.zeros(-(-dram.size // PAGE_BYTES) * PAGE_BYTES, np.uint8)
         whole[: dram.size] = dram
     state = State(stream.config, whole)
-    for index in np.lexsort((stream.rows[:, 0], ended)):
+    for index in np.lexsort((stream.rows[:, 0], finish)):
         execute(state, stream.rows[index])
     if whole is not dram:
         dram[:] = whole[: dram.size]
@@ -128,7 +128,7 @@ def warm_up() -> None:
 
 
 def deadlock_report(
-    instructions: Sequence[Instruction], begun: Sequence[int] | NDArray[np.int64]
+    instructions: Sequence[Instruction], start: Sequence[int] | NDArray[np.int64]
 ) -> str:
     """Which instruction each engine stands at, and the tokens it pops."""
     waits = []
@@ -137,7 +137,7 @@ def deadlock_report(
             (
                 i
                 for i, each in enumerate(instructions)
-                if each.engine == engine and each.mnemonic != "FINISH" and begun[i] < 0
+                if each.engine == engine and each.mnemonic != "FINISH" and start[i] < 0
             ),
             None,
         )

@@ -170,14 +170,14 @@ class _Generator:
         entries = _load_entries(load)
         load.sram_base = self._base(memory.buffer, entries)
         per_entry = self._entry(memory) // self.config.port_bytes
-        reach = _reach(load)
+        span = _span(load)
         if memory == Mem.UOP:
             words = UOP_WORDS * self.config.entry("uop") // self.config.port_bytes
-            load.dram_base = self.rng.randint(0, words // per_entry - reach) * per_entry
+            load.dram_base = self.rng.randint(0, words // per_entry - span) * per_entry
             load.dram_base *= self.config.port_bytes
             self._enter_uops(load)
         else:
-            load.dram_base = self._dram_base(reach * per_entry)
+            load.dram_base = self._dram_base(span * per_entry)
         reads = self._words(load, per_entry)
         return load, reads, _run(entries) << self.place[memory.buffer] + load.sram_base
 
@@ -209,7 +209,7 @@ class _Generator:
             most = UOP_WORDS if memory == Mem.UOP else DATA_BYTES // self._entry(memory)
             most_entries = min(WIDE if wide else WINDOW, self.config.depth(memory.buffer))
             fits = _load_entries(load) <= most_entries
-            if fits and _reach(load) <= most:
+            if fits and _span(load) <= most:
                 return load
 
     def _store(self) -> tuple[Instruction, Places, Places]:
@@ -240,7 +240,7 @@ class _Generator:
         store.sram_base = self._base("acc", span)
         store.scale_base = self._base("acc", z)
         per_entry = self._entry(memory) // self.config.port_bytes
-        store.dram_base = self._dram_base(_reach(store) * per_entry)
+        store.dram_base = self._dram_base(_span(store) * per_entry)
         reads = _spread(_run(x), (y, store.y_pitch), (z, store.z_pitch)) << store.sram_base
         if memory == Mem.ACC8 and x * y:
             reads |= _run(z) << store.scale_base
@@ -331,11 +331,11 @@ class _Generator:
         depth, used = self.config.depth(buffer), self._largest(nest, buffer)
         steps = [self.rng.choice((0, 1, 1, 2)) for _ in range(3)]
         extents = [max(n, 1) for n in nest.extents()]
-        while (reach := sum((n - 1) * s for n, s in zip(extents, steps, strict=True))) > min(
+        while (span := sum((n - 1) * s for n, s in zip(extents, steps, strict=True))) > min(
             2 * WINDOW, depth - 1 - used
         ):
             steps[max(range(3), key=lambda i: (extents[i] - 1) * steps[i])] = 0
-        highest = depth - 1 - used - reach
+        highest = depth - 1 - used - span
         first = self.rng.choice((0, self.rng.randint(0, min(8, highest))))
         first = highest - first if self.top else first
         values = {base: first, **dict(zip(names, steps, strict=True))}
@@ -403,7 +403,7 @@ def _load_entries(load: Load) -> int:
     return load.z_size * height * (load.pad_x0 + load.x_size + load.pad_x1)
 
 
-def _reach(each: Load | Store) -> int:
+def _span(each: Load | Store) -> int:
     """DRAM entries from the base to the last one."""
     if each.x_size * each.y_size * each.z_size == 0:
         return 0

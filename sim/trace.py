@@ -72,7 +72,7 @@ def records(run: Run) -> list[Record]:
     idle_from = [0, 0, 0]
     found = []
     for index, each in enumerate(run.instructions):
-        start, finish = int(run.begun[index]), int(run.ended[index])
+        start, finish = int(run.start[index]), int(run.finish[index])
         stalled = max(start - idle_from[each.engine], 0)
         stall, waited_for = "", None
         if each.mnemonic == "FINISH":
@@ -89,7 +89,7 @@ def trace_events(
     run: Run, layers: Sequence[str] = (), stages: Sequence[str] = ()
 ) -> dict[str, Any]:
     """The timeline as a JSON object; ``layers`` and ``stages`` have a name per instruction."""
-    spans = [(int(a), int(b) + 1) for a, b in zip(run.begun, run.ended, strict=True)]
+    spans = [(int(a), int(b) + 1) for a, b in zip(run.start, run.finish, strict=True)]
     lane = _lanes_per_engine(run.instructions, spans)
     slices = [_slice(run, record, lane, layers, stages) for record in records(run)]
     arrows = chain.from_iterable(
@@ -133,8 +133,8 @@ def _with_flag(instructions: Sequence[Instruction], engine: Engine, flag: str) -
 
 def _ready(run: Run) -> dict[int, tuple[int, int]]:
     """Per instruction the cycle its last token or slot was there in, and who gave it."""
-    given = [(t.taker, int(run.ended[t.giver]) + 1, t.giver) for t in tokens(run.instructions)]
-    given += [(g, int(run.begun[t]) + 1, t) for g, t in _slots(run)]
+    given = [(t.taker, int(run.finish[t.giver]) + 1, t.giver) for t in tokens(run.instructions)]
+    given += [(g, int(run.start[t]) + 1, t) for g, t in _slots(run)]
     ready: dict[int, tuple[int, int]] = {}
     for index, cycle, other in given:
         ready[index] = max(ready.get(index, (-1, -1)), (cycle, other))
@@ -214,8 +214,8 @@ def _arrow(run: Run, token: Token, number: int, lane: Sequence[int]) -> tuple[Ev
     common = {"name": "token", "cat": "token", "id": number}
     ends = []
     for phase, index, ts in (
-        ("s", token.giver, int(run.ended[token.giver])),
-        ("f", token.taker, int(run.begun[token.taker])),
+        ("s", token.giver, int(run.finish[token.giver])),
+        ("f", token.taker, int(run.start[token.taker])),
     ):
         place = {"pid": int(run.instructions[index].engine) + 1, "tid": lane[index] + 1}
         ends.append({**common, "ph": phase, "ts": ts, **place})

@@ -22,8 +22,8 @@ from vdla.analysis.same_schedule import same_schedule as compare_hiding
 from vdla.analysis.sweep import Sweep, sweep_latency
 from vdla.boards import find_board
 from vdla.boards.board import Bitstream, Board
+from vdla.boards.connect import connect
 from vdla.boards.flows import find_flow, folder_of
-from vdla.boards.reach import connect
 from vdla.compiler import models
 from vdla.compiler.build import Options, compile_model, place_models
 from vdla.compiler.codegen.link import find_linker

@@ -350,7 +350,7 @@ def _device(
     if board is None:
         raise DeviceError('device "board": expected board="NAME", found none')
     from vdla.boards import find_board
-    from vdla.boards.reach import connect
+    from vdla.boards.connect import connect
 
     return BoardDevice(config, connect(find_board(board), config, port=port, virtual=virtual))
 

@@ -1,7 +1,7 @@
 """Islands of float between Dequantize and Quantize become integer operators.
 
-The passes, in the order :mod:`vdla.compiler.graph.passes` runs them: :func:`signed`,
-:func:`commute`, :func:`fuse_qdq`. Each docstring shows before → after.
+The passes, in the order :mod:`vdla.compiler.graph.passes` runs them: :func:`to_int8`,
+:func:`move_qdq`, :func:`fuse_qdq`. Each docstring shows before → after.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from vdla.isa.numbers import INT32_MAX, INT32_MIN, pack_scale
 INTEGER = ".integer"  # ends the name of a tensor the file doesn't have
 
 
-# --- signed --------------------------------------------------------------------------------------
+# --- to_int8 -------------------------------------------------------------------------------------
 
 
-def signed(graph: Graph) -> Graph:
+def to_int8(graph: Graph) -> Graph:
     """Makes every uint8 tensor int8, its values and zero point 128 lower.
 
     before: Quantize zp=z → u8     after: Quantize zp=z-128 → i8     (and Dequantize likewise)
@@ -69,10 +69,10 @@ def _signed_node(node: Node, unsigned: set[str], names: dict[str, str]) -> Node:
     return replace(node.renamed(names), output=names.get(node.output, node.output))
 
 
-# --- commute -------------------------------------------------------------------------------------
+# --- move_qdq ------------------------------------------------------------------------------------
 
 
-def commute(graph: Graph) -> Graph:
+def move_qdq(graph: Graph) -> Graph:
     """Moves pools without arithmetic, reshapes and transposes into the integers.
 
     before: Dequantize → MaxPool               after: QMaxPool → Dequantize

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vdla.compiler.graph import external, fold, fuse, join
+from vdla.compiler.graph import external, fold, fuse, fuse_integer
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph
 
@@ -13,13 +13,13 @@ Dump = Callable[[str, Graph], None]
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("fold_batch_norm", fold.fold_batch_norm),
-    ("signed", fuse.signed),
+    ("to_int8", fuse.to_int8),
     ("merge_duplicates", fold.merge_duplicates),
-    ("commute", fuse.commute),
+    ("move_qdq", fuse.move_qdq),
     ("fuse_qdq", fuse.fuse_qdq),
     ("remove_dead", fold.remove_dead),
-    ("fuse_clip", join.fuse_clip),
-    ("fuse_residual", join.fuse_residual),
+    ("fuse_clip", fuse_integer.fuse_clip),
+    ("fuse_residual", fuse_integer.fuse_residual),
     ("fold_flatten", fold.fold_flatten),
     ("fold_constants", fold.fold_constants),
     ("remove_dead_again", fold.remove_dead),

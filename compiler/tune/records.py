@@ -32,6 +32,7 @@ from vdla.support.errors import UserError
 from vdla.support.files import write_bytes
 
 SCHEMA = 2
+RENAMED = {"keep": "stationary"}  # knobs of a tile, as records before the renaming call them
 STATUSES = ("ok", "illegal", "crash", "timeout")
 
 
@@ -82,7 +83,8 @@ class Record:
             raise RecordError(f"{where}: expected schema {SCHEMA}, found {value['schema']!r}")
         try:
             found = {f.name: value[f.name] for f in fields(cls)}
-            record = cls(**{**found, "workload": Workload.from_json(found["workload"])})
+            workload, tile = Workload.from_json(found["workload"]), _renamed(found["tile"])
+            record = cls(**{**found, "workload": workload, "tile": tile})
             record._check()
         except (KeyError, TypeError, ValueError) as error:
             text = f"{error}" if isinstance(error, ValueError) else f"a record without {error}"
@@ -96,6 +98,11 @@ class Record:
             raise ValueError(f"status {self.status} with cycles {self.cycles!r}")
         if not isinstance(self.tile, dict):
             raise ValueError(f"tile {self.tile!r}")
+
+
+def _renamed(tile: Any) -> Any:
+    """A tile under today's names of its knobs."""
+    return {RENAMED.get(k, k): v for k, v in tile.items()} if isinstance(tile, dict) else tile
 
 
 class Records:

@@ -93,7 +93,7 @@ class Task:
         op, config = self.operator, self.config
         return max(op.macs / config.macs_per_cycle, op.dram_bytes / config.bytes_per_cycle)
 
-    def beaten(self, cycles: float) -> list[int]:
+    def pruned(self, cycles: float) -> list[int]:
         """Points of the space that can't take fewer than ``cycles``, as their floor shows."""
         return np.flatnonzero(self.features.floor >= cycles).tolist()
 
@@ -139,7 +139,7 @@ def tune(tasks: Sequence[Task], config: Config, log: Log, options: TuneOptions) 
         OSError: the log can't be written any more; every record before is in it.
         TuneDependencyError: the searcher needs a package that isn't there.
     """
-    lessons = Lessons(log.records)
+    transfer = TransferData(log.records)
     operators = {str(number): task.operator for number, task in enumerate(tasks)}
     with Measurer(operators, config, options.workers, options.timeout) as measurer:
         for number, task in enumerate(tasks):
@@ -153,18 +153,18 @@ def tune(tasks: Sequence[Task], config: Config, log: Log, options: TuneOptions) 
                     options.progress(task.layers[0], done, len(tasks) * options.trials)
                 return found
 
-            searcher = make_searcher(task, lessons, options.searcher, options.seed)
+            searcher = make_searcher(task, transfer, options.searcher, options.seed)
             resume(task, searcher, log.records)
             options.progress(task.layers[0], number * options.trials, len(tasks) * options.trials)
             search(task, searcher, measure, options, known_good(task, log.records))
-            lessons.add(log.records)
+            transfer.add(log.records)
 
 
-def make_searcher(task: Task, lessons: Lessons, name: str, seed: int) -> Searcher:
-    """A searcher over a task's space; the learned one is taught all lessons of its kind."""
+def make_searcher(task: Task, transfer: TransferData, name: str, seed: int) -> Searcher:
+    """A searcher over a task's space; the learned one starts from measurements of its kind."""
     if SEARCHERS[name] is not ModelSearcher:
         return SEARCHERS[name](task.space, seed)
-    groups = lessons.groups(task.workload, task.features.names)
+    groups = transfer.groups(task.workload, task.features.names)
     return ModelSearcher(task.space, seed, task.features, groups)
 
 
@@ -196,7 +196,7 @@ def search(
     points = [p for p in first if task.space.tiles[p] not in task.costs]
     while True:
         best = task.costs.get(task.best, inf)
-        slower = task.beaten(best)
+        slower = task.pruned(best)
         searcher.rule_out(slower)
         task.ruled_out = sum(task.space.tiles[p] not in task.costs for p in slower)
         if task.trials >= options.trials or task.bound >= options.enough * best:
@@ -225,7 +225,7 @@ def _record(task: Task, tile: Tile, outcome: Outcome) -> Record:
     return Record(task.workload, vars(tile), outcome.status, outcome.cycles, outcome.note)
 
 
-class Lessons:
+class TransferData:
     """What the measurements of all workloads teach, as groups for the ranker."""
 
     def __init__(self, records: Sequence[Record] = ()) -> None:

@@ -71,20 +71,23 @@ class RtlDevice:
         finally:
             if waves:
                 self.bench.close_waves()
-        begun = np.full(len(stream.instructions), -1, np.int64)
-        ended = begun.copy()
+        start = np.full(len(stream.instructions), -1, np.int64)
+        finish = start.copy()
         for engine in Engine:
-            begun[rows[engine]], ended[rows[engine]] = stopped.begun[engine], stopped.ended[engine]
+            start[rows[engine]], finish[rows[engine]] = (
+                stopped.start[engine],
+                stopped.finish[engine],
+            )
         if stopped.fault:
             raise _fault_error(stream, stopped)
         if stopped.cycles < 0:
-            raise SimulationError(deadlock_report(stream.instructions, begun))
-        begun[-1] = ended[-1] = stopped.cycles - 1
+            raise SimulationError(deadlock_report(stream.instructions, start))
+        start[-1] = finish[-1] = stopped.cycles - 1
         causes = {
             engine.name: {cause.name.lower(): n for cause, n in stopped.causes[engine].items()}
             for engine in Engine
         }
-        return Run(self.config, stream.instructions, stopped.cycles, begun, ended, causes)
+        return Run(self.config, stream.instructions, stopped.cycles, start, finish, causes)
 
 
 def _fault_error(stream: Stream, stopped: Stopped) -> FaultError:

@@ -38,14 +38,14 @@ Bytes = NDArray[np.uint8]
 class Stopped:
     """How a program ended on the RTL.
 
-    ``begun`` and ``ended`` hold per engine, in its order, the cycles its instructions start and
+    ``start`` and ``finish`` hold per engine, in its order, the cycles its instructions start and
     finish in; ``causes`` the counters; ``fault`` and the byte address of its instruction.
     ``cycles`` is -1 when the machine stood still.
     """
 
     cycles: int
-    begun: dict[Engine, NDArray[np.int64]]
-    ended: dict[Engine, NDArray[np.int64]]
+    start: dict[Engine, NDArray[np.int64]]
+    finish: dict[Engine, NDArray[np.int64]]
     causes: dict[Engine, dict[Cause, int]]
     fault: Fault
     fault_instruction: int
@@ -108,15 +108,15 @@ class Bench:
         ``errors`` bear an error.
         """
         self.attach(dram, memory=memory, errors=errors)
-        begun = {e: np.full(counts[e], -1, np.int64) for e in Engine}
-        ended = {e: np.full(counts[e], -1, np.int64) for e in Engine}
+        start = {e: np.full(counts[e], -1, np.int64) for e in Engine}
+        finish = {e: np.full(counts[e], -1, np.int64) for e in Engine}
         for e in Engine:
-            where = (begun[e].ctypes.data, ended[e].ctypes.data)
+            where = (start[e].ctypes.data, finish[e].ctypes.data)
             self._lib.vdla_events(self._handle, int(e), *where, counts[e])
         self._start(dram, base, sum(counts) + 1 if length is None else length, identity)
         while (how := self.advance(CHUNK)) == MORE:
             pass
-        return self._result(how, begun, ended)
+        return self._result(how, start, finish)
 
     def attach(
         self, dram: Bytes, *, memory: Memory | None = None, errors: tuple[int, int] = (0, 0)
@@ -150,7 +150,7 @@ class Bench:
         self.write("CONTROL", START)
 
     def _result(
-        self, how: int, begun: dict[Engine, NDArray[np.int64]], ended: dict[Engine, Any]
+        self, how: int, start: dict[Engine, NDArray[np.int64]], finish: dict[Engine, Any]
     ) -> Stopped:
         cycles = self.read("CYCLES_LOW") | self.read("CYCLES_HIGH") << 32
         causes = {e: {c: self.read(f"{e.name}_{c.name}") for c in Cause} for e in Engine}
@@ -160,7 +160,7 @@ class Bench:
             cycles = -1
             self.write("CONTROL", RESET)
         self._settle()
-        return Stopped(cycles, begun, ended, causes, fault, at)
+        return Stopped(cycles, start, finish, causes, fault, at)
 
     def _settle(self) -> None:
         for _ in range(1 << 16):

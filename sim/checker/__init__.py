@@ -26,7 +26,7 @@ from vdla.isa.config import Config, load_config
 from vdla.isa.instructions import Finish, Instruction, Load, Mem
 from vdla.sim.checker.execution import execute
 from vdla.sim.checker.finding import Finding
-from vdla.sim.checker.reach import L_MEMORY, rows_of
+from vdla.sim.checker.footprint import L_MEMORY, rows_of
 from vdla.sim.checker.single import check_addresses, check_fields, check_finish, check_flags
 from vdla.sim.checker.words import describe, describe_tokens
 from vdla.sim.stream import Bytes, Stream, compile_once

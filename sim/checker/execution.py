@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from vdla.isa.instructions import (
     Alu,
@@ -16,9 +13,8 @@ from vdla.isa.instructions import (
     Load,
     Mem,
     Store,
-    instruction_bytes,
 )
-from vdla.sim.checker.reach import (
+from vdla.sim.checker.footprint import (
     L_DRAM,
     L_MEMORY,
     L_PAD,
@@ -44,10 +40,24 @@ from vdla.sim.checker.reach import (
     S_Z,
     S_ZP,
     S_ZS,
-    dram_ends,
-    load_reach,
-    rows_of,
-    store_reach,
+)
+from vdla.sim.checker.tables import (
+    ACC,
+    COMPUTED,
+    CONFLICT,
+    DRAM,
+    INDEX_RANGE,
+    INP,
+    LIMIT,
+    READ,
+    STREAM,
+    UOP,
+    UOP_RANGE,
+    WGT,
+    WRITE,
+    Mask,
+    Tables,
+    make_tables,
 )
 from vdla.sim.semantics import load_rows
 from vdla.sim.stream import (
@@ -59,39 +69,7 @@ from vdla.sim.stream import (
     decode_uops,
     inline,
     jit,
-    uop_layout,
 )
-
-LIMIT = 200  # raw findings that are kept
-
-Numbers = NDArray[np.int32]
-Mask = NDArray[np.bool_]
-
-INP, WGT, ACC, UOP, DRAM = range(5)  # memories, as the tables number them
-MEMORIES = ("INP", "WGT", "ACC", "UOP", "DRAM")
-CONFLICT, INDEX_RANGE, UOP_RANGE, COMPUTED, STREAM = range(5)  # kinds of raw findings
-READ, WRITE = 0, 1
-
-
-class Tables(NamedTuple):
-    """What the compiled pass works on. Instructions of an engine are numbered from 1."""
-
-    rows: Rows
-    sound: Mask
-    dram: Bytes
-    uop_raw: Bytes
-    uop_layout: Rows
-    uops: Rows
-    depth: Rows  # [memory] entries; for DRAM the bytes of a port word
-    offset: Rows  # [memory] where its entries lie in ``read`` and ``written``
-    beats: Rows  # [Mem] port words of an entry
-    stream_words: Rows  # first and last + 1 port word that fetch reads
-    read: Rows  # [engine, entry] its last instruction that read the entry
-    written: Rows
-    dram_read: Numbers  # [port word] the last LOAD that read it
-    dram_written: Numbers
-    clock: Rows  # [engine] instructions that finished before the current one starts
-    found: Rows  # kind, instruction, other engine, its number, memory, entry, accesses; last: count
 
 
 def execute(stream: Stream, dram: Bytes, sound: Mask) -> tuple[Rows, Rows]:
@@ -105,7 +83,7 @@ def execute(stream: Stream, dram: Bytes, sound: Mask) -> tuple[Rows, Rows]:
     Returns:
         Raw findings, and per engine the number of instructions that started.
     """
-    tables, started = _tables(stream, dram, sound), np.zeros(3, np.int64)
+    tables, started = make_tables(stream, dram, sound), np.zeros(3, np.int64)
     _run(tables, stream.order, token_limit(stream), stream.config.command_queue, started)
     return tables.found[: tables.found[-1, 0]], started
 
@@ -113,43 +91,6 @@ def execute(stream: Stream, dram: Bytes, sound: Mask) -> tuple[Rows, Rows]:
 def token_limit(stream: Stream) -> int:
     """Tokens that a queue holds; no program has more than it has instructions."""
     return min(stream.config.token_queue, len(stream.instructions))
-
-
-def _tables(stream: Stream, dram: Bytes, sound: Mask) -> Tables:
-    config = stream.config
-    depths = [config.depth(m) for m in ("inp", "wgt", "acc", "uop")]
-    words = _dram_end(stream, sound) // config.port_bytes + 1
-    size = instruction_bytes(config) * len(stream.instructions)
-    ends = np.array([stream.base, stream.base + size], np.int64) // config.port_bytes
-    return Tables(
-        rows=stream.rows,
-        sound=sound,
-        dram=dram,
-        uop_raw=np.zeros((config.depth("uop"), config.entry("uop")), np.uint8),
-        uop_layout=uop_layout(config),
-        uops=np.zeros((config.uop_depth, 4), np.int64),
-        depth=np.array([*depths, config.port_bytes], np.int64),
-        offset=np.cumsum([0, *depths]),
-        beats=np.array([config.entry(m.name.lower()) // config.port_bytes for m in Mem]),
-        stream_words=ends,
-        read=np.zeros((3, sum(depths)), np.int64),
-        written=np.zeros((3, sum(depths)), np.int64),
-        dram_read=np.zeros(words, np.int32),
-        dram_written=np.zeros(words, np.int32),
-        clock=np.zeros(3, np.int64),
-        found=np.zeros((LIMIT + 1, 8), np.int64),
-    )
-
-
-def _dram_end(stream: Stream, sound: Mask) -> int:
-    """The first byte after everything that sound LOADs and STOREs reach."""
-    end = 0
-    for cls in (Load, Store):
-        at, rows = rows_of(stream, cls)
-        rows = rows[sound[at]]
-        reach = load_reach(rows)[-1] if cls is Load else store_reach(rows)[-1]
-        end = max(end, int(dram_ends(stream, rows, reach).max(initial=0)))
-    return end
 
 
 # The pass ---------------------------------------------------------------------------------------

@@ -16,15 +16,15 @@ from vdla.isa.instructions import (
     instruction_bytes,
 )
 from vdla.sim.checker.finding import Finding, line_of, name_of
-from vdla.sim.checker.reach import (
+from vdla.sim.checker.footprint import (
     L_DRAM,
     L_MEMORY,
     L_SRAM,
     S_MEMORY,
     dram_ends,
-    load_reach,
+    load_footprint,
     rows_of,
-    store_reach,
+    store_footprint,
 )
 from vdla.sim.stream import Rows, Stream
 
@@ -77,11 +77,11 @@ def check_addresses(stream: Stream, dram_bytes: int) -> list[Finding]:
         text = f"expected the stream within DRAM of {dram_bytes:#x} bytes"
         found.append(Finding("range", 0, f"{text}, found its end at {stream.base + size:#x}"))
     at, rows = rows_of(stream, Load)
-    entries, words = load_reach(rows)
+    entries, words = load_footprint(rows)
     found += _outside(stream, at, rows[:, L_MEMORY], rows[:, L_SRAM] + entries)
     found += _dram_outside(stream, at, rows, words, dram_bytes)
     at, rows = rows_of(stream, Store)
-    entries, scales, words = store_reach(rows)
+    entries, scales, words = store_footprint(rows)
     found += _outside(stream, at, rows[:, S_MEMORY], entries)
     found += _outside(stream, at, rows[:, S_MEMORY], scales)
     found += _dram_outside(stream, at, rows, words, dram_bytes)
@@ -101,11 +101,11 @@ def _outside(stream: Stream, at: Rows, memories: Rows, ends: Rows) -> list[Findi
 
 
 def _dram_outside(
-    stream: Stream, at: Rows, rows: Rows, reach: Rows, dram_bytes: int
+    stream: Stream, at: Rows, rows: Rows, span: Rows, dram_bytes: int
 ) -> list[Finding]:
     """LOADs or STOREs with a misaligned DRAM address, or with one beyond the memory."""
     first, word = rows[:, L_DRAM], stream.config.port_bytes
-    ends = dram_ends(stream, rows, reach)
+    ends = dram_ends(stream, rows, span)
     found = []
     for k in np.flatnonzero(first % word != 0):
         text = f"{name_of(stream, int(at[k]))}: expected dram_base to be a multiple of"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from vdla.isa.instructions import Engine, Load
-from vdla.sim.checker.execution import (
+from vdla.sim.checker.execution import token_limit
+from vdla.sim.checker.finding import Finding, line_of, name_of
+from vdla.sim.checker.tables import (
     COMPUTED,
     DRAM,
     INDEX_RANGE,
@@ -14,9 +16,7 @@ from vdla.sim.checker.execution import (
     STREAM,
     UOP_RANGE,
     WRITE,
-    token_limit,
 )
-from vdla.sim.checker.finding import Finding, line_of, name_of
 from vdla.sim.stream import Rows, Stream, column
 
 

@@ -45,7 +45,7 @@ def start(m: Machine, t: Tables, engine: int, now: int) -> int:
     """Starts the engine's next instruction; its row."""
     row = t.order[engine, m.engines.started[engine]]
     m.engines.started[engine] += 1
-    t.begun[row] = now
+    t.start[row] = now
     pop(m, t, row, engine)
     return int(row)
 
@@ -55,7 +55,7 @@ def finish(m: Machine, t: Tables, engine: int, now: int) -> None:
     """Finishes the engine's oldest instruction."""
     row = t.order[engine, m.engines.finished[engine]]
     m.engines.finished[engine] += 1
-    t.ended[row] = now
+    t.finish[row] = now
     push(m, t, row, engine)
 
 
@@ -77,7 +77,7 @@ def all_finished(m: Machine) -> bool:
 @inline
 def end_program(m: Machine, t: Tables, now: int) -> None:
     """FINISH starts and finishes, in a cycle in which nobody has anything to do."""
-    t.begun[-1] = t.ended[-1] = now
+    t.start[-1] = t.finish[-1] = now
     for engine in range(3):
         m.engines.cause[engine] = DRAIN
 

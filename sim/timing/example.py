@@ -45,8 +45,8 @@ def main(settings: Sequence[str]) -> None:
     whole = Clock(stream, dram, stepped=True)
     print(f"config {config.name}, memory {config.memory.name}\n")
     for index, each in enumerate(program.instructions):
-        begun, ended = whole.begun[index], whole.ended[index]
-        print(f"{index}  start {begun:>3}  finish {ended:>3}  {format_instruction(each)}")
+        start, finish = whole.start[index], whole.finish[index]
+        print(f"{index}  start {start:>3}  finish {finish:>3}  {format_instruction(each)}")
     print("\n" + COLUMNS)
     before = Clock(stream, dram, until=0).state
     for cycle in range(whole.cycles):

@@ -28,10 +28,10 @@ _LOAD, _STORE = int(Engine.LOAD), int(Engine.STORE)
 class Clock:
     """Runs a stream and keeps what the run leaves behind.
 
-    ``begun`` and ``ended`` hold the cycle in which each instruction starts and finishes (-1 when it
-    never did), ``causes`` the cycles of each engine per cause, ``cycles`` the total, or -1 when the
-    machine stood still, ``state`` everything that ``state.py`` names. ``fault`` says what stopped
-    the program, ``fault_row`` at which instruction.
+    ``start`` and ``finish`` hold the cycle in which each instruction starts and finishes (-1 when
+    it never did), ``causes`` the cycles of each engine per cause, ``cycles`` the total, or -1 when
+    the machine stood still, ``state`` everything that ``state.py`` names. ``fault`` says what
+    stopped the program, ``fault_row`` at which instruction.
 
     ``stepped`` passes over no cycle, which is slower and changes nothing; ``until`` stops there.
     ``identity`` is what the program is for, ``errors`` the byte addresses (from, to) that bear bus
@@ -55,12 +55,12 @@ class Clock:
         self.state.settings.error_from, self.state.settings.error_to = errors
         self.state.fault.cause = _refusal(stream, identity)
         self.cycles = int(_run(self.state, tables._replace(rows=_marked_rows(stream))))
-        self.begun, self.ended = tables.begun, tables.ended
+        self.start, self.finish = tables.start, tables.finish
         self.causes = self.state.engines.causes
         self.fault = Fault(int(self.state.fault.cause))
         self.fault_row = int(self.state.fault.row)
         if self.fault:  # nothing of its cycle counts
-            for events in (self.begun, self.ended):
+            for events in (self.start, self.finish):
                 events[events == self.cycles - 1] = -1
 
 

@@ -150,7 +150,7 @@ def _may_leave(m: Machine, t: Tables, row: int) -> bool:
 @inline
 def _reach(t: Tables, row: int, base: int) -> int:
     """The greatest index that a base and its three loop steps add up to."""
-    reach = t.rows[row, base]
+    last = t.rows[row, base]
     for loop in range(3):
-        reach += max(t.rows[row, _E0 + loop] - 1, 0) * t.rows[row, base + 1 + loop]
-    return int(reach)
+        last += max(t.rows[row, _E0 + loop] - 1, 0) * t.rows[row, base + 1 + loop]
+    return int(last)

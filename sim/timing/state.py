@@ -296,8 +296,8 @@ class Tables(NamedTuple):
     uop_raw: Bytes  # the UOP buffer
     uops: Rows  # [micro-op] its first, dst, src, wgt
     visible: Rows  # [ACC entry] the cycle from which an early read sees it
-    begun: Rows  # [row] the cycle of its start, -1: never
-    ended: Rows  # [row] the cycle of its finish
+    start: Rows  # [row] the cycle of its start, -1: never
+    finish: Rows  # [row] the cycle of its finish
 
 
 # Whose functions write a part or a table while the machine runs; what isn't here stays as it is.
@@ -305,8 +305,8 @@ OWNERS = {
     "memory": "memory.py",
     "fetch": "fetch.py",
     "engines": "engines.py",
-    "begun": "engines.py",
-    "ended": "engines.py",
+    "start": "engines.py",
+    "finish": "engines.py",
     "tokens": "tokens.py",
     "load": "load.py",
     "nest": "nest.py",
@@ -336,8 +336,8 @@ def reset(stream: Stream, dram: Bytes) -> tuple[Machine, Tables]:
         uop_raw=np.zeros((config.depth("uop"), config.entry("uop")), np.uint8),
         uops=np.zeros((config.uop_depth, 4), np.int64),
         visible=np.zeros(config.depth("acc"), np.int64),
-        begun=np.full(n, -1, np.int64),
-        ended=np.full(n, -1, np.int64),
+        start=np.full(n, -1, np.int64),
+        finish=np.full(n, -1, np.int64),
     )
 
 

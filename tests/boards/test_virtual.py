@@ -9,7 +9,7 @@ import pytest
 from vdla import api
 from vdla.boards import find_board
 from vdla.boards.board import BoardError
-from vdla.boards.reach import PATIENT, connect
+from vdla.boards.connect import PATIENT, connect
 from vdla.isa.asm import assemble
 from vdla.isa.config import load_config
 from vdla.isa.identity import Identity
@@ -170,7 +170,7 @@ def test_a_module_for_another_config(transport):
 def test_what_cannot_be_reached(monkeypatch):
     with pytest.raises(BoardError, match="--virtual: expected no port, found --port /dev/tty0"):
         connect(BOARD, TINY, port="/dev/tty0", virtual=True)
-    monkeypatch.setattr("vdla.boards.reach.ports", lambda: {"/dev/ttyS0": "a modem"})
+    monkeypatch.setattr("vdla.boards.connect.ports", lambda: {"/dev/ttyS0": "a modem"})
     with pytest.raises(BoardError) as caught:
         connect(BOARD, TINY)
     assert str(caught.value) == (

@@ -86,7 +86,7 @@ def test_boards_are_listed_without_amaranth():
     code = (
         "import sys; sys.modules['amaranth'] = sys.modules['amaranth_boards'] = None\n"
         "from vdla.boards import MODULES, find_board\n"
-        f"print(*(find_board(name).reach for name in {ZYNQS}), *MODULES)\n"
+        f"print(*(find_board(name).transport for name in {ZYNQS}), *MODULES)\n"
         "find_board('ulx3s')\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
+from qdq import QdqModel
 
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend import import_model
-from vdla.compiler.models.qdq import QdqModel
 from vdla.compiler.models.window import Window
 from vdla.isa.config import load_config
 

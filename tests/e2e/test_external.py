@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from onnxruntime import quantization
+from qdq import QdqModel
 
 import vdla as api
 from vdla.compiler.frontend import import_model
@@ -16,7 +17,6 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.compare import ort_run
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.models.qdq import QdqModel
 from vdla.compiler.models.window import Window
 
 X = (1, 8, 6, 6)

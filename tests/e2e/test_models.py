@@ -8,10 +8,10 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from qdq import QdqModel
 
 import vdla as api
 from vdla.compiler.graph.compare import ort_run
-from vdla.compiler.models.qdq import QdqModel
 
 
 def mlp() -> QdqModel:

@@ -21,7 +21,7 @@ from vdla.isa.config import load_config
 from vdla.isa.instructions import Alu, AluOp, Engine, Finish, Gemm, Init, Load, Mem, Uop
 from vdla.isa.numbers import pack_scale
 from vdla.isa.registers import Cause, Fault
-from vdla.sim.machine import perform
+from vdla.sim.machine import run_functional
 from vdla.sim.stream import Stream
 from vdla.sim.timing import Clock
 
@@ -50,8 +50,8 @@ PATIENCE = 12  # cycles after the last finish: nothing may follow
 class Seen:
     """What COMPUTE did, cycle by cycle from the first start."""
 
-    begun: list[int] = field(default_factory=list)
-    ended: list[int] = field(default_factory=list)
+    start: list[int] = field(default_factory=list)
+    finish: list[int] = field(default_factory=list)
     pushed: list[tuple[int, int]] = field(default_factory=list)
     causes: list[Cause | None] = field(default_factory=list)
     held: int = 0  # cycles in which a y waited for STORE
@@ -102,7 +102,7 @@ class Harness:
         port, seen = self.compute.command, Seen()
         now, idle = 0, 0
         while idle < PATIENCE and seen.fault is None:
-            at = len(seen.begun)
+            at = len(seen.start)
             waiting = at < len(instructions)
             ctx.set(port.waiting, waiting)
             ctx.set(port.ready, waiting and (at == 0 or ready()))
@@ -111,7 +111,7 @@ class Harness:
                 ctx.set(port.index, at)
             ctx.set(self.compute.acc_y_taken, taken())
             self._note(ctx, seen, now)
-            idle = idle + 1 if len(seen.ended) == len(instructions) else 0
+            idle = idle + 1 if len(seen.finish) == len(instructions) else 0
             await ctx.tick()
             now += 1
         entries = [ctx.get(self.memories["acc"].data[i]) for i in range(self.config.depth("acc"))]
@@ -137,9 +137,9 @@ class Harness:
             seen.fault = Fault(ctx.get(compute.fault.cause)), ctx.get(compute.fault.index), now
             return
         if started:
-            seen.begun.append(now)
+            seen.start.append(now)
         if ctx.get(port.finish):
-            seen.ended.append(now)
+            seen.finish.append(now)
             seen.pushed.append((ctx.get(port.push_prev), ctx.get(port.push_next)))
         cause = None if ctx.get(compute.activity.idle) else Cause(ctx.get(compute.activity.cause))
         seen.causes.append(cause)
@@ -235,8 +235,8 @@ class Draw:
 class Expected:
     """The simulator's run, from the start of the first instruction of COMPUTE."""
 
-    begun: list[int]
-    ended: list[int]
+    start: list[int]
+    finish: list[int]
     causes: dict[Cause, int]
     fault: tuple[Fault, int, int] | None
     acc: np.ndarray | None
@@ -259,27 +259,29 @@ def expect(config, instructions, contents):
     dram[at : at + len(raw)] = raw
     memory = np.frombuffer(bytes(dram), np.uint8).copy()
     clock = Clock(laid, memory)
-    first = int(clock.begun[4])
-    begun, ended = ([int(t) - first for t in e[4:-1] if t >= 0] for e in (clock.begun, clock.ended))
+    first = int(clock.start[4])
+    start, finish = (
+        [int(t) - first for t in e[4:-1] if t >= 0] for e in (clock.start, clock.finish)
+    )
     counts = clock.causes[Engine.COMPUTE]
     fault = None
     if clock.fault:
         fault = clock.fault, clock.fault_row - 4, clock.cycles - 1 - first
     causes = {cause: int(counts[cause]) for cause in (Cause.BUSY, Cause.BANK)}
-    acc = None if fault else perform(laid, clock.ended, memory).acc
-    return Expected(begun, ended, causes, fault, acc)
+    acc = None if fault else run_functional(laid, clock.finish, memory).acc
+    return Expected(start, finish, causes, fault, acc)
 
 
 def assert_same(seen, wanted, instructions):
     assert seen.fault == wanted.fault
-    assert (seen.begun, seen.ended) == (wanted.begun, wanted.ended)
+    assert (seen.start, seen.finish) == (wanted.start, wanted.finish)
     counted = {cause: seen.causes.count(cause) for cause in wanted.causes}
     assert counted == wanted.causes
-    flags = [(i.push_prev, i.push_next) for i in instructions[: len(seen.ended)]]
+    flags = [(i.push_prev, i.push_next) for i in instructions[: len(seen.finish)]]
     assert seen.pushed == flags
     if wanted.acc is not None:
         assert np.array_equal(seen.acc, wanted.acc)
-        assert seen.causes[wanted.ended[-1] + 1 :] == [None] * (PATIENCE - 1)
+        assert seen.causes[wanted.finish[-1] + 1 :] == [None] * (PATIENCE - 1)
 
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
@@ -312,7 +314,7 @@ def test_instructions_that_come_when_they_like(share):
             taken = lambda: draw.random.random() < share  # noqa: E731
             seen = await harness.program(ctx, stream, contents, ready, taken)
             wanted = expect(TINY, stream, contents)
-            assert len(seen.ended) == len(stream)
+            assert len(seen.finish) == len(stream)
             assert np.array_equal(seen.acc, wanted.acc)
             held.append(seen.held)
 

@@ -255,7 +255,7 @@ class Pretended:
     def run(self, case, memory):
         simulated = lockstep.simulate(case, memory)
         stores = case.stream.engine(2)
-        ended = simulated.ended.copy()
+        ended = simulated.finish.copy()
         ended[stores] += 1
         return simulated, replace(simulated, ended=ended)
 

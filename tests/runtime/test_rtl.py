@@ -44,8 +44,8 @@ def test_a_network_runs_as_on_the_simulator(rtl, digits):
         assert np.array_equal(ours.outputs[name], array)
     assert ours.cycles == theirs.cycles
     (run,), (expected,) = ([s.device.trace for s in r.steps if s.device] for r in (ours, theirs))
-    assert np.array_equal(run.begun, expected.begun)
-    assert np.array_equal(run.ended, expected.ended)
+    assert np.array_equal(run.start, expected.start)
+    assert np.array_equal(run.finish, expected.finish)
     assert run.causes == expected.causes
 
 

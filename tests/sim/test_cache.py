@@ -46,16 +46,16 @@ def folder(tmp_path, monkeypatch):
 
 def test_one_compiles_at_a_time(folder):
     """The second waits for the first, then finds no mark of its own and compiles."""
-    begun, go_on, order = Event(), Event(), []
+    start, go_on, order = Event(), Event(), []
 
     def first():
-        begun.set()
+        start.set()
         go_on.wait(10)
         order.append("first")
 
     threads = [Thread(target=compile_once, args=("one", first))]
     threads[0].start()
-    assert begun.wait(10)
+    assert start.wait(10)
     threads.append(Thread(target=compile_once, args=("two", lambda: order.append("second"))))
     threads[1].start()
     threads[1].join(0.2)

@@ -39,8 +39,8 @@ def test_shortcuts_change_nothing(name):
         stream = Stream.of(program.config, program.instructions, program.base)
         quick, stepped = (Clock(stream, layer.dram, stepped=s) for s in (False, True))
         assert quick.cycles == stepped.cycles
-        np.testing.assert_array_equal(quick.begun, stepped.begun)
-        np.testing.assert_array_equal(quick.ended, stepped.ended)
+        np.testing.assert_array_equal(quick.start, stepped.start)
+        np.testing.assert_array_equal(quick.finish, stepped.finish)
         np.testing.assert_array_equal(quick.causes, stepped.causes)
 
 
@@ -63,14 +63,14 @@ def test_instructions_start_and_finish_in_order():
         run = simulate(
             program.config, program.instructions, layer.dram, program.base, numerics=False
         )
-        assert (run.begun >= 0).all()
-        assert (run.begun <= run.ended).all()
+        assert (run.start >= 0).all()
+        assert (run.start <= run.finish).all()
         for engine in Engine:
             mine = [i for i, e in enumerate(program.instructions[:-1]) if e.engine == engine]
-            assert (np.diff(run.begun[mine]) > 0).all()
-            assert (np.diff(run.ended[mine]) > 0).all()
+            assert (np.diff(run.start[mine]) > 0).all()
+            assert (np.diff(run.finish[mine]) > 0).all()
         for token in tokens(program.instructions):
-            assert run.ended[token.giver] < run.begun[token.taker]
+            assert run.finish[token.giver] < run.start[token.taker]
 
 
 def test_a_slower_memory_is_never_faster_and_changes_no_number():

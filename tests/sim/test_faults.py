@@ -50,7 +50,7 @@ def run(text="", *settings, dram=None, **options):
 def both(stream, dram, **options):
     quick, stepped = (Clock(stream, dram, stepped=s, **options) for s in (False, True))
     assert (quick.fault, quick.cycles) == (stepped.fault, stepped.cycles)
-    for name in ("begun", "ended", "causes"):
+    for name in ("start", "finish", "causes"):
         np.testing.assert_array_equal(getattr(quick, name), getattr(stepped, name))
     if quick.fault:
         assert quick.fault_row == stepped.fault_row
@@ -61,7 +61,7 @@ def both(stream, dram, **options):
 def check_that_nothing_of_its_cycle_counts(clock):
     last = clock.cycles - 1
     assert (clock.causes.sum(axis=1) == last).all()
-    for events in (clock.begun, clock.ended):
+    for events in (clock.start, clock.finish):
         assert not len(events) or events.max() < last
 
 
@@ -131,8 +131,8 @@ def test_what_the_isa_does_not_know(name, at):
     words = [*[Gemm(uop_count=0)] * at, ILLEGAL[name], Gemm(), Finish()]
     clock = both(*raw_stream(words))
     expect(clock, Fault.ILLEGAL, COMPLETE + 8 * at, at)
-    assert (clock.begun[:at] == START + 8 * np.arange(at)).all()
-    assert (clock.begun[at:] == -1).all()
+    assert (clock.start[:at] == START + 8 * np.arange(at)).all()
+    assert (clock.start[at:] == -1).all()
 
 
 def test_an_end_without_finish():
@@ -183,7 +183,7 @@ def test_an_address_between_two_beats(what, at, shape):
     """Found at the head of fetch, at once, even where nothing would be moved."""
     clock = run(f"{NONE}{what} dram_base={at} {shape}")
     expect(clock, Fault.ADDRESS, COMPLETE + 8, 1)
-    assert clock.begun[1] == -1
+    assert clock.start[1] == -1
 
 
 def test_an_address_between_two_beats_goes_before_what_is_illegal():
@@ -200,7 +200,7 @@ def test_a_load_from_outside_dram(at):
     """Sent a cycle after the start."""
     clock = run(f"{NONE}LOAD dram_base={at} {ONE}")
     expect(clock, Fault.ADDRESS, START + 8 + 1, 1)
-    assert clock.begun[1] == START + 8
+    assert clock.start[1] == START + 8
 
 
 def test_a_load_that_leaves_dram():
@@ -291,7 +291,7 @@ def test_a_bias_beyond_acc():
         dram[: len(uops)] = np.frombuffer(uops, np.uint8)
         clock = both(stream, dram)
         if fault:
-            expect(clock, Fault.ADDRESS, clock.begun[1] + 3 + 3, 1)
+            expect(clock, Fault.ADDRESS, clock.start[1] + 3 + 3, 1)
         else:
             assert clock.fault == Fault.NONE
 
@@ -327,7 +327,7 @@ def test_micro_ops_that_were_loaded_count_too():
     )
     dram[:4] = np.frombuffer(Uop(dst=100).encode(TINY), np.uint8)
     clock = both(stream, dram)
-    expect(clock, Fault.ADDRESS, clock.begun[1] + 3 + 2, 1)
+    expect(clock, Fault.ADDRESS, clock.start[1] + 3 + 2, 1)
 
 
 # ADDRESS: STORE -----------------------------------------------------------------------------------
@@ -527,8 +527,8 @@ def test_both_clocks_agree_on_spoilt_programs():
             assert quick.cycles >= LIMIT
             continue
         assert (quick.fault, quick.cycles) == (stepped.fault, stepped.cycles), number
-        np.testing.assert_array_equal(quick.begun, stepped.begun)
-        np.testing.assert_array_equal(quick.ended, stepped.ended)
+        np.testing.assert_array_equal(quick.start, stepped.start)
+        np.testing.assert_array_equal(quick.finish, stepped.finish)
         if quick.fault:
             assert quick.fault_row == stepped.fault_row
             check_that_nothing_of_its_cycle_counts(quick)

@@ -68,8 +68,8 @@ def test_shortcuts_change_nothing():
         stream = Stream.of(program.config, program.instructions, program.base)
         quick, stepped = (Clock(stream, dram, stepped=s) for s in (False, True))
         assert quick.cycles == stepped.cycles > 0
-        np.testing.assert_array_equal(quick.begun, stepped.begun)
-        np.testing.assert_array_equal(quick.ended, stepped.ended)
+        np.testing.assert_array_equal(quick.start, stepped.start)
+        np.testing.assert_array_equal(quick.finish, stepped.finish)
         np.testing.assert_array_equal(quick.causes, stepped.causes)
 
 
@@ -79,10 +79,10 @@ def test_the_books_of_a_run():
         for engine in Engine:
             assert sum(run.causes[engine.name].values()) == run.cycles
             mine = [i for i, e in enumerate(program.instructions[:-1]) if e.engine == engine]
-            assert (np.diff(run.begun[mine]) > 0).all()
-            assert (np.diff(run.ended[mine]) > 0).all()
+            assert (np.diff(run.start[mine]) > 0).all()
+            assert (np.diff(run.finish[mine]) > 0).all()
         for token in tokens(program.instructions):
-            assert run.ended[token.giver] < run.begun[token.taker]
+            assert run.finish[token.giver] < run.start[token.taker]
         check_records(run)
         check_timeline(run)
 
@@ -94,7 +94,7 @@ def check_records(run):
         assert (record.stall == "") == (record.stalled == 0)
         assert (record.waited_for is not None) == (record.stall == "token")
         if record.stall == "token":
-            assert record.start - 1 in (run.begun[record.waited_for], run.ended[record.waited_for])
+            assert record.start - 1 in (run.start[record.waited_for], run.finish[record.waited_for])
     for engine in (Engine.LOAD, Engine.STORE):  # idle_cause says the same, cycle by cycle
         causes = run.causes[engine.name]
         mine = [r for r in records(run) if r.engine == engine]

@@ -63,7 +63,7 @@ def test_a_unit_writes_its_own_part_only(path):
         "m.store.bursts.target[0] = 1",
         "m.load.consumed, m.memory.bus_free = 1, 2",
         "m.settings.latency = 0",
-        "t.ended[0] = now",
+        "t.finish[0] = now",
         "t.rows[0, 0] = 1",
         "mine = m.load.request; mine.left = 0",
         "arrived = m.memory.arrived; arrived[0] = 0",

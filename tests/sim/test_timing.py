@@ -27,12 +27,12 @@ def run(text, *settings):
 
 def times(text, *settings):
     result = run(text, *settings)
-    return [(int(b), int(e)) for b, e in zip(result.begun, result.ended, strict=True)][:-1]
+    return [(int(b), int(e)) for b, e in zip(result.start, result.finish, strict=True)][:-1]
 
 
 def test_the_shortest_program():
     result = run("")
-    assert result.begun[0] == result.ended[0] == DISPATCH
+    assert result.start[0] == result.finish[0] == DISPATCH
     assert result.cycles == DISPATCH + 1
     assert result.causes["LOAD"] == dict.fromkeys(result.causes["LOAD"], 0) | {
         "drain": result.cycles
@@ -129,8 +129,8 @@ def test_tokens_take_a_cycle():
 
 def test_finish_waits_for_every_engine():
     result = run("STORE memory=ACC x_size=1 y_size=1 z_size=1")
-    assert result.begun[-1] == result.ended[0] + 1
-    assert result.cycles == result.begun[-1] + 1
+    assert result.start[-1] == result.finish[0] + 1
+    assert result.cycles == result.start[-1] + 1
 
 
 def test_reads_and_writes_alternate():

@@ -9,11 +9,11 @@ import sys
 import numpy as np
 import onnx
 import pytest
+from qdq import QdqModel
 
 import vdla as api
 from vdla.api import random_inputs
 from vdla.compiler import models
-from vdla.compiler.models.qdq import QdqModel
 from vdla.isa.config import config_names
 
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import onnx
 import pytest
+from qdq import QdqModel
 
 from vdla.analysis import difference
 from vdla.compiler.frontend import import_model
@@ -16,7 +17,6 @@ from vdla.compiler.graph.compare import layer_differences, ort_tensors
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate_node
 from vdla.compiler.graph.rounding import undecided
-from vdla.compiler.models.qdq import QdqModel
 from vdla.runtime.executor import Executor
 
 

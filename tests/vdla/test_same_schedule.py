@@ -39,9 +39,9 @@ def test_serialized_engines_never_overlap():
     program = serial.program
     assert check(config, program.instructions, serial.dram, program.base) == []
     run = simulate(config, program.instructions, serial.dram, program.base)
-    spans = sorted(zip(run.begun, run.ended, (i.engine for i in run.instructions), strict=True))
-    for (_, ended, engine), (begun, _, other) in pairwise(spans):
-        assert begun > ended or engine == other
+    spans = sorted(zip(run.start, run.finish, (i.engine for i in run.instructions), strict=True))
+    for (_, finish, engine), (start, _, other) in pairwise(spans):
+        assert start > finish or engine == other
     assert run.cycles > simulate(config, hidden.program.instructions, hidden.dram.copy(),
                                  hidden.program.base).cycles  # fmt: skip
 

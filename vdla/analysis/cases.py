@@ -93,12 +93,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a case ended on one machine. ``cycles`` is -1 for a deadlock; -1 in ``begun`` or
-    ``ended`` stands for never. ``seconds`` is the machine's own time."""
+    """How a case ended on one machine. ``cycles`` is -1 for a deadlock; -1 in ``start`` or
+    ``finish`` stands for never. ``seconds`` is the machine's own time."""
 
     cycles: int
-    begun: Cycles
-    ended: Cycles
+    start: Cycles
+    finish: Cycles
     causes: dict[str, int]
     fault: Fault
     fault_at: int

@@ -30,7 +30,7 @@ from vdla.runtime.dram import Dram, Ranges, host_image, place, whole_pages
 from vdla.runtime.rtl.bench import Bench
 from vdla.runtime.rtl.build import build
 from vdla.sim.checker import check
-from vdla.sim.machine import perform, warm_up
+from vdla.sim.machine import run_functional, warm_up
 from vdla.sim.semantics import State
 from vdla.sim.timing import Clock
 
@@ -66,7 +66,7 @@ class Tally:
 
     def add(self, simulated: Outcome, rtl: Outcome) -> None:
         """Counts one pair of outcomes."""
-        self.instructions += len(simulated.begun)
+        self.instructions += len(simulated.start)
         self.cycles += max(simulated.cycles, 0)
         self.sim_seconds += simulated.seconds
         self.rtl_seconds += rtl.seconds
@@ -116,19 +116,19 @@ class Machines:
             errors=case.errors,
         )
         seconds = time.perf_counter() - begun_at
-        begun, ended = np.full(length, -1, np.int64), np.full(length, -1, np.int64)
+        start, finish = np.full(length, -1, np.int64), np.full(length, -1, np.int64)
         for engine in Engine:
-            begun[rows[engine]] = stopped.begun[engine]
-            ended[rows[engine]] = stopped.ended[engine]
+            start[rows[engine]] = stopped.start[engine]
+            finish[rows[engine]] = stopped.finish[engine]
         if stopped.fault:
-            for events in (begun, ended):
+            for events in (start, finish):
                 events[events == stopped.cycles - 1] = -1
         elif stopped.cycles >= 0:
-            begun[-1] = ended[-1] = stopped.cycles - 1
+            start[-1] = finish[-1] = stopped.cycles - 1
         return Outcome(
             stopped.cycles,
-            begun,
-            ended,
+            start,
+            finish,
             {f"{e.name}_{c.name}": stopped.causes[e][c] for e in Engine for c in Cause},
             stopped.fault,
             stopped.fault_instruction if stopped.fault else 0,
@@ -151,12 +151,12 @@ def simulate(case: Case, memory: Memory) -> Outcome:
     clock = Clock(stream, dram, identity=case.identity, errors=case.errors)
     memories = {"dram": dram}
     if clock.cycles >= 0 and not clock.fault:
-        memories |= _scratchpads(perform(stream, clock.ended, dram))
+        memories |= _scratchpads(run_functional(stream, clock.finish, dram))
     seconds = time.perf_counter() - begun_at
     at = instruction_address(case.config, case.base, clock.fault_row) if clock.fault else 0
     causes = {f"{e.name}_{c.name}": int(clock.causes[e, c]) for e in Engine for c in Cause}
     return Outcome(
-        clock.cycles, clock.begun, clock.ended, causes, clock.fault, at, memories, seconds
+        clock.cycles, clock.start, clock.finish, causes, clock.fault, at, memories, seconds
     )
 
 
@@ -176,14 +176,14 @@ def _scratchpads(state: State) -> dict[str, Bytes]:
 def cycle_error(simulated: Outcome, rtl: Outcome) -> int:
     """The largest difference of any start, finish or total."""
     error = abs(simulated.cycles - rtl.cycles)
-    for a, b in ((simulated.begun, rtl.begun), (simulated.ended, rtl.ended)):
+    for a, b in ((simulated.start, rtl.start), (simulated.finish, rtl.finish)):
         error = max(error, int(np.abs(a - b).max(initial=0)))
     return error
 
 
 def first_difference(case: Case, simulated: Outcome, rtl: Outcome) -> tuple[str, int | None] | None:
     """What differs first, and at which instruction; None when the outcomes are equal."""
-    times = [simulated.begun, rtl.begun, simulated.ended, rtl.ended]
+    times = [simulated.start, rtl.start, simulated.finish, rtl.finish]
     apart = np.flatnonzero((times[0] != times[1]) | (times[2] != times[3]))
     if apart.size:
         earliest = [

@@ -139,7 +139,7 @@ def _explain(difference: Difference) -> None:
     centre = difference.instruction if difference.instruction is not None else len(instructions)
     rows = []
     for i in range(max(centre - AROUND, 0), min(centre + AROUND + 1, len(instructions))):
-        times = [(simulated.begun[i], rtl.begun[i]), (simulated.ended[i], rtl.ended[i])]
+        times = [(simulated.start[i], rtl.start[i]), (simulated.finish[i], rtl.finish[i])]
         mark = "←" if any(a != b for a, b in times) else ""
         cells = [_cell(a, b) for a, b in times]
         rows.append((str(i), *cells, mark, format_instruction(instructions[i])))

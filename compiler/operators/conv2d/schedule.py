@@ -172,7 +172,7 @@ def _tile_output(s: Schedule, out: Tensor, tile: ConvTile) -> _Tiles:
     oo, oi = s[out].split(o, factor=tile.outputs)
     yo, yi = s[out].split(y, factor=tile.rows)
     xo, xi = s[out].split(x, factor=tile.cols)
-    order = "ngyxo" if tile.keep == "inp" else "ngoyx"
+    order = "ngyxo" if tile.stationary == "inp" else "ngoyx"
     loops = {"n": n, "g": g, "o": oo, "y": yo, "x": xo}
     outer = {axis: loops[axis] for axis in order}
     s[out].reorder(*outer.values(), oi, sub, yi, xi, l)
@@ -223,13 +223,13 @@ def _schedule_reduction(
     co, ci = acc.split(ci, factor=tile.inputs)
     oo, oi = acc.split(o, factor=tile.weights)
     acc.reorder(n, g, co, oo, oi, sub, y, x, ci, cs, ky, kx, l, i)
-    if tile.keep == "inp":
+    if tile.stationary == "inp":
         s[inp].compute_at(s[conv.out], tiles.outer["x"])
         portion, _ = s[inp].split(s[inp].axis[2], factor=tile.inputs)
         s[inp].unroll(portion)
     else:
         s[inp].compute_at(acc, co)
-    if tile.keep == "wgt":
+    if tile.stationary == "wgt":
         s[wgt].compute_at(s[conv.out], tiles.outer["o"])
         portion, _ = s[wgt].split(s[wgt].axis[1], factor=tile.weights)
         s[wgt].unroll(portion)
@@ -243,8 +243,8 @@ def _schedule_reduction(
 def _double_buffer(s: Schedule, shape: ConvSizes, tile: ConvTile, inp: Tensor, wgt: Tensor) -> None:
     """Copies of what streams by, and of what is kept while it changes."""
     kept = kept_copies(shape, tile)
-    s[inp].double_buffer(kept if tile.keep == "inp" else tile.stages)
-    s[wgt].double_buffer(kept if tile.keep == "wgt" else tile.stages)
+    s[inp].double_buffer(kept if tile.stationary == "inp" else tile.stages)
+    s[wgt].double_buffer(kept if tile.stationary == "wgt" else tile.stages)
 
 
 def _pad(data: Tensor, shape: ConvSizes) -> Tensor:

@@ -30,7 +30,7 @@ class ConvTile(Tile):
     One tile is ``outputs`` blocks of ``rows × cols``; ``inputs`` blocks are reduced per step, in
     parts of ``weights`` output blocks. The tiles are dealt to ``vthreads`` virtual threads, which
     take turns; what they read streams through ``stages`` copies of its buffer.
-    ``keep`` names what stays on chip while tiles go by that share it: "wgt" the weights of
+    ``stationary`` names what stays on chip while tiles go by that share it: "wgt" the weights of
     ``outputs`` blocks, "inp" the image under ``rows × cols``. ``resident``: biases and scales of
     the whole layer stay on chip; otherwise each tile loads its own.
     """
@@ -42,7 +42,7 @@ class ConvTile(Tile):
     weights: int
     vthreads: int = 1
     resident: bool = True
-    keep: str = ""
+    stationary: str = ""
     stages: int = 1
 
 

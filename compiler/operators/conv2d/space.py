@@ -27,7 +27,7 @@ from vdla.isa.config import Config
 
 def kept_copies(shape: ConvSizes, tile: ConvTile) -> int:
     """Copies of what a tile keeps: one if it never changes, else one per thread."""
-    if tile.keep == "inp":
+    if tile.stationary == "inp":
         windows = -(-shape.out_height // tile.rows) * -(-shape.out_width // tile.cols)
         changes = shape.batch * shape.groups * windows
     else:
@@ -65,10 +65,14 @@ class Space:
 
     def _variants(self, tile: ConvTile, window: int) -> Iterator[ConvTile]:
         """What may be kept on chip, with as many copies of the rest as fit."""
-        for keep, resident in product(("", "inp", "wgt"), (True, False)):
-            if keep == "wgt" and tile.inputs < self.shape.inputs and tile.weights < tile.outputs:
+        for stationary, resident in product(("", "inp", "wgt"), (True, False)):
+            if (
+                stationary == "wgt"
+                and tile.inputs < self.shape.inputs
+                and tile.weights < tile.outputs
+            ):
                 continue  # a portion of what is kept lies densely
-            chosen = replace(tile, keep=keep, resident=resident)
+            chosen = replace(tile, stationary=stationary, resident=resident)
             if most := self._stages(chosen, window):
                 yield replace(chosen, stages=min(most, MOST_STAGES) if tile.vthreads > 1 else 1)
 
@@ -100,7 +104,7 @@ class Space:
         all_wgt = tile.outputs * self.so * s.inputs * self.si * self.taps
         most = []
         for name, portion, whole in (("inp", inp, all_inp), ("wgt", wgt, all_wgt)):
-            if tile.keep == name:
+            if tile.stationary == name:
                 copies = kept_copies(s, tile)
                 most.append(MOST_STAGES if copies * whole <= c.depth(name) else 0)
             else:
@@ -141,8 +145,8 @@ class Space:
             moved + fetch(tile.outputs // tile.weights, c),
             shared=False,
             stages=tile.stages,
-            inp_every=counts["o"] if tile.keep == "inp" else 1,
-            wgt_every=down * across if tile.keep == "wgt" else 1,
+            inp_every=counts["o"] if tile.stationary == "inp" else 1,
+            wgt_every=down * across if tile.stationary == "wgt" else 1,
         )
 
 
@@ -179,10 +183,10 @@ def nest(shape: ConvSizes, k: Knobs, config: Config) -> Nest:
             "tile": 8 * k["outputs"] * block,
         },
     }
-    again = np.where(k["keep"] == "inp", 1, chunks)  # how often the image is loaded
+    again = np.where(k["stationary"] == "inp", 1, chunks)  # how often the image is loaded
     loads = {
         "inp": trips["step"] / chunks * again,
-        "wgt": np.where(k["keep"] == "wgt", images * chunks * steps * parts, trips["part"]),
+        "wgt": np.where(k["stationary"] == "wgt", images * chunks * steps * parts, trips["part"]),
     }
     moved = {
         "inp": images * again * shape.inputs * rows.moved * cols.moved * block,

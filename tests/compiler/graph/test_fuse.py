@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
+from qdq import QdqModel
 
 from vdla.compiler.frontend import import_model
-from vdla.compiler.graph import fold, fuse, join, ops
+from vdla.compiler.graph import fold, fuse, fuse_integer, ops
 from vdla.compiler.graph.compare import ort_run
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.passes import PIPELINE, optimize
 from vdla.compiler.graph.printer import format_graph
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.models.qdq import QdqModel
 from vdla.compiler.models.window import Window
 
 
@@ -343,8 +343,8 @@ def test_printed_graph():
 
 
 def test_passes_document_before_and_after():
-    for function in (fuse.signed, fuse.commute, fuse.fuse_qdq, join.fuse_clip, join.fuse_residual,
-                     fold.fold_batch_norm, fold.merge_duplicates, fold.fold_constants,
-                     fold.fold_flatten):  # fmt: skip
+    for function in (fuse.to_int8, fuse.move_qdq, fuse.fuse_qdq, fuse_integer.fuse_clip,
+                     fuse_integer.fuse_residual, fold.fold_batch_norm, fold.merge_duplicates,
+                     fold.fold_constants, fold.fold_flatten):  # fmt: skip
         assert "before:" in function.__doc__
         assert "after:" in function.__doc__

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from qdq import QdqModel
 
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ir, ops
@@ -20,7 +21,6 @@ from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ops.blocks import pack, unpack
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.models.qdq import QdqModel
 from vdla.compiler.models.window import Window
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from qdq import QdqModel
 
 from vdla.compiler.codegen.llvm import jit
 from vdla.compiler.frontend import import_model
@@ -16,7 +17,6 @@ from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate, evaluate_node
 from vdla.compiler.host.kernels import host_function, host_kernel, symbol_of
 from vdla.compiler.host.steps import host_kernels
-from vdla.compiler.models.qdq import QdqModel
 from vdla.compiler.placement.layout import layout
 from vdla.compiler.placement.partition import partition
 from vdla.compiler.tir.interp import run

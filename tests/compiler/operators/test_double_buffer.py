@@ -38,9 +38,9 @@ def test_tiles_take_accumulators_in_turn():
 
 
 def test_what_is_kept_is_loaded_once_in_the_steps_portions():
-    tile = ConvTile(1, 4, 4, 2, 1, 2, stages=2, keep="inp")
+    tile = ConvTile(1, 4, 4, 2, 1, 2, stages=2, stationary="inp")
     assert places(tile, "load_inp") == [0, 72]
-    tile = ConvTile(2, 2, 4, 4, 1, 1, stages=2, keep="wgt")
+    tile = ConvTile(2, 2, 4, 4, 1, 1, stages=2, stationary="wgt")
     assert places(tile, "load_wgt") == [0, 36, 0, 36]
 
 

@@ -57,9 +57,9 @@ def footprint(shape, tile, config):
     blocks = shape.groups * shape.outputs if tile.resident else tile.outputs * tile.vthreads
     vectors = 2 * blocks * outs + (copies - 1)
     kept = kept_copies(shape, tile)
-    inputs, inp = (shape.inputs, kept) if tile.keep == "inp" else (tile.inputs, tile.stages)
+    inputs, inp = (shape.inputs, kept) if tile.stationary == "inp" else (tile.inputs, tile.stages)
     weights = tile.weights * tile.inputs * tile.stages
-    if tile.keep == "wgt":
+    if tile.stationary == "wgt":
         weights = tile.outputs * shape.inputs * kept
     return (
         inputs * ins * window * inp,
@@ -96,7 +96,9 @@ def test_one_tile_is_judged_as_all_of_them_are(shape, vthreads):
     assert legal
     knobs = {f.name: {getattr(tile, f.name) for tile in legal} for f in fields(next(iter(legal)))}
     for name, values in knobs.items():
-        strange = {0, 5, 999, None, *values} if name not in ("keep", "axis") else {"?", *values}
+        strange = (
+            {0, 5, 999, None, *values} if name not in ("stationary", "axis") else {"?", *values}
+        )
         for tile in {replace(tile, **{name: value}) for tile in legal for value in strange}:
             assert shape.is_legal(tile, config, vthreads) == (tile in legal), tile
     assert not any(shape.is_legal(tile, config, vthreads + 1) for tile in legal)

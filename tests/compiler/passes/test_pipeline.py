@@ -26,8 +26,8 @@ CASES = {
     "conv": (CONV, ConvTile(1, 2, 3, 1, 1, 2)),
     "conv, parameters per tile": (CONV, ConvTile(1, 2, 3, 1, 1, 2, resident=False)),
     "conv, three threads": (CONV, ConvTile(2, 1, 6, 2, 1, 3)),
-    "conv, weights kept": (CONV, ConvTile(1, 2, 3, 1, 1, 2, keep="wgt", stages=3)),
-    "conv, image kept": (CONV, ConvTile(1, 2, 6, 1, 1, 2, keep="inp", stages=2)),
+    "conv, weights kept": (CONV, ConvTile(1, 2, 3, 1, 1, 2, stationary="wgt", stages=3)),
+    "conv, image kept": (CONV, ConvTile(1, 2, 6, 1, 1, 2, stationary="inp", stages=2)),
     "residual, in turn": (
         dataclasses.replace(CONV, residual=RESIDUAL),
         ConvTile(2, 1, 6, 2, 1, 2, resident=False, stages=2),

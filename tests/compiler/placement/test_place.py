@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from qdq import QdqModel
 
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
@@ -15,7 +16,6 @@ from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.plan import align, lifetimes, plan_memory
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.models.qdq import QdqModel
 from vdla.compiler.models.window import Window
 from vdla.compiler.placement.layout import layout
 from vdla.compiler.placement.partition import Placement, partition, report

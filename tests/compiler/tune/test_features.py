@@ -32,7 +32,7 @@ POOL = Pool2d("max", 1, 4, 12, 12, (3, 3), (2, 2), (1, 1, 1, 1), (1, 1), 0, 0, -
 
 
 def test_an_example_by_hand():
-    rows = features(SHAPE, Space.of([TILE, replace(TILE, keep="wgt")]), PAPER)
+    rows = features(SHAPE, Space.of([TILE, replace(TILE, stationary="wgt")]), PAPER)
     row = rows.row(0)
     tiles = 2 * 2  # halves of the channels, halves of the image
     assert row["trips.tile"] == tiles
@@ -53,7 +53,7 @@ def test_an_example_by_hand():
     moved = sum(row[f"{b}.moved"] for b in ("inp", "wgt", "out", "bias"))
     assert row["ops.per.byte"] == macs / moved
     assert row["tokens"] == 2 * 16 + 2 * 4
-    assert (row["keep="], row["keep=wgt"]) == (1, 0)
+    assert (row["stationary="], row["stationary=wgt"]) == (1, 0)
     assert rows.row(1)["wgt.again"] == 1
     assert (row["rows"], row["resident"], row["vthreads"]) == (4, 1, 2)
     # One step's image and a part's weights go before the first product, a part's outputs after it.

@@ -55,6 +55,13 @@ def test_a_record_survives_the_disk(tmp_path, record):
     assert make_tile(record).rows == 2
 
 
+def test_a_knob_by_its_former_name(record):
+    tile = {**record.tile}
+    line = replace(record, tile={"keep": tile.pop("stationary"), **tile}).to_line()
+    assert b'"keep":' in line
+    assert Record.from_line(line, "log:1").tile == record.tile
+
+
 def test_a_workload_is_geometry_and_machine(layer, tiny, workload):
     shape = layer.template
     assert Workload.of(replace(shape, zero=7, low=-3, in_zero=1), tiny, 2) == workload

@@ -146,8 +146,8 @@ def test_annealing_goes_on_where_it_stopped():
 
 def test_records_of_another_workload_replace_the_random_start():
     rows = np.arange(0, len(SPACE), 5)
-    lesson = (FEATURES.values[rows], np.array([cost(p) for p in rows]))
-    taught = ModelSearcher(SPACE, 0, FEATURES, [lesson]).propose(8)
+    transferred = (FEATURES.values[rows], np.array([cost(p) for p in rows]))
+    taught = ModelSearcher(SPACE, 0, FEATURES, [transferred]).propose(8)
     untaught = ModelSearcher(SPACE, 0, FEATURES).propose(8)
     above = [np.median([cost(p) for p in points]) - cost(BEST) for points in (taught, untaught)]
     assert above[0] < above[1] / 4

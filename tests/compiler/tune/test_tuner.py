@@ -19,7 +19,7 @@ from vdla.compiler.tune.choose import default_tile
 from vdla.compiler.tune.measure import Outcome
 from vdla.compiler.tune.records import Log, Record, load
 from vdla.compiler.tune.tuner import (
-    Lessons,
+    TransferData,
     TuneOptions,
     make_searcher,
     make_tasks,
@@ -146,7 +146,7 @@ def test_what_its_floor_rules_out_is_never_tried(tmp_path, layer, tiny):
         costs = [max(floor[task.space.index[t]], goal) for t in tiles]
         return {i: Outcome("ok", int(np.ceil(cost))) for i, cost in enumerate(costs)}
 
-    searcher = make_searcher(task, Lessons(), "random", 0)
+    searcher = make_searcher(task, TransferData(), "random", 0)
     search(task, searcher, measured, TuneOptions(trials=len(task.space), enough=1e9))
     assert task.costs[task.best] == np.ceil(goal)
     assert task.ruled_out > 0
@@ -166,20 +166,20 @@ def test_records_teach_the_search_of_another_layer(layer, tiny):
     for tile, outcome in zip(first.space.tiles, made_up(first.space.tiles).values(), strict=True):
         records.append(Record(first.workload, vars(tile), outcome.status, outcome.cycles))
     best = {}
-    for name, lessons in (("taught", Lessons(records)), ("untaught", Lessons())):
+    for name, transfer in (("taught", TransferData(records)), ("untaught", TransferData())):
         (task,) = make_tasks([("b", replace(layer, template=shape))], tiny, (2,))
-        searcher = make_searcher(task, lessons, "xgboost", 0)
+        searcher = make_searcher(task, transfer, "xgboost", 0)
         search(task, searcher, made_up, TuneOptions(trials=8))
         best[name] = task.costs[task.best]
     assert best["taught"] < best["untaught"]
     unreadable = replace(records[0], workload=replace(first.workload, shape='{"old":1}'))
-    assert Lessons([unreadable]).tables == {}
+    assert TransferData([unreadable]).tables == {}
 
 
 def test_resuming_tells_the_searcher(layer, tiny):
     (task,) = make_tasks([("a", layer)], tiny, (2,))
     record = Record(task.workload, vars(task.space.tiles[3]), "illegal", None)
-    searcher = make_searcher(task, Lessons(), "random", 0)
+    searcher = make_searcher(task, TransferData(), "random", 0)
     resume(task, searcher, [record, record])
     assert searcher.cost == {3: float("inf")}
     assert (task.resumed, task.counts) == (1, {"illegal": 1})

@@ -37,9 +37,9 @@ def in_flight(stream: Stream, outcome: Outcome) -> Iterator[str]:
     """Whether as many LOADs, as many STOREs have run at once as may."""
     for engine, most in ((Engine.LOAD, LOADS), (Engine.STORE, STORES)):
         rows = stream.engine(engine)
-        begun = outcome.begun[rows][outcome.begun[rows] >= 0]
-        ended = np.sort(outcome.ended[rows][outcome.ended[rows] >= 0])
-        level = np.arange(1, len(begun) + 1) - np.searchsorted(ended, begun)
+        start = outcome.start[rows][outcome.start[rows] >= 0]
+        finish = np.sort(outcome.finish[rows][outcome.finish[rows] >= 0])
+        level = np.arange(1, len(start) + 1) - np.searchsorted(finish, start)
         if np.any(level >= most):
             yield f"causes: {most} {engine.name}s in flight"
 
@@ -66,21 +66,21 @@ def tokens(stream: Stream, outcome: Outcome) -> Iterator[str]:
             push, pop = ("push_next", "pop_prev") if forward else ("push_prev", "pop_next")
             given = _flagged(stream, giver, push)
             taken = _flagged(stream, taker, pop)
-            begun, ended = outcome.begun[given], outcome.ended[given]
-            popped = outcome.begun[taken]
+            start, finish = outcome.start[given], outcome.finish[given]
+            popped = outcome.start[taken]
             name = f"tokens: {giver.name} → {taker.name}"
-            if np.any(ended >= 0):
+            if np.any(finish >= 0):
                 yield f"{name}: one"
             both = min(len(given), len(taken))
-            if np.any((popped[:both] >= 0) & (popped[:both] == ended[:both] + 1)):
+            if np.any((popped[:both] >= 0) & (popped[:both] == finish[:both] + 1)):
                 yield f"{name}: waits for a token"
-            starts, pops = begun[begun >= 0], np.sort(popped[popped >= 0])
+            starts, pops = start[start >= 0], np.sort(popped[popped >= 0])
             level = np.arange(1, len(starts) + 1) - np.searchsorted(pops, starts)
             if np.any(level >= size):
                 yield f"{name}: full"
-            later = min(len(begun) - size, len(popped))
+            later = min(len(start) - size, len(popped))
             if later > 0 and np.any(
-                (popped[:later] >= 0) & (begun[size : size + later] == popped[:later] + 1)
+                (popped[:later] >= 0) & (start[size : size + later] == popped[:later] + 1)
             ):
                 yield f"{name}: waits for a slot"
 

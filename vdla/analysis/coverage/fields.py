@@ -25,7 +25,7 @@ def field_goals() -> Iterator[str]:
 def fields(stream: Stream, outcome: Outcome) -> Iterator[str]:
     """What the instructions that started had in their fields."""
     for index, each in enumerate(stream.instructions):
-        if outcome.begun[index] >= 0 and type(each) in INSTRUCTIONS:
+        if outcome.start[index] >= 0 and type(each) in INSTRUCTIONS:
             for f in each.fields[1:]:
                 yield f"fields: {each.mnemonic} {f.name} {kind(f, each, stream.config)}"
 

@@ -79,7 +79,7 @@ class Replay:
         self.seen: set[str] = set()
         self.writer: dict[Place, Engine] = {}
         self.readers: dict[Place, set[Engine]] = {}
-        for index in np.lexsort((self.stream.rows[:, 0], outcome.ended)):
+        for index in np.lexsort((self.stream.rows[:, 0], outcome.finish)):
             self._one(self.stream.instructions[index], self.stream.rows[index])
 
     def _one(self, each: Instruction, row: np.ndarray) -> None:

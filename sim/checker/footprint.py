@@ -1,4 +1,4 @@
-"""How far LOAD and STORE reach, and the columns of their rows that say so."""
+"""The footprint of LOAD and STORE, and the columns of their rows that say how far it goes."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ def rows_of(stream: Stream, cls: type[Instruction]) -> tuple[Rows, Rows]:
     return at, stream.rows[at]
 
 
-def load_reach(rows: Rows) -> tuple[Rows, Rows]:
+def load_footprint(rows: Rows) -> tuple[Rows, Rows]:
     """Buffer entries a LOAD writes, and DRAM entries from its base to the last it reads."""
     x, y, z = (rows[:, c] for c in (L_X, L_Y, L_Z))
     entries = z * (y + rows[:, L_Y0] + rows[:, L_Y1]) * (x + rows[:, L_X0] + rows[:, L_X1])
-    return entries, _dram_reach(rows, (L_X, L_Y, L_Z), (L_XS, L_YS, L_ZS))
+    return entries, _dram_span(rows, (L_X, L_Y, L_Z), (L_XS, L_YS, L_ZS))
 
 
-def store_reach(rows: Rows) -> tuple[Rows, Rows, Rows]:
-    """Ends of the ACC entries and of the scales a STORE reads, and its reach in DRAM."""
+def store_footprint(rows: Rows) -> tuple[Rows, Rows, Rows]:
+    """Ends of the ACC entries and of the scales a STORE reads, and its span in DRAM."""
     x, y, z = (rows[:, c] for c in (S_X, S_Y, S_Z))
     some = x * y * z > 0
     last = (z - 1) * rows[:, S_ZP] + (y - 1) * rows[:, S_YP] + x
     scaled = some & (rows[:, S_MEMORY] == Mem.ACC8)
-    words = _dram_reach(rows, (S_X, S_Y, S_Z), (S_XS, S_YS, S_ZS))
+    words = _dram_span(rows, (S_X, S_Y, S_Z), (S_XS, S_YS, S_ZS))
     return some * (rows[:, S_SRAM] + last), scaled * (rows[:, S_SCALE] + z), words
 
 
-def dram_ends(stream: Stream, rows: Rows, reach: Rows) -> Rows:
+def dram_ends(stream: Stream, rows: Rows, span: Rows) -> Rows:
     """The first byte after what a LOAD or STORE reaches in DRAM; 0 when that is nothing."""
     sizes = [stream.config.entry(m.name.lower()) for m in Mem]
     of_memory = np.array(sizes + [0] * 3, np.int64)  # the field can name memories that aren't there
-    return np.where(reach > 0, rows[:, L_DRAM] + reach * of_memory[rows[:, L_MEMORY]], 0)
+    return np.where(span > 0, rows[:, L_DRAM] + span * of_memory[rows[:, L_MEMORY]], 0)
 
 
-def _dram_reach(rows: Rows, sizes: Sequence[int], strides: Sequence[int]) -> Rows:
+def _dram_span(rows: Rows, sizes: Sequence[int], strides: Sequence[int]) -> Rows:
     last = np.ones(len(rows), np.int64)
     for size, stride in zip(sizes, strides, strict=True):
         last += (rows[:, size] - 1) * rows[:, stride]
-    reach: Rows = last * np.all(rows[:, list(sizes)] > 0, axis=1)
-    return reach
+    span: Rows = last * np.all(rows[:, list(sizes)] > 0, axis=1)
+    return span

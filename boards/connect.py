@@ -34,7 +34,7 @@ def connect(
         raise BoardError(f"--virtual: expected no port, found --port {port}")
     if virtual:
         return _virtual(board, config, report)
-    if board.reach == "axi":
+    if board.transport == "axi":
         return open_pynq(port, board.memory_bytes) if port else open_uio()
     return SerialTransport(open_line(port or _find_port(board)), _name(board), board.memory_bytes)
 
@@ -57,7 +57,7 @@ def _virtual(board: Board, config: Config, report: Report) -> Transport:
     from vdla.boards.virtual import VirtualAxiBoard, VirtualSerialBoard
 
     name = f"virtual {_name(board)}"
-    if board.reach == "axi":
+    if board.transport == "axi":
         return VirtualAxiBoard(name, config, board.memory_bytes, report)
     module = find_module(board.name)
     twin = VirtualSerialBoard(config, module.CHIP, board.clock_hz, module.MULTIPLIER_BITS, report)
