@@ -1,8 +1,10 @@
 """ONNX to the typed graph.
 
 ``import_onnx`` reads a file, ``import_model`` a model in memory. Quantize and Dequantize nodes stay
-where the file has them; :mod:`vdla.compiler.graph.fuse` turns the islands between them into integer
-operators. Nodes whose operands are all known now (shapes, folded weights) are computed here.
+where the file has them; the passes of :mod:`vdla.compiler.graph.passes` turn the islands between
+them into integer operators. Nodes whose operands are all known now (shapes, folded weights) are
+computed here.
+
 Operators that vdla lacks, and forms of them, stay as they are, for onnxruntime
 (:mod:`vdla.compiler.frontend.external`).
 """

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vdla.compiler.graph import external, fold, fuse, fuse_integer
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.passes import external, fold, fuse, fuse_integer
 
 Pass = Callable[[Graph], Graph]
 Dump = Callable[[str, Graph], None]

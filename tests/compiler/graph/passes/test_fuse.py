@@ -8,10 +8,10 @@ import pytest
 from qdq import QdqModel
 
 from vdla.compiler.frontend import import_model
-from vdla.compiler.graph import fold, fuse, fuse_integer, ops
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.compare import ort_run
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.passes import PIPELINE, optimize
+from vdla.compiler.graph.passes import PIPELINE, fold, fuse, fuse_integer, optimize
 from vdla.compiler.graph.printer import format_graph
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.models.window import Window
