@@ -42,6 +42,7 @@ def contents(folder):
     }
 
 
+@pytest.mark.long
 def test_projects_are_the_same_bytes_and_hold_no_date_and_no_path(tmp_path):
     places = tmp_path / "one", tmp_path / "another" / "place"
     for seed, place in enumerate(places, 1):

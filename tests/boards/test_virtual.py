@@ -96,6 +96,7 @@ class Unreliable:
         return self._spoil(self.line.read(size))
 
 
+@pytest.mark.long
 def test_lost_and_damaged_bytes_cost_time_and_nothing_else(device, digits, monkeypatch):
     module, inputs, expected = digits
     transport = device.transport

@@ -277,7 +277,7 @@ def holds(kind: Callable[[Pick[Any]], tuple[Graph, dict[str, Any]]], examples: i
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_random_operators(kind):
-    holds(kind, 100 if kind is convolution else 30)
+    holds(kind, 50 if kind is convolution else 20)
 
 
 @pytest.mark.long

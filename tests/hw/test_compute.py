@@ -284,12 +284,16 @@ def assert_same(seen, wanted, instructions):
         assert seen.causes[wanted.finish[-1] + 1 :] == [None] * (PATIENCE - 1)
 
 
+SOME, MANY = range(6), range(6, 40)  # seeds of random streams
+
+
+@pytest.mark.parametrize("seeds", [SOME, pytest.param(MANY, marks=pytest.mark.long)], ids=str)
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
-def test_random_streams(config):
+def test_random_streams(config, seeds):
     harness, met = Harness(config), set()
 
     async def test(ctx):
-        for seed in range(14):
+        for seed in seeds:
             draw = Draw(config, seed)
             stream, contents = draw.stream(24), draw.contents()
             seen = await harness.program(ctx, stream, contents)
@@ -322,13 +326,14 @@ def test_instructions_that_come_when_they_like(share):
     assert any(held) == (share > 0)
 
 
+@pytest.mark.parametrize("seeds", [SOME, pytest.param(MANY, marks=pytest.mark.long)], ids=str)
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
-def test_random_streams_that_leave_their_buffers(config):
+def test_random_streams_that_leave_their_buffers(config, seeds):
     harness, faults = Harness(config), set()
 
     async def test(ctx):
-        for seed in range(40):
-            draw = Draw(config, 200 + seed)
+        for seed in range(200, 200 + 3 * len(seeds)):
+            draw = Draw(config, seed)
             stream, contents = draw.stream(6), draw.contents()
             draw.spoil(stream)
             seen = await harness.program(ctx, stream, contents)

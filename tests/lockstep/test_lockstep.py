@@ -32,14 +32,14 @@ TINY = load_config("tiny")
 SHAPES = {
     # 8 × 4 lanes; an ACC8 entry is one beat, a WGT tile eight; buffers of odd depths
     "not square": ("block_in=8", "inp_bytes=2008", "acc_bytes=1616", "uop_bytes=1000"),
+}  # fmt: skip
+MORE_SHAPES = {
     # 16 × 8 behind 64 bits; small queues and credits, so that they run full
     "tight": (
         "block_in=16", "block_out=8", "port_bytes=8", "inp_bytes=2048", "wgt_bytes=4096",
         "acc_bytes=4096", "command_queue=2", "token_queue=1", "burst_beats=5",
         "reads_in_flight=2", "read_buffer_beats=9", "writes_in_flight=1",
     ),
-}  # fmt: skip
-MORE_SHAPES = {
     # entries of three beats
     "threes": ("block_in=12", "block_out=12", "inp_bytes=3072", "wgt_bytes=4608", "acc_bytes=6144"),
     "wide port": (
@@ -223,6 +223,7 @@ def test_faults_that_chance_does_not_find(name, monkeypatch, tmp_path):
     print(f"{name}: found by program {found}")
 
 
+@pytest.mark.long
 def test_nobody_reads_what_is_being_written(vdla, monkeypatch, tmp_path):
     """Block RAM of an ECP5 gives anything then: here, what it gives is wrong."""
     true = scratchpad.Scratchpad.elaborate

@@ -47,7 +47,7 @@ SEED = st.integers(0, 2**31)
 PAD = st.integers(0, 2)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     dtype=DTYPE,
     seed=SEED,

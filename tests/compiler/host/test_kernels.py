@@ -126,7 +126,7 @@ WINDOWS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     window=WINDOWS,
     kernel=st.tuples(st.integers(1, 4), st.integers(1, 4)),

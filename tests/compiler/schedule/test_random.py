@@ -16,7 +16,7 @@ from vdla.compiler.codegen import llvm
 from vdla.compiler.schedule import Schedule, ScheduleError, Stage, from_json, to_json
 
 SETTINGS = settings(
-    max_examples=120, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
 SPATIAL_STEPS = ("split", "fuse", "reorder", "unroll", "vectorize", "parallel", "bind", "pragma")
 STEPS = (
@@ -253,7 +253,7 @@ def test_random_schedules_keep_the_result(program, data):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-@settings(SETTINGS, max_examples=40)
+@settings(SETTINGS, max_examples=20)
 @given(data=st.data())
 def test_compute_root_undoes_every_compute_at(program, data):
     """Attached last, detached first; what else was done in between stays right."""

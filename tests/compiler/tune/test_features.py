@@ -95,8 +95,15 @@ def moved(shape, tile, config):
     return bytes_, gemms
 
 
-@pytest.mark.parametrize("vthreads", [1, 2])
-@pytest.mark.parametrize("residual", [None, Residual(1, 1, 0, 0, -128, 127)])
+@pytest.mark.parametrize(
+    ("vthreads", "residual"),
+    [
+        (2, None),
+        (2, Residual(1, 1, 0, 0, -128, 127)),
+        pytest.param(1, None, marks=pytest.mark.long),
+        pytest.param(1, Residual(1, 1, 0, 0, -128, 127), marks=pytest.mark.long),
+    ],
+)
 @pytest.mark.parametrize(
     "window",
     [
