@@ -58,7 +58,7 @@ def measure(model: str, config: Config) -> Whole:
     run = step.device.trace
     runs = module.metadata["streams"][step.name]["layers"]
     macs = sum(layer["macs"] for layer in module.metadata["layers"])
-    return Whole(config, run, macs, int(run.begun[runs[0][1]]))
+    return Whole(config, run, macs, int(run.start[runs[0][1]]))
 
 
 def main() -> None:

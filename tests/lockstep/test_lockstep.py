@@ -256,9 +256,9 @@ class Pretended:
     def run(self, case, memory):
         simulated = lockstep.simulate(case, memory)
         stores = case.stream.engine(2)
-        ended = simulated.finish.copy()
-        ended[stores] += 1
-        return simulated, replace(simulated, ended=ended)
+        finish = simulated.finish.copy()
+        finish[stores] += 1
+        return simulated, replace(simulated, finish=finish)
 
 
 def test_shrinking_keeps_what_differs():
@@ -294,8 +294,8 @@ def outcome(**changes) -> Outcome:
     ("changes", "where"),
     [
         ({}, None),
-        ({"begun": np.array([3, 8])}, "instruction 1"),
-        ({"ended": np.array([5, 10])}, "instruction 0"),
+        ({"start": np.array([3, 8])}, "instruction 1"),
+        ({"finish": np.array([5, 10])}, "instruction 0"),
         ({"fault": Fault.BUS, "fault_at": 64}, "the fault"),
         ({"cycles": 11}, "the cycles"),
         ({"causes": {"LOAD_BUSY": 5}}, "counter LOAD_BUSY"),
