@@ -26,7 +26,7 @@ from vdla.api import tuning_tasks
 from vdla.compiler.tune.measure import Measurer
 from vdla.compiler.tune.records import Log, Record, make_tile
 from vdla.compiler.tune.search import GridSearcher, RandomSearcher, Searcher
-from vdla.compiler.tune.tuner import Lessons, Task, known_good, make_searcher
+from vdla.compiler.tune.tuner import Task, TransferData, known_good, make_searcher
 from vdla.isa.config import load_config
 from vdla.options import Tune
 
@@ -136,8 +136,8 @@ def _trials(
 
 
 def _searcher(task: Task, name: str, seed: int, records: Sequence[Record]) -> Searcher:
-    lessons = Lessons(records) if name == TAUGHT else Lessons()
-    return make_searcher(task, lessons, name.split(",")[0], seed)
+    transfer = TransferData(records) if name == TAUGHT else TransferData()
+    return make_searcher(task, transfer, name.split(",")[0], seed)
 
 
 def _remembered(tasks: Sequence[Task], records: Sequence[Record]) -> dict[str, dict[int, float]]:
