@@ -27,6 +27,8 @@ from vdla.sim.checker import check
 from vdla.sim.machine import SimulationError, simulate, warm_up
 
 TIMEOUT = 20.0  # seconds for one candidate, before its worker is replaced
+STARTING = 300.0  # seconds until a worker must be ready: it imports the compiler and the simulator
+READY = "ready"  # what a worker says first: only from then on its candidate's time counts
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,8 @@ class Measurer:
         how: Any = measure,
     ) -> None:
         self.operators, self.config, self.timeout, self.how = operators, config, timeout, how
-        if how is measure:  # compiles the loops into the cache that the workers read
-            warm_up()
-            check(config, [Finish()])
+        if how is measure:
+            _warm_up(config)  # into the cache, from which the workers take it
         self.context = multiprocessing.get_context("forkserver")
         self.context.set_forkserver_preload([__name__])
         self.workers = [_Worker(self) for _ in range(workers)]
@@ -114,10 +115,11 @@ class _Worker:
         self.owner = owner
         self.position: int | None = None
         self.deadline = 0.0
+        self.ready = False
         self._begin()
 
     def _begin(self) -> None:
-        owner = self.owner
+        owner, self.ready = self.owner, False
         self.pipe, theirs = owner.context.Pipe()
         args = (theirs, owner.operators, owner.config, owner.how)
         self.process = owner.context.Process(target=_serve, args=args, daemon=True)
@@ -126,20 +128,30 @@ class _Worker:
 
     def start(self, position: int, name: str, tiles: Sequence[Tile]) -> None:
         """Hands over a candidate."""
-        self.position, self.deadline = position, time.monotonic() + self.owner.timeout
+        self.position = position
+        self._count_from_now()
         with suppress(OSError):  # it died while idle: that shows when its answer is read
             self.pipe.send((name, tiles[position]))
 
-    def receive(self) -> Outcome:
-        """The answer, or that the process died of the candidate."""
+    def _count_from_now(self) -> None:
+        patience = self.owner.timeout if self.ready else STARTING
+        self.deadline = time.monotonic() + patience
+
+    def receive(self) -> Outcome | None:
+        """The answer, or that the process died of the candidate; None: it has only now started."""
         try:
-            outcome: Outcome = self.pipe.recv()
+            outcome = self.pipe.recv()
         except (EOFError, OSError):
             self.process.join(5)
             code = self.process.exitcode
             self.replace()
             return Outcome("crash", note=f"the worker ended with exit code {code}")
+        if outcome == READY:
+            self.ready = True
+            self._count_from_now()
+            return None
         self.position = None
+        assert isinstance(outcome, Outcome)
         return outcome
 
     def replace(self) -> None:
@@ -158,6 +170,10 @@ class _Worker:
 def _serve(pipe: Connection, operators: dict[str, Operator], config: Config, how: Any) -> None:
     """A worker's life: measures what it is sent until its parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if how is measure:
+        _warm_up(config)
+    with suppress(OSError):  # nobody waits any more: the next line finds out, too
+        pipe.send(READY)
     while True:
         try:
             name, tile = pipe.recv()
@@ -171,3 +187,9 @@ def _serve(pipe: Connection, operators: dict[str, Operator], config: Config, how
             pipe.send(outcome)
         except OSError:
             return
+
+
+def _warm_up(config: Config) -> None:
+    """Has the simulator's and the checker's loops compiled."""
+    warm_up()
+    check(config, [Finish()])

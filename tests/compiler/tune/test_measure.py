@@ -29,6 +29,15 @@ def misbehave(op, tile, config):
     if tile == "raise":
         raise KeyError("a fault of ours")
     return Outcome("ok", len(tile))
+
+class Slow:
+    # An operator that takes a worker seconds to receive.
+
+    def __setstate__(self, state):
+        time.sleep(2)
+
+    def __getstate__(self):
+        return {"some": "state"}
 """
 
 
@@ -68,6 +77,12 @@ def test_a_worker_that_hangs_is_replaced(misbehave):
         measurer.timeout = 30.0
         found |= {1 + i: o for i, o in measurer.run("op", ["a"])}
     assert found == {0: Outcome("timeout", note="not done after 0.5 s"), 1: Outcome("ok", 1)}
+
+
+def test_a_worker_that_starts_slowly_is_waited_for(misbehave):
+    slow = __import__("misbehaving").Slow()
+    with Measurer({"op": slow}, None, 1, 0.5, misbehave) as measurer:
+        assert list(measurer.run("op", ["a"])) == [(0, Outcome("ok", 1))]
 
 
 def test_a_worker_killed_while_idle_is_replaced(misbehave):
