@@ -238,7 +238,9 @@ def test_a_fault_and_what_follows(name):
     Board(2, steady=False).run(test)
 
 
-@pytest.mark.parametrize("bit", [0, 1, 7, 15, 16, 22, 31])
+@pytest.mark.parametrize(
+    "bit", [0, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 7, 15, 16, 22)), 31]
+)
 @pytest.mark.parametrize("word", [0, 1])
 def test_every_bit_of_what_a_program_is_for_counts(word, bit):
     """The instruction set is looked at first."""

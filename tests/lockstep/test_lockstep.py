@@ -169,7 +169,7 @@ def test_a_fault_leaves_nothing_behind(tiny):
     ("room", "constant", "value", "first", "most"),
     [
         # One more register in GEMM's adder tree: sums come a cycle late.
-        (gemm, "TREE_STAGES", gemm.TREE_STAGES + 1, "byte", 7),
+        pytest.param(gemm, "TREE_STAGES", gemm.TREE_STAGES + 1, "byte", 7, marks=pytest.mark.long),
         # Eight LOADs show that the eighth waits, and FINISH ends them.
         pytest.param(load, "IN_FLIGHT", 7, "instruction", 9, marks=pytest.mark.long),
     ],

@@ -153,6 +153,7 @@ def test_a_bench_is_freed_once():
     assert freed == [handle]
 
 
+@pytest.mark.long
 def test_a_build_that_fails_leaves_nothing(monkeypatch, tmp_path):
     monkeypatch.setenv("VDLA_CACHE", str(tmp_path))
     monkeypatch.setattr(verilate, "FLAGS", ("-std=c++98",))

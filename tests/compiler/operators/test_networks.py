@@ -45,7 +45,7 @@ def test_digits_on_every_config(name):
         np.testing.assert_array_equal(result.outputs[output], array)
 
 
-@pytest.mark.parametrize("network", ["resnet18", "mobilenet"])
+@pytest.mark.parametrize("network", ["resnet18", pytest.param("mobilenet", marks=pytest.mark.long)])
 def test_whole_networks(network, request):
     config = load_config("paper")
     compiled = request.getfixturevalue("resnet18") if network == "resnet18" else None

@@ -41,7 +41,14 @@ class Cut(Component):
         return m
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tiny",
+        "ulx3s",
+        *(pytest.param(n, marks=pytest.mark.long) for n in ("paper", "wide", "narrow")),
+    ],
+)
 def test_where_a_burst_ends(proof, name):
     settings, left_bits = CASES[name]
     config = load_config(name, settings)

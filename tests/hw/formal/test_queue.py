@@ -45,7 +45,7 @@ def build(proof, depth):
     return queue, inner, flying, flags_of(config, port.word)
 
 
-@pytest.mark.parametrize("depth", [2, 3])
+@pytest.mark.parametrize("depth", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_ready_and_busy(proof, state, depth):
     queue, inner, flying, flags = build(proof, depth)
     port = queue.command

@@ -31,7 +31,7 @@ def build(proof, depth, *, careful=True):
     return queue, reserved, tokens, free
 
 
-@pytest.mark.parametrize("depth", [1, 2, 64])
+@pytest.mark.parametrize("depth", [1, 2, pytest.param(64, marks=pytest.mark.long)])
 def test_slots_are_never_lost(proof, depth):
     queue, reserved, tokens, free = build(proof, depth)
     pushed, popped = Signal(16), Signal(16)
