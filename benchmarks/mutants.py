@@ -1,22 +1,29 @@
 """Plants faults in the sources, one at a time, and counts how many of them the tests notice.
 
-    python benchmarks/mutants.py [--seed S] [--count N] [--first K] [--room ROOM] [--workers 2]
-                                 [--limit 240] [--json]
+    python benchmarks/mutants.py [--seed S] [--count N] [--first K] [--under FOLDER] [--all]
+                                 [--workers 2] [--limit 240] [--json]
 
 A mutant is one small change of one expression, drawn from a seed: another comparison, another
 operation, a number one off, a condition turned round, ``and`` for ``or``. Each is planted in a copy
-of the tracked files, and the tests of the changed file run there, the nearest first, until one
-fails. What no test notices survives and is printed with its place. Survivors that change nothing
-anybody could see are listed with their reason in ``mutants.toml`` beside this file, and count
-neither as killed nor as surviving; ``share`` is of the others. Rooms are drawn evenly, places in a
-room by how many there are. The tests must pass as they are. ``--first K`` passes over the first K,
-to go on where an earlier run of the same sources ended.
+of the tracked files, and tests run there until one fails. What no test notices survives and is
+printed with its place.
+
+Which tests: first all run once as they are, must pass, and are timed, and coverage.py notes which
+lines each of them runs. A mutant is given the tests that run its lines, the quickest first. Loops
+that numba compiles and models that Verilator builds run no lines of Python: ``STAGES`` names tests
+for those. What was noted is kept in ``build/mutants`` for the next run of the same sources.
+
+Mutants that change nothing anybody could see are listed with their reason in ``mutants.toml``
+beside this file, and count neither as killed nor as surviving; ``share`` is of the others. Rooms
+are drawn evenly, places in a room by how many there are. ``--all`` tries all of them, in order;
+``--first K`` passes over the first K, to go on where an earlier run of the same sources ended.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import compileall
 import json
 import os
 import shutil
@@ -26,65 +33,35 @@ import tempfile
 import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from queue import SimpleQueue
 from random import Random
 
-ROOT = Path(__file__).resolve().parents[1]
-EQUIVALENT = Path(__file__).with_suffix(".toml")
-ROOMS = ("isa", "sim", "hw", "compiler", "runtime")
-LIMIT = 240  # seconds that a stage may take; a mutant with which it takes longer is noticed
+from covering import OPTIONS, Covering, digest
 
-# Stages of tests by the longest path that a file's own begins with; {stem} is its name. A stage's
-# files run in one process, in the environment that its first words set. Of the files named, the
-# ones that don't exist are left out. Loops that numba needn't compile first save most of a minute.
+ROOT = Path(__file__).resolve().parents[1]
+NOTES = ROOT / "build" / "mutants"
+EQUIVALENT = Path(__file__).with_suffix(".toml")
+NO_SUCH_TEST = 4  # pytest's exit status
+ROOMS = ("isa", "sim", "hw", "compiler", "runtime")
+LIMIT = 240  # seconds of tests that run a mutant's lines, the quickest first
+HANGS = 3  # a mutant with which tests take so many times as long, and a minute, is noticed
+
+# Stages of tests by the longest path that a file's own begins with. A stage's tests run in one
+# process, in the environment that its first words set. Loops that numba needn't compile first save
+# most of a minute.
+COVERING = "covering"  # the tests that run the mutant's lines
 INTERPRETED = "NUMBA_DISABLE_JIT=1"
-HARDWARE = ("tests/hw/test_stop.py", "tests/lockstep/test_lockstep.py::test_tiny")
-FORMAL = "tests/hw/formal/test_{stem}.py tests/hw/formal/test_{stem}s.py"
-NETWORKS = ("tests/e2e/test_operators.py", "tests/compiler/test_build.py")
+TINY = "tests/lockstep/test_lockstep.py::test_tiny"
 STAGES: dict[str, tuple[str, ...]] = {
-    "isa": ("tests/isa/test_{stem}.py tests/isa/test_round_trips.py tests/isa/test_numbers.py "
-            "tests/isa/test_configs.py tests/isa/test_registers.py tests/isa/test_svd.py "
-            "tests/isa/test_link.py tests/vdla/test_commands.py::test_the_manual_is_current",
-            "tests/isa/test_identity.py tests/sim/test_semantics.py",
-            "tests/sim/test_faults.py tests/vdla/test_bad_input.py tests/runtime/board"),
-    "sim": ("tests/sim/test_{stem}.py tests/sim/test_semantics.py", "tests/sim/test_timing.py",
-            "tests/sim/test_faults.py tests/sim/test_checker.py",
-            "tests/sim/test_random_programs.py tests/lockstep/test_coverage.py",
-            "tests/lockstep/test_lockstep.py::test_tiny"),
-    "sim/checker": (f"{INTERPRETED} tests/sim/test_checker.py", "tests/sim/test_checker.py",
-                    "tests/sim/test_random_programs.py"),
-    "sim/timing": (f"{INTERPRETED} tests/sim/test_timing.py", "tests/sim/test_timing.py",
-                   "tests/lockstep/test_lockstep.py::test_tiny", "tests/sim/test_faults.py"),
-    "sim/trace.py": ("tests/vdla/test_commands.py tests/runtime/test_rtl.py",),
-    "hw": ("tests/hw/test_{stem}.py", FORMAL, *HARDWARE),
-    "hw/load.py": (*HARDWARE, "tests/hw/formal/test_engines.py"),
-    "hw/store.py": ("tests/hw/test_store.py", *HARDWARE, "tests/hw/formal/test_engines.py"),
-    "hw/interfaces.py": ("tests/vdla/test_hardware.py", *HARDWARE),
-    "hw/verilog.py": ("tests/vdla/test_hardware.py", "tests/runtime/test_rtl.py"),
-    "hw/csr.py": ("tests/hw/test_csr.py", FORMAL, *HARDWARE, "tests/boards/test_lite.py"),
-    "compiler/codegen": ("tests/compiler/codegen", *NETWORKS),
-    "compiler/codegen/vdla": ("tests/compiler/codegen", "tests/compiler/operators "
-                              "--deselect tests/compiler/operators/test_tiling.py", *NETWORKS),
-    "compiler/frontend": ("tests/compiler/frontend", "tests/vdla/test_bad_input.py", *NETWORKS),
-    "compiler/graph": ("tests/compiler/graph tests/compiler/frontend/test_import.py", *NETWORKS),
-    "compiler/models": ("tests/compiler/models", "tests/vdla/test_commands.py"),
-    "compiler/passes": ("tests/compiler/passes", "tests/compiler/codegen", *NETWORKS),
-    "compiler/schedule": ("tests/compiler/schedule", "tests/compiler/host", *NETWORKS),
-    "compiler/te": ("tests/compiler/te", "tests/compiler/schedule", "tests/compiler/host"),
-    "compiler/tir": ("tests/compiler/tir", "tests/compiler/passes", "tests/compiler/schedule"),
-    "compiler/host": ("tests/compiler/host", *NETWORKS),
-    "compiler/operators": ("tests/compiler/operators", "tests/compiler/tune", *NETWORKS),
-    "compiler/placement": ("tests/compiler/placement", *NETWORKS),
-    "compiler/tune": ("tests/compiler/tune/test_{stem}.py", "tests/compiler/tune",
-                      "tests/vdla/test_tune.py"),
-    "compiler": NETWORKS[::-1],
-    "runtime": ("tests/runtime/test_{stem}.py", "tests/runtime", "tests/vdla/test_commands.py"),
-    "runtime/board": ("tests/runtime/board", "tests/boards/test_virtual.py"),
-    "runtime/rtl": ("tests/runtime/test_rtl.py", "tests/lockstep/test_lockstep.py::test_tiny"),
-    "runtime/devices": ("tests/runtime", "tests/boards/test_virtual.py"),
-}  # fmt: skip
+    "": (COVERING,),
+    "sim/checker": (f"{INTERPRETED} tests/sim/test_checker.py", COVERING),
+    "sim/timing": (f"{INTERPRETED} tests/sim/test_timing.py", TINY, COVERING),
+    "hw": (COVERING, TINY),
+    "runtime/rtl": (COVERING, "tests/runtime/test_rtl.py", TINY),
+}
 
 OPPOSITE: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -106,11 +83,17 @@ class Mutant:
     after: str
     start: int  # of the expression, in the file's bytes
     end: int
+    lines: range = range(0)  # of the statement it is in, or of its head
 
     @property
     def key(self) -> tuple[str, str, str, str]:
         """What it is recognised by when lines have moved."""
         return self.file, self.function, self.before, self.after
+
+    def described(self) -> dict[str, str | int]:
+        """For a reader of JSON."""
+        return {"file": self.file, "line": self.line, "function": self.function,
+                "before": self.before, "after": self.after}  # fmt: skip
 
 
 def mutants(file: str) -> list[Mutant]:
@@ -120,18 +103,23 @@ def mutants(file: str) -> list[Mutant]:
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     found = []
-    for function, node, change in _changes(ast.parse(source), ""):
+    for function, lines, node, change in _changes(ast.parse(source), "", range(0)):
         start = starts[node.lineno - 1] + node.col_offset
         end = starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
         before, after = ast.unparse(node), ast.unparse(change)
-        found.append(Mutant(file, node.lineno, function, before, f"({after})", start, end))
+        found.append(Mutant(file, node.lineno, function, before, f"({after})", start, end, lines))
     return found
 
 
-def _changes(node: ast.AST, function: str) -> Iterator[tuple[str, ast.expr, ast.expr]]:
-    """Expressions of a tree with what they become; not in messages, annotations and imports."""
+def _changes(
+    node: ast.AST, function: str, lines: range
+) -> Iterator[tuple[str, range, ast.expr, ast.expr]]:
+    """Expressions of a tree with where they are and what they become; not in messages, annotations
+    and imports."""
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         function = f"{function}.{node.name}".strip(".")
+    if isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
+        lines = _lines(node)
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "decorator_list"):
             continue
@@ -139,20 +127,28 @@ def _changes(node: ast.AST, function: str) -> Iterator[tuple[str, ast.expr, ast.
             if isinstance(child, ast.JoinedStr | ast.Raise | ast.Assert | ast.Import):
                 continue
             if isinstance(child, ast.AST):
-                yield from _changes(child, function)
+                yield from _changes(child, function, lines)
     if isinstance(node, ast.If | ast.IfExp | ast.While):
-        yield function, node.test, ast.UnaryOp(ast.Not(), node.test)
+        yield function, lines, node.test, ast.UnaryOp(ast.Not(), node.test)
     elif isinstance(node, ast.Compare) and len(node.ops) == 1:
         opposite = OPPOSITE[type(node.ops[0])]()
-        yield function, node, ast.Compare(node.left, [opposite], node.comparators)
+        yield function, lines, node, ast.Compare(node.left, [opposite], node.comparators)
     elif isinstance(node, ast.BinOp) and type(node.op) in OPPOSITE and not _is_text(node):
-        yield function, node, ast.BinOp(node.left, OPPOSITE[type(node.op)](), node.right)
+        yield function, lines, node, ast.BinOp(node.left, OPPOSITE[type(node.op)](), node.right)
     elif isinstance(node, ast.BoolOp):
-        yield function, node, ast.BoolOp(OPPOSITE[type(node.op)](), node.values)
+        yield function, lines, node, ast.BoolOp(OPPOSITE[type(node.op)](), node.values)
     elif isinstance(node, ast.Constant) and type(node.value) is bool:
-        yield function, node, ast.Constant(not node.value)
+        yield function, lines, node, ast.Constant(not node.value)
     elif isinstance(node, ast.Constant) and type(node.value) is int:
-        yield function, node, ast.Constant(node.value + 1)
+        yield function, lines, node, ast.Constant(node.value + 1)
+
+
+def _lines(node: ast.stmt | ast.ExceptHandler | ast.match_case) -> range:
+    """Of a statement, or of what stands before its body."""
+    first = node.pattern.lineno if isinstance(node, ast.match_case) else node.lineno
+    body = getattr(node, "body", None)
+    last = body[0].lineno - 1 if body else getattr(node, "end_lineno", first)
+    return range(first, max(first, last) + 1)
 
 
 def _is_text(node: ast.BinOp) -> bool:
@@ -165,17 +161,21 @@ def _is_text(node: ast.BinOp) -> bool:
     )
 
 
-def draw(seed: int, count: int, rooms: tuple[str, ...]) -> list[Mutant]:
-    """Different mutants, evenly from the rooms."""
-    rng, known = Random(seed), tracked()
-    pools = {
-        room: [m for file in known if file.startswith(f"{room}/") and file.endswith(".py")
-               for m in mutants(file)]
-        for room in rooms
-    }  # fmt: skip
+def pools(folders: tuple[str, ...]) -> list[list[Mutant]]:
+    """All mutants, by folder."""
+    known = [file for file in tracked() if file.endswith(".py")]
+    return [
+        [m for file in known if f"{file}/".startswith(f"{folder}/") for m in mutants(file)]
+        for folder in folders
+    ]
+
+
+def draw(seed: int, count: int, every: list[list[Mutant]]) -> list[Mutant]:
+    """Different mutants, evenly from the pools."""
+    rng = Random(seed)
     chosen: dict[tuple[str, int, str], Mutant] = {}
     while len(chosen) < count:
-        mutant = rng.choice(pools[rooms[len(chosen) % len(rooms)]])
+        mutant = rng.choice(every[len(chosen) % len(every)])
         chosen[mutant.file, mutant.start, mutant.after] = mutant
     return list(chosen.values())
 
@@ -186,72 +186,100 @@ def tracked() -> list[str]:
     return [name for name in done.stdout.splitlines() if (ROOT / name).is_file()]
 
 
-def stages(file: str, tree: Path) -> list[list[str]]:
-    """What pytest is given, stage by stage, for a change in a file."""
-    longest = max((key for key in STAGES if f"{file}/".startswith(f"{key}/")), key=len)
-    found = []
-    for stage in STAGES[longest]:
-        words = [word.format(stem=Path(file).stem) for word in stage.split()]
-        there = [w for w in words if not w.startswith("tests/") or
-                 (tree / w.partition("::")[0]).exists()]  # fmt: skip
-        if any(word.startswith("tests/") for word in there):
-            found.append(there)
-    return found
+def stages(mutant: Mutant, covering: Covering, limit: int) -> Iterator[Stage]:
+    """The tests that a mutant is given, one stage after the other."""
+    longest = max((key for key in STAGES if f"{mutant.file}/".startswith(key)), key=len)
+    for text in STAGES[longest]:
+        words = text.split()
+        settings = dict(word.split("=", 1) for word in words if "=" in word)
+        tests = [word for word in words if "=" not in word]
+        if tests == [COVERING]:
+            tests = covering.tests(mutant.file, mutant.lines)
+            sums = accumulate(covering.seconds[test] for test in tests)
+            tests = [test for test, total in zip(tests, sums, strict=True) if total < limit]
+        if tests:
+            yield Stage(tests, settings)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Tests that run in one process, and what is set in its environment."""
+
+    tests: list[str]
+    settings: dict[str, str]
 
 
 class Tree:
     """A copy of the tracked files, whose package ``vdla`` has its rooms in it and goes before the
     installed one."""
 
-    def __init__(self, folder: Path, limit: int) -> None:
-        self.folder, self.scratch, self.limit = folder, folder / "cache", limit
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.scratch = folder, folder / "cache"
         for name in tracked():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, folder / name)
+            shutil.copy2(ROOT / name, folder / name)
         for room in (*ROOMS, "boards", "support"):
             (folder / "vdla" / room).symlink_to(folder / room)
+        compileall.compile_dir(folder, quiet=2)
 
-    def try_one(self, mutant: Mutant) -> str | None:
+    def try_one(self, mutant: Mutant, covering: Covering, limit: int) -> str | None:
         """Plants a mutant; the test or stage that noticed it, or None."""
         path = self.folder / mutant.file
-        source = path.read_bytes()
+        source, status = path.read_bytes(), path.stat()
         path.write_bytes(source[: mutant.start] + mutant.after.encode() + source[mutant.end :])
+        room = mutant.file.partition("/")[0]
         try:
-            for stage in stages(mutant.file, self.folder):
-                if noticed := self.run(stage, mutant.file.partition("/")[0]):
+            for stage in stages(mutant, covering, limit):
+                usual = sum(covering.seconds.get(test, limit) for test in stage.tests)
+                if noticed := self.run(stage, room, HANGS * usual + 60):
                     return noticed
             return None
         finally:
             path.write_bytes(source)
+            os.utime(
+                path, ns=(status.st_atime_ns, status.st_mtime_ns)
+            )  # its bytecode is good again
             shutil.rmtree(self.scratch, ignore_errors=True)
 
-    def run(self, stage: list[str], room: str) -> str | None:
+    def run(self, stage: Stage, room: str, seconds: float) -> str | None:
         """Runs tests against a mutant of ``room``; the first that failed, or what went wrong."""
-        settings = [word for word in stage if "=" in word]
-        stage = [word for word in stage if word not in settings]
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider",
-                   "-p", "no:xdist", "-m", "not long", "--tb=no", *stage]  # fmt: skip
-        extra = {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
-        extra |= dict(word.split("=", 1) for word in settings)
-        extra["CXXFLAGS"] = "-O1"  # a mutant's model is built for longer than it runs
+        code, text = self._pytest(
+            stage.tests, {**self.environment(room), **stage.settings}, seconds
+        )
+        if code == NO_SUCH_TEST:  # tests have other names now
+            files = sorted({test.partition("::")[0] for test in stage.tests})
+            code, text = self._pytest(files, {**self.environment(room), **stage.settings}, seconds)
+        if code == 0:
+            return None
+        failed = [line for line in text.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        return failed[0] if failed else text if code is None else f"pytest ended with {code}"
+
+    def environment(self, room: str | None = None) -> dict[str, str]:
+        """What tests run in, with a mutant of ``room``."""
+        found = {**os.environ, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        found["CXXFLAGS"] = "-O1"  # a mutant's model is built for longer than it runs
         if room in ("isa", "sim", "hw"):  # what is compiled of a mutant is of no use to others
-            extra["VDLA_CACHE"] = str(self.scratch)
+            found["VDLA_CACHE"] = str(self.scratch)
         if room not in ("isa", "sim"):  # numba compiles neither
-            extra["NUMBA_CACHE_DIR"] = str(self.folder / "numba")
+            found["NUMBA_CACHE_DIR"] = str(self.folder / "numba")
+        return found
+
+    def _pytest(
+        self, tests: list[str], environment: dict[str, str], seconds: float
+    ) -> tuple[int | None, str]:
+        command = [sys.executable, "-m", "pytest", "-x", *OPTIONS, "-p", "no:xdist", "-p",
+                   "no:cov", "--tb=no", *tests]  # fmt: skip
         process = subprocess.Popen(
-            command, cwd=self.folder, env={**os.environ, **extra}, text=True,
+            command, cwd=self.folder, env=environment, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:
-            text, _ = process.communicate(timeout=self.limit)
+            text, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, 9)
             process.communicate()
-            return f"{stage[0]} took longer than {self.limit} s"
-        if process.returncode == 0:
-            return None
-        failed = [line for line in text.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        return failed[0] if failed else f"{stage[0]} ended with {process.returncode}"
+            return None, f"{tests[0]} and others took longer than {seconds:.0f} s"
+        return process.returncode, text
 
 
 def equivalents() -> dict[tuple[str, str, str, str], str]:
@@ -265,12 +293,14 @@ def run(chosen: list[Mutant], workers: int, limit: int) -> Iterator[tuple[Mutant
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as pool:
         trees: SimpleQueue[Tree] = SimpleQueue()
         for number in range(workers):
-            trees.put(Tree(Path(folder) / str(number), limit))
+            trees.put(tree := Tree(Path(folder).resolve() / str(number)))
+        covering = Covering(tree.folder, NOTES / digest(ROOT, tracked()))
+        covering.note(tree.environment(), workers)
 
         def one(mutant: Mutant) -> str | None:
             tree = trees.get()
             try:
-                return tree.try_one(mutant)
+                return tree.try_one(mutant, covering, limit)
             finally:
                 trees.put(tree)
 
@@ -283,17 +313,20 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--first", type=int, default=0, metavar="K", help="pass over the first K")
-    parser.add_argument("--room", choices=ROOMS, help="plant in this room alone")
+    parser.add_argument("--under", metavar="FOLDER", help="plant there alone, or in one file")
+    parser.add_argument("--all", action="store_true", help="every mutant, in order")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--limit", type=int, default=LIMIT, help="seconds; more on a busy machine")
+    parser.add_argument("--limit", type=int, default=LIMIT, help="seconds of tests that run a line")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    rooms = (arguments.room,) if arguments.room else ROOMS
-    known, equivalent, killed = equivalents(), 0, 0
+    every = pools((arguments.under,) if arguments.under else ROOMS)
+    chosen = [m for pool in every for m in pool]
+    if not arguments.all:
+        chosen = draw(arguments.seed, arguments.count, every)
+    chosen = chosen[arguments.first :]
+    known, killed = equivalents(), 0
     survivors: list[Mutant] = []
-    chosen = draw(arguments.seed, arguments.count, rooms)[arguments.first :]
     tried = [mutant for mutant in chosen if mutant.key not in known]
-    equivalent = len(chosen) - len(tried)
     for mutant, noticed in run(tried, arguments.workers, arguments.limit):
         place = f"{mutant.file}:{mutant.line}: {mutant.before}  →  {mutant.after}"
         if noticed is None:
@@ -304,12 +337,13 @@ def main() -> None:
     share = killed / max(len(tried), 1)
     if arguments.json:
         print(json.dumps({"seed": arguments.seed, "count": len(chosen), "killed": killed,
-                          "equivalent": equivalent, "share": share,
-                          "survivors": [asdict(m) for m in survivors]}))  # fmt: skip
+                          "equivalent": len(chosen) - len(tried), "share": share,
+                          "survivors": [mutant.described() for mutant in survivors]}))  # fmt: skip
         return
     for mutant in survivors:
         print(f"survived: {mutant.file}:{mutant.line}: {mutant.before}  →  {mutant.after}")
-    print(f"{killed} of {len(tried)} killed, {100 * share:.1f} %; {equivalent} known as equivalent")
+    print(f"{killed} of {len(tried)} killed, {100 * share:.1f} %; "
+          f"{len(chosen) - len(tried)} known as equivalent")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,0 +1,101 @@
+"""Which tests run a line of the sources, and how long each test takes.
+
+All tests run once as they are, under coverage.py with a context for each test, and must pass. The
+notes are kept by the sources they are of. Not seen are lines that another process runs, that numba
+compiled, and that a test needs but had been run before it: what a fixture ran for the first test of
+a file therefore counts for all tests of that file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from coverage import CoverageData
+
+OPTIONS = ("-q", "-p", "no:cacheprovider", "-m", "not long")
+TIMES = re.compile(r"\s*([\d.]+)s (?:setup|call|teardown)\s+(\S.*?)\s*")
+
+
+def digest(folder: Path, files: Iterable[str]) -> str:
+    """Of the files' contents, in hex."""
+    found = hashlib.sha256()
+    for name in files:
+        found.update(f"{name}\n".encode() + (folder / name).read_bytes())
+    return found.hexdigest()[:16]
+
+
+class Covering:
+    """What was noted of the tests of ``tree``, a folder with the sources; it is noted in ``notes``,
+    a folder, where that hasn't been done."""
+
+    def __init__(self, tree: Path, notes: Path) -> None:
+        self.tree, self.notes = tree.resolve(), notes
+
+    def note(self, environment: dict[str, str], workers: int) -> None:
+        """Runs all tests. RuntimeError: one of them failed."""
+        if (self.notes / "seconds.json").exists():
+            return
+        self.notes.mkdir(parents=True, exist_ok=True)
+        settings = self.notes / "coverage.ini"
+        settings.write_text(f"[run]\ndata_file = {self.notes / 'lines'}\nsource = {self.tree}\n")
+        command = [sys.executable, "-m", "pytest", *OPTIONS, "-n", str(workers), "--durations=0",
+                   "--durations-min=0", "-vv", "--cov", f"--cov-config={settings}",
+                   "--cov-context=test", "--cov-report=", "tests"]  # fmt: skip
+        print("running all tests once as they are …", file=sys.stderr, flush=True)
+        done = subprocess.run(
+            command, cwd=self.tree, env=environment, capture_output=True, text=True, check=False
+        )
+        (self.notes / "log").write_text(done.stdout + done.stderr)
+        if done.returncode:
+            failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
+            raise RuntimeError(
+                f"expected that all tests pass as they are, found {failed or done.returncode}; "
+                f"see {self.notes / 'log'}"
+            )
+        self._write_seconds(done.stdout)
+
+    def _write_seconds(self, text: str) -> None:
+        seconds: dict[str, float] = {}
+        for line in text.splitlines():
+            if found := TIMES.fullmatch(line):
+                seconds[found[2]] = seconds.get(found[2], 0.0) + float(found[1])
+        (self.notes / "seconds.json").write_text(json.dumps(seconds))
+
+    @cached_property
+    def seconds(self) -> dict[str, float]:
+        """How long each test takes."""
+        return dict(json.loads((self.notes / "seconds.json").read_text()))
+
+    @cached_property
+    def _data(self) -> Any:
+        data = CoverageData(str(self.notes / "lines"))
+        data.read()
+        return data
+
+    def tests(self, file: str, lines: range) -> list[str]:
+        """Those that run any of these lines, the quickest first. Of lines that are run at import
+        only, all tests that run anything of the file."""
+        by_line = self._data.contexts_by_lineno(str(self.tree / file))
+        found = self._named(by_line, lines)
+        if not found and any("" in by_line.get(line, ()) for line in lines):
+            found = self._named(by_line, by_line)
+        return sorted(found, key=lambda test: (self.seconds[test], test))
+
+    def _named(self, by_line: dict[int, list[str]], lines: Iterable[int]) -> set[str]:
+        contexts = {each for line in lines for each in by_line.get(line, ()) if each}
+        found, shared = set(), set()
+        for context in contexts:
+            test, _, phase = context.rpartition("|")
+            found.add(test)
+            if phase == "setup":
+                shared.add(test.partition("::")[0])
+        found |= {test for test in self.seconds if test.partition("::")[0] in shared}
+        return found & set(self.seconds)
