@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from vdla.isa.config import Config
 from vdla.isa.fields import EncodingError
 from vdla.isa.identity import isa_hash, other_isa
-from vdla.isa.instructions import Finish, Instruction, decode, instruction_bytes
+from vdla.isa.instructions import Instruction, decode, instruction_bytes
 from vdla.support.errors import UserError
 
 MAGIC = b"VDLAPROG"
@@ -100,13 +100,6 @@ class Program:
         if at != end:
             raise ProgramError(f"{where}: expected {at + _CRC.size} bytes, found {len(raw)}")
         return cls(config, instructions, base, data)
-
-
-def finished(instructions: Sequence[Instruction]) -> bool:
-    """Whether a stream ends with its only FINISH."""
-    return bool(instructions) and [
-        i for i, each in enumerate(instructions) if isinstance(each, Finish)
-    ] == [len(instructions) - 1]
 
 
 def _check_envelope(raw: bytes, config: Config, where: str) -> None:

@@ -13,8 +13,9 @@ from vdla.isa.asm import format_instruction
 from vdla.isa.config import PAGE_BYTES, Config, load_config
 from vdla.isa.instructions import Alu, Engine, Finish, Gemm, Instruction, Load, Mem, Store
 from vdla.isa.registers import Fault
+from vdla.sim.compiled import compile_once
 from vdla.sim.semantics import State, execute
-from vdla.sim.stream import Bytes, Stream, compile_once
+from vdla.sim.stream import Bytes, Stream
 from vdla.sim.timing import CAUSES, Clock
 from vdla.support.errors import CheckError
 

@@ -29,7 +29,8 @@ from vdla.isa.instructions import (
     Store,
 )
 from vdla.isa.numbers import MANTISSA_BITS, MAX_SHIFT
-from vdla.sim.stream import Bytes, Rows, column, decode_uops, inline, jit, uop_layout
+from vdla.sim.compiled import inline, jit
+from vdla.sim.stream import Bytes, Rows, column, decode_uops, uop_layout
 
 Int8 = NDArray[np.int8]
 Int32 = NDArray[np.int32]
@@ -286,15 +287,16 @@ def _gemm(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32) -> None:
                     dst = d0 + uops[u, 1]
                     if dst != held:
                         if held >= 0:
-                            acc[held] = value
-                        value[:] = acc[dst]
+                            _copy(value, acc[held])
+                        _copy(acc[dst], value)
                         held = dst
                     if uops[u, 0] and mode != _INIT_ACC:
-                        acc[held] = value  # the bias may be this very accumulator
-                        value[:] = 0
+                        _copy(value, acc[held])  # the bias may be this very accumulator
+                        for o in range(lanes_out):
+                            value[o] = 0
                         if mode == _INIT_BIAS:
                             b = i0 * row[_B + 1] + i1 * row[_B + 2] + i2 * row[_B + 3]
-                            value[:] = acc[row[_B] + b]
+                            _copy(acc[row[_B] + b], value)
                     x = inp[s0 + uops[u, 2]]
                     w = wgt[w0 + uops[u, 3]]
                     for o in range(lanes_out):
@@ -303,7 +305,14 @@ def _gemm(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32) -> None:
                             total += np.int32(w[o, i]) * np.int32(x[i])
                         value[o] += total
                 if held >= 0:
-                    acc[held] = value
+                    _copy(value, acc[held])
+
+
+@inline
+def _copy(source: Int32, to: Int32) -> None:
+    """A vector; an assignment of arrays takes numba three times as long to compile as all else."""
+    for i in range(to.shape[0]):
+        to[i] = source[i]
 
 
 @inline

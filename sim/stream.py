@@ -6,25 +6,13 @@ Column ``i`` of a row is the ``i``-th field of that instruction's class, so the 
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
-import os
-import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any, TypeVar
 
-import llvmlite.binding as llvm
-import numba
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from vdla import isa
 from vdla.isa.config import Config
 from vdla.isa.instructions import (
     BY_OPCODE,
@@ -38,101 +26,10 @@ from vdla.isa.instructions import (
     instruction_bytes,
 )
 from vdla.isa.program import Program
-from vdla.support.files import cache_folder, digest
-
-
-def _key_cache() -> None:
-    """Keys numba's cache by the sources of the rooms it compiles.
-
-    numba notices a change of the file a function stands in, not of the files whose functions and
-    constants it inlines; without this an edited machine would run as the one before.
-    """
-    if "NUMBA_CACHE_DIR" in os.environ:
-        return
-    folder = cache_folder("numba", digest((Path(__file__).parent, Path(isa.__file__).parent)))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:  # no home to write to
-        folder = Path(tempfile.mkdtemp(prefix="vdla-"))
-    numba.config.CACHE_DIR = str(folder)
-
-
-def compile_once(what: str, run: Callable[[], object]) -> None:
-    """Calls ``run``, which compiles some loops or fetches them from numba's cache.
-
-    numba's cache mixes up entries that two processes write at once, so one compiles at a time. When
-    it is done it leaves a mark in the cache; who finds the mark only reads and waits for nobody.
-    """
-    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or numba.config.CACHE_DIR)
-    mark = folder / f"{what}-{_circumstances()}.compiled"
-    if mark.exists():
-        run()
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    with _lock(folder / "lock", what):
-        run()
-        mark.touch()
-
-
-@contextmanager
-def _lock(path: Path, what: str) -> Iterator[None]:
-    """Held by the one process that compiles; a terminal is told why it waits."""
-    with open(path, "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            _tell(f"waiting for another process that compiles; then the {what} is compiled")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        _tell(f"compiling the {what}, once for this version: up to a minute")
-        yield
-
-
-def _tell(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"vdla: {text}", file=sys.stderr, flush=True)
-
-
-def _circumstances() -> str:
-    """Digits over all that decides whether numba takes a cached loop: sources, itself, the CPU."""
-    files = [(str(p), p.stat().st_mtime_ns) for p in sorted(Path(__file__).parent.rglob("*.py"))]
-    cpu = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    text = repr((numba.__version__, sys.version, cpu, files))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-_key_cache()
+from vdla.sim.compiled import jit
 
 Rows = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def jit(function: F) -> F:
-    """Compiles a loop with numba and caches the machine code on disk."""
-    compiled: F = numba.njit(cache=True, nogil=True)(function)
-    return compiled
-
-
-def jit_lean(function: F) -> F:
-    """As ``jit``, for a loop that makes no array and divides by nothing that could be 0.
-
-    Numba counts references to arrays at every call, inlined or not, and took nine tenths of the
-    time for it; it looks at every divisor, which took a twentieth.
-    """
-    compiled: F = numba.njit(cache=True, nogil=True, _nrt=False, error_model="numpy")(function)
-    return compiled
-
-
-def inline(function: F) -> F:
-    """Lets compiled loops inline a helper; called from Python it is the plain function.
-
-    Numba compiles it where a loop calls it, without entries from Python and C: nobody uses them,
-    and they took a third of the time. Like a lean loop it makes no array and divides by no 0.
-    """
-    entries = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    lean = {"_nrt": False, "error_model": "numpy"}
-    helper: F = register_jitable(nogil=True, forceinline=True, **lean, **entries)(function)
-    return helper
 
 
 def column(cls: type[Instruction], name: str) -> int:

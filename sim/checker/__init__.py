@@ -29,7 +29,8 @@ from vdla.sim.checker.finding import Finding
 from vdla.sim.checker.footprint import L_MEMORY, rows_of
 from vdla.sim.checker.single import check_addresses, check_fields, check_finish, check_flags
 from vdla.sim.checker.words import describe, describe_tokens
-from vdla.sim.stream import Bytes, Stream, compile_once
+from vdla.sim.compiled import compile_once
+from vdla.sim.stream import Bytes, Stream
 
 __all__ = ["Finding", "check"]
 

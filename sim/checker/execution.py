@@ -59,17 +59,9 @@ from vdla.sim.checker.tables import (
     Tables,
     make_tables,
 )
+from vdla.sim.compiled import inline, jit, shared
 from vdla.sim.semantics import load_rows
-from vdla.sim.stream import (
-    ENGINE_OF,
-    Bytes,
-    Rows,
-    Stream,
-    column,
-    decode_uops,
-    inline,
-    jit,
-)
+from vdla.sim.stream import ENGINE_OF, Bytes, Rows, Stream, column, decode_uops
 
 
 def execute(stream: Stream, dram: Bytes, sound: Mask) -> tuple[Rows, Rows]:
@@ -269,7 +261,7 @@ def _nest_fits(t: Tables, index: int) -> bool:
     return fits
 
 
-@jit
+@shared
 def _index_fits(t: Tables, index: int, base: int, field: int, memory: int) -> bool:
     """Checks the largest index that a base, its loop steps and a micro-op field make."""
     row = t.rows[index]
@@ -332,7 +324,7 @@ def _at(row: Rows, base: int, i0: int, i1: int, i2: int) -> int:
     return at
 
 
-@jit
+@shared
 def _touch(
     t: Tables, index: int, engine: int, number: int, memory: int, entry: int, access: int
 ) -> None:
@@ -371,7 +363,7 @@ def _write_dram(t: Tables, index: int, number: int, word: int) -> None:
     t.dram_written[word] = number
 
 
-@jit
+@shared
 def _report(
     found: Rows,
     kind: int,

@@ -19,12 +19,7 @@ from vdla.sim.checker.footprint import (
     rows_of,
     store_footprint,
 )
-from vdla.sim.stream import (
-    Bytes,
-    Rows,
-    Stream,
-    uop_layout,
-)
+from vdla.sim.stream import Bytes, Rows, Stream, uop_layout
 
 LIMIT = 200  # raw findings that are kept
 

@@ -19,7 +19,8 @@ observe ACC's ports; leaving it replays the last micro-ops, so that the state is
 from __future__ import annotations
 
 from vdla.isa.instructions import Alu, AluOp, Engine, Gemm, Init
-from vdla.sim.stream import column, inline
+from vdla.sim.compiled import inline
+from vdla.sim.stream import column
 from vdla.sim.timing.constants import BANK, BEYOND, BUSY, DRAIN, LATE_READ, TOKEN, WRITE_BACK
 from vdla.sim.timing.engines import can_start, finish, idle_cause, note_cause, start
 from vdla.sim.timing.fault import stop

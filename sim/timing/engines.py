@@ -6,7 +6,7 @@ start and finish in program order.
 
 from __future__ import annotations
 
-from vdla.sim.stream import inline
+from vdla.sim.compiled import inline
 from vdla.sim.timing.constants import DRAIN, FETCH_WAIT, TOKEN
 from vdla.sim.timing.state import Machine, Tables
 from vdla.sim.timing.tokens import pop, push, tokens_allow

@@ -6,7 +6,7 @@ The first fault of a cycle counts, so units report in the order in which they st
 from __future__ import annotations
 
 from vdla.isa.config import PAGE_BYTES
-from vdla.sim.stream import inline
+from vdla.sim.compiled import inline
 from vdla.sim.timing.constants import BEYOND
 from vdla.sim.timing.state import Machine
 

@@ -11,7 +11,8 @@
 from __future__ import annotations
 
 from vdla.isa.instructions import Finish
-from vdla.sim.stream import ENGINE_OF, inline
+from vdla.sim.compiled import inline
+from vdla.sim.stream import ENGINE_OF
 from vdla.sim.timing.constants import BEYOND, ILLEGAL
 from vdla.sim.timing.engines import all_finished, has_room, issue
 from vdla.sim.timing.fault import burst_faults, stop

@@ -11,7 +11,8 @@
 from __future__ import annotations
 
 from vdla.isa.instructions import Engine, Load, Mem
-from vdla.sim.stream import column, inline
+from vdla.sim.compiled import inline
+from vdla.sim.stream import column
 from vdla.sim.timing.constants import BANK, BEYOND, BUSY, LOADS_IN_FLIGHT, MEMORY
 from vdla.sim.timing.engines import can_start, finish, idle_cause, in_flight, note_cause, start
 from vdla.sim.timing.fault import burst_faults, stop

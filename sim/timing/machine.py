@@ -9,7 +9,8 @@ from __future__ import annotations
 from vdla.isa.identity import Identity
 from vdla.isa.instructions import Engine
 from vdla.isa.registers import Fault
-from vdla.sim.stream import Bytes, Rows, Stream, inline, jit_lean
+from vdla.sim.compiled import inline, jit_lean
+from vdla.sim.stream import Bytes, Rows, Stream
 from vdla.sim.timing.compute import in_bulk, leave_bulk, step_compute
 from vdla.sim.timing.constants import BUS_ERROR
 from vdla.sim.timing.engines import commit_issues, count_causes, end_program

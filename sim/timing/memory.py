@@ -9,7 +9,7 @@ answered in cycle t + 1 + latency. Beats from ``error_from`` up to ``error_to`` 
 from __future__ import annotations
 
 from vdla.isa.config import PAGE_BYTES
-from vdla.sim.stream import inline
+from vdla.sim.compiled import inline
 from vdla.sim.timing.state import RING, Machine
 
 BY_FETCH, BY_LOAD = 0, 1  # readers

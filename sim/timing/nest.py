@@ -7,8 +7,9 @@ keeps its own copy of the UOP buffer, since what is in there decides which entri
 from __future__ import annotations
 
 from vdla.isa.instructions import Alu, AluOp, Gemm, Init, Load, Mem
+from vdla.sim.compiled import inline
 from vdla.sim.semantics import load_rows
-from vdla.sim.stream import column, decode_uops, inline
+from vdla.sim.stream import column, decode_uops
 from vdla.sim.timing.state import NONE, Machine, Tables
 
 _UOP, _COUNT = column(Gemm, "uop_begin"), column(Gemm, "uop_count")

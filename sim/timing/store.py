@@ -13,7 +13,8 @@
 from __future__ import annotations
 
 from vdla.isa.instructions import Engine, Mem, Store
-from vdla.sim.stream import column, inline
+from vdla.sim.compiled import inline
+from vdla.sim.stream import column
 from vdla.sim.timing.constants import BEYOND, BUSY, MEMORY, STORE_PIPELINE, STORES_IN_FLIGHT
 from vdla.sim.timing.engines import can_start, finish, idle_cause, in_flight, note_cause, start
 from vdla.sim.timing.fault import burst_faults, stop

@@ -7,7 +7,8 @@ slot: the slot is reserved at the start, so that finishing never waits.
 from __future__ import annotations
 
 from vdla.isa.instructions import Load
-from vdla.sim.stream import column, inline
+from vdla.sim.compiled import inline
+from vdla.sim.stream import column
 from vdla.sim.timing.state import Machine, Tables
 
 # The flags are in the columns every instruction class shares.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import os
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -15,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def planted():
+    sys.path.insert(0, str(ROOT / "benchmarks"))
     spec = importlib.util.spec_from_file_location("mutants", ROOT / "benchmarks" / "mutants.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules["mutants"] = module
@@ -36,30 +39,84 @@ def test_every_mutant_is_another_program(planted, file):
 
 
 def test_a_draw_is_even_and_the_same_again(planted):
-    chosen = planted.draw(7, 25, planted.ROOMS)
-    assert chosen == planted.draw(7, 25, planted.ROOMS) != planted.draw(8, 25, planted.ROOMS)
+    pools = planted.pools(planted.ROOMS)
+    chosen = planted.draw(7, 25, pools)
+    assert chosen == planted.draw(7, 25, pools) != planted.draw(8, 25, pools)
     assert len({(m.file, m.start, m.after) for m in chosen}) == 25
     assert Counter(m.file.partition("/")[0] for m in chosen) == dict.fromkeys(planted.ROOMS, 5)
 
 
-def test_every_source_has_tests(planted):
-    for file in planted.tracked():
-        room = file.partition("/")[0]
-        if room in planted.ROOMS and file.endswith(".py") and planted.mutants(file):
-            found = planted.stages(file, ROOT)
-            assert found, file
-            named = [word for stage in found for word in stage if word.startswith("tests/")]
-            assert all((ROOT / word.partition("::")[0]).exists() for word in named)
+def test_a_mutants_lines_are_those_of_its_statement(planted):
+    source = (ROOT / "isa" / "numbers.py").read_text().splitlines()
+    for mutant in planted.mutants("isa/numbers.py"):
+        assert mutant.line in mutant.lines
+        text = "\n".join(source[line - 1] for line in mutant.lines)
+        assert mutant.before.split()[0].strip("([") in text
+
+
+class Noted:
+    """Three tests that run every line."""
+
+    seconds: ClassVar = {"a": 1.0, "b": 2.0, "c": 3.0}
+
+    def tests(self, file, lines):
+        return ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(10, ["a", "b", "c"]), (4, ["a", "b"]), (1, [])])
+def test_the_quickest_tests_run_up_to_the_limit(planted, limit, expected):
+    mutant = planted.mutants("isa/numbers.py")[0]
+    found = [stage.tests for stage in planted.stages(mutant, Noted(), limit)]
+    assert found == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize("file", ["sim/timing/load.py", "hw/alu.py", "runtime/rtl/build.py"])
+def test_what_runs_no_line_of_python_has_tests_of_its_own(planted, file):
+    found = [*planted.stages(planted.mutants(file)[0], Noted(), 10)]
+    assert len(found) > 1
+    named = [test for stage in found for test in stage.tests if test.startswith("tests/")]
+    assert named
+    assert all((ROOT / test.partition("::")[0]).exists() for test in named)
 
 
 def test_a_planted_fault_is_noticed(planted, tmp_path):
     """And what isn't changed passes, with the tree's own sources."""
-    tree = planted.Tree(tmp_path, 240)
-    tests = ["tests/isa/test_numbers.py"]
-    assert tree.run(tests, "isa") is None
+    tree = planted.Tree(tmp_path)
+    stage = planted.Stage(["tests/isa/test_numbers.py"], {})
+    assert tree.run(stage, "isa", 240) is None
     path = tmp_path / "isa" / "numbers.py"
     path.write_text(path.read_text().replace("quotient & 1", "not quotient & 1"))
-    assert "tests/isa/test_numbers.py" in tree.run(tests, "isa")
+    assert "tests/isa/test_numbers.py" in tree.run(stage, "isa", 240)
+
+
+def test_tests_that_run_a_line(planted, tmp_path):
+    """The quickest first; what a fixture ran counts for all tests of its file."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "thing.py").write_text(
+        "AT_IMPORT = 1\n\ndef quick():\n    return 1\n\ndef slow():\n    return 2\n"
+    )
+    (tmp_path / "tests" / "test_thing.py").write_text(
+        "import time, pytest, thing\n"
+        "@pytest.fixture(scope='module')\ndef two(): return thing.slow()\n"
+        "def test_a(two): assert (time.sleep(0.1), two)[1] == 2\n"
+        "def test_b(two): assert two == thing.quick() + 1\n"
+        "def test_c(): assert (time.sleep(0.05), thing.quick())[1] == 1\n"
+    )
+    covering = planted.Covering(tmp_path, tmp_path / "notes")
+    covering.note({**os.environ, "PYTHONPATH": str(tmp_path)}, 1)
+    a, b, c = (f"tests/test_thing.py::test_{name}" for name in "abc")
+    assert covering.tests("thing.py", range(4, 5)) == [b, c]
+    assert covering.tests("thing.py", range(7, 8)) == [b, c, a]
+    assert covering.tests("thing.py", range(1, 2)) == [b, c, a]
+    assert covering.tests("thing.py", range(2, 3)) == []
+
+
+def test_tests_that_fail_as_they_are(planted, tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_it.py").write_text("def test_it(): assert False\n")
+    covering = planted.Covering(tmp_path, tmp_path / "notes")
+    with pytest.raises(RuntimeError, match=r"expected that all tests pass.*test_it.py::test_it"):
+        covering.note(dict(os.environ), 1)
 
 
 def test_known_equivalents_are_still_there(planted):

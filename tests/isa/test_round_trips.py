@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -45,6 +46,21 @@ def test_programs_round_trip(program):
     assert assemble(disassemble(program), program.config) == program
     for each in program.instructions:
         assert decode(each.encode(program.config), program.config) == each
+
+
+def test_a_program_as_text():
+    """Lines of 32 bytes of data, in order of addresses; only fields that differ from their zero."""
+    data = {0x200: bytes(range(33)), 0x100: b"\xff"}
+    program = Program(load_config("tiny"), [Gemm(uop_count=2), Finish()], 0x40, data)
+    assert disassemble(program).splitlines()[1:] == [
+        ".base 0x40",
+        ".data 0x100 ff",
+        f".data 0x200 {bytes(range(32)).hex()}",
+        ".data 0x220 20",
+        "GEMM uop_count=2",
+        "FINISH",
+    ]
+    assert ".base" not in disassemble(replace(program, base=0))
 
 
 @settings(max_examples=150, deadline=None)

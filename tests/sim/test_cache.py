@@ -10,13 +10,15 @@ from pathlib import Path
 from threading import Event, Thread
 
 import numba
+import numpy as np
 import pytest
 
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Finish
 from vdla.sim.checker import check
+from vdla.sim.compiled import compile_once, jit
 from vdla.sim.machine import warm_up
-from vdla.sim.stream import compile_once
+from vdla.support.progress import heard_by, report
 
 USE = """
 from vdla.isa.config import load_config
@@ -73,10 +75,29 @@ def test_a_failed_compilation_leaves_no_mark(folder):
     assert not list(folder.glob("*.compiled"))
 
 
+def test_a_listener_is_told_how_far_it_is(folder):
+    """Each loop counts once, however often numba compiles it; numba's own don't count."""
+
+    @jit
+    def twice(x):
+        return x + x
+
+    def run():
+        twice(1)
+        twice(np.ones(2))
+
+    told = []
+    with heard_by(lambda *now: told.append(now)):
+        compile_once("simulator", run)
+    loops = told[-1][2]
+    assert loops > 50
+    assert told[0] == ("compiling the simulator, once for this version", 0, 1)
+    assert set(told[1:]) == {("compiling the simulator, once for this version", 1, loops)}
+    assert not report("nobody listens now", 0, 1)
+
+
 def test_a_terminal_is_told_why_it_waits(folder, monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     compile_once("simulator", lambda: None)
     compile_once("simulator", lambda: None)
-    assert capsys.readouterr().err == (
-        "vdla: compiling the simulator, once for this version: up to a minute\n"
-    )
+    assert capsys.readouterr().err == ("vdla: compiling the simulator, once for this version\n")

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from vdla.options import UsageError
 from vdla.support import files
+from vdla.support.progress import heard_by
 
 # Names and paths are printed as they are: no markup, no line breaks of our own.
 PLAIN: dict[str, Any] = {"markup": False, "emoji": False}
@@ -57,7 +58,8 @@ def progress() -> Iterator[Callable[[str, int, int], None]]:
         def update(what: str, done: int, total: int) -> None:
             bar.update(task, description=what, completed=done, total=total)
 
-        yield update
+        with heard_by(update):
+            yield update
 
 
 def write_text(path: Path | None, text: str) -> None:

@@ -1,6 +1,7 @@
 """The driver and the device on a board in Python that computes as the simulator does."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ from vdla import api
 from vdla.isa.asm import assemble
 from vdla.isa.config import load_config
 from vdla.isa.identity import Identity
-from vdla.isa.registers import Fault, register
+from vdla.isa.instructions import Engine
+from vdla.isa.registers import REGISTERS, Cause, Fault, register
 from vdla.runtime.board import serial
-from vdla.runtime.board.driver import BoardFault, Driver
+from vdla.runtime.board.driver import BUSY, FIRST_POLL, LONGEST_POLL, BoardFault, Driver
 from vdla.runtime.board.serial import SerialTransport
 from vdla.runtime.board.transport import LinkError
 from vdla.runtime.devices.board import BoardDevice
@@ -31,13 +33,15 @@ def _no_waiting(monkeypatch):
 class Clock:
     """Time that passes only while somebody sleeps."""
 
-    now = 0.0
+    def __init__(self):
+        self.now, self.sleeps = 0.0, []
 
     def __call__(self):
         return self.now
 
     def sleep(self, seconds):
         self.now += seconds
+        self.sleeps.append(seconds)
 
 
 def device(line, config=TINY, **options):
@@ -79,6 +83,22 @@ def test_a_fault_is_named_and_the_next_program_runs(text, fault, message):
     assert load(board, "FINISH")().cycles > 0
 
 
+def test_counters_are_those_of_their_registers():
+    """A run of more than 2**32 cycles too."""
+    line = FakeLine()
+    driver = Driver(SerialTransport(line, "board fake", SIZE))
+    for number, each in enumerate(REGISTERS):
+        line.registers[each.offset] = 1000 + number
+    line.set("CYCLES_LOW", 0x8000_0005)
+    line.set("CYCLES_HIGH", 0x8000_0003)
+    found = driver.counters()
+    assert found.cycles == 0x8000_0003_8000_0005
+    for engine in Engine:
+        for cause in Cause:
+            at = register(f"{engine.name}_{cause.name}").offset
+            assert found.causes[engine.name][cause.name.lower()] == line.registers[at]
+
+
 def test_a_program_that_never_ends_is_reset():
     clock, line = Clock(), FakeLine()
     board = device(line, clock=clock, sleep=clock.sleep, limit=5)
@@ -89,7 +109,19 @@ def test_a_program_that_never_ends_is_reset():
         "the core was reset"
     )
     assert line.done[-1] == (register("CONTROL").offset, RESET)
+    assert 5 < clock.now <= 5 + LONGEST_POLL
+    assert clock.sleeps[0] == FIRST_POLL
+    assert all(b == min(2 * a, LONGEST_POLL) for a, b in pairwise(clock.sleeps))
     assert load(board, "FINISH")().cycles > 0
+
+
+def test_a_program_may_take_as_long_as_its_limit():
+    clock = Clock()
+    driver = device(FakeLine(), clock=clock, sleep=clock.sleep).driver
+    states = iter([BUSY, BUSY, 0])
+    driver.read = lambda name: next(states)
+    assert driver._rests(FIRST_POLL)
+    assert clock.sleeps == [FIRST_POLL, 2 * FIRST_POLL]
 
 
 def test_a_core_that_does_not_stop():

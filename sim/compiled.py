@@ -1,0 +1,155 @@
+"""Loops that numba compiles, once for a version of the sources, and what is said meanwhile."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import llvmlite.binding as llvm
+import numba
+from numba.core import event
+from numba.extending import register_jitable
+
+from vdla import isa
+from vdla.support.files import cache_folder, digest
+from vdla.support.progress import report
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_loops: set[str] = set()  # the names of all that numba shall compile
+
+
+def _key_cache() -> None:
+    """Keys numba's cache by the sources of the rooms it compiles.
+
+    numba notices a change of the file a function stands in, not of the files whose functions and
+    constants it inlines; without this an edited machine would run as the one before.
+    """
+    if "NUMBA_CACHE_DIR" in os.environ:
+        return
+    folder = cache_folder("numba", digest((Path(__file__).parent, Path(isa.__file__).parent)))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:  # no home to write to
+        folder = Path(tempfile.mkdtemp(prefix="vdla-"))
+    numba.config.CACHE_DIR = str(folder)
+
+
+def compile_once(what: str, run: Callable[[], object]) -> None:
+    """Calls ``run``, which compiles some loops or fetches them from numba's cache.
+
+    numba's cache mixes up entries that two processes write at once, so one compiles at a time. When
+    it is done it leaves a mark in the cache; who finds the mark only reads and waits for nobody.
+    """
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or numba.config.CACHE_DIR)
+    mark = folder / f"{what}-{_circumstances()}.compiled"
+    if mark.exists():
+        run()
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with _lock(folder / "lock", what), event.install_listener("numba:compile", _Reporter(what)):
+        run()
+        mark.touch()
+
+
+class _Reporter(event.Listener):  # type: ignore[misc]  # numba has no types
+    """Reports how many of the loops of ``what`` numba has compiled."""
+
+    def __init__(self, what: str) -> None:
+        self.what = _compiling(what)
+        self.left = {name for name in _loops if (what == "checker") == (".checker." in name)}
+        self.total = len(self.left)
+
+    def on_start(self, event: event.Event) -> None:
+        """A loop begins."""
+
+    def on_end(self, event: event.Event) -> None:
+        """A loop is compiled; numba's own are not counted."""
+        self.left.discard(_name(event.data["dispatcher"].py_func))
+        report(self.what, self.total - len(self.left), self.total)
+
+
+@contextmanager
+def _lock(path: Path, what: str) -> Iterator[None]:
+    """Held by the one process that compiles; a terminal is told why it waits."""
+    with open(path, "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _tell(f"waiting for another process that compiles; then the {what} is compiled")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        _tell(_compiling(what))
+        yield
+
+
+def _compiling(what: str) -> str:
+    return f"compiling the {what}, once for this version"
+
+
+def _tell(text: str) -> None:
+    if not report(text, 0, 1) and sys.stderr.isatty():
+        print(f"vdla: {text}", file=sys.stderr, flush=True)
+
+
+def _circumstances() -> str:
+    """Digits over all that decides whether numba takes a cached loop: sources, itself, the CPU."""
+    files = [(str(p), p.stat().st_mtime_ns) for p in sorted(Path(__file__).parent.rglob("*.py"))]
+    cpu = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    text = repr((numba.__version__, sys.version, cpu, files))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+_key_cache()
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def jit(function: F) -> F:
+    """Compiles a loop with numba and caches the machine code on disk."""
+    _loops.add(_name(function))
+    compiled: F = numba.njit(cache=True, nogil=True)(function)
+    return compiled
+
+
+def jit_lean(function: F) -> F:
+    """As ``jit``, for a loop that makes no array and divides by nothing that could be 0.
+
+    Numba counts references to arrays at every call, inlined or not, and took nine tenths of the
+    time for it; it looks at every divisor, which took a twentieth.
+    """
+    _loops.add(_name(function))
+    compiled: F = numba.njit(cache=True, nogil=True, _nrt=False, error_model="numpy")(function)
+    return compiled
+
+
+def inline(function: F) -> F:
+    """Lets compiled loops inline a helper; called from Python it is the plain function.
+
+    Numba compiles it where a loop calls it, without entries from Python and C: nobody uses them,
+    and they took a third of the time. Like a lean loop it makes no array and divides by no 0.
+    """
+    _loops.add(_name(function))
+    entries = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    lean = {"_nrt": False, "error_model": "numpy"}
+    helper: F = register_jitable(nogil=True, forceinline=True, **lean, **entries)(function)
+    return helper
+
+
+def shared(function: F) -> F:
+    """As ``inline``, for a helper that is called from many places: they all call one function.
+
+    As a loop of its own it would be compiled anew for every constant that it is called with.
+    """
+    _loops.add(_name(function))
+    entries = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    helper: F = register_jitable(nogil=True, **entries)(function)
+    return helper
