@@ -13,10 +13,14 @@ lines each of them runs. A mutant is given the tests that run its lines, the qui
 that numba compiles and models that Verilator builds run no lines of Python: ``STAGES`` names tests
 for those. What was noted is kept in ``build/mutants`` for the next run of the same sources.
 
-Mutants that change nothing anybody could see are listed with their reason in ``mutants.toml``
-beside this file, and count neither as killed nor as surviving; ``share`` is of the others. Rooms
-are drawn evenly, places in a room by how many there are. ``--all`` tries all of them, in order;
-``--first K`` passes over the first K, to go on where an earlier run of the same sources ended.
+Mutants that change nothing anybody could see count neither as killed nor as surviving; ``share`` is
+of the others. They are those of ``hw/`` from which the same Verilog comes, and those that
+``mutants.toml`` beside this file lists with their reasons. Nothing is planted where it is said
+which registers a reset sets beyond those that it has to.
+
+Rooms are drawn evenly, places in a room by how many there are. ``--all`` tries all of them, in
+order; ``--first K`` passes over the first K, to go on where an earlier run of the same sources
+ended.
 """
 
 from __future__ import annotations
@@ -44,6 +48,13 @@ from covering import OPTIONS, Covering, digest
 ROOT = Path(__file__).resolve().parents[1]
 NOTES = ROOT / "build" / "mutants"
 EQUIVALENT = Path(__file__).with_suffix(".toml")
+SAME = "the same Verilog"
+VERILOG = """
+import hashlib
+from vdla.hw.verilog import verilog_of
+from vdla.isa.config import load_config
+print([hashlib.sha256(verilog_of(load_config(c)).encode()).hexdigest() for c in ("tiny", "narrow")])
+"""
 NO_SUCH_TEST = 4  # pytest's exit status
 ROOMS = ("isa", "sim", "hw", "compiler", "runtime")
 LIMIT = 240  # seconds of tests that run a mutant's lines, the quickest first
@@ -126,6 +137,8 @@ def _changes(
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.JoinedStr | ast.Raise | ast.Assert | ast.Import):
                 continue
+            if _only_resets(node, child):
+                continue
             if isinstance(child, ast.AST):
                 yield from _changes(child, function, lines)
     if isinstance(node, ast.If | ast.IfExp | ast.While):
@@ -141,6 +154,14 @@ def _changes(
         yield function, lines, node, ast.Constant(not node.value)
     elif isinstance(node, ast.Constant) and type(node.value) is int:
         yield function, lines, node, ast.Constant(node.value + 1)
+
+
+def _only_resets(node: ast.AST, child: object) -> bool:
+    """Whether it says which registers a reset sets: one that sets more changes nothing."""
+    if isinstance(child, ast.keyword):
+        return child.arg == "reset_less"
+    call = isinstance(node, ast.Call) and ast.unparse(node.func) == "marked"
+    return call and isinstance(child, ast.Constant)
 
 
 def _lines(node: ast.stmt | ast.ExceptHandler | ast.match_case) -> range:
@@ -215,6 +236,7 @@ class Tree:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.scratch = folder, folder / "cache"
+        self.unchanged = ""  # what ``verilog`` says where nothing is planted
         for name in tracked():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
@@ -233,13 +255,19 @@ class Tree:
                 usual = sum(covering.seconds.get(test, limit) for test in stage.tests)
                 if noticed := self.run(stage, room, HANGS * usual + 60):
                     return noticed
-            return None
+            return SAME if room == "hw" and self.verilog() == self.unchanged else None
         finally:
             path.write_bytes(source)
-            os.utime(
-                path, ns=(status.st_atime_ns, status.st_mtime_ns)
-            )  # its bytecode is good again
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))  # as its bytecode has it
             shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def verilog(self) -> str:
+        """A digest of the core's Verilog for some configs."""
+        done = subprocess.run(
+            [sys.executable, "-c", VERILOG], cwd=self.folder, capture_output=True,
+            env=self.environment("hw"), text=True, check=False,
+        )  # fmt: skip
+        return done.stdout
 
     def run(self, stage: Stage, room: str, seconds: float) -> str | None:
         """Runs tests against a mutant of ``room``; the first that failed, or what went wrong."""
@@ -296,9 +324,11 @@ def run(chosen: list[Mutant], workers: int, limit: int) -> Iterator[tuple[Mutant
             trees.put(tree := Tree(Path(folder).resolve() / str(number)))
         covering = Covering(tree.folder, NOTES / digest(ROOT, tracked()))
         covering.note(tree.environment(), workers)
+        unchanged = tree.verilog() if any(m.file.startswith("hw/") for m in chosen) else ""
 
         def one(mutant: Mutant) -> str | None:
             tree = trees.get()
+            tree.unchanged = unchanged
             try:
                 return tree.try_one(mutant, covering, limit)
             finally:
@@ -331,19 +361,20 @@ def main() -> None:
         place = f"{mutant.file}:{mutant.line}: {mutant.before}  →  {mutant.after}"
         if noticed is None:
             survivors.append(mutant)
-        else:
+        elif noticed != SAME:
             killed += 1
         print(f"{noticed or 'SURVIVED'}\n    {place}", file=sys.stderr, flush=True)
-    share = killed / max(len(tried), 1)
+    share = killed / max(killed + len(survivors), 1)
+    equivalent = len(chosen) - killed - len(survivors)
     if arguments.json:
         print(json.dumps({"seed": arguments.seed, "count": len(chosen), "killed": killed,
-                          "equivalent": len(chosen) - len(tried), "share": share,
+                          "equivalent": equivalent, "share": share,
                           "survivors": [mutant.described() for mutant in survivors]}))  # fmt: skip
         return
     for mutant in survivors:
         print(f"survived: {mutant.file}:{mutant.line}: {mutant.before}  →  {mutant.after}")
-    print(f"{killed} of {len(tried)} killed, {100 * share:.1f} %; "
-          f"{len(chosen) - len(tried)} known as equivalent")  # fmt: skip
+    print(f"{killed} of {killed + len(survivors)} killed, {100 * share:.1f} %; "
+          f"{equivalent} change nothing")  # fmt: skip
 
 
 if __name__ == "__main__":
