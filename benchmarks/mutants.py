@@ -15,8 +15,8 @@ for those. What was noted is kept in ``build/mutants`` for the next run of the s
 
 Mutants that change nothing anybody could see count neither as killed nor as surviving; ``share`` is
 of the others. They are those of ``hw/`` from which the same Verilog comes, and those that
-``mutants.toml`` beside this file lists with their reasons. Nothing is planted where it is said
-which registers a reset sets beyond those that it has to.
+``mutants.toml`` beside this file lists with their reasons, as it does files that nothing is planted
+in. Nothing is planted either where it is said which registers a reset sets beyond those it has to.
 
 Rooms are drawn evenly, places in a room by how many there are. ``--all`` tries all of them, in
 order; ``--first K`` passes over the first K, to go on where an earlier run of the same sources
@@ -47,7 +47,7 @@ from covering import OPTIONS, Covering, digest
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTES = ROOT / "build" / "mutants"
-EQUIVALENT = Path(__file__).with_suffix(".toml")
+SPARED = Path(__file__).with_suffix(".toml")
 SAME = "the same Verilog"
 VERILOG = """
 import hashlib
@@ -184,7 +184,8 @@ def _is_text(node: ast.BinOp) -> bool:
 
 def pools(folders: tuple[str, ...]) -> list[list[Mutant]]:
     """All mutants, by folder."""
-    known = [file for file in tracked() if file.endswith(".py")]
+    spared = {each["file"] for each in _listed("file")}
+    known = [file for file in tracked() if file.endswith(".py") and file not in spared]
     return [
         [m for file in known if f"{file}/".startswith(f"{folder}/") for m in mutants(file)]
         for folder in folders
@@ -312,8 +313,12 @@ class Tree:
 
 def equivalents() -> dict[tuple[str, str, str, str], str]:
     """Known mutants that change nothing, with their reasons."""
-    listed = tomllib.loads(EQUIVALENT.read_text())["mutant"] if EQUIVALENT.exists() else []
-    return {(m["file"], m["function"], m["before"], m["after"]): m["reason"] for m in listed}
+    found = _listed("mutant")
+    return {(m["file"], m["function"], m["before"], m["after"]): m["reason"] for m in found}
+
+
+def _listed(kind: str) -> list[dict[str, str]]:
+    return list(tomllib.loads(SPARED.read_text())[kind])
 
 
 def run(chosen: list[Mutant], workers: int, limit: int) -> Iterator[tuple[Mutant, str | None]]:

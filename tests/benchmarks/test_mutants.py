@@ -119,6 +119,12 @@ def test_tests_that_fail_as_they_are(planted, tmp_path):
         covering.note(dict(os.environ), 1)
 
 
+def test_files_that_are_spared_are_there(planted):
+    spared = {each["file"] for each in planted._listed("file")}
+    assert spared <= set(planted.tracked())
+    assert spared.isdisjoint(mutant.file for pool in planted.pools(("sim",)) for mutant in pool)
+
+
 def test_known_equivalents_are_still_there(planted):
     """A change of the line they are about makes them unknown again."""
     for key, reason in planted.equivalents().items():
