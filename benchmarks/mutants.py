@@ -48,6 +48,8 @@ from covering import OPTIONS, Covering, digest
 ROOT = Path(__file__).resolve().parents[1]
 NOTES = ROOT / "build" / "mutants"
 SPARED = Path(__file__).with_suffix(".toml")
+# What numba compiles, or puts into what it compiles as constants.
+COMPILED = ("isa/", "sim/timing/", "sim/checker/", "sim/semantics.py", "sim/stream.py")
 SAME = "the same Verilog"
 VERILOG = """
 import hashlib
@@ -250,13 +252,13 @@ class Tree:
         path = self.folder / mutant.file
         source, status = path.read_bytes(), path.stat()
         path.write_bytes(source[: mutant.start] + mutant.after.encode() + source[mutant.end :])
-        room = mutant.file.partition("/")[0]
         try:
             for stage in stages(mutant, covering, limit):
                 usual = sum(covering.seconds.get(test, limit) for test in stage.tests)
-                if noticed := self.run(stage, room, HANGS * usual + 60):
+                if noticed := self.run(stage, mutant.file, HANGS * usual + 60):
                     return noticed
-            return SAME if room == "hw" and self.verilog() == self.unchanged else None
+            same = mutant.file.startswith("hw/") and self.verilog() == self.unchanged
+            return SAME if same else None
         finally:
             path.write_bytes(source)
             os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))  # as its bytecode has it
@@ -266,30 +268,32 @@ class Tree:
         """A digest of the core's Verilog for some configs."""
         done = subprocess.run(
             [sys.executable, "-c", VERILOG], cwd=self.folder, capture_output=True,
-            env=self.environment("hw"), text=True, check=False,
+            env=self.environment("hw/"), text=True, check=False,
         )  # fmt: skip
         return done.stdout
 
-    def run(self, stage: Stage, room: str, seconds: float) -> str | None:
-        """Runs tests against a mutant of ``room``; the first that failed, or what went wrong."""
+    def run(self, stage: Stage, file: str, seconds: float) -> str | None:
+        """Runs tests against a mutant of ``file``; the first that failed, or what went wrong."""
         code, text = self._pytest(
-            stage.tests, {**self.environment(room), **stage.settings}, seconds
+            stage.tests, {**self.environment(file), **stage.settings}, seconds
         )
         if code == NO_SUCH_TEST:  # tests have other names now
             files = sorted({test.partition("::")[0] for test in stage.tests})
-            code, text = self._pytest(files, {**self.environment(room), **stage.settings}, seconds)
+            code, text = self._pytest(files, {**self.environment(file), **stage.settings}, seconds)
         if code == 0:
             return None
         failed = [line for line in text.splitlines() if line.startswith(("FAILED", "ERROR"))]
         return failed[0] if failed else text if code is None else f"pytest ended with {code}"
 
-    def environment(self, room: str | None = None) -> dict[str, str]:
-        """What tests run in, with a mutant of ``room``."""
+    def environment(self, file: str = "") -> dict[str, str]:
+        """What tests run in, with a mutant of ``file``."""
         found = {**os.environ, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
         found["CXXFLAGS"] = "-O1"  # a mutant's model is built for longer than it runs
-        if room in ("isa", "sim", "hw"):  # what is compiled of a mutant is of no use to others
+        if file.startswith(
+            ("isa/", "sim/", "hw/")
+        ):  # what is compiled of a mutant is of no use to others
             found["VDLA_CACHE"] = str(self.scratch)
-        if room not in ("isa", "sim"):  # numba compiles neither
+        if not file.startswith(COMPILED):
             found["NUMBA_CACHE_DIR"] = str(self.folder / "numba")
         return found
 

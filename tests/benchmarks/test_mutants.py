@@ -83,10 +83,10 @@ def test_a_planted_fault_is_noticed(planted, tmp_path):
     """And what isn't changed passes, with the tree's own sources."""
     tree = planted.Tree(tmp_path)
     stage = planted.Stage(["tests/isa/test_numbers.py"], {})
-    assert tree.run(stage, "isa", 240) is None
+    assert tree.run(stage, "isa/numbers.py", 240) is None
     path = tmp_path / "isa" / "numbers.py"
     path.write_text(path.read_text().replace("quotient & 1", "not quotient & 1"))
-    assert "tests/isa/test_numbers.py" in tree.run(stage, "isa", 240)
+    assert "tests/isa/test_numbers.py" in tree.run(stage, "isa/numbers.py", 240)
 
 
 def test_tests_that_run_a_line(planted, tmp_path):
