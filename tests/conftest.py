@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
+settings.register_profile("vdla", deadline=None)  # a slow machine is no fault
+settings.load_profile("vdla")
 sys.path.insert(0, str(Path(__file__).parent / "support"))  # the tests are no package
 
 

@@ -130,7 +130,7 @@ def test_quantize_at_ties_and_limits(board):
     compare(board, node, alone(node, {"x": (F, 10), "y": (I8, 10)}), {"x": x})
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(
     strides=st.tuples(st.integers(1, 3), st.integers(1, 3)),
     pads=st.tuples(*[st.integers(0, 2)] * 4),

@@ -267,7 +267,7 @@ def cases(draw: Any, kind: Callable[[Pick[Any]], tuple[Graph, dict[str, Any]]]) 
 def holds(kind: Callable[[Pick[Any]], tuple[Graph, dict[str, Any]]], examples: int) -> None:
     """Checks as many random cases of a kind."""
 
-    @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples, suppress_health_check=list(HealthCheck))
     @given(cases(kind))
     def run(case: Case) -> None:
         check(case)

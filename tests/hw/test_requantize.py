@@ -118,7 +118,7 @@ def check(bits, cases, seed):
     assert stream(Limited(bits), inputs, ROUND_CYCLES) == wanted
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(VALUES, st.integers(0, 63)), min_size=20), st.sampled_from((8, 9)))
 def test_rounds_and_limits(cases, bits):
     check(bits, cases, 0)

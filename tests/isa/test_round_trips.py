@@ -39,7 +39,7 @@ def programs(draw):
     return Program(config, listed, draw(st.integers(0, 1 << 31)), data)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(programs())
 def test_programs_round_trip(program):
     assert Program.from_bytes(program.to_bytes(), program.config) == program
@@ -63,7 +63,7 @@ def test_a_program_as_text():
     assert ".base" not in disassemble(replace(program, base=0))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_micro_ops_round_trip(data):
     config = data.draw(st.sampled_from(CONFIGS))

@@ -29,7 +29,7 @@ def run(instruction, state):
     execute(state, Stream.of(TINY, [instruction, Finish()]).rows[0])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(INT32, min_size=4, max_size=4), st.lists(WORD, min_size=4, max_size=4))
 @example([-153, 153, -(1 << 31), (1 << 31) - 1], [63 << 24 | 0xFFFFEE] * 4)
 @example([1, 3, -1, -3], [1 << 24 | 1] * 4)
@@ -45,7 +45,7 @@ def test_alu_and_store_requantize_alike(values, words):
     assert state.acc[0].tolist() == [min(max(x + 3, -256), 255) for x in exact]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(INT32, INT32, st.integers(-(1 << 23), (1 << 23) - 1))
 def test_sums_and_products_wrap(x, y, weight):
     state = State(TINY, np.zeros(64, np.uint8))

@@ -109,7 +109,7 @@ def test_rounding_is_half_to_even():
     assert found.tolist() == [0, 2, 2, 0, -2, 2]
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20, derandomize=True)
 @given(
     st.lists(
         st.tuples(

@@ -72,7 +72,7 @@ def test_not_onnx(tmp_path):
         import_onnx(path)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(part=st.floats(0.0, 0.999))
 def test_truncated_anywhere(tmp_path_factory, part):
     data = model_path("digits").read_bytes()
@@ -84,7 +84,7 @@ def test_truncated_anywhere(tmp_path_factory, part):
     assert "\n" not in str(caught.value)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(place=st.floats(0, 0.9999), bit=st.integers(0, 7))
 def test_a_flipped_bit_is_an_error_or_another_model(tmp_path_factory, place, bit):
     data = bytearray(model_path("digits").read_bytes())

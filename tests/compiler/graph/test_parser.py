@@ -247,7 +247,7 @@ def digits() -> Graph:
 
 
 @pytest.mark.parametrize("graph", [small, digits])
-@settings(max_examples=300, deadline=None, derandomize=True,
+@settings(max_examples=300, derandomize=True,
           suppress_health_check=list(HealthCheck))  # fmt: skip
 @given(data=st.data())
 def test_a_corrupted_text_is_a_graph_or_refused(graph, data):

@@ -126,7 +126,7 @@ WINDOWS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(
     window=WINDOWS,
     kernel=st.tuples(st.integers(1, 4), st.integers(1, 4)),
@@ -193,7 +193,7 @@ def test_float_dense():
     check(node, {"x": (F, 3, 40), "y": (F, 3, 9)}, {"w": w}, exact=False)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(window=WINDOWS, kernel=st.tuples(st.integers(2, 4), st.integers(2, 4)), pad=st.booleans())
 def test_pools(window, kernel, pad):
     window = {**window, "pads": tuple(min(p, 1) for p in window["pads"])}

@@ -142,7 +142,7 @@ def test_a_constant_operand_is_packed_now():
     assert [n.op for n in laid.nodes].count("Pack") == 1
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 1000))
 def test_living_tensors_never_overlap(seed):
     graph = network(seed)

@@ -138,7 +138,7 @@ EXTENTS = st.tuples(st.integers(5, 9), st.integers(5, 9))
 PAIRS = st.tuples(st.integers(1, 3), st.integers(1, 3))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     channels=st.integers(1, 3), size=EXTENTS, kernel=PAIRS, strides=PAIRS,
     dilations=st.tuples(st.integers(1, 2), st.integers(1, 2)),

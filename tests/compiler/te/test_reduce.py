@@ -98,7 +98,7 @@ def test_a_combination_that_is_an_operator_is_it(combine, shown):
     assert tir.show(s.lower()).splitlines()[-1].strip() == f"C[i] = {shown}"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_values_stay_within_what_is_known(data):
     """The known interval of a reduction holds what it computes."""

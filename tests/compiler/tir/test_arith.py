@@ -53,14 +53,14 @@ def values(expr):
         )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(expressions() | conditions())
 def test_simplify_keeps_the_value(expr):
     np.testing.assert_array_equal(values(simplify(expr)), values(expr), err_msg=show(expr))
     np.testing.assert_array_equal(values(simplify(expr, RANGES)), values(expr), err_msg=show(expr))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(expressions())
 def test_bounds_contain_every_value(expr):
     found = bounds(expr, RANGES)
@@ -69,7 +69,7 @@ def test_bounds_contain_every_value(expr):
     assert values(expr).max() <= found[1]
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(expressions())
 def test_intervals_contain_every_value(expr):
     found = interval(expr, {X: 7, Y: 4}, {Z: RANGES[Z]})

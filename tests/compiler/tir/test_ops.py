@@ -17,7 +17,7 @@ def exact(x: int, m: int, k: int) -> int:
     return max(-(1 << 31), min((1 << 31) - 1, round(Fraction(x * m, 1 << k))))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 @given(st.integers(-(1 << 31), (1 << 31) - 1), st.integers(0, (1 << 24) - 1), st.integers(0, 63))
 @example(-(1 << 31), (1 << 24) - 1, 0)
 @example((1 << 31) - 1, (1 << 24) - 1, 63)

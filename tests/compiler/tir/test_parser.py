@@ -54,9 +54,7 @@ from vdla.compiler.tir.parser import parse
 from vdla.isa.config import load_config
 
 TINY = load_config("tiny")
-MANY = settings(
-    max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+MANY = settings(max_examples=200, derandomize=True, suppress_health_check=list(HealthCheck))
 NAMES = st.one_of(
     st.sampled_from(["x", "x_1", "x.0", "if", "init", "min", "int8", "inf", "1a", "a b", "é", ""]),
     st.text(max_size=6),

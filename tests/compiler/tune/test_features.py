@@ -125,7 +125,7 @@ def test_traffic_is_what_the_stream_moves(vthreads, residual, window):
         assert gemms >= row["trips.part"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_invariants(data):
     size, kernel = data.draw(st.integers(4, 14)), data.draw(st.sampled_from([1, 3]))

@@ -75,7 +75,7 @@ def test_a_lone_point_jumps():
     assert set(reached.tolist()) == {0, 1, 2, 3}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 2**31), st.data())
 def test_a_child_takes_its_knobs_from_its_parents_where_that_is_legal(seed, data):
     made = Space.of([Point(a, b, c) for a in range(4) for b in range(4) for c in "xyz"])
