@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from vdla.compiler.graph import ir
 from vdla.compiler.graph.ir import Array, Graph, Node
 from vdla.compiler.graph.reference import evaluate_node, iter_layers
 from vdla.compiler.graph.rounding import undecided
@@ -146,9 +145,3 @@ def cosine(a: Array, b: Array) -> float:
     x, y = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
     sizes = np.linalg.norm(x) * np.linalg.norm(y)
     return float(x @ y / sizes) if sizes else float(not x.any() and not y.any())
-
-
-def first_input(graph: Graph) -> tuple[str, ir.TensorType]:
-    """The name and type of the only input of most models."""
-    name = graph.inputs[0]
-    return name, graph.tensors[name]

@@ -20,11 +20,6 @@ class MemoryPlan:
     arena_bytes: int
 
     @property
-    def arena_base(self) -> int:
-        """Where the activations begin."""
-        return self.constant_bytes
-
-    @property
     def total_bytes(self) -> int:
         """The end of the arena; programs may follow."""
         return self.constant_bytes + self.arena_bytes

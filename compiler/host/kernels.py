@@ -6,7 +6,6 @@ import re
 
 from vdla.compiler.graph.express import HostKernel, HostRecipe
 from vdla.compiler.graph.ir import Graph, Node
-from vdla.compiler.tir.ir import PrimFunc
 
 
 def host_kernel(node: Node, graph: Graph, symbol: str | None = None) -> HostKernel:
@@ -14,11 +13,6 @@ def host_kernel(node: Node, graph: Graph, symbol: str | None = None) -> HostKern
     recipe = HostRecipe(node, graph)
     result = node.express(recipe)
     return recipe.kernel(result, symbol or symbol_of(node))
-
-
-def host_function(node: Node, graph: Graph) -> PrimFunc:
-    """The loop IR of a node's host function."""
-    return host_kernel(node, graph).func
 
 
 def symbol_of(node: Node) -> str:

@@ -154,7 +154,7 @@ def test_living_tensors_never_overlap(seed):
     for i, a in enumerate(names):
         start, size = plan.offsets[a], laid.tensors[a].nbytes
         assert start % 64 == 0
-        assert plan.arena_base <= start
+        assert plan.constant_bytes <= start
         assert start + size <= plan.total_bytes
         for b in names[i + 1 :]:
             if spans[a][0] <= spans[b][1] and spans[b][0] <= spans[a][1]:
@@ -177,6 +177,6 @@ def test_constants_have_their_own_region():
     graph = network()
     plan = plan_memory(graph, {"a": np.zeros(3, np.int8), "b": np.zeros(70, np.int8)})
     assert plan.constants == {"a": 0, "b": 64}
-    assert plan.constant_bytes == plan.arena_base == 192
+    assert plan.constant_bytes == 192
     assert plan.address("b") == 64
     assert min(plan.offsets.values()) == 192
