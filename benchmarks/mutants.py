@@ -96,12 +96,13 @@ class Mutant:
     after: str
     start: int  # of the expression, in the file's bytes
     end: int
-    lines: range = range(0)  # of the statement it is in, or of its head
+    text: str  # the line
+    lines: range  # of the statement it is in, or of its head
 
     @property
     def key(self) -> tuple[str, str, str, str]:
         """What it is recognised by when lines have moved."""
-        return self.file, self.function, self.before, self.after
+        return self.file, self.text, self.before, self.after
 
     def described(self) -> dict[str, str | int]:
         """For a reader of JSON."""
@@ -120,7 +121,10 @@ def mutants(file: str) -> list[Mutant]:
         start = starts[node.lineno - 1] + node.col_offset
         end = starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
         before, after = ast.unparse(node), ast.unparse(change)
-        found.append(Mutant(file, node.lineno, function, before, f"({after})", start, end, lines))
+        text = source.splitlines()[node.lineno - 1].decode().strip()
+        found.append(
+            Mutant(file, node.lineno, function, before, f"({after})", start, end, text, lines)
+        )
     return found
 
 
@@ -318,7 +322,7 @@ class Tree:
 def equivalents() -> dict[tuple[str, str, str, str], str]:
     """Known mutants that change nothing, with their reasons."""
     found = _listed("mutant")
-    return {(m["file"], m["function"], m["before"], m["after"]): m["reason"] for m in found}
+    return {(m["file"], m["line"], m["before"], m["after"]): m["reason"] for m in found}
 
 
 def _listed(kind: str) -> list[dict[str, str]]:
