@@ -157,7 +157,13 @@ class Pool2d(Window, Template[QPool, PoolTile]):
             "out": {"layer": out, "tile": part * knobs["rows"] * knobs["cols"]},
         }
         moved = {"inp": whole * rows.moved * cols.moved, "out": out}
-        commands = {"inp": tiles * knobs["blocks"], "alu": tiles, "out": tiles * knobs["blocks"]}
+        # A STORE takes rows and columns; blocks as well where either needs no loop of its own.
+        apart = (knobs["rows"] > 1) & (knobs["cols"] > 1) & (knobs["cols"] < self.out_width)
+        commands = {
+            "inp": tiles,
+            "alu": tiles,
+            "out": tiles * np.where(apart, knobs["blocks"], 1),
+        }
         ops = float(out[0] * self.kernel[0] * self.kernel[1])
         ends = part * (rows.first * cols.first + rows.last * cols.last)
         return Nest(ops, flat(tiles), touched, moved, commands, ends)

@@ -15,14 +15,15 @@ from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.lower import lower_schedule
 from vdla.compiler.operators.add import Add
 from vdla.compiler.operators.conv2d import Conv2d, ConvTile, Residual
+from vdla.compiler.operators.minimum import Minimum
 from vdla.compiler.operators.pairwise import VectorTile
-from vdla.compiler.operators.pool import Pool2d
+from vdla.compiler.operators.pool import Pool2d, PoolTile
 from vdla.compiler.tune.features import features
 from vdla.compiler.tune.measure import measure
 from vdla.compiler.tune.space import Space, space
 from vdla.compiler.tune.tuner import make_tasks
 from vdla.isa.config import load_config
-from vdla.isa.instructions import Gemm, Load, Mem, Store
+from vdla.isa.instructions import Alu, Gemm, Load, Mem, Store
 
 PAPER, TINY = load_config("paper"), load_config("tiny")
 # 64 to 128 channels in blocks of 16, 1×1, on 8×8 pixels: everything divides.
@@ -149,6 +150,64 @@ def test_invariants(data):
     assert (rows.floor * 8 >= column["moved"] - 1e-6).all()
     assert (column["floor.again"] >= 1 - 1e-9).all()
     assert (column["tokens"] <= 2 * column["commands"]).all()
+
+
+def test_a_pool_by_hand():
+    """64 channels in blocks of 16; 4 × 6 pixels of 6 × 6 under windows of 3 × 3, every second."""
+    row = features(POOL, Space.of([PoolTile(2, 4, 6, 2)]), PAPER).row(0)
+    assert (row["trips.tile"], row["trips.step"], row["trips.part"]) == (4, 4, 4)  # 2 × 2
+    assert row["inp@layer"] == 64 * 12 * 12
+    assert row["inp@tile"] == 32 * 8 * 12  # with what the windows share, without the padding
+    assert (
+        row["inp.moved"] == 64 * (8 + 5) * 12
+    )  # 12 rows: 8 and 5 of them; the padding is nobody's
+    assert row["out@layer"] == row["out.moved"] == 64 * 36
+    assert row["out@tile"] == 32 * 24
+    assert row["commands"] == 4 * (1 + 1 + 1)
+    assert row["ops.per.byte"] == 64 * 36 * 9 / (row["inp.moved"] + row["out.moved"])
+    assert row["ends"] == 32 * (8 * 12 + 2 * 6)  # the first tile's window, the last one's outputs
+
+
+def int8_traffic(template, tile, config):
+    """Bytes that the lowered stream loads and stores as int8, and how many instructions do it."""
+    loaded, stored, commands = 0, 0, {"inp": 0, "alu": 0, "out": 0}
+    for op in lower_schedule(template.schedule(tile, config), config).ops:
+        each = op.instruction
+        if isinstance(each, Load) and each.memory == Mem.ACC8:
+            loaded += each.x_size * each.y_size * each.z_size * config.out_entry
+            commands["inp"] += 1
+        elif isinstance(each, Store):
+            stored += each.x_size * each.y_size * each.z_size * config.out_entry
+            commands["out"] += 1
+        commands["alu"] += isinstance(each, Alu)
+    return loaded, stored, commands
+
+
+def divides(template, tile):
+    """Whether the tiles of a pool are all of one size, and as many for each thread."""
+    if not isinstance(tile, PoolTile):
+        return True
+    whole = {"y": template.out_height / tile.rows, "x": template.out_width / tile.cols}
+    counts = {**whole, "c": template.blocks / tile.blocks}
+    return all(n == int(n) for n in whole.values()) and counts[tile.axis] % tile.vthreads == 0
+
+
+@pytest.mark.parametrize("template", [
+    POOL, replace(POOL, kernel=(2, 3), strides=(2, 1), pads=(0, 1, 0, 1), height=13),
+    replace(POOL, kind="sum", kernel=(3, 3), strides=(1, 1), pads=(0, 0, 0, 0)),
+    Add(640, 1, 1, 0, 0, 0, -128, 127),
+    Minimum(77, False, 0, 0, 0, -128, 127), Minimum(77, True, 0, 0, 0, -128, 127),
+], ids=lambda t: t.NAME)  # fmt: skip
+@pytest.mark.parametrize("vthreads", [1, 2])
+def test_what_a_tile_without_a_reduction_moves(template, vthreads):
+    found = [t for t in space(template, TINY, vthreads).tiles if divides(template, t)]
+    picked = [found[i] for i in np.random.default_rng(0).integers(len(found), size=6)]
+    rows = features(template, Space.of(picked), TINY)
+    for i, tile in enumerate(picked):
+        row, (loaded, stored, commands) = rows.row(i), int8_traffic(template, tile, TINY)
+        assert row["inp.moved"] == loaded, tile
+        assert row["out.moved"] == stored == row["out@layer"], tile
+        assert {name: row[f"commands.{name}"] for name in commands} == commands, tile
 
 
 def test_pools_and_additions_have_features():
