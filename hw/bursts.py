@@ -15,6 +15,7 @@ from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.instructions import DRAM_BITS
 
 PAGE_BITS = (PAGE_BYTES - 1).bit_length()
+PAGES_BITS = DRAM_BITS - PAGE_BITS + 1  # of a number of pages, up to all there are
 
 
 def offset_bits(config: Config) -> int:

@@ -17,7 +17,7 @@ from amaranth import Cat, Const, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import enum
 from amaranth.lib.wiring import Component, In, Out, connect, flipped
 
-from vdla.hw.bursts import PAGE_BITS
+from vdla.hw.bursts import PAGE_BITS, PAGES_BITS
 from vdla.hw.compute import Compute
 from vdla.hw.counters import Counters
 from vdla.hw.csr import ADDRESS_BITS, Csr
@@ -32,7 +32,7 @@ from vdla.hw.store import Store
 from vdla.hw.tokens import TokenQueue
 from vdla.isa.config import Config
 from vdla.isa.identity import Identity
-from vdla.isa.instructions import DRAM_BITS, Engine, instruction_bytes
+from vdla.isa.instructions import Engine, instruction_bytes
 from vdla.isa.registers import IDENTITY, INDEX_BITS, VERSION, register
 
 
@@ -154,7 +154,7 @@ class Core(Component):
         connect(m, load.request, dma.load)
         connect(m, dma.load_data, load.data)
         connect(m, store.write, dma.store)
-        pages = Signal(DRAM_BITS - PAGE_BITS + 1)
+        pages = Signal(PAGES_BITS)
         size = csr.dram_size[PAGE_BITS:]
         m.d.comb += [
             dma.dram_base.eq(csr.dram_base[PAGE_BITS:]),

@@ -21,7 +21,7 @@ from amaranth.lib.wiring import Component, In, Out
 from amaranth.utils import exact_log2
 
 from vdla.hw.bursts import (
-    PAGE_BITS,
+    PAGES_BITS,
     beat_bits,
     burst_beats,
     is_outside,
@@ -67,7 +67,7 @@ class Fetch(Component):
                 "awake": In(1),
                 "base": In(DRAM_BITS),
                 "length": In(INDEX_BITS),
-                "dram_pages": In(DRAM_BITS - PAGE_BITS + 1),
+                "dram_pages": In(PAGES_BITS),
                 "request": Out(read_request(config)),
                 "data": In(read_data(config)),
                 "word": Out(instruction_bits(config)),

@@ -22,7 +22,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw import layout as layouts
-from vdla.hw.bursts import PAGE_BITS, beat_bits, cut, is_outside, offset_bits, to_bytes
+from vdla.hw.bursts import PAGES_BITS, beat_bits, cut, is_outside, offset_bits, to_bytes
 from vdla.hw.count import Count
 from vdla.hw.fifo import Fifo
 from vdla.hw.interfaces import (
@@ -39,7 +39,7 @@ from vdla.hw.layout import beats, below, grow, layout, scaled
 from vdla.hw.loops import Countdown, Loop, Nest
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
-from vdla.isa.instructions import DRAM_BITS, Mem
+from vdla.isa.instructions import Mem
 from vdla.isa.registers import INDEX_BITS
 
 IN_FLIGHT = 8  # instructions started and not finished
@@ -98,7 +98,7 @@ class Load(Component):
                 "acc": Out(acc),
                 "computed": In(acc),
                 "acc_taken": In(1),
-                "dram_pages": In(DRAM_BITS - PAGE_BITS + 1),
+                "dram_pages": In(PAGES_BITS),
             }
         )
 

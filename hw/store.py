@@ -22,7 +22,7 @@ from amaranth.lib.wiring import Component, In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
 from vdla.hw.bursts import (
-    PAGE_BITS,
+    PAGES_BITS,
     beat_bits,
     burst_beats,
     is_outside,
@@ -37,7 +37,7 @@ from vdla.hw.loops import Countdown, Loop, Nest
 from vdla.hw.requantize import Requantize, delayed, scaler, split
 from vdla.isa import instructions as isa
 from vdla.isa.config import INT32_BYTES, Config
-from vdla.isa.instructions import DRAM_BITS, Mem
+from vdla.isa.instructions import Mem
 from vdla.isa.numbers import MANTISSA_BITS, SHIFT_BITS
 from vdla.isa.registers import INDEX_BITS
 
@@ -70,7 +70,7 @@ class Store(Component):
                 "oldest": Out(INDEX_BITS),
                 "acc": Out(read_port(config.depth("acc"), 8 * config.acc_entry)),
                 "write": Out(write_request(config)),
-                "dram_pages": In(DRAM_BITS - PAGE_BITS + 1),
+                "dram_pages": In(PAGES_BITS),
                 "stop": In(1),
             }
         )
