@@ -42,6 +42,12 @@ NAMES = [i.name for i in intrinsics(load_config("tiny"))]
 LOADS = {INP: "load_inp", WGT: "load_wgt", ACC: "load_acc"}
 
 
+def test_loads_that_pad_take_a_condition():
+    for intrin in intrinsics(load_config("tiny")):
+        params = {p.name for p in intrin.params}
+        assert ("inside" in params) == intrin.name.endswith("_pad"), intrin.name
+
+
 @pytest.fixture(scope="module")
 def machines():
     return {}
