@@ -16,7 +16,8 @@ for those. What was noted is kept in ``build/mutants`` for the next run of the s
 Mutants that change nothing anybody could see count neither as killed nor as surviving; ``share`` is
 of the others. They are those of ``hw/`` from which the same Verilog comes, and those that
 ``mutants.toml`` beside this file lists with their reasons, as it does files that nothing is planted
-in. Nothing is planted either where it is said which registers a reset sets beyond those it has to.
+in. Nothing is planted in assertions (``strict``) either, nor where it is said which registers a
+reset sets beyond those it has to.
 
 Rooms are drawn evenly, places in a room by how many there are. ``--all`` tries all of them, in
 order; ``--first K`` passes over the first K, to go on where an earlier run of the same sources
@@ -143,7 +144,7 @@ def _changes(
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.JoinedStr | ast.Raise | ast.Assert | ast.Import):
                 continue
-            if _only_resets(node, child):
+            if _promises_alone(node, child):
                 continue
             if isinstance(child, ast.AST):
                 yield from _changes(child, function, lines)
@@ -162,10 +163,11 @@ def _changes(
         yield function, lines, node, ast.Constant(node.value + 1)
 
 
-def _only_resets(node: ast.AST, child: object) -> bool:
-    """Whether it says which registers a reset sets: one that sets more changes nothing."""
+def _promises_alone(node: ast.AST, child: object) -> bool:
+    """Whether it says that two are of one length, or which registers a reset sets: a check less or
+    a reset more changes nothing."""
     if isinstance(child, ast.keyword):
-        return child.arg == "reset_less"
+        return child.arg in ("reset_less", "strict")
     call = isinstance(node, ast.Call) and ast.unparse(node.func) == "marked"
     return call and isinstance(child, ast.Constant)
 

@@ -106,6 +106,38 @@ def test_host_steps(host):
     ]
 
 
+def test_each_step_is_timed(host, monkeypatch):
+    ready = Executor(host_module(host))
+    monkeypatch.setattr("time.perf_counter", iter([10.0, 11.0, 13.0, 14.0, 18.0, 19.0]).__next__)
+    result = ready.run({"x": X})
+    assert [step.seconds for step in result.steps] == [2, 4]
+    assert result.seconds == 9
+
+
+def test_what_a_device_is_given_and_what_is_wanted_back(host):
+    """What the host touches before and after it, and inputs and outputs; never the constants."""
+    tensors = {n: TensorInfo((4,), "float32", 64 * i) for i, n in enumerate(["c", "x", "y", "z"])}
+    steps = [
+        Host("a", "double", ("c", "y")),
+        Accelerate("p", ("a",)),
+        Host("b", "double", ("y", "z")),
+    ]
+    device = AddOne()
+    Executor(
+        host_module(
+            host, tensors=tensors, inputs=["x"], outputs=["x"], steps=steps, programs={"p": b"\0"},
+            constants=bytes(64), identity=AddOne.identity,
+        ),
+        device,
+    )  # fmt: skip
+    assert device.moved == ([(64, 80), (128, 144)], [(64, 80), (128, 144), (192, 208)])
+
+
+def test_constants_may_fill_the_image():
+    full = accelerated(constants=bytes(128), dram_bytes=128)
+    assert Executor(full, AddOne()).dram.size == 128
+
+
 def test_runs_do_not_share_outputs(host):
     executor = Executor(host_module(host))
     first = executor.run({"x": X})

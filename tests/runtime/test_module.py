@@ -53,6 +53,9 @@ def test_host_code_is_optional():
 
 def test_the_same_module_is_the_same_file():
     assert module().to_bytes() == DATA
+    other = module()
+    other.tensors = dict(reversed(other.tensors.items()))
+    assert other.to_bytes() == DATA
 
 
 def test_saving_replaces_and_leaves_nothing_behind(tmp_path):
@@ -106,6 +109,10 @@ def test_errors():
         f"m.vdla: expected a vdla module ({magic}), found b'\\x7fELF....'"
     )
     assert message(DATA[:11]) == "m.vdla: expected at least 20 bytes, found 11: truncated"
+    header = PREFIX.unpack_from(DATA)[2]
+    assert message(DATA[:20]) == (
+        f"m.vdla: expected at least {20 + header} bytes, found 20: truncated"
+    )
     later = bytearray(DATA)
     struct.pack_into("<I", later, 8, FORMAT_VERSION + 1)
     assert message(bytes(later)) == "m.vdla: expected module format 2, found format 3"
