@@ -126,10 +126,8 @@ def _accumulation(store: Store) -> tuple[str | None, Expr] | None:
     return None
 
 
-def _reads_itself(stmt: Stmt | None, buffer: Buffer) -> bool:
+def _reads_itself(stmt: Stmt, buffer: Buffer) -> bool:
     """Whether an init is anything else than one store to ``buffer`` that doesn't read it."""
-    if stmt is None:
-        return False
     if not isinstance(stmt, Store) or stmt.buffer is not buffer:
         return True
     return any(x.buffer is buffer for x in loads(stmt.value))

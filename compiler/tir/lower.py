@@ -55,6 +55,7 @@ class _Hoisted:
     """
 
     block: Block
+    init: Stmt
     path: tuple[For, ...]
     reduce_vars: frozenset[Var]
 
@@ -77,13 +78,13 @@ class _Flattener:
             loops = (*loops, stmt)
         if isinstance(stmt, Block):
             if stmt.init is not None:
-                self.place(stmt, loops)
+                self.place(stmt, stmt.init, loops)
             return
         for child in stmt_children(stmt):
             self.find(child, loops)
 
-    def place(self, block: Block, loops: tuple[For, ...]) -> None:
-        """Hoists the init of ``block`` out of its reduction, where that is sound."""
+    def place(self, block: Block, init: Stmt, loops: tuple[For, ...]) -> None:
+        """Hoists the ``init`` of ``block`` out of its reduction, where that is sound."""
         reduced = {v for i in block.reduce_iters for v in expr_vars(i.binding)}
         inside = [n for n, loop in enumerate(loops) if loop.var in reduced]
         if not inside:
@@ -91,11 +92,11 @@ class _Flattener:
         path = loops[inside[0] :]
         spatial = {v for i in block.iters if i.kind == "spatial" for v in expr_vars(i.binding)}
         mixed = spatial & reduced & {loop.var for loop in path}
-        if mixed or _reads_what_it_makes(block, path[0]):
+        if mixed or _reads_what_it_makes(init, path[0]):
             return
         self.hoisted.add(block)
         names = frozenset(loop.var for loop in path if loop.var in reduced)
-        self.before.setdefault(path[0], []).append(_Hoisted(block, path, names))
+        self.before.setdefault(path[0], []).append(_Hoisted(block, init, path, names))
 
     def visit(self, stmt: Stmt) -> Stmt:
         """A statement without blocks, with the inits that move before it."""
@@ -103,7 +104,7 @@ class _Flattener:
             return self.block(stmt)
         new = map_stmt(stmt, self.visit)
         if isinstance(stmt, For) and stmt in self.before:
-            return seq(*(_hoist(h) for h in self.before[stmt]), new)
+            return seq(*(_hoist(h, self.visit(h.init)) for h in self.before[stmt]), new)
         return new
 
     def block(self, block: Block) -> Stmt:
@@ -111,14 +112,13 @@ class _Flattener:
         body = self.visit(block.body)
         if block.init is not None and block not in self.hoisted:
             first = all_of(*(Binary("eq", i.var, ZERO) for i in block.reduce_iters))
-            body = seq(_guard(first, block.init), body)
+            body = seq(_guard(first, self.visit(block.init)), body)
         return _guard(block.predicate, substitute(body, block.bindings))
 
 
-def _reads_what_it_makes(block: Block, loop: For) -> bool:
-    """Whether the init of ``block`` needs something computed inside ``loop``."""
-    assert block.init is not None
-    read = {x.buffer for x in stmt_loads(block.init)}
+def _reads_what_it_makes(init: Stmt, loop: For) -> bool:
+    """Whether an init needs something computed inside ``loop``."""
+    read = {x.buffer for x in stmt_loads(init)}
     made: set[Buffer] = {s.buffer for s in walk(loop) if isinstance(s, Alloc)}
     for inner in blocks(loop):
         made.update(region.buffer for region in inner.writes)
@@ -126,13 +126,12 @@ def _reads_what_it_makes(block: Block, loop: For) -> bool:
     return bool(read & made)
 
 
-def _hoist(h: _Hoisted) -> Stmt:
-    """An init with the loops that it needs around it."""
-    assert h.block.init is not None
+def _hoist(h: _Hoisted, init: Stmt) -> Stmt:
+    """An init, without blocks, with the loops that it needs around it."""
     start: dict[Var, Expr] = dict.fromkeys(h.reduce_vars, ZERO)
     bindings = {v: substitute_expr(e, start) for v, e in h.block.bindings.items()}
     predicate = substitute_expr(h.block.predicate, start)
-    body = _guard(predicate, substitute(substitute(h.block.init, bindings), start))
+    body = _guard(predicate, substitute(substitute(init, bindings), start))
     fresh: dict[Var, Expr] = {}
     for loop in reversed(h.path):
         if loop.var not in h.reduce_vars:
@@ -148,15 +147,16 @@ def _guard(cond: Expr, body: Stmt) -> Stmt:
 
 
 def simplify_stmt(stmt: Stmt, ranges: Ranges | None = None) -> Stmt:
-    """Simplified expressions, decided conditions taken, plain loops of one step removed."""
+    """Simplified expressions, decided conditions taken, plain loops of one step removed.
+
+    Of what has no blocks.
+    """
     known: Ranges = ranges or {}
     match stmt:
         case For(var, 1, "serial", body) if not stmt.annotations:
             return simplify_stmt(substitute(body, {var: ZERO}), known)
         case For(var, extent, _, body):
             known = {**known, var: (0, extent - 1)}
-        case Block():
-            known = {**known, **{i.var: (0, i.extent - 1) for i in stmt.iters}}
         case If(cond, then, orelse):
             return _simplify_if(simplify(cond, known), then, orelse, known)
     new = map_stmt(stmt, lambda s: simplify_stmt(s, known), lambda e: simplify(e, known))

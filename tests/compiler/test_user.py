@@ -10,7 +10,9 @@ from onnx import TensorProto, helper, numpy_helper
 import vdla
 from vdla import te
 from vdla.compiler import user
+from vdla.compiler.frontend import import_model
 from vdla.compiler.frontend.errors import ModelError
+from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.user import REGISTERED, OperatorError
 
 SHAPE = (2, 8, 4)
@@ -75,6 +77,14 @@ def test_it_runs_where_its_schedule_says(scheduled, tmp_path):
     want = np.maximum(np.clip(np.rint(x / 0.5), -128, 127), 3) * np.float32(0.5)
     np.testing.assert_array_equal(result.outputs["y"], want)
     assert (result.cycles is not None) == scheduled
+
+
+def test_the_reference_interprets_it(tmp_path):
+    vdla.register_operator("mine::Clamp", clamp)
+    graph = import_model(onnx.load(network(tmp_path, least=3)))
+    x = np.random.default_rng(0).standard_normal(SHAPE).astype(np.float32) * 20
+    want = np.maximum(np.clip(np.rint(x / 0.5), -128, 127), 3) * np.float32(0.5)
+    np.testing.assert_array_equal(evaluate(graph, {"x": x})["y"], want)
 
 
 def test_a_schedule_that_does_not_fit_leaves_it_on_the_host(tmp_path):

@@ -14,6 +14,7 @@ from vdla.analysis import difference
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import numbers, ops
 from vdla.compiler.graph.compare import layer_differences, ort_tensors
+from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate_node
 from vdla.compiler.graph.rounding import undecided
@@ -63,6 +64,20 @@ def test_only_the_middle_is_undecided():
     assert undecided(node, [x]).ravel().tolist() == [s % 4 == 2 for s in sums.tolist()]
     other = replace(node, in_scale=numbers.f32(0.25 * (1 + 1e-5)))
     assert not undecided(other, [x]).any()
+
+
+def test_what_is_undecided_of_a_minimum():
+    """The lesser of both decides; it lies in the middle but for three roundings, or it doesn't."""
+    fields = {"name": "m", "output": "y", "a": "a", "b": "b", "a_zp": 3, "b_zp": -2, "out_zp": 0}
+    node = QMinimum(**fields, scales=(0.5, 0.25))
+    a, b = (each.astype(np.int8) for each in np.meshgrid(np.arange(-20, 20), np.arange(-40, 40)))
+    least = np.minimum((a.astype(int) - 3) / 2, (b.astype(int) + 2) / 4)
+    np.testing.assert_array_equal(undecided(node, [a, b]), least % 1 == 0.5)
+    x = np.array([67 + 3, 67 - 2], np.int8)
+    for roundings, either in ((2.9, True), (3.1, False), (-2.9, True), (-3.1, False)):
+        scale = 1.5 * (1 + roundings * 2.0**-24)  # 67 times that is next to 100.5
+        for scales in ((scale, 9.0), (9.0, scale)):
+            assert undecided(replace(node, scales=scales), [x[:1], x[1:]]).tolist() == [either]
 
 
 class Fixed:

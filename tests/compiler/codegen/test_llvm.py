@@ -102,6 +102,16 @@ def test_functions(name, dtype):
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+def test_absolute_integers(dtype):
+    a = te.placeholder((64,), dtype, "a")
+    out = te.compute((64,), lambda i: te.abs(a[i]), "out")
+    low, high = tir.ir.INT_RANGES[dtype]
+    x = RNG.integers(low, high, 64, endpoint=True, dtype=dtype)
+    x[:4] = low, high, 0, 1
+    np.testing.assert_array_equal(*both([a], out, x))
+
+
 def test_rounding_is_half_to_even():
     a = te.placeholder((6,), "float32", "a")
     out = te.compute((6,), lambda i: te.rint(a[i]), "out")

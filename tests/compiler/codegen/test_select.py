@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pytest
 
-from vdla.compiler.lower import lower_schedule
+import vdla
+from vdla.compiler.lower import lower_function, lower_schedule
 from vdla.compiler.operators.add import Add
 from vdla.compiler.operators.conv2d import Conv2d, ConvTile
 from vdla.compiler.operators.pairwise import VectorTile
@@ -120,3 +122,101 @@ def test_an_addition(vectors, counts):
     stages = instructions(Add(12, 1, 1, 0, 0, 0, -128, 127), VectorTile(vectors), "tiny")
     assert [load.x_size for load in stages["load_acc8"]] == [n for n in counts for _ in range(2)]
     assert [store.x_size for store in stages["store8"]] == counts
+
+
+def computed(text, *arrays, out):
+    """(what a program in the loop IR's text gives on tiny, its instructions by stage)."""
+    kernel = vdla.build(func := vdla.parse(text, "tiny"), target="tiny")
+    assert kernel.check() == []
+    found = np.zeros(out, np.int32)
+    kernel(*arrays, found)
+    stages = {}
+    for op in lower_function(func, load_config("tiny")).ops:
+        stages.setdefault(op.name, []).append(op)
+    return found, stages
+
+
+ROWS = np.arange(32, dtype=np.int32).reshape(8, 4) * 7 - 50
+
+
+def test_three_loops_of_a_store_are_planes_rows_and_entries():
+    text = """
+func main(a: int32[32, 4], out: int32[12, 4]):
+    alloc x: int32[32, 4] @"vdla.acc":
+        for i in 32:
+            load_acc(dst=x[i, 0], src=a[i, 0])
+        for p in 2:
+            for q in 3:
+                for r in 2:
+                    store32(out=out[p * 6 + q * 2 + r, 0], acc=x[p * 16 + q * 4 + r, 0])
+"""
+    rows = np.arange(128, dtype=np.int32).reshape(32, 4)
+    found, stages = computed(text, rows, out=(12, 4))
+    want = rows.reshape(2, 4, 4, 4)[:, :3, :2].reshape(12, 4)
+    np.testing.assert_array_equal(found, want)
+    (store,) = (op.instruction for op in stages["store32"])
+    assert sizes(store) == (2, 3, 2)
+
+
+def test_loops_beyond_three_become_micro_ops_in_their_order():
+    text = """
+func main(a: int32[32, 4], out: int32[32, 4]):
+    alloc x: int32[32, 4] @"vdla.acc":
+        for i in 32:
+            load_acc(dst=x[i, 0], src=a[i, 0])
+        alloc y: int32[32, 4] @"vdla.acc":
+            for p in 2:
+                for q in 2:
+                    for r in 2:
+                        for s in 2:
+                            for t in 2:
+                                alu_copy(dst=y[FORWARD, 0], y=x[MIRRORED, 0])
+            for j in 32:
+                store32(out=out[j, 0], acc=y[j, 0])
+"""
+    text = text.replace("FORWARD", "p * 16 + q * 8 + r * 4 + s * 2 + t")
+    text = text.replace("MIRRORED", "t * 16 + s * 8 + r * 4 + q * 2 + p")
+    rows = np.arange(128, dtype=np.int32).reshape(32, 4)
+    found, stages = computed(text, rows, out=(32, 4))
+    want = rows.reshape(2, 2, 2, 2, 2, 4).transpose(4, 3, 2, 1, 0, 5).reshape(32, 4)
+    np.testing.assert_array_equal(found, want)
+    (copy,) = stages["alu_copy"]
+    assert copy.instruction.extents() == (2, 2, 2)
+    assert [dst for dst, _, _ in copy.uops] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("kind", ["", " unrolled"])
+def test_a_load_of_nothing_but_padding(kind):
+    """It leaves what lies behind it as it is."""
+    text = f"""
+func main(a: int32[8, 4], out: int32[7, 4]):
+    alloc x: int32[6, 4] @"vdla.acc":
+        alloc y: int32[1, 4] @"vdla.acc":
+            load_acc(dst=y[0, 0], src=a[7, 0])
+            for i in 6{kind}:
+                load_acc_pad(dst=x[i, 0], src=a[i, 0], inside=i < 0, pad_value=7)
+            for j in 6:
+                store32(out=out[j, 0], acc=x[j, 0])
+            store32(out=out[6, 0], acc=y[0, 0])
+"""
+    found, stages = computed(text, ROWS, out=(7, 4))
+    np.testing.assert_array_equal(found, [[7] * 4] * 6 + [ROWS[7].tolist()])
+    assert len(stages["load_acc_pad"]) == (6 if kind else 1)
+
+
+@pytest.mark.parametrize(("first", "start"), [("False", 0), ("k == 0", 1)])
+def test_where_a_reduction_starts(first, start):
+    """From its first term, or from what lies at the result's place."""
+    text = f"""
+func main(a: int32[8, 4], out: int32[1, 4]):
+    alloc sum: int32[1, 4] @"vdla.acc":
+        load_acc(dst=sum[0, 0], src=a[0, 0])
+        alloc x: int32[7, 4] @"vdla.acc":
+            for i in 7:
+                load_acc(dst=x[i, 0], src=a[i + 1, 0])
+            for k in 7:
+                alu_add_reduce(dst=sum[0, 0], y=x[k, 0], first={first})
+            store32(out=out[0, 0], acc=sum[0, 0])
+"""
+    found, _ = computed(text, ROWS, out=(1, 4))
+    np.testing.assert_array_equal(found[0], ROWS[start:].sum(axis=0))

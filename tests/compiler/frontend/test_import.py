@@ -99,6 +99,11 @@ def test_conv_groups_and_bias():
             (1, 4, 3, 4),
         ),
         ("MaxPool", {"kernel_shape": [3, 2], "strides": [2, 2], "ceil_mode": 1}, (1, 4, 3, 4)),
+        (  # the last place rounding up would take sees only padding
+            "MaxPool",
+            {"kernel_shape": [2, 2], "strides": [3, 3], "pads": [0, 0, 1, 1], "ceil_mode": 1},
+            (1, 4, 2, 3),
+        ),
         ("MaxPool", {"kernel_shape": [2, 2], "dilations": [2, 3]}, (1, 4, 4, 4)),
         ("AveragePool", {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}, (1, 4, 6, 7)),
         (
@@ -177,6 +182,13 @@ def test_reduce_mean(keep, shape):
     agrees(single("ReduceMean", shape, axes=[2, 3], keepdims=keep))
     extra = {"axes": np.array([-2, -1])}
     agrees(single("ReduceMean", shape, extra=["axes"], constants=extra, opset=18, keepdims=keep))
+
+
+@pytest.mark.parametrize("axes", [[0, 3], [-1, 0], [-1]])
+def test_axes_as_attributes(axes):
+    shape = tuple(n for i, n in enumerate((1, 4, 6, 1)) if i not in [a % 4 for a in axes])
+    graph = agrees(single("Squeeze", shape, (1, 4, 6, 1), opset=11, axes=axes))
+    assert graph.tensors["y"].shape == shape
 
 
 def test_clip_bounds_as_attributes():

@@ -155,6 +155,8 @@ REFUSED = {
     "r: y = Transpose(x) perm=(1, a) : f": "column 32: expected a value, found 'a'",
     "r: y = MaxPool(x) kernel=(1, 2, 3) : f": "column 28: expected kernel: 2 whole numbers in "
                                               "brackets, found (1, 2, 3)",
+    "r: y = MaxPool(x) kernel=3 : f": "column 28: expected kernel: 2 whole numbers in brackets, "
+                                      "found 3",
     "r: y = Softmax(x) axis=<3 values> : float32[1, 4]": "column 26: expected axis: a whole "
         "number, found (0.0, 0.0, 0.0)",
     "r: y = Softmax(x) axis=<4 values> : float32[1, 4]": "column 26: expected 4 values for r@axis "

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vdla.compiler.tir import Const, Var, affine, bounds, show, simplify
+from vdla.compiler.tir import Buffer, Const, Load, Var, affine, bounds, show, simplify
 from vdla.compiler.tir.arith import difference, same
 from vdla.compiler.tir.interp import Interpreter
-from vdla.compiler.tir.ir import Binary, Select, binary, cast, const
+from vdla.compiler.tir.ir import Binary, Cast, Select, binary, cast, const
 from vdla.compiler.tir.region import interval
 
 X, Y, Z = (Var(n) for n in "xyz")
@@ -98,10 +98,53 @@ def test_intervals_contain_every_value(expr):
         (Y - X, "y - x"),
         (-X, "x * -1"),
         (cast(const(300), "int8"), "int8(44)"),
+        (cast(const(3), "float32"), "3.0"),
+        (Cast(const(0.1), "float32"), "0.1"),
+        (const(1.5) < const(2.5), "True"),
+        (const(1.5) >= const(2.5), "False"),
     ],
 )
 def test_simplified_forms(expr, text):
     assert show(simplify(expr, RANGES)) == text
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+@pytest.mark.parametrize(
+    "op",
+    ["add", "sub", "mul", "floordiv", "floormod", "min", "max", "shl", "shr", "bitand", "bitxor"],
+)
+def test_operations_on_constants_are_done(op, dtype):
+    for a, b in ((100, 7), (13, 5), (3, 2), (9, 1)):
+        expr = Binary(op, const(a, dtype), const(b, dtype))
+        with np.errstate(over="ignore"):
+            value = Interpreter().eval(expr, {}, None)
+        assert simplify(expr) == Const(int(value), dtype)
+
+
+@pytest.mark.parametrize(
+    ("op", "b"), [("floordiv", 0), ("floormod", 0), ("shl", 64), ("shr", 64), ("shl", -1)]
+)
+def test_undefined_operations_on_constants_are_left(op, b):
+    expr = Binary(op, const(5), const(b))
+    assert simplify(expr) == expr
+
+
+def test_a_shift_by_nothing():
+    assert simplify(Binary("shl", const(5), const(0))) == const(5)
+
+
+def test_casts_that_round_are_left():
+    for expr in (cast(const(0.1, "float64"), "float32"), cast(const(0.5), "int32")):
+        assert simplify(expr) == expr
+
+
+def test_bounds_of_a_remainder_within_one_period():
+    assert bounds(Z % 8, {Z: (10, 14)}) == (2, 6)
+    assert bounds(Z % 8, {Z: (6, 9)}) == (0, 7)
+
+
+def test_bounds_of_a_condition_as_a_number():
+    assert bounds(cast(X < Y, "int32") * 5 + 2, RANGES) == (2, 7)
 
 
 def test_affine():
@@ -115,6 +158,13 @@ def test_differences():
     assert difference(X, Y) is None
     assert same(X + Y, Y + X)
     assert not same(X, Y)
+    assert not same(const(1), const(1, "int64"))
+
+
+def test_equal_loads():
+    a = Buffer("a", (9,), "int32")
+    assert same(Load(a, (X + Y,)), Load(a, (X + 1 + Y - 1,)))
+    assert not same(Load(a, (X,)), Load(a, (Y,)))
 
 
 def test_integer_constants_wrap():

@@ -8,6 +8,7 @@ import pytest
 from vdla.compiler import te, tir
 from vdla.compiler.tir import Buffer, For, InterpError, Load, PrimFunc, Store, Var, evaluate, run
 from vdla.compiler.tir.ir import Select, const
+from vdla.compiler.tir.parser import parse
 
 RNG = np.random.default_rng(0)
 
@@ -79,6 +80,24 @@ def test_a_recurrence_runs_in_order():
     x = np.arange(6, dtype="int32")
     run(PrimFunc("scan", (a,), body), [x])
     assert x.tolist() == [1, 2, 4, 7, 11, 16]
+
+
+def test_an_init_may_have_loops_of_its_own():
+    func = parse("""
+func main(a: int32[6, 5], out: int32[6]):
+    for k in 5:
+        block total(vk: r5 = k):
+            reads a[0 +: 6, vk]
+            writes out[0 +: 6]
+            init:
+                for z in 6:
+                    out[z] = z * 7
+            for y in 6:
+                out[y] = out[y] + a[y, vk]
+""")
+    x = RNG.integers(-99, 99, (6, 5)).astype("int32")
+    (found,) = evaluate(tir.verify(func), x)
+    np.testing.assert_array_equal(found, x.sum(axis=1) + np.arange(6) * 7)
 
 
 def test_arrays_are_checked():

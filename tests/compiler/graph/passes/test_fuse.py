@@ -253,6 +253,22 @@ def test_bias_in_other_units_is_rounded_to_the_accumulator():
     np.testing.assert_array_equal(graph.constants[graph.nodes[1].bias], np.rint(real / units))
 
 
+@pytest.mark.parametrize(("dtype", "zero"), [("int32", 0), ("int8", 3)])
+def test_a_quantized_bias_in_other_units_is_rounded_to_the_accumulator(dtype, zero):
+    m = QdqModel(0)
+    x = m.input("x", (1, 4, 3, 3))
+    w, scales = m.weight("w", (4, 4, 1, 1))
+    integers = np.array([5, -7, 60, 100], dtype)
+    b = m.constant("b", integers)
+    ends = [m.constant("bs", np.array(0.03, np.float32)), m.constant("bz", np.array(zero, dtype))]
+    y = m.node("Conv", [x, w, m.node("DequantizeLinear", [b, *ends], (4,))], (1, 4, 3, 3))
+    m.output(m.finished(y, 0.1, None))
+    graph = optimize(import_model(m.model()))
+    real = np.float64(np.float32(0.03)) * (integers.astype(np.int64) - zero)
+    units = np.float32(m.scales[x]) * scales
+    np.testing.assert_array_equal(graph.constants[graph.nodes[1].bias], np.rint(real / units))
+
+
 def test_duplicates_merge():
     m = QdqModel(0)
     x = m.input("x", (1, 4, 3, 3))
