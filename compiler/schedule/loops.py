@@ -104,7 +104,7 @@ def _check_kinds(where: str, a: For, b: For) -> None:
 
 
 def reorder(func: PrimFunc, where: str, order: Sequence[Var]) -> PrimFunc:
-    """Loops of one perfect nest in another order; those not named keep their place.
+    """Loops of one stage's perfect nest in another order; those not named keep their place.
 
     Before: ``for y: for x: for k: B``.  After reorder(k, y): ``for k: for x: for y: B``.
     """
@@ -113,8 +113,6 @@ def reorder(func: PrimFunc, where: str, order: Sequence[Var]) -> PrimFunc:
     paths = [loop_path(func, var) for var in order]
     top = min(paths, key=len)[-1]
     bottom = max(paths, key=len)
-    if top not in bottom:
-        raise ScheduleError(f"reorder {where}: expected loops of one nest")
     chain = bottom[bottom.index(top) :]
     named = {path[-1] for path in paths}
     for stmt in chain:
@@ -124,11 +122,6 @@ def reorder(func: PrimFunc, where: str, order: Sequence[Var]) -> PrimFunc:
                 f"{_name_of(chain[-1])}, found {type(stmt).__name__} in between (a stage is "
                 f"attached there: reorder before compute_at)"
             )
-    if not named <= set(chain):
-        missing = next(path[-1] for path in paths if path[-1] not in chain)
-        raise ScheduleError(
-            f"reorder {where}: {_name_of(missing)} isn't in the nest of {_name_of(chain[-1])}"
-        )
     fors = [s for s in chain if isinstance(s, For)]
     wanted = iter(get_loop(func, var) for var in order)
     arranged = [next(wanted) if loop in named else loop for loop in fors]

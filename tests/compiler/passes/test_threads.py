@@ -18,6 +18,7 @@ from vdla.compiler.schedule import Schedule
 from vdla.compiler.target import intrinsics
 from vdla.compiler.tir.interp import evaluate
 from vdla.compiler.tir.ir import Alloc
+from vdla.compiler.tir.parser import parse
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.visitor import walk
 from vdla.isa.config import load_config
@@ -29,6 +30,20 @@ CONV = Conv2d(
     pads=(1, 1, 1, 1), dilations=(1, 1), in_zero=5, zero=0, low=-128, high=127,
 )  # fmt: skip
 POOL = Pool2d("max", 1, 1, 4, 4, (2, 2), (2, 2), (0, 0, 0, 0), (1, 1), 0, 0, -128, 127)
+
+OUTSIDE = """
+func main(a: int32[1, 4], out: int32[2, 4]):
+    alloc x: int32[1, 4] @"vdla.acc":
+        load_acc(dst=x[0, 0], src=a[0, 0])
+        for i in 2:
+            alloc y: int32[1, 4] @"vdla.acc":
+                alu_mul_imm(dst=y[0, 0], x=x[0, 0], imm=3)
+                store32(out=out[i, 0], acc=y[0, 0])
+"""
+GIVEN = """
+func main(x: int32[1, 4] @"vdla.acc", y: int32[1, 4] @"vdla.acc"):
+    alu_mul_imm(dst=y[0, 0], x=x[0, 0], imm=3)
+"""
 
 
 def lines(func):
@@ -66,6 +81,20 @@ def test_two_threads_of_a_pool():
     ]  # fmt: skip
 
 
+def test_an_operand_that_outlives_its_result_stays():
+    """Every step of the loop reads it anew."""
+    func = parse(OUTSIDE, intrinsics(TINY))
+    assert unify_inplace(func).body is func.body
+    x = np.arange(4, dtype=np.int32).reshape(1, 4)
+    (found,) = evaluate(func, x)
+    np.testing.assert_array_equal(found, np.repeat(x * 3, 2, axis=0))
+
+
+def test_parameters_are_no_places_for_results():
+    func = parse(GIVEN, intrinsics(TINY))
+    assert unify_inplace(func).body is func.body
+
+
 @pytest.mark.parametrize("threads", [2, 3])
 def test_every_thread_has_its_own_buffers(threads):
     calls = interleaved(ADD.schedule(VectorTile(4, threads), TINY))
@@ -79,6 +108,30 @@ def test_results_take_the_place_of_operands():
     after = lines(unify_inplace(threaded))
     assert not [line for line in after if "added" in line]
     assert [line for line in after if "wadd" in line] == ["alu_wadd wide_a.0", "alu_wadd wide_a.1"]
+
+
+def test_threads_take_turns_within_a_reduction():
+    """A loop around leaves of two engines is one loop still: in each step, every thread's leaf."""
+    a = te.placeholder((2, 3, 4), "int32", "a")
+    k = te.reduce_axis((0, 3), "k")
+    c = te.compute((2, 4), lambda t, l: te.sum(a[t, k, l], axis=k), "c")
+    s = te.create_schedule(c)
+    made = s.cache_write(c, "vdla.acc")
+    copy = s.cache_read(a, "vdla.acc", [made])
+    s[made].compute_at(s[c], c.axis[0])
+    s[made].reorder(*s[made].reduce_axis, s[made].axis[1])
+    s[copy].compute_at(s[made], s[made].reduce_axis[0])
+    s[c].bind(c.axis[0], te.thread_axis("vthread"))
+    for stage in (c, made, copy):
+        s[stage].tensorize(s[stage].axis[-1], intrinsics(TINY))
+    func = inject_virtual_threads(s.lower())
+    turns = [line for line in lines(func) if " " in line]
+    assert turns == [
+        "k 3", "load_acc a_acc.0", "load_acc a_acc.1",
+        "alu_add_reduce c_acc.0", "alu_add_reduce c_acc.1", "store32 c", "store32 c",
+    ]  # fmt: skip
+    x = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
+    np.testing.assert_array_equal(evaluate(func, x)[0], x.sum(axis=1))
 
 
 @pytest.mark.parametrize("threads", [2, 3])

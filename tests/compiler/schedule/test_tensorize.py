@@ -179,6 +179,49 @@ def test_params_bind_constants_or_the_neutral_element(offset, bound):
     check(s)
 
 
+@pytest.mark.parametrize(
+    ("clamp", "low", "high"),
+    [
+        (lambda x: te.min(127, x), -(1 << 31), 127),
+        (lambda x: te.max(x, -128), -128, (1 << 31) - 1),
+        (lambda x: x, -(1 << 31), (1 << 31) - 1),
+    ],
+)
+def test_of_a_clamp_that_is_not_there_the_bound_is_the_dtypes(clamp, low, high):
+    acc, mult = te.placeholder((3, L), "int32", "a"), te.placeholder((3, L), "int32", "m")
+    out = te.compute((3, L), lambda y, l: clamp(te.rq(acc[y, l], mult[y, l])).astype("int8"), "q")
+    s = te.create_schedule(out, [acc, mult])
+    s[out].tensorize(out.axis[1], INTRINSICS["store"])
+    params = {name: e.value for name, e in calls(s)["store"].params.items()}
+    assert params == {"zero": 0, "low": low, "high": high}
+    check(s)
+
+
+def test_no_float_bounds_every_float():
+    src, low = te.placeholder((L,), "float32", "src"), te.param("low", "float32")
+    clamp = te.decl_intrin("clamp", te.compute((L,), lambda l: te.max(src[l], low), "dst"), [low])
+    a = te.placeholder((3, L), "float32", "a")
+    out = te.compute((3, L), lambda y, l: a[y, l], "c")
+    with pytest.raises(ScheduleError, match=r"expected max\(src\[l\], low\), found a\[y, l\]"):
+        te.create_schedule(out)[out].tensorize(out.axis[1], clamp)
+
+
+@pytest.mark.parametrize(("factor", "offset"), [(3, 3), (3, 4)])
+def test_a_param_has_one_value_wherever_it_stands(factor, offset):
+    src, p = te.placeholder((L,), "int32", "src"), te.param("p")
+    line = te.decl_intrin("line", te.compute((L,), lambda l: src[l] * p + p, "dst"), [p])
+    a = te.placeholder((3, L), "int32", "a")
+    out = te.compute((3, L), lambda y, l: a[y, l] * factor + offset, "b")
+    s = te.create_schedule(out)
+    if factor == offset:
+        s[out].tensorize(out.axis[1], line)
+        assert calls(s)["line"].params["p"].value == factor
+        check(s)
+    else:
+        with pytest.raises(ScheduleError, match=r"expected p, found 4"):
+            s[out].tensorize(out.axis[1], line)
+
+
 def padded(pad):
     data = te.placeholder((4, L), "int8", "data")
     out = te.compute(

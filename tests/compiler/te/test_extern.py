@@ -84,6 +84,7 @@ def test_several_outputs():
     low, high = te.extern([(4,), (1, 4)], [a], split, "nibbles", ["int8", "int32"])
     s = te.create_schedule([low, high])
     assert s[low] is s[high] is s["nibbles"]
+    assert s[high].tensor is low
     x = np.array([0x12, 0x34, 0x56, 0x78], "int32")
     found = tir.evaluate(s.mod, x)
     assert found[0].tolist() == [2, 4, 6, 8]

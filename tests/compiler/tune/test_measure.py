@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -92,6 +93,41 @@ def test_a_worker_killed_while_idle_is_replaced(misbehave):
         measurer.workers[0].process.join()
         found = [o.status for _, o in measurer.run("op", ["a", "bb"])]
     assert found == ["crash", "ok"]
+
+
+class Parent:
+    """The other end of a worker's pipe: sends what it has, then is gone."""
+
+    def __init__(self, *sent):
+        self.sent, self.heard = list(sent), []
+
+    def recv(self):
+        if not self.sent:
+            raise EOFError
+        return self.sent.pop(0)
+
+    def send(self, said):
+        self.heard.append(said)
+
+
+@pytest.mark.parametrize("simulates", [False, True])
+def test_a_worker_is_ready_when_its_simulator_is(simulates, monkeypatch):
+    """It then answers one candidate after the other until nobody is there any more."""
+
+    def count(op, tile, config):
+        return Outcome("ok", len(tile))
+
+    parent = Parent(("op", "a"), ("op", "bb"))
+    monkeypatch.setattr(module, "_warm_up", lambda config: parent.send("warm"))
+    if simulates:
+        monkeypatch.setattr(module, "measure", count)
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        module._serve(parent, {"op": None}, None, count)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    said = [module.READY, Outcome("ok", 1), Outcome("ok", 2)]
+    assert parent.heard == (["warm", *said] if simulates else said)
 
 
 def test_measured_cycles_are_those_of_the_layer_alone(layer, tiny):

@@ -1,0 +1,22 @@
+"""The analytic model of the machine: engines wait for what they need."""
+
+from __future__ import annotations
+
+import pytest
+
+from vdla.compiler.operators.cost import STARTUP, TileCost, estimate
+from vdla.isa.config import load_config
+
+PAPER = load_config("paper")
+
+
+@pytest.mark.parametrize("side", [0, 30, 400])
+@pytest.mark.parametrize("gemm", [50, 700])
+def test_a_tile_alone(side, gemm):
+    """The bus loads one thing after the other; GEMM, then ALU, then STORE wait for theirs."""
+    work = TileCost(
+        pairs=0, singles=1, threads=1, steps=1, parts=1,
+        inp=300, wgt=200, gemm=gemm, side=side, alu=70, store=90,
+    )  # fmt: skip
+    least = 300 + 200 + max(gemm, side) + 70 + 90 + 2 * PAPER.memory.latency
+    assert least <= estimate(work, PAPER) <= least + 4 * STARTUP
