@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from vdla.compiler.tir import ops
 from vdla.compiler.tir.ir import (
     COMPARISONS,
@@ -308,7 +310,8 @@ def _fold_comparison(expr: Binary, ranges: Ranges | None) -> Expr:
     a, b = expr.a, expr.b
     if not is_int(a.dtype) or not (is_index(a) and is_index(b)):
         if isinstance(a, Const) and isinstance(b, Const):
-            return TRUE if ops.UFUNCS[expr.op](a.value, b.value) else FALSE
+            x, y = (np.dtype(e.dtype).type(e.value) for e in (a, b))  # float32 rounds
+            return TRUE if ops.UFUNCS[expr.op](x, y) else FALSE
         return expr
     delta = linear(a, ranges).plus(linear(b, ranges), -1)
     found = _linear_bounds(delta, ranges or {})

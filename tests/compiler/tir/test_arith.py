@@ -133,6 +133,14 @@ def test_a_shift_by_nothing():
     assert simplify(Binary("shl", const(5), const(0))) == const(5)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_constants_are_compared_as_their_dtype_holds_them(dtype):
+    for x, y in ((0.1, float(np.float32(0.1))), (2.0**24 + 1, 2.0**24), (1.5, 2.5)):
+        for op in ("eq", "lt", "ge"):
+            expr = Binary(op, const(x, dtype), const(y, dtype))
+            assert simplify(expr) == const(bool(Interpreter().eval(expr, {}, None)))
+
+
 def test_casts_that_round_are_left():
     for expr in (cast(const(0.1, "float64"), "float32"), cast(const(0.5), "int32")):
         assert simplify(expr) == expr
