@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+COMPILED = ("jit", "jit_lean", "inline", "shared")  # by numba, which takes no objects
 ROOMS = ("support", "isa", "sim", "hw", "compiler", "runtime", "boards", "vdla")
 OPERATORS = (
     "compiler/graph/ops",
@@ -57,7 +58,7 @@ def parameters(function: Function) -> int:
 
 def is_compiled(function: Function) -> bool:
     """Whether numba compiles it."""
-    return any(ast.unparse(d).startswith("jit") for d in function.decorator_list)
+    return any(ast.unparse(d) in COMPILED for d in function.decorator_list)
 
 
 def undocumented() -> int:
