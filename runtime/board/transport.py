@@ -34,7 +34,7 @@ class Transport(Protocol):
         """For messages: how the board is reached."""
         ...
 
-    def read(self, offset: int, count: int = 1) -> list[int]:
+    def read(self, offset: int, count: int = ...) -> list[int]:
         """Registers one behind the other.
 
         Raises:
