@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from vdla.runtime.devices.cpu import CpuDevice
 from vdla.runtime.dram import Ranges
 from vdla.runtime.errors import DeviceError, InputError, ModuleError
 from vdla.runtime.external import Session
-from vdla.runtime.module import Module, TensorInfo
+from vdla.runtime.module import Module
 from vdla.runtime.native import NativeLibrary
 from vdla.runtime.plan import Accelerate, Onnx, Step
 
@@ -70,7 +70,7 @@ class Executor:
         _check_layout(module)
         self.dram = self.device.allocate(module.dram_bytes, module.constants)
         self.library = NativeLibrary(module.host) if module.host else None
-        self.steps = [self._prepare(number) for number in range(len(module.steps))]
+        self._actions = [(step, self._prepare(number)) for number, step in enumerate(module.steps)]
 
     def run(self, inputs: Mapping[str, Array]) -> RunResult:
         """One inference.
@@ -83,7 +83,7 @@ class Executor:
             self.tensor(name)[...] = inputs[name]
         results = []
         start = time.perf_counter()
-        for step, action in zip(self.module.steps, self.steps, strict=True):
+        for step, action in self._actions:
             began = time.perf_counter()
             device = action()
             results.append(StepResult(str(step), step.KIND, time.perf_counter() - began, device))
@@ -147,7 +147,7 @@ def check_inputs(module: Module, inputs: Mapping[str, Array]) -> None:
             raise InputError(f"input {name}: expected {info}, found nothing")
         array = np.asarray(inputs[name])
         if array.shape != info.shape or array.dtype != np.dtype(info.dtype):
-            found = TensorInfo(array.shape, str(array.dtype), 0)
+            found = replace(info, shape=array.shape, dtype=str(array.dtype))
             raise InputError(f"input {name}: expected {info}, found {found}")
 
 
