@@ -18,10 +18,10 @@ def test_sizes_are_rounded_up_to_pages(size, pages):
     assert whole_pages(size) == 4096 * pages
 
 
-@pytest.mark.parametrize("align", [64, 4096])
-def test_an_image_begins_at_a_multiple(align):
-    for size in (1, 64, 1000):
-        image = aligned_bytes(size, align)
+@pytest.mark.parametrize(("options", "align"), [({}, 64), ({"align": 4096}, 4096)])
+def test_an_image_begins_at_a_multiple(options, align):
+    for size in (1, 63, 64, 1000):
+        image = aligned_bytes(size, **options)
         assert image.ctypes.data % align == 0
         assert (image.size, image.any()) == (size, False)
 

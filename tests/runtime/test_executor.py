@@ -205,14 +205,6 @@ def test_constants_are_in_place():
     np.testing.assert_array_equal(executor.tensor("x"), [10, 11, 12, 13])
 
 
-def test_the_image_is_aligned():
-    for size in (1, 63, 1000):
-        image = aligned_bytes(size)
-        assert image.ctypes.data % 64 == 0
-        assert image.size == size
-        assert not image.any()
-
-
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
