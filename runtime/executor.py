@@ -70,7 +70,7 @@ class Executor:
         _check_layout(module)
         self.dram = self.device.allocate(module.dram_bytes, module.constants)
         self.library = NativeLibrary(module.host) if module.host else None
-        self.steps = [self._prepare(number) for number in range(len(module.steps))]
+        self._actions = [(step, self._prepare(number)) for number, step in enumerate(module.steps)]
 
     def run(self, inputs: Mapping[str, Array]) -> RunResult:
         """One inference.
@@ -83,7 +83,7 @@ class Executor:
             self.tensor(name)[...] = inputs[name]
         results = []
         start = time.perf_counter()
-        for step, action in zip(self.module.steps, self.steps, strict=True):
+        for step, action in self._actions:
             began = time.perf_counter()
             device = action()
             results.append(StepResult(str(step), step.KIND, time.perf_counter() - began, device))

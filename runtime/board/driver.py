@@ -12,7 +12,6 @@ from vdla.isa.registers import (
     BUSY,
     EVENTS,
     IDENTITY,
-    REGISTERS,
     RESET,
     START,
     VERSION,
@@ -124,10 +123,9 @@ class Driver:
 
     def counters(self) -> Counters:
         """The counters of the program that ran last."""
-        first, last = register("CYCLES_LOW").offset, REGISTERS[-1].offset
-        low, high = self.transport.read(first, 2)
+        low, high = self.transport.read(register("CYCLES_LOW").offset, 2)
         begins = register(f"{Engine.LOAD.name}_{Cause.BUSY.name}").offset
-        values = iter(self.transport.read(begins, (last - begins) // 4 + 1))
+        values = iter(self.transport.read(begins, len(Engine) * len(Cause)))
         causes = {e.name: {c.name.lower(): next(values) for c in Cause} for e in Engine}
         return Counters(low | high << 32, causes)
 

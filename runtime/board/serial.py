@@ -19,6 +19,7 @@ from vdla.runtime.dram import Dram, aligned_bytes
 from vdla.runtime.errors import DeviceError
 
 RETRIES = 6
+TAGS = 256  # a request's tag is one byte
 ANSWER = 0.5  # seconds until an answer is given up; USB adapters hold bytes back for 16 ms
 FRAME_BYTES = link.MOST_WORDS * link.WORD
 GRANULE = 64  # bytes: tensors begin at multiples of it, and every port width divides it
@@ -90,7 +91,7 @@ class SerialTransport:
     ) -> None:
         self.line, self.name, self.memory_bytes, self.answer = line, name, memory_bytes, answer
         self.owner = owner
-        self.tag = random.randrange(256)
+        self.tag = random.randrange(TAGS)
         self.sent_again = 0
         line.reset_input_buffer()
 
@@ -128,7 +129,7 @@ class SerialTransport:
 
     def _ask(self, op: Op, address: int, count: int, words: bytes = b"") -> bytes:
         """Sends a request until it is answered; the words of the reply."""
-        self.tag = (self.tag + 1) % 256
+        self.tag = (self.tag + 1) % TAGS
         frame = link.request(self.tag, op, address, count, words)
         carries = 0 if words else count
         trouble = "nothing"

@@ -71,8 +71,7 @@ class RtlDevice:
         finally:
             if waves:
                 self.bench.close_waves()
-        start = np.full(len(stream.instructions), -1, np.int64)
-        finish = start.copy()
+        start, finish = np.zeros((2, len(stream.instructions)), np.int64)
         for engine in Engine:
             start[rows[engine]], finish[rows[engine]] = (
                 stopped.start[engine],
@@ -80,7 +79,7 @@ class RtlDevice:
             )
         if stopped.fault:
             raise _fault_error(stream, stopped)
-        if stopped.cycles < 0:
+        if stopped.cycles == -1:
             raise SimulationError(deadlock_report(stream.instructions, start))
         start[-1] = finish[-1] = stopped.cycles - 1
         causes = {

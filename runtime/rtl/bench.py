@@ -28,8 +28,10 @@ from vdla.runtime.errors import DeviceError
 from vdla.runtime.rtl.build import SCRATCHPADS
 
 DRAM_BASE = 0x1000_0000  # where the bench puts a program's DRAM on the bus
-CHUNK = 1 << 20  # cycles between two looks at Python's signals
+CHUNK = 1_000_000  # cycles between two looks at Python's signals
+PATIENCE = 65_536  # looks at a core that has to come to rest
 INTERRUPT, STUCK, MORE = range(3)
+NO_ERRORS = (DRAM_BASE, DRAM_BASE)  # the bytes whose beats bear one: from, to
 
 Bytes = NDArray[np.uint8]
 
@@ -54,10 +56,12 @@ class Stopped:
 class Bench:
     """One Verilated core with its memory. Not for several threads."""
 
+    _handle: Any = None
+
     def __init__(self, config: Config, library: Path) -> None:
         self.config = config
         self._lib = _load(library)
-        self._handle: Any = self._lib.vdla_new()
+        self._handle = self._lib.vdla_new()
 
     def close(self) -> None:
         """Frees the model; closes its waves."""
@@ -65,9 +69,7 @@ class Bench:
             self._lib.vdla_free(self._handle)
             self._handle = None
 
-    def __del__(self) -> None:
-        if hasattr(self, "_handle"):
-            self.close()
+    __del__ = close
 
     # Registers --------------------------------------------------------------------------------
 
@@ -98,7 +100,7 @@ class Bench:
         memory: Memory | None = None,
         identity: Identity | None = None,
         length: int | None = None,
-        errors: tuple[int, int] = (0, 0),
+        errors: tuple[int, int] = NO_ERRORS,
     ) -> Stopped:
         """Runs the stream that lies at ``base`` in ``dram`` to its end; DRAM changes in place.
 
@@ -119,7 +121,7 @@ class Bench:
         return self._result(how, start, finish)
 
     def attach(
-        self, dram: Bytes, *, memory: Memory | None = None, errors: tuple[int, int] = (0, 0)
+        self, dram: Bytes, *, memory: Memory | None = None, errors: tuple[int, int] = NO_ERRORS
     ) -> None:
         """Puts ``dram`` behind the AXI4 port, at DRAM_BASE; the caller keeps it alive."""
         if dram.size % PAGE_BYTES or not dram.flags.c_contiguous:
@@ -163,7 +165,7 @@ class Bench:
         return Stopped(cycles, start, finish, causes, fault, at)
 
     def _settle(self) -> None:
-        for _ in range(1 << 16):
+        for _ in range(PATIENCE):
             if not self.read("STATUS") & BUSY:
                 self.write("INTERRUPT_STATUS", EVENTS)
                 return

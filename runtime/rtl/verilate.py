@@ -83,7 +83,7 @@ def compile_model(
         level = SLOW if name == "slow" else FAST
         _compile([*flags, level, *extra_flags()], work / f"{name}.cpp", work)
 
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
         library = pool.submit(_library, trace)
         list(pool.map(compile_one, pieces))
     objects = [str(work / f"{name}.o") for name in pieces]
@@ -159,13 +159,10 @@ def cached(name: str, result: str, make: Callable[[Path], None]) -> Path:
 
 
 def _make(folder: Path, result: str, make: Callable[[Path], None]) -> None:
-    work = Path(tempfile.mkdtemp(prefix="build-", dir=folder.parent))
-    try:
-        make(work)
+    with tempfile.TemporaryDirectory(prefix="build-", dir=folder.parent) as work:
+        make(Path(work))
         folder.mkdir(exist_ok=True)
-        os.replace(work / result, folder / result)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+        os.replace(Path(work, result), folder / result)
 
 
 @contextmanager

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from vdla.isa.asm import AsmError, assemble, disassemble
 from vdla.isa.config import config_names, load_config
 from vdla.isa.fields import EncodingError
-from vdla.isa.instructions import INSTRUCTIONS, Finish, Gemm, Uop, decode, instruction_bytes
+from vdla.isa.instructions import (
+    INSTRUCTIONS,
+    Finish,
+    Gemm,
+    Unknown,
+    Uop,
+    decode,
+    instruction_bytes,
+)
 from vdla.isa.program import _CRC, _HEADER, MAGIC, Program, ProgramError
 
 CONFIGS = [load_config(name) for name in config_names()]
@@ -105,6 +113,16 @@ def test_a_field_holds_its_bounds_and_nothing_beyond(cls):
             if f.name != "op":
                 with pytest.raises(EncodingError, match=rf"{f.name}: expected {low}\.\.{high} "):
                     cls(**{f.name: beyond}).pack(config)
+
+
+def test_instructions_are_equal_when_kind_and_fields_are():
+    one = Gemm(uop_count=1)
+    assert one == Gemm(uop_count=1) == one.copy() == one.replace()
+    assert hash(one) == hash(one.copy())
+    assert one != Gemm(uop_count=2)
+    assert one.replace(uop_count=2) == Gemm(uop_count=2)
+    assert Finish() != Unknown(Finish.opcode)
+    assert Uop() != 0
 
 
 def test_a_value_that_does_not_fit():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -27,8 +28,14 @@ from vdla.runtime import (
 from vdla.runtime.devices import CpuDevice, DeviceResult
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.dram import aligned_bytes, host_image
-from vdla.runtime.native import NativeLibrary, board_machine, check_machine, host_machine
-from vdla.runtime.plan import Accelerate, Host
+from vdla.runtime.native import (
+    NativeLibrary,
+    board_machine,
+    check_machine,
+    check_object,
+    host_machine,
+)
+from vdla.runtime.plan import Accelerate, Host, Onnx
 
 # double(x, y): y[i] = 2 * x[i] for four floats, in the host code's signature.
 DOUBLE = """
@@ -58,11 +65,14 @@ class AddOne:
     name = "addone"
     identity = Identity("15a", "c0ffee")
 
+    def __init__(self):
+        self.moved = []  # of each program: what the host may write before it, and read after it
+
     def allocate(self, size, constants):
         return host_image(size, constants)
 
     def load(self, program, dram, given, wanted):
-        self.moved = given, wanted
+        self.moved.append((given, wanted))
 
         def run():
             dram[program[0]] += 1
@@ -114,25 +124,6 @@ def test_each_step_is_timed(host, monkeypatch):
     assert result.seconds == 9
 
 
-def test_what_a_device_is_given_and_what_is_wanted_back(host):
-    """What the host touches before and after it, and inputs and outputs; never the constants."""
-    tensors = {n: TensorInfo((4,), "float32", 64 * i) for i, n in enumerate(["c", "x", "y", "z"])}
-    steps = [
-        Host("a", "double", ("c", "y")),
-        Accelerate("p", ("a",)),
-        Host("b", "double", ("y", "z")),
-    ]
-    device = AddOne()
-    Executor(
-        host_module(
-            host, tensors=tensors, inputs=["x"], outputs=["x"], steps=steps, programs={"p": b"\0"},
-            constants=bytes(64), identity=AddOne.identity,
-        ),
-        device,
-    )  # fmt: skip
-    assert device.moved == ([(64, 80), (128, 144)], [(64, 80), (128, 144), (192, 208)])
-
-
 def test_constants_may_fill_the_image():
     full = accelerated(constants=bytes(128), dram_bytes=128)
     assert Executor(full, AddOne()).dram.size == 128
@@ -172,18 +163,59 @@ def test_accelerator_steps_share_the_image():
     assert [s.device.trace for s in result.steps] == ["done", "done"]
 
 
+def test_seconds_are_of_each_step_and_of_all(monkeypatch):
+    clock, device = Clock(), AddOne()
+    monkeypatch.setattr("time.perf_counter", clock)
+    device.load = lambda program, *ranges: (
+        lambda: clock.passes(program[0]) or DeviceResult(cycles=1)
+    )
+    steps = Accelerate("p", ()), Accelerate("q", ())
+    module = accelerated(steps=steps, programs={"p": bytes([2]), "q": bytes([5])})
+    clock.passes(100)
+    result = Executor(module, device).run({"x": np.arange(4, dtype=np.uint8)})
+    assert [step.seconds for step in result.steps] == [2, 5]
+    assert result.seconds == 7
+
+
+class Clock:
+    """Time that passes only where a test says so."""
+
+    now = 0
+
+    def __call__(self):
+        return self.now
+
+    def passes(self, seconds):
+        self.now += seconds
+
+
+def test_a_program_is_told_what_the_host_writes_before_it_and_reads_after_it(host):
+    """Not what lies among the constants, nor what only the other programs touch."""
+    names = "x", "last", "first", "a", "b", "c", "d", "y"
+    tensors = {name: TensorInfo((4,), "float32", 64 * i) for i, name in enumerate(names)}
+    steps = (
+        Host("1", "double", ("last", "a")),
+        Accelerate("p", ()),
+        Host("2", "double", ("first", "b")),
+        Accelerate("q", ()),
+        Host("3", "double", ("c", "d")),
+    )
+    device = AddOne()
+    Executor(accelerated(
+        tensors=tensors, inputs=["x"], outputs=["y"], dram_bytes=512, steps=steps, host=host,
+        constants=bytes(128), programs={"p": b"0", "q": b"0"},
+    ), device)  # fmt: skip
+    at = {name: (info.offset, info.offset + 16) for name, info in tensors.items()}
+    assert device.moved == [
+        ([at["a"]], [at["first"], at["b"], at["c"], at["d"], at["y"]]),
+        ([at["first"], at["a"], at["b"]], [at["c"], at["d"], at["y"]]),
+    ]
+
+
 def test_constants_are_in_place():
     executor = Executor(accelerated(constants=bytes(range(10, 20))), AddOne())
     np.testing.assert_array_equal(executor.dram[:10], range(10, 20))
     np.testing.assert_array_equal(executor.tensor("x"), [10, 11, 12, 13])
-
-
-def test_the_image_is_aligned():
-    for size in (1, 63, 1000):
-        image = aligned_bytes(size)
-        assert image.ctypes.data % 64 == 0
-        assert image.size == size
-        assert not image.any()
 
 
 @pytest.mark.parametrize(
@@ -228,6 +260,12 @@ def module_error(*arguments):
     return str(caught.value)
 
 
+def test_a_module_may_fill_its_image():
+    tensors = {"x": TensorInfo((4,), "uint8", 124)}
+    module = accelerated(tensors=tensors, constants=bytes(range(128)))
+    np.testing.assert_array_equal(Executor(module, AddOne()).tensor("x"), [124, 125, 126, 127])
+
+
 def test_modules_that_point_outside(host):
     tensors = {"x": TensorInfo((4,), "uint8", 126)}
     assert module_error(accelerated(tensors=tensors), AddOne()) == (
@@ -244,6 +282,11 @@ def test_modules_that_point_outside(host):
     assert module_error(accelerated(steps=steps), AddOne()) == (
         "steps: expected a program, host code or ONNX model of the module, "
         "found Accelerate(program='ghost', layers=())"
+    )
+    steps = (Onnx("first", "ghost", ("x",)),)
+    assert module_error(accelerated(steps=steps, external={"other": b""}), AddOne()) == (
+        "steps: expected a program, host code or ONNX model of the module, "
+        "found Onnx(name='first', model='ghost', args=('x',))"
     )
     steps = (Host("first", "ghost", ()),)
     assert module_error(host_module(host, steps=steps)) == (
@@ -301,9 +344,66 @@ def test_objects_need_llvmlite(host, monkeypatch):
     )
 
 
-def test_the_vendor_in_a_triple_means_nothing(host):
-    architecture, _, *rest = host.triple.split("-")
-    check_machine(replace(host, triple="-".join([architecture, "pc", *rest])), "m")
+@pytest.mark.parametrize(("triple", "own"), [
+    ("x86_64-pc-linux-gnu", "x86_64-unknown-linux-gnu"),
+    ("x86_64-linux-gnu", "x86_64-unknown-linux-gnu"),
+    ("arm64-apple-macosx14.0", "arm64-apple-darwin23.1.0"),
+    ("sparc-sun-solaris", "sparc-solaris"),
+])  # fmt: skip
+def test_the_vendor_in_a_triple_means_nothing(host, monkeypatch, triple, own):
+    for a, b in ((triple, own), (own, triple)):
+        monkeypatch.setattr(native, "host_machine", lambda b=b: (b, "cpu", ""))
+        check_machine(replace(host, triple=a, features=""), "m")
+
+
+@pytest.mark.parametrize("triple", [
+    "i386-pc-linux-gnu", "x86_64-unknown-freebsd", "x86_64-apple-darwin", "x86_64-pc-windows-gnu",
+    "x86_64-macos", "x86_64-solaris",
+])  # fmt: skip
+def test_architecture_and_system_in_a_triple_mean_all(host, monkeypatch, triple):
+    monkeypatch.setattr(native, "host_machine", lambda: ("x86_64-linux-gnu", "cpu", ""))
+    with pytest.raises(ModuleError, match=r"^m: expected host code for x86_64-linux-gnu, fo"):
+        check_machine(replace(host, triple=triple, features=""), "m")
+
+
+@pytest.mark.parametrize(("triple", "bit"), [
+    ("arm-linux-gnueabihf", 12), ("aarch64-linux-gnu", 1),
+])  # fmt: skip
+@pytest.mark.parametrize("there", [True, False])
+def test_a_boards_processor_has_neon_when_linux_says_so(monkeypatch, triple, bit, there):
+    """By the bits of asm/hwcap.h in the auxiliary vector's entry 16."""
+    word = 1 << bit if there else ~(1 << bit) & 0xFFFF_FFFF
+    system = SimpleNamespace(getauxval={16: word}.get)
+    monkeypatch.setattr(native.ctypes, "CDLL", lambda name: system)
+    monkeypatch.setattr(native.sysconfig, "get_config_var", {"MULTIARCH": triple}.get)
+    found = board_machine()
+    assert (found[0], found[2]) == (triple, "+neon" if there else "")
+
+
+def test_other_processors_have_no_neon(monkeypatch):
+    system = SimpleNamespace(getauxval=lambda what: 0xFFFF_FFFF)
+    monkeypatch.setattr(native.ctypes, "CDLL", lambda name: system)
+    for triple in ("x86_64-linux-gnu", None):
+        monkeypatch.setattr(native.sysconfig, "get_config_var", {"MULTIARCH": triple}.get)
+        found = board_machine()
+        assert (found[0], found[2]) == (triple or sys.platform, "")
+
+
+@pytest.mark.parametrize(("wants", "named"), [
+    ("+zz4,+zz2,+zz1,+zz3", "zz1, zz2, zz3, zz4"),
+    ("+zz4,+zz2,+zz1,+zz3,+zz5", "zz1, zz2, zz3, zz4, …"),
+])  # fmt: skip
+def test_four_missing_features_are_named(host, wants, named):
+    with pytest.raises(ModuleError, match=f" that needs {named}$"):
+        check_machine(replace(host, features=wants), "m")
+
+
+@pytest.mark.parametrize("magic", [b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\x64\x86"])
+def test_what_begins_as_an_object_file_may_be_one(magic):
+    check_object(magic.ljust(20, b"\0"), "m")
+    for none in (magic.ljust(19, b"\0"), b"!" + magic.ljust(20, b"\0")):
+        with pytest.raises(ModuleError, match=f"^m: expected an object file, found {len(none)} b"):
+            check_object(none, "m")
 
 
 def test_an_object_file_that_is_none(host):

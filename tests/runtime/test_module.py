@@ -29,6 +29,7 @@ def module():
         constants=bytes(range(64)),
         host=HostCode(b"\x7fELF code", "x86_64-unknown-linux-gnu", "znver4", "+avx2,-sse4a"),
         programs={"program0": b"VDLA program", "program1": b""},
+        external={"resize": b"ONNX model"},
         config={"name": "paper", "block_in": 16},
         identity=Identity("fedcba98", "abc12345"),
         metadata={"placement": [{"op": "QConv2d", "reason": "19 % · ≥"}]},
@@ -52,10 +53,20 @@ def test_host_code_is_optional():
 
 
 def test_the_same_module_is_the_same_file():
-    assert module().to_bytes() == DATA
+    """In whatever order its tables were filled."""
     other = module()
-    other.tensors = dict(reversed(other.tensors.items()))
+    for table in (other.tensors, other.config):
+        for key in reversed(list(table)):
+            table[key] = table.pop(key)
+    assert other == module()
     assert other.to_bytes() == DATA
+
+
+@pytest.mark.parametrize(("shape", "dtype", "size"), [
+    ((2, 3, 4), "float32", 96), ((5,), "int8", 5), ((), "float64", 8), ((3, 0), "int32", 0),
+])  # fmt: skip
+def test_bytes_of_a_tensor(shape, dtype, size):
+    assert TensorInfo(shape, dtype, 64).nbytes == size
 
 
 def test_saving_replaces_and_leaves_nothing_behind(tmp_path):
@@ -109,10 +120,8 @@ def test_errors():
         f"m.vdla: expected a vdla module ({magic}), found b'\\x7fELF....'"
     )
     assert message(DATA[:11]) == "m.vdla: expected at least 20 bytes, found 11: truncated"
-    header = PREFIX.unpack_from(DATA)[2]
-    assert message(DATA[:20]) == (
-        f"m.vdla: expected at least {20 + header} bytes, found 20: truncated"
-    )
+    end = PREFIX.size + int.from_bytes(DATA[12:16], "little")
+    assert message(DATA[:20]) == f"m.vdla: expected at least {end} bytes, found 20: truncated"
     later = bytearray(DATA)
     struct.pack_into("<I", later, 8, FORMAT_VERSION + 1)
     assert message(bytes(later)) == "m.vdla: expected module format 2, found format 3"

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -191,6 +192,27 @@ def test_another_core(name, value, message):
     with pytest.raises(LinkError) as caught:
         device(line)
     assert str(caught.value) == message
+
+
+def test_constants_and_the_program_go_to_the_board_to_the_byte(monkeypatch):
+    """A range too long would put what the host holds over what the core has written."""
+    board, moved = device(FakeLine()), []
+    monkeypatch.setattr(board.transport, "upload", lambda _, *bounds: moved.append(bounds))
+    monkeypatch.setattr(board.transport, "download", lambda _, *bounds: moved.append(bounds))
+    dram = board.allocate(4096, bytes(range(100)))
+    assert moved == [(0, 100)]
+    assert dram[:101].tolist() == [*range(100), 0]
+    program = replace(assemble("GEMM\nFINISH", TINY), base=0x800)
+    run = board.load(program.to_bytes(), dram, [(128, 132), (192, 193)], [(256, 300)])
+    assert moved[1:] == [(0x800, 0x840)]
+    monkeypatch.setattr(
+        board.driver,
+        "run",
+        lambda *told: moved.append(told) or SimpleNamespace(cycles=9, causes={}),
+    )
+    assert run().cycles == 9
+    own = Identity.of(TINY)
+    assert moved[2:] == [(128, 132), (192, 193), (0, 4096, 0x800, 2, own), (256, 300)]
 
 
 def test_only_what_is_needed_moves():

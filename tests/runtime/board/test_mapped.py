@@ -40,6 +40,7 @@ def test_uio(linux):
     assert transport.name == "board at uio1"
     assert transport.read(ID, 2) == [IDENTITY, VERSION]
     transport.write(BASE, 0xFFFF_FFF0)
+    assert transport.read(BASE) == [0xFFFF_FFF0]
     words = np.frombuffer((linux / "dev/uio1").read_bytes(), np.uint32)
     assert words[BASE // 4] == 0xFFFF_FFF0
     image, address = transport.allocate(5000)
@@ -132,6 +133,7 @@ def test_pynq(pynq):
     assert transport.read(ID) == [IDENTITY]
     transport.write(BASE, 64)
     assert pynq.words[BASE] == 64
+    assert transport.read(BASE) == [64]
     image, address = transport.allocate(100)
     assert (image.size, address) == (4096, Array.device_address)
     transport.upload(image, 0, 10)

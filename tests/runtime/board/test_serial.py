@@ -8,6 +8,7 @@ import pytest
 from fake import FakeLine, Trouble
 
 from vdla.isa import link
+from vdla.isa.link import Status
 from vdla.isa.registers import register
 from vdla.runtime.board import serial
 from vdla.runtime.board.serial import SerialTransport, open_line
@@ -90,13 +91,50 @@ def test_a_reply_that_is_lost_does_not_repeat_the_write():
     assert [value for _, value in line.done] == [77]
 
 
-def test_an_answer_to_another_request_is_passed_over():
+@pytest.mark.parametrize(("status", "words"), [
+    (Status.OK, bytes(4)), (Status.BAD_CHECKSUM, b""), (Status.BAD_ADDRESS, b""),
+])  # fmt: skip
+def test_an_answer_to_another_request_is_passed_over(status, words):
     line = FakeLine()
     link_ = transport(line)
     line.set("PROGRAM_BASE", 5)
-    late = link.reply((link_.tag + 3) % 256, 0, 1, bytes(4))
+    late = link.reply((link_.tag + 3) % 256, status, 1, words)
     line.spoil = lambda data: late + data if data[0] == link.REPLY_SYNC else data
     assert link_.read(BASE) == [5]
+    assert link_.sent_again == 0
+
+
+def test_a_request_whose_count_is_damaged_is_known_as_damaged():
+    """The board answers with the count that it has understood."""
+    line = FakeLine(spoil=lambda data: data[:3] + b"\x02" + data[4:] + bytes(9)
+                    if data[0] == link.REQUEST_SYNC else data)  # fmt: skip
+    with pytest.raises(LinkError, match="found that requests arrive damaged"):
+        transport(line).write(BASE, 3)
+
+
+def test_tags_count_up_and_begin_anew_after_a_byte_is_full():
+    line, tags = FakeLine(), []
+    link_ = transport(line)
+    line.spoil = lambda data: tags.append(data[1]) or data
+    for _ in range(300):
+        link_.read(BASE)
+    requests, replies = tags[::2], tags[1::2]
+    assert requests == replies
+    assert requests == [(requests[0] + i) % 256 for i in range(300)]
+
+
+def test_a_request_sent_again_has_its_tag_and_a_board_that_forgot_the_first(monkeypatch):
+    """A pause longer than the board's QUIET, and not much longer; then what came late is old."""
+    line, sent, pauses = FakeLine(), [], []
+    link_ = transport(line)
+    line.spoil = lambda data: sent.append(data) or b""
+    monkeypatch.setattr(serial.time, "sleep", pauses.append)
+    with pytest.raises(LinkError):
+        link_.read(BASE)
+    assert len(sent) == serial.RETRIES
+    assert len(set(sent)) == 1
+    assert len(pauses) == serial.RETRIES - 1
+    assert all(link.QUIET < pause <= 2 * link.QUIET for pause in pauses)
 
 
 @pytest.mark.parametrize(("spoil", "found"), [
@@ -124,6 +162,11 @@ def test_a_place_that_is_not_there():
     assert str(caught.value) == message
 
 
+def test_a_module_may_take_all_of_the_memory():
+    image, _ = transport(FakeLine()).allocate(SIZE)
+    assert image.size == SIZE
+
+
 def test_a_module_that_is_too_large():
     with pytest.raises(DeviceError) as caught:
         transport(FakeLine()).allocate(SIZE + 1)
@@ -140,6 +183,22 @@ def test_a_port_that_is_not_there_or_no_port(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DeviceError, match="expected a serial port, found"):
         open_line(os.fspath(tmp_path / "file"))
+
+
+def test_a_port_is_opened_for_one_alone():
+    """A pseudo-terminal, in the place of an adapter."""
+    ours, theirs = os.openpty()
+    try:
+        port = os.ttyname(theirs)
+        line = open_line(port)
+        assert (line.baudrate, line.timeout) == (link.BAUD, serial.ANSWER)
+        with pytest.raises(DeviceError, match=f"^port {port}: expected a serial port, found: "):
+            open_line(port)
+        line.close()
+        open_line(port, 115200).close()
+    finally:
+        os.close(ours)
+        os.close(theirs)
 
 
 def test_without_pyserial(monkeypatch):

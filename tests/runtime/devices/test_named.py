@@ -1,0 +1,52 @@
+"""Devices by their names."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from vdla.isa.config import Memory, load_config
+from vdla.runtime.devices import CpuDevice, named
+from vdla.runtime.devices.named import make_device
+from vdla.runtime.devices.sim import SimDevice
+from vdla.runtime.errors import DeviceError
+from vdla.runtime.module import Module
+
+TINY = load_config("tiny")
+SLOW = load_config("paper", ["memory.latency=200"])
+MODULE = Module({}, [], [], 64, (), config=asdict(TINY))
+
+
+def test_the_simulator_has_the_modules_config():
+    device = make_device(MODULE, "sim")
+    assert isinstance(device, SimDevice)
+    assert device.numerics
+    assert device.config == TINY
+
+
+def test_a_config_lends_its_memory_alone():
+    device = make_device(MODULE, "sim", SLOW)
+    assert device.config.hash == TINY.hash
+    assert device.config.memory == SLOW.memory == Memory(latency=200)
+
+
+def test_the_rtl_is_told_of_waves(monkeypatch):
+    told = []
+    monkeypatch.setattr(named, "RtlDevice", lambda config, **rest: told.append((config, rest)))
+    make_device(MODULE, "rtl", waves=Path("w.fst"), report=print)
+    make_device(MODULE, "rtl", SLOW, report=print)
+    assert told[0] == (TINY, {"waves": Path("w.fst"), "report": print})
+    assert told[1][0].memory == SLOW.memory
+    assert told[1][1] == {"waves": None, "report": print}
+
+
+def test_the_host_needs_no_config():
+    assert isinstance(make_device(Module({}, [], [], 64, ()), "cpu"), CpuDevice)
+
+
+def test_another_name():
+    with pytest.raises(DeviceError) as caught:
+        make_device(MODULE, "gpu")
+    assert str(caught.value) == "device: expected one of sim, rtl, cpu, found gpu"

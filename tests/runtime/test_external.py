@@ -1,0 +1,52 @@
+"""Models that onnxruntime runs, made ready by themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from vdla.runtime.errors import ModuleError
+from vdla.runtime.external import Session
+
+
+def model(op="Sub", kind=TensorProto.FLOAT):
+    """``op(a, b)`` of two vectors."""
+    a, b, out = (helper.make_tensor_value_info(name, kind, ["n", 2]) for name in ("a", "b", "out"))
+    node = helper.make_node(op, ["a", "b"], ["out"])
+    graph = helper.make_graph([node], "g", [a, b], [out])
+    opset = helper.make_opsetid("", 17)
+    return helper.make_model(graph, opset_imports=[opset], ir_version=8).SerializeToString()
+
+
+X = np.arange(6, dtype=np.float32).reshape(3, 2)
+
+
+def test_operands_go_by_position():
+    np.testing.assert_array_equal(Session(model()).run([X, 5 * X]), -4 * X)
+
+
+@pytest.mark.parametrize("operands", [[X], [X, X, X]], ids=len)
+def test_as_many_operands_as_inputs(operands):
+    with pytest.raises(ValueError, match="zip"):
+        Session(model()).run(operands)
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [
+    (TensorProto.FLOAT, "float32"), (TensorProto.DOUBLE, "float64"), (TensorProto.INT64, "int64"),
+])  # fmt: skip
+def test_the_result_has_numpys_type(kind, dtype):
+    assert Session(model(kind=kind)).result == (("n", 2), dtype)
+
+
+def test_it_takes_one_thread():
+    """As the other host steps do."""
+    options = Session(model()).session.get_session_options()
+    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
+
+
+def test_a_model_that_does_not_run_is_one_line():
+    with pytest.raises(ModuleError, match=r"^step s: expected operators that onnxruntime .* runs,"):
+        Session(model("NoSuch"), "step s")
+    with pytest.raises(ModuleError, match=r"^step s: expected .*, found .*$"):
+        Session(b"no model", "step s")
