@@ -61,7 +61,8 @@ def simulate(
 
     Raises:
         FaultError: a fault stops the machine.
-        SimulationError: the machine stands still; names the instructions and what they wait for.
+        SimulationError: the machine stands still, with the instructions and what they wait for; or
+            micro-ops are loaded while they run, and lead beyond a memory.
     """
     return run_stream(Stream.of(config, instructions, base), dram, numerics=numerics)
 
@@ -92,6 +93,10 @@ def run_functional(stream: Stream, finish: NDArray[np.int64], dram: Bytes) -> St
     """Runs the effects of a stream in the order in which its instructions finish.
 
     DRAM is updated in place; what the on-chip memories hold in the end is in the result.
+
+    Raises:
+        SimulationError: an instruction reads micro-ops while others are loaded in their place, and
+            these lead beyond a memory. DRAM is left between its values before and after.
     """
     whole = dram
     if dram.size % PAGE_BYTES:  # the machine may read up to the end of the last page
@@ -99,10 +104,21 @@ def run_functional(stream: Stream, finish: NDArray[np.int64], dram: Bytes) -> St
         whole[: dram.size] = dram
     state = State(stream.config, whole)
     for index in np.lexsort((stream.rows[:, 0], finish)):
-        execute(state, stream.rows[index])
+        try:
+            execute(state, stream.rows[index])
+        except IndexError:
+            raise SimulationError(_undefined(stream, index)) from None
     if whole is not dram:
         dram[:] = whole[: dram.size]
     return state
+
+
+def _undefined(stream: Stream, index: int) -> str:
+    text = format_instruction(stream.instructions[index])
+    return (
+        f"instruction {index}: expected micro-ops that no LOAD changes while they run, found ones "
+        f"that lead beyond a memory: {text}"
+    )
 
 
 def _fault_error(stream: Stream, clock: Clock) -> FaultError:

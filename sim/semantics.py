@@ -142,7 +142,11 @@ _BY_OPCODE = [EFFECTS[cls] for cls in sorted(EFFECTS, key=lambda cls: cls.opcode
 
 
 def execute(state: State, row: Rows) -> None:
-    """Runs one instruction, given its row of field values, on the memories."""
+    """Runs one instruction, given its row of field values, on the memories.
+
+    Raises:
+        IndexError: its micro-ops lead beyond a memory, which is left as it is.
+    """
     _BY_OPCODE[row[0]].execute(state, row)
 
 
@@ -271,10 +275,36 @@ def requantize(x: int, word: int) -> int:
     return int(min(max(value, np.int64(_I32_MIN)), np.int64(_I32_MAX)))
 
 
+@inline
+def _leaves(row: Rows, base: int, uops: Rows, field: int, entries: int) -> bool:
+    """Whether a base, its three loops and the micro-ops' ``field`` lead beyond a memory.
+
+    ``field`` is 0 for a bias: micro-ops give it no index, and those that aren't first don't read
+    it. Timing has faulted a program that goes there. What remains is one whose micro-ops are loaded
+    while they run: its effects aren't defined, but mustn't fall on other memory of this process.
+    """
+    if row[_UOP] + row[_COUNT] > uops.shape[0]:
+        return True
+    steps = row[base]
+    for loop in range(3):
+        if row[_E0 + loop] == 0:
+            return False
+        steps += (row[_E0 + loop] - 1) * row[base + 1 + loop]
+    for u in range(row[_UOP], row[_UOP] + row[_COUNT]):
+        counts = field > 0 or uops[u, 0] != 0
+        if counts and steps + (uops[u, field] if field > 0 else 0) >= entries:
+            return True
+    return False
+
+
 @jit
 def _gemm(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32) -> None:
     lanes_out, lanes_in = wgt.shape[1], wgt.shape[2]
     mode = row[_G_INIT]
+    leaves = _leaves(row, _D, uops, 1, acc.shape[0]) or _leaves(row, _SRC, uops, 2, inp.shape[0])
+    leaves = leaves or _leaves(row, _W, uops, 3, wgt.shape[0])
+    if leaves or (mode == _INIT_BIAS and _leaves(row, _B, uops, 0, acc.shape[0])):
+        raise IndexError("an entry within its memory")
     value = np.zeros(lanes_out, np.int32)
     for i0 in range(row[_E0]):
         for i1 in range(row[_E1]):
@@ -344,6 +374,9 @@ def _operate(op: int, x: int, y: int, row: Rows) -> int:
 def _alu(row: Rows, uops: Rows, acc: Int32) -> None:
     lanes = acc.shape[1]
     op, immediate = row[_A_OP], row[_A_USE_IMM] != 0 and row[_A_OP] != _WADD
+    leaves = not immediate and _leaves(row, _SRC, uops, 2, acc.shape[0])
+    if leaves or _leaves(row, _D, uops, 1, acc.shape[0]):
+        raise IndexError("an entry within its memory")
     for i0 in range(row[_E0]):
         for i1 in range(row[_E1]):
             for i2 in range(row[_E2]):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from vdla.analysis.cases import Case, endings, random_case, recipes
@@ -10,7 +12,7 @@ from vdla.analysis.coverage.fields import kind, kinds
 from vdla.analysis.lockstep import memory_models, simulate
 from vdla.isa.asm import assemble
 from vdla.isa.config import load_config
-from vdla.isa.instructions import INSTRUCTIONS, Finish
+from vdla.isa.instructions import INSTRUCTIONS, Finish, Mem
 from vdla.isa.registers import Fault
 from vdla.sim.checker import check
 
@@ -51,6 +53,20 @@ def test_recipes_end_as_they_say(config):
             assert outcome.cycles > 0
             assert not check(config, case.stream.instructions, case.dram, case.base), case.goal
     assert {each.fault for each in known.values()} == {*Fault} - {Fault.NONE}
+
+
+@pytest.mark.parametrize("goal", ["a src beyond INP", "an x beyond ACC", "a micro-op beyond UOP"])
+def test_no_micro_op_is_loaded_while_it_is_read(goal):
+    """Beside an instruction more that reads micro-ops, no LOAD writes any."""
+    loads = [
+        each
+        for seed in range(30)
+        for each in recipes(TINY)[goal](TINY, Random(seed)).stream.instructions
+        if getattr(each, "memory", None) == Mem.UOP
+    ]
+    assert loads
+    for each in loads:
+        assert each.x_size + each.pad_x0 + each.pad_x1 == 0
 
 
 def test_random_programs_are_sound():

@@ -27,6 +27,7 @@ from vdla.hw import core, gemm, load, requantize, scratchpad, tokens
 from vdla.isa.config import load_config
 from vdla.isa.registers import Fault
 from vdla.runtime.executor import Executor
+from vdla.sim.machine import SimulationError
 
 TINY = load_config("tiny")
 SHAPES = {
@@ -272,6 +273,22 @@ def test_shrinking_keeps_what_differs():
     mnemonics = [each.mnemonic for each in found.case.stream.instructions]
     assert mnemonics == ["STORE", "FINISH"]
     assert (found.where, found.instruction) == ("instruction 0", 0)
+
+
+def test_what_is_not_defined_is_no_smaller_case():
+    """Leaving something out, a program may come to read micro-ops while they are loaded."""
+
+    class Undefined(Pretended):
+        def run(self, case, memory):
+            if len(case.stream.instructions) < size:
+                raise SimulationError("micro-ops that lead beyond a memory")
+            return super().run(case, memory)
+
+    seeds = (random_case(TINY, s) for s in range(100))
+    case = next(c for c in seeds if c.spoilt == "token" and len(c.stream.engine(2)) > 1)
+    size, machines = len(case.stream.instructions), Undefined()
+    seen = Difference(case, TINY.memory, *machines.run(case, TINY.memory), "instruction 0", 0)
+    assert len(shrink(machines, seen).case.stream.instructions) == size
 
 
 def test_a_difference_that_hangs_on_the_past_is_given_back(tiny):

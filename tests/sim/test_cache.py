@@ -43,6 +43,7 @@ def test_what_is_compiled_waits_for_no_lock():
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 

@@ -44,6 +44,7 @@ DIRECTED = 4
 SPOILT = 0.1  # share of the others that must end badly, or might
 SIZES = (3, 12, 30, 60)  # instructions of a random program
 ONE = {"x_size": 1, "y_size": 1, "z_size": 1}
+NOTHING = dict.fromkeys(("x_size", "pad_x0", "pad_x1"), 0)
 MOST_TOKENS = 128  # of a queue that a program can fill
 
 
@@ -233,17 +234,26 @@ def _elsewhere(by: int, config: Config, rng: Random) -> Case:
 
 
 def _with(each: Instruction) -> Recipe:
-    """A program with an instruction more. One that loads micro-ops comes first, since what a
-    machine does that reads one meanwhile isn't defined."""
+    """A program with an instruction more.
+
+    What a machine does that reads a micro-op while it is loaded isn't defined. So one that loads
+    micro-ops comes first, and beside one that reads them no LOAD writes any.
+    """
 
     def make(config: Config, rng: Random) -> Case:
         case = _small(config, rng)
         stream = list(case.stream.instructions)
-        at = 0 if getattr(each, "memory", None) == Mem.UOP else rng.randrange(len(stream))
+        at = 0 if _loads_uops(each) else rng.randrange(len(stream))
+        if getattr(each, "uop_count", 0):
+            stream = [s.replace(**NOTHING) if _loads_uops(s) else s for s in stream]
         stream.insert(at, each)
         return replace(case.with_instructions(stream), spoilt="instruction")
 
     return make
+
+
+def _loads_uops(each: Instruction) -> bool:
+    return getattr(each, "memory", None) == Mem.UOP
 
 
 def _bus(each: Instruction | None, config: Config, rng: Random) -> Case:
@@ -368,7 +378,7 @@ def _spoil_one(each: Instruction, config: Config, rng: Random, how: str) -> Inst
         name = rng.choice(("pop_prev", "pop_next", "push_prev", "push_next"))
         return each.replace(**{name: int(name.startswith("pop"))})
     spared = ("op", "memory", "uop_begin", "uop_count", "pop", "push", "extent", "pad")
-    if getattr(each, "memory", None) == Mem.UOP:
+    if _loads_uops(each):
         return each.replace(memory=max(Mem) + 1)
     names = [f for f in each.fields if not f.name.startswith(spared) and "size" not in f.name]
     if not names:

@@ -30,7 +30,7 @@ from vdla.runtime.dram import Dram, Ranges, host_image, place, whole_pages
 from vdla.runtime.rtl.bench import Bench
 from vdla.runtime.rtl.build import build
 from vdla.sim.checker import check
-from vdla.sim.machine import run_functional, warm_up
+from vdla.sim.machine import SimulationError, run_functional, warm_up
 from vdla.sim.semantics import State
 from vdla.sim.timing import Clock
 
@@ -361,7 +361,10 @@ def shrink(machines: Machines, seen: Difference) -> Difference:
 
     def tried(case: Case) -> Difference | None:
         machines.renew()
-        simulated, rtl = machines.run(case, seen.memory)
+        try:
+            simulated, rtl = machines.run(case, seen.memory)
+        except SimulationError:  # it reads micro-ops while they are loaded
+            return None
         found = first_difference(case, simulated, rtl)
         return Difference(case, seen.memory, simulated, rtl, *found) if found else None
 

@@ -1,0 +1,105 @@
+"""No instruction reads or writes beyond a memory, whatever its micro-ops say.
+
+Timing ends a program that does in a fault. Micro-ops that are loaded while they are read may be
+others when the effects run; the simulator says so, and its own memory stays whole.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vdla.isa.config import load_config
+from vdla.isa.instructions import Alu, AluOp, Finish, Gemm, Init, Load, Mem, Uop
+from vdla.isa.program import Program
+from vdla.sim.machine import SimulationError, simulate
+from vdla.sim.semantics import State, execute
+from vdla.sim.stream import Stream, memory_image
+
+TINY = load_config("tiny")
+INP, WGT, ACC, UOP = (TINY.depth(name) for name in ("inp", "wgt", "acc", "uop"))
+FIELDS = {"first": 0, "dst": 1, "src": 2, "wgt": 3}
+
+
+def leaves(instruction, **uop):
+    """Whether it is refused, with one micro-op at 5; what is refused does nothing."""
+    state = State(TINY, np.zeros(64, np.uint8))
+    state.acc[:], state.inp[:], state.wgt[:] = 1, 2, 3
+    for name, value in uop.items():
+        state.uop[5, FIELDS[name]] = value
+    row = Stream.of(TINY, [instruction.replace(uop_begin=5, uop_count=1), Finish()]).rows[0]
+    try:
+        execute(state, row)
+    except IndexError:
+        assert np.all(state.acc == 1)
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("instruction", "base", "field", "depth"),
+    [
+        (Gemm(), "dst", "dst", ACC),
+        (Gemm(), "src", "src", INP),
+        (Gemm(), "wgt", "wgt", WGT),
+        (Gemm(init=Init.BIAS), "bias", None, ACC),
+        (Alu(), "dst", "dst", ACC),
+        (Alu(), "src", "src", ACC),
+        (Alu(alu_op=AluOp.WADD, use_imm=1), "src", "src", ACC),
+        (Alu(use_imm=1), "dst", "dst", ACC),
+    ],
+)
+@settings(max_examples=40)
+@given(data=st.data())
+def test_the_last_entry_is_the_last(instruction, base, field, depth, data):
+    """Of base, loops and micro-op, in whatever shares."""
+    steps = [data.draw(st.integers(0, 9), label=f"step {i}") for i in range(3)]
+    extents = [data.draw(st.integers(1, 3), label=f"extent {i}") for i in range(3)]
+    uop = {"first": 1} | ({field: data.draw(st.integers(0, 9), label="micro-op")} if field else {})
+    used = sum(s * (e - 1) for s, e in zip(steps, extents, strict=True)) + uop.get(field, 0)
+    loops = {f"{base}_{i}": s for i, s in enumerate(steps)}
+    loops |= {f"extent_{i}": e for i, e in enumerate(extents)}
+    inside = instruction.replace(**loops, **{f"{base}_base": depth - 1 - used})
+    assert not leaves(inside, **uop)
+    assert leaves(inside.replace(**{f"{base}_base": depth - used}), **uop)
+
+
+@pytest.mark.parametrize(
+    ("instruction", "uop"),
+    [
+        (Alu(use_imm=1, src_base=ACC), {}),
+        (Gemm(init=Init.BIAS, bias_base=ACC), {"first": 0}),
+        (Gemm(init=Init.ZERO, bias_base=ACC), {"first": 1}),
+        (Gemm(extent_0=0, dst_base=ACC), {}),
+        (Gemm(extent_1=0, src_base=INP), {}),
+        (Gemm(extent_2=0, wgt_base=WGT), {}),
+    ],
+)
+def test_what_is_not_read_may_lie_anywhere(instruction, uop):
+    """An immediate's src, a bias that nothing starts from, a nest without iterations."""
+    assert not leaves(instruction, **uop)
+
+
+@pytest.mark.parametrize("each", [Gemm(), Alu()])
+def test_micro_ops_end_with_their_memory(each):
+    state = State(TINY, np.zeros(64, np.uint8))
+    last = each.replace(uop_begin=UOP - 1, uop_count=1)
+    execute(state, Stream.of(TINY, [last, Finish()]).rows[0])
+    with pytest.raises(IndexError):
+        execute(state, Stream.of(TINY, [last.replace(uop_count=2), Finish()]).rows[0])
+
+
+def test_micro_ops_that_change_while_they_run():
+    """Micro-op 0 is read long before the LOAD has finished; effects run in order of finishing."""
+    load = Load(memory=Mem.UOP, x_size=1, y_size=1, z_size=1)
+    gemm = Gemm(uop_count=200, dst_base=3)
+    uop = Uop(dst=ACC - 3).encode(TINY)
+    program = Program(TINY, [load, gemm, Finish()], 4096, {0: uop})
+    with pytest.raises(SimulationError) as failed:
+        simulate(TINY, program.instructions, memory_image(program, 8192), program.base)
+    assert str(failed.value) == (
+        "instruction 1: expected micro-ops that no LOAD changes while they run, found ones that "
+        "lead beyond a memory: GEMM uop_count=200 dst_base=3"
+    )
