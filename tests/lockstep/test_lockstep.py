@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
 from dataclasses import replace
+from multiprocessing import active_children
 
 import numpy as np
 import pytest
@@ -28,6 +30,7 @@ from vdla.isa.config import load_config
 from vdla.isa.registers import Fault
 from vdla.runtime.executor import Executor
 from vdla.sim.machine import SimulationError
+from vdla.support.errors import CheckError
 
 TINY = load_config("tiny")
 SHAPES = {
@@ -244,6 +247,23 @@ def test_nobody_reads_what_is_being_written(vdla, monkeypatch, tmp_path):
     monkeypatch.setattr(scratchpad.Scratchpad, "elaborate", collides)
     done = vdla("lockstep", "-c", "tiny", "--programs", 150)
     assert done.code == 0, done.err
+
+
+def test_a_killed_process_is_named(tiny):
+    """With how far it came."""
+    running = lockstep.lockstep_in_parallel(TINY, 5000, 700, workers=2, memories=1)
+    next(running)
+    for worker in active_children():
+        worker.kill()
+    with pytest.raises(CheckError) as failed:
+        list(running)
+    found = re.fullmatch(
+        r"workers: expected processes that run their programs, found one killed "
+        r"\(out of memory\?\); every program before --seed (\d+) has been run",
+        str(failed.value),
+    )
+    assert 700 <= int(found[1]) < 5700
+    assert int(found[1]) % lockstep.CHUNK == 0
 
 
 class Pretended:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from multiprocessing import get_context
@@ -33,6 +34,7 @@ from vdla.sim.checker import check
 from vdla.sim.machine import SimulationError, run_functional, warm_up
 from vdla.sim.semantics import State
 from vdla.sim.timing import Clock
+from vdla.support.errors import CheckError
 
 SCRATCHPADS = ("inp", "wgt", "acc", "uop")
 MEMORIES = 3
@@ -266,19 +268,35 @@ def lockstep_in_parallel(
     coverage: Coverage | None = None,
 ) -> Iterator[Tally]:
     """As ``lockstep``, in several processes; yields after each CHUNK of cases. Build the model
-    first."""
+    first.
+
+    Raises:
+        CheckError: the system killed one of the processes.
+    """
     tally, end = Tally(), seed + programs
-    chunks = [(first, min(CHUNK, end - first)) for first in range(seed, end, CHUNK)]
     with ProcessPoolExecutor(
         workers, get_context("spawn"), _start_worker, (config, memories, coverage is not None)
     ) as pool:
-        for done in as_completed([pool.submit(_run_chunk, *chunk) for chunk in chunks]):
+        chunks = {
+            pool.submit(_run_chunk, first, min(CHUNK, end - first)): first
+            for first in range(seed, end, CHUNK)
+        }
+        for done in as_completed(chunks):
+            if isinstance(done.exception(), BrokenProcessPool):
+                raise _killed([first for each, first in chunks.items() if each.exception()])
             found, reached = done.result()
             found.differences = found.differences[: 1 - len(tally.differences)]
             tally.merge(found)
             if coverage is not None:
                 coverage.reached |= reached
             yield tally
+
+
+def _killed(unfinished: Sequence[int]) -> CheckError:
+    return CheckError(
+        "workers: expected processes that run their programs, found one killed (out of memory?); "
+        f"every program before --seed {min(unfinished)} has been run"
+    )
 
 
 @dataclass(frozen=True)
