@@ -10,7 +10,7 @@ from vdla.compiler import te
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.operators.cost import TileCost
-from vdla.compiler.operators.nest import Knobs, Nest
+from vdla.compiler.operators.nest import Nest
 from vdla.compiler.operators.template import Binding, Template, Tile
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.user import Type, UserOperator, registered
@@ -76,6 +76,6 @@ class Custom(Template[ops.Custom, UserTile]):
         """Nobody knows; there is nothing to compare it with."""
         raise NotImplementedError(f"{self.operator}: expected a template with several tiles")
 
-    def nest(self, knobs: Knobs, config: Config) -> Nest:
+    def nest(self, tile: UserTile, config: Config) -> Nest:
         """As ``cost``."""
         raise NotImplementedError(f"{self.operator}: expected a template with several tiles")

@@ -7,12 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
-import numpy as np
-
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.operators.cost import TileCost, parts, shares, sizes, transfer
-from vdla.compiler.operators.nest import Knobs, Nest, flat
+from vdla.compiler.operators.nest import Loop, Nest, Transfer, Work
 from vdla.compiler.operators.template import N, Template, Tile
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.target import ACC, intrinsics
@@ -102,16 +100,14 @@ class Pairwise(Template[N, VectorTile]):
         work = tile.vectors * self.alu_steps
         return TileCost(*share, 1, 1, 2 * move, 0.0, work, 0.0, 0.0, move)
 
-    def nest(self, knobs: Knobs, config: Config) -> Nest:
+    def nest(self, tile: VectorTile, config: Config) -> Nest:
         """Tiles without a reduction."""
-        tiles = -(-self.vectors // knobs["vectors"])
-        out = np.full(len(tiles), float(self.vectors * config.out_entry))
-        tile = knobs["vectors"] * float(config.out_entry)
-        touched = {"inp": {"layer": 2 * out, "tile": 2 * tile}, "out": {"layer": out, "tile": tile}}
-        commands = {"inp": 2 * tiles, "alu": self.alu_steps * tiles, "out": tiles}
-        last = (self.vectors - (tiles - 1) * knobs["vectors"]) * float(config.out_entry)
-        moved = {"inp": 2 * out, "out": out}
-        return Nest(float(out[0]), flat(tiles), touched, moved, commands, 2 * tile + last)
+        e = self.expression(config)
+        loops = [Loop("tile", e.out.axis[0], tile.vectors)]
+        inputs = [Transfer("inp", tensor, 1) for tensor in e.inputs]
+        return Nest(
+            e.out, loops, [*inputs, Transfer("out", e.out, 1)], [Work("alu", 1, self.alu_steps)]
+        )
 
     def schedule(self, tile: VectorTile, config: Config) -> Schedule:
         """Tiles the vectors and tensorizes every stage."""

@@ -14,7 +14,7 @@ from vdla.compiler import te
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.operators.cost import TileCost, divisors, parts, shares, sizes, transfer
-from vdla.compiler.operators.nest import Knobs, Nest, flat
+from vdla.compiler.operators.nest import Loop, Nest, Transfer, Work
 from vdla.compiler.operators.template import Binding, Template, Tile, elements
 from vdla.compiler.operators.window import Window, only_padding
 from vdla.compiler.schedule import Schedule, create_schedule
@@ -142,31 +142,22 @@ class Pool2d(Window, Template[QPool, PoolTile]):
         share = shares(self.batch * prod(counts.values()), counts[tile.axis], tile.vthreads)
         return TileCost(*share, 1, 1, load, 0.0, vectors * prod(self.kernel), 0.0, 0.0, store)
 
-    def nest(self, knobs: Knobs, config: Config) -> Nest:
+    def nest(self, tile: PoolTile, config: Config) -> Nest:
         """Tiles without a reduction."""
-        rows, cols = self.axis(knobs, 0), self.axis(knobs, 1)
-        tiles = self.batch * (self.blocks // knobs["blocks"]) * rows.tiles * cols.tiles
-        whole = np.full(len(tiles), float(self.batch * self.blocks * config.channel_block))
-        out = whole * self.out_height * self.out_width
-        part = knobs["blocks"] * float(config.channel_block)
-        touched = {
-            "inp": {
-                "layer": whole * rows.seen * cols.seen,
-                "tile": part * rows.window * cols.window,
-            },
-            "out": {"layer": out, "tile": part * knobs["rows"] * knobs["cols"]},
-        }
-        moved = {"inp": whole * rows.moved * cols.moved, "out": out}
+        e = _expression(self, config)
+        n, c, y, x, *_ = e.out.axis
+        loops = [
+            Loop("tile", n),
+            Loop("tile", c, tile.blocks),
+            Loop("tile", y, tile.rows),
+            Loop("tile", x, tile.cols),
+        ]
         # A STORE takes rows and columns; blocks as well where either needs no loop of its own.
-        apart = (knobs["rows"] > 1) & (knobs["cols"] > 1) & (knobs["cols"] < self.out_width)
-        commands = {
-            "inp": tiles,
-            "alu": tiles,
-            "out": tiles * np.where(apart, knobs["blocks"], 1),
-        }
-        ops = float(out[0] * self.kernel[0] * self.kernel[1])
-        ends = part * (rows.first * cols.first + rows.last * cols.last)
-        return Nest(ops, flat(tiles), touched, moved, commands, ends)
+        apart = (tile.rows > 1) & (tile.cols > 1) & (tile.cols < self.out_width)
+        stores = np.where(apart, tile.blocks, 1)
+        inside = len(loops)
+        transfers = [Transfer("inp", e.data, inside), Transfer("out", e.out, inside, stores)]
+        return Nest(e.out, loops, transfers, [Work("alu", inside)])
 
     def _counts(self, tile: PoolTile) -> dict[str, int]:
         """Tiles along each axis."""

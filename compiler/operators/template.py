@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.operators.cost import TileCost, TilingError, cheapest
-from vdla.compiler.operators.nest import Knobs, Nest
+from vdla.compiler.operators.nest import Nest
 from vdla.compiler.schedule import Schedule
 from vdla.isa.config import Config
 
@@ -122,8 +122,8 @@ class Template(ABC, Generic[N, T]):
         """The work of a tile, for the analytic model."""
 
     @abstractmethod
-    def nest(self, knobs: Knobs, config: Config) -> Nest:
-        """The loops of many tiles at once, for the learned model."""
+    def nest(self, tile: T, config: Config) -> Nest:
+        """The loops around a tile; its numbers may be columns, with an entry for each of many."""
 
     @property
     def wanted(self) -> str:

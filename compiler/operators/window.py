@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
-
 from vdla.compiler.codegen.vdla.axes import MAX_PAD
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
-from vdla.compiler.operators.nest import Floats, Knobs
 
 
 class Window:
@@ -69,43 +64,6 @@ class Window:
         pad = max(self.pads)
         padded = f" padded by {pad} (at most {MAX_PAD} in one LOAD)" if pad > MAX_PAD else ""
         return f"a {self.kernel[0]}×{self.kernel[1]} {noun}{padded}"
-
-    def axis(self, knobs: Knobs, axis: int) -> Axis:
-        """How some tiles' ``rows`` (axis 0) or ``cols`` (axis 1) cut the image."""
-        size, total = ((self.height, self.out_height), (self.width, self.out_width))[axis]
-        stride, pad, skip = self.strides[axis], self.pads[axis], self.sampling[axis]
-        sizes = knobs[("rows", "cols")[axis]].tolist()
-
-        def seen(first: int, last: int) -> int:
-            """Positions of the image under some outputs."""
-            low = max(first * stride - pad, 0)
-            high = min((last - 1) * stride - pad + self.window[axis], size)
-            return max(-(-(high - low) // skip), 0)
-
-        found = {}
-        for tile in set(sizes):
-            cuts = [(first, min(first + tile, total)) for first in range(0, total, tile)]
-            each = [seen(*cut) for cut in cuts]
-            found[tile] = (len(cuts), max(each), each[0], sum(each), cuts[-1][1] - cuts[-1][0])
-        columns = np.array([found[tile] for tile in sizes], np.float64)
-        tiles, window, first, moved, last = columns.T
-        return Axis(tiles, window, first, moved, last, seen(0, total))
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One axis of the image: how many ``tiles`` cut it, and input positions along it.
-
-    ``window`` lie under a whole tile, ``first`` under the first, ``moved`` under all tiles one
-    after the other, ``seen`` under any. ``last`` are the outputs of the last tile.
-    """
-
-    tiles: Floats
-    window: Floats
-    first: Floats
-    moved: Floats
-    last: Floats
-    seen: int
 
 
 def _kernel(node: ops.QConv2d | ops.QMaxPool | ops.QAvgPool, graph: Graph) -> tuple[int, ...]:

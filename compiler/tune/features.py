@@ -14,11 +14,14 @@ numbers as they are, choices one-hot.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vdla.compiler.operators.nest import Columns, Floats, Knobs, Nest
+from vdla.compiler.operators.nest import Columns, Floats, Nest, Size
 from vdla.compiler.operators.template import AnyTemplate
 from vdla.compiler.tune.space import Space
 from vdla.isa.config import Config
@@ -45,15 +48,16 @@ class Features:
 def features(template: AnyTemplate, space: Space, config: Config) -> Features:
     """The features of all tiles of a space."""
     knobs = {name: np.array([getattr(tile, name) for tile in space.tiles]) for name in space.knobs}
-    nest = template.nest(knobs, config)
-    columns = {
-        **_memory(nest),
-        **_cycles(nest, config),
-        **_counts(nest, knobs, config),
-        **_knobs(space, knobs),
-    }
-    full = [np.broadcast_to(c, len(space)) for c in columns.values()]
-    return Features(tuple(columns), np.stack(full, axis=1).astype(np.float64))
+    values, names = np.empty((0, 0)), ()
+    for points, tile in space.alike():
+        nest = template.nest(tile, config)
+        columns = {**_memory(nest), **_cycles(nest, config), **_counts(nest, tile.vthreads, config)}
+        names = tuple(columns)
+        values = values if values.size else np.empty((len(space), len(names)))
+        for column, name in enumerate(names):
+            values[points, column] = columns[name]
+    own = _knobs(space, knobs)
+    return Features((*names, *own), np.column_stack([values, *own.values()]))
 
 
 def _memory(nest: Nest) -> Columns:
@@ -82,7 +86,7 @@ def _cycles(nest: Nest, config: Config) -> Columns:
     return {"ends": nest.ends, "floor": floor, "floor.again": floor / np.maximum(layer / bus, busy)}
 
 
-def _counts(nest: Nest, knobs: Knobs, config: Config) -> Columns:
+def _counts(nest: Nest, vthreads: Size, config: Config) -> Columns:
     """Iterations, instructions and tokens."""
     columns = {f"trips.{name}": count for name, count in nest.trips.items()}
     columns |= {f"commands.{name}": count for name, count in nest.commands.items()}
@@ -91,13 +95,13 @@ def _counts(nest: Nest, knobs: Knobs, config: Config) -> Columns:
     # LOAD and COMPUTE hand over every part both ways, COMPUTE and STORE every tile.
     columns["tokens"] = 2 * nest.trips["part"] + 2 * nest.trips["tile"]
     columns["ops.per.command"] = nest.ops / columns["commands"]
-    columns["tiles.per.thread"] = nest.trips["tile"] / knobs["vthreads"]
+    columns["tiles.per.thread"] = nest.trips["tile"] / vthreads
     return columns
 
 
-def _knobs(space: Space, knobs: Knobs) -> Columns:
+def _knobs(space: Space, knobs: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
     """The tile's own fields: numbers as they are, choices one-hot."""
-    columns: Columns = {}
+    columns: dict[str, Floats] = {}
     for name, values in space.knobs.items():
         if isinstance(values[0], str):
             columns |= {f"{name}={v}": (knobs[name] == v).astype(np.float64) for v in values}
@@ -106,5 +110,5 @@ def _knobs(space: Space, knobs: Knobs) -> Columns:
     return columns
 
 
-def _sum(columns: Columns) -> Floats:
-    return np.asarray(np.sum(np.stack(list(columns.values())), axis=0), np.float64)
+def _sum(columns: Columns) -> Size:
+    return sum(columns.values())

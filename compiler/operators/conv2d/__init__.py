@@ -15,7 +15,7 @@ from vdla.compiler.operators.conv2d.schedule import expression, schedule
 from vdla.compiler.operators.conv2d.sizes import ANY_RESIDUAL, ConvSizes, ConvTile, Residual
 from vdla.compiler.operators.conv2d.space import Space, nest
 from vdla.compiler.operators.cost import TileCost
-from vdla.compiler.operators.nest import Knobs, Nest
+from vdla.compiler.operators.nest import Nest
 from vdla.compiler.operators.template import Array, Binding, Template
 from vdla.compiler.operators.window import only_padding
 from vdla.compiler.schedule import Schedule
@@ -136,9 +136,9 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
         """Averaged over full and partial tiles."""
         return Space(self, config).cost(tile)
 
-    def nest(self, knobs: Knobs, config: Config) -> Nest:
-        """Four levels, with a reduction."""
-        return nest(self, knobs, config)
+    def nest(self, tile: ConvTile, config: Config) -> Nest:
+        """Tiles that reduce in steps of several parts."""
+        return nest(self, tile, config)
 
 
 # From the graph ---------------------------------------------------------------------------------

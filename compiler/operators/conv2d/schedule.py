@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vdla.compiler import te
-from vdla.compiler.operators.conv2d.sizes import ConvSizes, ConvTile
-from vdla.compiler.operators.conv2d.space import kept_copies
+from vdla.compiler.operators.conv2d.sizes import ConvSizes, ConvTile, kept_copies
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.target import ACC, INP, WGT, Intrinsics, intrinsics
 from vdla.compiler.te import Tensor
@@ -167,18 +166,17 @@ class _Tiles:
 
 
 def _tile_output(s: Schedule, out: Tensor, tile: ConvTile) -> _Tiles:
-    """Tiles the output: what is kept changes slowest. A part is stored when it is ready."""
+    """Tiles the output. A part is stored when it is ready."""
     n, g, o, y, x, sub, l = s[out].axis
     oo, oi = s[out].split(o, factor=tile.outputs)
     yo, yi = s[out].split(y, factor=tile.rows)
     xo, xi = s[out].split(x, factor=tile.cols)
-    order = "ngyxo" if tile.stationary == "inp" else "ngoyx"
     loops = {"n": n, "g": g, "o": oo, "y": yo, "x": xo}
-    outer = {axis: loops[axis] for axis in order}
+    outer = {axis: loops[axis] for axis in tile.order}
     s[out].reorder(*outer.values(), oi, sub, yi, xi, l)
     part, _ = s[out].split(oi, factor=tile.weights)
     s[out].unroll(part)
-    return _Tiles(outer, outer[order[-1]], l)
+    return _Tiles(outer, outer[tile.order[-1]], l)
 
 
 def _finish(s: Schedule, conv: ConvTensors, where: Var, ins: Intrinsics) -> None:

@@ -45,6 +45,11 @@ class ConvTile(Tile):
     stationary: str = ""
     stages: int = 1
 
+    @property
+    def order(self) -> str:
+        """The loops over tiles, outermost first: what stays on chip changes slowest."""
+        return "ngyxo" if self.stationary == "inp" else "ngoyx"
+
 
 @dataclass(frozen=True)
 class ConvSizes(Window):
@@ -78,3 +83,13 @@ class ConvSizes(Window):
         """
         (kh, kw), (sy, sx) = self.kernel, self.strides
         return sy if kh == 1 else 1, sx if kw == 1 else 1
+
+
+def kept_copies(shape: ConvSizes, tile: ConvTile) -> int:
+    """Copies of what a tile keeps: one if it never changes, else one per thread."""
+    if tile.stationary == "inp":
+        windows = -(-shape.out_height // tile.rows) * -(-shape.out_width // tile.cols)
+        changes = shape.batch * shape.groups * windows
+    else:
+        changes = shape.groups * shape.batch * (shape.outputs // tile.outputs)
+    return tile.vthreads if changes > 1 else 1

@@ -7,10 +7,9 @@ from dataclasses import replace
 from itertools import product
 from math import ceil, prod
 
-import numpy as np
-
 from vdla.compiler.codegen.vdla.select import MAX_UOPS
-from vdla.compiler.operators.conv2d.sizes import ConvSizes, ConvTile
+from vdla.compiler.operators.conv2d.schedule import expression
+from vdla.compiler.operators.conv2d.sizes import ConvSizes, ConvTile, kept_copies
 from vdla.compiler.operators.cost import (
     MOST_STAGES,
     STARTUP,
@@ -21,18 +20,8 @@ from vdla.compiler.operators.cost import (
     sizes,
     transfer,
 )
-from vdla.compiler.operators.nest import Columns, Knobs, Nest
+from vdla.compiler.operators.nest import Loop, Nest, Transfer, Work
 from vdla.isa.config import Config
-
-
-def kept_copies(shape: ConvSizes, tile: ConvTile) -> int:
-    """Copies of what a tile keeps: one if it never changes, else one per thread."""
-    if tile.stationary == "inp":
-        windows = -(-shape.out_height // tile.rows) * -(-shape.out_width // tile.cols)
-        changes = shape.batch * shape.groups * windows
-    else:
-        changes = shape.groups * shape.batch * (shape.outputs // tile.outputs)
-    return tile.vthreads if changes > 1 else 1
 
 
 class Space:
@@ -150,61 +139,38 @@ class Space:
         )
 
 
-def nest(shape: ConvSizes, k: Knobs, config: Config) -> Nest:
-    """The loops of many tiles."""
-    block, taps = float(config.channel_block), shape.kernel[0] * shape.kernel[1]
-    images, chunks = shape.batch * shape.groups, shape.outputs // k["outputs"]
-    rows, cols = shape.axis(k, 0), shape.axis(k, 1)
-    tiles = images * chunks * rows.tiles * cols.tiles
-    steps, parts = shape.inputs // k["inputs"], k["outputs"] // k["weights"]
-    trips = {"tile": tiles, "step": tiles * steps, "part": tiles * steps * parts}
-    window, pixels = rows.window * cols.window, k["rows"] * k["cols"]
-    every = np.ones(len(tiles))
-    out = {
-        "layer": every * images * shape.outputs * shape.out_height * shape.out_width * block,
-        "tile": k["outputs"] * pixels * block,
-        "part": k["weights"] * pixels * block,
+def nest(shape: ConvSizes, tile: ConvTile, config: Config) -> Nest:
+    """The loops of ``schedule``."""
+    e = expression(shape, config)
+    n, g, o, y, x, *_ = e.out.axis
+    over = {
+        "n": Loop("tile", n),
+        "g": Loop("tile", g),
+        "o": Loop("tile", o, tile.outputs),
+        "y": Loop("tile", y, tile.rows),
+        "x": Loop("tile", x, tile.cols),
     }
-    touched: dict[str, Columns] = {
-        "inp": {
-            "layer": every * images * shape.inputs * rows.seen * cols.seen * block,
-            "tile": shape.inputs * window * block,
-            "step": k["inputs"] * window * block,
-        },
-        "wgt": {
-            "layer": every * shape.groups * shape.outputs * shape.inputs * taps * block * block,
-            "tile": k["outputs"] * shape.inputs * taps * block * block,
-            "step": k["outputs"] * k["inputs"] * taps * block * block,
-            "part": k["weights"] * k["inputs"] * taps * block * block,
-        },
-        "out": out,
-        "bias": {  # with the scales: two int32 per channel
-            "layer": every * 8 * shape.groups * shape.outputs * block,
-            "tile": 8 * k["outputs"] * block,
-        },
-    }
-    again = np.where(k["stationary"] == "inp", 1, chunks)  # how often the image is loaded
-    loads = {
-        "inp": trips["step"] / chunks * again,
-        "wgt": np.where(k["stationary"] == "wgt", images * chunks * steps * parts, trips["part"]),
-    }
-    moved = {
-        "inp": images * again * shape.inputs * rows.moved * cols.moved * block,
-        "wgt": touched["wgt"]["part"] * loads["wgt"],
-        "out": out["layer"],
-        "bias": np.where(k["resident"], touched["bias"]["layer"], touched["bias"]["tile"] * tiles),
-    }
-    commands = {
-        "inp": loads["inp"] * k["inputs"],
-        "wgt": loads["wgt"],
-        "gemm": trips["part"],
-        "out": tiles * parts,
-        "bias": 2 * np.where(k["resident"], 1, tiles),
-    }
-    if shape.residual is not None:
-        touched["residual"], moved["residual"] = out, out["layer"]
-        commands["residual"] = tiles * (k["outputs"] + 2)  # loads, and the ALU's two
-    macs = images * shape.outputs * shape.out_height * shape.out_width * shape.inputs * taps
-    first = k["inputs"] * rows.first * cols.first * block + touched["wgt"]["part"]
-    ends = first + k["weights"] * rows.last * cols.last * block
-    return Nest(float(macs * block * block), trips, touched, moved, commands, ends)
+    outer = [over[axis] for axis in tile.order]
+    step, part = Loop("step", e.acc.reduce_axis[0], tile.inputs), Loop("part", o, tile.weights)
+    in_tile, in_step = len(outer), len(outer) + 1
+    parts = tile.outputs // tile.weights
+    inp = Transfer("inp", e.data, in_step, tile.inputs)
+    if tile.stationary == "inp":  # one LOAD per channel block
+        inp = Transfer("inp", e.data, outer.index(over["x"]) + 1, shape.inputs)
+    wgt = Transfer("wgt", e.weight, in_step + 1)
+    if tile.stationary == "wgt":
+        portions = shape.inputs // tile.inputs * parts
+        wgt = Transfer("wgt", e.weight, outer.index(over["o"]) + 1, portions)
+    channels = 0 if tile.resident else in_tile
+    transfers = [
+        inp,
+        wgt,
+        Transfer("out", e.out, in_tile, parts),
+        Transfer("bias", e.bias, channels),
+        Transfer("bias", e.scale, channels),
+    ]
+    work = [Work("gemm", in_step + 1)]
+    if e.residual is not None:
+        transfers.append(Transfer("residual", e.residual, in_tile, tile.outputs))
+        work.append(Work("alu", in_tile, 2))
+    return Nest(e.out, [*outer, step, part], transfers, work)

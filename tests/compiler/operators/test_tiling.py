@@ -12,7 +12,7 @@ from vdla.compiler.frontend import import_onnx
 from vdla.compiler.models import model_path
 from vdla.compiler.operators.add import Add
 from vdla.compiler.operators.conv2d import Conv2d, Residual
-from vdla.compiler.operators.conv2d.space import kept_copies
+from vdla.compiler.operators.conv2d.sizes import kept_copies
 from vdla.compiler.operators.minimum import Minimum
 from vdla.compiler.operators.pool import Pool2d
 from vdla.compiler.operators.template import Template

@@ -1,0 +1,129 @@
+"""Where an expression reads and writes: the indices of its tensors, in terms of its own axes.
+
+One dimension of a tensor is read at
+
+    index := offset + stride * (base + step * axis + step * axis + …)
+
+The sum in brackets is where the expression's reduction looks; a LOAD brings everything between the
+first and the last such place. Outside the brackets is what lies between the reduction and memory:
+padding moves a tensor by ``offset``, and only every ``stride``-th of its entries is loaded at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from vdla.compiler.te import Tensor
+from vdla.compiler.te.tensor import IterVar
+from vdla.compiler.tir.arith import affine
+from vdla.compiler.tir.ir import Expr, Var
+from vdla.compiler.tir.visitor import loads
+
+Sizes = Mapping[Var, int]  # of the portion that an axis is cut into; all of it where it isn't there
+
+
+class AccessError(Exception):
+    """An expression whose indices have another form; its template is a bug."""
+
+
+@dataclass(frozen=True)
+class Portions:
+    """How a dimension's entries fall on the portions that its axes are cut into.
+
+    Entries count that lie in the tensor, not what is padded: ``most`` in any portion, ``first`` in
+    the first, ``last`` in the last, ``total`` in all of them, one after the other.
+    """
+
+    most: int
+    first: int
+    last: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Index:
+    """One dimension of a tensor of ``size`` entries; see the grammar above."""
+
+    size: int
+    terms: tuple[tuple[Var, int], ...]  # axes and their steps
+    base: int = 0
+    stride: int = 1
+    offset: int = 0
+
+    @property
+    def axes(self) -> tuple[Var, ...]:
+        """What it depends on."""
+        return tuple(axis for axis, _ in self.terms)
+
+    def portions(self, sizes: Sizes) -> Portions:
+        """What portions of some sizes read, one after the other in the order of the axes."""
+        cuts = [list(_cut(axis, sizes)) for axis in self.axes]
+        found = [self._inside(each) for each in product(*cuts)]
+        return Portions(max(found), found[0], found[-1], sum(found))
+
+    def _inside(self, portion: Sequence[range]) -> int:
+        """Entries of the tensor between the first and the last that some iterations look at."""
+        steps = [step for _, step in self.terms]
+        low = self.base + sum(s * at.start for s, at in zip(steps, portion, strict=True))
+        high = 1 + self.base + sum(s * at[-1] for s, at in zip(steps, portion, strict=True))
+        first = max(low, -(self.offset // self.stride))
+        end = min(high, -((self.offset - self.size) // self.stride))
+        return max(end - first, 0)
+
+
+def _cut(axis: Var, sizes: Sizes) -> Iterator[range]:
+    assert isinstance(axis, IterVar)
+    size = sizes.get(axis, axis.extent)
+    for first in range(0, axis.extent, size):
+        yield range(first, min(first + size, axis.extent))
+
+
+def accesses(out: Tensor) -> dict[Tensor, tuple[Index, ...]]:
+    """The indices at which ``out`` is written, and those of every placeholder behind it.
+
+    Raises:
+        AccessError: an index isn't of the form above, or a placeholder is read at several.
+    """
+    own = tuple(Index(n, ((axis, 1),)) for n, axis in zip(out.shape, out.axis, strict=True))
+    found = {out: own}
+    for tensor, indices in _behind(out, own):
+        if found.setdefault(tensor, indices) != indices:
+            raise AccessError(f"{tensor.name}: expected one place that it is read at, found two")
+    return found
+
+
+def _behind(tensor: Tensor, at: tuple[Index, ...]) -> Iterator[tuple[Tensor, tuple[Index, ...]]]:
+    """Each placeholder that a tensor's elements ``at`` some indices are computed from."""
+    if tensor.op is None:
+        yield tensor, at
+        return
+    op = tensor.compute_op
+    places = dict(zip(op.axis, at, strict=True))
+    sources = op.body if op.reduce is None else (*op.reduce.init, *op.reduce.source)
+    for load in (load for expr in sources for load in loads(expr)):
+        assert isinstance(load.buffer, Tensor)
+        sizes = zip(load.indices, load.buffer.shape, strict=True)
+        yield from _behind(load.buffer, tuple(_index(e, size, places) for e, size in sizes))
+
+
+def _index(expr: Expr, size: int, places: Mapping[IterVar, Index]) -> Index:
+    """An index of a stage's body, with the stage's own axes replaced by what they stand for."""
+    form = affine(expr)
+    if form is None:
+        raise AccessError(f"expected an index that is affine in the axes, found {expr}")
+    constant, terms = form
+    if len(terms) == 1 and (axis := next(iter(terms))) in places:
+        inner, step = places[axis], terms[axis]
+        offset = constant + step * inner.offset
+        return replace(inner, size=size, stride=step * inner.stride, offset=offset)
+    inner = [(step, places.get(axis, Index(0, ((axis, 1),)))) for axis, step in terms.items()]
+    if any(each.stride != 1 for _, each in inner):
+        raise AccessError(f"expected an index with one stride, found {expr}")
+    merged: dict[Var, int] = {}
+    for step, each in inner:
+        for axis, own in each.terms:
+            merged[axis] = merged.get(axis, 0) + step * own
+    base = constant + sum(step * (each.base + each.offset) for step, each in inner)
+    return Index(size, tuple(merged.items()), base)
