@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 from vdla.compiler.te import Tensor
 from vdla.compiler.te.tensor import IterVar
@@ -21,6 +22,7 @@ from vdla.compiler.tir.arith import affine
 from vdla.compiler.tir.ir import Expr, Var
 from vdla.compiler.tir.visitor import loads
 
+Size = Any  # a number, or a column of them
 Sizes = Mapping[Var, int]  # of the portion that an axis is cut into; all of it where it isn't there
 
 
@@ -63,6 +65,10 @@ class Index:
         found = [self._inside(each) for each in product(*cuts)]
         return Portions(max(found), found[0], found[-1], sum(found))
 
+    def span(self, sizes: Mapping[Var, Size]) -> Size:
+        """Entries under a full portion, with the padding; sizes may be columns."""
+        return 1 + sum(step * (sizes.get(axis, extent(axis)) - 1) for axis, step in self.terms)
+
     def _inside(self, portion: Sequence[range]) -> int:
         """Entries of the tensor between the first and the last that some iterations look at."""
         steps = [step for _, step in self.terms]
@@ -74,13 +80,22 @@ class Index:
 
 
 def _cut(axis: Var, sizes: Sizes) -> Iterator[range]:
+    end = extent(axis)
+    size = sizes.get(axis, end)
+    for first in range(0, end, size):
+        yield range(first, min(first + size, end))
+
+
+def extent(axis: Var) -> int:
+    """How many entries an expression's axis has."""
     assert isinstance(axis, IterVar)
-    size = sizes.get(axis, axis.extent)
-    for first in range(0, axis.extent, size):
-        yield range(first, min(first + size, axis.extent))
+    return axis.extent
 
 
-def accesses(out: Tensor) -> dict[Tensor, tuple[Index, ...]]:
+Accesses = Mapping[Tensor, tuple[Index, ...]]
+
+
+def accesses(out: Tensor) -> Accesses:
     """The indices at which ``out`` is written, and those of every placeholder behind it.
 
     Raises:
@@ -100,7 +115,7 @@ def _behind(tensor: Tensor, at: tuple[Index, ...]) -> Iterator[tuple[Tensor, tup
         yield tensor, at
         return
     op = tensor.compute_op
-    places = dict(zip(op.axis, at, strict=True))
+    places: dict[Var, Index] = dict(zip(op.axis, at, strict=True))
     sources = op.body if op.reduce is None else (*op.reduce.init, *op.reduce.source)
     for load in (load for expr in sources for load in loads(expr)):
         assert isinstance(load.buffer, Tensor)
@@ -108,7 +123,7 @@ def _behind(tensor: Tensor, at: tuple[Index, ...]) -> Iterator[tuple[Tensor, tup
         yield from _behind(load.buffer, tuple(_index(e, size, places) for e, size in sizes))
 
 
-def _index(expr: Expr, size: int, places: Mapping[IterVar, Index]) -> Index:
+def _index(expr: Expr, size: int, places: Mapping[Var, Index]) -> Index:
     """An index of a stage's body, with the stage's own axes replaced by what they stand for."""
     form = affine(expr)
     if form is None:
@@ -118,12 +133,12 @@ def _index(expr: Expr, size: int, places: Mapping[IterVar, Index]) -> Index:
         inner, step = places[axis], terms[axis]
         offset = constant + step * inner.offset
         return replace(inner, size=size, stride=step * inner.stride, offset=offset)
-    inner = [(step, places.get(axis, Index(0, ((axis, 1),)))) for axis, step in terms.items()]
-    if any(each.stride != 1 for _, each in inner):
+    parts = [(step, places.get(axis, Index(0, ((axis, 1),)))) for axis, step in terms.items()]
+    if any(each.stride != 1 for _, each in parts):
         raise AccessError(f"expected an index with one stride, found {expr}")
     merged: dict[Var, int] = {}
-    for step, each in inner:
+    for step, each in parts:
         for axis, own in each.terms:
             merged[axis] = merged.get(axis, 0) + step * own
-    base = constant + sum(step * (each.base + each.offset) for step, each in inner)
+    base = constant + sum(step * (each.base + each.offset) for step, each in parts)
     return Index(size, tuple(merged.items()), base)

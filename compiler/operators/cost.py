@@ -8,17 +8,21 @@ ranks schedules with one virtual thread and with several by the same measure.
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import ceil
-from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.compiler.operators.access import Size
 from vdla.isa.config import Config
 from vdla.isa.instructions import instruction_bytes
 from vdla.support.errors import UserError
 
-T = TypeVar("T")
+Places = NDArray[np.int64]
 
 STARTUP = 12  # cycles from a token to the first result: issue, pipeline, hand-over
 TURN = 8  # cycles from a token to the first beat, besides memory's: start, request, buffer
@@ -43,40 +47,47 @@ class TileCost:
     that all threads share, ``singles`` the tiles left for one thread alone. Otherwise they take
     turns tile by tile, ``stages`` copies of what streams by are on chip, and ``inp`` is loaded for
     the first of every ``inp_every`` tiles, ``wgt`` for the first of every ``wgt_every``.
+
+    All but ``shared`` may be columns, with an entry for each of many candidates.
     """
 
-    pairs: int
-    singles: int
-    threads: int
-    steps: int
-    parts: int
-    inp: float
-    wgt: float
-    gemm: float
-    side: float
-    alu: float
-    store: float
+    pairs: Size
+    singles: Size
+    threads: Size
+    steps: Size
+    parts: Size
+    inp: Size
+    wgt: Size
+    gemm: Size
+    side: Size
+    alu: Size
+    store: Size
     shared: bool = True
-    stages: int = 1
-    inp_every: int = 1
-    wgt_every: int = 1
+    stages: Size = 1
+    inp_every: Size = 1
+    wgt_every: Size = 1
 
     @property
-    def tiles(self) -> int:
+    def tiles(self) -> Size:
         """All tiles."""
         return self.pairs * self.threads + self.singles
 
     @property
-    def compute(self) -> float:
+    def compute(self) -> Size:
         """Cycles of COMPUTE alone."""
         return self.tiles * (self.steps * self.parts * self.gemm + self.alu)
 
     @property
-    def traffic(self) -> float:
+    def traffic(self) -> Size:
         """Cycles of the memory bus alone."""
-        inp = ceil(self.tiles / self.inp_every) * self.steps * self.inp
-        wgt = ceil(self.tiles / self.wgt_every) * self.steps * self.parts * self.wgt
+        inp = -(-self.tiles // self.inp_every) * self.steps * self.inp
+        wgt = -(-self.tiles // self.wgt_every) * self.steps * self.parts * self.wgt
         return inp + wgt + self.tiles * (self.side + self.store)
+
+    def candidate(self, number: int) -> TileCost:
+        """That of one candidate."""
+        columns = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
+        return TileCost(**{n: (c[number] if c.ndim else c).item() for n, c in columns.items()})
 
 
 def estimate(work: TileCost, config: Config) -> float:
@@ -86,7 +97,7 @@ def estimate(work: TileCost, config: Config) -> float:
         cycles += _groups(work, 1, work.singles, config)
     else:
         cycles = _in_turn(work, config)
-    return max(cycles, work.traffic) + work.tiles * work.steps * work.parts
+    return float(max(cycles, work.traffic) + work.tiles * work.steps * work.parts)
 
 
 def _in_turn(work: TileCost, config: Config) -> float:
@@ -96,7 +107,7 @@ def _in_turn(work: TileCost, config: Config) -> float:
     marks = [run.tile(index) for index in range(tiles)]
     half = len(marks) // 2
     period = (marks[-1] - marks[half]) / max(len(marks) - 1 - half, 1)
-    return marks[-1] + (work.tiles - tiles) * period
+    return float(marks[-1] + (work.tiles - tiles) * period)
 
 
 class _Run:
@@ -187,35 +198,46 @@ def _recurrence(work: TileCost, threads: int, groups: int, config: Config) -> li
     return marks
 
 
-def cheapest(costs: Iterable[tuple[TileCost, T]], config: Config) -> T | None:
-    """The tile with the least estimate; None where no tile does any work."""
-    ranked = [(work, tile) for work, tile in costs if work.tiles]
-    ranked.sort(key=lambda r: _rough(r[0], config))
-    return min(ranked[:FINALISTS], key=lambda r: estimate(r[0], config), default=(None, None))[1]
+def cheapest(groups: Iterable[tuple[TileCost, Places]], config: Config) -> int | None:
+    """The candidate with the least estimate; None where none does any work.
+
+    Args:
+        groups: costs in columns, and which candidates they are of.
+    """
+    ranked = [
+        (cycles, place, work, number)
+        for work, places in groups
+        for number, (cycles, place) in enumerate(zip(_rough(work, config), places, strict=True))
+        if cycles < np.inf
+    ]
+    best = heapq.nsmallest(FINALISTS, ranked, key=lambda r: r[:2])
+    cycles = [estimate(work.candidate(number), config) for _, _, work, number in best]
+    return int(best[int(np.argmin(cycles))][1]) if best else None
 
 
-def _rough(work: TileCost, config: Config) -> float:
+def _rough(work: TileCost, config: Config) -> Size:
     """A quick stand-in for the estimate, to choose the finalists by."""
     steps = work.tiles * work.steps
     ends = work.inp + work.wgt + work.store / (1 if work.shared else work.parts)
-    if work.threads == 1:  # loads and results take turns
-        waits = work.parts * (config.memory.latency + STARTUP)
-        return work.compute + work.traffic + steps * waits + ends
-    return max(work.compute, work.traffic) + ends + steps * work.parts * STARTUP / 4
+    waits = work.parts * (config.memory.latency + STARTUP)
+    in_turn = work.compute + work.traffic + steps * waits + ends  # loads and results
+    at_once = np.maximum(work.compute, work.traffic) + ends + steps * work.parts * STARTUP / 4
+    cycles = np.where(np.equal(work.threads, 1), in_turn, at_once)
+    return np.where(np.equal(work.tiles, 0), np.inf, cycles)
 
 
 # What templates make their costs of ------------------------------------------------------------
 
 
-def transfer(size: float, run: float, config: Config) -> float:
+def transfer(size: Size, run: Size, config: Config) -> Size:
     """Bus cycles to move ``size`` bytes in runs of ``run`` contiguous bytes."""
     memory = config.memory
     cycles = size / config.bytes_per_cycle
-    bursts = ceil(run / (config.port_bytes * config.burst_beats)) * size / max(run, 1)
-    return max(cycles, bursts * (memory.latency + 4) / config.reads_in_flight)
+    bursts = np.ceil(run / (config.port_bytes * config.burst_beats)) * size / np.maximum(run, 1)
+    return np.maximum(cycles, bursts * (memory.latency + 4) / config.reads_in_flight)
 
 
-def fetch(n: int, config: Config) -> float:
+def fetch(n: Size, config: Config) -> Size:
     """Bus cycles to fetch ``n`` instructions."""
     return n * instruction_bytes(config) / config.bytes_per_cycle
 
@@ -230,7 +252,7 @@ def parts(n: int) -> list[int]:
     return sorted({ceil(n / k) for k in range(1, n + 1)})
 
 
-def shares(tiles: int, along: int, threads: int) -> tuple[int, int, int]:
+def shares(tiles: Size, along: Size, threads: Size) -> tuple[Size, Size, Size]:
     """(pairs, singles, threads) when ``along`` of ``tiles`` tiles are shared out at a time."""
     rest = tiles // along
     return rest * (along // threads), rest * (along % threads), threads

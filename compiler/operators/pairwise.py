@@ -9,8 +9,9 @@ from math import ceil, prod
 
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.operators.access import accesses
 from vdla.compiler.operators.cost import TileCost, parts, shares, sizes, transfer
-from vdla.compiler.operators.nest import Loop, Nest, Transfer, Work
+from vdla.compiler.operators.nest import Issue, Loop, Nest
 from vdla.compiler.operators.template import N, Template, Tile
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.target import ACC, intrinsics
@@ -95,7 +96,7 @@ class Pairwise(Template[N, VectorTile]):
         """Two loads, some operations of the ALU and one store per tile."""
         size = tile.vectors * config.out_entry
         move = transfer(size, size, config)
-        tiles = ceil(self.vectors / tile.vectors)
+        tiles = -(-self.vectors // tile.vectors)
         share = shares(tiles, tiles, tile.vthreads)
         work = tile.vectors * self.alu_steps
         return TileCost(*share, 1, 1, 2 * move, 0.0, work, 0.0, 0.0, move)
@@ -104,10 +105,9 @@ class Pairwise(Template[N, VectorTile]):
         """Tiles without a reduction."""
         e = self.expression(config)
         loops = [Loop("tile", e.out.axis[0], tile.vectors)]
-        inputs = [Transfer("inp", tensor, 1) for tensor in e.inputs]
-        return Nest(
-            e.out, loops, [*inputs, Transfer("out", e.out, 1)], [Work("alu", 1, self.alu_steps)]
-        )
+        inputs = [Issue("inp", 1, 1, tensor) for tensor in e.inputs]
+        alu, store = Issue("alu", 1, self.alu_steps), Issue("out", 1, 1, e.out)
+        return Nest(e.out, accesses(e.out), loops, [*inputs, alu, store])
 
     def schedule(self, tile: VectorTile, config: Config) -> Schedule:
         """Tiles the vectors and tensorizes every stage."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from math import ceil, prod
+from math import prod
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vdla.compiler import te
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
+from vdla.compiler.operators.access import Size, accesses
 from vdla.compiler.operators.cost import TileCost, divisors, parts, shares, sizes, transfer
-from vdla.compiler.operators.nest import Loop, Nest, Transfer, Work
+from vdla.compiler.operators.nest import Issue, Loop, Nest
 from vdla.compiler.operators.template import Binding, Template, Tile, elements
 from vdla.compiler.operators.window import Window, only_padding
 from vdla.compiler.schedule import Schedule, create_schedule
@@ -112,31 +114,40 @@ class Pool2d(Window, Template[QPool, PoolTile]):
         self, config: Config, vthreads: int, only: PoolTile | None = None
     ) -> Iterator[PoolTile]:
         """Blocks of channels and of pixels; the threads share one axis of them."""
-        depth, sub = config.depth("acc"), config.channel_block // config.block_out
-        heights = sizes(parts(self.out_height), only, "rows")
-        widths = sizes(parts(self.out_width), only, "cols")
-        for rows, cols in product(heights, widths):
-            tall, wide = self.under(rows, cols)
-            if not self.paddable(tall, wide, sub):
-                continue
-            for blocks in sizes(divisors(self.blocks), only, "blocks"):
-                tile = PoolTile(blocks, rows, cols, vthreads)
-                entries = blocks * sub * (tall * wide + rows * cols)
-                if entries * vthreads + 1 > depth:
-                    continue
-                counts = self._counts(tile)
-                for axis in ("c", "y", "x") if vthreads > 1 else ("c",):
-                    if counts[axis] >= vthreads:
-                        yield replace(tile, axis=axis)
+        knobs = product(
+            sizes(parts(self.out_height), only, "rows"),
+            sizes(parts(self.out_width), only, "cols"),
+            sizes(divisors(self.blocks), only, "blocks"),
+        )
+        columns = np.array([(blocks, rows, cols) for rows, cols, blocks in knobs], np.int64)
+        columns = columns.reshape(-1, 3)
+        fits = self._fits(_tile(columns.T, vthreads), config)
+        for each in columns[fits].tolist():
+            tile = _tile(each, vthreads)
+            counts = self._counts(tile)
+            for axis in ("c", "y", "x") if vthreads > 1 else ("c",):
+                if counts[axis] >= vthreads:
+                    yield replace(tile, axis=axis)
+
+    def _fits(self, tile: PoolTile, config: Config) -> NDArray[np.bool_]:
+        """Whether ACC holds all threads' windows and results, and one LOAD pads."""
+        nest, lanes = self.nest(tile, config), config.block_out
+        inp, out = (nest.tensor(r) for r in ("inp", "out"))
+        inside = nest.inside("tile")
+        *_, tall, wide, _, _ = nest.spans(inp, inside)
+        entries = (nest.held(inp, inside) + nest.held(out, inside)) // lanes * tile.vthreads
+        padded = self.paddable(tall, wide, config.channel_block // lanes)
+        return np.asarray(padded & (entries + 1 <= config.depth("acc")))
 
     def cost(self, tile: PoolTile, config: Config) -> TileCost:
         """One load, one reduction by the ALU and one store per tile."""
-        c, counts = config, self._counts(tile)
+        c, counts, nest = config, self._counts(tile), self.nest(tile, config)
         sub = c.channel_block // c.block_out
-        tall, wide = self.under(tile.rows, tile.cols)
-        seen = min(tall, self.height) * min(wide, self.width)
+        inp = nest.tensor("inp")
+        *_, tall, wide, _, _ = nest.spans(inp, nest.inside("tile"))
+        seen = np.minimum(tall, self.height) * np.minimum(wide, self.width)
         load = tile.blocks * transfer(seen * c.channel_block, wide * c.out_entry, c)
-        load += tile.blocks * sub * max(tall * wide - seen, 0)
+        load = load + tile.blocks * sub * np.maximum(tall * wide - seen, 0)
         vectors = tile.blocks * sub * tile.rows * tile.cols
         store = transfer(vectors * c.out_entry, tile.cols * c.out_entry, c)
         share = shares(self.batch * prod(counts.values()), counts[tile.axis], tile.vthreads)
@@ -156,16 +167,25 @@ class Pool2d(Window, Template[QPool, PoolTile]):
         apart = (tile.rows > 1) & (tile.cols > 1) & (tile.cols < self.out_width)
         stores = np.where(apart, tile.blocks, 1)
         inside = len(loops)
-        transfers = [Transfer("inp", e.data, inside), Transfer("out", e.out, inside, stores)]
-        return Nest(e.out, loops, transfers, [Work("alu", inside)])
+        issues = [
+            Issue("inp", inside, 1, e.data),
+            Issue("alu", inside),
+            Issue("out", inside, stores, e.out),
+        ]
+        return Nest(e.out, accesses(e.out), loops, issues)
 
     def _counts(self, tile: PoolTile) -> dict[str, int]:
         """Tiles along each axis."""
         return {
             "c": self.blocks // tile.blocks,
-            "y": ceil(self.out_height / tile.rows),
-            "x": ceil(self.out_width / tile.cols),
+            "y": -(-self.out_height // tile.rows),
+            "x": -(-self.out_width // tile.cols),
         }
+
+
+def _tile(knobs: Iterable[Size], vthreads: int) -> PoolTile:
+    blocks, rows, cols = knobs
+    return PoolTile(blocks, rows, cols, vthreads)
 
 
 # Expression and schedule -------------------------------------------------------------------------

@@ -13,7 +13,7 @@ whoever places, compiles or tunes asks here, and knows no operator by name.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, replace
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla.compiler.graph.ir import Graph, GraphError, Node
-from vdla.compiler.operators.cost import TileCost, TilingError, cheapest
+from vdla.compiler.operators.cost import Places, TileCost, TilingError, cheapest
 from vdla.compiler.operators.nest import Nest
 from vdla.compiler.schedule import Schedule
 from vdla.isa.config import Config
@@ -119,7 +119,7 @@ class Template(ABC, Generic[N, T]):
 
     @abstractmethod
     def cost(self, tile: T, config: Config) -> TileCost:
-        """The work of a tile, for the analytic model."""
+        """The work of a tile, for the analytic model; its numbers may be columns."""
 
     @abstractmethod
     def nest(self, tile: T, config: Config) -> Nest:
@@ -144,14 +144,16 @@ class Template(ABC, Generic[N, T]):
         Raises:
             TilingError: the buffers hold none.
         """
-        found = cheapest(((self.cost(t, config), t) for t in self.tiles(config, vthreads)), config)
+        tiles = list(self.tiles(config, vthreads))
+        groups = ((self.cost(tile, config), places) for places, tile in alike(tiles))
+        found = cheapest(groups, config)
         if found is None:
             raise TilingError(
                 f"config {config.name}: expected buffers that hold one tile of {self.wanted}, "
                 f"found inp {config.depth('inp')}, wgt {config.depth('wgt')}, "
                 f"acc {config.depth('acc')} entries"
             )
-        return found
+        return tiles[found]
 
     def is_legal(self, tile: T, config: Config, vthreads: int) -> bool:
         """Whether ``tiles`` has a tile; of all those, only the ones of its size are made."""
@@ -221,6 +223,22 @@ def operator(node: Node, graph: Graph, config: Config) -> Operator:
         bound.macs,
         bound.dram_bytes,
     )
+
+
+def alike(tiles: Sequence[T]) -> Iterator[tuple[Places, T]]:
+    """Where the tiles stand that make the same loops, and these tiles as one.
+
+    Such tiles are equal in all that isn't a number; the numbers of the one are columns.
+    """
+    names = [f.name for f in fields(tiles[0])] if tiles else []
+    columns = {name: np.array([getattr(tile, name) for tile in tiles]) for name in names}
+    numbers = [name for name in names if columns[name].dtype.kind == "i"]
+    choices = [columns[name].astype(str) for name in names if name not in numbers]
+    keys = np.array(["/".join(each) for each in zip(*choices, strict=True)] or [""] * len(tiles))
+    for key in dict.fromkeys(keys.tolist()):
+        places = np.flatnonzero(keys == key)
+        of = {name: columns[name][places] for name in numbers}
+        yield places, replace(tiles[int(places[0])], **of)
 
 
 def tile_text(tile: Tile) -> str:

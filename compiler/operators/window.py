@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from vdla.compiler.codegen.vdla.axes import MAX_PAD
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
+from vdla.compiler.operators.access import Size
 
 
 class Window:
@@ -48,16 +51,11 @@ class Window:
         """Strides on what has been loaded."""
         return self.strides[0] // self.sampling[0], self.strides[1] // self.sampling[1]
 
-    def under(self, rows: int, cols: int) -> tuple[int, int]:
-        """Rows and columns of loaded input under a tile of the output."""
-        (sy, sx), (height, width) = self.steps, self.window
-        return (rows - 1) * sy + height, (cols - 1) * sx + width
-
-    def paddable(self, tall: int, wide: int, entries: int) -> bool:
+    def paddable(self, tall: Size, wide: Size, entries: int) -> Size:
         """Whether one LOAD can pad any tile of a size whose pixels are some entries each."""
         top, left, bottom, right = self.pads
-        rows, cols = min(max(top, bottom), tall), min(max(left, right), wide)
-        return max(rows, cols * entries) <= MAX_PAD
+        rows, cols = np.minimum(max(top, bottom), tall), np.minimum(max(left, right), wide)
+        return np.maximum(rows, cols * entries) <= MAX_PAD
 
     def named(self, noun: str) -> str:
         """How errors name it."""

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.compiler.operators.nest import Columns, Floats, Nest, Size
-from vdla.compiler.operators.template import AnyTemplate
+from vdla.compiler.operators.access import Size
+from vdla.compiler.operators.nest import Columns, Floats, Nest
+from vdla.compiler.operators.template import AnyTemplate, alike
 from vdla.compiler.tune.space import Space
 from vdla.isa.config import Config
 from vdla.isa.instructions import instruction_bytes
@@ -48,16 +49,14 @@ class Features:
 def features(template: AnyTemplate, space: Space, config: Config) -> Features:
     """The features of all tiles of a space."""
     knobs = {name: np.array([getattr(tile, name) for tile in space.tiles]) for name in space.knobs}
-    values, names = np.empty((0, 0)), ()
-    for points, tile in space.alike():
+    columns: dict[str, Floats] = {}
+    for points, tile in alike(space.tiles):
         nest = template.nest(tile, config)
-        columns = {**_memory(nest), **_cycles(nest, config), **_counts(nest, tile.vthreads, config)}
-        names = tuple(columns)
-        values = values if values.size else np.empty((len(space), len(names)))
-        for column, name in enumerate(names):
-            values[points, column] = columns[name]
-    own = _knobs(space, knobs)
-    return Features((*names, *own), np.column_stack([values, *own.values()]))
+        found = {**_memory(nest), **_cycles(nest, config), **_counts(nest, tile.vthreads, config)}
+        for name, value in found.items():
+            columns.setdefault(name, np.empty(len(space)))[points] = value
+    columns |= _knobs(space, knobs)
+    return Features(tuple(columns), np.stack(list(columns.values()), axis=1))
 
 
 def _memory(nest: Nest) -> Columns:

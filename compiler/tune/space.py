@@ -6,8 +6,8 @@ per knob, so whatever the tilings declare is searched and nothing illegal is eve
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -53,23 +53,6 @@ class Space:
 
     def __len__(self) -> int:
         return len(self.tiles)
-
-    def alike(self) -> Iterator[tuple[Ints, Tile]]:
-        """The points of tiles that make the same loops, and these tiles as one.
-
-        Such tiles are equal in all that isn't a number; the numbers of the one are columns.
-        """
-        choices = [i for i, values in enumerate(self.knobs.values()) if not _counts(values)]
-        keys = self._keys(choices)
-        for key in np.unique(keys):
-            points = np.flatnonzero(keys == key)
-            tiles = [self.tiles[point] for point in points]
-            columns = {
-                name: np.array([getattr(tile, name) for tile in tiles])
-                for name, values in self.knobs.items()
-                if _counts(values)
-            }
-            yield points, replace(tiles[0], **columns)
 
     @cached_property
     def index(self) -> dict[Tile, int]:
@@ -142,11 +125,6 @@ class Space:
             rank[turn, order[turn]] = np.arange(len(self))
             rank[turn] -= start[turn]
         return order, start, size, rank
-
-
-def _counts(values: Sequence[Any]) -> bool:
-    """Whether a knob's values are numbers."""
-    return isinstance(values[0], int) and not isinstance(values[0], bool)
 
 
 @lru_cache(maxsize=64)

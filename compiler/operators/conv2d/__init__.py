@@ -13,7 +13,7 @@ from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.numbers import add_terms
 from vdla.compiler.operators.conv2d.schedule import expression, schedule
 from vdla.compiler.operators.conv2d.sizes import ANY_RESIDUAL, ConvSizes, ConvTile, Residual
-from vdla.compiler.operators.conv2d.space import Space, nest
+from vdla.compiler.operators.conv2d.space import Space
 from vdla.compiler.operators.cost import TileCost
 from vdla.compiler.operators.nest import Nest
 from vdla.compiler.operators.template import Array, Binding, Template
@@ -138,7 +138,7 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
 
     def nest(self, tile: ConvTile, config: Config) -> Nest:
         """Tiles that reduce in steps of several parts."""
-        return nest(self, tile, config)
+        return Space(self, config).nest(tile)
 
 
 # From the graph ---------------------------------------------------------------------------------

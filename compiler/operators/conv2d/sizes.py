@@ -88,8 +88,7 @@ class ConvSizes(Window):
 def kept_copies(shape: ConvSizes, tile: ConvTile) -> int:
     """Copies of what a tile keeps: one if it never changes, else one per thread."""
     if tile.stationary == "inp":
-        windows = -(-shape.out_height // tile.rows) * -(-shape.out_width // tile.cols)
-        changes = shape.batch * shape.groups * windows
+        changes = -(-shape.out_height // tile.rows) * -(-shape.out_width // tile.cols)
     else:
-        changes = shape.groups * shape.batch * (shape.outputs // tile.outputs)
-    return tile.vthreads if changes > 1 else 1
+        changes = shape.outputs // tile.outputs
+    return 1 + (tile.vthreads - 1) * (shape.batch * shape.groups * changes > 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from functools import cache
+from random import Random
 
 import pytest
 
@@ -90,18 +91,21 @@ def test_default_tiles_are_legal(network, config_name):
 @pytest.mark.parametrize("vthreads", [1, 2])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_one_tile_is_judged_as_all_of_them_are(shape, vthreads):
-    """Of every legal tile, and of every tile that takes one knob from another or beyond them."""
+    """Of legal tiles, and of tiles that take one knob from another or beyond them."""
     config = load_config("tiny")
     legal = set(shape.tiles(config, vthreads))
     assert legal
     knobs = {f.name: {getattr(tile, f.name) for tile in legal} for f in fields(next(iter(legal)))}
+    rng, order = Random(3), sorted(legal, key=str)
     for name, values in knobs.items():
-        strange = (
-            {0, 5, 999, None, *values} if name not in ("stationary", "axis") else {"?", *values}
-        )
-        for tile in {replace(tile, **{name: value}) for tile in legal for value in strange}:
+        strange = ["?"] if name in ("stationary", "axis") else [0, 5, 999, None]
+        for _ in range(25):
+            value = rng.choice([*strange, *sorted(values)])
+            tile = replace(rng.choice(order), **{name: value})
             assert shape.is_legal(tile, config, vthreads) == (tile in legal), tile
-    assert not any(shape.is_legal(tile, config, vthreads + 1) for tile in legal)
+    for tile in rng.choices(order, k=25):
+        assert shape.is_legal(tile, config, vthreads)
+        assert not shape.is_legal(tile, config, vthreads + 1)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: type(shape).__name__)
