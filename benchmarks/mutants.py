@@ -168,7 +168,7 @@ def _promises_alone(node: ast.AST, child: object) -> bool:
     a reset more changes nothing."""
     if isinstance(child, ast.keyword):
         return child.arg in ("reset_less", "strict")
-    call = isinstance(node, ast.Call) and ast.unparse(node.func) == "marked"
+    call = isinstance(node, ast.Call) and ast.unparse(node.func) == "valid_register"
     return call and isinstance(child, ast.Constant)
 
 

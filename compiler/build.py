@@ -202,7 +202,7 @@ def place_models(
     placed = {}
     for name, path in paths.items():
         graph, placements = placed_graph(import_onnx(path, shapes), config)
-        made = _operators(graph, placements, config)
-        layers = [(node if len(paths) == 1 else name, op) for node, op in made.items()]
+        operators = _operators(graph, placements, config)
+        layers = [(node if len(paths) == 1 else name, op) for node, op in operators.items()]
         placed[name] = Placed(graph, placements, layers)
     return placed

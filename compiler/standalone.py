@@ -70,15 +70,15 @@ class LayerProgram(Standalone):
     operator: Operator
 
 
-def layer_program(made: Operator, tile: Tile, config: Config, *, hide: bool = True) -> LayerProgram:
+def layer_program(op: Operator, tile: Tile, config: Config, *, hide: bool = True) -> LayerProgram:
     """Compiles one operator alone and cold: nothing is on chip when it starts.
 
     Without ``hide``, tokens let no two engines work at once.
     """
-    kernel = lower_schedule(made.template.schedule(tile, config), config)
+    kernel = lower_schedule(op.template.schedule(tile, config), config)
     linker = Linker(config)
-    linker.add(made.node.name, kernel, made.tensors)
-    named = {made.tensors[name]: size for name, size in kernel.tensors.items()}
-    sizes = {name: size for name, size in named.items() if name not in made.constants}
-    alone = standalone(linker, sizes, made.constants, hide=hide)
-    return LayerProgram(**vars(alone), operator=made)
+    linker.add(op.node.name, kernel, op.tensors)
+    named = {op.tensors[name]: size for name, size in kernel.tensors.items()}
+    sizes = {name: size for name, size in named.items() if name not in op.constants}
+    alone = standalone(linker, sizes, op.constants, hide=hide)
+    return LayerProgram(**vars(alone), operator=op)

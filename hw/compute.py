@@ -29,7 +29,7 @@ from amaranth.lib.wiring import Component, In, Out
 from vdla.hw.alu import WEIGHED, Alu
 from vdla.hw.gemm import Gemm
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_port
-from vdla.hw.layout import layout, marked, plus
+from vdla.hw.layout import add_selected, layout, valid_register
 from vdla.hw.loops import Loop, Nest, inner_ends
 from vdla.hw.requantize import choose
 from vdla.isa import instructions as isa
@@ -144,7 +144,7 @@ class Compute(Component):
         with m.If(begins & moves):
             m.d.sync += [active.eq(port.ready), null.eq(empty), operation.eq(self._decode(m))]
 
-        f1 = marked(self._issued(), 1, "f1")
+        f1 = valid_register(self._issued(), 1, "f1")
         with m.If(~hold):
             m.d.sync += [
                 f1.valid.eq(active),
@@ -240,7 +240,7 @@ class Compute(Component):
         uop = data.View(layout(isa.Uop, config), packed[: isa.Uop.bits(config)])
         at = {name: Signal(bits + 2, name=f"{name}_at") for name, bits in self.index_bits.items()}
         for name in ("dst", "src", "wgt"):
-            m.d.comb += at[name].eq(plus(f1[name], uop[name]))
+            m.d.comb += at[name].eq(add_selected(f1[name], uop[name]))
         m.d.comb += at["bias"].eq(f1.bias)
         op = f1.operation
         first, multiplies = Signal(name="first"), Signal(name="multiplies")
@@ -256,7 +256,7 @@ class Compute(Component):
         of_alu = reads_y & (at["src"] >= config.depth("acc"))
         of_gemm = (at["src"] >= config.depth("inp")) | (at["wgt"] >= config.depth("wgt"))
         of_gemm |= biased & (at["bias"] >= config.depth("acc"))
-        read = marked(self._arrived(), 1, "read")
+        read = valid_register(self._arrived(), 1, "read")
         with m.If(~hold):
             m.d.sync += [
                 read.valid.eq(f1.valid),
@@ -290,7 +290,7 @@ class Compute(Component):
         ]
         stages = [passing]
         for number in range(1, WRITE + 1):
-            stage = marked(self._passed(), 2, f"stage_{number}")
+            stage = valid_register(self._passed(), 2, f"stage_{number}")
             m.d.sync += stage.eq(stages[-1])
             stages.append(stage)
         # A chain on one accumulator writes once: the write before an accumulation is left out.

@@ -19,7 +19,7 @@ from vdla.hw.bursts import PAGE_BITS
 from vdla.hw.count import Count
 from vdla.hw.fetch import buffer_beats
 from vdla.hw.interfaces import axi4, read_data, read_request, write_request
-from vdla.hw.layout import plus
+from vdla.hw.layout import add_selected
 from vdla.isa.config import Config
 from vdla.isa.instructions import DRAM_BITS
 
@@ -130,5 +130,5 @@ class Dma(Component):
         return store.valid | unanswered.some
 
     def _bus_address(self, address: Signal) -> Cat:
-        page = plus(self.dram_base, address[PAGE_BITS:])
+        page = add_selected(self.dram_base, address[PAGE_BITS:])
         return Cat(address[:PAGE_BITS], page[: len(self.dram_base)])

@@ -27,7 +27,7 @@ def lanes(width: int, count: int, *, is_signed: bool = True) -> data.ArrayLayout
     return data.ArrayLayout(Shape(width, is_signed), count)
 
 
-def marked(shape: data.StructLayout, marks: int, name: str) -> data.View:
+def valid_register(shape: data.StructLayout, marks: int, name: str) -> data.View:
     """A register; only its first ``marks`` bits, which say whether the rest counts, are reset.
 
     A reset of all registers would be the longest net of the chip, and of no use.
@@ -50,14 +50,14 @@ def scaled(value: Value, factor: int) -> Value:
     return total
 
 
-def below(direct: Value, chosen: Value) -> Value:
+def subtract_selected(direct: Value, chosen: Value) -> Value:
     """``direct - chosen - 1``, signed, where ``chosen`` comes from a multiplexer: no extra LUTs.
 
     An FPGA adds with a LUT per bit, which compares the two operands' bits, in front of a carry
     chain, which also gets one of the operands directly. The LUT has inputs to spare, so a
     multiplexer fits into it, but only that of the operand that the carry chain doesn't get.
     Synthesis gives the carry chain the first operand of a difference; of a sum it may be either.
-    So this is written as a difference, and ``plus`` is made of it.
+    So this is written as a difference, and ``add_selected`` is made of it.
     """
     return (
         Cat(Const(0, 1), _as_signed(direct)).as_signed()
@@ -65,16 +65,16 @@ def below(direct: Value, chosen: Value) -> Value:
     )[1:].as_signed()
 
 
-def plus(direct: Value, chosen: Value) -> Value:
-    """``direct + chosen``, signed, for what is chosen among several (see ``below``)."""
-    return below(direct, ~_as_signed(chosen))
+def add_selected(direct: Value, chosen: Value) -> Value:
+    """``direct + chosen``, signed, for what is chosen among several (see ``subtract_selected``)."""
+    return subtract_selected(direct, ~_as_signed(chosen))
 
 
 def _as_signed(value: Value) -> Value:
     return value if value.shape().signed else Cat(value, Const(0, 1)).as_signed()
 
 
-def grow(total: Value, step: Value | int) -> Value:
+def add_sticky(total: Value, step: Value | int) -> Value:
     """A sum that remembers in its top bit that it has left its range: indices never wrap."""
     bits = len(total) - 1
     there = total[:bits] + step

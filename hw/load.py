@@ -35,7 +35,7 @@ from vdla.hw.interfaces import (
     read_request,
     write_port,
 )
-from vdla.hw.layout import beats, below, grow, layout, scaled
+from vdla.hw.layout import add_sticky, beats, layout, scaled, subtract_selected
 from vdla.hw.loops import Countdown, Loop, Nest
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
@@ -159,7 +159,7 @@ class Load(Component):
         with m.Elif(ends_run):
             m.d.comb += [there.eq(next_run), rest.eq(run)]
         with m.Else():
-            m.d.comb += there.eq(grow(place, length))
+            m.d.comb += there.eq(add_sticky(place, length))
             m.d.comb += rest.eq(~(asked + length))
         following, is_all = cut(config, there, rest)
         with m.If(moves):
@@ -208,7 +208,7 @@ class Load(Component):
             return self._of_memory(now.memory, stride, self._beats)
 
         nest = Nest(loops, bases, strides, scale)
-        following = nest.walk(m, moves, begins, first, ends_run)
+        following = nest.advance(m, moves, begins, first, ends_run)
         x, y, z = loops
         return following, x.end & y.end & z.end
 
@@ -354,7 +354,7 @@ class Load(Component):
         for lane in range(lanes):
             byte = Mux(is_data, narrow[lane], tile.pad_value)
             value = Signal(signed(32), name=f"widened_{lane}")
-            m.d.comb += value.eq(~below(zero, byte))  # the byte less the zero point
+            m.d.comb += value.eq(~subtract_selected(zero, byte))  # the byte less the zero point
             widened.append(value)
         return Mux(is_data & (tile.memory == Mem.ACC), taken, Cat(widened))
 

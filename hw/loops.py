@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from amaranth import Cat, Module, Mux, Signal, Value
 
-from vdla.hw.layout import grow
+from vdla.hw.layout import add_sticky
 
 Scale = Callable[[Value], Value]  # what a step comes to
 
@@ -95,9 +95,9 @@ class Nest:
         """
         x, y, _ = self.loops
         at, step = (Mux(x.end, Mux(y.end, of[2], of[1]), of[0]) for of in (self.places, self.steps))
-        return grow(at, self.scale(step))
+        return add_sticky(at, self.scale(step))
 
-    def walk(
+    def advance(
         self,
         m: Module,
         moves: Value,

@@ -32,7 +32,7 @@ from vdla.hw.bursts import (
 from vdla.hw.count import Count
 from vdla.hw.fifo import Fifo
 from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_request
-from vdla.hw.layout import beats, grow, layout, scaled
+from vdla.hw.layout import add_sticky, beats, layout, scaled
 from vdla.hw.loops import Countdown, Loop, Nest
 from vdla.hw.requantize import Requantize, delayed, scaler, split
 from vdla.isa import instructions as isa
@@ -169,10 +169,10 @@ class Store(Component):
         begins = unused | Cat(loop.end for loop in loops).all()
         steps = [Const(1), now.y_pitch, now.z_pitch]
         first = head.sram_base, [head[f"{a}_size"] for a in "xyz"]
-        Nest(loops, vectors, steps).walk(m, moves, begins, first)
+        Nest(loops, vectors, steps).advance(m, moves, begins, first)
         plane_ends = x.end & y.end
         with m.If(moves & (begins | plane_ends)):
-            m.d.sync += scale.eq(Mux(begins, head.scale_base, grow(scale, 1)))
+            m.d.sync += scale.eq(Mux(begins, head.scale_base, add_sticky(scale, 1)))
             m.d.sync += due.eq(Mux(begins, head.memory, now.memory) == Mem.ACC8)
         with m.If(self.reads_scale):
             m.d.sync += due.eq(0)
@@ -298,7 +298,7 @@ class Store(Component):
                 opens.eq(write.last),
             ]
         run.go(moves, begins, self.walk.run)
-        there = Mux(run.end, following, grow(place, 1))
+        there = Mux(run.end, following, add_sticky(place, 1))
         with m.If(begins):
             m.d.sync += now.eq(self.walk)
         with m.If(begins & moves):
@@ -330,7 +330,7 @@ class Store(Component):
             return Mux(now.narrow, scaled(stride, small), scaled(stride, large))
 
         nest = Nest(loops, bases, strides, scale)
-        return nest.walk(m, moves, begins, first, run_ends), last
+        return nest.advance(m, moves, begins, first, run_ends), last
 
     def _context(self, m: Module) -> None:
         """The started instructions whose beats haven't all moved, and where those go.

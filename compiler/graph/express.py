@@ -36,7 +36,7 @@ class HostRecipe:
     tensors: list[Tensor] = field(default_factory=list)
     args: list[str] = field(default_factory=list)
     constants: dict[str, Array] = field(default_factory=dict)
-    made: dict[str, Tensor] = field(default_factory=dict)  # by the fused parts before this one
+    computed: dict[str, Tensor] = field(default_factory=dict)  # by the fused parts before this one
     kept: list[Tensor] = field(default_factory=list)  # of those, what is read more than once
 
     @property
@@ -56,8 +56,8 @@ class HostRecipe:
     def read(self, name: str, shape: tuple[int, ...] | None = None) -> Tensor:
         """A tensor of the graph as an input, under another dense ``shape`` if one is given."""
         kind = self.graph.tensors[name]
-        if name in self.made:
-            return _viewed(self.made[name], shape or kind.physical)
+        if name in self.computed:
+            return _viewed(self.computed[name], shape or kind.physical)
         return self._input(name, shape or kind.physical, kind.dtype)
 
     def constant(self, suffix: str, array: Array) -> Tensor:
@@ -79,15 +79,15 @@ class HostRecipe:
     def part(self, node: Node, keep: str | None = None) -> Tensor:
         """The result of one of several nodes that are one function; stores the one to ``keep``."""
         result = node.express(replace(self, node=node))
-        if keep in self.made:
-            self.kept.append(self.made[keep])
-        self.made[node.output] = result
+        if keep in self.computed:
+            self.kept.append(self.computed[keep])
+        self.computed[node.output] = result
         return result
 
     def kernel(self, result: Tensor, symbol: str) -> HostKernel:
         """The finished function. Of fused parts, those that are read once leave no tensor."""
         s = create_schedule(result, self.tensors, symbol)
-        if self.made:
+        if self.computed:
             for tensor in te.producers((result,)):
                 if tensor.op is not None and tensor is not result and tensor not in self.kept:
                     s[tensor].compute_inline()

@@ -188,19 +188,19 @@ class Parser:
         at = self.read.token
         output = self.read.name("a tensor's name")
         self.read.expect("=")
-        made = self.operator(name, output)
+        draft = self.operator(name, output)
         self.read.expect(":")
         kind = self.type()
-        parts = self.below(name, made)
+        parts = self.below(name, draft)
         if parts is None:
             self.define(output, at, kind)
-            return made(())
+            return draft(())
         if parts[-1].output != output or self.tensors[output] != kind:
             last = parts[-1].output
             raise self.read.error(f"{last} and its type, as the last part writes it", at, output)
-        return made(parts)
+        return draft(parts)
 
-    def below(self, name: str, made: _Making) -> tuple[Node, ...] | None:
+    def below(self, name: str, draft: _Draft) -> tuple[Node, ...] | None:
         """What is indented below a node: why it is float, its parts."""
         parts: list[Node] = []
         if not self._indented():
@@ -211,33 +211,33 @@ class Parser:
                     self.read.next(), self.read.next()
                     self.reasons[name] = self.read.string("a reason")
                     self.read.end_line()
-                elif made.parts:
+                elif draft.parts:
                     parts.append(self.node(name))
                 else:
-                    raise self.read.error(f"float because, the one line below a {made.op}")
-        if made.parts and not parts:
-            raise self.read.error(f"the parts of the {made.op} above")
-        return tuple(parts) if made.parts else None
+                    raise self.read.error(f"float because, the one line below a {draft.op}")
+        if draft.parts and not parts:
+            raise self.read.error(f"the parts of the {draft.op} above")
+        return tuple(parts) if draft.parts else None
 
     def _indented(self) -> bool:
         return self.read.token.kind == "newline" and self.read.after.kind == "indent"
 
-    def operator(self, name: str, output: str) -> _Making:
+    def operator(self, name: str, output: str) -> _Draft:
         token = self.read.token
         op = self.read.name("an operator")
         if op not in operators():
             raise self.read.error(f"an operator ({', '.join(operators())})", token, op)
-        making = _Making(operators()[op], name, output)
+        draft = _Draft(operators()[op], name, output)
         names = self.read.listed("(", self.operand, ")")
-        expected = making.take_operands(names)
+        expected = draft.take_operands(names)
         if expected:
             raise self.read.error(f"{expected} of {op}", token, str(len(names)))
         while not self.read.sees(":"):
-            self.field(making)
-        missing = making.missing()
+            self.field(draft)
+        missing = draft.missing()
         if missing:
             raise self.read.error(f"the fields of {op}", token, f"none for {', '.join(missing)}")
-        return making
+        return draft
 
     def operand(self) -> str:
         token = self.read.token
@@ -246,19 +246,19 @@ class Parser:
             raise self.read.error("operands defined before their use", token, name)
         return name
 
-    def field(self, making: _Making) -> None:
+    def field(self, draft: _Draft) -> None:
         token = self.read.token
         key = self.read.name("a field or ':'")
-        if key not in making.open:
-            known = ", ".join(making.open) or "none is left"
-            raise self.read.error(f"a field of {making.op} ({known})", token, key)
+        if key not in draft.open:
+            known = ", ".join(draft.open) or "none is left"
+            raise self.read.error(f"a field of {draft.op} ({known})", token, key)
         self.read.expect("=")
         token = self.read.token
-        value = self.value(field_key(making.fields["name"], key))
-        hint = making.open.pop(key)
+        value = self.value(field_key(draft.fields["name"], key))
+        hint = draft.open.pop(key)
         if not _fits(value, hint):
             raise self.read.error(f"{key}: {_words(hint)}", token, _shown(value))
-        making.fields[key] = value
+        draft.fields[key] = value
 
     def value(self, key: str) -> Any:
         constants = {"True": True, "False": False, "None": None}
@@ -289,7 +289,7 @@ class Parser:
         return array.tobytes() if word == "bytes" else tuple(array.tolist())
 
 
-class _Making:
+class _Draft:
     """A node whose fields are being read; ``open`` are those to come, with their types."""
 
     def __init__(self, cls: type[Node], name: str, output: str) -> None:

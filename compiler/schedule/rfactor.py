@@ -126,15 +126,15 @@ def rfactor(
         {**dict(zip(op.axis, spatial, strict=True)), **leaf},
         guard,
     )
-    made = outputs_of(parts, tuple(a.extent for a in parts.axis))
-    first = _part_nest(block, parts, targets, made, at, leaf, guard)
-    whole = _whole_op(op, made, at, IterVar(var.name, "int32", factor.extent, "reduce"))
-    rest = _whole_nest(block, stage, whole, targets, made, at)
+    partials = outputs_of(parts, tuple(a.extent for a in parts.axis))
+    first = _part_nest(block, parts, targets, partials, at, leaf, guard)
+    whole = _whole_op(op, partials, at, IterVar(var.name, "int32", factor.extent, "reduce"))
+    rest = _whole_nest(block, stage, whole, targets, partials, at)
     allocs, inside = peel_allocs(place)
     stmts = children(inside)
     n = stmts.index(own)
     stmts[n : n + 1] = [first, rest]
-    body = wrap_allocs([*allocs, *made], seq(*stmts))
+    body = wrap_allocs([*allocs, *partials], seq(*stmts))
     return Factored(with_body(func, place, body), parts, whole)
 
 
@@ -210,7 +210,7 @@ def _part_nest(
     block: Block,
     parts: ComputeOp,
     targets: Sequence[Buffer],
-    made: Sequence[Tensor],
+    partials: Sequence[Tensor],
     at: int,
     leaf: Mapping[Var, Expr],
     guard: Expr,
@@ -224,23 +224,23 @@ def _part_nest(
     for it in block.reduce_iters:
         mapping[it.var] = substitute_expr(substitute_expr(it.binding, leaf), inner)
     body = substitute(block.body, mapping)
-    for target, part in zip(targets, made, strict=True):
+    for target, part in zip(targets, partials, strict=True):
         body = replace_buffer(body, target, part, lambda i: (*i[:at], inner[here], *i[at:]))
     if guard != TRUE:
         body = If(substitute_expr(guard, inner), body)
     indices = tuple(inner[a] for a in parts.axis)
     assert parts.reduce is not None
     identity = parts.reduce.reducer.identity
-    init = seq(*(Store(p, indices, i) for p, i in zip(made, identity, strict=True)))
+    init = seq(*(Store(p, indices, i) for p, i in zip(partials, identity, strict=True)))
     return _nest_of(parts.name, parts.axes, inner, body, init)
 
 
-def _whole_op(op: ComputeOp, made: Sequence[Tensor], at: int, factor: IterVar) -> ComputeOp:
+def _whole_op(op: ComputeOp, partials: Sequence[Tensor], at: int, factor: IterVar) -> ComputeOp:
     """The recipe of the result, from the partial ones."""
     reduce = op.reduce
     assert reduce is not None
-    source = tuple(t[(*op.axis[:at], factor, *op.axis[at:])] for t in made)
-    body = (Reduce(reduce.reducer, source, (factor,), reduce.init, n) for n in range(len(made)))
+    source = tuple(t[(*op.axis[:at], factor, *op.axis[at:])] for t in partials)
+    body = (Reduce(reduce.reducer, source, (factor,), reduce.init, n) for n in range(len(partials)))
     return ComputeOp(op.name, op.axis, tuple(body), op.outputs)
 
 
@@ -249,7 +249,7 @@ def _whole_nest(
     stage: str,
     whole: ComputeOp,
     targets: Sequence[Buffer],
-    made: Sequence[Tensor],
+    partials: Sequence[Tensor],
     at: int,
 ) -> Stmt:
     """The partial results combined, from the block's own init on."""
@@ -260,7 +260,7 @@ def _whole_nest(
     mapping = {i.var: inner[a] for i, a in zip(old, whole.axis, strict=True)}
     indices = tuple(inner[a] for a in whole.axis)
     factor = inner[whole.reduce_axis[0]]
-    partial = [Load(t, (*indices[:at], factor, *indices[at:])) for t in made]
+    partial = [Load(t, (*indices[:at], factor, *indices[at:])) for t in partials]
     values = whole.reduce.reducer.combine([Load(t, indices) for t in targets], partial)
     init = substitute(block.init, mapping)
     return _nest_of(stage, whole.axes, inner, update(targets, indices, values), init)

@@ -169,17 +169,17 @@ class Schedule(State[Stage]):
         assert isinstance(op, ComputeOp)
         name = self._fresh_name(f"{stage.name}_rf")
         targets = [self.buffers[self.names[t]] for t in op.outputs]
-        made = rfactor.rfactor(self.mod, stage.name, op, targets, axis, factor_axis, name)
+        factored = rfactor.rfactor(self.mod, stage.name, op, targets, axis, factor_axis, name)
         args = {"axis": stage._axis_name(axis), "factor_axis": factor_axis}
-        self._commit(made.func, Step("rfactor", stage.name, args))
-        stage.op = made.whole
-        self._name_axis(stage.name, made.whole.reduce_axis[0])
+        self._commit(factored.func, Step("rfactor", stage.name, args))
+        stage.op = factored.whole
+        self._name_axis(stage.name, factored.whole.reduce_axis[0])
         stage._reset_axes(old, f"factored out into {name}")
-        for part in made.parts.outputs:
+        for part in factored.parts.outputs:
             self.names[part] = part.name
             self.buffers[part.name] = part
-        self._add_stage(name, made.parts)
-        parts = tuple(made.parts.outputs)
+        self._add_stage(name, factored.parts)
+        parts = tuple(factored.parts.outputs)
         return parts[0] if len(parts) == 1 else parts
 
     def replay(self, trace: Trace, intrinsics: Mapping[str, TensorIntrin] | None = None) -> None:

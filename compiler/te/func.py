@@ -98,8 +98,8 @@ def build(inputs: Sequence[Tensor], outputs: Sequence[Tensor], name: str) -> Bui
     whole = [op for op in ops if not owners.keys() & {*op.outputs}]
     body: Stmt = seq(*(_nest(op, buffers, names) for op in whole))
     given = {buffers[t] for t in outputs}
-    made = dict.fromkeys(buffers[t] for op in ops for t in op.outputs)
-    for buffer in reversed(made):
+    computed = dict.fromkeys(buffers[t] for op in ops for t in op.outputs)
+    for buffer in reversed(computed):
         if buffer not in given:
             body = Alloc(buffer, body)
     params = [*dict.fromkeys(inputs), *outputs]

@@ -119,11 +119,11 @@ class _Flattener:
 def _reads_what_it_makes(init: Stmt, loop: For) -> bool:
     """Whether an init needs something computed inside ``loop``."""
     read = {x.buffer for x in stmt_loads(init)}
-    made: set[Buffer] = {s.buffer for s in walk(loop) if isinstance(s, Alloc)}
+    written: set[Buffer] = {s.buffer for s in walk(loop) if isinstance(s, Alloc)}
     for inner in blocks(loop):
-        made.update(region.buffer for region in inner.writes)
-    made.update(s.buffer for s in stores(loop))
-    return bool(read & made)
+        written.update(region.buffer for region in inner.writes)
+    written.update(s.buffer for s in stores(loop))
+    return bool(read & written)
 
 
 def _hoist(h: _Hoisted, init: Stmt) -> Stmt:

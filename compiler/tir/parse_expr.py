@@ -35,7 +35,7 @@ MARKS = (
 )  # fmt: skip
 OPERATORS = {symbol: (op, level) for op, (symbol, level) in SYMBOLS.items()}
 LARGEST = (1 << 31) - 1  # of an extent: loop variables are int32
-Made = TypeVar("Made")
+Built = TypeVar("Built")
 
 
 class ExprParser:
@@ -45,7 +45,7 @@ class ExprParser:
         self.read = Reader(text, MARKS, RESERVED)
         self.names = Names(self.read)
 
-    def made(self, token: Token, make: Callable[..., Made], *args: object) -> Made:
+    def node(self, token: Token, make: Callable[..., Built], *args: object) -> Built:
         """A node; what its constructor refuses is refused at the token."""
         try:
             return make(*args)
@@ -57,7 +57,7 @@ class ExprParser:
         left: Expr
         if self.read.sees("not") and level <= NOT:
             token = self.read.next()
-            own, left = NOT, self.made(token, ir.Not, self.expr(NOT))
+            own, left = NOT, self.node(token, ir.Not, self.expr(NOT))
         else:
             own, left = COMPARISON + 1, self._atom()
         while self.read.sees(*OPERATORS):
@@ -67,7 +67,7 @@ class ExprParser:
             if binds == own == COMPARISON:
                 raise self.read.error("'and', 'or' or brackets: comparisons don't chain")
             token = self.read.next()
-            left = self.made(token, ir.binary, op, left, self.expr(binds + 1))
+            left = self.node(token, ir.binary, op, left, self.expr(binds + 1))
             own = binds
         return left
 
@@ -96,7 +96,7 @@ class ExprParser:
         token = self.read.token
         if self.read.sees("True", "False"):
             return ir.const(self.read.next().text == "True")
-        return self.made(token, ir.const, self._number())
+        return self.node(token, ir.const, self._number())
 
     def _number(self) -> int | float:
         negated = self.read.sees("-") and self.read.after
@@ -118,10 +118,10 @@ class ExprParser:
         if len(args) != counts.get(name, len(args)):
             raise self.read.error(f"{counts[name]} arguments of {name}", token, str(len(args)))
         if name == "select":
-            return self.made(token, ir.Select, *args)
+            return self.node(token, ir.Select, *args)
         if name in counts:
-            return self.made(token, ir.Binary, name, *args)
-        return self.made(token, ir.call, name, *args)
+            return self.node(token, ir.Binary, name, *args)
+        return self.node(token, ir.call, name, *args)
 
     def _converted(self, dtype: str, token: Token) -> Expr:
         """``dtype(3)``, a literal; ``dtype(expr)``, a cast."""
@@ -131,11 +131,11 @@ class ExprParser:
             value = self._number()
             if self.read.sees(")"):
                 self.read.next()
-                return self.made(self.read.tokens[first], ir.const, value, dtype)
+                return self.node(self.read.tokens[first], ir.const, value, dtype)
             self.read.at = first
-        made = ir.Cast(self.expr(), dtype)
+        cast = ir.Cast(self.expr(), dtype)
         self.read.expect(")")
-        return made
+        return cast
 
     def element(self) -> tuple[Buffer, tuple[Expr, ...]]:
         """``NAME[expr, …]``, with as many indices as the buffer has dimensions."""

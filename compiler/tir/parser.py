@@ -122,11 +122,11 @@ class _Parser(ExprParser):
         alignments = []
         while self.read.take("align"):
             alignments.append(self.alignment())
-        made = self.made(
+        buffer = self.node(
             token, Buffer, name, shape, dtype, scope, copies, values, tuple(alignments)
         )
-        self.names.bind(name, made, token)
-        return made
+        self.names.bind(name, buffer, token)
+        return buffer
 
     def alignment(self) -> tuple[int, int, int]:
         """``(dimension, factor, offset)`` of a stride."""
@@ -174,12 +174,12 @@ class _Parser(ExprParser):
         with self.names.scope():
             buffer = self.buffer()
             if self.read.take(":"):
-                made = Alloc(buffer, self.suite())
+                stmt = Alloc(buffer, self.suite())
             else:
                 self.read.end_line()
-                made = Alloc(buffer, self.statements(rest))
-        self.places[made] = start
-        return made
+                stmt = Alloc(buffer, self.statements(rest))
+        self.places[stmt] = start
+        return stmt
 
     def statement(self) -> Stmt:
         rules = {"for": self.loop, "block": self.block, "if": self.conditional}
@@ -187,18 +187,18 @@ class _Parser(ExprParser):
         if word in rules:
             return rules[word]()
         if word == "prefetch":
-            made = self.prefetch()
+            stmt = self.prefetch()
         elif kind not in ("name", "quoted") or word in RESERVED:
             raise self.read.error("a statement")
         elif self.read.after.text == "(":
-            made = self.call()
+            stmt = self.call()
         elif self.read.after.text == "[":
-            made = self.store()
+            stmt = self.store()
         else:
             self.read.next()
             raise self.read.error("'[' of a store or '(' of a call")
         self.read.end_line()
-        return made
+        return stmt
 
     def loop(self) -> Stmt:
         self.read.next()

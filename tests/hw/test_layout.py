@@ -8,7 +8,7 @@ import pytest
 from amaranth import Module, Signal, signed, unsigned
 from amaranth.sim import Simulator
 
-from vdla.hw.layout import below, plus
+from vdla.hw.layout import add_selected, subtract_selected
 
 SHAPES = (signed(3), unsigned(3), unsigned(2))
 
@@ -17,7 +17,7 @@ SHAPES = (signed(3), unsigned(3), unsigned(2))
 @pytest.mark.parametrize("other", SHAPES, ids=repr)
 def test_below_and_plus(shape, other):
     x, y = Signal(shape), Signal(other)
-    difference, total = below(x, y), plus(x, y)
+    difference, total = subtract_selected(x, y), add_selected(x, y)
     m = Module()
     less, more = Signal(difference.shape()), Signal(total.shape())
     m.d.comb += [less.eq(difference), more.eq(total)]
