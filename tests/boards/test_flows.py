@@ -98,6 +98,7 @@ def copy(tmp_path, name, content):
 # Vivado -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_without_vivado_the_project_is_written_and_says_where_vivado_is_from(tmp_path, project):
     made = find_flow(BOARD, None)(BOARD, CONFIG, tmp_path / "a")
     assert set(made.hashed) == set(project)

@@ -64,6 +64,7 @@ def test_what_comes_out(tools, tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_the_same_files_go_in_twice_and_name_no_place(tools, tmp_path):
     for name in ("a", "b"):
         trellis.synthesize(BOARD, TINY, tmp_path / name)

@@ -54,6 +54,7 @@ def same(found, expected):
     return all(np.array_equal(found[name], expected[name]) for name in expected)
 
 
+@pytest.mark.long
 def test_digits_as_on_the_simulator(device, digits):
     module, inputs, expected = digits
     ready = Executor(module, device)
@@ -148,6 +149,7 @@ def test_a_program_that_hangs_is_reset_and_the_next_one_runs(device):
     assert load(device, "FINISH")().cycles > 0
 
 
+@pytest.mark.long
 def test_a_reset_in_mid_run(device, digits):
     module, inputs, expected = digits
     ready = Executor(module, device)

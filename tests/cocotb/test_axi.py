@@ -74,7 +74,8 @@ def build(folder, text):
         )
 
 
-@pytest.mark.parametrize("run", ["transfers", pytest.param("control", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("run", RUNS)
 def test_axi(model, run, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(HERE)
     with contextlib.suppress(SystemExit):  # without a reason; the results have one

@@ -28,7 +28,9 @@ def test_the_diff_applies(recipe, tmp_path):
     assert done.returncode == 0, f"CONTRIBUTING.md, {recipe}: make its diff again\n{done.stderr}"
 
 
-@pytest.mark.parametrize("recipe", ["an operator", "a board", "a pass"])
+@pytest.mark.parametrize(
+    "recipe", [pytest.param("an operator", marks=pytest.mark.long), "a board", "a pass"]
+)
 def test_it_works(recipe, tmp_path):
     follow(recipe, tmp_path)
 

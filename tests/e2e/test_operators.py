@@ -277,7 +277,7 @@ def holds(kind: Callable[[Pick[Any]], tuple[Graph, dict[str, Any]]], examples: i
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_random_operators(kind):
-    holds(kind, 50 if kind is convolution else 20)
+    holds(kind, 30 if kind is convolution else 15)
 
 
 @pytest.mark.long

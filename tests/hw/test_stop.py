@@ -179,7 +179,7 @@ class Board:
         return await self.read("CYCLES_LOW")
 
 
-@pytest.mark.parametrize("steady", [True, False])
+@pytest.mark.parametrize("steady", [pytest.param(True, marks=pytest.mark.long), False])
 def test_a_reset_at_any_time(steady):
     board = Board(1, steady=steady)
 

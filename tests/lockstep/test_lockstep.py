@@ -96,6 +96,7 @@ def test_processes_see_what_one_sees(vdla):
         assert one[name] == two[name]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("settings", SHAPES.values(), ids=SHAPES)
 def test_other_shapes(settings):
     assert_equal(Machines(load_config("tiny", settings)), 60, seed=1000)

@@ -13,7 +13,7 @@ from vdla.support.errors import CheckError, UserError
 # what functions of one file tell each other.
 INTERNAL = {
     *("IRError", "InterpError", "vdla.compiler.codegen.llvm.CodegenError"),
-    *("FrameError", "Unroll", "Mismatch"),
+    *("FrameError", "Unroll", "Mismatch", "AccessError"),
 }
 ROOMS = ("support", "isa", "sim", "compiler", "runtime", "boards.board", "kernel", "commands")
 

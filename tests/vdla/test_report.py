@@ -70,6 +70,7 @@ def visit(browser, sweep, tmp_path):
 # The file ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_same_input_gives_the_same_file(sweep):
     first, second = (
         report_page("digits", s.base, s.base.layers[0], s)

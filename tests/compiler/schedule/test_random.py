@@ -15,7 +15,7 @@ from vdla.compiler import tir
 from vdla.compiler.codegen import llvm
 from vdla.compiler.schedule import Schedule, ScheduleError, Stage, from_json, to_json
 
-SETTINGS = settings(max_examples=60, suppress_health_check=list(HealthCheck), derandomize=True)
+SETTINGS = settings(max_examples=30, suppress_health_check=list(HealthCheck), derandomize=True)
 SPATIAL_STEPS = ("split", "fuse", "reorder", "unroll", "vectorize", "parallel", "bind", "pragma")
 STEPS = (
     *SPATIAL_STEPS,

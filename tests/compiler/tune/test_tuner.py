@@ -212,6 +212,7 @@ def test_a_killed_writer_loses_nothing_it_was_told_was_written(tmp_path, layer, 
     assert total > 25
 
 
+@pytest.mark.long
 def test_a_killed_search_goes_on_and_loses_no_record(tmp_path):
     """The whole command, killed twice wherever it happens to be."""
     path, rng = tmp_path / "log", random.Random(2)
