@@ -108,6 +108,7 @@ def test_lost_and_damaged_bytes_cost_time_and_nothing_else(device, digits, monke
     assert transport.sent_again > 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("text", "fault"), [
     ("LOAD x_size=1 y_size=1 z_size=1 dram_base=0x40000\nFINISH", Fault.ADDRESS),
     ("LOAD x_size=0\nFINISH\nLOAD x_size=0\nFINISH", Fault.ILLEGAL),
@@ -120,6 +121,7 @@ def test_a_fault_is_named_and_the_next_program_runs(device, digits, text, fault)
     assert same(Executor(module, device).run(inputs).outputs, expected)
 
 
+@pytest.mark.long
 def test_a_bus_error(device):
     """Memory that isn't there: reads and writes end in an error, and in the right fault."""
     beyond = BOARD.memory_bytes - 4096
@@ -140,6 +142,7 @@ def test_a_bus_error(device):
         assert caught.value.fault == Fault.BUS
 
 
+@pytest.mark.long
 def test_a_program_that_hangs_is_reset_and_the_next_one_runs(device):
     run = load(device, "GEMM pop_prev uop_count=1\nFINISH")
     device.driver.limit = 0.5

@@ -10,6 +10,7 @@ from vdla.compiler.models import model_paths
 from vdla.isa.config import load_config
 
 
+@pytest.mark.long
 def test_a_point_is_the_comparison_at_its_latency(vdla, tmp_path):
     common = ("compare", "digits", "-c", "tiny", "--vthreads", "1,2", "--out", tmp_path, "--json")
     found = vdla(*common, "--latency", "256,0,64").json

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from vdla import te
 from vdla.compiler import tir
 from vdla.compiler.codegen import llvm
+from vdla.compiler.codegen.target import TARGETS
 from vdla.compiler.tir import Buffer, For, PrimFunc, Store, Var
 from vdla.compiler.tir.ir import binary, const
 from vdla.compiler.tir.ops import requantize
@@ -24,6 +25,11 @@ def both(inputs, out, *arrays):
     found = np.zeros_like(expected)
     llvm.jit([func])["main"](*arrays, found)
     return found, expected
+
+
+def test_sizes_of_the_hosts_pointers():
+    found = {name: target.size_bits for name, target in TARGETS.items()}
+    assert found == {"native": 64, "cortex-a9": 32, "cortex-a53": 64}
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])

@@ -300,6 +300,8 @@ def test_quantize_of_an_opset_that_cannot_be_converted(tmp_path, monkeypatch):
         "found opset 12: No Adapter for Upsample"
     )
     assert [p.name for p in tmp_path.iterdir()] == ["f.onnx"]
+    onnx.save(small_model([2, 3, 8, 8], 13), str(tmp_path / "f.onnx"))
+    quantize(tmp_path / "f.onnx", tmp_path / "q.onnx")  # as it is
 
 
 @pytest.mark.parametrize("batch", [4, "N", -1])

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from vdla.compiler.operators.cost import STARTUP, TileCost, estimate
+from vdla.compiler.operators.cost import STARTUP, TileCost, _groups, _recurrence, estimate
 from vdla.isa.config import load_config
 
 PAPER = load_config("paper")
+
+
+@pytest.mark.parametrize("groups", [4, 5, 6, 40])
+@pytest.mark.parametrize("alu", [0, 300])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_long_runs_are_extrapolated_from_their_period(groups, alu, threads):
+    """Here every group takes as long as the one before it, so nothing is lost."""
+    work = TileCost(
+        pairs=groups, singles=0, threads=threads, steps=2, parts=2,
+        inp=30, wgt=20, gemm=500, side=0, alu=alu, store=90,
+    )  # fmt: skip
+    assert _groups(work, threads, groups, PAPER) == _recurrence(work, threads, groups, PAPER)[-1]
+    assert _groups(work, threads, 0, PAPER) == 0
 
 
 @pytest.mark.parametrize("side", [0, 30, 400])

@@ -12,7 +12,7 @@ from vdla.compiler.build import accelerator_layers
 from vdla.compiler.frontend import import_onnx
 from vdla.compiler.models import model_path
 from vdla.compiler.operators.add import Add
-from vdla.compiler.operators.conv2d import Conv2d, Residual
+from vdla.compiler.operators.conv2d import Conv2d, ConvTile, Residual
 from vdla.compiler.operators.conv2d.sizes import kept_copies
 from vdla.compiler.operators.minimum import Minimum
 from vdla.compiler.operators.pool import Pool2d
@@ -86,6 +86,29 @@ def test_default_tiles_are_legal(network, config_name):
         assert tile in shape.tiles(config, tile.vthreads)
         used = footprint(shape, tile, config)
         assert all(n <= depth for n, depth in zip(used, depths, strict=True)), (shape, tile)
+
+
+@pytest.mark.parametrize(
+    ("changes", "copies"),
+    [
+        ({}, {"inp": 1, "wgt": 1}),
+        ({"rows": 4}, {"inp": 2, "wgt": 1}),
+        ({"cols": 7}, {"inp": 2, "wgt": 1}),
+        ({"outputs": 2, "weights": 1}, {"inp": 1, "wgt": 2}),
+        ({"batch": 2}, {"inp": 2, "wgt": 2}),
+        ({"groups": 2}, {"inp": 2, "wgt": 2}),
+    ],
+)
+def test_what_changes_is_kept_once_per_thread(changes, copies):
+    """Images while tiles of outputs go by, weights while windows do."""
+    knobs = {"outputs": 4, "rows": 8, "cols": 8, "inputs": 1, "weights": 2}
+    sizes = {name: value for name, value in changes.items() if name not in knobs}
+    plain = Conv2d(1, 1, 2, 4, 8, 8, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 0, 0, 0, 0)
+    shape = replace(plain, **sizes)
+    knobs |= {name: value for name, value in changes.items() if name in knobs}
+    for stationary, expected in copies.items():
+        tile = ConvTile(**knobs, vthreads=2, stationary=stationary)
+        assert kept_copies(shape, tile) == expected, stationary
 
 
 @pytest.mark.parametrize("vthreads", [1, 2])

@@ -39,6 +39,14 @@ def test_cache_read_of_some_readers():
     )
 
 
+def test_several_copies_have_names_of_their_own():
+    a = te.placeholder((4,), "int32", "A")
+    readers = [te.compute((4,), lambda i, n=n: a[i] + n, f"R{n}") for n in range(3)]
+    s = te.create_schedule(readers)
+    copies = [s.cache_read(a, "near", [reader]).name for reader in readers]
+    assert copies == ["A_near", "A_near_1", "A_near_2"]
+
+
 def test_cache_write():
     a, _, c, d, s = matmul()
     local = s.cache_write(d, "vdla.acc")

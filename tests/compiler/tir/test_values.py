@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 from vdla import te
+from vdla.compiler.tir.parser import parse
 from vdla.compiler.tir.values import value_ranges
+
+
+def test_loops_end_before_their_extent():
+    """A function written by hand: no block around the stores."""
+    text = """func main(x: int32[2, 5], out: int32[2, 5]):
+    for y in 2:
+        for i in 5:
+            out[y, i] = i * 3 - y
+"""
+    assert value_ranges(parse(text))["out"] == (-1, 12)
 
 
 @pytest.mark.parametrize(
