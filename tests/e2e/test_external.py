@@ -103,7 +103,9 @@ def test_outputs_are_onnxruntimes(name, dtype):
     assert (np.abs(got - want) > step / 2).mean() < 0.01
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", ["resize", *(pytest.param(n, marks=pytest.mark.long) for n in CASES if n != "resize")]
+)
 def test_commands_run_it(vdla, tmp_path, name):
     path, module = tmp_path / "m.onnx", tmp_path / "m.vdla"
     onnx.save(network(CASES[name]), path)

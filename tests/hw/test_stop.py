@@ -224,42 +224,40 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_and_what_follows(name):
-    text, fault, index = FAULTS[name]
+def test_a_fault_and_what_follows():
+    """One after the other on one core: whatever went before, each is named and leaves nothing."""
 
     async def test(board):
-        await board.start(text)
-        await board.settle(4000, FAULT)
-        assert await board.read("FAULT_CAUSE") == fault
-        assert await board.read("FAULT_INSTRUCTION") == BASE + 32 * index
-        await board.run_whole()
+        for text, fault, index in FAULTS.values():
+            await board.start(text)
+            await board.settle(4000, FAULT)
+            assert await board.read("FAULT_CAUSE") == fault, text
+            assert await board.read("FAULT_INSTRUCTION") == BASE + 32 * index, text
+            await board.run_whole()
 
     Board(2, steady=False).run(test)
 
 
-@pytest.mark.parametrize(
-    "bit", [0, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 7, 15, 16, 22)), 31]
-)
 @pytest.mark.parametrize("word", [0, 1])
-def test_every_bit_of_what_a_program_is_for_counts(word, bit):
+def test_every_bit_of_what_a_program_is_for_counts(word):
     """The instruction set is looked at first."""
-    words = list(Identity.of(TINY).words)
-    words[word] ^= 1 << bit
-    other = Identity.of_words(*words)
-    both = Identity.of_words(words[0], words[1] ^ 5)
+
+    async def refused(board, identity):
+        expected = (Fault.PROGRAM_ISA, Fault.PROGRAM_CONFIG)[word]
+        await board.start("FINISH", identity)
+        await board.settle(100, FAULT)
+        assert await board.read("FAULT_CAUSE") == expected
 
     async def test(board):
-        expected = (Fault.PROGRAM_ISA, Fault.PROGRAM_CONFIG)[word]
-        await board.start("FINISH", other)
-        await board.settle(100, FAULT)
-        assert await board.read("FAULT_CAUSE") == expected
-        await board.start("FINISH", both)
-        await board.settle(100, FAULT)
-        assert await board.read("FAULT_CAUSE") == expected
-        assert (await board.read("CYCLES_LOW"), await board.read("FAULT_INSTRUCTION")) == (1, BASE)
-        await board.start("FINISH")
-        await board.settle(1000, DONE)
+        for bit in (0, 1, 7, 15, 16, 22, 31):
+            words = list(Identity.of(TINY).words)
+            words[word] ^= 1 << bit
+            await refused(board, Identity.of_words(*words))
+            await refused(board, Identity.of_words(words[0], words[1] ^ 5))
+            assert await board.read("CYCLES_LOW") == 1
+            assert await board.read("FAULT_INSTRUCTION") == BASE
+            await board.start("FINISH")
+            await board.settle(1000, DONE)
 
     Board().run(test)
 

@@ -89,6 +89,7 @@ def test_the_command_reports_coverage(vdla):
     assert wrong.err == "vdla: --coverage: expected random programs, found --model\n"
 
 
+@pytest.mark.long
 def test_processes_see_what_one_sees(vdla):
     options = ("lockstep", "-c", "tiny", "--programs", 60, "--memories", 1, "--coverage", "--json")
     one, two = (vdla(*options, "--workers", workers).json for workers in (1, 2))

@@ -21,8 +21,10 @@ THREADS = (1, 2, 4)
 
 
 @pytest.fixture(scope="module")
-def sweep():
-    return api.sweep("digits", "tiny", THREADS, latencies=(256, 0, 64))
+def sweep(once):
+    return once(
+        "digits-sweep", lambda: api.sweep("digits", "tiny", THREADS, latencies=(256, 0, 64))
+    )
 
 
 @pytest.fixture(scope="module")

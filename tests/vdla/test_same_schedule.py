@@ -22,8 +22,8 @@ from vdla.sim.machine import simulate
 
 
 @pytest.fixture(scope="module")
-def found():
-    return api.same_schedule("digits", "tiny")
+def found(once):
+    return once("digits-same-schedule", lambda: api.same_schedule("digits", "tiny"))
 
 
 def programs():
@@ -73,11 +73,15 @@ def test_every_means_helps_or_does_nothing(found):
     assert found.cycles("neither") < found.cycles("serialized")
 
 
-def test_the_command_prints_it(tmp_path):
+def test_the_command_prints_it(found, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(api, "same_schedule", lambda *what: asked.append(what) or found)
     arguments = ["compare", "digits", "-c", "tiny", "--same-schedule", "--json"]
     page = tmp_path / "page.html"
     result = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path), "--report", str(page)])
     assert result.exit_code == 0
+    ((model, options),) = asked
+    assert (model, options.config.name) == ("digits", "tiny")
     same = json.loads(result.stdout)["same_schedule"]
     assert list(same["total"]["cycles"]) == list(VARIANTS)
     assert same["vthreads"] == 2

@@ -117,7 +117,7 @@ def moved(shape, tile, config):
 def test_traffic_is_what_the_stream_moves(vthreads, residual, window):
     shape = replace(SHAPE, inputs=2, outputs=2, residual=residual, **window)
     found = space(shape, PAPER, vthreads)
-    picked = [found.tiles[i] for i in np.random.default_rng(0).integers(len(found), size=12)]
+    picked = [found.tiles[i] for i in np.random.default_rng(0).integers(len(found), size=6)]
     rows = features(shape, Space.of(picked), PAPER)
     for i, tile in enumerate(picked):
         row, (stream, gemms) = rows.row(i), moved(shape, tile, PAPER)
