@@ -45,7 +45,9 @@ class Covering:
             return
         self.notes.mkdir(parents=True, exist_ok=True)
         settings = self.notes / "coverage.ini"
-        settings.write_text(f"[run]\ndata_file = {self.notes / 'lines'}\nsource = {self.tree}\n")
+        settings.write_text(
+            f"[run]\ndata_file = {self.notes / 'lines'}\nsource = .\nrelative_files = true\n"
+        )  # the next tree has another name
         command = [sys.executable, "-m", "pytest", *OPTIONS, "-n", str(workers), "--durations=0",
                    "--durations-min=0", "-vv", "--cov", f"--cov-config={settings}",
                    "--cov-context=test", "--cov-report=", "tests"]  # fmt: skip
@@ -83,7 +85,7 @@ class Covering:
     def tests(self, file: str, lines: range) -> list[str]:
         """Those that run any of these lines, the quickest first. Of lines that are run at import
         only, all tests that run anything of the file."""
-        by_line = self._data.contexts_by_lineno(str(self.tree / file))
+        by_line = self._data.contexts_by_lineno(file)
         found = self._named(by_line, lines)
         if not found and any("" in by_line.get(line, ()) for line in lines):
             found = self._named(by_line, by_line)

@@ -109,6 +109,8 @@ def test_tests_that_run_a_line(planted, tmp_path):
     assert covering.tests("thing.py", range(7, 8)) == [b, c, a]
     assert covering.tests("thing.py", range(1, 2)) == [b, c, a]
     assert covering.tests("thing.py", range(2, 3)) == []
+    elsewhere = planted.Covering(tmp_path / "another", tmp_path / "notes")  # as the next run's tree
+    assert elsewhere.tests("thing.py", range(7, 8)) == [b, c, a]
 
 
 def test_tests_that_fail_as_they_are(planted, tmp_path):

@@ -12,6 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 ROOMS = ("support", "isa", "sim", "hw", "compiler", "runtime", "boards")
 SKIPPED = shutil.ignore_patterns("__pycache__")
+LINKED = shutil.ignore_patterns("__pycache__", *ROOMS)  # a copy's own package has links to them
 
 
 def diffs(text: str) -> str:
@@ -21,8 +22,9 @@ def diffs(text: str) -> str:
 
 def copy_sources(folder: Path) -> Path:
     """The sources in ``folder``, where ``vdla`` can be imported from ``packages``."""
-    for name in (*ROOMS, "vdla", "tests", "docs"):
+    for name in (*ROOMS, "tests", "docs"):
         shutil.copytree(ROOT / name, folder / name, ignore=SKIPPED)
+    shutil.copytree(ROOT / "vdla", folder / "vdla", ignore=LINKED)
     shutil.copy(ROOT / "pyproject.toml", folder)  # pytest's options
     package = folder / "packages" / "vdla"
     package.mkdir(parents=True)
