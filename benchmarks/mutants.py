@@ -72,6 +72,7 @@ TINY = "tests/lockstep/test_lockstep.py::test_tiny"
 STAGES: dict[str, tuple[str, ...]] = {
     "": (COVERING,),
     "sim/checker": (f"{INTERPRETED} tests/sim/test_checker.py", COVERING),
+    "sim/semantics.py": ("tests/sim/test_semantics.py tests/sim/test_bounds.py", COVERING),
     "sim/timing": (f"{INTERPRETED} tests/sim/test_timing.py", TINY, COVERING),
     "hw": (COVERING, TINY),
     "runtime/rtl": (COVERING, "tests/runtime/test_rtl.py", TINY),
