@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from vdla.compiler.lower import lower_schedule
+from vdla.compiler.operators.conv2d import Conv2d, ConvTile, Residual
 from vdla.compiler.operators.cost import STARTUP, TileCost, _groups, _recurrence, estimate
 from vdla.isa.config import load_config
+from vdla.isa.instructions import Alu, Gemm
 
 PAPER = load_config("paper")
 
@@ -33,3 +36,16 @@ def test_a_tile_alone(side, gemm):
     )  # fmt: skip
     least = 300 + 200 + max(gemm, side) + 70 + 90 + 2 * PAPER.memory.latency
     assert least <= estimate(work, PAPER) <= least + 4 * STARTUP
+
+
+@pytest.mark.parametrize("residual", [None, Residual(1, 1, 0, 0, -128, 127)])
+def test_a_convolutions_work_is_what_its_stream_does(residual):
+    """In one tile of 2 blocks of channels by 6 rows by 5 columns."""
+    window = (3, 3), (1, 1), (1, 1, 1, 1), (1, 1)
+    shape = Conv2d(1, 1, 2, 2, 6, 5, *window, 0, 0, -128, 127, residual)
+    tile = ConvTile(outputs=2, rows=6, cols=5, inputs=2, weights=2)
+    cost = shape.cost(tile, PAPER)
+    stream = [op.instruction for op in lower_schedule(shape.schedule(tile, PAPER), PAPER).ops]
+    steps = {kind: sum(i.steps() for i in stream if isinstance(i, kind)) for kind in (Alu, Gemm)}
+    assert cost.gemm == steps[Gemm]
+    assert cost.alu == (steps[Alu] + STARTUP if residual else 0)
