@@ -48,8 +48,9 @@ FINISH
 class Board:
     """The core with its memory, and a driver; ``cycle`` by ``cycle``."""
 
-    def __init__(self, seed=0, *, steady=True):
-        self.core, self.random = Core(TINY), Random(seed)
+    def __init__(self, seed=0, *, steady=True, config=TINY):
+        self.config = config
+        self.core, self.random = Core(config), Random(seed)
         self.steady = steady
         self.reads, self.beats, self.answers = deque(), deque(), deque()
         self.bursts, self.shown, self.now = deque(), {}, 0
@@ -100,7 +101,7 @@ class Board:
             self.shown[id(valid)] = None if get(ready) else now
         if get(bus.arvalid) and get(bus.arready):
             address, beats = get(bus.araddr) - BUS_BASE, get(bus.arlen) + 1
-            at = self.now + 1 + TINY.memory.latency
+            at = self.now + 1 + self.config.memory.latency
             for i in range(beats):
                 self.reads.append((at + i, address + 4 * i, get(bus.arid), i == beats - 1))
         if get(bus.awvalid) and get(bus.awready):
@@ -115,7 +116,7 @@ class Board:
             assert last == (burst[1] == 0)
             if last:
                 self.bursts.popleft()
-                self.answers.append(self.now + 1 + TINY.memory.latency)
+                self.answers.append(self.now + 1 + self.config.memory.latency)
 
     async def write(self, name, value):
         put, bus = self.ctx.set, self.core.registers
@@ -144,11 +145,11 @@ class Board:
 
     async def start(self, text, identity=None):
         """Loads a program and starts it."""
-        program = assemble(f".base {BASE:#x}\n{text}", TINY)
+        program = assemble(f".base {BASE:#x}\n{text}", self.config)
         self.memory = memory_image(program, DRAM)
         self.memory[0x100:BASE] = np.arange(BASE - 0x100) % 251
         self.instructions = program.instructions
-        isa, config = (identity or Identity.of(TINY)).words
+        isa, config = (identity or Identity.of(self.config)).words
         for name, value in {
             "PROGRAM_ISA": isa,
             "PROGRAM_CONFIG": config,
@@ -172,7 +173,7 @@ class Board:
         """A whole program leaves the simulator's DRAM; returns its cycles."""
         await self.start(PROGRAM)
         expected = self.memory.copy()
-        simulate(TINY, self.instructions, expected, BASE)
+        simulate(self.config, self.instructions, expected, BASE)
         await self.settle(4000, DONE)
         np.testing.assert_array_equal(self.memory, expected)
         assert await self.read("FAULT_CAUSE") == Fault.NONE
@@ -260,6 +261,15 @@ def test_every_bit_of_what_a_program_is_for_counts(word):
             await board.settle(1000, DONE)
 
     Board().run(test)
+
+
+def test_a_read_buffer_that_holds_one_burst():
+    """The burst is asked for when the buffer is empty: exactly as much as there is room for."""
+
+    async def test(board):
+        await board.run_whole()
+
+    Board(config=load_config("tiny", ["memory.latency=9", "read_buffer_beats=16"])).run(test)
 
 
 def test_micro_ops_do_not_keep_the_core_from_stopping():
