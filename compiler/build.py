@@ -38,6 +38,8 @@ from vdla.compiler.operators.template import (
     operator,
     template_of,
 )
+from vdla.compiler.placement.blocks import block_images
+from vdla.compiler.placement.epilogues import fuse_epilogues
 from vdla.compiler.placement.fuse_host import fuse_host
 from vdla.compiler.placement.layout import layout
 from vdla.compiler.placement.partition import (
@@ -101,9 +103,11 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
     graph, placements = _place(graph, config, options, dump)
     check_external(graph, options.host)
     placements, lowered = _lower(graph, placements, config, options, dump)
-    graph, placements = _lay_out(graph, placements, config, dump)
+    graph, placements = _lay_out(graph, placements, config, options, dump)
     operators = _operators(graph, placements, config)
-    network = Network(graph, placements, operators, lowered, host_kernels(graph, placements))
+    network = Network(
+        graph, placements, operators, lowered, host_kernels(graph, placements, options.host)
+    )
     return assemble(network, config, options.host, dump)
 
 
@@ -114,7 +118,7 @@ def placed_graph(
     options = options or Options()
     dump = Dumper(options.dump)
     graph, placements = _place(graph, config, options, dump)
-    return _lay_out(graph, placements, config, dump)
+    return _lay_out(graph, placements, config, options, dump)
 
 
 def _place(
@@ -129,9 +133,15 @@ def _place(
 
 
 def _lay_out(
-    graph: Graph, placements: Placements, config: Config, dump: Dumper
+    graph: Graph, placements: Placements, config: Config, options: Options, dump: Dumper
 ) -> tuple[Graph, Placements]:
     """The graph with each device's tensors as it wants them, and the copies between devices."""
+    if options.device == HOST:
+        graph = block_images(graph, options.host.vectors.lanes)
+        dump.graph("block_images", graph)
+        graph = fuse_epilogues(graph)
+        dump.graph("fuse_epilogues", graph)
+        return graph, partition(graph, config, HOST)
     graph, placements = layout(graph, placements, config.channel_block)
     dump.graph("layout", graph)
     graph, placements = fuse_host(graph, placements)

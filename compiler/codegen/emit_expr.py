@@ -1,13 +1,28 @@
-"""LLVM instructions for expressions: values, indices, addresses of elements, and functions."""
+"""LLVM instructions for expressions: values, indices, addresses of elements, and functions.
+
+In a vectorized loop a value that depends on the loop's variable is a vector, with a lane for each
+step; every other one stays a scalar until it meets a vector (``codegen.lanes``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from llvmlite import ir as ll
 
-from vdla.compiler.tir.arith import bounds, is_index
+from vdla.compiler.codegen.lanes import (
+    Value,
+    constant,
+    element,
+    lane,
+    lanes_of,
+    per_lane,
+    shaped,
+    splat,
+    together,
+)
+from vdla.compiler.tir.arith import bounds, is_index, linear
 from vdla.compiler.tir.ir import (
     COMPARISONS,
     INT_RANGES,
@@ -23,9 +38,7 @@ from vdla.compiler.tir.ir import (
     Var,
     is_float,
 )
-from vdla.compiler.tir.visitor import walk_expr
-
-Value = Any  # llvmlite has no types
+from vdla.compiler.tir.visitor import uses, walk_expr
 
 POINTER = ll.PointerType()
 I1, I8, I32, I64 = (ll.IntType(n) for n in (1, 8, 32, 64))
@@ -68,6 +81,7 @@ class Expressions:
         pointers: where the elements of each buffer begin.
         size: the target's ``size_t``, the type of indices.
         values: the value of each loop variable, in that type.
+        vector: the variable of the vectorized loop that is emitted, and its lanes.
         ranges: the least and the greatest value of each loop variable.
     """
 
@@ -83,7 +97,27 @@ class Expressions:
         self.pointers = pointers
         self.size = size
         self.values: dict[Var, Value] = {}
+        self.vector: tuple[Var, int] | None = None
         self.ranges: dict[Var, tuple[int, int]] = {}
+
+    @contextmanager
+    def vectorized(self, var: Var, lanes: int) -> Iterator[None]:
+        """What is emitted meanwhile computes all steps of the loop over ``var`` at once."""
+        self.values[var] = ll.Constant(ll.VectorType(self.size, lanes), list(range(lanes)))
+        self.vector = (var, lanes)
+        yield
+        self.vector = None
+
+    @contextmanager
+    def _one_lane(self, index: int) -> Iterator[None]:
+        """What is emitted meanwhile is for one step of the vectorized loop alone."""
+        kept = self.vector
+        assert kept is not None
+        var, _ = kept
+        every = self.values[var]
+        self.vector, self.values[var] = None, self.size(index)
+        yield
+        self.vector, self.values[var] = kept, every
 
     def value(self, expr: Expr) -> Value:
         """The value of an expression."""
@@ -110,18 +144,75 @@ class Expressions:
         raise TypeError(f"no native code for {type(expr).__name__}")
 
     def _load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
-        """An element; a bool lies in memory as a byte."""
+        """An element, or one for each lane."""
+        step = self._lane_step(buffer, indices)
+        if step == 0 or self.vector is None:
+            return self._read(buffer, indices, memory_type(buffer))
+        lanes = self.vector[1]
+        if step == 1:
+            with self._one_lane(0):
+                return self._read(buffer, indices, ll.VectorType(memory_type(buffer), lanes))
+
+        def one(index: int) -> Value:
+            with self._one_lane(index):
+                return self._read(buffer, indices, memory_type(buffer))
+
+        return per_lane(self.builder, lanes, one)
+
+    def _read(self, buffer: Buffer, indices: tuple[Expr, ...], kind: Value) -> Value:
+        """What lies from an element on, as ``kind``; a bool lies in memory as a byte."""
         value = self.builder.load(
-            self.address(buffer, indices), typ=memory_type(buffer), align=SIZES[buffer.dtype]
+            self.address(buffer, indices), typ=kind, align=SIZES[buffer.dtype]
         )
-        return self.builder.icmp_unsigned("!=", value, I8(0)) if buffer.dtype == "bool" else value
+        if buffer.dtype != "bool":
+            return value
+        return self.builder.icmp_unsigned("!=", value, constant(value.type, 0))
+
+    def store(self, buffer: Buffer, indices: tuple[Expr, ...], value: Value) -> None:
+        """Writes an element, or one for each lane."""
+        b = self.builder
+        if buffer.dtype == "bool":
+            value = b.zext(value, shaped(I8, value))
+        step = self._lane_step(buffer, indices)
+        if step == 1 and self.vector is not None:
+            (value, _) = together(b, value, self.values[self.vector[0]])
+            with self._one_lane(0):
+                b.store(value, self.address(buffer, indices), align=SIZES[buffer.dtype])
+            return
+        lanes = self.vector[1] if self.vector is not None else 1
+        for i in range(lanes - 1 if step == 0 else 0, lanes):  # of one element, the last lane's
+            b.store(
+                lane(b, value, i), self._lane_address(buffer, indices, i),
+                align=SIZES[buffer.dtype],
+            )  # fmt: skip
+
+    def _lane_address(self, buffer: Buffer, indices: tuple[Expr, ...], index: int) -> Value:
+        """A pointer to the element of one lane."""
+        if self.vector is None:
+            return self.address(buffer, indices)
+        with self._one_lane(index):
+            return self.address(buffer, indices)
+
+    def _lane_step(self, buffer: Buffer, indices: tuple[Expr, ...]) -> int | None:
+        """How many elements lie from one lane's to the next one's; None where that varies."""
+        if self.vector is None:
+            return 0
+        var, total = self.vector[0], 0
+        for index, stride in zip(indices, buffer.strides, strict=True):
+            if not uses(index, {var}):
+                continue
+            form = linear(index, self.ranges)
+            if any(atom is not var and uses(atom, {var}) for atom in form.terms):
+                return None
+            total += form.terms.get(var, 0) * stride
+        return total
 
     def _comparison(self, expr: Binary) -> Value:
         """A comparison; of floats, only ``ne`` holds where one is NaN."""
         b, symbol, dtype = self.builder, SYMBOLS[expr.op], expr.a.dtype
         if is_index(expr.a) and is_index(expr.b):
-            return b.icmp_signed(symbol, self._index(expr.a), self._index(expr.b))
-        x, y = self.value(expr.a), self.value(expr.b)
+            return b.icmp_signed(symbol, *together(b, self._index(expr.a), self._index(expr.b)))
+        x, y = together(b, self.value(expr.a), self.value(expr.b))
         if is_float(dtype):
             unequal = expr.op == "ne"
             return (b.fcmp_unordered if unequal else b.fcmp_ordered)(symbol, x, y)
@@ -130,6 +221,7 @@ class Expressions:
     def _arithmetic(self, op: str, dtype: str, x: Value, y: Value) -> Value:
         """Arithmetic and logic on two values of one dtype."""
         b = self.builder
+        x, y = together(b, x, y)
         if op in ("and", "bitand"):
             return b.and_(x, y)
         if op in ("or", "bitor"):
@@ -166,21 +258,29 @@ class Expressions:
         """Both sides and a select where loading them is safe, else a branch."""
         b = self.builder
         cond = self.value(expr.cond)
-        if self._safe(expr.a) and self._safe(expr.b):
-            return b.select(cond, self.value(expr.a), self.value(expr.b))
+        if self.safe(expr.a) and self.safe(expr.b):
+            x, y, *_ = together(b, self.value(expr.a), self.value(expr.b), cond)
+            return b.select(cond, x, y)
         with b.if_else(cond) as (then, orelse):
             with then:
-                left = self.value(expr.a)
+                left = self._in_all_lanes(expr.a, expr)
                 left_block = b.block
             with orelse:
-                right = self.value(expr.b)
+                right = self._in_all_lanes(expr.b, expr)
                 right_block = b.block
-        phi = b.phi(TYPES[expr.dtype])
+        phi = b.phi(left.type)
         phi.add_incoming(left, left_block)
         phi.add_incoming(right, right_block)
         return phi
 
-    def _safe(self, expr: Expr) -> bool:
+    def _in_all_lanes(self, side: Expr, expr: Select) -> Value:
+        """One side of a selection, as a vector where either of them is one."""
+        value = self.value(side)
+        if self.vector is None or not uses(expr, {self.vector[0]}) or lanes_of(value):
+            return value
+        return splat(self.builder, value, self.vector[1])
+
+    def safe(self, expr: Expr) -> bool:
         """Whether evaluating is harmless for all values of the loops."""
         return all(
             self._in_bounds(index, size)
@@ -191,9 +291,9 @@ class Expressions:
 
     def _cast(self, x: Value, source: str, dtype: str) -> Value:
         """A value as another dtype, as numpy converts it where it fits."""
-        b, kind = self.builder, TYPES[dtype]
+        b, kind = self.builder, shaped(TYPES[dtype], x)
         if dtype == "bool":
-            zero = ll.Constant(x.type, 0)
+            zero = constant(x.type, 0)
             return (
                 b.fcmp_unordered("!=", x, zero)
                 if is_float(source)
@@ -207,8 +307,9 @@ class Expressions:
             return b.fpext(x, kind) if dtype == "float64" else b.fptrunc(x, kind)
         if is_float(dtype):
             return b.uitofp(x, kind) if _is_unsigned(source) else b.sitofp(x, kind)
-        if kind.width <= x.type.width:
-            return b.trunc(x, kind) if kind.width < x.type.width else x
+        width, wanted = element(x).width, TYPES[dtype].width
+        if wanted <= width:
+            return b.trunc(x, kind) if wanted < width else x
         return b.zext(x, kind) if _is_unsigned(source) else b.sext(x, kind)
 
     def address(self, buffer: Buffer, indices: tuple[Expr, ...], inbounds: bool = True) -> Value:
@@ -240,11 +341,11 @@ class Expressions:
             case Var() if expr in self.values:
                 return self.values[expr]
             case Binary("add", x, y) if is_index(expr):
-                return b.add(self._index(x), self._index(y), flags=("nsw",))
+                return b.add(*together(b, self._index(x), self._index(y)), flags=("nsw",))
             case Binary("sub", x, y) if is_index(expr):
-                return b.sub(self._index(x), self._index(y), flags=("nsw",))
+                return b.sub(*together(b, self._index(x), self._index(y)), flags=("nsw",))
             case Binary("mul", x, y) if is_index(expr):
-                return b.mul(self._index(x), self._index(y), flags=("nsw",))
+                return b.mul(*together(b, self._index(x), self._index(y)), flags=("nsw",))
             case Binary("floordiv" | "floormod", x, Const(c, _)) if is_index(expr) and c > 0:
                 plain = self._never_negative(x)
                 return self._divide(expr.op, self._index(x), self.size(int(c)), plain)
@@ -258,10 +359,11 @@ class Expressions:
     def _divide(self, op: str, x: Value, y: Value, plain: bool) -> Value:
         """Quotient or remainder, rounded towards minus infinity."""
         b = self.builder
+        x, y = together(b, x, y)
         if plain:
             return b.udiv(x, y) if op == "floordiv" else b.urem(x, y)
         rest = b.srem(x, y)
-        zero = ll.Constant(x.type, 0)
+        zero = constant(x.type, 0)
         wrong = b.and_(b.icmp_signed("!=", rest, zero), b.icmp_signed("<", b.xor(rest, y), zero))
         if op == "floormod":
             return b.select(wrong, b.add(rest, y), rest)
@@ -269,40 +371,57 @@ class Expressions:
 
     def _call(self, op: str, args: list[Value], dtype: str) -> Value:
         """One of the functions of expressions: of LLVM, of the C library, or ``rq``."""
+        args = list(together(self.builder, *args))
         if op == "rq":
             return self._requantize(*args)
         if op == "erf":
             name = "erff" if dtype == "float32" else "erf"
-            kind = TYPES[dtype]
-            return self.builder.call(self.library(name, kind, [kind]), args)
+            return self._each(self.library(name, TYPES[dtype], [TYPES[dtype]]), args[0])
         if op == "abs" and not is_float(dtype):
-            negative = self.builder.icmp_signed("<", args[0], ll.Constant(args[0].type, 0))
+            negative = self.builder.icmp_signed("<", args[0], constant(args[0].type, 0))
             if _is_unsigned(dtype):
                 return args[0]
             return self.builder.select(negative, self.builder.neg(args[0]), args[0])
-        name = "fabs" if op == "abs" else op
-        intrinsic = self.module.declare_intrinsic(
-            f"llvm.{name}",
-            [TYPES[dtype]],
-            ll.FunctionType(TYPES[dtype], [TYPES[dtype]] * len(args)),
-        )
-        return self.builder.call(intrinsic, args)
+        return self._intrinsic("fabs" if op == "abs" else op, args)
+
+    def _intrinsic(self, name: str, args: list[Value]) -> Value:
+        """One of LLVM's functions, of floats."""
+        kind = args[0].type
+        lanes = f"v{lanes_of(args[0])}" if lanes_of(args[0]) else ""
+        full = f"llvm.{name}.{lanes}{element(args[0]).intrinsic_name}"
+        return self.builder.call(self.library(full, kind, [kind] * len(args)), args)
+
+    def _each(self, function: Value, x: Value) -> Value:
+        """A function of scalars, of every lane."""
+        b, lanes = self.builder, lanes_of(x)
+        if not lanes:
+            return b.call(function, [x])
+        return per_lane(b, lanes, lambda i: b.call(function, [lane(b, x, i)]))
+
+    def multiply_add(self, x: Value, y: Value, to: Value) -> Value:
+        """``to + x * y`` of floats, rounded once where the target does both in one instruction."""
+        return self._intrinsic("fmuladd", list(together(self.builder, x, y, to)))
 
     def _requantize(self, acc: Value, scale: Value) -> Value:
         """See ``tir.ops.requantize``; every step is exact in 64 bits."""
         b = self.builder
-        mantissa = b.zext(b.and_(scale, I32(0xFFFFFF)), I64)
-        shift = b.zext(b.and_(b.lshr(scale, I32(24)), I32(63)), I64)
-        product = b.mul(b.sext(acc, I64), mantissa, flags=("nsw",))
-        odd = b.and_(b.ashr(product, shift), I64(1))
-        half = b.lshr(b.shl(I64(1), shift), I64(1))
-        nearest = b.add(b.sub(half, I64(1)), odd)
-        nearest = b.select(b.icmp_unsigned("==", shift, I64(0)), I64(0), nearest)
+        narrow, wide = acc.type, shaped(I64, acc)
+
+        def of(kind: Value, value: int) -> Value:
+            return constant(kind, value)
+
+        mantissa = b.zext(b.and_(scale, of(narrow, 0xFFFFFF)), wide)
+        shift = b.zext(b.and_(b.lshr(scale, of(narrow, 24)), of(narrow, 63)), wide)
+        product = b.mul(b.sext(acc, wide), mantissa, flags=("nsw",))
+        odd = b.and_(b.ashr(product, shift), of(wide, 1))
+        half = b.lshr(b.shl(of(wide, 1), shift), of(wide, 1))
+        nearest = b.add(b.sub(half, of(wide, 1)), odd)
+        nearest = b.select(b.icmp_unsigned("==", shift, of(wide, 0)), of(wide, 0), nearest)
         result = b.ashr(b.add(product, nearest), shift)
-        low, high = (I64(n) for n in INT_RANGES["int32"])
+        low, high = (of(wide, n) for n in INT_RANGES["int32"])
         result = b.select(b.icmp_signed("<", result, low), low, result)
         result = b.select(b.icmp_signed(">", result, high), high, result)
-        return b.trunc(result, I32)
+        return b.trunc(result, narrow)
 
     def library(self, name: str, result: Value, args: list[Value]) -> Value:
         """A function of the C library or an intrinsic of LLVM, declared once per module."""
@@ -321,9 +440,10 @@ def _is_unsigned(dtype: str) -> bool:
 
 def _resized(b: ll.IRBuilder, value: Value, kind: ll.IntType) -> Value:
     """A signed integer in another width."""
-    if value.type.width == kind.width:
+    width = element(value).width
+    if width == kind.width:
         return value
-    return (b.sext if value.type.width < kind.width else b.trunc)(value, kind)
+    return (b.sext if width < kind.width else b.trunc)(value, shaped(kind, value))
 
 
 def _is_zero(value: Value) -> bool:

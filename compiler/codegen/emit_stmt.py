@@ -5,28 +5,31 @@ from __future__ import annotations
 from llvmlite import ir as ll
 
 from vdla.compiler.codegen.emit_expr import (
-    I8,
     I32,
-    I64,
     POINTER,
     SIZES,
     Expressions,
-    Value,
     memory_type,
 )
+from vdla.compiler.codegen.lanes import MOST_LANES, Value
 from vdla.compiler.tir.ir import (
     Alloc,
+    Binary,
     Buffer,
     BufferRegion,
     Expr,
     For,
     If,
+    Load,
     Prefetch,
+    Select,
     Seq,
     Stmt,
     Store,
     Var,
+    is_float,
 )
+from vdla.compiler.tir.visitor import direct_exprs, uses, walk, walk_expr
 
 STACK_BYTES = 1 << 14  # larger temporaries come from malloc
 UNROLL_LIMIT = 64  # copies of a body that unrolled loops may make
@@ -67,12 +70,7 @@ class Emitter:
             case Alloc():
                 self._alloc(stmt)
             case Store(buffer, indices, value):
-                result = self.exprs.value(value)
-                if buffer.dtype == "bool":
-                    result = self.builder.zext(result, I8)
-                self.builder.store(
-                    result, self.exprs.address(buffer, indices), align=SIZES[buffer.dtype]
-                )
+                self.exprs.store(buffer, indices, self._stored(stmt, value))
             case If():
                 self._branch(stmt)
             case Seq(stmts):
@@ -83,9 +81,23 @@ class Emitter:
             case _:
                 raise TypeError(f"no native code for {type(stmt).__name__}")
 
+    def _stored(self, stmt: Store, value: Expr) -> Value:
+        """What a statement stores; a product that is added to what is there in one instruction."""
+        match value:
+            case Binary("add", Load(buffer, at) as there, Binary("mul", x, y)) if (
+                buffer is stmt.buffer and at == stmt.indices and is_float(value.dtype)
+            ):
+                product = (self.exprs.value(x), self.exprs.value(y))
+                return self.exprs.multiply_add(*product, self.exprs.value(there))
+        return self.exprs.value(value)
+
     def _loop(self, loop: For) -> None:
         """A counting loop; an unrolled one as copies of its body, up to UNROLL_LIMIT of them."""
         self.exprs.ranges[loop.var] = (0, loop.extent - 1)
+        if loop.kind == "vectorized" and self._as_vector(loop):
+            with self.exprs.vectorized(loop.var, loop.extent):
+                self._stmt(loop.body)
+            return
         if loop.kind == "unrolled" and self.copies * loop.extent <= UNROLL_LIMIT:
             self.copies *= loop.extent
             for i in range(loop.extent):
@@ -108,12 +120,36 @@ class Emitter:
         b.cbranch(b.icmp_unsigned("<", following, self.size(loop.extent)), head, after)
         b.position_at_end(after)
 
+    def _as_vector(self, loop: For) -> bool:
+        """Whether all steps can be computed at once: as many as registers hold, on one path."""
+        lanes = loop.extent
+        if self.exprs.vector or lanes > MOST_LANES or lanes & (lanes - 1) or lanes < 2:
+            return False
+        lane = {loop.var}
+        for inner in walk(loop.body):
+            if isinstance(inner, Alloc) or (isinstance(inner, If) and uses(inner.cond, lane)):
+                return False
+            if isinstance(inner, For):
+                self.exprs.ranges[inner.var] = (0, inner.extent - 1)
+            for expr in direct_exprs(inner):
+                if any(self._branches(e, lane) for e in walk_expr(expr)):
+                    return False
+        return True
+
+    def _branches(self, expr: Expr, lane: set[Var]) -> bool:
+        """Whether lanes would go different ways."""
+        if not isinstance(expr, Select) or not uses(expr.cond, lane):
+            return False
+        return not (self.exprs.safe(expr.a) and self.exprs.safe(expr.b))
+
     def _alloc(self, stmt: Alloc) -> None:
         """A temporary for ``stmt.body``: on the stack if it is small, else from ``malloc``."""
         buffer = stmt.buffer
         size = buffer.span * SIZES[buffer.dtype]
         if size <= STACK_BYTES:
-            slot = ll.IRBuilder(self.entry).alloca(memory_type(buffer), I64(buffer.span))
+            kind = ll.ArrayType(memory_type(buffer), buffer.span)
+            slot = ll.IRBuilder(self.entry).alloca(kind)
+            slot.type = POINTER  # llvmlite's own type would allow elements alone, no vectors
             slot.align = 64
             self.exprs.pointers[buffer] = slot
             self._stmt(stmt.body)

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from vdla.support.errors import UserError
 
 
 class TargetError(UserError):
     """A host processor that isn't known, or that this machine can't make code for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """A processor's vector registers: how many, and how many float32 each holds."""
+
+    lanes: int
+    registers: int
+
+
+SSE, AVX2, AVX512 = Vectors(4, 16), Vectors(8, 16), Vectors(16, 32)
+NEON32, NEON64 = Vectors(4, 16), Vectors(4, 32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +46,29 @@ class Target:
         return self.triple.replace("-unknown-", "-")
 
     @property
+    def vectors(self) -> Vectors:
+        """Its vector registers."""
+        if self.is_native:
+            return _native_vectors()
+        return NEON32 if self.triple.startswith("arm") else NEON64
+
+    @property
     def size_bits(self) -> int:
         """Bits of C's ``size_t``."""
         return 32 if self.triple.startswith("arm") else 64
+
+
+@cache
+def _native_vectors() -> Vectors:
+    """Those of the machine that this runs on."""
+    import llvmlite.binding as llvm  # whoever lists targets needs none
+
+    found = llvm.get_host_cpu_features()
+    if not llvm.get_process_triple().startswith("x86_64"):
+        return NEON64
+    if found.get("avx512f"):
+        return AVX512
+    return AVX2 if found.get("avx2") else SSE
 
 
 NATIVE = Target()

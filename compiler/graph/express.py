@@ -9,13 +9,18 @@ constants named after the node.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Array, Graph, Node
-from vdla.compiler.schedule import create_schedule
+from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.te import Tensor
+from vdla.compiler.te.tensor import ComputeOp
 from vdla.compiler.tir.ir import Expr, PrimFunc
+
+Element = Callable[[Expr, Expr, Expr, Expr], Expr]
+KEPT = "padded"  # a stage that a schedule places; others that only move elements are inlined
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,7 @@ class HostRecipe:
 
     node: Node
     graph: Graph
+    lanes: int = 4
     tensors: list[Tensor] = field(default_factory=list)
     args: list[str] = field(default_factory=list)
     constants: dict[str, Array] = field(default_factory=dict)
@@ -48,6 +54,25 @@ class HostRecipe:
     def out_dtype(self) -> str:
         """The element type of the operator's output."""
         return self.graph.tensors[self.node.output].dtype
+
+    def block(self, name: str) -> int:
+        """How many channels of a tensor lie side by side; 0 where they don't."""
+        return self.graph.tensors[name].block
+
+    def image(self, name: str) -> Element:
+        """The element of an image at n, c, y, x, however its channels lie."""
+        data, block = self.read(name), self.block(name)
+        if not block:
+            return lambda n, c, y, x: data[n, c, y, x]
+        return lambda n, c, y, x: data[n, te.floordiv(c, block), y, x, te.floormod(c, block)]
+
+    def compute(self, value: Element, name: str = "out") -> Tensor:
+        """The resulting image from its element at n, c, y, x, its channels as its tensor has
+        them."""
+        block = self.block(self.node.output)
+        if not block:
+            return te.compute(self.out_shape, value, name)
+        return te.compute(self.out_shape, lambda n, o, y, x, l: value(n, o * block + l, y, x), name)
 
     def shape(self, name: str) -> tuple[int, ...]:
         """A tensor's logical shape."""
@@ -84,14 +109,25 @@ class HostRecipe:
         self.computed[node.output] = result
         return result
 
-    def kernel(self, result: Tensor, symbol: str) -> HostKernel:
-        """The finished function. Of fused parts, those that are read once leave no tensor."""
+    def schedule(self, result: Tensor, symbol: str) -> Schedule:
+        """The function, to be scheduled. Of fused parts, those that are read once leave no
+        tensor."""
         s = create_schedule(result, self.tensors, symbol)
         if self.computed:
             for tensor in te.producers((result,)):
-                if tensor.op is not None and tensor is not result and tensor not in self.kept:
+                if tensor is not result and tensor not in self.kept and _moves(tensor):
                     s[tensor].compute_inline()
-        return HostKernel(s.mod, (*self.args, self.node.output), self.constants)
+        return s
+
+    def kernel(self, schedule: Schedule) -> HostKernel:
+        """The finished function."""
+        return HostKernel(schedule.mod, (*self.args, self.node.output), self.constants)
+
+
+def _moves(tensor: Tensor) -> bool:
+    """Whether each element is computed by itself, so that it can be where it is read."""
+    op = tensor.op
+    return isinstance(op, ComputeOp) and op.reduce is None and tensor.name != KEPT
 
 
 def _viewed(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:

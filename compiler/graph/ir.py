@@ -29,7 +29,7 @@ computed exactly.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from operator import mul
@@ -39,11 +39,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla.compiler.te import Tensor
+from vdla.compiler.tir.ir import Expr
 from vdla.support.errors import UserError
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
 Pair = tuple[int, int]
+Known = Container[str]  # the names of constants
 Pads = tuple[int, int, int, int]
 
 DTYPES = (
@@ -109,6 +111,20 @@ class Recipe(Protocol):
     def out_dtype(self) -> str:
         """The element type of the operator's output."""
 
+    @property
+    def lanes(self) -> int:
+        """How many float32 a vector register holds."""
+
+    def block(self, name: str) -> int:
+        """How many channels of a tensor lie side by side; 0 where they don't."""
+
+    def image(self, name: str) -> Callable[[Expr, Expr, Expr, Expr], Expr]:
+        """The element of an image at n, c, y, x, however its channels lie."""
+
+    def compute(self, value: Callable[[Expr, Expr, Expr, Expr], Expr], name: str = "out") -> Tensor:
+        """The resulting image from its element at n, c, y, x, its channels as its tensor has
+        them."""
+
     def shape(self, name: str) -> Shape:
         """A tensor's logical shape."""
 
@@ -173,6 +189,20 @@ class Node:
     def express(self, recipe: Recipe) -> Tensor:
         """Its result as a tensor expression, for the host; integers equal ``evaluate``'s."""
         raise NotImplementedError
+
+    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
+        """How many channels of its result should lie side by side on a processor.
+
+        Args:
+            operands: the types of what it reads, as they lie so far.
+            known: the names of the graph's constants.
+            lanes: how many float32 a vector register holds.
+
+        Returns:
+            0 for N, C, H, W. It then reads its operands as N, C, H, W too; else it must take them
+            as they lie.
+        """
+        return 0
 
     def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, Array | int] | None:
         """For an integer operator that onnxruntime computes in float32, what it rounds.

@@ -25,9 +25,10 @@ def evaluate_node(graph: Graph, node: Node, operands: Sequence[Array]) -> Array:
     """The value ``node`` writes when it reads ``operands`` (physical shapes in and out)."""
     kind = graph.tensors[node.output]
     if isinstance(node, ops.Fused):
+        values = dict(zip(node.inputs, operands, strict=True))
         for part in node.parts:
-            operands = [evaluate_node(graph, part, operands)]
-        return operands[0]
+            values[part.output] = evaluate_node(graph, part, [values[n] for n in part.inputs])
+        return values[node.output]
     if isinstance(node, ops.Pack | ops.Unpack):
         return node.evaluate(operands, kind)
     logical = [

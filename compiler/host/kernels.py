@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import re
 
+from vdla.compiler.codegen.target import NATIVE, Target
 from vdla.compiler.graph.express import HostKernel, HostRecipe
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.host.schedules import schedule_function
 
 
-def host_kernel(node: Node, graph: Graph, symbol: str | None = None) -> HostKernel:
+def host_kernel(
+    node: Node, graph: Graph, symbol: str | None = None, target: Target = NATIVE
+) -> HostKernel:
     """The host function of a node of a laid-out graph, with its arguments and own constants."""
-    recipe = HostRecipe(node, graph)
+    recipe = HostRecipe(node, graph, target.vectors.lanes)
     result = node.express(recipe)
-    return recipe.kernel(result, symbol or symbol_of(node))
+    schedule = recipe.schedule(result, symbol or symbol_of(node))
+    schedule_function(schedule, result, target.vectors)
+    return recipe.kernel(schedule)
 
 
 def symbol_of(node: Node) -> str:

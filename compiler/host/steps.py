@@ -37,7 +37,7 @@ from vdla.runtime.plan import Accelerate, Host, Onnx, Plan, Step, accelerator_st
 Kernels = dict[str, HostKernel]
 
 
-def host_kernels(graph: Graph, placements: Placements) -> Kernels:
+def host_kernels(graph: Graph, placements: Placements, target: Target = NATIVE) -> Kernels:
     """Node name to its host function, for every node placed on the host.
 
     Nodes whose functions are the same but for their names share the first one.
@@ -51,7 +51,7 @@ def host_kernels(graph: Graph, placements: Placements) -> Kernels:
         symbol = base = symbol_of(node)
         while symbol in symbols:
             symbol = f"{base}_{len(symbols)}"
-        kernel = host_kernel(node, graph, symbol)
+        kernel = host_kernel(node, graph, symbol, target)
         text = show(replace(kernel.func, name=""))
         shared = first.setdefault(text, kernel.func)
         symbols.add(shared.name)
@@ -159,7 +159,7 @@ def compile_host(graph: Graph, target: Target = NATIVE) -> Module:
     """A module of host functions alone, from an optimized graph (device ``cpu``)."""
     check_external(graph, target)
     placements = partition(graph, None)
-    kernels = host_kernels(graph, placements)
+    kernels = host_kernels(graph, placements, target)
     constants = host_constants(graph, kernels)
     plan = plan_memory(graph, constants)
     return Module(

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.ops.fused import fuse
 from vdla.compiler.placement.partition import HOST, Placements
 
 BEHIND = (ops.Im2col, ops.Pack)  # what joins a boundary node before it
@@ -37,9 +38,7 @@ def fuse_host(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
             nodes.append(chain[0])
             continue
         lead = next(each for each in chain if isinstance(each, BOUNDARY))
-        fused = ops.Fused(
-            name=lead.name, output=chain[-1].output, data=chain[0].inputs[0], parts=tuple(chain)
-        )
+        fused = fuse(chain, lead.name)
         placements[fused.name] = placements[lead.name]
         nodes.append(fused)
     return replace(graph, nodes=tuple(nodes)), placements

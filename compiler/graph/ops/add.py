@@ -10,10 +10,15 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import requantized
-from vdla.compiler.graph.ir import Array, IntegerNode, Node, Pair, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Array, IntegerNode, Known, Node, Pair, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import add_terms, requantize
-from vdla.compiler.graph.ops.elementwise import broadcast_operands, broadcast_shape, equal_shape
+from vdla.compiler.graph.ops.elementwise import (
+    broadcast_operands,
+    broadcast_shape,
+    common_block,
+    equal_shape,
+)
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.numbers import pack_scale
@@ -37,6 +42,10 @@ class Add(Quantizable):
     def express(self, recipe: Recipe) -> Tensor:
         a, b = broadcast_operands(recipe, self.a, self.b)
         return te.compute(recipe.out_shape, lambda *i: a(i) + b(i), "added")
+
+    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
+        """As both of its operands lie."""
+        return common_block(operands)
 
     def quantized(self, island: Island) -> Node:
         """A :class:`QAdd`; of operands of two shapes, a constant one is spread out."""

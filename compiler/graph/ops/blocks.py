@@ -37,7 +37,7 @@ class Pack(Blocks):
 
         def value(b: Expr, outer: Expr, y: Expr, x: Expr, lane: Expr) -> Expr:
             channel = outer * self.block + lane
-            return te.select(channel < c, data[b, channel, y, x], te.const(0, "int8"))
+            return te.select(channel < c, data[b, channel, y, x], te.const(0, recipe.out_dtype))
 
         return te.compute(recipe.out_shape, value, "packed")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import requantized
-from vdla.compiler.graph.ir import Array, IntegerNode, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Array, IntegerNode, Known, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import f32, requantize
 from vdla.compiler.te import Tensor
@@ -33,6 +33,10 @@ class Relu(Quantizable):
         data = recipe.read(self.data)
         zero = te.const(0.0, "float32")
         return te.compute(recipe.out_shape, lambda *i: te.maximum(data[i], zero), "positive")
+
+    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
+        """As its operand lies."""
+        return operands[0].block
 
     def quantized(self, island: Island) -> Node:
         """A :class:`QClip`; the island has the bounds."""
@@ -59,6 +63,10 @@ class Clip(Quantizable):
         return te.compute(
             recipe.out_shape, lambda *i: te.minimum(te.maximum(data[i], low), high), "clipped"
         )
+
+    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
+        """As its operand lies."""
+        return operands[0].block
 
     def quantized(self, island: Island) -> Node:
         """A :class:`QClip`; the island has the bounds."""

@@ -16,10 +16,11 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import inside, requantized
-from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Array, Known, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import add_terms, pack_scales, requantize
 from vdla.compiler.graph.ops.add import fixed_point_sum
+from vdla.compiler.graph.ops.blocked import blocked_sums, can_block
 from vdla.compiler.graph.ops.products import (
     Products,
     QProducts,
@@ -151,8 +152,21 @@ class Conv2d(AnyConv2d, Quantizable):
         return total + args[2][:, None, None] if len(args) > 2 else total
 
     def express(self, recipe: Recipe) -> Tensor:
+        if recipe.block(self.output):
+            blocks = blocked_sums(self, recipe)
+            return te.compute(recipe.out_shape, lambda *i: blocks[i], "out")
         acc = self.sums(recipe, self.bias, 0, "float32")
         return te.compute(recipe.out_shape, lambda b, c, y, x: acc[b, y, x, c], "out")
+
+    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
+        """Blocks of ``lanes`` channels, or of half as many; it reads plain images and blocks."""
+        parameters = [n for n in (self.weight, self.bias) if n is not None]
+        if not all(name in known for name in parameters):
+            return 0
+        data, weight = operands[0], operands[1]
+        own = self.groups > 1 and data.block
+        sizes = (data.block,) if own else (lanes, lanes // 2)
+        return next((s for s in sizes if can_block(self, data.shape, weight.shape, s)), 0)
 
     def quantized(self, island: Island) -> Node:
         """A :class:`QConv2d`."""

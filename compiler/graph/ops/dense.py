@@ -12,6 +12,7 @@ from vdla.compiler.graph.express import requantized
 from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import pack_scales, requantize
+from vdla.compiler.graph.ops.blocked import dense_in_lanes
 from vdla.compiler.graph.ops.products import (
     Products,
     QProducts,
@@ -68,6 +69,8 @@ class Dense(AnyDense, Quantizable):
         return total + args[2] if len(args) > 2 else total
 
     def express(self, recipe: Recipe) -> Tensor:
+        if recipe.value(self.weight) is not None:
+            return dense_in_lanes(recipe, self.data, self.weight, self.bias)
         return self.sums(recipe, self.bias, 0, "float32")
 
     def quantized(self, island: Island) -> Node:

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, GraphError, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Array, GraphError, Known, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import f32
 from vdla.compiler.te import Tensor
@@ -101,6 +101,10 @@ class Unary(Node):
         data, function = recipe.read(self.data), UNARY[self.function][1]
         return te.compute(recipe.out_shape, lambda *i: function(data[i], self), self.function)
 
+    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
+        """As its operand lies."""
+        return operands[0].block
+
 
 @dataclass(frozen=True, kw_only=True)
 class Binary(Quantizable):
@@ -124,6 +128,10 @@ class Binary(Quantizable):
         a, b = broadcast_operands(recipe, self.a, self.b)
         function = BINARY[self.function][1]
         return te.compute(recipe.out_shape, lambda *i: function(a(i), b(i)), self.function)
+
+    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
+        """As both of its operands lie."""
+        return common_block(operands)
 
     def quantized(self, island: Island) -> Node:
         """The integer form of its function."""
@@ -149,6 +157,13 @@ def equal_shape(node: Node, shapes: Sequence[Shape]) -> Shape:
     if shapes[0] != shapes[1]:
         raise node.error(f"a second operand of shape {list(shapes[0])}", list(shapes[1]))
     return shapes[0]
+
+
+def common_block(operands: Sequence[TensorType]) -> int:
+    """The block of images that broadcast along rows and columns alone; 0 where they don't."""
+    blocks = {each.block for each in operands}
+    channels = {each.shape[:2] for each in operands}
+    return blocks.pop() if len(blocks) == 1 and len(channels) == 1 else 0
 
 
 def broadcast_operands(recipe: Recipe, a: str, b: str) -> list[Callable[[Sequence[Expr]], Expr]]:

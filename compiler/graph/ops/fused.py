@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.ops.im2col import Im2col
@@ -13,15 +14,21 @@ from vdla.compiler.te import Tensor
 
 @dataclass(frozen=True, kw_only=True)
 class Fused(Node):
-    """Host nodes in a row as one function: ``parts``, each reading what the one before writes."""
+    """Host nodes in a row as one function: ``parts``, each reading what the one before writes.
 
-    data: str
+    ``operands`` are the tensors that they read and none of them writes.
+    """
+
+    OPERANDS: ClassVar[tuple[str, ...]] = ("operands",)
+
+    operands: tuple[str, ...]
     parts: tuple[Node, ...]
 
     @property
     def op(self) -> str:
-        """The one of them that isn't a mere move of bytes."""
-        return next(p.op for p in self.parts if isinstance(p, Quantize | Dequantize | FlipSign))
+        """The one of them that isn't a mere move of bytes; else the first, which has the work."""
+        boundary = (p.op for p in self.parts if isinstance(p, Quantize | Dequantize | FlipSign))
+        return next(boundary, self.parts[0].op)
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape | None:
         """Its parts have been checked, one by one, before they were fused."""
@@ -35,3 +42,10 @@ class Fused(Node):
         for part in self.parts:
             result = recipe.part(part, keep=part.data if isinstance(part, Im2col) else None)
         return result
+
+
+def fuse(parts: Sequence[Node], name: str) -> Fused:
+    """Nodes in a row as one."""
+    written = {part.output for part in parts}
+    read = dict.fromkeys(n for part in parts for n in part.inputs if n not in written)
+    return Fused(name=name, output=parts[-1].output, operands=tuple(read), parts=tuple(parts))

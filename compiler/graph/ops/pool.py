@@ -10,7 +10,7 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import requantized
-from vdla.compiler.graph.ir import Array, IntegerNode, Node, Pair, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Array, IntegerNode, Known, Node, Pair, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import f32, pack_scales, pool_scale, requantize
 from vdla.compiler.graph.ops.window import Window
@@ -27,6 +27,10 @@ class Pool(Window, operator=False):
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         return (*shapes[0][:2], *self.places(shapes[0], self.kernel))
 
+    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
+        """As its operand lies."""
+        return operands[0].block
+
     def axes(self) -> list[IterVar]:
         """The two axes that a pool reduces over."""
         h, w = self.kernel
@@ -38,10 +42,10 @@ class AnyMaxPool(Pool, operator=False):
     """What the two max pools share: all but their elements' type."""
 
     def express(self, recipe: Recipe) -> Tensor:
-        data = recipe.read(self.data)
-        lowest = -128 if data.dtype == "int8" else -np.inf
-        seen, axes = self.seen(data, te.const(lowest, data.dtype)), self.axes()
-        return te.compute(recipe.out_shape, lambda *i: te.max(seen(*i, *axes), axis=axes), "out")
+        dtype = recipe.out_dtype
+        lowest = -128 if dtype == "int8" else -np.inf
+        seen, axes = self.seen(recipe, te.const(lowest, dtype)), self.axes()
+        return recipe.compute(lambda *i: te.max(seen(*i, *axes), axis=axes))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,14 +91,11 @@ class AvgPool(AnyAvgPool, Quantizable):
         return np.asarray(total / self.counts(args[0].shape).astype(np.float32))
 
     def express(self, recipe: Recipe) -> Tensor:
-        data = recipe.read(self.data)
-        seen, axes = self.seen(data, te.const(0, "float32")), self.axes()
-        total = te.compute(recipe.out_shape, lambda *i: te.sum(seen(*i, *axes), axis=axes), "total")
+        seen, axes = self.seen(recipe, te.const(0, "float32")), self.axes()
+        total = recipe.compute(lambda *i: te.sum(seen(*i, *axes), axis=axes), "total")
         counts = self.counts(recipe.shape(self.data)).astype(np.float32)
         table = recipe.constant("count", counts)
-        return te.compute(
-            recipe.out_shape, lambda b, c, y, x: total[b, c, y, x] / table[y, x], "out"
-        )
+        return te.compute(recipe.out_shape, lambda *i: total[i] / table[i[2], i[3]], "out")
 
     def quantized(self, island: Island) -> Node:
         """A :class:`QAvgPool`."""
@@ -154,8 +155,7 @@ class QAvgPool(IntegerNode, AnyAvgPool):
         return requantize(total, self.words(args[0].shape), self.out_zp, self.lo, self.hi)
 
     def express(self, recipe: Recipe) -> Tensor:
-        data = recipe.read(self.data)
-        seen, axes = self.seen(data, te.const(self.in_zp, "int8")), self.axes()
+        seen, axes = self.seen(recipe, te.const(self.in_zp, "int8")), self.axes()
 
         def total(*i: Expr) -> Expr:
             return te.sum(seen(*i, *axes).astype("int32") - self.in_zp, axis=axes)

@@ -9,8 +9,7 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import inside
-from vdla.compiler.graph.ir import Array, Node, Pads, Pair, Shape
-from vdla.compiler.te import Tensor
+from vdla.compiler.graph.ir import Array, Node, Pads, Pair, Recipe, Shape
 from vdla.compiler.tir.ir import Expr
 
 
@@ -61,19 +60,20 @@ class Window(Node, operator=False):
             writeable=False,
         )
 
-    def seen(self, data: Tensor, outside: Expr) -> Callable[..., Expr]:
+    def seen(self, recipe: Recipe, outside: Expr) -> Callable[..., Expr]:
         """What stands at an output place and a place in its window: a function of b, c, y, x, ry,
         rx."""
-        _, _, h, w = data.shape
+        _, _, h, w = recipe.shape(self.data)
+        data = recipe.image(self.data)
         top, left, _, _ = self.pads
         (sh, sw), (dh, dw) = self.strides, self.dilations
 
         def seen(b: Expr, c: Expr, y: Expr, x: Expr, ry: Expr, rx: Expr) -> Expr:
             row, column = y * sh + ry * dh - top, x * sw + rx * dw - left
             if not any(self.pads):
-                return data[b, c, row, column]
+                return data(b, c, row, column)
             here = te.all(inside(row, h), inside(column, w))
-            return te.select(here, data[b, c, row, column], outside)
+            return te.select(here, data(b, c, row, column), outside)
 
         return seen
 

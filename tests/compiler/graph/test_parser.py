@@ -40,7 +40,7 @@ def small() -> Graph:
         ops.External(name="ext", output="193", operands=("/clip:0", "x"), model=b"\x00\xff",
                     kinds=("Resize", "Pad"), shape=(1, 2, 3, 3), dtype="float32",
                     reason='no "such" operator'),
-        ops.Fused(name="q", output="p", data="193", parts=(
+        ops.Fused(name="q", output="p", operands=("193",), parts=(
             ops.Quantize(name="q", output="i", data="193", scale=(0.1,), zero_point=(-3,)),
             ops.Pack(name="pack", output="p", data="i", block=16),
         )),

@@ -1,0 +1,105 @@
+"""How host functions run on a processor: tiles in registers, lanes, threads.
+
+A convolution of channel blocks computes a tile of its output at a time: some columns of some blocks
+of channels, whose sums stay in registers while the reduction runs. In each step every input element
+is multiplied with a vector of weights for each block::
+
+    for y: for blocks: for columns:                    a tile
+        for input channel, window row, window column:  the reduction
+            for column: for block: acc[block, column, lanes] += data[column] * weight[block, lanes]
+        for column, block: out = epilogue(acc)
+
+The tile has as many columns and blocks as registers hold sums, beside the weights and one element.
+What is padded or moved is copied for a band of rows that stays in the second-level cache.
+"""
+
+from __future__ import annotations
+
+from vdla.compiler.codegen.target import Vectors
+from vdla.compiler.graph.express import KEPT
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.te import Tensor
+
+BAND_BYTES = 1 << 18  # of a convolution's input that is copied before it is used
+FLOAT_BYTES = 4
+
+
+def schedule_function(s: Schedule, result: Tensor, vectors: Vectors) -> None:
+    """Schedules a host function by what it computes; one it doesn't know stays as it is."""
+    if "acc" not in s.stages:
+        return
+    acc = s.buffers["acc"]
+    assert isinstance(acc, Tensor)
+    op = acc.compute_op
+    if acc.dtype != "float32" or op.reduce is None:
+        return
+    if len(acc.shape) == 5 and len(result.shape) == 5:
+        schedule_convolution(s, result, vectors)
+    elif len(acc.shape) == 3 and len(result.shape) == 2:
+        schedule_dense(s, vectors)
+
+
+def schedule_convolution(s: Schedule, result: Tensor, vectors: Vectors) -> None:
+    """A convolution [N, O/l, H, W, l] and its epilogue."""
+    acc = s.buffers["acc"]
+    assert isinstance(acc, Tensor)
+    _, blocks, height, width, _ = acc.shape
+    columns = _columns(width, vectors.registers)
+    at_once = _blocks_at_once(blocks, columns, vectors.registers)
+    out = s[result]
+    n, o, y, x, l = out.axis
+    oo, oi = out.split(o, factor=at_once)
+    xo, xi = out.split(x, factor=columns)
+    yo, yi = out.split(y, factor=_rows(s, height))
+    out.reorder(n, yo, oo, yi, xo, xi, oi, l)
+    out.unroll(xi)
+    out.unroll(oi)
+    out.vectorize(l)
+    s[acc].compute_at(out, xo)
+    n, o, y, x, l = s[acc].axis
+    s[acc].reorder(n, y, *s[acc].reduce_axis, x, o, l)
+    s[acc].unroll(x)
+    s[acc].unroll(o)
+    s[acc].vectorize(l)
+    if KEPT in s.stages:
+        s[KEPT].compute_at(out, yo)
+        s[KEPT].vectorize(s[KEPT].axis[-1])
+
+
+def schedule_dense(s: Schedule, vectors: Vectors) -> None:
+    """A dense layer's sums [N, O/l, l]."""
+    acc = s.buffers["acc"]
+    assert isinstance(acc, Tensor)
+    _, blocks, _ = acc.shape
+    n, o, l = s[acc].axis
+    (r,) = s[acc].reduce_axis
+    oo, oi = s[acc].split(o, factor=_divisor(blocks, vectors.registers // 4))
+    s[acc].reorder(n, oo, r, oi, l)
+    s[acc].unroll(oi)
+    s[acc].vectorize(l)
+
+
+def _columns(width: int, registers: int) -> int:
+    """Columns of a tile: they divide the width, and leave room for two blocks if they can."""
+    return _divisor(width, min(14, registers // 2 - 2))
+
+
+def _blocks_at_once(blocks: int, columns: int, registers: int) -> int:
+    """Blocks of a tile, beside whose sums there is room for their weights and one element."""
+    most = max((registers - 1) // (columns + 1), 1)
+    return _divisor(blocks, min(most, 8))
+
+
+def _rows(s: Schedule, height: int) -> int:
+    """Rows of a band."""
+    if KEPT not in s.stages:
+        return height
+    padded = s.buffers[KEPT]
+    row = FLOAT_BYTES * padded.span // padded.shape[2]
+    scale = -(-padded.shape[2] // height)
+    return _divisor(height, max(BAND_BYTES // (row * scale), 1))
+
+
+def _divisor(size: int, most: int) -> int:
+    """The largest divisor of ``size`` that is at most ``most``."""
+    return next(d for d in range(min(size, max(most, 1)), 0, -1) if size % d == 0)
