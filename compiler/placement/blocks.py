@@ -27,6 +27,7 @@ class _Blocker:
         self.graph, self.lanes = graph, lanes
         self.tensors = dict(graph.tensors)
         self.plain: dict[str, str] = {}  # what lies in blocks, to a plain copy of it
+        self.blocked: dict[str, str] = {}  # a result of the graph, to its form in blocks
         self.nodes: list[Node] = []
 
     def run(self) -> Graph:
@@ -42,17 +43,17 @@ class _Blocker:
         kind = self.tensors[node.output]
         if kind.dtype != "float32" or len(kind.shape) != 4:
             return 0
-        operands = [self.tensors[name] for name in node.inputs]
+        operands = [self.tensors[self.blocked.get(name, name)] for name in node.inputs]
         return node.channel_block(operands, self.graph.constants, self.lanes)
 
     def add_blocked(self, node: Node, block: int) -> None:
         name, kind = node.output, self.tensors[node.output]
         blocked = f"{name}.blocks" if name in self.graph.outputs else name
         self.tensors[blocked] = replace(kind, block=block)
-        self.nodes.append(replace(node, output=blocked))
+        self.nodes.append(replace(node.renamed(self.blocked), output=blocked))
         if blocked != name:
+            self.blocked[name] = blocked
             self.unpack(blocked, name, kind)
-            self.plain[name] = name
 
     def unpacked(self, name: str) -> str:
         """A tensor as N, C, H, W."""

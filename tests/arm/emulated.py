@@ -112,10 +112,10 @@ def module_of(kernel, target) -> Module:
     return Module(tensors, names[:-1], names[-1:], end, (step,), host=host)
 
 
-def compare(board, node, graph, known=None, *, ulps=0, flushed=False, seed=0):
+def compare(board, node, graph, known=None, *, ulps=0, flushed=False, apart=0.0, seed=0):
     """One node of a graph, here and on the board, over random operands but for the known ones.
 
-    ``flushed``: subnormal results may be zero.
+    ``flushed``: subnormal results may be zero. ``apart``: how far results may be from each other.
     """
     rng = np.random.default_rng(seed)
     kernel = host_kernel(node, graph, "f")
@@ -129,7 +129,9 @@ def compare(board, node, graph, known=None, *, ulps=0, flushed=False, seed=0):
     (found,) = board.run(module_of(kernel, board.target), inputs).values()
     if flushed:
         want, found = (np.where(np.abs(x) < TINY, np.float32(0), x) for x in (want, found))
-    if ulps:
+    if apart:
+        np.testing.assert_allclose(found, want, rtol=apart, atol=apart)
+    elif ulps:
         np.testing.assert_array_max_ulp(found, want, ulps)
     else:
         bits = f"u{want.itemsize}"  # as integers: 0.0 is not -0.0

@@ -25,6 +25,7 @@ IMAGE = (2, 5, 7, 6)
 LIBRARY_ULPS = 4  # of float32, by which two C libraries may differ
 LIBRARY = {"sigmoid", "tanh", "exp", "log", "erf", "elu", "pow"}
 COMPARED = {"relu", "max pool"}
+SUMS = {"convolution", "dense"}  # a Cortex-A9 rounds products before it adds them
 
 
 def alone(node, types, constants=None) -> Graph:
@@ -120,8 +121,9 @@ def test_every_operator_is_here():
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators_are_equal_bit_for_bit(name, board):
     node, types = OPERATORS[name]
-    flushed = name in COMPARED and board.target.cpu == "cortex-a9"
-    compare(board, node, alone(node, types), flushed=flushed)
+    oldest = board.target.cpu == "cortex-a9"
+    apart = 1e-5 if oldest and name in SUMS else 0.0
+    compare(board, node, alone(node, types), flushed=oldest and name in COMPARED, apart=apart)
 
 
 def test_quantize_at_ties_and_limits(board):
