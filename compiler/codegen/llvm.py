@@ -6,8 +6,11 @@ not overlap inputs. Large temporary buffers come from ``malloc``, and mathematic
 library. Targets have names in ``vdla.compiler.codegen.target``.
 
 Integers wrap, as in the interpreter. Loop indices are as wide as pointers and promised not to
-overflow, so that LLVM can vectorize. ``parallel``, ``thread`` and ``vthread`` loops run serially;
-``vectorized`` ones are left to LLVM's vectorizer.
+overflow, so that LLVM can vectorize. ``parallel``, ``thread`` and ``vthread`` loops run serially.
+A ``vectorized`` loop of 2, 4, 8, … 64 steps becomes vector instructions, a lane for each step, where
+no step takes another path than the others; any other one is left to LLVM's vectorizer. A product
+that is added to what it is stored over is rounded once where the processor has an instruction for
+both, and twice elsewhere.
 """
 
 from __future__ import annotations

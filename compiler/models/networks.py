@@ -79,6 +79,28 @@ def _basic_block(b: Builder, name: str, x: str, channels: int) -> str:
     return b.relu(b.add(f"{name}.add", y, x))
 
 
+def resnet50() -> Any:
+    """ResNet-50 for 224x224 images, as in torchvision (strides in the 3x3 convolutions)."""
+    b = Builder("resnet50", 50, calibration(IMAGE)[:1])
+    x = b.relu(b.conv("conv1", "input", 64, Window.square(7, 2)))
+    x = b.max_pool("maxpool", x, Window.square(3, 2))
+    for stage, (channels, blocks) in enumerate(((64, 3), (128, 4), (256, 6), (512, 3)), start=1):
+        for block in range(blocks):
+            stride = 2 if block == 0 and stage > 1 else 1
+            x = _bottleneck(b, f"layer{stage}.{block}", x, channels, stride)
+    x = b.flatten("flatten", b.global_pool("avgpool", x))
+    return b.model(b.classifier("fc", x, 1000))
+
+
+def _bottleneck(b: Builder, name: str, x: str, channels: int, stride: int) -> str:
+    y = b.relu(b.conv(f"{name}.conv1", x, channels, Window.square(1)))
+    y = b.relu(b.conv(f"{name}.conv2", y, channels, Window.square(3, stride)))
+    y = b.conv(f"{name}.conv3", y, 4 * channels, Window.square(1), gain=0.4)
+    if b.values[x].shape[1] != 4 * channels:
+        x = b.conv(f"{name}.downsample", x, 4 * channels, Window.square(1, stride), gain=0.8)
+    return b.relu(b.add(f"{name}.add", y, x))
+
+
 def mobilenet() -> Any:
     """MobileNet v1, width 1.0, for 224x224 images."""
     b = Builder("mobilenet", 1, calibration(IMAGE))

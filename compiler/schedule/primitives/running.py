@@ -29,8 +29,8 @@ class Running(StageBase):
     def vectorize(self, axis: Var) -> None:
         """The loop's steps as lanes of vector instructions.
 
-        That is a hint to the CPU, whose compiler finds vectors by itself; on the accelerator,
-        ``tensorize`` makes a vector's instruction.
+        On the CPU a loop of 2, 4, 8, … 64 steps becomes vector instructions, wherever its lanes
+        read and write; on the accelerator, ``tensorize`` makes a vector's instruction.
 
         Raises:
             ScheduleError: the stage reduces over the loop, so that its steps depend on each other.

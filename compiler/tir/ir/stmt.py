@@ -21,6 +21,8 @@ Grammar::
 Rules of meaning:
 
 - A loop runs its variable over 0 .. extent-1. Every loop variable is an int32 and is bound once.
+- The steps of a parallel or vectorized loop don't depend on each other, and may run in any order or
+  at the same time.
 - A vthread loop with the annotation ``threads`` deals its steps to that many virtual threads in
   turn; without it each step is a thread. A thread loop's steps run in any order; the targets here
   run them one after another.
