@@ -137,7 +137,7 @@ def _lay_out(
 ) -> tuple[Graph, Placements]:
     """The graph with each device's tensors as it wants them, and the copies between devices."""
     if options.device == HOST:
-        graph = block_images(graph, options.host.vectors.lanes)
+        graph = block_images(graph, options.host.vectors)
         dump.graph("block_images", graph)
         graph = fuse_epilogues(graph)
         dump.graph("fuse_epilogues", graph)

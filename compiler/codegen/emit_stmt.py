@@ -11,15 +11,18 @@ from vdla.compiler.codegen.emit_expr import (
     Expressions,
     memory_type,
 )
-from vdla.compiler.codegen.lanes import MOST_LANES, Value
+from vdla.compiler.codegen.lanes import MOST_LANES, Value, splat
+from vdla.compiler.target.cpu import Dot
 from vdla.compiler.tir.ir import (
     Alloc,
     Binary,
     Buffer,
     BufferRegion,
+    Evaluate,
     Expr,
     For,
     If,
+    IntrinCall,
     Load,
     Prefetch,
     Select,
@@ -78,6 +81,8 @@ class Emitter:
                     self._stmt(inner)
             case Prefetch(region):
                 self._prefetch(region)
+            case Evaluate(call):
+                self._dot(call)
             case _:
                 raise TypeError(f"no native code for {type(stmt).__name__}")
 
@@ -160,6 +165,20 @@ class Emitter:
         self.exprs.pointers[buffer] = memory
         self._stmt(stmt.body)
         self.builder.call(self.exprs.library("free", ll.VoidType(), [ll.PointerType()]), [memory])
+
+    def _dot(self, call: IntrinCall) -> None:
+        """An instruction that adds products of bytes to the int32 of every lane."""
+        b, x, dot = self.builder, self.exprs, call.intrin.lowering
+        assert isinstance(dot, Dot)
+        data, weight, sums = (call.operand(n) for n in (dot.data, dot.weight, "acc"))
+        lanes = ll.VectorType(I32, call.intrin.output.shape[0])
+        where = x.address(sums.buffer, sums.indices)
+        word = b.load(x.address(data.buffer, data.indices), typ=I32, align=1)
+        factors = b.load(x.address(weight.buffer, weight.indices), typ=lanes, align=1)
+        there = b.load(where, typ=lanes, align=4)
+        function = x.library(dot.function, lanes, [lanes] * 3)
+        every = splat(b, word, lanes.count)
+        b.store(b.call(function, [there, every, factors]), where, align=4)
 
     def _prefetch(self, region: BufferRegion) -> None:
         """Every line of every row of the region, by loops around one instruction."""

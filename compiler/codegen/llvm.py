@@ -7,10 +7,11 @@ library. Targets have names in ``vdla.compiler.codegen.target``.
 
 Integers wrap, as in the interpreter. Loop indices are as wide as pointers and promised not to
 overflow, so that LLVM can vectorize. ``parallel``, ``thread`` and ``vthread`` loops run serially.
-A ``vectorized`` loop of 2, 4, 8, … 64 steps becomes vector instructions, a lane for each step, where
-no step takes another path than the others; any other one is left to LLVM's vectorizer. A product
-that is added to what it is stored over is rounded once where the processor has an instruction for
-both, and twice elsewhere.
+A ``vectorized`` loop of 2, 4, 8, … 64 steps becomes vector instructions, a lane for each step,
+where no step takes another path than the others; any other one is left to LLVM's vectorizer. A
+product that is added to what it is stored over is rounded once where the processor has an
+instruction for both, and twice elsewhere. Of intrinsic calls there may be those that are a
+processor's own instructions (``target.cpu``).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from llvmlite import ir as ll
 
 from vdla.compiler.codegen.emit_stmt import Emitter
 from vdla.compiler.codegen.target import NATIVE, Target
+from vdla.compiler.target.cpu import Dot
 from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, PrimFunc
 from vdla.compiler.tir.lower import flatten_blocks
 from vdla.compiler.tir.verify import verify
@@ -193,7 +195,7 @@ def _emit_entry(module: ll.Module, func: PrimFunc, body: ll.Function) -> None:
 def _check_supported(name: str, func: PrimFunc) -> None:
     """Raises where a function has intrinsic calls or on-chip buffers, which a CPU doesn't."""
     for stmt in walk(func.body):
-        if isinstance(stmt, Evaluate):
+        if isinstance(stmt, Evaluate) and not isinstance(stmt.call.intrin.lowering, Dot):
             raise CodegenError(
                 f"{name}: {stmt.call.intrin.name}: a tensor intrinsic has no native "
                 f"code; expand it first (tir.expand_intrinsics)"

@@ -14,13 +14,19 @@ class TargetError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """A processor's vector registers: how many, and how many float32 each holds."""
+    """A processor's vector registers: how many, and how many float32 each holds.
+
+    ``dot4`` is LLVM's name, less its bits, of the instruction that adds four products of uint8 and
+    int8 to each lane's int32; there may be none.
+    """
 
     lanes: int
     registers: int
+    dot4: str = ""
 
 
 SSE, AVX2, AVX512 = Vectors(4, 16), Vectors(8, 16), Vectors(16, 32)
+VNNI = Vectors(16, 32, "llvm.x86.avx512.vpdpbusd")
 NEON32, NEON64 = Vectors(4, 16), Vectors(4, 32)
 
 
@@ -67,7 +73,7 @@ def _native_vectors() -> Vectors:
     if not llvm.get_process_triple().startswith("x86_64"):
         return NEON64
     if found.get("avx512f"):
-        return AVX512
+        return VNNI if found.get("avx512vnni") else AVX512
     return AVX2 if found.get("avx2") else SSE
 
 

@@ -147,6 +147,16 @@ def inside(index: Expr, size: int) -> Expr:
     return te.all(index >= 0, index < size)
 
 
+def rounded(x: Expr, zero_point: int, low: int, high: int) -> Expr:
+    """``clip(rint(x) + zero_point, low, high)`` as int8, of a float64.
+
+    Where x is exact this is :func:`requantized`, in a few vector instructions.
+    """
+    least, most = (te.const(float(limit - zero_point), "float64") for limit in (low, high))
+    whole = te.rint(te.minimum(te.maximum(x, least), most))
+    return (whole.astype("int32") + zero_point).astype("int8")
+
+
 def requantized(acc: Expr, word: Expr, zero_point: int, low: int, high: int) -> Expr:
     """``clip(rq(acc, word) + zero_point, low, high)`` as int8."""
     return te.requantize(acc, word, zero_point, low, high).astype("int8")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from vdla.compiler.codegen.target import NATIVE, Target
 from vdla.compiler.graph.express import HostKernel, HostRecipe
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.host.schedules import schedule_function
+from vdla.compiler.passes.host import with_inits
 
 
 def host_kernel(
@@ -18,7 +20,8 @@ def host_kernel(
     result = node.express(recipe)
     schedule = recipe.schedule(result, symbol or symbol_of(node))
     schedule_function(schedule, result, target.vectors)
-    return recipe.kernel(schedule)
+    kernel = recipe.kernel(schedule)
+    return replace(kernel, func=with_inits(kernel.func))
 
 
 def symbol_of(node: Node) -> str:

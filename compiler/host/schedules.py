@@ -18,6 +18,7 @@ from __future__ import annotations
 from vdla.compiler.codegen.target import Vectors
 from vdla.compiler.graph.express import KEPT
 from vdla.compiler.schedule import Schedule
+from vdla.compiler.target.cpu import dot4
 from vdla.compiler.te import Tensor
 
 BAND_BYTES = 1 << 18  # of a convolution's input that is copied before it is used
@@ -31,11 +32,11 @@ def schedule_function(s: Schedule, result: Tensor, vectors: Vectors) -> None:
     acc = s.buffers["acc"]
     assert isinstance(acc, Tensor)
     op = acc.compute_op
-    if acc.dtype != "float32" or op.reduce is None:
+    if op.reduce is None:
         return
     if len(acc.shape) == 5 and len(result.shape) == 5:
         schedule_convolution(s, result, vectors)
-    elif len(acc.shape) == 3 and len(result.shape) == 2:
+    elif acc.dtype == "float32" and len(acc.shape) == 3 and len(result.shape) == 2:
         schedule_dense(s, vectors)
 
 
@@ -57,10 +58,15 @@ def schedule_convolution(s: Schedule, result: Tensor, vectors: Vectors) -> None:
     out.vectorize(l)
     s[acc].compute_at(out, xo)
     n, o, y, x, l = s[acc].axis
-    s[acc].reorder(n, y, *s[acc].reduce_axis, x, o, l)
+    reduced = s[acc].reduce_axis
+    words = reduced[4:]  # of four integers, which are one step
+    s[acc].reorder(n, y, *reduced[:4], x, o, l, *words)
     s[acc].unroll(x)
     s[acc].unroll(o)
-    s[acc].vectorize(l)
+    if words:
+        s[acc].tensorize(l, dot4(f"{vectors.dot4}.{32 * acc.shape[-1]}", acc.shape[-1]))
+    else:
+        s[acc].vectorize(l)
     if KEPT in s.stages:
         s[KEPT].compute_at(out, yo)
         s[KEPT].vectorize(s[KEPT].axis[-1])

@@ -9,11 +9,31 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vdla.compiler.tir.expand import expand_intrinsics
-from vdla.compiler.tir.ir import Alloc, Block, PrimFunc, Stmt
+from vdla.compiler.target.cpu import Dot
+from vdla.compiler.tir.expand import expand_intrinsics, initial
+from vdla.compiler.tir.ir import FALSE, Alloc, Block, Evaluate, PrimFunc, Stmt
 from vdla.compiler.tir.lower import has_intrinsics
 from vdla.compiler.tir.region import block_regions
 from vdla.compiler.tir.visitor import replace_buffer, rewrite, walk
+
+
+def with_inits(func: PrimFunc) -> PrimFunc:
+    """A function tensorized with a processor's own instructions, which add to what is there.
+
+    before: block: dot4(acc, x, w, start, first=k == 0)
+    after:  block init: for l: acc[l] = start[l]; dot4(acc, x, w, start, first=False)
+
+    The init then moves before the reduction, as that of every other block does.
+    """
+
+    def split(stmt: Stmt) -> Stmt:
+        match stmt:
+            case Block(body=Evaluate(call)) if isinstance(call.intrin.lowering, Dot):
+                later = Evaluate(replace(call, first=FALSE))
+                return replace(stmt, init=initial(call), body=later)
+        return stmt
+
+    return replace(func, body=rewrite(func.body, split))
 
 
 def to_host(func: PrimFunc) -> PrimFunc:

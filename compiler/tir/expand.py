@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from vdla.compiler.tir.ir import (
     FALSE,
@@ -29,11 +29,36 @@ def expand_intrinsics(stmt: Stmt) -> Stmt:
     return rewrite(stmt, lambda s: expand(s.call) if isinstance(s, Evaluate) else s)
 
 
+def initial(call: IntrinCall) -> Stmt:
+    """What a reduction's first step starts from, as loops over the vector."""
+    intrin = call.intrin
+    assert intrin.init is not None
+    fresh = {var: Var(var.name) for var, _, kind in intrin.axes if kind == "spatial"}
+    body: Stmt = _placing(call, fresh)(intrin.init)
+    for var, extent, kind in reversed(intrin.axes):
+        if kind == "spatial":
+            body = For(fresh[var], extent, "vectorized", body)
+    return body
+
+
 def expand(call: IntrinCall) -> Stmt:
     """The behaviour as loops on the call's operands, with a block for the init's condition."""
     intrin = call.intrin
-    refs = dict(zip(intrin.operands, call.operands, strict=True))
     fresh = {var: Var(var.name) for var, _, _ in intrin.axes}
+    store = _placing(call, fresh)
+    body: Stmt = store(intrin.update)
+    if intrin.init is not None:
+        first = FALSE if call.first is None else call.first
+        body = _guarded(intrin, body, store(intrin.init), first, fresh)
+    for var, extent, _ in reversed(intrin.axes):
+        body = For(fresh[var], extent, "serial", body)
+    return body
+
+
+def _placing(call: IntrinCall, fresh: Mapping[Var, Var]) -> Callable[[Expr], Store]:
+    """How a value of the behaviour is stored on the call's operands, with new loop variables."""
+    intrin = call.intrin
+    refs = dict(zip(intrin.operands, call.operands, strict=True))
     values: dict[Var, Expr] = {p: call.params[p.name] for p in intrin.params}
     values.update(fresh)
 
@@ -52,13 +77,7 @@ def expand(call: IntrinCall) -> Stmt:
         where = tuple(rewrite_expr(i, bound) for i in intrin.indices)
         return Store(*placed(intrin.output, where), rewrite_expr(value, bound))
 
-    body: Stmt = store(intrin.update)
-    if intrin.init is not None:
-        first = FALSE if call.first is None else call.first
-        body = _guarded(intrin, body, store(intrin.init), first, fresh)
-    for var, extent, _ in reversed(intrin.axes):
-        body = For(fresh[var], extent, "serial", body)
-    return body
+    return store
 
 
 def _guarded(

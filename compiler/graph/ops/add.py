@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import requantized
+from vdla.compiler.graph.express import rounded
 from vdla.compiler.graph.ir import Array, IntegerNode, Known, Node, Pair, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import add_terms, requantize
@@ -95,14 +95,18 @@ class QAdd(IntegerNode):
     def express(self, recipe: Recipe) -> Tensor:
         a, b = recipe.read(self.a), recipe.read(self.b)
         term_a, term_b, k = add_terms(*self.scales)
-        word = te.const(pack_scale(2.0**-k), "int32")
 
         def value(*i: Expr) -> Expr:
             left = (a[i].astype("int32") - self.a_zp) * term_a
             right = (b[i].astype("int32") - self.b_zp) * term_b
-            return requantized(left + right, word, self.out_zp, self.lo, self.hi)
+            total = (left + right).astype("float64") * te.const(2.0**-k, "float64")
+            return rounded(total, self.out_zp, self.lo, self.hi)
 
         return te.compute(recipe.out_shape, value, "added")
+
+    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
+        """As both of its operands lie."""
+        return common_block(operands)
 
     def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, int]:
         """The sum at the result's scale."""

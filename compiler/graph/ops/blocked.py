@@ -1,28 +1,37 @@
-"""Float convolutions and dense layers with output channels in the lanes of vectors.
+"""Convolutions and dense layers with output channels in the lanes of vectors.
 
 A convolution whose result lies in channel blocks, [N, O/l, OH, OW, l], computes the l channels of a
 block at once: each input element is multiplied with l weights that lie side by side. The weights
 are rearranged at compile time (Georganas et al., "Anatomy of High-Performance Deep Learning
 Convolutions on SIMD Architectures", SC'18).
+
+On integers four input channels are one step: data as uint8, 128 more than the int8 they were, times
+int8 weights. What is too much, 128 and the zero point times the sum of a channel's weights, is
+taken off the bias. Padding is the zero point.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import KEPT, inside
-from vdla.compiler.graph.ir import Recipe, Shape
+from vdla.compiler.graph.express import KEPT, inside, requantized, rounded
+from vdla.compiler.graph.ir import Array, Recipe, Shape
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 
 if TYPE_CHECKING:
-    from vdla.compiler.graph.ops.conv2d import Conv2d
+    from vdla.compiler.graph.ops.conv2d import AnyConv2d
 
 MOST_COLUMNS = 14  # of an image's row, that a tile of registers has
+WORD = 4  # channels that one step takes of integers
+EXACT = 1 << 29  # sums below it times 24 bits are exact in float64
+
+Place = Callable[..., Expr]  # of n, block, y, x, channel in the block
 
 
 def whole_tiles(width: int) -> int:
@@ -31,82 +40,189 @@ def whole_tiles(width: int) -> int:
     return tiles * -(-width // tiles)
 
 
-def can_block(conv: Conv2d, data: Shape, weight: Shape, lanes: int) -> bool:
+def can_block(conv: AnyConv2d, data: Shape, weight: Shape, lanes: int) -> bool:
     """Whether a convolution of data and weights of these shapes can compute blocks of ``lanes``."""
-    c, (o, i, _, _) = data[1], weight
-    depthwise = i == 1 and conv.groups == c == o
-    return o % lanes == 0 and (conv.groups == 1 or depthwise)
+    return weight[0] % lanes == 0 and (conv.groups == 1 or _depthwise(conv, data, weight))
 
 
-def blocked_sums(conv: Conv2d, recipe: Recipe) -> Tensor:
-    """[N, O/l, OH, W, l]: bias + Σ data * weight, W a whole number of tiles."""
-    n, _, oh, ow = recipe.shape(conv.output)
-    lanes, wide = recipe.block(conv.output), whole_tiles(ow)
-    o, i, kh, kw = recipe.shape(conv.weight)
+def _depthwise(conv: AnyConv2d, data: Shape, weight: Shape) -> bool:
+    return weight[1] == 1 and conv.groups == data[1] == weight[0]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a convolution reads an element of its data: as what, and what padding is."""
+
+    convert: Callable[[Expr], Expr]
+    outside: Expr
+    converts: bool
+
+    @staticmethod
+    def floats() -> Reading:
+        """As it is."""
+        return Reading(lambda x: x, te.const(0.0, "float32"), converts=False)
+
+    @staticmethod
+    def centered(zero: int) -> Reading:
+        """An int8 less its zero point."""
+        return Reading(
+            lambda x: (x.astype("int32") - zero).astype("int16"), te.const(0, "int16"), True
+        )
+
+    @staticmethod
+    def unsigned(zero: int) -> Reading:
+        """128 more than an int8."""
+        outside = te.const(zero + 128, "uint8")
+        return Reading(lambda x: (x.astype("int32") + 128).astype("uint8"), outside, True)
+
+
+def float_sums(conv: AnyConv2d, recipe: Recipe, bias: str | None) -> Tensor:
+    """[N, O/l, OH, W, l]: bias + Σ data * weight in float32, W a whole number of tiles."""
+    values = recipe.value(bias) if bias is not None else None
     weight = recipe.value(conv.weight)
     assert weight is not None
+    start = np.zeros(len(weight), np.float32) if values is None else values
+    if _depthwise(conv, recipe.shape(conv.data), weight.shape):
+        return _taps(conv, recipe, weight, start, Reading.floats())
+    i = weight.shape[1]
+    inner = recipe.block(conv.data) or i
+    return _dots(conv, recipe, _split(recipe, conv, weight, inner), start, Reading.floats())
+
+
+def integer_sums(conv: AnyConv2d, recipe: Recipe, bias: Array, zero: int) -> Tensor:
+    """[N, O/l, OH, W, l]: bias + Σ (data - zero) * weight in int32, W a whole number of tiles."""
+    weight = recipe.value(conv.weight)
+    assert weight is not None
+    if _depthwise(conv, recipe.shape(conv.data), weight.shape):
+        centered = Reading.centered(zero)
+        return _taps(conv, recipe, weight.astype(np.int16), bias, centered)
+    more = (zero + 128) * weight.astype(np.int64).sum(axis=(1, 2, 3))
+    start = (bias - more).astype(np.int32)  # of sums that fit in int32 modulo 2**32
+    inner = recipe.block(conv.data) or -(-weight.shape[1] // WORD) * WORD
+    split = _split(recipe, conv, weight, inner)  # [O/l, I/inner, KH, KW, inner, l]
+    words = split.reshape(*split.shape[:4], inner // WORD, WORD, split.shape[-1])
+    table = np.ascontiguousarray(words.swapaxes(-1, -2))
+    return _dots(conv, recipe, table, start, Reading.unsigned(zero))
+
+
+def _split(recipe: Recipe, conv: AnyConv2d, weight: Array, inner: int) -> Array:
+    """[O/l, I/inner, KH, KW, inner, l]; input channels up to a multiple of ``inner`` are 0."""
+    o, i, kh, kw = weight.shape
+    lanes, blocks = recipe.block(conv.output), -(-i // inner)
+    whole = np.zeros((o, blocks * inner, kh, kw), weight.dtype)
+    whole[:, :i] = weight
+    split = whole.reshape(o // lanes, lanes, blocks, inner, kh, kw)
+    return np.ascontiguousarray(split.transpose(0, 2, 4, 5, 3, 1))
+
+
+def _taps(conv: AnyConv2d, recipe: Recipe, weight: Array, bias: Array, reading: Reading) -> Tensor:
+    """The sums of a depthwise convolution."""
+    o, _, kh, kw = weight.shape
+    lanes, kind = recipe.block(conv.output), str(bias.dtype)
+    taps = weight.reshape(o // lanes, lanes, kh, kw).transpose(0, 2, 3, 1)
+    table = recipe.constant("weight", np.ascontiguousarray(taps))
+    start = recipe.constant("bias", bias.reshape(-1, lanes))
+    data = _padded(conv, recipe, lanes, reading)
     ry, rx = te.reduce_axis((0, kh), "ry"), te.reduce_axis((0, kw), "rx")
     (sh, sw), (dh, dw) = conv.strides, conv.dilations
-    start = _bias(conv, recipe, lanes)
-    if conv.groups > 1:
-        data = _padded(conv, recipe, lanes, wide)
-        taps = weight.reshape(o // lanes, lanes, kh, kw).transpose(0, 2, 3, 1)
-        table = recipe.constant("weight", np.ascontiguousarray(taps))
 
-        def tap(b: Expr, c: Expr, y: Expr, x: Expr, l: Expr) -> Expr:
-            seen = data(b, c, y * sh + ry * dh, x * sw + rx * dw, l)
-            return te.sum(seen * table[c, ry, rx, l], axis=[ry, rx], init=start(c, l))
+    def tap(b: Expr, c: Expr, y: Expr, x: Expr, l: Expr) -> Expr:
+        seen = data(b, c, y * sh + ry * dh, x * sw + rx * dw, l)
+        product = seen.astype(kind) * table[c, ry, rx, l].astype(kind)
+        return te.sum(product, axis=[ry, rx], init=start[c, l])
 
-        return te.compute((n, o // lanes, oh, wide, lanes), tap, "acc")
-    inner = recipe.block(conv.data) or i
-    data = _padded(conv, recipe, inner, wide)
-    split = weight.reshape(o // lanes, lanes, i // inner, inner, kh, kw)
-    table = recipe.constant("weight", np.ascontiguousarray(split.transpose(0, 2, 4, 5, 3, 1)))
-    rc, rl = te.reduce_axis((0, i // inner), "rc"), te.reduce_axis((0, inner), "rl")
+    return te.compute(_sums_shape(conv, recipe), tap, "acc")
+
+
+def _dots(conv: AnyConv2d, recipe: Recipe, weight: Array, bias: Array, reading: Reading) -> Tensor:
+    """The sums of a convolution over all channels.
+
+    ``weight`` is [O/l, I/inner, KH, KW, inner, l], or of words [O/l, I/inner, KH, KW, inner/4, l,
+    4].
+    """
+    _, blocks, kh, kw, *rest = weight.shape
+    lanes, kind = recipe.block(conv.output), str(bias.dtype)
+    words = len(rest) == 3
+    table = recipe.constant("weight", weight)
+    start = recipe.constant("bias", bias.reshape(-1, lanes))
+    data = _padded(conv, recipe, rest[0] * WORD if words else rest[0], reading)
+    ry, rx = te.reduce_axis((0, kh), "ry"), te.reduce_axis((0, kw), "rx")
+    rc, rl = te.reduce_axis((0, blocks), "rc"), te.reduce_axis((0, rest[0]), "rl")
+    rk = [te.reduce_axis((0, WORD), "rk")] if words else []
+    (sh, sw), (dh, dw) = conv.strides, conv.dilations
 
     def dot(b: Expr, c: Expr, y: Expr, x: Expr, l: Expr) -> Expr:
-        seen = data(b, rc, y * sh + ry * dh, x * sw + rx * dw, rl)
-        product = seen * table[c, rc, ry, rx, rl, l]
-        return te.sum(product, axis=[rc, ry, rx, rl], init=start(c, l))
+        channel = rl * WORD + rk[0] if rk else rl
+        seen = data(b, rc, y * sh + ry * dh, x * sw + rx * dw, channel)
+        product = seen.astype(kind) * table[(c, rc, ry, rx, rl, l, *rk)].astype(kind)
+        return te.sum(product, axis=[rc, ry, rx, rl, *rk], init=start[c, l])
 
-    return te.compute((n, o // lanes, oh, wide, lanes), dot, "acc")
-
-
-def _bias(conv: Conv2d, recipe: Recipe, lanes: int) -> Callable[[Expr, Expr], Expr]:
-    """The bias of a channel of a block."""
-    value = recipe.value(conv.bias) if conv.bias is not None else None
-    if value is None:
-        zero = te.const(0.0, "float32")
-        return lambda c, l: zero
-    table = recipe.constant("bias", value.reshape(-1, lanes))
-    return lambda c, l: table[c, l]
+    return te.compute(_sums_shape(conv, recipe), dot, "acc")
 
 
-def _padded(conv: Conv2d, recipe: Recipe, inner: int, wide: int) -> Callable[..., Expr]:
+def _sums_shape(conv: AnyConv2d, recipe: Recipe) -> Shape:
+    n, o, oh, ow = recipe.shape(conv.output)
+    lanes = recipe.block(conv.output)
+    return (n, o // lanes, oh, whole_tiles(ow), lanes)
+
+
+def _padded(conv: AnyConv2d, recipe: Recipe, inner: int, reading: Reading) -> Place:
     """The data at n, block, y, x, channel of the block, of as many columns as the tiles see.
 
-    A stage of its own, [N, C/inner, H, W, inner], where there is anything to move or to fill.
+    A stage of its own, [N, C/inner, H, W, inner], where there is anything to move, to convert or
+    to fill.
     """
     n, c, h, w = recipe.shape(conv.data)
     _, _, kh, kw = recipe.shape(conv.weight)
-    oh = recipe.shape(conv.output)[2]
+    _, _, oh, ow = recipe.shape(conv.output)
     image, (top, left, _, _) = recipe.image(conv.data), conv.pads
     rows = (oh - 1) * conv.strides[0] + (kh - 1) * conv.dilations[0] + 1
-    columns = (wide - 1) * conv.strides[1] + (kw - 1) * conv.dilations[1] + 1
+    columns = (whole_tiles(ow) - 1) * conv.strides[1] + (kw - 1) * conv.dilations[1] + 1
 
     def value(b: Expr, block: Expr, y: Expr, x: Expr, channel: Expr) -> Expr:
-        real = image(b, block * inner + channel, y - top, x - left)
-        within = te.all(inside(y - top, h), inside(x - left, w))
-        return te.select(within, real, te.const(0.0, "float32"))
+        real = reading.convert(image(b, block * inner + channel, y - top, x - left))
+        within = [inside(y - top, h), inside(x - left, w)]
+        if c % inner:
+            within.append(block * inner + channel < c)
+        return te.select(te.all(*within), real, reading.outside)
 
-    if recipe.block(conv.data) == inner and not any(conv.pads) and columns <= w:
+    there = recipe.block(conv.data) == inner and not any(conv.pads) and columns <= w
+    if there and not reading.converts:
         return lambda b, block, y, x, l: image(b, block * inner + l, y, x)
-    padded = te.compute((n, c // inner, rows, columns, inner), value, KEPT)
+    padded = te.compute((n, -(-c // inner), rows, columns, inner), value, KEPT)
     return lambda *i: padded[i]
 
 
+def scaled(
+    recipe: Recipe, lanes: int, words: Array, most: int
+) -> Callable[[Expr, int, int, int, Expr, Expr], Expr]:
+    """``clip(rq(acc, word) + zero, low, high)`` as int8: of acc, zero, low, high, block, channel.
+
+    Sums of at most ``most`` times a scale of 24 bits are exact in float64, which vectors multiply
+    and round to even as ``rq`` does; larger ones take ``rq`` itself.
+    """
+    if most >= EXACT:
+        table = recipe.constant("scale", words.reshape(-1, lanes))
+        return lambda acc, zero, low, high, c, l: requantized(acc, table[c, l], zero, low, high)
+    mantissa, shift = words.astype(np.int64) & 0xFFFFFF, (words.astype(np.int64) >> 24) & 63
+    reals = np.ldexp(mantissa.astype(np.float64), -shift)
+    factors = recipe.constant("scale", reals.reshape(-1, lanes))
+
+    def value(acc: Expr, zero: int, low: int, high: int, c: Expr, l: Expr) -> Expr:
+        return rounded(acc.astype("float64") * factors[c, l], zero, low, high)
+
+    return value
+
+
+def most_of(weight: Array, bias: Array, zero: int) -> int:
+    """What no sum of ``bias + Σ (x - zero) * weight`` over int8 goes beyond."""
+    widest = max(127 - zero, zero + 128)
+    sums = np.abs(weight.astype(np.int64)).sum(axis=tuple(range(1, weight.ndim)))
+    return int((sums * widest + np.abs(bias.astype(np.int64))).max())
+
+
 def dense_in_lanes(recipe: Recipe, data: str, weight: str, bias: str | None) -> Tensor:
-    """[N, O]: bias + Σ data * weight, computed in blocks of as many outputs as lanes."""
+    """[N, O]: bias + Σ data * weight in float32, computed in blocks of as many outputs as lanes."""
     n, i = recipe.shape(data)[:2]
     values, lanes = recipe.value(weight), recipe.lanes
     assert values is not None

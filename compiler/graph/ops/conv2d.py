@@ -15,12 +15,12 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import inside, requantized
+from vdla.compiler.graph.express import inside, requantized, rounded
 from vdla.compiler.graph.ir import Array, Known, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import add_terms, pack_scales, requantize
 from vdla.compiler.graph.ops.add import fixed_point_sum
-from vdla.compiler.graph.ops.blocked import blocked_sums, can_block
+from vdla.compiler.graph.ops.blocked import can_block, float_sums, integer_sums, most_of, scaled
 from vdla.compiler.graph.ops.products import (
     Products,
     QProducts,
@@ -32,7 +32,6 @@ from vdla.compiler.graph.ops.products import (
 from vdla.compiler.graph.ops.window import Window
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
-from vdla.isa.numbers import pack_scale
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +39,7 @@ class AnyConv2d(Products, Window, operator=False):
     """What all convolutions share. ``groups`` of channels see each other alone."""
 
     groups: int = 1
+    bias: str | None
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         data, weight = shapes[0], shapes[1]
@@ -82,6 +82,16 @@ class AnyConv2d(Products, Window, operator=False):
             for s in range(kw):
                 total += views[:, :, r, s] * weight[None, :, 0, r, s, None, None]
         return total
+
+    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
+        """Blocks of ``lanes`` channels, or of half as many; it reads plain images and blocks."""
+        parameters = [n for n in (self.weight, self.bias) if n is not None]
+        if not all(name in known for name in parameters):
+            return 0
+        data, weight = operands[0], operands[1]
+        own = self.groups > 1 and data.block
+        sizes = (data.block,) if own else (lanes, lanes // 2)
+        return next((s for s in sizes if can_block(self, data.shape, weight.shape, s)), 0)
 
     def sums(self, recipe: Recipe, bias: str | None, zero_point: int, wide: str) -> Tensor:
         """[N, OH, OW, O]: bias + Σ data * weight, in int32 or float32."""
@@ -153,20 +163,10 @@ class Conv2d(AnyConv2d, Quantizable):
 
     def express(self, recipe: Recipe) -> Tensor:
         if recipe.block(self.output):
-            blocks = blocked_sums(self, recipe)
+            blocks = float_sums(self, recipe, self.bias)
             return te.compute(recipe.out_shape, lambda *i: blocks[i], "out")
         acc = self.sums(recipe, self.bias, 0, "float32")
         return te.compute(recipe.out_shape, lambda b, c, y, x: acc[b, y, x, c], "out")
-
-    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
-        """Blocks of ``lanes`` channels, or of half as many; it reads plain images and blocks."""
-        parameters = [n for n in (self.weight, self.bias) if n is not None]
-        if not all(name in known for name in parameters):
-            return 0
-        data, weight = operands[0], operands[1]
-        own = self.groups > 1 and data.block
-        sizes = (data.block,) if own else (lanes, lanes // 2)
-        return next((s for s in sizes if can_block(self, data.shape, weight.shape, s)), 0)
 
     def quantized(self, island: Island) -> Node:
         """A :class:`QConv2d`."""
@@ -195,8 +195,24 @@ class QConv2d(QProducts, AnyConv2d):
         return requantize(acc, words, self.out_zp, self.lo, self.hi)
 
     def express(self, recipe: Recipe) -> Tensor:
+        if recipe.block(self.output):
+            return te.compute(recipe.out_shape, self.requantized_blocks(recipe), "out")
         own = self.requantized_sums(recipe)
         return te.compute(recipe.out_shape, own, "out")
+
+    def requantized_blocks(self, recipe: Recipe) -> Callable[..., Expr]:
+        """The convolution's int8 value at b, block of channels, y, x, channel of the block."""
+        weight, bias = recipe.value(self.weight), recipe.value(self.bias)
+        assert weight is not None
+        assert bias is not None
+        most = most_of(weight, bias, self.in_zp)
+        acc = integer_sums(self, recipe, bias, self.in_zp)
+        scale = scaled(recipe, recipe.block(self.output), pack_scales(self.scale), most)
+
+        def value(b: Expr, c: Expr, y: Expr, x: Expr, l: Expr) -> Expr:
+            return scale(acc[b, c, y, x, l], self.out_zp, self.lo, self.hi, c, l)
+
+        return value
 
     def requantized_sums(self, recipe: Recipe) -> Callable[[Expr, Expr, Expr, Expr], Expr]:
         """The convolution's int8 value at b, c, y, x."""
@@ -241,14 +257,20 @@ class QConv2dAdd(QConv2d):
         return fixed_point_sum(value, args[3], self.add_scales, zero_points, limits)
 
     def express(self, recipe: Recipe) -> Tensor:
-        value_of = self.requantized_sums(recipe)
+        blocks = recipe.block(self.output) > 0
+        value_of = self.requantized_blocks(recipe) if blocks else self.requantized_sums(recipe)
         residual = recipe.read(self.residual)
         term, term_residual, k = add_terms(*self.add_scales)
-        sum_word = te.const(pack_scale(2.0**-k), "int32")
 
-        def value(b: Expr, c: Expr, y: Expr, x: Expr) -> Expr:
-            left = (value_of(b, c, y, x).astype("int32") - self.out_zp) * term
-            right = (residual[b, c, y, x].astype("int32") - self.res_zp) * term_residual
-            return requantized(left + right, sum_word, self.add_zp, self.add_lo, self.add_hi)
+        def value(*i: Expr) -> Expr:
+            left = (value_of(*i).astype("int32") - self.out_zp) * term
+            right = (residual[i].astype("int32") - self.res_zp) * term_residual
+            total = (left + right).astype("float64") * te.const(2.0**-k, "float64")
+            return rounded(total, self.add_zp, self.add_lo, self.add_hi)
 
         return te.compute(recipe.out_shape, value, "out")
+
+    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
+        """As its residual lies, which must be as it can compute itself."""
+        own = super().channel_block(operands, known, lanes)
+        return own if own == operands[3].block else 0

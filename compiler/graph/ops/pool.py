@@ -160,11 +160,11 @@ class QAvgPool(IntegerNode, AnyAvgPool):
         def total(*i: Expr) -> Expr:
             return te.sum(seen(*i, *axes).astype("int32") - self.in_zp, axis=axes)
 
-        acc = te.compute(recipe.out_shape, total, "acc")
+        acc = recipe.compute(total, "total")
         word = _word(recipe, self.words(recipe.shape(self.data)))
 
-        def value(b: Expr, c: Expr, y: Expr, x: Expr) -> Expr:
-            return requantized(acc[b, c, y, x], word(y, x), self.out_zp, self.lo, self.hi)
+        def value(*i: Expr) -> Expr:
+            return requantized(acc[i], word(i[2], i[3]), self.out_zp, self.lo, self.hi)
 
         return te.compute(recipe.out_shape, value, "out")
 

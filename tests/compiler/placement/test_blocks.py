@@ -81,7 +81,7 @@ def check(graph, seed=0):
 
 def test_what_lies_in_blocks():
     net, last = residual()
-    graph = block_images(net.graph(last), 16)
+    graph = block_images(net.graph(last), AVX512)
     assert [graph.tensors[n.output].block for n in graph.nodes] == [16, 16, 16, 16, 16, 16, 16, 0]
     assert isinstance(graph.nodes[-1], ops.Unpack)
     assert graph.outputs == (last,)
@@ -91,7 +91,7 @@ def test_what_lies_in_blocks():
 def test_blocks_are_as_wide_as_channels_allow():
     for channels, block in ((48, 16), (24, 8), (20, 0)):
         net = Net((1, 5, 6, 6))
-        graph = block_images(net.graph(net.conv("x", channels)), 16)
+        graph = block_images(net.graph(net.conv("x", channels)), AVX512)
         assert graph.tensors[graph.nodes[0].output].block == block
 
 
@@ -100,14 +100,14 @@ def test_what_cannot_read_blocks_gets_one_plain_copy():
     x = net.conv("x", 32)
     first = net.add(ops.Transpose, data=x, perm=(0, 2, 3, 1))
     second = net.add(ops.Transpose, data=x, perm=(0, 3, 2, 1))
-    graph = block_images(net.graph(first, second), 16)
+    graph = block_images(net.graph(first, second), AVX512)
     assert [type(n).__name__ for n in graph.nodes] == ["Conv2d", "Unpack", "Transpose", "Transpose"]
     assert {n.inputs for n in graph.nodes[2:]} == {(f"{x}.plain",)}
 
 
 def test_epilogues_join_the_convolution_that_is_known_last():
     net, last = residual()
-    graph = fuse_epilogues(block_images(net.graph(last), 16))
+    graph = fuse_epilogues(block_images(net.graph(last), AVX512))
     kinds = [[p.op for p in getattr(n, "parts", (n,))] for n in graph.nodes]
     assert kinds == [
         ["Conv2d"], ["Conv2d", "Relu"], ["Conv2d", "Add", "Relu"], ["MaxPool"], ["Unpack"],
@@ -118,13 +118,13 @@ def test_what_is_read_twice_or_is_a_result_stays():
     net = Net((1, 3, 6, 6))
     x = net.conv("x", 16)
     y = net.add(ops.Relu, data=x)
-    graph = fuse_epilogues(block_images(net.graph(x, y), 16))
+    graph = fuse_epilogues(block_images(net.graph(x, y), AVX512))
     assert [n.op for n in graph.nodes] == ["Conv2d", "Unpack", "Relu", "Unpack"]
     assert graph.nodes[2].data == graph.nodes[0].output
     net = Net((1, 3, 6, 6))
     x = net.conv("x", 16)
     y = net.add(ops.Add, a=x, b=net.add(ops.Relu, data=x))
-    graph = fuse_epilogues(block_images(net.graph(y), 16))
+    graph = fuse_epilogues(block_images(net.graph(y), AVX512))
     assert [n.op for n in graph.nodes] == ["Conv2d", "Relu", "Add", "Unpack"]
 
 
@@ -133,7 +133,7 @@ def test_the_reference_reads_blocks(channels):
     net, last = residual(channels)
     graph = net.graph(last)
     x = np.random.default_rng(0).standard_normal((1, 3, 9, 9)).astype(np.float32)
-    fused = fuse_epilogues(block_images(graph, 16))
+    fused = fuse_epilogues(block_images(graph, AVX512))
     want, found = evaluate(graph, {"x": x})[last], evaluate(fused, {"x": x})[last]
     np.testing.assert_array_equal(found, want)
 
@@ -190,7 +190,7 @@ def test_the_gate_of_squeeze_and_excitation():
     gate = net.add(ops.Unary, data=net.conv(mean, 32, (1, 1)), function="hard_sigmoid", alpha=0.2,
                    beta=0.5)  # fmt: skip
     graph = net.graph(net.add(ops.Binary, a=x, b=gate, function="mul"))
-    assert sum(isinstance(n, ops.Unpack) for n in block_images(graph, 16).nodes) == 1
+    assert sum(isinstance(n, ops.Unpack) for n in block_images(graph, AVX512).nodes) == 1
     check(graph)
 
 
