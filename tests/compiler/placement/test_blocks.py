@@ -198,3 +198,86 @@ def test_a_dense_layer_whose_outputs_fill_no_vector():
     net = Net((3, 37))
     weight, bias = net.constant(21, 37), net.constant(21)
     check(net.graph(net.add(ops.Dense, data="x", weight=weight, bias=bias)))
+
+
+# int8 -------------------------------------------------------------------------------------------
+
+
+class Integers(Net):
+    """The same with int8 between the layers."""
+
+    def __init__(self, shape, seed=0):
+        super().__init__(shape, seed)
+        self.tensors["x"] = TensorType(shape, "int8")
+
+    def add(self, kind, **fields):
+        name = super().add(kind, **fields)
+        self.tensors[name] = TensorType(self.shape(name), "int8")
+        return name
+
+    def stored(self, array):
+        name = f"c{len(self.constants)}"
+        self.constants[name] = array
+        self.tensors[name] = TensorType(array.shape, str(array.dtype))
+        return name
+
+    def qconv(self, data, outputs, kernel=(3, 3), groups=1, biases=5000, kind=ops.QConv2d,
+              **fields):  # fmt: skip
+        inputs = self.shape(data)[1] // groups
+        weight = self.rng.integers(-128, 128, (outputs, inputs, *kernel)).astype(np.int8)
+        bias = self.rng.integers(-biases, biases, outputs).astype(np.int32)
+        usual = max(74 * 74 * np.sqrt(weight[0].size), biases)  # the size of a sum
+        scale = self.rng.uniform(0.3, 1.0, outputs) * 90 / usual
+        return self.add(
+            kind, data=data, weight=self.stored(weight), bias=self.stored(bias), groups=groups,
+            in_zp=int(self.rng.integers(-128, 128)), out_zp=int(self.rng.integers(-20, 20)),
+            scale=tuple(float(s) for s in scale.astype(np.float32)), lo=-120, hi=119, **fields,
+        )  # fmt: skip
+
+
+def check_integers(graph, seed=0):
+    x = np.random.default_rng(seed).integers(-128, 128, graph.tensors["x"].shape).astype(np.int8)
+    want, found = evaluate(graph, {"x": x}), compiled(graph, x)
+    for name in graph.outputs:
+        assert len(np.unique(want[name])) > 20  # no constant
+        np.testing.assert_array_equal(found[name], want[name])
+
+
+@settings(max_examples=5)
+@given(data=st.data())
+def test_integer_convolutions_are_exact(data):
+    draw = data.draw
+    shape = (draw(st.integers(1, 2)), draw(st.integers(1, 6)), 8, draw(st.integers(5, 20)))
+    net = Integers(shape, draw(st.integers(0, 99)))
+    name = net.qconv("x", draw(st.sampled_from([8, 16, 32])), (2, 2))
+    channels = net.shape(name)[1]
+    depthwise = draw(st.booleans())
+    pads = draw(st.tuples(*[st.integers(0, 2)] * 4))
+    strides = draw(st.tuples(st.integers(1, 2), st.integers(1, 2)))
+    window = {"kernel": draw(st.tuples(st.integers(1, 3), st.integers(1, 3))), "pads": pads,
+              "strides": strides}  # fmt: skip
+    outputs = channels if depthwise else draw(st.sampled_from([8, 24, 32]))
+    name = net.qconv(name, outputs, groups=channels if depthwise else 1, **window)
+    last = net.qconv(
+        name, outputs, (1, 1), kind=ops.QConv2dAdd, residual=name, add_scales=(0.7, 1.3), res_zp=-4,
+        add_zp=3, add_lo=-100,
+    )  # fmt: skip
+    check_integers(net.graph(last))
+
+
+def test_sums_too_large_for_float64_are_rounded_in_integers():
+    net = Integers((1, 4, 6, 6))
+    check_integers(net.graph(net.qconv("x", 16, biases=1 << 30)))
+
+
+def test_integer_pools_and_sums_of_blocks():
+    net = Integers((1, 4, 9, 9))
+    x = net.qconv("x", 16)
+    y = net.qconv("x", 16)
+    total = net.add(ops.QAdd, a=x, b=y, scales=(0.31, 1.7), a_zp=3, b_zp=-8, out_zp=1, hi=99)
+    pooled = net.add(ops.QMaxPool, data=total, kernel=(2, 2), strides=(2, 2), pads=(1, 0, 0, 1))
+    mean = net.add(
+        ops.QAvgPool, data=total, kernel=(3, 3), pads=(1, 1, 1, 1), in_scale=0.11, out_scale=0.07,
+        in_zp=3, out_zp=-2,
+    )  # fmt: skip
+    check_integers(net.graph(pooled, mean))
