@@ -14,18 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import KEPT, inside, requantized, rounded
-from vdla.compiler.graph.ir import Array, Recipe, Shape
+from vdla.compiler.graph.ir import Array, Pads, Pair, Recipe, Shape
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
-
-if TYPE_CHECKING:
-    from vdla.compiler.graph.ops.conv2d import AnyConv2d
 
 MOST_COLUMNS = 14  # of an image's row, that a tile of registers has
 WORD = 4  # channels that one step takes of integers
@@ -34,18 +31,50 @@ EXACT = 1 << 29  # sums below it times 24 bits are exact in float64
 Place = Callable[..., Expr]  # of n, block, y, x, channel in the block
 
 
+class Convolution(Protocol):
+    """What a convolution reads and writes, and where its window goes."""
+
+    @property
+    def data(self) -> str:
+        """The image."""
+
+    @property
+    def weight(self) -> str:
+        """[O, I/groups, KH, KW], a constant."""
+
+    @property
+    def output(self) -> str:
+        """What it writes."""
+
+    @property
+    def strides(self) -> Pair:
+        """Down and across."""
+
+    @property
+    def pads(self) -> Pads:
+        """Top, left, bottom, right."""
+
+    @property
+    def dilations(self) -> Pair:
+        """Down and across."""
+
+    @property
+    def groups(self) -> int:
+        """Of channels, which see each other alone."""
+
+
 def whole_tiles(width: int) -> int:
     """The width up to a whole number of tiles, of at most MOST_COLUMNS columns, alike in size."""
     tiles = -(-width // MOST_COLUMNS)
     return tiles * -(-width // tiles)
 
 
-def can_block(conv: AnyConv2d, data: Shape, weight: Shape, lanes: int) -> bool:
+def can_block(conv: Convolution, data: Shape, weight: Shape, lanes: int) -> bool:
     """Whether a convolution of data and weights of these shapes can compute blocks of ``lanes``."""
     return weight[0] % lanes == 0 and (conv.groups == 1 or _depthwise(conv, data, weight))
 
 
-def _depthwise(conv: AnyConv2d, data: Shape, weight: Shape) -> bool:
+def _depthwise(conv: Convolution, data: Shape, weight: Shape) -> bool:
     return weight[1] == 1 and conv.groups == data[1] == weight[0]
 
 
@@ -76,7 +105,7 @@ class Reading:
         return Reading(lambda x: (x.astype("int32") + 128).astype("uint8"), outside, True)
 
 
-def float_sums(conv: AnyConv2d, recipe: Recipe, bias: str | None) -> Tensor:
+def float_sums(conv: Convolution, recipe: Recipe, bias: str | None) -> Tensor:
     """[N, O/l, OH, W, l]: bias + Σ data * weight in float32, W a whole number of tiles."""
     values = recipe.value(bias) if bias is not None else None
     weight = recipe.value(conv.weight)
@@ -89,7 +118,7 @@ def float_sums(conv: AnyConv2d, recipe: Recipe, bias: str | None) -> Tensor:
     return _dots(conv, recipe, _split(recipe, conv, weight, inner), start, Reading.floats())
 
 
-def integer_sums(conv: AnyConv2d, recipe: Recipe, bias: Array, zero: int) -> Tensor:
+def integer_sums(conv: Convolution, recipe: Recipe, bias: Array, zero: int) -> Tensor:
     """[N, O/l, OH, W, l]: bias + Σ (data - zero) * weight in int32, W a whole number of tiles."""
     weight = recipe.value(conv.weight)
     assert weight is not None
@@ -105,7 +134,7 @@ def integer_sums(conv: AnyConv2d, recipe: Recipe, bias: Array, zero: int) -> Ten
     return _dots(conv, recipe, table, start, Reading.unsigned(zero))
 
 
-def _split(recipe: Recipe, conv: AnyConv2d, weight: Array, inner: int) -> Array:
+def _split(recipe: Recipe, conv: Convolution, weight: Array, inner: int) -> Array:
     """[O/l, I/inner, KH, KW, inner, l]; input channels up to a multiple of ``inner`` are 0."""
     o, i, kh, kw = weight.shape
     lanes, blocks = recipe.block(conv.output), -(-i // inner)
@@ -115,7 +144,9 @@ def _split(recipe: Recipe, conv: AnyConv2d, weight: Array, inner: int) -> Array:
     return np.ascontiguousarray(split.transpose(0, 2, 4, 5, 3, 1))
 
 
-def _taps(conv: AnyConv2d, recipe: Recipe, weight: Array, bias: Array, reading: Reading) -> Tensor:
+def _taps(
+    conv: Convolution, recipe: Recipe, weight: Array, bias: Array, reading: Reading
+) -> Tensor:
     """The sums of a depthwise convolution."""
     o, _, kh, kw = weight.shape
     lanes, kind = recipe.block(conv.output), str(bias.dtype)
@@ -134,7 +165,9 @@ def _taps(conv: AnyConv2d, recipe: Recipe, weight: Array, bias: Array, reading: 
     return te.compute(_sums_shape(conv, recipe), tap, "acc")
 
 
-def _dots(conv: AnyConv2d, recipe: Recipe, weight: Array, bias: Array, reading: Reading) -> Tensor:
+def _dots(
+    conv: Convolution, recipe: Recipe, weight: Array, bias: Array, reading: Reading
+) -> Tensor:
     """The sums of a convolution over all channels.
 
     ``weight`` is [O/l, I/inner, KH, KW, inner, l], or of words [O/l, I/inner, KH, KW, inner/4, l,
@@ -160,13 +193,13 @@ def _dots(conv: AnyConv2d, recipe: Recipe, weight: Array, bias: Array, reading: 
     return te.compute(_sums_shape(conv, recipe), dot, "acc")
 
 
-def _sums_shape(conv: AnyConv2d, recipe: Recipe) -> Shape:
+def _sums_shape(conv: Convolution, recipe: Recipe) -> Shape:
     n, o, oh, ow = recipe.shape(conv.output)
     lanes = recipe.block(conv.output)
     return (n, o // lanes, oh, whole_tiles(ow), lanes)
 
 
-def _padded(conv: AnyConv2d, recipe: Recipe, inner: int, reading: Reading) -> Place:
+def _padded(conv: Convolution, recipe: Recipe, inner: int, reading: Reading) -> Place:
     """The data at n, block, y, x, channel of the block, of as many columns as the tiles see.
 
     A stage of its own, [N, C/inner, H, W, inner], where there is anything to move, to convert or

@@ -14,7 +14,7 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.placement.blocks import block_images
+from vdla.compiler.placement.images import block_images
 from vdla.compiler.placement.epilogues import fuse_epilogues
 from vdla.isa.config import load_config
 from vdla.runtime.executor import Executor
@@ -221,7 +221,7 @@ class Integers(Net):
         self.tensors[name] = TensorType(array.shape, str(array.dtype))
         return name
 
-    def qconv(self, data, outputs, kernel=(3, 3), groups=1, biases=5000, kind=ops.QConv2d,
+    def qconv(self, data, outputs, kernel=(3, 3), groups=1, biases=5000, kind=ops.QConv2d, zero=5,
               **fields):  # fmt: skip
         inputs = self.shape(data)[1] // groups
         weight = self.rng.integers(-128, 128, (outputs, inputs, *kernel)).astype(np.int8)
@@ -230,7 +230,7 @@ class Integers(Net):
         scale = self.rng.uniform(0.3, 1.0, outputs) * 90 / usual
         return self.add(
             kind, data=data, weight=self.stored(weight), bias=self.stored(bias), groups=groups,
-            in_zp=int(self.rng.integers(-128, 128)), out_zp=int(self.rng.integers(-20, 20)),
+            in_zp=int(self.rng.integers(-128, 128)), out_zp=zero,
             scale=tuple(float(s) for s in scale.astype(np.float32)), lo=-120, hi=119, **fields,
         )  # fmt: skip
 
@@ -272,8 +272,7 @@ def test_sums_too_large_for_float64_are_rounded_in_integers():
 
 def test_integer_pools_and_sums_of_blocks():
     net = Integers((1, 4, 9, 9))
-    x = net.qconv("x", 16)
-    y = net.qconv("x", 16)
+    x, y = net.qconv("x", 16, zero=3), net.qconv("x", 16, zero=-8)
     total = net.add(ops.QAdd, a=x, b=y, scales=(0.31, 1.7), a_zp=3, b_zp=-8, out_zp=1, hi=99)
     pooled = net.add(ops.QMaxPool, data=total, kernel=(2, 2), strides=(2, 2), pads=(1, 0, 0, 1))
     mean = net.add(
