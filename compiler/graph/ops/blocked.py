@@ -153,7 +153,7 @@ def _taps(
     taps = weight.reshape(o // lanes, lanes, kh, kw).transpose(0, 2, 3, 1)
     table = recipe.constant("weight", np.ascontiguousarray(taps))
     start = recipe.constant("bias", bias.reshape(-1, lanes))
-    data = _padded(conv, recipe, lanes, reading)
+    data = _padded(conv, recipe, lanes, read)
     ry, rx = te.reduce_axis((0, kh), "ry"), te.reduce_axis((0, kw), "rx")
     (sh, sw), (dh, dw) = conv.strides, conv.dilations
 
@@ -178,7 +178,7 @@ def _dots(
     words = len(rest) == 3
     table = recipe.constant("weight", weight)
     start = recipe.constant("bias", bias.reshape(-1, lanes))
-    data = _padded(conv, recipe, rest[0] * WORD if words else rest[0], reading)
+    data = _padded(conv, recipe, rest[0] * WORD if words else rest[0], read)
     ry, rx = te.reduce_axis((0, kh), "ry"), te.reduce_axis((0, kw), "rx")
     rc, rl = te.reduce_axis((0, blocks), "rc"), te.reduce_axis((0, rest[0]), "rl")
     rk = [te.reduce_axis((0, WORD), "rk")] if words else []

@@ -14,8 +14,8 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.placement.images import block_images
 from vdla.compiler.placement.epilogues import fuse_epilogues
+from vdla.compiler.placement.images import block_images
 from vdla.isa.config import load_config
 from vdla.runtime.executor import Executor
 
