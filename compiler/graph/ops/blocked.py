@@ -144,9 +144,7 @@ def _split(recipe: Recipe, conv: Convolution, weight: Array, inner: int) -> Arra
     return np.ascontiguousarray(split.transpose(0, 2, 4, 5, 3, 1))
 
 
-def _taps(
-    conv: Convolution, recipe: Recipe, weight: Array, bias: Array, reading: Reading
-) -> Tensor:
+def _taps(conv: Convolution, recipe: Recipe, weight: Array, bias: Array, read: Reading) -> Tensor:
     """The sums of a depthwise convolution."""
     o, _, kh, kw = weight.shape
     lanes, kind = recipe.block(conv.output), str(bias.dtype)
@@ -165,9 +163,7 @@ def _taps(
     return te.compute(_sums_shape(conv, recipe), tap, "acc")
 
 
-def _dots(
-    conv: Convolution, recipe: Recipe, weight: Array, bias: Array, reading: Reading
-) -> Tensor:
+def _dots(conv: Convolution, recipe: Recipe, weight: Array, bias: Array, read: Reading) -> Tensor:
     """The sums of a convolution over all channels.
 
     ``weight`` is [O/l, I/inner, KH, KW, inner, l], or of words [O/l, I/inner, KH, KW, inner/4, l,
