@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from llvmlite import ir as ll
 
-from vdla.compiler.codegen.emit_expr import (
-    I32,
-    POINTER,
-    SIZES,
-    Expressions,
-    memory_type,
-)
+from vdla.compiler.codegen.emit_expr import Expressions
+from vdla.compiler.codegen.emit_memory import I32, POINTER, SIZES, memory_type
 from vdla.compiler.codegen.lanes import MOST_LANES, Value, splat
 from vdla.compiler.target.cpu import Dot
 from vdla.compiler.tir.ir import (
