@@ -33,19 +33,26 @@ from vdla.compiler.user import REGISTERED
 QDQ = ("QuantizeLinear", "DequantizeLinear")
 
 
-def import_onnx(path: str | Path, shapes: Shapes | None = None) -> Graph:
-    """The graph of the QDQ model in ``path``.
+def import_onnx(path: str | Path, shapes: Shapes | None = None, floats: bool = False) -> Graph:
+    """The graph of the model in ``path``.
 
     Args:
         path: an ONNX file.
         shapes: sizes that the file leaves open: whole shapes of inputs, or the sizes of symbolic
             dimensions, by name.
+        floats: whether a model without QuantizeLinear and DequantizeLinear will do, as it does for
+            the host alone.
 
     Raises:
         ModelError: the file is not an ONNX model, not quantized, dynamic, or has an operator that
             no device can run.
     """
-    return import_model(load(path), str(path), shapes)
+    model = load(path)
+    graph = import_model(model, str(path), shapes)
+    if not floats and not is_quantized(model):
+        expected = "a quantized (QDQ) model; `vdla quantize` makes one"
+        raise ModelError(str(path), expected, "no QuantizeLinear or DequantizeLinear node")
+    return graph
 
 
 def load(path: str | Path) -> Any:
@@ -65,6 +72,11 @@ def load(path: str | Path) -> Any:
         raise ModelError(str(path), "an ONNX model", first_line(error)) from None
 
 
+def is_quantized(model: Any) -> bool:
+    """Whether some operators of a model stand between QuantizeLinear and DequantizeLinear."""
+    return any(node.op_type in QDQ for node in model.graph.node)
+
+
 def import_model(model: Any, where: str = "model", shapes: Shapes | None = None) -> Graph:
     """The graph of a model in memory; ``where`` opens every error. See :func:`import_onnx`."""
     _check(model, where)
@@ -73,11 +85,7 @@ def import_model(model: Any, where: str = "model", shapes: Shapes | None = None)
     importer.read_inputs(model.graph, shapes)
     for index, node in enumerate(model.graph.node):
         importer.read_node(node, index)
-    graph = importer.finish(model.graph)
-    if not any(node.op_type in QDQ for node in model.graph.node):
-        expected = "a quantized (QDQ) model; `vdla quantize` makes one"
-        raise ModelError(where, expected, "no QuantizeLinear or DequantizeLinear node")
-    return graph
+    return importer.finish(model.graph)
 
 
 def _check(model: Any, where: str) -> None:

@@ -95,11 +95,17 @@ def test_a_flipped_bit_is_an_error_or_another_model(tmp_path_factory, place, bit
         import_onnx(path)
 
 
-def test_float_model():
-    assert message(one("Relu")) == (
-        "m.onnx: expected a quantized (QDQ) model; `vdla quantize` makes one, "
+def test_float_model(tmp_path):
+    """Refused where an accelerator is to run it; taken where it may be of floats."""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(one("Relu").SerializeToString())
+    with pytest.raises(ModelError) as caught:
+        import_onnx(path)
+    assert str(caught.value) == (
+        f"{path}: expected a quantized (QDQ) model; `vdla quantize` makes one, "
         "found no QuantizeLinear or DequantizeLinear node"
     )
+    assert [n.op for n in import_onnx(path, floats=True).nodes] == ["Relu"]
 
 
 def test_operator_of_another_domain():
