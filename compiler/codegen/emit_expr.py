@@ -11,6 +11,7 @@ from vdla.compiler.tir.arith import bounds, is_index
 from vdla.compiler.tir.ir import (
     COMPARISONS,
     INT_RANGES,
+    LIBRARY_CALLS,
     Binary,
     Buffer,
     Call,
@@ -34,8 +35,12 @@ TYPES = {
     "int8": I8,
     "uint8": I8,
     "int16": ll.IntType(16),
+    "uint16": ll.IntType(16),
     "int32": I32,
+    "uint32": I32,
     "int64": I64,
+    "uint64": I64,
+    "float16": ll.HalfType(),
     "float32": ll.FloatType(),
     "float64": ll.DoubleType(),
 }
@@ -44,8 +49,12 @@ SIZES = {
     "int8": 1,
     "uint8": 1,
     "int16": 2,
+    "uint16": 2,
     "int32": 4,
+    "uint32": 4,
     "int64": 8,
+    "uint64": 8,
+    "float16": 2,
     "float32": 4,
     "float64": 8,
 }
@@ -204,7 +213,8 @@ class Expressions:
                 return b.fptoui(x, kind) if _is_unsigned(dtype) else b.fptosi(x, kind)
             if source == dtype:
                 return x
-            return b.fpext(x, kind) if dtype == "float64" else b.fptrunc(x, kind)
+            wider = SIZES[dtype] > SIZES[source]
+            return b.fpext(x, kind) if wider else b.fptrunc(x, kind)
         if is_float(dtype):
             return b.uitofp(x, kind) if _is_unsigned(source) else b.sitofp(x, kind)
         if kind.width <= x.type.width:
@@ -271,8 +281,11 @@ class Expressions:
         """One of the functions of expressions: of LLVM, of the C library, or ``rq``."""
         if op == "rq":
             return self._requantize(*args)
-        if op == "erf":
-            name = "erff" if dtype == "float32" else "erf"
+        if dtype == "float16":  # no library has them: computed in float32, as numpy does
+            wide = [self._cast(x, dtype, "float32") for x in args]
+            return self._cast(self._call(op, wide, "float32"), "float32", dtype)
+        if op in LIBRARY_CALLS:
+            name = f"{op}f" if dtype == "float32" else op
             kind = TYPES[dtype]
             return self.builder.call(self.library(name, kind, [kind]), args)
         if op == "abs" and not is_float(dtype):
@@ -316,7 +329,7 @@ class Expressions:
 
 def _is_unsigned(dtype: str) -> bool:
     """Whether an integer type is extended and compared without a sign; bool is."""
-    return dtype in ("uint8", "bool")
+    return dtype.startswith("uint") or dtype == "bool"
 
 
 def _resized(b: ll.IRBuilder, value: Value, kind: ll.IntType) -> Value:

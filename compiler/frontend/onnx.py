@@ -27,7 +27,7 @@ from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.ops import CONVERTERS
 from vdla.compiler.frontend.shapes import Shapes, input_values, static_shapes
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Array, Graph, GraphError, TensorType
+from vdla.compiler.graph.ir import DTYPES, Array, Graph, GraphError, TensorType
 from vdla.compiler.user import REGISTERED
 
 QDQ = ("QuantizeLinear", "DequantizeLinear")
@@ -117,8 +117,8 @@ class Importer(Draft):
         for value in input_values(graph):
             where = f"{self.where}: input {value.name}"
             dtype = self.dtype(value.type.tensor_type.elem_type)
-            if dtype not in ("float32", "int8", "uint8"):
-                raise ModelError(where, "float32, int8 or uint8 elements", dtype)
+            if dtype not in DTYPES:
+                raise ModelError(where, f"elements of {', '.join(DTYPES)}", dtype)
             self.tensors[value.name] = TensorType(static[value.name], dtype)
             self.inputs.append(value.name)
 
