@@ -19,6 +19,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from vdla.compiler.frontend.bodies import body_of
 from vdla.compiler.frontend.custom import add_custom
 from vdla.compiler.frontend.draft import DEFAULT_DOMAINS, Draft
 from vdla.compiler.frontend.errors import ModelError, UnsupportedError, first_line, halves
@@ -26,11 +27,16 @@ from vdla.compiler.frontend.external import add_external, has_graphs
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.ops import CONVERTERS
 from vdla.compiler.frontend.shapes import Shapes, input_values, static_shapes
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import DTYPES, Array, Graph, GraphError, TensorType
 from vdla.compiler.user import REGISTERED
 
 QDQ = ("QuantizeLinear", "DequantizeLinear")
+RANDOM = (
+    "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
+    "RandomUniformLike",
+)  # fmt: skip
 
 
 def import_onnx(path: str | Path, shapes: Shapes | None = None, floats: bool = False) -> Graph:
@@ -122,13 +128,6 @@ class Importer(Draft):
             self.tensors[value.name] = TensorType(static[value.name], dtype)
             self.inputs.append(value.name)
 
-    def dtype(self, code: int) -> str:
-        """An element type's numpy name."""
-        try:
-            return str(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code)))
-        except (KeyError, TypeError, ValueError):
-            return str(onnx.TensorProto.DataType.Name(code)).lower()
-
     def read_node(self, node: Any, index: int) -> None:
         """Adds what one ONNX node means."""
         name = self.fresh(node.name or f"{node.op_type}_{index}")
@@ -137,21 +136,60 @@ class Importer(Draft):
         if (registered := REGISTERED.get(f"{node.domain}::{node.op_type}")) is not None:
             add_custom(view, registered)
             return
-        if node.domain not in DEFAULT_DOMAINS or node.op_type not in CONVERTERS:
-            if not self.fold(view):
-                add_external(view, f"no operator {node.op_type} here")
-            return
+        if node.op_type in RANDOM and node.domain in DEFAULT_DOMAINS:
+            raise view.error("a result that follows from the inputs", "random numbers")
         if node.op_type not in QDQ and self.fold(view):
             return
-        count = len(self.nodes)
-        try:
-            self.convert(view)
-        except UnsupportedError as error:
-            del self.nodes[count:]
+        if node.domain in DEFAULT_DOMAINS and node.op_type in CONVERTERS:
+            mark = self.mark()
             try:
-                add_external(view, str(error).removeprefix(f"{where}: "))
-            except ModelError:
-                raise error from None
+                self.convert(view)
+            except UnsupportedError as error:
+                self.reset(mark)
+                self.hand_over(view, error)
+        else:
+            self.hand_over(view, None)
+
+    def hand_over(self, view: OnnxNode, refusal: UnsupportedError | None) -> None:
+        """Adds a node that vdla lacks: as those that ONNX defines it by, or for onnxruntime.
+
+        Its own nodes come before onnxruntime's, and one of onnxruntime's before several.
+        """
+        mark = self.mark()
+        expanded = self.try_expand(view)
+        if expanded and not any(isinstance(n, ops.External) for n in self.nodes[mark[0] :]):
+            return
+        self.reset(mark)
+        lacking = f"no operator {view.proto.op_type} here"
+        reason = str(refusal).removeprefix(f"{view.where}: ") if refusal else lacking
+        try:
+            add_external(view, reason)
+        except ModelError as error:
+            self.reset(mark)
+            if not expanded:
+                raise refusal or error from None
+            self.expand(view)
+
+    def try_expand(self, view: OnnxNode) -> bool:
+        """As :meth:`expand`; False, too, where some node of the definition is refused."""
+        try:
+            return self.expand(view)
+        except ModelError:
+            return False
+
+    def expand(self, view: OnnxNode) -> bool:
+        """Adds the nodes of ONNX's definition of a node; False where there is none."""
+        body = body_of(view)
+        if body is None:
+            return False
+        outer, self.opset = self.opset, body.opset
+        self.read |= {name for node in body.nodes for name in node.input}
+        try:
+            for number, node in enumerate(body.nodes):
+                self.read_node(node, number)
+        finally:
+            self.opset = outer
+        return True
 
     def convert(self, view: OnnxNode) -> None:
         """Adds a node of an operator that vdla has."""

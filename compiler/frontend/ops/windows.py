@@ -126,23 +126,3 @@ def _global_average_pool(view: OnnxNode) -> None:
         name=view.name, output=view.output, data=view.operand(0), kernel=(h, w), strides=(1, 1)
     )
     view.draft.emit(node, "float32")
-
-
-@converts("ReduceMean")
-def _reduce_mean(view: OnnxNode) -> None:
-    _image(view)
-    if view.optional(1) is not None:
-        axes = [int(a) % 4 for a in view.constant(1, "axes")]
-    else:
-        axes = [a % 4 for a in view.integers("axes", ())]
-    if sorted(axes) != [2, 3]:
-        raise view.unsupported("the mean of an image (axes 2 and 3)", axes)
-    n, c, h, w = view.shape(0)
-    keep = view.integer("keepdims", 1)
-    output = view.output if keep else view.draft.fresh(f"{view.output}.mean")
-    node = ops.AvgPool(name=view.name, output=output, data=view.operand(0), kernel=(h, w))
-    view.draft.emit(node, "float32")
-    if not keep:
-        flat = view.draft.fresh(f"{view.name}.flat")
-        node_flat = ops.Reshape(name=flat, output=view.output, data=output)
-        view.draft.emit(node_flat, "float32", (n, c))

@@ -100,8 +100,28 @@ def test_casts(source, target):
 
 @pytest.mark.parametrize(
     "name",
-    ["exp", "log", "sqrt", "tanh", "erf", "floor", "rint", "abs", "sigmoid", "sin", "cos", "tan"]
-    + ["asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"],
+    [
+        "exp",
+        "log",
+        "sqrt",
+        "tanh",
+        "erf",
+        "floor",
+        "rint",
+        "abs",
+        "sigmoid",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "asinh",
+        "acosh",
+        "atanh",
+    ],
 )
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_functions(name, dtype):
