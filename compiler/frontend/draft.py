@@ -31,6 +31,7 @@ class Draft:
         alias: names that mean another tensor, because a node changes nothing.
         names: those that nodes have.
         outputs: the model's.
+        empty: the inputs without elements.
     """
 
     def __init__(self, where: str, proto: Any) -> None:
@@ -45,6 +46,7 @@ class Draft:
         self.alias: dict[str, str] = {}
         self.names: dict[str, None] = {}
         self.outputs: set[str] = set()
+        self.empty: dict[str, Array] = {}
 
     def dtype(self, code: int) -> str:
         """An element type's numpy name."""
@@ -69,12 +71,20 @@ class Draft:
         return name
 
     def emit(self, node: Node, dtype: str, shape: tuple[int, ...] | None = None) -> str:
-        """Adds a node; its rule gives the shape where ``shape`` doesn't."""
+        """Adds a node; its rule gives the shape where ``shape`` doesn't.
+
+        A result without elements is known: it is a constant and no node's.
+        """
         shapes = [self.tensors[n].shape for n in node.inputs]
         result = node.result_shape(shapes)
         if result is None:  # a scalar's shape is (), and known
             result = shape
         assert result is not None
+        if 0 in result:
+            return self.add_constant(node.output, np.zeros(result, dtype))
+        if any(0 in each for each in shapes):
+            where = f"{self.where}: node {node.name} ({node.op})"
+            raise UnsupportedError(where, "data with elements", [list(s) for s in shapes])
         self.tensors[node.output] = TensorType(result, dtype)
         try:
             verify_dtypes(self.tensors, node)

@@ -127,6 +127,8 @@ class Importer(Draft):
                 raise ModelError(where, f"elements of {', '.join(DTYPES)}", dtype)
             self.tensors[value.name] = TensorType(static[value.name], dtype)
             self.inputs.append(value.name)
+            if 0 in static[value.name]:  # nothing is in it, so it is known
+                self.empty[value.name] = np.zeros(static[value.name], dtype)
 
     def read_node(self, node: Any, index: int) -> None:
         """Adds what one ONNX node means."""
@@ -214,9 +216,10 @@ class Importer(Draft):
         if node.domain not in DEFAULT_DOMAINS or len(node.output) != 1 or has_graphs(node):
             return False
         operands = [self.alias.get(n, n) for n in node.input if n]
-        if not all(n in self.constants for n in operands):
+        known = {**self.empty, **self.constants}
+        if not all(n in known for n in operands):
             return False
-        self.add_constant(node.output[0], _evaluate(view, [self.constants[n] for n in operands]))
+        self.add_constant(node.output[0], _evaluate(view, [known[n] for n in operands]))
         return True
 
     def finish(self, proto: Any) -> Graph:

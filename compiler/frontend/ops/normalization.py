@@ -144,9 +144,19 @@ def _lrn(view: OnnxNode) -> None:
     make.result(make.binary("div", data, power))
 
 
+def _softmax_of(make: Maker, data: str, axis: int) -> str:
+    """In one operator; of float16 in several, which round as numpy does."""
+    dtype = make.kind(data).dtype
+    if dtype != "float16":
+        return make.add(ops.Softmax(**make.names(), data=data, axis=axis), dtype)
+    powers = make.unary("exp", make.binary("sub", data, make.reduce("max", data, (axis,))))
+    return make.binary("div", powers, make.reduce("sum", powers, (axis,)))
+
+
 @converts("Softmax", "LogSoftmax")
 def _softmax(view: OnnxNode) -> None:
-    dtype, shape, make = view.real_dtype(), view.shape(0), Maker(view)
+    view.real_dtype()
+    shape, make = view.shape(0), Maker(view)
     rank, modern = len(shape), view.draft.opset >= 13
     axis = view.axis(view.integer("axis", -1 if modern else 1), rank)
     data = view.operand(0)
@@ -158,7 +168,5 @@ def _softmax(view: OnnxNode) -> None:
         total = make.reduce("sum", make.unary("exp", moved), (axis,))
         found = make.binary("sub", moved, make.unary("log", total))
     else:
-        wide = make.cast(data, "float32") if dtype == "float16" else data
-        node = ops.Softmax(**make.names(), data=wide, axis=axis)
-        found = make.cast(make.add(node, make.kind(wide).dtype), dtype)
+        found = _softmax_of(make, data, axis)
     make.result(make.reshape(found, shape))

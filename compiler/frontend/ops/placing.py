@@ -31,7 +31,6 @@ def _slice(view: OnnxNode) -> None:
             raise view.error("a step that isn't 0", 0)
         place = view.axis(axis, len(shape))
         tables[place] = range(shape[place])[slice(start, _end(end, step), step)]
-    _nonempty(view, tables)
     make.result(make.take(view.operand(0), tables))
 
 
@@ -42,11 +41,6 @@ def _end(end: int, step: int) -> int | None:
 
 def _integers(view: OnnxNode, index: int, what: str) -> tuple[int, ...]:
     return tuple(int(v) for v in view.constant(index, what).reshape(-1))
-
-
-def _nonempty(view: OnnxNode, tables: Sequence[Sequence[int]]) -> None:
-    if not all(tables):
-        raise view.error("a result with elements", [len(t) for t in tables])
 
 
 @converts("Split")
@@ -60,7 +54,7 @@ def _split(view: OnnxNode) -> None:
     else:
         each = -(-shape[axis] // count)
         sizes = tuple(min(each, shape[axis] - n * each) for n in range(count))
-    if sum(sizes) != shape[axis] or len(sizes) != count or min(sizes) < 1:
+    if sum(sizes) != shape[axis] or len(sizes) != count or min(sizes) < 0:
         raise view.error(f"{count} parts of {shape[axis]} elements", list(sizes))
     start = 0
     for place, size in enumerate(sizes):
@@ -91,7 +85,6 @@ def _pad(view: OnnxNode) -> None:
         tables[axis] = [_source(mode, i, shape[axis]) for i in range(-low, shape[axis] + high)]
         if None in tables[axis]:
             raise view.unsupported("mode constant, reflect, edge or wrap", mode)
-    _nonempty(view, tables)
     make.result(make.take(view.operand(0), tables, fill))
 
 
@@ -118,7 +111,6 @@ def _tile(view: OnnxNode) -> None:
     if len(repeats) != len(shape):
         raise view.error(f"{len(shape)} repeats", len(repeats))
     tables = [list(range(n)) * times for n, times in zip(shape, repeats, strict=True)]
-    _nonempty(view, tables)
     make.result(make.take(view.operand(0), tables))
 
 
@@ -135,7 +127,6 @@ def _expand(view: OnnxNode) -> None:
         [0] * wanted if size == 1 else range(wanted)
         for size, wanted in zip(full, target, strict=True)
     ]
-    _nonempty(view, tables)
     make.result(make.take(make.reshape(view.operand(0), full), tables))
 
 
@@ -150,7 +141,6 @@ def _gather(view: OnnxNode) -> None:
         make.result(make.add(node, view.dtype(0)))
         return
     places = [view.axis(int(i), shape[axis]) for i in known.reshape(-1)]
-    _nonempty(view, [places])
     taken = make.along(data, axis, places)
     make.result(make.reshape(taken, (*shape[:axis], *known.shape, *shape[axis + 1 :])))
 

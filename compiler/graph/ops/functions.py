@@ -271,17 +271,30 @@ def _power_array(a: Array, b: Array) -> Array:
     return np.power(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype)
 
 
-def _shifted(a: Expr, b: Expr, shift: Callable[[Expr, Expr], Expr]) -> Expr:
-    """Nothing is left of a shift by as many bits as there are."""
-    bits = like(np.dtype(a.dtype).itemsize * 8, a)
-    return te.select(b >= bits, like(0, a), shift(a, te.minimum(b, bits - like(1, a))))
+def _left(a: Expr, b: Expr) -> Expr:
+    """Of a shift by fewer than none, or by as many bits as there are, nothing is left."""
+    amount, within = _amount(b)
+    return te.select(within, a << amount, like(0, a))
 
 
-def _shifted_array(shift: BinaryArray) -> BinaryArray:
-    def shifted(a: Array, b: Array) -> Array:
-        return np.asarray(np.where(b >= a.dtype.itemsize * 8, of(0, a), shift(a, b)))
+def _right(a: Expr, b: Expr) -> Expr:
+    """Such a shift leaves the sign."""
+    amount, within = _amount(b)
+    if a.dtype.startswith("uint"):
+        return te.select(within, a >> amount, like(0, a))
+    return a >> te.select(within, amount, like(_bits(b) - 1, b))
 
-    return shifted
+
+def _amount(b: Expr) -> tuple[Expr, Expr]:
+    """By how many bits to shift, and whether it is a number of bits at all."""
+    within = b < like(_bits(b), b)
+    if not b.dtype.startswith("uint"):
+        within = te.all(within, b >= like(0, b))
+    return te.select(within, b, like(0, b)), within
+
+
+def _bits(x: Expr) -> int:
+    return np.dtype(x.dtype).itemsize * 8
 
 
 _Binary = tuple[BinaryArray, BinaryExpr]
@@ -303,8 +316,8 @@ BINARY_BITS: dict[str, _Binary] = {  # of integers, and of bools
     "bitand": (np.bitwise_and, lambda a, b: a & b),
     "bitor": (np.bitwise_or, lambda a, b: a | b),
     "bitxor": (np.bitwise_xor, lambda a, b: a ^ b),
-    "shl": (_shifted_array(np.left_shift), lambda a, b: _shifted(a, b, lambda x, y: x << y)),
-    "shr": (_shifted_array(np.right_shift), lambda a, b: _shifted(a, b, lambda x, y: x >> y)),
+    "shl": (np.left_shift, _left),
+    "shr": (np.right_shift, _right),
 }
 BINARY_TESTS: dict[str, _Binary] = {  # whose results are bools
     "eq": (np.equal, te.equal),

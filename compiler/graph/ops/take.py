@@ -39,8 +39,8 @@ class Take(Node):
         if len(shapes[0]) != len(self.shape) or len(self.places) != sum(self.shape):
             raise self.error(f"places for {len(shapes[0])} axes", len(self.places))
         for table, size in zip(tables, shapes[0], strict=True):
-            if min(table) < OUTSIDE or max(table) >= size:
-                raise self.error(f"places below {size}", max(table))
+            if not all(OUTSIDE <= place < size for place in table):
+                raise self.error(f"places below {size}", list(table))
         return self.shape
 
     def tables(self) -> list[tuple[int, ...]]:
