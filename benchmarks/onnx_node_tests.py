@@ -41,7 +41,7 @@ from onnx.backend.test.case.utils import import_recursive
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.codegen.target import Target
 from vdla.compiler.frontend import ModelError, import_model
-from vdla.compiler.graph.compare import ort_session as _  # noqa: F401  onnxruntime, before the clock
+from vdla.compiler.frontend.ops import CONVERTERS
 from vdla.isa.config import load_config
 from vdla.runtime.executor import Executor
 from vdla.runtime.module import Module
@@ -233,6 +233,45 @@ def report(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     return {**counts(outcomes), "operators": operators, "failed": failed}
 
 
+SECTIONS = {
+    "vdla": "Operators that vdla compiles",
+    "definition": "Operators that ONNX defines by others, which vdla compiles",
+    "onnxruntime": "Operators that onnxruntime runs, on the machine that compiles",
+    "refused": "Operators that are refused",
+}
+
+
+def section_of(operator: str, group: Sequence[Outcome]) -> str:
+    """Under which of ``SECTIONS`` an operator is."""
+    on = {each.on for each in group if each.category == "passed"}
+    if operator in CONVERTERS or on == {"folded"}:
+        return "vdla"
+    if "vdla" in on:
+        return "definition"
+    return "onnxruntime" if "onnxruntime" in on else "refused"
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """The operators of each section with their counts, as Markdown."""
+    groups = {**{name: [] for name in CONVERTERS}, **by_operator(outcomes)}
+    sections: dict[str, dict[str, list[Outcome]]] = {name: {} for name in SECTIONS}
+    for name, group in sorted(groups.items()):
+        sections[section_of(name, group)][name] = group
+    lines = []
+    for section, title in SECTIONS.items():
+        rows = [_row(f"`{name}`", group) for name, group in sections[section].items()]
+        total = _row("all", [each for group in sections[section].values() for each in group])
+        heads = "| operator | cases | passed | onnxruntime | folded | refused |"
+        lines += [f"## {title}", "", heads, "|---" + "|---:" * 5 + "|", *rows, total, ""]
+    return "\n".join(lines).rstrip()
+
+
+def _row(name: str, group: Sequence[Outcome]) -> str:
+    found = counts(group)
+    keys = ("total", "passed", "passed_onnxruntime", "passed_folded", "refused")
+    return f"| {name} | " + " | ".join(str(found[key]) for key in keys) + " |"
+
+
 def main() -> None:
     """Runs the cases and prints what became of them."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -250,6 +289,9 @@ def main() -> None:
     seconds = time.perf_counter() - start
     if options.json:
         print(json.dumps({**report(outcomes), "seconds": round(seconds, 1)}, indent=1))
+        return
+    if options.table:
+        print(table(outcomes))
         return
     for name, count in counts(outcomes).items():
         print(f"{name:20}{count:>6}")

@@ -96,10 +96,10 @@ def _typed(view: OnnxNode, model: Any, found: str) -> tuple[tuple[int, ...], str
         expected = "an operator that vdla or onnxruntime can run"
         raise view.error(expected, f"{found}: {_said(error)}") from None
     shape, dtype = session.result
-    if shape == () and not _is_scalar(model):
-        raise view.error("a result of static shape", f"{found} with any number of dimensions")
     if dtype not in DTYPES:
         raise view.error(f"a tensor of {', '.join(DTYPES)}", f"{found} with a result of {dtype}")
+    if shape == () and not _is_scalar(model):
+        raise view.error("a result of static shape", f"{found} with any number of dimensions")
     known = tuple(size for size in shape if isinstance(size, int) and size > 0)
     if len(known) < len(shape):
         sizes = ", ".join("?" if size is None else str(size) for size in shape)

@@ -12,6 +12,7 @@ Operators that vdla lacks, and forms of them, stay as they are, for onnxruntime
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -212,6 +213,10 @@ class Importer(Draft):
         if node.op_type == "Shape" and node.domain in DEFAULT_DOMAINS:
             shape = np.array(self.tensors[view.operand(0)].shape, np.int64)
             self.add_constant(node.output[0], shape[view.integer("start", 0) : _end(view)])
+            return True
+        if node.op_type == "Size" and node.domain in DEFAULT_DOMAINS:
+            count = prod(self.tensors[view.operand(0)].shape)
+            self.add_constant(node.output[0], np.array(count, np.int64))
             return True
         if node.domain not in DEFAULT_DOMAINS or len(node.output) != 1 or has_graphs(node):
             return False

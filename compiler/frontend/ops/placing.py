@@ -10,6 +10,7 @@ from vdla.compiler.frontend.converters import converts
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.ops.scatter import COMBINED
 from vdla.compiler.graph.ops.take import OUTSIDE
 
 
@@ -158,6 +159,24 @@ def _gather_nd(view: OnnxNode) -> None:
     make, (data, indices) = Maker(view), view.operands()
     batch = view.integer("batch_dims", 0)
     node = ops.GatherND(**make.names(), data=data, indices=indices, batch=batch)
+    make.result(make.add(node, view.dtype(0)))
+
+
+@converts("Scatter", "ScatterElements", "ScatterND")
+def _scatter(view: OnnxNode) -> None:
+    data, indices, updates = view.operands()
+    if view.dtype(0) != view.dtype(2):
+        raise view.error(f"updates of {view.dtype(0)}", view.dtype(2))
+    reduction, make = view.text("reduction", "none"), Maker(view)
+    if reduction not in COMBINED or "bool" in view.dtype(0) and reduction != "none":
+        raise view.error(f"a reduction of {', '.join(COMBINED)}", reduction)
+    names = {**make.names(), "data": data, "indices": indices, "updates": updates}
+    node: ops.ScatterND | ops.ScatterElements
+    if view.proto.op_type == "ScatterND":
+        node = ops.ScatterND(**names, reduction=reduction)
+    else:
+        axis = view.axis(view.integer("axis", 0), len(view.shape(0)))
+        node = ops.ScatterElements(**names, reduction=reduction, axis=axis)
     make.result(make.add(node, view.dtype(0)))
 
 

@@ -25,6 +25,7 @@ from vdla.compiler.graph.ops.pool import AvgPool, MaxPool, QAvgPool, QMaxPool
 from vdla.compiler.graph.ops.quantize import Dequantize, FlipSign, Quantize
 from vdla.compiler.graph.ops.reduce import ArgReduce, Cumulate, Reduce, TopK
 from vdla.compiler.graph.ops.reshape import QReshape, Reshape
+from vdla.compiler.graph.ops.scatter import ScatterElements, ScatterND
 from vdla.compiler.graph.ops.softmax import Softmax
 from vdla.compiler.graph.ops.take import Take
 from vdla.compiler.graph.ops.transpose import QTranspose, Transpose
@@ -74,6 +75,8 @@ __all__ = [
     "Reduce",
     "Relu",
     "Reshape",
+    "ScatterElements",
+    "ScatterND",
     "Softmax",
     "Take",
     "TopK",

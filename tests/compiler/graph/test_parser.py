@@ -135,7 +135,7 @@ def test_a_dump_replaces_an_older_one(tmp_path):
 HEAD = "graph g\n  input x : float32[1, 4]\n  constant c : float32[4]\n  "
 VALUES = {"c": np.zeros(4, np.float32), "r@axis": np.zeros(3), "short": np.zeros(3, np.float32)}
 REFUSED = {
-    "r: y = Rleu(x) : float32[1, 4]": "column 10: expected an operator (Add, AvgPool,",
+    "r: y = Rleu(x) : float32[1, 4]": "column 10: expected an operator (Add, ArgReduce,",
     "r: y = Relu(z) : float32[1, 4]": "column 15: expected operands defined before their use, "
                                       "found z",
     "r: y = Relu() : float32[1, 4]": "column 10: expected 1 operands (data) of Relu, found 0",
