@@ -1,4 +1,7 @@
-"""Operators that ONNX itself defines by others: a node's body, as nodes of the graph it is in."""
+"""Operators that ONNX itself defines by others: a node's body, as nodes of the graph it is in.
+
+So is the branch of an If whose condition is known.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,8 @@ def body_of(view: OnnxNode) -> Body | None:
     The body's own tensors are named after the node.
     """
     proto, draft = view.proto, view.draft
+    if proto.op_type == "If":
+        return _branch(view)
     if not onnx.defs.has(proto.op_type, draft.opset, proto.domain):
         return None
     schema = onnx.defs.get_schema(proto.op_type, draft.opset, proto.domain)
@@ -40,6 +45,32 @@ def body_of(view: OnnxNode) -> Body | None:
     opset = next((o.version for o in function.opset_import if not o.domain), draft.opset)
     _add_defaults(node, schema)
     return Body(_renamed(function, node, view.name), opset)
+
+
+def _branch(view: OnnxNode) -> Body | None:
+    """The branch that an If takes, with its constants; None where only running tells."""
+    condition = view.draft.known(view.operand(0))
+    if condition is None:
+        return None
+    graph = view.attributes["then_branch" if condition.all() else "else_branch"]
+    own = {t.name for t in graph.initializer} | {n for node in graph.node for n in node.output}
+    names = {name: f"{view.name}.{name}" for name in own if name}
+    made = {n for node in graph.node for n in node.output}
+    ends = dict(zip((value.name for value in graph.output), view.proto.output, strict=False))
+    names.update((name, target) for name, target in ends.items() if name in made and target)
+    nodes = [helper.make_node("Constant", [], [names[t.name]], value=t) for t in graph.initializer]
+    for inner in graph.node:
+        copy = onnx.NodeProto()
+        copy.CopyFrom(inner)
+        copy.name = f"{view.name}.{inner.name or inner.op_type}"
+        copy.input[:] = [names.get(n, n) for n in inner.input]
+        copy.output[:] = [names.get(n, n) for n in inner.output]
+        nodes.append(copy)
+    for value, target in zip(graph.output, view.proto.output, strict=False):
+        source = names.get(value.name, value.name)
+        if source != target:
+            nodes.append(helper.make_node("Identity", [source], [target]))
+    return Body(nodes, view.draft.opset)
 
 
 def _function(

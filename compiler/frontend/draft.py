@@ -50,10 +50,12 @@ class Draft:
 
     def dtype(self, code: int) -> str:
         """An element type's numpy name."""
+        name = str(onnx.TensorProto.DataType.Name(code)).lower()
         try:
-            return str(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code)))
+            found = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code))
         except (KeyError, TypeError, ValueError):
-            return str(onnx.TensorProto.DataType.Name(code)).lower()
+            return name
+        return name if found == np.object_ else str(found)
 
     def fresh(self, name: str) -> str:
         """``name``, or ``name`` with a number if it is taken."""

@@ -9,6 +9,7 @@ import numpy as np
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Array, Node, Shape, TensorType
+from vdla.compiler.graph.island import Names
 from vdla.compiler.graph.ops import functions
 from vdla.compiler.graph.ops.take import OUTSIDE
 
@@ -138,11 +139,11 @@ class Maker:
         """A node whose name and output are this operator's."""
         return self.draft.emit(node, dtype, shape)
 
-    def names(self) -> dict[str, str]:
+    def names(self) -> Names:
         """The name and the output of a node that :meth:`add` is to add."""
         return self._names()
 
-    def _names(self) -> dict[str, str]:
+    def _names(self) -> Names:
         self.count += 1
         first = len(self.draft.nodes) == self.start
         name = self.view.name if first else self.draft.fresh(f"{self.view.name}.{self.count}")

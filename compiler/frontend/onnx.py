@@ -123,6 +123,9 @@ class Importer(Draft):
         static = static_shapes(graph, self.where, shapes)
         for value in input_values(graph):
             where = f"{self.where}: input {value.name}"
+            if not value.type.HasField("tensor_type"):
+                kind = str(value.type.WhichOneof("value")).removesuffix("_type")
+                raise ModelError(where, "a tensor", f"one of type {kind}")
             dtype = self.dtype(value.type.tensor_type.elem_type)
             if dtype not in DTYPES:
                 raise ModelError(where, f"elements of {', '.join(DTYPES)}", dtype)
@@ -218,13 +221,14 @@ class Importer(Draft):
             count = prod(self.tensors[view.operand(0)].shape)
             self.add_constant(node.output[0], np.array(count, np.int64))
             return True
-        if node.domain not in DEFAULT_DOMAINS or len(node.output) != 1 or has_graphs(node):
+        if node.domain not in DEFAULT_DOMAINS or has_graphs(node):
             return False
         operands = [self.alias.get(n, n) for n in node.input if n]
         known = {**self.empty, **self.constants}
         if not all(n in known for n in operands):
             return False
-        self.add_constant(node.output[0], _evaluate(view, [known[n] for n in operands]))
+        for name, value in _evaluate(view, [known[n] for n in operands]).items():
+            self.add_constant(name, value)
         return True
 
     def finish(self, proto: Any) -> Graph:
@@ -257,8 +261,8 @@ def _end(view: OnnxNode) -> int | None:
     return view.integer("end", 0) if "end" in view.attributes else None
 
 
-def _evaluate(view: OnnxNode, operands: Sequence[Array]) -> Array:
-    """One node's value, by ONNX's own reference implementation."""
+def _evaluate(view: OnnxNode, operands: Sequence[Array]) -> dict[str, Array]:
+    """One node's results by name, by ONNX's own reference implementation."""
     from onnx.reference import ReferenceEvaluator
 
     node = view.proto
@@ -267,7 +271,7 @@ def _evaluate(view: OnnxNode, operands: Sequence[Array]) -> Array:
         [node],
         "fold",
         [onnx.helper.make_empty_tensor_value_info(n) for n in dict.fromkeys(names)],
-        [onnx.helper.make_empty_tensor_value_info(node.output[0])],
+        [onnx.helper.make_empty_tensor_value_info(n) for n in node.output if n],
     )
     opsets = [onnx.helper.make_opsetid("", view.draft.opset)]
     model = onnx.helper.make_model(graph, opset_imports=opsets)
@@ -275,4 +279,5 @@ def _evaluate(view: OnnxNode, operands: Sequence[Array]) -> Array:
         result = ReferenceEvaluator(model).run(None, dict(zip(names, operands, strict=True)))
     except Exception as error:  # whatever the reference implementation trips over
         raise view.error("operands that can be computed", first_line(error)) from None
-    return np.asarray(result[0])
+    outputs = (n for n in node.output if n)
+    return {name: np.asarray(value) for name, value in zip(outputs, result, strict=True)}

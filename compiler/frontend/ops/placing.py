@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -13,10 +14,14 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.ops.scatter import COMBINED
 from vdla.compiler.graph.ops.take import OUTSIDE
 
+MODES = ("constant", "edge", "reflect", "wrap")
+
 
 @converts("Slice")
 def _slice(view: OnnxNode) -> None:
     shape, make = view.shape(0), Maker(view)
+    axes: Sequence[int]
+    steps: Sequence[int]
     if view.draft.opset < 10:
         starts, ends = view.integers("starts", ()), view.integers("ends", ())
         axes, steps = view.integers("axes", range(len(starts))), [1] * len(starts)
@@ -67,29 +72,40 @@ def _split(view: OnnxNode) -> None:
 
 @converts("Pad")
 def _pad(view: OnnxNode) -> None:
-    shape, make, rank = view.shape(0), Maker(view), len(view.shape(0))
-    if view.draft.opset < 11:
-        pads, fill = view.integers("pads", ()), view.real("value", 0.0)
-    else:
-        pads = _integers(view, 1, "pads")
-        fill = float(view.constant(2, "value").reshape(-1)[0]) if view.optional(2) else 0.0
-    axes = (
-        [view.axis(a, rank) for a in _integers(view, 3, "axes")]
-        if view.optional(3)
-        else range(rank)
-    )
-    if len(pads) != 2 * len(axes):
-        raise view.error(f"{2 * len(axes)} pads", len(pads))
-    mode, tables = view.text("mode", "constant"), [list(range(n)) for n in shape]
-    for number, axis in enumerate(axes):
-        low, high = pads[number], pads[number + len(axes)]
-        tables[axis] = [_source(mode, i, shape[axis]) for i in range(-low, shape[axis] + high)]
-        if None in tables[axis]:
-            raise view.unsupported("mode constant, reflect, edge or wrap", mode)
-    make.result(make.take(view.operand(0), tables, fill))
+    """With a constant, elements from outside; in other modes from elsewhere within."""
+    shape, make, mode = view.shape(0), Maker(view), view.text("mode", "constant")
+    if mode not in MODES:
+        raise view.unsupported(f"a mode of {', '.join(MODES)}", mode)
+    tables = [
+        [_source(mode, i, size) for i in range(-low, size + high)]
+        for size, (low, high) in zip(shape, _edges(view, len(shape)), strict=True)
+    ]
+    modern = view.draft.opset >= 11
+    name, fill = (view.optional(2) if modern else None), view.real("value", 0.0)
+    known = None if name is None else view.draft.known(name)
+    if known is not None and float(known.reshape(-1)[0]) == known.reshape(-1)[0]:
+        name, fill = None, float(known.reshape(-1)[0])
+    found = make.take(view.operand(0), tables, fill)
+    if mode == "constant" and name is not None:  # known at run time, or no float
+        inside = reduce(np.logical_and.outer, [np.array(t) != OUTSIDE for t in tables])
+        found = make.where(make.constant(inside, "bool"), found, make.reshape(name, ()))
+    make.result(found)
 
 
-def _source(mode: str, i: int, size: int) -> int | None:
+def _edges(view: OnnxNode, rank: int) -> list[tuple[int, int]]:
+    """How many elements come before and behind those along each axis."""
+    modern = view.draft.opset >= 11
+    pads = _integers(view, 1, "pads") if modern else view.integers("pads", ())
+    given = _integers(view, 3, "axes") if modern and view.optional(3) else range(rank)
+    if len(pads) != 2 * len(given):
+        raise view.error(f"{2 * len(given)} pads", len(pads))
+    edges = [(0, 0)] * rank
+    for number, axis in enumerate(given):
+        edges[view.axis(axis, rank)] = (pads[number], pads[number + len(given)])
+    return edges
+
+
+def _source(mode: str, i: int, size: int) -> int:
     """Where the element at ``i`` comes from, which may lie outside."""
     if 0 <= i < size:
         return i
@@ -99,10 +115,8 @@ def _source(mode: str, i: int, size: int) -> int | None:
         return min(max(i, 0), size - 1)
     if mode == "wrap":
         return i % size
-    if mode == "reflect":
-        period = max(2 * size - 2, 1)
-        return min(i % period, period - i % period) if size > 1 else 0
-    return None
+    period = max(2 * size - 2, 1)
+    return min(i % period, period - i % period) if size > 1 else 0
 
 
 @converts("Tile")
@@ -170,13 +184,17 @@ def _scatter(view: OnnxNode) -> None:
     reduction, make = view.text("reduction", "none"), Maker(view)
     if reduction not in COMBINED or "bool" in view.dtype(0) and reduction != "none":
         raise view.error(f"a reduction of {', '.join(COMBINED)}", reduction)
-    names = {**make.names(), "data": data, "indices": indices, "updates": updates}
     node: ops.ScatterND | ops.ScatterElements
     if view.proto.op_type == "ScatterND":
-        node = ops.ScatterND(**names, reduction=reduction)
+        node = ops.ScatterND(
+            **make.names(), data=data, indices=indices, updates=updates, reduction=reduction
+        )
     else:
         axis = view.axis(view.integer("axis", 0), len(view.shape(0)))
-        node = ops.ScatterElements(**names, reduction=reduction, axis=axis)
+        node = ops.ScatterElements(
+            **make.names(), data=data, indices=indices, updates=updates, reduction=reduction,
+            axis=axis,
+        )  # fmt: skip
     make.result(make.add(node, view.dtype(0)))
 
 
@@ -213,7 +231,7 @@ def _eye(view: OnnxNode) -> None:
     dtype = (
         view.draft.dtype(view.integer("dtype", 0)) if "dtype" in view.attributes else view.dtype(0)
     )
-    make.result(make.constant(np.eye(*shape, k=view.integer("k", 0)), dtype))
+    make.result(make.constant(np.eye(shape[0], shape[1], view.integer("k", 0)), dtype))
 
 
 @converts("ReverseSequence")

@@ -80,7 +80,7 @@ def _arg(view: OnnxNode) -> None:
         **make.names(),
         data=view.operand(0),
         axis=axis,
-        largest=view.proto.op_type == "ArgMax",
+        largest=bool(view.proto.op_type == "ArgMax"),
         last=bool(view.integer("select_last_index", 0)),
     )
     found = make.add(node, "int64")

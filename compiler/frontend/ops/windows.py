@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import TypedDict
 
 from vdla.compiler.frontend.converters import converts
 from vdla.compiler.frontend.maker import Maker
@@ -18,6 +19,13 @@ from vdla.compiler.graph.ops.take import OUTSIDE
 from vdla.compiler.graph.ops.window import window_extent
 
 RANKS = {3: "[N, C, W]", 4: "[N, C, H, W]", 5: "[N, C, D, H, W]"}
+
+
+class Steps(TypedDict):
+    """The fields of an image's node that say where its window goes, the pads apart."""
+
+    strides: Pair
+    dilations: Pair
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,7 @@ class Sliding:
         )
 
     @property
-    def steps(self) -> dict[str, Pair]:
+    def steps(self) -> Steps:
         """The fields of an image's node."""
         return {
             "strides": (self.strides[0], self.strides[1]),

@@ -85,7 +85,7 @@ def _celu(x: Expr, alpha: float) -> Expr:
 
 def _celu_array(x: Array, alpha: float) -> Array:
     bent = of(alpha, x) * (np.exp(np.minimum(x / of(alpha, x), 0)) - of(1, x))
-    return np.maximum(x, of(0, x)) + np.minimum(bent, of(0, x))
+    return np.asarray(np.maximum(x, of(0, x)) + np.minimum(bent, of(0, x)))
 
 
 def _softplus(x: Expr) -> Expr:
@@ -94,7 +94,7 @@ def _softplus(x: Expr) -> Expr:
 
 
 def _softplus_array(x: Array) -> Array:
-    return np.maximum(x, of(0, x)) + np.log(of(1, x) + np.exp(-np.abs(x)))
+    return np.asarray(np.maximum(x, of(0, x)) + np.log(of(1, x) + np.exp(-np.abs(x))))
 
 
 def _shrink(x: Expr, s: Settings) -> Expr:

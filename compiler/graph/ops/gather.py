@@ -85,7 +85,7 @@ class GatherElements(AnyGather):
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         data, indices = args
-        index = list(np.indices(indices.shape))
+        index: list[Array] = [*np.indices(indices.shape)]
         index[self.axis] = bounded_array(indices, data.shape[self.axis])
         return np.asarray(data[tuple(index)])
 

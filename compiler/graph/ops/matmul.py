@@ -45,7 +45,7 @@ class MatMul(Node):
         return (*batch, a[-2], b[-1])
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
-        return np.matmul(widened(args[0]), widened(args[1])).astype(kind.dtype)
+        return np.asarray(np.matmul(widened(args[0]), widened(args[1]))).astype(kind.dtype)
 
     def express(self, recipe: Recipe) -> Tensor:
         a, b = recipe.read(self.a), recipe.read(self.b)

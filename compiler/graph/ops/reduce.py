@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -108,10 +108,11 @@ class ArgReduce(Node):
         step = te.reduce_axis((0, size), "r")
         best = te.comm_reducer(self._better, self._worst, "best")
 
-        def value(*i: Expr) -> tuple[Expr, Expr]:
+        def value(*i: Expr) -> tuple[Expr, ...]:
             return best((step, wide(data[(*i[:axis], step, *i[axis + 1 :])])), axis=step)
 
-        place, _ = te.compute(recipe.out_shape, value, "best")
+        pair = te.compute(recipe.out_shape, value, "best")  # of two values, two tensors
+        place, _ = cast("tuple[Tensor, Tensor]", pair)
 
         def result(*i: Expr) -> Expr:  # where all are NaN, none was better
             return te.minimum(te.maximum(place[i], 0), size - 1).astype("int64")

@@ -111,7 +111,7 @@ class ScatterElements(AnyScatter):
         return (*index[:axis], here, *index[axis + 1 :])
 
     def places(self, indices: Array, updates: Array, shape: Shape) -> tuple[Array, ...]:
-        found = list(np.indices(indices.shape))
+        found: list[Array] = [*np.indices(indices.shape)]
         found[self.axis] = bounded_array(indices, shape[self.axis])
         return tuple(found)
 
