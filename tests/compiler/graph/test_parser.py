@@ -170,7 +170,7 @@ REFUSED = {
     "r: x = Relu(x) : float32[1, 4]": "column 6: expected a tensor written once, found x again",
     "r: y = Relu(x) : float23[1, 4]": "column 20: expected a dtype of float32, int8,",
     "r: y = Relu(x) : float32[-1, 4]": "column 28: expected a size from 0 to 9223372036854775807, "
-                                      "found 0",
+                                      "found 1",
     "r: y = Relu(x) : float32[1, 4]/0": "column 34: expected a size from 1",
     "r: y = Relu(x) : float32[4]/16": "column 30: expected channel blocks of 2 or 4 dimensions, "
                                       "found 1",
