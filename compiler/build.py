@@ -89,11 +89,14 @@ def compile_model(
     """Compiles an ONNX file; ``shapes`` are the sizes that it leaves open.
 
     Raises:
-        ModelError: the file is not a model that can be compiled.
+        ModelError: the file is not a model that can be compiled; for the accelerator, one without
+            quantized operators.
         TilingError: the config's buffers can't hold one tile of some operator, and no host can.
         TargetError: there is no linker for the host's processor, or it would need onnxruntime.
     """
-    return compile_graph(import_onnx(path, shapes), config, options)
+    options = options or Options()
+    graph = import_onnx(path, shapes, floats=options.device == HOST)
+    return compile_graph(graph, config, options)
 
 
 def compile_graph(graph: Graph, config: Config, options: Options | None = None) -> Module:

@@ -29,12 +29,12 @@ from vdla.compiler.build import Options, compile_model, place_models
 from vdla.compiler.codegen.link import find_linker
 from vdla.compiler.codegen.target import find_target
 from vdla.compiler.frontend.errors import ModelError
-from vdla.compiler.frontend.onnx import import_onnx
+from vdla.compiler.frontend.onnx import import_onnx, is_quantized
 from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.frontend.shapes import Shapes, shapes_like
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.models.quantizer import quantize as quantize_model
-from vdla.compiler.placement.partition import device_of
+from vdla.compiler.placement.partition import HOST, device_of
 from vdla.compiler.tune.model import load_xgboost
 from vdla.compiler.tune.records import BUNDLED, Log, Records
 from vdla.compiler.tune.records import load_own as load_records
@@ -47,7 +47,7 @@ from vdla.options import Compare, Compile, Quantize, Run, Synth, Tune, UsageErro
 from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.devices.named import NAMES, make_device, module_config
 from vdla.runtime.executor import Executor, RunResult
-from vdla.runtime.module import Module
+from vdla.runtime.module import Module, TensorInfo
 
 __all__ = [
     "check", "compare", "compile", "load", "prepare", "quantize", "run", "same_schedule", "sweep",
@@ -59,7 +59,9 @@ Array = NDArray[Any]
 
 @takes(Compile)
 def compile(model: str | Path, options: Compile) -> Module:
-    """Compiles a QDQ ONNX file, or a bundled model by a name that ``vdla models`` lists.
+    """Compiles an ONNX file, or a bundled model by a name that ``vdla models`` lists.
+
+    The device ``cpu`` takes models of floats; those with an accelerator take QDQ models.
 
     Raises:
         ModelError: the model can't be taken.
@@ -191,6 +193,8 @@ def given_shapes(model: str | Path, options: Run) -> Shapes | None:
 def check(model: Module | str | Path, options: Run) -> Check:
     """Compares an ONNX model with onnxruntime on random inputs, layer by layer and as a whole.
 
+    A model of floats has no layers with steps to count: it is compared as a whole alone.
+
     Raises:
         UsageError: a module, which has no ONNX file to compare with.
     """
@@ -201,9 +205,10 @@ def check(model: Module | str | Path, options: Run) -> Check:
     options.report("comparing every layer with onnxruntime, each fed onnxruntime's tensors")
     path, shapes = model_file(model), given_shapes(model, options)
     inputs = [random_inputs(ready.module, seed) for seed in range(options.samples)]
-    graph = optimize(import_onnx(path, shapes))
+    graph = optimize(import_onnx(path, shapes, floats=device_of(options.device) == HOST))
     layers = per_layer(graph, path, inputs[0], config, options.device)
-    return Check(layers, whole(graph, path, ready, inputs))
+    quantized = is_quantized(load_onnx(path))
+    return Check(layers, whole(graph, path, ready, inputs), quantized)
 
 
 @takes(Compare)
@@ -345,12 +350,21 @@ def is_module(model: Module | str | Path) -> bool:
 
 
 def random_inputs(module: Module, seed: int = 0) -> dict[str, Array]:
-    """Standard normal inputs of a module's shapes, the same for a seed on every machine."""
+    """Standard normal inputs of a module's shapes, the same for a seed on every machine.
+
+    Where the elements are wider integers, which count or point at something, none is negative.
+    """
     rng = np.random.default_rng(seed)
-    return {
-        name: rng.standard_normal(module.tensors[name].shape).astype(module.tensors[name].dtype)
-        for name in module.inputs
-    }
+    return {name: _random(module.tensors[name], rng) for name in module.inputs}
+
+
+def _random(kind: TensorInfo, rng: np.random.Generator) -> Array:
+    """Elements for one tensor."""
+    values = rng.standard_normal(kind.shape)
+    dtype = np.dtype(kind.dtype)
+    if dtype == np.bool_:
+        return values > 0
+    return (np.abs(values) if dtype.kind in "iu" and dtype.itemsize > 1 else values).astype(dtype)
 
 
 def _model_files(model: str | Path) -> dict[str, Path]:

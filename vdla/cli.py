@@ -117,7 +117,7 @@ def compile_(
     options: Compile,
     json: Json = False,
 ) -> None:
-    """Compile a QDQ ONNX model into a module."""
+    """Compile an ONNX model into a module: QDQ, or of floats with --device cpu."""
     from vdla.commands import transform
 
     transform.compile_model(model, output, options, json)

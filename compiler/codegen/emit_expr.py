@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from llvmlite import ir as ll
 
-from vdla.compiler.codegen.emit_memory import I32, I64, TYPES, Memory, is_unsigned, resized
+from vdla.compiler.codegen.emit_memory import I32, I64, SIZES, TYPES, Memory, is_unsigned, resized
 from vdla.compiler.codegen.lanes import (
     Value,
     constant,
@@ -26,6 +26,7 @@ from vdla.compiler.tir.arith import is_index
 from vdla.compiler.tir.ir import (
     COMPARISONS,
     INT_RANGES,
+    LIBRARY_CALLS,
     Binary,
     Call,
     Cast,
@@ -169,7 +170,8 @@ class Expressions(Memory):
                 return b.fptoui(x, kind) if is_unsigned(dtype) else b.fptosi(x, kind)
             if source == dtype:
                 return x
-            return b.fpext(x, kind) if dtype == "float64" else b.fptrunc(x, kind)
+            wider = SIZES[dtype] > SIZES[source]
+            return b.fpext(x, kind) if wider else b.fptrunc(x, kind)
         if is_float(dtype):
             return b.uitofp(x, kind) if is_unsigned(source) else b.sitofp(x, kind)
         width, wanted = element(x).width, TYPES[dtype].width
@@ -182,8 +184,11 @@ class Expressions(Memory):
         args = list(together(self.builder, *args))
         if op == "rq":
             return self._requantize(*args)
-        if op == "erf":
-            name = "erff" if dtype == "float32" else "erf"
+        if dtype == "float16":  # no library has them: computed in float32, as numpy does
+            wider = [self._cast(x, dtype, "float32") for x in args]
+            return self._cast(self._call(op, wider, "float32"), "float32", dtype)
+        if op in LIBRARY_CALLS:
+            name = f"{op}f" if dtype == "float32" else op
             return self._each(self.library(name, TYPES[dtype], [TYPES[dtype]]), args[0])
         if op == "abs" and not is_float(dtype):
             negative = self.builder.icmp_signed("<", args[0], constant(args[0].type, 0))

@@ -32,8 +32,12 @@ TYPES = {
     "int8": I8,
     "uint8": I8,
     "int16": ll.IntType(16),
+    "uint16": ll.IntType(16),
     "int32": I32,
+    "uint32": I32,
     "int64": I64,
+    "uint64": I64,
+    "float16": ll.HalfType(),
     "float32": ll.FloatType(),
     "float64": ll.DoubleType(),
 }
@@ -42,8 +46,12 @@ SIZES = {
     "int8": 1,
     "uint8": 1,
     "int16": 2,
+    "uint16": 2,
     "int32": 4,
+    "uint32": 4,
     "int64": 8,
+    "uint64": 8,
+    "float16": 2,
     "float32": 4,
     "float64": 8,
 }
@@ -229,7 +237,7 @@ class Memory(ABC):
 
 def is_unsigned(dtype: str) -> bool:
     """Whether an integer type is extended and compared without a sign; bool is."""
-    return dtype in ("uint8", "bool")
+    return dtype.startswith("uint") or dtype == "bool"
 
 
 def resized(b: ll.IRBuilder, value: Value, kind: ll.IntType) -> Value:

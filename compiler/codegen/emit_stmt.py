@@ -25,12 +25,12 @@ from vdla.compiler.tir.ir import (
     Stmt,
     Store,
     Var,
-    is_float,
 )
 from vdla.compiler.tir.visitor import direct_exprs, uses, walk, walk_expr
 
 STACK_BYTES = 1 << 14  # larger temporaries come from malloc
 UNROLL_LIMIT = 64  # copies of a body that unrolled loops may make
+FUSED = ("float32", "float64")  # what processors multiply and add at once
 LINE_BYTES = 64  # what one prefetch brings
 
 
@@ -85,7 +85,7 @@ class Emitter:
         """What a statement stores; a product that is added to what is there in one instruction."""
         match value:
             case Binary("add", Load(buffer, at) as there, Binary("mul", x, y)) if (
-                buffer is stmt.buffer and at == stmt.indices and is_float(value.dtype)
+                buffer is stmt.buffer and at == stmt.indices and value.dtype in FUSED
             ):
                 product = (self.exprs.value(x), self.exprs.value(y))
                 return self.exprs.multiply_add(*product, self.exprs.value(there))

@@ -60,7 +60,8 @@ def compile_object(funcs: Iterable[PrimFunc], target: Target = NATIVE) -> bytes:
         CodegenError: as ``compile_ir``; or LLVM doesn't know the target.
     """
     machine = _target_machine(target, reloc="pic")
-    return machine.emit_object(_optimized(compile_ir(funcs, target), machine))  # type: ignore[no-any-return]
+    module = _optimized(compile_ir(funcs, target), machine, target.quick)
+    return machine.emit_object(module)  # type: ignore[no-any-return]
 
 
 def jit(funcs: Iterable[PrimFunc]) -> dict[str, NativeFunction]:
@@ -143,15 +144,16 @@ def _target_machine(target: Target, reloc: str = "default") -> Any:
     return found.create_target_machine(cpu=cpu, features=features, opt=3, reloc=reloc)
 
 
-def _optimized(text: str, machine: Any) -> Any:
-    """The parsed module after LLVM's -O3 pipeline for ``machine``."""
+def _optimized(text: str, machine: Any, quick: bool = False) -> Any:
+    """The parsed module after LLVM's -O3 pipeline for ``machine``, or the -O1 one."""
     module = llvm.parse_assembly(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     module.verify()
-    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
-    tuning.loop_vectorization = True
-    tuning.slp_vectorization = True
+    tuning = llvm.create_pipeline_tuning_options(speed_level=1 if quick else 3)
+    tuning.loop_vectorization = not quick
+    tuning.slp_vectorization = not quick
+    tuning.loop_unrolling = not quick
     builder = llvm.create_pass_builder(machine, tuning)
     passes = builder.getModulePassManager()
     passes.run(module, builder)

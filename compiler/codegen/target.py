@@ -35,11 +35,13 @@ class Target:
     """Where the code runs, in LLVM's words; the default is this machine.
 
     ``triple`` has all of its parts, vendor too: LLVM takes a shorter one for another ABI.
+    ``quick`` is for code that is compiled to run once: LLVM leaves out what takes it long.
     """
 
     triple: str = ""
     cpu: str = ""
     features: str = ""
+    quick: bool = False
 
     @property
     def is_native(self) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import onnx
 
 from vdla.compiler.frontend.errors import UnsupportedError, halves
 from vdla.compiler.graph import ops
@@ -29,6 +31,7 @@ class Draft:
         alias: names that mean another tensor, because a node changes nothing.
         names: those that nodes have.
         outputs: the model's.
+        empty: the inputs without elements.
     """
 
     def __init__(self, where: str, proto: Any) -> None:
@@ -41,8 +44,18 @@ class Draft:
         self.nodes: list[Node] = []
         self.inputs: list[str] = []
         self.alias: dict[str, str] = {}
-        self.names: set[str] = set()
+        self.names: dict[str, None] = {}
         self.outputs: set[str] = set()
+        self.empty: dict[str, Array] = {}
+
+    def dtype(self, code: int) -> str:
+        """An element type's numpy name."""
+        name = str(onnx.TensorProto.DataType.Name(code)).lower()
+        try:
+            found = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code))
+        except (KeyError, TypeError, ValueError):
+            return name
+        return name if found == np.object_ else str(found)
 
     def fresh(self, name: str) -> str:
         """``name``, or ``name`` with a number if it is taken."""
@@ -50,7 +63,7 @@ class Draft:
         while unique in self.names:
             count += 1
             unique = f"{name}_{count}"
-        self.names.add(unique)
+        self.names[unique] = None
         return unique
 
     def add_constant(self, name: str, array: Array) -> str:
@@ -60,12 +73,20 @@ class Draft:
         return name
 
     def emit(self, node: Node, dtype: str, shape: tuple[int, ...] | None = None) -> str:
-        """Adds a node; its rule gives the shape where ``shape`` doesn't."""
+        """Adds a node; its rule gives the shape where ``shape`` doesn't.
+
+        A result without elements is known: it is a constant and no node's.
+        """
         shapes = [self.tensors[n].shape for n in node.inputs]
         result = node.result_shape(shapes)
         if result is None:  # a scalar's shape is (), and known
             result = shape
         assert result is not None
+        if 0 in result:
+            return self.add_constant(node.output, np.zeros(result, dtype))
+        if any(0 in each for each in shapes):
+            where = f"{self.where}: node {node.name} ({node.op})"
+            raise UnsupportedError(where, "data with elements", [list(s) for s in shapes])
         self.tensors[node.output] = TensorType(result, dtype)
         try:
             verify_dtypes(self.tensors, node)
@@ -74,6 +95,30 @@ class Draft:
             raise UnsupportedError(where, *halves(str(error))) from None
         self.nodes.append(node)
         return node.output
+
+    def mark(self) -> tuple[int, ...]:
+        """How far the import is, for :meth:`reset`."""
+        return tuple(len(each) for each in self._grown())
+
+    def reset(self, mark: tuple[int, ...]) -> None:
+        """Forgets all that came since."""
+        for each, count in zip(self._grown(), mark, strict=True):
+            while len(each) > count:
+                each.pop() if isinstance(each, list) else each.popitem()
+
+    def _grown(self) -> tuple[list[Node] | dict[str, Any], ...]:
+        """What an import adds to; dictionaries in the order in which it does."""
+        return self.nodes, self.tensors, self.constants, self.alias, self.names
+
+    def rename(self, name: str, target: str, since: int) -> bool:
+        """Calls a result of the nodes from ``since`` on otherwise; False if it is none."""
+        if not any(node.output == name for node in self.nodes[since:]):
+            return False
+        for place in range(since, len(self.nodes)):
+            node = self.nodes[place].renamed({name: target})
+            self.nodes[place] = replace(node, output=target) if node.output == name else node
+        self.tensors[target] = self.tensors.pop(name)
+        return True
 
     def known(self, name: str) -> Array | None:
         """A tensor's value: a constant's, or that of a constant behind its Dequantize."""

@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from vdla.compiler.frontend.draft import DEFAULT_DOMAINS
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import DTYPES
@@ -77,9 +78,10 @@ def _one_node(view: OnnxNode, output: str) -> tuple[Any, tuple[str, ...]]:
     result = onnx.ValueInfoProto(name=output)  # onnxruntime finds its type
     graph = helper.make_graph([node], view.name, inputs, [result], weights)
     proto = draft.proto
+    others = [o for o in proto.opset_import if o.domain not in DEFAULT_DOMAINS]
     model = helper.make_model(
         graph,
-        opset_imports=proto.opset_import,
+        opset_imports=[helper.make_opsetid("", draft.opset), *others],
         ir_version=min(proto.ir_version, IR_VERSION),
         functions=proto.functions,
     )
@@ -96,6 +98,8 @@ def _typed(view: OnnxNode, model: Any, found: str) -> tuple[tuple[int, ...], str
     shape, dtype = session.result
     if dtype not in DTYPES:
         raise view.error(f"a tensor of {', '.join(DTYPES)}", f"{found} with a result of {dtype}")
+    if shape == () and not _is_scalar(model):
+        raise view.error("a result of static shape", f"{found} with any number of dimensions")
     known = tuple(size for size in shape if isinstance(size, int) and size > 0)
     if len(known) < len(shape):
         sizes = ", ".join("?" if size is None else str(size) for size in shape)
@@ -103,6 +107,12 @@ def _typed(view: OnnxNode, model: Any, found: str) -> tuple[tuple[int, ...], str
     output = model.graph.output[0]
     output.CopyFrom(_value_info(output.name, dtype, known))
     return known, dtype
+
+
+def _is_scalar(model: Any) -> bool:
+    """Whether a result has no dimensions; onnxruntime says the same of one it doesn't know."""
+    (output,) = onnx.shape_inference.infer_shapes(model).graph.output
+    return bool(output.type.tensor_type.HasField("shape"))
 
 
 def _value_info(name: str, dtype: str, shape: tuple[int, ...]) -> Any:

@@ -24,9 +24,9 @@ class OnnxNode:
         """The name of the node's one output.
 
         Raises:
-            UnsupportedError: the graph gives a second output of the node a name, to use it.
+            UnsupportedError: a second output of the node is read.
         """
-        extra = [o for o in self.proto.output[1:] if o]
+        extra = [o for o in self.proto.output[1:] if o in self.draft.read]
         if extra:
             raise self.unsupported("one output", f"a second one, {extra[0]}")
         return str(self.proto.output[0])
@@ -48,6 +48,10 @@ class OnnxNode:
             raise self.error("operands defined before their use", name)
         return name
 
+    def wanted(self, index: int) -> bool:
+        """Whether the output in place ``index`` is read, or the model's."""
+        return index < len(self.proto.output) and self.proto.output[index] in self.draft.read
+
     def operands(self) -> tuple[str, ...]:
         """The names of all operands."""
         return tuple(self.operand(i) for i in range(len(self.proto.input)))
@@ -55,6 +59,53 @@ class OnnxNode:
     def shape(self, index: int) -> tuple[int, ...]:
         """The shape of an operand."""
         return self.draft.tensors[self.operand(index)].shape
+
+    def dtype(self, index: int) -> str:
+        """The element type of an operand."""
+        return self.draft.tensors[self.operand(index)].dtype
+
+    def real_dtype(self, index: int = 0) -> str:
+        """The element type of an operand of floats.
+
+        Raises:
+            UnsupportedError: it is another.
+        """
+        dtype = self.dtype(index)
+        if not dtype.startswith("float"):
+            raise self.unsupported("float data", dtype)
+        return dtype
+
+    def common_dtype(self, first: int = 0) -> str:
+        """The one element type of all operands from ``first`` on.
+
+        Raises:
+            ModelError: there are several.
+        """
+        found = {self.draft.tensors[name].dtype for name in self.operands()[first:]}
+        if len(found) != 1:
+            raise self.error("operands of one type", ", ".join(sorted(found)) or "none")
+        return found.pop()
+
+    def axis(self, value: int, rank: int) -> int:
+        """An axis that may count from the end.
+
+        Raises:
+            ModelError: there is no such axis.
+        """
+        if not -rank <= value < rank:
+            raise self.error(f"an axis from {-rank} to {rank - 1}", value)
+        return value % rank
+
+    def axes(self, index: int, rank: int) -> tuple[int, ...] | None:
+        """The axes that operand ``index`` or the attribute ``axes`` names, ascending; None where
+        neither does."""
+        if self.optional(index) is not None:
+            found = [int(a) for a in self.constant(index, "axes").reshape(-1)]
+        elif "axes" in self.attributes:
+            found = list(self.integers("axes", ()))
+        else:
+            return None
+        return tuple(sorted({self.axis(a, rank) for a in found}))
 
     def constant(self, index: int, what: str) -> Array:
         """The value of an operand that has to be known now."""

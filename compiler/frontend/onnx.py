@@ -12,6 +12,7 @@ Operators that vdla lacks, and forms of them, stay as they are, for onnxruntime
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from vdla.compiler.frontend.bodies import body_of
 from vdla.compiler.frontend.custom import add_custom
 from vdla.compiler.frontend.draft import DEFAULT_DOMAINS, Draft
 from vdla.compiler.frontend.errors import ModelError, UnsupportedError, first_line, halves
@@ -26,26 +28,38 @@ from vdla.compiler.frontend.external import add_external, has_graphs
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.ops import CONVERTERS
 from vdla.compiler.frontend.shapes import Shapes, input_values, static_shapes
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Array, Graph, GraphError, TensorType
+from vdla.compiler.graph.ir import DTYPES, Array, Graph, GraphError, TensorType
 from vdla.compiler.user import REGISTERED
 
 QDQ = ("QuantizeLinear", "DequantizeLinear")
+RANDOM = (
+    "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
+    "RandomUniformLike",
+)  # fmt: skip
 
 
-def import_onnx(path: str | Path, shapes: Shapes | None = None) -> Graph:
-    """The graph of the QDQ model in ``path``.
+def import_onnx(path: str | Path, shapes: Shapes | None = None, floats: bool = False) -> Graph:
+    """The graph of the model in ``path``.
 
     Args:
         path: an ONNX file.
         shapes: sizes that the file leaves open: whole shapes of inputs, or the sizes of symbolic
             dimensions, by name.
+        floats: whether a model without QuantizeLinear and DequantizeLinear will do, as it does for
+            the host alone.
 
     Raises:
         ModelError: the file is not an ONNX model, not quantized, dynamic, or has an operator that
             no device can run.
     """
-    return import_model(load(path), str(path), shapes)
+    model = load(path)
+    graph = import_model(model, str(path), shapes)
+    if not floats and not is_quantized(model):
+        expected = "a quantized (QDQ) model; `vdla quantize` makes one"
+        raise ModelError(str(path), expected, "no QuantizeLinear or DequantizeLinear node")
+    return graph
 
 
 def load(path: str | Path) -> Any:
@@ -65,6 +79,11 @@ def load(path: str | Path) -> Any:
         raise ModelError(str(path), "an ONNX model", first_line(error)) from None
 
 
+def is_quantized(model: Any) -> bool:
+    """Whether some operators of a model stand between QuantizeLinear and DequantizeLinear."""
+    return any(node.op_type in QDQ for node in model.graph.node)
+
+
 def import_model(model: Any, where: str = "model", shapes: Shapes | None = None) -> Graph:
     """The graph of a model in memory; ``where`` opens every error. See :func:`import_onnx`."""
     _check(model, where)
@@ -73,11 +92,7 @@ def import_model(model: Any, where: str = "model", shapes: Shapes | None = None)
     importer.read_inputs(model.graph, shapes)
     for index, node in enumerate(model.graph.node):
         importer.read_node(node, index)
-    graph = importer.finish(model.graph)
-    if not any(node.op_type in QDQ for node in model.graph.node):
-        expected = "a quantized (QDQ) model; `vdla quantize` makes one"
-        raise ModelError(where, expected, "no QuantizeLinear or DequantizeLinear node")
-    return graph
+    return importer.finish(model.graph)
 
 
 def _check(model: Any, where: str) -> None:
@@ -108,18 +123,16 @@ class Importer(Draft):
         static = static_shapes(graph, self.where, shapes)
         for value in input_values(graph):
             where = f"{self.where}: input {value.name}"
+            if not value.type.HasField("tensor_type"):
+                kind = str(value.type.WhichOneof("value")).removesuffix("_type")
+                raise ModelError(where, "a tensor", f"one of type {kind}")
             dtype = self.dtype(value.type.tensor_type.elem_type)
-            if dtype not in ("float32", "int8", "uint8"):
-                raise ModelError(where, "float32, int8 or uint8 elements", dtype)
+            if dtype not in DTYPES:
+                raise ModelError(where, f"elements of {', '.join(DTYPES)}", dtype)
             self.tensors[value.name] = TensorType(static[value.name], dtype)
             self.inputs.append(value.name)
-
-    def dtype(self, code: int) -> str:
-        """An element type's numpy name."""
-        try:
-            return str(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code)))
-        except (KeyError, TypeError, ValueError):
-            return str(onnx.TensorProto.DataType.Name(code)).lower()
+            if 0 in static[value.name]:  # nothing is in it, so it is known
+                self.empty[value.name] = np.zeros(static[value.name], dtype)
 
     def read_node(self, node: Any, index: int) -> None:
         """Adds what one ONNX node means."""
@@ -129,21 +142,60 @@ class Importer(Draft):
         if (registered := REGISTERED.get(f"{node.domain}::{node.op_type}")) is not None:
             add_custom(view, registered)
             return
-        if node.domain not in DEFAULT_DOMAINS or node.op_type not in CONVERTERS:
-            if not self.fold(view):
-                add_external(view, f"no operator {node.op_type} here")
-            return
+        if node.op_type in RANDOM and node.domain in DEFAULT_DOMAINS:
+            raise view.error("a result that follows from the inputs", "random numbers")
         if node.op_type not in QDQ and self.fold(view):
             return
-        count = len(self.nodes)
-        try:
-            self.convert(view)
-        except UnsupportedError as error:
-            del self.nodes[count:]
+        if node.domain in DEFAULT_DOMAINS and node.op_type in CONVERTERS:
+            mark = self.mark()
             try:
-                add_external(view, str(error).removeprefix(f"{where}: "))
-            except ModelError:
-                raise error from None
+                self.convert(view)
+            except UnsupportedError as error:
+                self.reset(mark)
+                self.hand_over(view, error)
+        else:
+            self.hand_over(view, None)
+
+    def hand_over(self, view: OnnxNode, refusal: UnsupportedError | None) -> None:
+        """Adds a node that vdla lacks: as those that ONNX defines it by, or for onnxruntime.
+
+        Its own nodes come before onnxruntime's, and one of onnxruntime's before several.
+        """
+        mark = self.mark()
+        expanded = self.try_expand(view)
+        if expanded and not any(isinstance(n, ops.External) for n in self.nodes[mark[0] :]):
+            return
+        self.reset(mark)
+        lacking = f"no operator {view.proto.op_type} here"
+        reason = str(refusal).removeprefix(f"{view.where}: ") if refusal else lacking
+        try:
+            add_external(view, reason)
+        except ModelError as error:
+            self.reset(mark)
+            if not expanded:
+                raise refusal or error from None
+            self.expand(view)
+
+    def try_expand(self, view: OnnxNode) -> bool:
+        """As :meth:`expand`; False, too, where some node of the definition is refused."""
+        try:
+            return self.expand(view)
+        except ModelError:
+            return False
+
+    def expand(self, view: OnnxNode) -> bool:
+        """Adds the nodes of ONNX's definition of a node; False where there is none."""
+        body = body_of(view)
+        if body is None:
+            return False
+        outer, self.opset = self.opset, body.opset
+        self.read |= {name for node in body.nodes for name in node.input}
+        try:
+            for number, node in enumerate(body.nodes):
+                self.read_node(node, number)
+        finally:
+            self.opset = outer
+        return True
 
     def convert(self, view: OnnxNode) -> None:
         """Adds a node of an operator that vdla has."""
@@ -165,12 +217,18 @@ class Importer(Draft):
             shape = np.array(self.tensors[view.operand(0)].shape, np.int64)
             self.add_constant(node.output[0], shape[view.integer("start", 0) : _end(view)])
             return True
-        if node.domain not in DEFAULT_DOMAINS or len(node.output) != 1 or has_graphs(node):
+        if node.op_type == "Size" and node.domain in DEFAULT_DOMAINS:
+            count = prod(self.tensors[view.operand(0)].shape)
+            self.add_constant(node.output[0], np.array(count, np.int64))
+            return True
+        if node.domain not in DEFAULT_DOMAINS or has_graphs(node):
             return False
         operands = [self.alias.get(n, n) for n in node.input if n]
-        if not all(n in self.constants for n in operands):
+        known = {**self.empty, **self.constants}
+        if not all(n in known for n in operands):
             return False
-        self.add_constant(node.output[0], _evaluate(view, [self.constants[n] for n in operands]))
+        for name, value in _evaluate(view, [known[n] for n in operands]).items():
+            self.add_constant(name, value)
         return True
 
     def finish(self, proto: Any) -> Graph:
@@ -203,8 +261,8 @@ def _end(view: OnnxNode) -> int | None:
     return view.integer("end", 0) if "end" in view.attributes else None
 
 
-def _evaluate(view: OnnxNode, operands: Sequence[Array]) -> Array:
-    """One node's value, by ONNX's own reference implementation."""
+def _evaluate(view: OnnxNode, operands: Sequence[Array]) -> dict[str, Array]:
+    """One node's results by name, by ONNX's own reference implementation."""
     from onnx.reference import ReferenceEvaluator
 
     node = view.proto
@@ -213,7 +271,7 @@ def _evaluate(view: OnnxNode, operands: Sequence[Array]) -> Array:
         [node],
         "fold",
         [onnx.helper.make_empty_tensor_value_info(n) for n in dict.fromkeys(names)],
-        [onnx.helper.make_empty_tensor_value_info(node.output[0])],
+        [onnx.helper.make_empty_tensor_value_info(n) for n in node.output if n],
     )
     opsets = [onnx.helper.make_opsetid("", view.draft.opset)]
     model = onnx.helper.make_model(graph, opset_imports=opsets)
@@ -221,4 +279,5 @@ def _evaluate(view: OnnxNode, operands: Sequence[Array]) -> Array:
         result = ReferenceEvaluator(model).run(None, dict(zip(names, operands, strict=True)))
     except Exception as error:  # whatever the reference implementation trips over
         raise view.error("operands that can be computed", first_line(error)) from None
-    return np.asarray(result[0])
+    outputs = (n for n in node.output if n)
+    return {name: np.asarray(value) for name, value in zip(outputs, result, strict=True)}

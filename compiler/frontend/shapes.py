@@ -28,7 +28,7 @@ def open_shape(value: Any) -> Open:
 
 def _size(dim: Any) -> int | str | None:
     if dim.HasField("dim_value"):
-        return int(dim.dim_value) if dim.dim_value > 0 else None
+        return int(dim.dim_value) if dim.dim_value >= 0 else None
     return None if dim.dim_param in ("", "?") else str(dim.dim_param)
 
 

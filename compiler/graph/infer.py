@@ -39,12 +39,13 @@ def verify(graph: Graph) -> Graph:
 
 
 def _verify_tensors(graph: Graph) -> None:
+    used = {name for node in graph.nodes for name in (*node.inputs, node.output)}
     for name, kind in graph.tensors.items():
         if kind.dtype not in DTYPES:
             raise GraphError(
                 f"tensor {name}: expected one of {', '.join(DTYPES)}, found {kind.dtype}"
             )
-        if any(size < 1 for size in kind.shape):
+        if any(size < (name in used) for size in kind.shape):
             raise GraphError(f"tensor {name}: expected positive sizes, found {list(kind.shape)}")
     for name, array in graph.constants.items():
         kind = graph.tensors[name]

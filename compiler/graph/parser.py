@@ -147,7 +147,7 @@ class Parser:
         if not self.read.sees(*DTYPES):
             raise self.read.error(f"a dtype of {', '.join(DTYPES)}")
         dtype = self.read.next().text
-        shape = tuple(self.read.listed("[", self.size, "]"))
+        shape = tuple(self.read.listed("[", self.extent, "]"))
         block, quant = 0, None
         token = self.read.token
         if self.read.take("/"):
@@ -159,6 +159,9 @@ class Parser:
             self.read.expect("@")
             quant = Quant(scale, self.read.integer("a zero point", -LARGEST, LARGEST))
         return TensorType(shape, dtype, quant, block)
+
+    def extent(self) -> int:
+        return self.read.integer("a size", 0, LARGEST)
 
     def size(self) -> int:
         return self.read.integer("a size", 1, LARGEST)

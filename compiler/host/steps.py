@@ -78,7 +78,7 @@ def external_models(graph: Graph) -> dict[str, bytes]:
 
 
 def host_constants(graph: Graph, kernels: Kernels) -> dict[str, Array]:
-    """Every constant that a host function or onnxruntime reads."""
+    """Every constant that a host function or onnxruntime reads, or that is a result."""
     external = (node for node in graph.nodes if isinstance(node, ops.External))
     needed: dict[str, Array] = {
         name: graph.constants[name]
@@ -86,6 +86,9 @@ def host_constants(graph: Graph, kernels: Kernels) -> dict[str, Array]:
         for name in node.inputs
         if name in graph.constants
     }
+    needed.update(
+        (name, graph.constants[name]) for name in graph.outputs if name in graph.constants
+    )
     for kernel in kernels.values():
         for name in kernel.args:
             if name in kernel.constants:

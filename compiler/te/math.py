@@ -131,6 +131,61 @@ def erf(x: Expr) -> Expr:
     return call("erf", x)
 
 
+def sin(x: Expr) -> Expr:
+    """The sine of a float, in radians."""
+    return call("sin", x)
+
+
+def cos(x: Expr) -> Expr:
+    """The cosine of a float, in radians."""
+    return call("cos", x)
+
+
+def tan(x: Expr) -> Expr:
+    """The tangent of a float, in radians."""
+    return call("tan", x)
+
+
+def asin(x: Expr) -> Expr:
+    """The angle in radians whose sine a float is; NaN beyond -1 to 1."""
+    return call("asin", x)
+
+
+def acos(x: Expr) -> Expr:
+    """The angle in radians whose cosine a float is; NaN beyond -1 to 1."""
+    return call("acos", x)
+
+
+def atan(x: Expr) -> Expr:
+    """The angle in radians whose tangent a float is."""
+    return call("atan", x)
+
+
+def sinh(x: Expr) -> Expr:
+    """The hyperbolic sine of a float."""
+    return call("sinh", x)
+
+
+def cosh(x: Expr) -> Expr:
+    """The hyperbolic cosine of a float."""
+    return call("cosh", x)
+
+
+def asinh(x: Expr) -> Expr:
+    """The inverse of ``sinh``."""
+    return call("asinh", x)
+
+
+def acosh(x: Expr) -> Expr:
+    """The inverse of ``cosh``; NaN below 1."""
+    return call("acosh", x)
+
+
+def atanh(x: Expr) -> Expr:
+    """The inverse of ``tanh``; NaN beyond -1 to 1."""
+    return call("atanh", x)
+
+
 def floor(x: Expr) -> Expr:
     """A float rounded towards minus infinity; it stays a float."""
     return call("floor", x)

@@ -33,6 +33,7 @@ from vdla.runtime.executor import Executor
 Array = NDArray[Any]
 MAX_SHARE = 0.001  # elements of a layer that may differ from onnxruntime, by at most 1
 MIN_COSINE = 0.999
+MAX_RELATIVE = 1e-4  # of outputs that nothing quantized, in units of the reference's largest value
 TOLERANCE = 1e-5  # relative: a difference of float32 values that are steps apart
 
 
@@ -44,6 +45,7 @@ class Agreement:
     step of the output, or as far as it moves when the reference runs the same file without fusing
     operators. ``behind`` is how far below its best class the reference puts ours; a ``tie`` is no
     farther than its rounding. ``behind`` and ``rounding`` are of the sample where that is tightest.
+    ``relative`` is the largest difference of any output, in units of that output's largest value.
     """
 
     cosine: float
@@ -52,6 +54,7 @@ class Agreement:
     largest: float
     behind: float
     rounding: float
+    relative: float
 
     @property
     def holds(self) -> bool:
@@ -65,10 +68,16 @@ class Check:
 
     layers: list[LayerDifference]
     whole: list[Agreement]
+    quantized: bool = True
 
     @property
     def holds(self) -> bool:
-        """Whether the bounds hold: a layer's elements by at most 1, seldom; the outputs close."""
+        """Whether the bounds hold: a layer's elements by at most 1, seldom; the outputs close.
+
+        Of a model of floats, every element of every output within ``MAX_RELATIVE``.
+        """
+        if not self.quantized:
+            return all(a.relative <= MAX_RELATIVE for a in self.whole)
         layers = all(d.largest <= 1 and d.share <= MAX_SHARE for d in self.layers)
         return layers and all(a.cosine >= MIN_COSINE and a.holds for a in self.whole)
 
@@ -97,14 +106,28 @@ def per_layer(
 def whole(
     graph: Graph, path: Path, ready: Executor, samples: Sequence[Mapping[str, Array]]
 ) -> list[Agreement]:
-    """Cosine and best classes of the first output, per input."""
+    """Cosine and best classes of the first output, per input; how far any output is off."""
     output, step = graph.outputs[0], output_step(graph)
     found = []
     for inputs in samples:
-        got = ready.run(inputs).outputs[output]
-        want, unfused = (ort_run(path, inputs, fuse)[output] for fuse in (True, False))
-        found.append(_agreement(got, want, unfused, step))
+        got = ready.run(inputs).outputs
+        want, unfused = (ort_run(path, inputs, fuse) for fuse in (True, False))
+        relative = max(
+            _relative(got[ours], want[name]) for ours, name in zip(got, want, strict=True)
+        )
+        found.append(_agreement(got[output], want[output], unfused[output], step, relative))
     return found
+
+
+def _relative(got: Array, want: Array) -> float:
+    """The largest difference in units of the largest value; infinite where it isn't a number."""
+    ours, theirs = got.astype(np.float64), want.astype(np.float64)
+    same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+    if same.all():
+        return 0.0
+    finite = np.abs(theirs[np.isfinite(theirs)])
+    largest = float(np.abs(ours - theirs)[~same].max()) / float(finite.max(initial=0.0) or 1.0)
+    return largest if np.isfinite(largest) else float("inf")
 
 
 def output_step(graph: Graph) -> float:
@@ -115,7 +138,7 @@ def output_step(graph: Graph) -> float:
     return 0.0 if graph.tensors[graph.outputs[0]].dtype.startswith("float") else 1.0
 
 
-def _agreement(got: Array, want: Array, unfused: Array, step: float) -> Agreement:
+def _agreement(got: Array, want: Array, unfused: Array, step: float, relative: float) -> Agreement:
     ours, theirs, other = (_rows(output) for output in (got, want, unfused))
     behind = theirs.max(1) - np.take_along_axis(theirs, ours.argmax(1)[:, None], 1)[:, 0]
     rounding = np.maximum(np.abs(theirs - other).max(1), step)
@@ -127,6 +150,7 @@ def _agreement(got: Array, want: Array, unfused: Array, step: float) -> Agreemen
         largest=float(np.abs(ours - theirs).max()),
         behind=float(behind[tightest]),
         rounding=float(rounding[tightest]),
+        relative=relative,
     )
 
 

@@ -219,20 +219,42 @@ def check(model: str, options: Run, files: RunFiles, json: bool) -> None:
             for d in layers
         ]
         columns = ("layer", "operator", "elements", "differ", "ties", "share", "largest")
-        table("difference from onnxruntime, per layer", columns, rows)
+        if found.quantized:
+            table("difference from onnxruntime, per layer", columns, rows)
         checks = [
-            (str(i), f"{a.cosine:.6f}", f"{a.largest:.4g}", f"{a.rounding:.4g}", _best_class(a))
+            (
+                str(i),
+                f"{a.cosine:.6f}",
+                f"{a.largest:.4g}",
+                f"{a.relative:.2g}",
+                f"{a.rounding:.4g}",
+                _best_class(a),
+            )
             for i, a in enumerate(agreement)
         ]
-        titles = ("input", "cosine of outputs", "largest difference", "its rounding", "best class")
+        titles = (
+            "input", "cosine of outputs", "largest difference", "relative", "its rounding",
+            "best class",
+        )  # fmt: skip
         table("whole network; the reference's rounding is its difference unfused", titles, checks)
     if not found.holds:
-        log.print(
-            f"expected ≤ 1 on ≤ {100 * difference.MAX_SHARE} % of elements per layer, ties left "
-            f"out, and a cosine ≥ {difference.MIN_COSINE} with the same best class or one within "
-            "the reference's rounding"
-        )
+        log.print(_bounds(found))
         raise SystemExit(1)
+
+
+def _bounds(found: difference.Check) -> str:
+    """What didn't hold."""
+    if not found.quantized:
+        largest = max(a.relative for a in found.whole)
+        return (
+            f"expected every output within {difference.MAX_RELATIVE:g} of its largest value, "
+            f"found {largest:.2g}"
+        )
+    return (
+        f"expected ≤ 1 on ≤ {100 * difference.MAX_SHARE} % of elements per layer, ties left "
+        f"out, and a cosine ≥ {difference.MIN_COSINE} with the same best class or one within "
+        "the reference's rounding"
+    )
 
 
 def _best_class(agreement: difference.Agreement) -> str:

@@ -1,10 +1,14 @@
-"""Operators that normalize: by statistics of a batch, by the sum of a row."""
+"""Operators that normalize: by statistics of a batch, of a row, of a group; by the sum of a row."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
 from vdla.compiler.frontend.converters import converts
+from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
 
@@ -12,7 +16,11 @@ from vdla.compiler.graph import ops
 @converts("BatchNormalization")
 def _batch_norm(view: OnnxNode) -> None:
     if view.integer("training_mode", 0):
-        raise view.error("training_mode = 0", 1)
+        raise view.error("training_mode = 0: vdla runs inference", 1)
+    known = all(view.draft.known(view.operand(i)) is not None for i in range(1, 5))
+    if not known or view.dtype(0) != "float32":
+        _normalized_batch(view)
+        return
     vectors = [view.constant(i, "statistic").astype(np.float64) for i in range(1, 5)]
     gamma, beta, mean, variance = vectors
     factor = gamma / np.sqrt(variance + view.real("epsilon", 1e-5))
@@ -31,11 +39,134 @@ def _batch_norm(view: OnnxNode) -> None:
     draft.emit(node, "float32")
 
 
-@converts("Softmax")
+def _normalized_batch(view: OnnxNode) -> None:
+    """With statistics that are known at run time."""
+    make, shape = Maker(view), view.shape(0)
+    if view.wanted(1):
+        raise view.error("one output: vdla runs inference", view.proto.output[1])
+    column = (shape[1], *(1,) * (len(shape) - 2))
+    gamma, beta, mean, variance = (
+        make.cast(make.reshape(view.operand(i), column), view.dtype(0)) for i in range(1, 5)
+    )
+    deviation = make.unary("sqrt", make.binary("add", variance, view.real("epsilon", 1e-5)))
+    centered = make.binary("sub", view.operand(0), mean)
+    scaled = make.binary("mul", make.binary("div", centered, deviation), gamma)
+    make.result(make.binary("add", scaled, beta))
+
+
+def _standard(make: Maker, data: str, axes: Sequence[int], epsilon: float) -> tuple[str, ...]:
+    """Less the mean, by the deviation; the mean and the deviation's inverse with it."""
+    mean = make.reduce("mean", data, axes)
+    centered = make.binary("sub", data, mean)
+    variance = make.reduce("mean", make.binary("mul", centered, centered), axes)
+    inverse = make.unary("reciprocal", make.unary("sqrt", make.binary("add", variance, epsilon)))
+    return make.binary("mul", centered, inverse), mean, inverse
+
+
+@converts("LayerNormalization")
+def _layer_norm(view: OnnxNode) -> None:
+    dtype, rank, make = view.real_dtype(), len(view.shape(0)), Maker(view)
+    axis = view.axis(view.integer("axis", -1), rank)
+    wide = make.cast(view.operand(0), "float32" if dtype == "float16" else dtype)
+    found, mean, inverse = _standard(make, wide, range(axis, rank), view.real("epsilon", 1e-5))
+    scaled = make.binary("mul", make.cast(found, dtype), view.operand(1))
+    if (bias := view.optional(2)) is not None:
+        scaled = make.binary("add", scaled, bias)
+    make.result(scaled)
+    make.result(mean, 1)
+    make.result(inverse, 2)
+
+
+@converts("RMSNormalization")
+def _rms_norm(view: OnnxNode) -> None:
+    dtype, rank, make = view.real_dtype(), len(view.shape(0)), Maker(view)
+    axis = view.axis(view.integer("axis", -1), rank)
+    wide = make.cast(view.operand(0), "float32" if dtype == "float16" else dtype)
+    power = make.reduce("mean", make.binary("mul", wide, wide), range(axis, rank))
+    root = make.unary("sqrt", make.binary("add", power, view.real("epsilon", 1e-5)))
+    found = make.cast(make.binary("div", wide, root), dtype)
+    make.result(make.binary("mul", found, view.operand(1)))
+
+
+@converts("InstanceNormalization")
+def _instance_norm(view: OnnxNode) -> None:
+    view.real_dtype()
+    make, shape = Maker(view), view.shape(0)
+    column = (shape[1], *(1,) * (len(shape) - 2))
+    found, *_ = _standard(make, view.operand(0), range(2, len(shape)), view.real("epsilon", 1e-5))
+    scaled = make.binary("mul", found, make.reshape(view.operand(1), column))
+    make.result(make.binary("add", scaled, make.reshape(view.operand(2), column)))
+
+
+@converts("GroupNormalization")
+def _group_norm(view: OnnxNode) -> None:
+    view.real_dtype()
+    make, shape, groups = Maker(view), view.shape(0), view.integer("num_groups", 0)
+    if groups < 1 or shape[1] % groups:
+        raise view.error(f"groups of {shape[1]} channels", groups)
+    if view.draft.opset < 21:
+        raise view.unsupported("a scale for each channel (opset 21 or later)", view.draft.opset)
+    grouped = make.reshape(view.operand(0), (shape[0], groups, prod(shape[1:]) // groups))
+    found, *_ = _standard(make, grouped, (2,), view.real("epsilon", 1e-5))
+    column = (shape[1], *(1,) * (len(shape) - 2))
+    scaled = make.binary("mul", make.reshape(found, shape), make.reshape(view.operand(1), column))
+    make.result(make.binary("add", scaled, make.reshape(view.operand(2), column)))
+
+
+@converts("LpNormalization")
+def _lp_norm(view: OnnxNode) -> None:
+    """By the norm along an axis; where that is 0, zeros stay."""
+    view.real_dtype()
+    make, data = Maker(view), view.operand(0)
+    axis, p = view.axis(view.integer("axis", -1), len(view.shape(0))), view.integer("p", 2)
+    if p not in (1, 2):
+        raise view.error("p = 1 or 2", p)
+    size = make.unary("abs", data) if p == 1 else make.binary("mul", data, data)
+    total = make.reduce("sum", size, (axis,))
+    norm = total if p == 1 else make.unary("sqrt", total)
+    zero = make.binary("eq", norm, 0.0)
+    make.result(make.binary("div", data, make.where(zero, make.like(1, norm), norm)))
+
+
+@converts("LRN")
+def _lrn(view: OnnxNode) -> None:
+    """By the squares of neighbouring channels, whose sum is a product with a band of ones."""
+    view.real_dtype()
+    make, data, shape = Maker(view), view.operand(0), view.shape(0)
+    size, channels = view.integer("size", 1), view.shape(0)[1]
+    offsets = np.arange(channels)[:, None] - np.arange(channels)[None]
+    band = (offsets >= -((size - 1) // 2)) & (offsets <= size // 2)
+    rows = make.reshape(make.binary("mul", data, data), (shape[0], channels, prod(shape[2:])))
+    weight = make.like(band.T * view.real("alpha", 1e-4) / size, data)
+    sums = make.reshape(make.matmul(weight, rows), shape)
+    base = make.binary("add", sums, view.real("bias", 1.0))
+    power = make.binary("pow", base, view.real("beta", 0.75))
+    make.result(make.binary("div", data, power))
+
+
+def _softmax_of(make: Maker, data: str, axis: int) -> str:
+    """In one operator; of float16 in several, which round as numpy does."""
+    dtype = make.kind(data).dtype
+    if dtype != "float16":
+        return make.add(ops.Softmax(**make.names(), data=data, axis=axis), dtype)
+    powers = make.unary("exp", make.binary("sub", data, make.reduce("max", data, (axis,))))
+    return make.binary("div", powers, make.reduce("sum", powers, (axis,)))
+
+
+@converts("Softmax", "LogSoftmax")
 def _softmax(view: OnnxNode) -> None:
-    rank = len(view.shape(0))
-    axis = view.integer("axis", -1 if view.draft.opset >= 13 else 1) % rank
-    if view.draft.opset < 13 and axis != rank - 1:
-        raise view.unsupported(f"axis {rank - 1} (before opset 13 it flattens)", axis)
-    node = ops.Softmax(name=view.name, output=view.output, data=view.operand(0), axis=axis)
-    view.draft.emit(node, "float32")
+    view.real_dtype()
+    shape, make = view.shape(0), Maker(view)
+    rank, modern = len(shape), view.draft.opset >= 13
+    axis = view.axis(view.integer("axis", -1 if modern else 1), rank)
+    data = view.operand(0)
+    if not modern and axis != rank - 1:  # it flattened
+        data, axis = make.reshape(data, (prod(shape[:axis]), prod(shape[axis:]))), 1
+    if view.proto.op_type == "LogSoftmax":
+        top = make.reduce("max", data, (axis,))
+        moved = make.binary("sub", data, top)
+        total = make.reduce("sum", make.unary("exp", moved), (axis,))
+        found = make.binary("sub", moved, make.unary("log", total))
+    else:
+        found = _softmax_of(make, data, axis)
+    make.result(make.reshape(found, shape))

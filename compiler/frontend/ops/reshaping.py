@@ -5,18 +5,27 @@ from __future__ import annotations
 from functools import reduce
 from operator import mul
 
+import numpy as np
+
 from vdla.compiler.frontend.converters import converts
+from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
 
 
-@converts("Identity", "Dropout")
+@converts("Identity")
 def _identity(view: OnnxNode) -> None:
-    source, target = view.operand(0), str(view.proto.output[0])
-    if target not in view.draft.outputs:
-        view.draft.alias[target] = source
-        return
-    _emit_reshape(view, view.shape(0))
+    Maker(view).result(view.operand(0))
+
+
+@converts("Dropout")
+def _dropout(view: OnnxNode) -> None:
+    """At inference: nothing is dropped."""
+    if view.optional(2) is not None and view.constant(2, "training_mode").any():
+        raise view.error("training_mode = 0: vdla runs inference", 1)
+    make = Maker(view)
+    make.result(view.operand(0))
+    make.result(make.constant(np.ones(view.shape(0)), "bool"), 1)
 
 
 @converts("Constant")
@@ -29,6 +38,8 @@ def _flatten(view: OnnxNode) -> None:
     shape = view.shape(0)
     axis = view.integer("axis", 1)
     axis = axis + len(shape) if axis < 0 else axis
+    if not 0 <= axis <= len(shape):
+        raise view.error(f"an axis up to {len(shape)}", axis)
     _emit_reshape(view, (reduce(mul, shape[:axis], 1), reduce(mul, shape[axis:], 1)))
 
 
@@ -76,9 +87,7 @@ def _axes(view: OnnxNode, rank: int) -> set[int]:
 def _emit_reshape(view: OnnxNode, shape: tuple[int, ...]) -> None:
     data = view.operand(0)
     dtype = view.draft.tensors[data].dtype
-    kind = ops.Reshape if dtype == "float32" else ops.QReshape
-    if dtype == "uint8":
-        raise view.unsupported("float32 or int8 data", dtype)
+    kind = ops.QReshape if dtype == "int8" else ops.Reshape
     node = kind(name=view.name, output=str(view.proto.output[0]), data=data)
     view.draft.emit(node, dtype, shape)
 
@@ -88,11 +97,55 @@ def _transpose(view: OnnxNode) -> None:
     rank = len(view.shape(0))
     perm = view.integers("perm", tuple(reversed(range(rank))))
     node = ops.Transpose(name=view.name, output=view.output, data=view.operand(0), perm=perm)
-    view.draft.emit(node, "float32")
+    view.draft.emit(node, view.dtype(0))
 
 
 @converts("Concat")
 def _concat(view: OnnxNode) -> None:
-    axis = view.integer("axis", 0) % len(view.shape(0))
-    node = ops.Concat(name=view.name, output=view.output, parts=view.operands(), axis=axis)
-    view.draft.emit(node, "float32")
+    dtype, shape = view.common_dtype(), view.shape(0)
+    axis = view.axis(view.integer("axis", 0), len(shape))
+    names = tuple(
+        n for n in view.operands() if view.draft.tensors[n].shape[axis : axis + 1] != (0,)
+    )
+    make = Maker(view)
+    if len(names) == 1:
+        make.result(names[0])
+        return
+    node = ops.Concat(name=view.name, output=view.output, parts=names, axis=axis)
+    view.draft.emit(node, dtype)
+
+
+@converts("DepthToSpace")
+def _depth_to_space(view: OnnxNode) -> None:
+    n, c, h, w = _image(view)
+    size = view.integer("blocksize", 0)
+    if size < 1 or c % (size * size):
+        raise view.error("channels in blocks of blocksize²", f"{c} and {size}")
+    make, depth = Maker(view), c // (size * size)
+    if view.text("mode", "DCR") == "DCR":
+        parts, perm = (n, size, size, depth, h, w), (0, 3, 4, 1, 5, 2)
+    else:
+        parts, perm = (n, depth, size, size, h, w), (0, 1, 4, 2, 5, 3)
+    moved = make.transpose(make.reshape(view.operand(0), parts), perm)
+    make.result(make.reshape(moved, (n, depth, h * size, w * size)))
+
+
+@converts("SpaceToDepth")
+def _space_to_depth(view: OnnxNode) -> None:
+    n, c, h, w = _image(view)
+    size = view.integer("blocksize", 0)
+    if size < 1 or h % size or w % size:
+        raise view.error("an image in blocks of blocksize", f"{[h, w]} and {size}")
+    if view.text("mode", "DCR") != "DCR":
+        raise view.unsupported("mode DCR", view.text("mode", ""))
+    make = Maker(view)
+    parts = make.reshape(view.operand(0), (n, c, h // size, size, w // size, size))
+    moved = make.transpose(parts, (0, 3, 5, 1, 2, 4))
+    make.result(make.reshape(moved, (n, c * size * size, h // size, w // size)))
+
+
+def _image(view: OnnxNode) -> tuple[int, int, int, int]:
+    shape = view.shape(0)
+    if len(shape) != 4:
+        raise view.error("data of shape [N, C, H, W]", list(shape))
+    return shape[0], shape[1], shape[2], shape[3]

@@ -1,148 +1,375 @@
-"""Operators whose windows slide over an image: convolution, pooling, the mean of all of it."""
+"""Operators whose windows slide over an image: convolution, pooling, the mean of all of it.
+
+Images have two dimensions. A signal is an image of one row, a volume one image after another.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TypedDict
 
 from vdla.compiler.frontend.converters import converts
+from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Pads, Pair
+from vdla.compiler.graph.ops.take import OUTSIDE
 from vdla.compiler.graph.ops.window import window_extent
 
-
-def _pair(view: OnnxNode, name: str) -> Pair:
-    values = view.integers(name, (1, 1))
-    if len(values) != 2 or min(values) < 1:
-        raise view.error(f"two positive {name}", list(values))
-    return values[0], values[1]
+RANKS = {3: "[N, C, W]", 4: "[N, C, H, W]", 5: "[N, C, D, H, W]"}
 
 
-def _pads(view: OnnxNode, kernel: Sequence[int], strides: Pair, dilations: Pair) -> Pads:
-    mode = view.text("auto_pad", "NOTSET")
+class Steps(TypedDict):
+    """The fields of an image's node that say where its window goes, the pads apart."""
+
+    strides: Pair
+    dilations: Pair
+
+
+@dataclass(frozen=True)
+class Sliding:
+    """A window over the dimensions behind channels; of pads the first ones come all first."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: tuple[int, ...]
+
+    @property
+    def rank(self) -> int:
+        """How many dimensions it has."""
+        return len(self.kernel)
+
+    def last(self, count: int) -> Sliding:
+        """Over the last ones alone, two at least: a signal is one row."""
+        first = self.rank - count
+        fill = max(2 - count, 0)
+        pads = self.pads[first : self.rank], self.pads[self.rank + first :]
+        return Sliding(
+            (1,) * fill + self.kernel[first:],
+            (1,) * fill + self.strides[first:],
+            (1,) * fill + self.dilations[first:],
+            ((0,) * fill + pads[0] + (0,) * fill + pads[1]),
+        )
+
+    @property
+    def first(self) -> Sliding:
+        """Over the first one of three alone, along the rows of an image."""
+        low, high = self.pads[0], self.pads[self.rank]
+        return Sliding(
+            (self.kernel[0], 1), (self.strides[0], 1), (self.dilations[0], 1), (low, 0, high, 0)
+        )
+
+    @property
+    def steps(self) -> Steps:
+        """The fields of an image's node."""
+        return {
+            "strides": (self.strides[0], self.strides[1]),
+            "dilations": (self.dilations[0], self.dilations[1]),
+        }
+
+    @property
+    def margins(self) -> Pads:
+        """The pads of an image's node."""
+        top, left, bottom, right = self.pads
+        return top, left, bottom, right
+
+
+def _several(view: OnnxNode, name: str, rank: int) -> tuple[int, ...]:
+    values = view.integers(name, (1,) * rank)
+    if len(values) != rank or min(values) < 1:
+        numbers = {1: "one", 2: "two", 3: "three"}
+        raise view.error(f"{numbers[rank]} positive {name}", list(values))
+    return values
+
+
+def _sliding(view: OnnxNode, kernel: tuple[int, ...]) -> Sliding:
+    rank = len(kernel)
+    strides, dilations = _several(view, "strides", rank), _several(view, "dilations", rank)
+    window = Sliding(kernel, strides, dilations, (0,) * (2 * rank))
+    return replace(window, pads=_pads(view, window))
+
+
+def _pads(view: OnnxNode, window: Sliding) -> tuple[int, ...]:
+    mode, rank = view.text("auto_pad", "NOTSET"), window.rank
     if mode == "VALID":
-        return (0, 0, 0, 0)
+        return window.pads
     if mode == "NOTSET":
-        pads = view.integers("pads", (0, 0, 0, 0))
-        if len(pads) != 4 or min(pads) < 0:
-            raise view.error("four pads ≥ 0", list(pads))
-        return pads[0], pads[1], pads[2], pads[3]
+        pads = view.integers("pads", window.pads)
+        if len(pads) != 2 * rank or min(pads) < 0:
+            numbers = {1: "two", 2: "four", 3: "six"}
+            raise view.error(f"{numbers[rank]} pads ≥ 0", list(pads))
+        return pads
     if mode not in ("SAME_UPPER", "SAME_LOWER"):
         raise view.error("auto_pad NOTSET, VALID, SAME_UPPER or SAME_LOWER", mode)
-    pairs = []
+    low, high = [], []
     for size, k, stride, dilation in zip(
-        view.shape(0)[2:], kernel, strides, dilations, strict=True
+        view.shape(0)[2:], window.kernel, window.strides, window.dilations, strict=True
     ):
         total = max((-(-size // stride) - 1) * stride + dilation * (k - 1) + 1 - size, 0)
         half = total // 2
-        pairs.append((half, total - half) if mode == "SAME_UPPER" else (total - half, half))
-    return pairs[0][0], pairs[1][0], pairs[0][1], pairs[1][1]
+        low.append(half if mode == "SAME_UPPER" else total - half)
+        high.append(total - low[-1])
+    return (*low, *high)
 
 
-def _image(view: OnnxNode) -> None:
-    if len(view.shape(0)) != 4:
-        raise view.unsupported("data of shape [N, C, H, W]", list(view.shape(0)))
+def _dimensions(view: OnnxNode) -> int:
+    """How many there are behind the channels."""
+    shape = view.shape(0)
+    if len(shape) not in RANKS:
+        raise view.unsupported(f"data of shape {' or '.join(RANKS.values())}", list(shape))
+    return len(shape) - 2
+
+
+# Convolutions ------------------------------------------------------------------------------------
 
 
 @converts("Conv")
 def _conv(view: OnnxNode) -> None:
-    _image(view)
-    weight = view.shape(1)
-    if len(weight) != 4:
-        raise view.error("a weight of shape [O, I, KH, KW]", list(weight))
+    rank, weight = _dimensions(view), view.shape(1)
+    if len(weight) != rank + 2:
+        shapes = {1: "[O, I, K]", 2: "[O, I, KH, KW]", 3: "[O, I, KD, KH, KW]"}
+        raise view.error(f"a weight of shape {shapes[rank]}", list(weight))
     kernel = view.integers("kernel_shape", weight[2:])
     if kernel != weight[2:]:
         raise view.error(f"kernel_shape {list(weight[2:])} as in the weight", list(kernel))
-    strides, dilations = _pair(view, "strides"), _pair(view, "dilations")
-    node = ops.Conv2d(
-        name=view.name,
-        output=view.output,
-        data=view.operand(0),
-        weight=view.operand(1),
-        bias=view.optional(2),
-        groups=view.integer("group", 1),
-        strides=strides,
-        pads=_pads(view, kernel, strides, dilations),
-        dilations=dilations,
+    window, groups = _sliding(view, kernel), view.integer("group", 1)
+    if rank == 2 and view.dtype(0) == "float32":
+        node = ops.Conv2d(
+            name=view.name,
+            output=view.output,
+            data=view.operand(0),
+            weight=view.operand(1),
+            bias=view.optional(2),
+            groups=groups,
+            pads=window.margins,
+            **window.steps,
+        )
+        view.draft.emit(node, "float32")
+        return
+    make = Maker(view)
+    data, weights = (make.cast(view.operand(i), "float32") for i in (0, 1))
+    _finish_conv(view, make, _convolved(make, data, weights, window, groups))
+
+
+@converts("ConvInteger")
+def _conv_integer(view: OnnxNode) -> None:
+    """By onnxruntime, which has no weights with a zero point and fails of them while it runs."""
+    name = view.optional(3)
+    zero = None if name is None else view.draft.known(name)
+    if name is not None and (zero is None or zero.any()):
+        raise view.error("weights without a zero point", name)
+    raise view.unsupported("a convolution of floats", "one of integers")
+
+
+def _finish_conv(view: OnnxNode, make: Maker, found: str) -> None:
+    """The sums with the bias, in the data's type."""
+    if view.dtype(0) not in ("float32", "float16"):
+        raise view.unsupported("float32 or float16 data", view.dtype(0))
+    if view.optional(2) is not None:
+        column = (view.shape(2)[0], *(1,) * (len(view.shape(0)) - 2))
+        bias = make.reshape(make.cast(view.operand(2), "float32"), column)
+        found = make.binary("add", found, bias)
+    make.result(make.cast(found, view.dtype(0)))
+
+
+def _convolved(make: Maker, data: str, weight: str, window: Sliding, groups: int) -> str:
+    """``Σ data * weight`` over a signal, an image or a volume: of it, image by image."""
+    shape, kernel = make.shape(data), make.shape(weight)
+    if window.rank < 3:
+        if window.rank == 1:
+            data = make.reshape(data, (*shape[:2], 1, shape[2]))
+            weight = make.reshape(weight, (*kernel[:2], 1, kernel[2]))
+        flat = window.last(window.rank)
+        node = ops.Conv2d(
+            **make.names(), data=data, weight=weight, groups=groups, pads=flat.margins, **flat.steps
+        )
+        found = make.add(node, "float32")
+        return found if window.rank == 2 else _without_row(make, found)
+    count = window_extent(
+        shape[2], kernel[2], window.strides[0], window.pads[0], window.pads[3], window.dilations[0]
     )
-    view.draft.emit(node, "float32")
+    total = ""
+    for tap in range(kernel[2]):
+        start = tap * window.dilations[0] - window.pads[0]
+        places = [start + n * window.strides[0] for n in range(count)]
+        inside = [p if 0 <= p < shape[2] else OUTSIDE for p in places]
+        images = _images(make, make.along(data, 2, inside))
+        part = make.reshape(make.along(weight, 2, [tap]), (*kernel[:2], *kernel[3:]))
+        found = _convolved(make, images, part, window.last(2), groups)
+        total = make.binary("add", total, found) if total else found
+    return _volume(make, total, shape[0], count)
 
 
-def _pool_window(view: OnnxNode) -> dict[str, Any]:
-    _image(view)
-    kernel = view.integers("kernel_shape", ())
-    if len(kernel) != 2:
-        raise view.unsupported("a kernel_shape of two", list(kernel))
-    strides, dilations = _pair(view, "strides"), _pair(view, "dilations")
-    pads = _pads(view, kernel, strides, dilations)
-    return {"kernel": kernel, "strides": strides, "dilations": dilations, "pads": pads}
+def _without_row(make: Maker, data: str) -> str:
+    n, c, _, w = make.shape(data)
+    return make.reshape(data, (n, c, w))
 
 
-def _ceil_pads(view: OnnxNode, window: dict[str, Any]) -> Pads:
+def _images(make: Maker, data: str) -> str:
+    """A volume's images, one after another."""
+    n, c, d, h, w = make.shape(data)
+    return make.reshape(make.transpose(data, (0, 2, 1, 3, 4)), (n * d, c, h, w))
+
+
+def _volume(make: Maker, data: str, batch: int, depth: int) -> str:
+    """The volume of such images."""
+    _, c, h, w = make.shape(data)
+    return make.transpose(make.reshape(data, (batch, depth, c, h, w)), (0, 2, 1, 3, 4))
+
+
+@converts("ConvTranspose")
+def _conv_transpose(view: OnnxNode) -> None:
+    """A convolution of the data with zeros between them, by the weights turned around."""
+    rank, shape, weight = _dimensions(view), view.shape(0), view.shape(1)
+    groups, make = view.integer("group", 1), Maker(view)
+    if len(weight) != rank + 2 or weight[0] != shape[1] or shape[1] % groups:
+        raise view.error(f"a weight of shape [{shape[1]}, O, …]", list(weight))
+    kernel = weight[2:]
+    plain = (0,) * (2 * rank)
+    window = Sliding(
+        kernel, _several(view, "strides", rank), _several(view, "dilations", rank), plain
+    )
+    tables: list[Sequence[int]] = [range(shape[0]), range(shape[1])]
+    for axis, (low, high) in enumerate(_cut(view, window)):
+        stride, size = window.strides[axis], shape[2 + axis]
+        reach = window.dilations[axis] * (kernel[axis] - 1)
+        span = range(low - reach, (size - 1) * stride + 1 + reach - high)
+        found = [i // stride if i % stride == 0 else OUTSIDE for i in span]
+        tables.append([i if 0 <= i < size else OUTSIDE for i in found])
+    data = make.take(make.cast(view.operand(0), "float32"), tables)
+    weights = make.cast(view.operand(1), "float32")
+    parts = make.reshape(weights, (groups, weight[0] // groups, *weight[1:]))
+    swapped = make.transpose(parts, (0, 2, 1, *range(3, rank + 3)))
+    whole = make.reshape(swapped, (groups * weight[1], weight[0] // groups, *kernel))
+    turned = make.take(
+        whole, [range(n) for n in make.shape(whole)[:2]] + [range(k)[::-1] for k in kernel]
+    )
+    still = replace(window, strides=(1,) * rank)
+    _finish_conv(view, make, _convolved(make, data, turned, still, groups))
+
+
+def _cut(view: OnnxNode, window: Sliding) -> list[Pair]:
+    """How much of the full result goes, in front and behind along each dimension."""
+    rank, shape = window.rank, view.shape(0)[2:]
+    extra = view.integers("output_padding", (0,) * rank)
+    mode, wanted = view.text("auto_pad", "NOTSET"), view.integers("output_shape", ())
+    if mode in ("SAME_UPPER", "SAME_LOWER") and not wanted:
+        wanted = tuple(n * s for n, s in zip(shape, window.strides, strict=True))
+    if not wanted:
+        pads = _pads(view, window)
+        return [(pads[n], pads[n + rank] - extra[n]) for n in range(rank)]
+    found = []
+    for n, size in enumerate(wanted[-rank:]):
+        full = (shape[n] - 1) * window.strides[n] + window.dilations[n] * (window.kernel[n] - 1) + 1
+        total = max(full + extra[n] - size, 0)  # what the sum lacks is behind it
+        low = total // 2 if mode == "SAME_UPPER" else total - total // 2
+        found.append((low, full - low - size))
+    return found
+
+
+# Pools -------------------------------------------------------------------------------------------
+
+
+def _pool_window(view: OnnxNode) -> Sliding:
+    rank, kernel = _dimensions(view), view.integers("kernel_shape", ())
+    if len(kernel) != rank:
+        numbers = {1: "one", 2: "two", 3: "three"}
+        raise view.unsupported(f"a kernel_shape of {numbers[rank]}", list(kernel))
+    window = _sliding(view, kernel)
+    return _ceiled(view, window) if view.integer("ceil_mode", 0) else window
+
+
+def _ceiled(view: OnnxNode, window: Sliding) -> Sliding:
     """The pads with which rounding down takes the places that ``ceil_mode`` rounds up to."""
-    pads = list(window["pads"])
+    pads, rank = list(window.pads), window.rank
     for i, size in enumerate(view.shape(0)[2:]):
-        stride, dilation, kernel = window["strides"][i], window["dilations"][i], window["kernel"][i]
-        floor = window_extent(size, kernel, stride, pads[i], pads[i + 2], dilation)
+        stride, dilation, kernel = window.strides[i], window.dilations[i], window.kernel[i]
+        floor = window_extent(size, kernel, stride, pads[i], pads[i + rank], dilation)
         reach = dilation * (kernel - 1) + 1
-        places = -(-(size + pads[i] + pads[i + 2] - reach) // stride) + 1
+        places = -(-(size + pads[i] + pads[i + rank] - reach) // stride) + 1
         if (places - 1) * stride >= size + pads[i]:  # the last window would see only padding
             places -= 1
         if places > floor:
-            pads[i + 2] = (places - 1) * stride + reach - size - pads[i]
-    return pads[0], pads[1], pads[2], pads[3]
+            pads[i + rank] = (places - 1) * stride + reach - size - pads[i]
+    return replace(window, pads=tuple(pads))
+
+
+def _pooled(make: Maker, data: str, window: Sliding, include: bool | None = None) -> str:
+    """The largest elements, or where ``include`` is given the means, of a signal, an image or a
+    volume: of it first in each image, then from image to image."""
+    shape = make.shape(data)
+    if window.rank == 1:
+        found = _pooled_image(make, make.reshape(data, (*shape[:2], 1, shape[2])), window, include)
+        return _without_row(make, found)
+    if window.rank == 2:
+        return _pooled_image(make, data, window, include)
+    flat = make.reshape(data, (shape[0], shape[1] * shape[2], *shape[3:]))
+    inner = _pooled_image(make, flat, window.last(2), include)
+    h, w = make.shape(inner)[2:]
+    rows = make.reshape(inner, (shape[0], shape[1], shape[2], h * w))
+    found = _pooled_image(make, rows, window.first, include)
+    return make.reshape(found, (*shape[:2], make.shape(found)[2], h, w))
+
+
+def _pooled_image(make: Maker, data: str, window: Sliding, include: bool | None) -> str:
+    window = window if window.rank == 2 else window.last(window.rank)
+    node: ops.MaxPool | ops.AvgPool
+    kernel = (window.kernel[0], window.kernel[1])
+    if include is None:
+        node = ops.MaxPool(
+            **make.names(), data=data, kernel=kernel, pads=window.margins, **window.steps
+        )
+    else:
+        node = ops.AvgPool(
+            **make.names(), data=data, kernel=kernel, pads=window.margins, **window.steps,
+            include_pad=include,
+        )  # fmt: skip
+    return make.add(node, "float32")
 
 
 @converts("MaxPool")
 def _max_pool(view: OnnxNode) -> None:
     window = _pool_window(view)
-    if view.integer("ceil_mode", 0):
-        window["pads"] = _ceil_pads(view, window)
-    node = ops.MaxPool(name=view.name, output=view.output, data=view.operand(0), **window)
-    view.draft.emit(node, "float32")
+    if view.wanted(1):
+        raise view.unsupported("one output", f"a second one, {view.proto.output[1]}")
+    make = Maker(view)
+    make.result(_pooled(make, view.operand(0), window))
 
 
 @converts("AveragePool")
 def _average_pool(view: OnnxNode) -> None:
-    window = _pool_window(view)
-    include = bool(view.integer("count_include_pad", 0))
-    if view.integer("ceil_mode", 0):
-        pads = _ceil_pads(view, window)
-        if include and pads != window["pads"]:
-            raise view.unsupported("ceil_mode 0 where count_include_pad is 1", "ceil_mode 1")
-        window["pads"] = pads
-    node = ops.AvgPool(
-        name=view.name, output=view.output, data=view.operand(0), include_pad=include, **window
-    )
-    view.draft.emit(node, "float32")
+    """Places that ``ceil_mode`` adds never count, those of the pads where the node says so."""
+    window, make, data = _pool_window(view), Maker(view), view.operand(0)
+    plain, include = _sliding(view, window.kernel), bool(view.integer("count_include_pad", 0))
+    if include and plain.pads != window.pads:
+        rank = window.rank
+        edges = [(plain.pads[n], plain.pads[n + rank]) for n in range(rank)]
+        data = make.padded(data, [(0, 0), (0, 0), *edges], 0.0)
+        more = tuple(a - b for a, b in zip(window.pads, plain.pads, strict=True))
+        window, include = replace(window, pads=more), False
+    make.result(_pooled(make, data, window, include))
 
 
-@converts("GlobalAveragePool")
-def _global_average_pool(view: OnnxNode) -> None:
-    _image(view)
-    _, _, h, w = view.shape(0)
-    node = ops.AvgPool(
-        name=view.name, output=view.output, data=view.operand(0), kernel=(h, w), strides=(1, 1)
-    )
-    view.draft.emit(node, "float32")
+@converts("LpPool")
+def _lp_pool(view: OnnxNode) -> None:
+    """``(Σ |x|^p)^(1/p)``: a mean of powers, with zeros around, times how many there are."""
+    window, p, make = _pool_window(view), view.integer("p", 2), Maker(view)
+    powers = make.binary("pow", make.unary("abs", view.operand(0)), float(p))
+    total = make.binary("mul", _pooled(make, powers, window, True), float(prod(window.kernel)))
+    make.result(make.binary("pow", total, 1 / p))
 
 
-@converts("ReduceMean")
-def _reduce_mean(view: OnnxNode) -> None:
-    _image(view)
-    if view.optional(1) is not None:
-        axes = [int(a) % 4 for a in view.constant(1, "axes")]
-    else:
-        axes = [a % 4 for a in view.integers("axes", ())]
-    if sorted(axes) != [2, 3]:
-        raise view.unsupported("the mean of an image (axes 2 and 3)", axes)
-    n, c, h, w = view.shape(0)
-    keep = view.integer("keepdims", 1)
-    output = view.output if keep else view.draft.fresh(f"{view.output}.mean")
-    node = ops.AvgPool(name=view.name, output=output, data=view.operand(0), kernel=(h, w))
-    view.draft.emit(node, "float32")
-    if not keep:
-        flat = view.draft.fresh(f"{view.name}.flat")
-        node_flat = ops.Reshape(name=flat, output=view.output, data=output)
-        view.draft.emit(node_flat, "float32", (n, c))
+@converts("GlobalAveragePool", "GlobalMaxPool")
+def _global_pool(view: OnnxNode) -> None:
+    """Over all dimensions; the mean of an image is a pool, which the accelerator has."""
+    rank, shape, make = _dimensions(view), view.shape(0), Maker(view)
+    mean = view.proto.op_type == "GlobalAveragePool"
+    if mean and rank == 2 and view.dtype(0) == "float32":
+        node = ops.AvgPool(**make.names(), data=view.operand(0), kernel=(shape[2], shape[3]))
+        make.result(make.add(node, "float32"))
+        return
+    view.real_dtype()
+    make.result(make.reduce("mean" if mean else "max", view.operand(0), range(2, len(shape))))

@@ -15,14 +15,19 @@ from vdla.compiler.graph.ops.clip import Clip, QClip, Relu
 from vdla.compiler.graph.ops.concat import Concat, QConcat
 from vdla.compiler.graph.ops.conv2d import Conv2d, QConv2d, QConv2dAdd
 from vdla.compiler.graph.ops.dense import Dense, QDense
-from vdla.compiler.graph.ops.elementwise import Binary, Unary
+from vdla.compiler.graph.ops.elementwise import Binary, Cast, Unary, Where
 from vdla.compiler.graph.ops.foreign import Custom, External, Foreign
 from vdla.compiler.graph.ops.fused import Fused
+from vdla.compiler.graph.ops.gather import Gather, GatherElements, GatherND
 from vdla.compiler.graph.ops.im2col import Im2col
+from vdla.compiler.graph.ops.matmul import Einsum, MatMul
 from vdla.compiler.graph.ops.pool import AvgPool, MaxPool, QAvgPool, QMaxPool
 from vdla.compiler.graph.ops.quantize import Dequantize, FlipSign, Quantize
+from vdla.compiler.graph.ops.reduce import ArgReduce, Cumulate, Reduce, TopK
 from vdla.compiler.graph.ops.reshape import QReshape, Reshape
+from vdla.compiler.graph.ops.scatter import ScatterElements, ScatterND
 from vdla.compiler.graph.ops.softmax import Softmax
+from vdla.compiler.graph.ops.take import Take
 from vdla.compiler.graph.ops.transpose import QTranspose, Transpose
 from vdla.compiler.graph.ops.window import Window
 
@@ -32,20 +37,28 @@ for _module in iter_modules(__path__):
 # Those that passes, frontend or schedules know by name; the others are in the table of operators.
 __all__ = [
     "Add",
+    "ArgReduce",
     "AvgPool",
     "BatchNorm",
     "Binary",
+    "Cast",
     "Clip",
     "Concat",
     "Conv2d",
+    "Cumulate",
     "Custom",
     "Dense",
     "Dequantize",
+    "Einsum",
     "External",
     "FlipSign",
     "Foreign",
     "Fused",
+    "Gather",
+    "GatherElements",
+    "GatherND",
     "Im2col",
+    "MatMul",
     "MaxPool",
     "Pack",
     "QAdd",
@@ -59,11 +72,17 @@ __all__ = [
     "QReshape",
     "QTranspose",
     "Quantize",
+    "Reduce",
     "Relu",
     "Reshape",
+    "ScatterElements",
+    "ScatterND",
     "Softmax",
+    "Take",
+    "TopK",
     "Transpose",
     "Unary",
     "Unpack",
+    "Where",
     "Window",
 ]

@@ -10,7 +10,17 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import rounded
-from vdla.compiler.graph.ir import Array, IntegerNode, Known, Node, Pair, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import (
+    DTYPES,
+    Array,
+    IntegerNode,
+    Known,
+    Node,
+    Pair,
+    Recipe,
+    Shape,
+    TensorType,
+)
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import add_terms, requantize
 from vdla.compiler.graph.ops.elementwise import (
@@ -29,6 +39,8 @@ class Add(Quantizable):
     """``a + b``, with numpy's broadcasting."""
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("a", "b")
+    READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
+    WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES)
 
     a: str
     b: str
@@ -37,7 +49,7 @@ class Add(Quantizable):
         return broadcast_shape(self, shapes)
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
-        return np.asarray(args[0] + args[1])
+        return np.asarray(args[0] + args[1], kind.dtype)
 
     def express(self, recipe: Recipe) -> Tensor:
         a, b = broadcast_operands(recipe, self.a, self.b)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, IntegerNode, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import DTYPES, Array, IntegerNode, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import requantize
 from vdla.compiler.graph.ops.clip import at_scale
@@ -59,6 +59,9 @@ class AnyConcat(Node, operator=False):
 @dataclass(frozen=True, kw_only=True)
 class Concat(AnyConcat, Quantizable):
     """The parts one behind another along ``axis``."""
+
+    READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
+    WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES)
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         return np.concatenate(args, axis=self.axis)

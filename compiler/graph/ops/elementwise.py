@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,67 +10,14 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, GraphError, Known, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import DTYPES, Array, GraphError, Known, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
-from vdla.compiler.graph.numbers import f32
+from vdla.compiler.graph.ops import functions
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 
-F32 = np.float32
-
-
-def _real(value: float) -> Expr:
-    return te.const(f32(value), "float32")
-
-
-def _bent(x: Expr, slope: Expr) -> Expr:
-    """``x`` where it is positive, ``slope * x`` elsewhere."""
-    return te.maximum(x, _real(0)) + slope * te.minimum(x, _real(0))
-
-
-def _unit(x: Expr) -> Expr:
-    return te.minimum(te.maximum(x, _real(0)), _real(1))
-
-
-# Each function by its name: in numpy, and as an expression. ``n`` is the node.
-UNARY: dict[str, tuple[Callable[[Array, Unary], Array], Callable[[Expr, Unary], Expr]]] = {
-    "sigmoid": (lambda x, n: F32(1) / (F32(1) + np.exp(-x)), lambda x, n: te.sigmoid(x)),
-    "tanh": (lambda x, n: np.tanh(x), lambda x, n: te.tanh(x)),
-    "exp": (lambda x, n: np.exp(x), lambda x, n: te.exp(x)),
-    "log": (lambda x, n: np.log(x), lambda x, n: te.log(x)),
-    "sqrt": (lambda x, n: np.sqrt(x), lambda x, n: te.sqrt(x)),
-    "abs": (lambda x, n: np.abs(x), lambda x, n: te.abs(x)),
-    "neg": (lambda x, n: -x, lambda x, n: _real(0) - x),
-    "floor": (lambda x, n: np.floor(x), lambda x, n: te.floor(x)),
-    "erf": (lambda x, n: np.vectorize(math.erf, otypes=[F32])(x), lambda x, n: te.erf(x)),
-    "leaky_relu": (
-        lambda x, n: np.maximum(x, F32(0)) + F32(n.alpha) * np.minimum(x, F32(0)),
-        lambda x, n: _bent(x, _real(n.alpha)),
-    ),
-    "elu": (
-        lambda x, n: np.where(x > 0, x, F32(n.alpha) * (np.exp(np.minimum(x, 0)) - F32(1))),
-        lambda x, n: te.select(
-            x > _real(0), x, _real(n.alpha) * (te.exp(te.minimum(x, _real(0))) - _real(1))
-        ),
-    ),
-    "hard_sigmoid": (
-        lambda x, n: np.clip(F32(n.alpha) * x + F32(n.beta), F32(0), F32(1)),
-        lambda x, n: _unit(_real(n.alpha) * x + _real(n.beta)),
-    ),
-    "hard_swish": (
-        lambda x, n: x * np.clip(x / F32(6) + F32(0.5), F32(0), F32(1)),
-        lambda x, n: x * _unit(x / _real(6) + _real(0.5)),
-    ),
-}
-BINARY: dict[str, tuple[Callable[[Array, Array], Array], Callable[[Expr, Expr], Expr]]] = {
-    "sub": (np.subtract, lambda a, b: a - b),
-    "mul": (np.multiply, lambda a, b: a * b),
-    "div": (np.divide, lambda a, b: a / b),
-    "pow": (np.power, te.power),
-    "max": (np.maximum, te.maximum),
-    "min": (np.minimum, te.minimum),
-    "prelu": (lambda a, b: np.maximum(a, F32(0)) + b * np.minimum(a, F32(0)), _bent),
-}
+UNARY = {**functions.UNARY, **functions.UNARY_BITS, **functions.UNARY_TESTS}
+BINARY = {**functions.BINARY, **functions.BINARY_BITS, **functions.BINARY_TESTS}
 
 
 # Of functions of two tensors, what a quantized island around them becomes: their integer operators
@@ -81,9 +27,14 @@ QUANTIZED: dict[str, Callable[[Binary, Island], Node]] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Unary(Node):
-    """``function(data)``, element by element; ``alpha`` and ``beta`` as the function needs them."""
+    """``function(data)``, element by element; ``alpha`` and ``beta`` as the function needs them.
 
-    FUNCTIONS: ClassVar[tuple[str, ...]] = tuple(UNARY)
+    The result has the data's type; that of a test is bool.
+    """
+
+    READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
+    WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES)
+    FUNCTIONS: ClassVar[tuple[str, ...]] = tuple(functions.UNARY)
 
     data: str
     function: str
@@ -93,13 +44,23 @@ class Unary(Node):
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         return shapes[0]
 
+    @property
+    def settings(self) -> functions.Settings:
+        """What the function is set to."""
+        return functions.Settings(self.alpha, self.beta)
+
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         with np.errstate(all="ignore"):
-            return np.asarray(UNARY[self.function][0](args[0], self), F32)
+            result = UNARY[self.function][0](widened(args[0]), self.settings)
+        return np.asarray(result).astype(kind.dtype)
 
     def express(self, recipe: Recipe) -> Tensor:
         data, function = recipe.read(self.data), UNARY[self.function][1]
-        return te.compute(recipe.out_shape, lambda *i: function(data[i], self), self.function)
+
+        def value(*i: Expr) -> Expr:
+            return function(wide(data[i]), self.settings).astype(recipe.out_dtype)
+
+        return te.compute(recipe.out_shape, value, self.function)
 
     def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
         """As its operand lies."""
@@ -108,10 +69,15 @@ class Unary(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class Binary(Quantizable):
-    """``function(a, b)``, with numpy's broadcasting."""
+    """``function(a, b)`` of operands of one type, with numpy's broadcasting.
+
+    The result has the operands' type; that of a comparison is bool.
+    """
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("a", "b")
-    FUNCTIONS: ClassVar[tuple[str, ...]] = tuple(BINARY)
+    READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
+    WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES)
+    FUNCTIONS: ClassVar[tuple[str, ...]] = tuple(functions.BINARY)
 
     a: str
     b: str
@@ -122,12 +88,17 @@ class Binary(Quantizable):
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         with np.errstate(all="ignore"):
-            return np.asarray(BINARY[self.function][0](args[0], args[1]), F32)
+            result = BINARY[self.function][0](widened(args[0]), widened(args[1]))
+        return np.asarray(result).astype(kind.dtype)
 
     def express(self, recipe: Recipe) -> Tensor:
         a, b = broadcast_operands(recipe, self.a, self.b)
         function = BINARY[self.function][1]
-        return te.compute(recipe.out_shape, lambda *i: function(a(i), b(i)), self.function)
+
+        def value(*i: Expr) -> Expr:
+            return function(wide(a(i)), wide(b(i))).astype(recipe.out_dtype)
+
+        return te.compute(recipe.out_shape, value, self.function)
 
     def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
         """As both of its operands lie."""
@@ -138,6 +109,65 @@ class Binary(Quantizable):
         if self.function not in QUANTIZED:
             raise GraphError("it has no integer form")
         return QUANTIZED[self.function](self, island)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Where(Node):
+    """``a`` where ``condition`` holds, else ``b``, with numpy's broadcasting."""
+
+    OPERANDS: ClassVar[tuple[str, ...]] = ("condition", "a", "b")
+    READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
+    WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES)
+
+    condition: str
+    a: str
+    b: str
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return broadcast_shape(self, shapes)
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        return np.where(args[0], args[1], args[2])
+
+    def express(self, recipe: Recipe) -> Tensor:
+        condition, a, b = broadcast_operands(recipe, self.condition, self.a, self.b)
+        return te.compute(
+            recipe.out_shape, lambda *i: te.select(condition(i), a(i), b(i)), "chosen"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cast(Node):
+    """The same numbers as the output's type: integers wrap, floats lose their fractions."""
+
+    READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
+    WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES)
+
+    data: str
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return shapes[0]
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        with np.errstate(all="ignore"):
+            return args[0].astype(kind.dtype)
+
+    def express(self, recipe: Recipe) -> Tensor:
+        data = recipe.read(self.data)
+        return te.compute(recipe.out_shape, lambda *i: data[i].astype(recipe.out_dtype), "cast")
+
+
+# What operators of elements share -----------------------------------------------------------------
+
+
+def wide(x: Expr) -> Expr:
+    """An element in the type that is computed in: of float16, float32."""
+    return x.astype("float32") if x.dtype == "float16" else x
+
+
+def widened(x: Array) -> Array:
+    """The same in numpy."""
+    return x.astype(np.float32) if x.dtype == np.float16 else x
 
 
 # What operators of two tensors share --------------------------------------------------------------
@@ -166,8 +196,8 @@ def common_block(operands: Sequence[TensorType]) -> int:
     return blocks.pop() if len(blocks) == 1 and len(channels) == 1 else 0
 
 
-def broadcast_operands(recipe: Recipe, a: str, b: str) -> list[Callable[[Sequence[Expr]], Expr]]:
-    """Two operands as functions of an index of the result."""
+def broadcast_operands(recipe: Recipe, *names: str) -> list[Callable[[Sequence[Expr]], Expr]]:
+    """The operands as functions of an index of the result."""
 
     def spread(tensor: Tensor, i: Sequence[Expr]) -> Expr:
         skipped = len(i) - len(tensor.shape)
@@ -177,4 +207,4 @@ def broadcast_operands(recipe: Recipe, a: str, b: str) -> list[Callable[[Sequenc
         ]
         return tensor[tuple(fixed)]
 
-    return [partial(spread, recipe.read(name)) for name in (a, b)]
+    return [partial(spread, recipe.read(name)) for name in names]

@@ -8,7 +8,7 @@ from math import prod
 from typing import ClassVar
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, IntegerNode, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import DTYPES, Array, IntegerNode, Node, Recipe, Shape, TensorType
 from vdla.compiler.te import Tensor
 
 
@@ -40,4 +40,6 @@ class QReshape(IntegerNode, AnyReshape):
 class Reshape(AnyReshape):
     """The same elements in row-major order under the output's shape."""
 
+    READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
+    WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES)
     ON_INT8: ClassVar[type[Node] | None] = QReshape

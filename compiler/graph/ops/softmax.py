@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from vdla.compiler.tir.ir import Expr, ExprLike
 @dataclass(frozen=True, kw_only=True)
 class Softmax(Node):
     """``exp(data - max) / Σ exp(data - max)`` along ``axis``."""
+
+    READS: ClassVar[frozenset[str]] = frozenset({"float32", "float64"})
+    WRITES: ClassVar[frozenset[str]] = frozenset({"float32", "float64"})
 
     data: str
     axis: int

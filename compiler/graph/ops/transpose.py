@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, IntegerNode, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import DTYPES, Array, IntegerNode, Node, Recipe, Shape, TensorType
 from vdla.compiler.te import Tensor
 
 
@@ -45,4 +45,6 @@ class QTranspose(IntegerNode, AnyTranspose):
 class Transpose(AnyTranspose):
     """``output[i[perm[0]], i[perm[1]], …] = data[i]``, as numpy's."""
 
+    READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
+    WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES)
     ON_INT8: ClassVar[type[Node] | None] = QTranspose

@@ -28,13 +28,15 @@ def to_int8(graph: Graph) -> Graph:
     """Makes every uint8 tensor int8, its values and zero point 128 lower.
 
     before: Quantize zp=z → u8     after: Quantize zp=z-128 → i8     (and Dequantize likewise)
-    A uint8 input or output of the graph, or of a Foreign, keeps its type behind a FlipSign.
+    A uint8 input or output of the graph, or of any node but those two, keeps its type behind a
+    FlipSign.
     """
     unsigned = {n for n, t in graph.tensors.items() if t.dtype == "uint8"}
     if not unsigned:
         return graph
-    outside = [n for node in graph.nodes if isinstance(node, ops.Foreign) for n in node.inputs]
-    written = {node.output for node in graph.nodes if isinstance(node, ops.Foreign)}
+    others = [n for n in graph.nodes if not isinstance(n, ops.Quantize | ops.Dequantize)]
+    outside = [name for node in others for name in node.inputs]
+    written = {node.output for node in others}
     kept = unsigned & {*graph.inputs, *graph.outputs, *outside, *written}
     names = {n: f"{n}.signed" for n in kept}
     tensors, constants = dict(graph.tensors), dict(graph.constants)
@@ -49,7 +51,7 @@ def to_int8(graph: Graph) -> Graph:
             nodes.append(ops.FlipSign(name=f"{name}.flip", output=names[name], data=name))
     for node in graph.nodes:
         name = node.output
-        if isinstance(node, ops.Foreign):
+        if not isinstance(node, ops.Quantize | ops.Dequantize):
             nodes.append(node)
             if name in names:
                 nodes.append(ops.FlipSign(name=f"{name}.flip", output=names[name], data=name))

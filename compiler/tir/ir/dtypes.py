@@ -2,7 +2,7 @@
 
 Grammar::
 
-    dtype ::= bool int8 uint8 int16 int32 int64 float32 float64
+    dtype ::= bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ INT_RANGES: dict[str, tuple[int, int]] = {
     "int8": (-(1 << 7), (1 << 7) - 1),
     "uint8": (0, (1 << 8) - 1),
     "int16": (-(1 << 15), (1 << 15) - 1),
+    "uint16": (0, (1 << 16) - 1),
     "int32": (-(1 << 31), (1 << 31) - 1),
+    "uint32": (0, (1 << 32) - 1),
     "int64": (-(1 << 63), (1 << 63) - 1),
+    "uint64": (0, (1 << 64) - 1),
 }
-FLOATS = ("float32", "float64")
+FLOATS = ("float16", "float32", "float64")
 DTYPES = (*INT_RANGES, *FLOATS)
 
 

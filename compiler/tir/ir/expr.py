@@ -33,7 +33,10 @@ BITWISE = ("bitand", "bitor", "bitxor")
 BINARY_OPS = (*ARITHMETIC, *COMPARISONS, *LOGIC, *BITWISE)
 COMMUTATIVE = ("add", "mul", "min", "max", "eq", "ne", "and", "or", "bitand", "bitor", "bitxor")
 
-FLOAT_CALLS = ("exp", "sqrt", "rint", "floor", "tanh", "erf", "log", "pow")
+LIBRARY_CALLS = (  # those that the C library computes
+    "erf", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh",
+)  # fmt: skip
+FLOAT_CALLS = ("exp", "sqrt", "rint", "floor", "tanh", "log", "pow", *LIBRARY_CALLS)
 CALLS = (*FLOAT_CALLS, "abs", "rq")
 
 ExprLike = Union["Expr", int, float, bool]

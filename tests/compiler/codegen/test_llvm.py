@@ -85,9 +85,11 @@ def test_indices_below_zero_are_divided_towards_minus_infinity(divisor):
     np.testing.assert_array_equal(found, want)
 
 
-@pytest.mark.parametrize("source", ["int8", "uint8", "int32", "int64", "float32", "bool"])
 @pytest.mark.parametrize(
-    "target", ["int8", "uint8", "int32", "int64", "float32", "float64", "bool"]
+    "source", ["int8", "uint16", "int32", "uint64", "float16", "float32", "bool"]
+)
+@pytest.mark.parametrize(
+    "target", ["int8", "uint8", "int32", "int64", "uint64", "float16", "float32", "float64", "bool"]
 )
 def test_casts(source, target):
     a = te.placeholder((32,), source, "a")
@@ -97,15 +99,38 @@ def test_casts(source, target):
 
 
 @pytest.mark.parametrize(
-    "name", ["exp", "log", "sqrt", "tanh", "erf", "floor", "rint", "abs", "sigmoid"]
+    "name",
+    [
+        "exp",
+        "log",
+        "sqrt",
+        "tanh",
+        "erf",
+        "floor",
+        "rint",
+        "abs",
+        "sigmoid",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "asinh",
+        "acosh",
+        "atanh",
+    ],
 )
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_functions(name, dtype):
     a = te.placeholder((50,), dtype, "a")
     out = te.compute((50,), lambda i: getattr(te, name)(a[i]), "out")
-    low = 0.1 if name in ("log", "sqrt") else -4
-    found, expected = both([a], out, np.linspace(low, 4, 50, dtype=dtype))
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    low = 0.1 if name in ("log", "sqrt") else 1 if name == "acosh" else -4
+    low, high = (-0.9, 0.9) if name in ("asin", "acos", "atanh") else (low, 4)
+    found, expected = both([a], out, np.linspace(low, high, 50, dtype=dtype))
+    np.testing.assert_allclose(found, expected, rtol=1e-3 if dtype == "float16" else 1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])

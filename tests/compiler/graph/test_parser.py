@@ -135,7 +135,7 @@ def test_a_dump_replaces_an_older_one(tmp_path):
 HEAD = "graph g\n  input x : float32[1, 4]\n  constant c : float32[4]\n  "
 VALUES = {"c": np.zeros(4, np.float32), "r@axis": np.zeros(3), "short": np.zeros(3, np.float32)}
 REFUSED = {
-    "r: y = Rleu(x) : float32[1, 4]": "column 10: expected an operator (Add, AvgPool,",
+    "r: y = Rleu(x) : float32[1, 4]": "column 10: expected an operator (Add, ArgReduce,",
     "r: y = Relu(z) : float32[1, 4]": "column 15: expected operands defined before their use, "
                                       "found z",
     "r: y = Relu() : float32[1, 4]": "column 10: expected 1 operands (data) of Relu, found 0",
@@ -169,8 +169,8 @@ REFUSED = {
     "constant x : float32[4]": "column 12: expected a tensor written once, found x again",
     "r: x = Relu(x) : float32[1, 4]": "column 6: expected a tensor written once, found x again",
     "r: y = Relu(x) : float23[1, 4]": "column 20: expected a dtype of float32, int8,",
-    "r: y = Relu(x) : float32[0, 4]": "column 28: expected a size from 1 to 9223372036854775807, "
-                                      "found 0",
+    "r: y = Relu(x) : float32[-1, 4]": "column 28: expected a size from 0 to 9223372036854775807, "
+                                      "found 1",
     "r: y = Relu(x) : float32[1, 4]/0": "column 34: expected a size from 1",
     "r: y = Relu(x) : float32[4]/16": "column 30: expected channel blocks of 2 or 4 dimensions, "
                                       "found 1",

@@ -24,8 +24,8 @@ F = Var("f", "float32")
         (lambda: const(300, "int8"), "constant: expected int8 (-128 to 127), found 300"),
         (
             lambda: const(1, "int4"),
-            "constant: expected a dtype of bool, int8, uint8, int16, int32, "
-            "int64, float32, float64, found 'int4'",
+            "constant: expected a dtype of bool, int8, uint8, int16, uint16, int32, "
+            "uint32, int64, uint64, float16, float32, float64, found 'int4'",
         ),
         (lambda: ~X, "not: expected a bool, found int32"),
         (lambda: Select(X, X, X), "select: expected a bool condition, found int32"),
@@ -38,8 +38,8 @@ F = Var("f", "float32")
         (lambda: call("pow", F), "pow: expected 2 arguments, found 1"),
         (
             lambda: cast(X, "complex"),
-            "cast: expected a dtype of bool, int8, uint8, int16, int32, "
-            "int64, float32, float64, found 'complex'",
+            "cast: expected a dtype of bool, int8, uint8, int16, uint16, int32, "
+            "uint32, int64, uint64, float16, float32, float64, found 'complex'",
         ),
         (
             lambda: Buffer("b", (0,), "int8"),

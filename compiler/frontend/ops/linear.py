@@ -1,0 +1,171 @@
+"""Operators that are sums along an axis with weights known now: resizing, Fourier transforms.
+
+The weights of Resize are what ONNX's own implementation makes of a unit matrix.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from vdla.compiler.frontend.converters import converts
+from vdla.compiler.frontend.errors import first_line
+from vdla.compiler.frontend.maker import Maker
+from vdla.compiler.frontend.node import OnnxNode
+from vdla.compiler.graph.ir import Array
+
+CROPPED = "tf_crop_and_resize"
+
+
+@converts("Resize", "Upsample")
+def _resize(view: OnnxNode) -> None:
+    """Axis by axis: each result is made of few neighbours, the same ones in every row."""
+    view.real_dtype()
+    if view.text("coordinate_transformation_mode", "") == CROPPED:
+        raise view.unsupported("coordinates of the whole image", CROPPED)
+    data, shape = view.operand(0), view.shape(0)
+    scales, sizes = _factors(view)
+    make = Maker(view)
+    for axis, (scale, size) in enumerate(zip(scales, sizes, strict=True)):
+        if scale != 1.0 or size != shape[axis]:
+            weights = _weights(view, shape[axis], scale, size)
+            data = _weighted(make, data, axis, weights)
+    make.result(data)
+
+
+def _factors(view: OnnxNode) -> tuple[list[float], list[int]]:
+    """The scale and the new size of each axis."""
+    shape = view.shape(0)
+    rank, place = len(shape), 2 if view.proto.op_type == "Resize" and view.draft.opset > 10 else 1
+    axes = [view.axis(a, rank) for a in view.integers("axes", range(rank))]
+    scales, sizes = [1.0] * rank, list(shape)
+    if view.optional(place) is not None and view.constant(place, "scales").size:
+        given = [float(s) for s in view.constant(place, "scales").reshape(-1)]
+        for axis, scale in zip(axes, given, strict=True):
+            scales[axis], sizes[axis] = scale, int(np.floor(shape[axis] * scale))
+        return scales, sizes
+    if "scales" in view.attributes:
+        given = [float(s) for s in view.attributes["scales"]]
+        return given, [int(np.floor(n * s)) for n, s in zip(shape, given, strict=True)]
+    wanted = [int(s) for s in view.constant(3, "sizes").reshape(-1)]
+    ratios = [size / shape[axis] for axis, size in zip(axes, wanted, strict=True)]
+    policy = view.text("keep_aspect_ratio_policy", "stretch")
+    if policy != "stretch":
+        one = min(ratios) if policy == "not_larger" else max(ratios)
+        ratios = [one] * len(axes)
+        wanted = [int(np.floor(one * shape[axis] + 0.5)) for axis in axes]
+    for axis, ratio, size in zip(axes, ratios, wanted, strict=True):
+        scales[axis], sizes[axis] = ratio, size
+    return scales, sizes
+
+
+def _weights(view: OnnxNode, size: int, scale: float, wanted: int) -> Array:
+    """[wanted, size]: of what each element along an axis is made."""
+    attributes = {
+        a.name: helper.get_attribute_value(a)
+        for a in view.proto.attribute
+        if a.name not in ("axes", "keep_aspect_ratio_policy", "scales")
+    }
+    if view.proto.op_type == "Upsample" or view.draft.opset < 11:
+        attributes["coordinate_transformation_mode"] = "asymmetric"
+        if attributes.get("mode", b"nearest") == b"nearest":
+            attributes["nearest_mode"] = "floor"
+    by_size = view.proto.op_type == "Resize" and view.draft.opset > 10 and bool(view.optional(3))
+    names = ["x", "", "", "n"] if by_size else ["x", "", "s"]
+    node = helper.make_node("Resize", names, ["y"], **attributes)
+    ends = [helper.make_empty_tensor_value_info(n) for n in "xy"]
+    known = [
+        numpy_helper.from_array(np.array([size, wanted]), "n"),
+        numpy_helper.from_array(np.array([1.0, scale], np.float32), "s"),
+    ]
+    graph = helper.make_graph([node], "resize", ends[:1], ends[1:], known)
+    opset = helper.make_opsetid("", max(view.draft.opset, 19))
+    model = helper.make_model(graph, opset_imports=[opset])
+    try:
+        (found,) = ReferenceEvaluator(model).run(None, {"x": np.eye(size, dtype=np.float64)})
+    except Exception as error:  # whatever the reference implementation trips over
+        raise view.unsupported("a form that ONNX's reference has", first_line(error)) from None
+    return np.asarray(found).T
+
+
+def _weighted(make: Maker, data: str, axis: int, weights: Array) -> str:
+    """``Σ_k data[…, k, …] * weights[i, k]``, as many terms as a row has weights."""
+    count = int((weights != 0).sum(axis=1).max())
+    order = np.argsort(weights == 0, axis=1, kind="stable")[:, :count]
+    rank, total = len(make.shape(data)), ""
+    for tap in range(count):
+        part = make.along(data, axis, [int(k) for k in order[:, tap]])
+        factors = np.take_along_axis(weights, order[:, tap : tap + 1], axis=1)
+        if (factors != 1).any():
+            column = factors.reshape([-1] + [1] * (rank - axis - 1))
+            part = make.binary("mul", part, make.like(column, part))
+        total = make.binary("add", total, part) if total else part
+    return total
+
+
+@converts("DFT")
+def _dft(view: OnnxNode) -> None:
+    """A product with the matrix of the transform, of complex numbers as pairs, in float64."""
+    dtype, shape, make = view.real_dtype(), view.shape(0), Maker(view)
+    rank = len(shape)
+    if view.draft.opset >= 20:
+        axis = int(view.constant(2, "axis").reshape(-1)[0]) if view.optional(2) else -2
+    else:
+        axis = view.integer("axis", 1)
+    axis, inverse = view.axis(axis, rank), bool(view.integer("inverse", 0))
+    length = int(view.constant(1, "length").reshape(-1)[0]) if view.optional(1) else 0
+    if axis == rank - 1 or shape[-1] not in (1, 2):
+        raise view.error("real or complex numbers along the last axis", list(shape))
+    matrix = _fourier((shape[axis], shape[-1]), length, inverse, bool(view.integer("onesided", 0)))
+    order = [n for n in range(rank - 1) if n != axis]
+    rows = make.transpose(make.cast(view.operand(0), "float64"), (*order, axis, rank - 1))
+    outer = tuple(shape[n] for n in order)
+    flat = make.reshape(rows, (prod(outer), shape[axis] * shape[-1]))
+    columns = matrix.reshape(shape[axis] * shape[-1], -1)
+    product = make.matmul(flat, make.constant(columns, "float64"))
+    found = make.reshape(product, (*outer, *matrix.shape[1:]))
+    back = [*order, axis, rank - 1]
+    make.result(make.cast(make.transpose(found, [back.index(n) for n in range(rank)]), dtype))
+
+
+@converts("STFT")
+def _stft(view: OnnxNode) -> None:
+    """The transforms of frames, each times the window."""
+    dtype, shape, make = view.real_dtype(), view.shape(0), Maker(view)
+    step = int(view.constant(1, "frame_step").reshape(-1)[0])
+    if view.optional(3) is not None:
+        length = int(view.constant(3, "frame_length").reshape(-1)[0])
+    elif view.optional(2) is not None:
+        length = view.shape(2)[0]
+    else:
+        raise view.error("a frame_length or a window", "neither")
+    count = (shape[1] - length) // step + 1
+    if len(shape) != 3 or count < 1:
+        raise view.error(f"signals of at least {length} elements", list(shape))
+    places = [frame * step + n for frame in range(count) for n in range(length)]
+    frames = make.along(make.cast(view.operand(0), "float64"), 1, places)
+    frames = make.reshape(frames, (shape[0] * count, length, shape[2]))
+    if view.optional(2) is not None:
+        window = make.reshape(make.cast(view.operand(2), "float64"), (length, 1))
+        frames = make.binary("mul", frames, window)
+    matrix = _fourier((length, shape[2]), 0, False, bool(view.integer("onesided", 1)))
+    flat = make.reshape(frames, (shape[0] * count, length * shape[2]))
+    columns = make.constant(matrix.reshape(length * shape[2], -1), "float64")
+    found = make.reshape(make.matmul(flat, columns), (shape[0], count, *matrix.shape[1:]))
+    make.result(make.cast(found, dtype))
+
+
+def _fourier(size: tuple[int, int], length: int, inverse: bool, onesided: bool) -> Array:
+    """[elements of the signal, elements of the result, 1 or 2]: what unit signals become."""
+    units = np.eye(size[0] * size[1]).reshape(-1, *size)
+    signals = units[..., 0] + 1j * units[..., 1] if size[1] == 2 else units[..., 0]
+    if inverse and onesided:
+        return np.asarray(np.fft.irfft(signals, length or 2 * (size[0] - 1))[..., None])
+    transform = np.fft.ifft if inverse else np.fft.fft
+    found = transform(signals, length or size[0])
+    if onesided:
+        found = found[:, : found.shape[1] // 2 + 1]
+    return np.stack([found.real, found.imag], axis=-1)

@@ -1,0 +1,235 @@
+"""Results of many elements: sums, extremes, their places, running totals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar, cast
+
+import numpy as np
+
+from vdla.compiler import te
+from vdla.compiler.graph.ir import DTYPES, Array, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ops.elementwise import wide, widened
+from vdla.compiler.graph.ops.functions import like
+from vdla.compiler.te import CommReducer, Tensor
+from vdla.compiler.tir.ir import Expr
+
+REDUCTIONS: dict[str, tuple[Callable[..., Array], CommReducer]] = {
+    "sum": (np.sum, te.sum),
+    "prod": (np.prod, te.prod),
+    "max": (np.max, te.max),
+    "min": (np.min, te.min),
+    "mean": (np.mean, te.sum),
+}
+FIRST, LAST = 2**31 - 1, -1  # places that any other one is better than
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reduce(Node):
+    """``function`` of all elements along ``axes``, which stay with size 1 or go away.
+
+    ``axes`` ascend. Of float16 it is computed in float32.
+    """
+
+    READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
+    WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES)
+
+    data: str
+    function: str
+    axes: tuple[int, ...]
+    keepdims: bool = True
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        kept = [(1 if n in self.axes else size) for n, size in enumerate(shapes[0])]
+        if self.keepdims:
+            return tuple(kept)
+        return tuple(size for n, size in enumerate(kept) if n not in self.axes)
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        function = REDUCTIONS[self.function][0]
+        result = function(widened(args[0]), axis=self.axes, keepdims=self.keepdims)
+        return np.asarray(result).astype(kind.dtype)
+
+    def express(self, recipe: Recipe) -> Tensor:
+        data, shape = recipe.read(self.data), recipe.shape(self.data)
+        steps = {n: te.reduce_axis((0, shape[n]), f"r{n}") for n in self.axes}
+        kept = [n for n in range(len(shape)) if self.keepdims or n not in steps]
+
+        def value(*i: Expr) -> Expr:
+            index = {**dict(zip(kept, i, strict=True)), **steps}
+            here = wide(data[tuple(index[n] for n in range(len(shape)))])
+            if not steps:
+                return here
+            return REDUCTIONS[self.function][1](here, axis=list(steps.values()))
+
+        total = te.compute(recipe.out_shape, value, self.function)
+        count = prod(shape[n] for n in self.axes)
+        if self.function != "mean" and total.dtype == recipe.out_dtype:
+            return total
+
+        def result(*i: Expr) -> Expr:
+            whole = total[i]
+            part = whole / like(count, whole) if self.function == "mean" else whole
+            return part.astype(recipe.out_dtype)
+
+        return te.compute(recipe.out_shape, result, "result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArgReduce(Node):
+    """Where along ``axis`` the largest element is, or the least; of equal ones the first or last.
+
+    The axis stays with size 1.
+    """
+
+    READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
+    WRITES: ClassVar[frozenset[str]] = frozenset({"int64"})
+
+    data: str
+    axis: int
+    largest: bool = True
+    last: bool = False
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return (*shapes[0][: self.axis], 1, *shapes[0][self.axis + 1 :])
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        find = np.argmax if self.largest else np.argmin
+        size = args[0].shape[self.axis]
+        data = np.flip(args[0], self.axis) if self.last else args[0]
+        found = find(data, axis=self.axis, keepdims=True)
+        return np.asarray(size - 1 - found if self.last else found)
+
+    def express(self, recipe: Recipe) -> Tensor:
+        data, axis = recipe.read(self.data), self.axis
+        size = data.shape[axis]
+        step = te.reduce_axis((0, size), "r")
+        best = te.comm_reducer(self._better, self._worst, "best")
+
+        def value(*i: Expr) -> tuple[Expr, ...]:
+            return best((step, wide(data[(*i[:axis], step, *i[axis + 1 :])])), axis=step)
+
+        pair = te.compute(recipe.out_shape, value, "best")  # of two values, two tensors
+        place, _ = cast("tuple[Tensor, Tensor]", pair)
+
+        def result(*i: Expr) -> Expr:  # where all are NaN, none was better
+            return te.minimum(te.maximum(place[i], 0), size - 1).astype("int64")
+
+        return te.compute(recipe.out_shape, result, "place")
+
+    def _better(self, x: tuple[Expr, Expr], y: tuple[Expr, Expr]) -> tuple[Expr, Expr]:
+        ahead = x[1] > y[1] if self.largest else x[1] < y[1]
+        nearer = x[0] > y[0] if self.last else x[0] < y[0]
+        choose = te.any(ahead, te.all(te.equal(x[1], y[1]), nearer))
+        return te.select(choose, x[0], y[0]), te.select(choose, x[1], y[1])
+
+    def _worst(self, place: str, value: str) -> tuple[Expr, Expr]:
+        least = te.min_value(value) if self.largest else te.max_value(value)
+        return te.const(LAST if self.last else FIRST, place), least
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cumulate(Node):
+    """The sum or product of all elements up to each one along ``axis``.
+
+    ``exclusive``: without the one itself; ``reverse``: from the end on.
+    """
+
+    READS: ClassVar[frozenset[str]] = frozenset(DTYPES) - {"bool"}
+    WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES) - {"bool"}
+
+    data: str
+    function: str
+    axis: int
+    exclusive: bool = False
+    reverse: bool = False
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return shapes[0]
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        data = np.moveaxis(widened(args[0]), self.axis, 0)
+        data = data[::-1] if self.reverse else data
+        if self.exclusive:
+            first = np.full_like(data[:1], self.function == "prod")
+            data = np.concatenate([first, data[:-1]])
+        run = np.cumsum if self.function == "sum" else np.cumprod
+        result = run(data, axis=0, dtype=data.dtype)
+        result = result[::-1] if self.reverse else result
+        return np.ascontiguousarray(np.moveaxis(result, 0, self.axis)).astype(kind.dtype)
+
+    def express(self, recipe: Recipe) -> Tensor:
+        data, axis = recipe.read(self.data), self.axis
+        step = te.reduce_axis((0, data.shape[axis]), "r")
+        combine = REDUCTIONS[self.function][1]
+
+        def value(*i: Expr) -> Expr:
+            here, there = (i[axis], step) if self.reverse else (step, i[axis])
+            counts = here < there if self.exclusive else here <= there
+            element = wide(data[(*i[:axis], step, *i[axis + 1 :])])
+            return combine(element, axis=step, where=counts)
+
+        total = te.compute(recipe.out_shape, value, "total")
+        if total.dtype == recipe.out_dtype:
+            return total
+        return te.compute(
+            recipe.out_shape, lambda *i: total[i].astype(recipe.out_dtype), "narrowed"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopK(Node):
+    """The ``count`` largest elements along ``axis``, or least, in order; of equal ones the first.
+
+    ``places``: where they are instead of what they are. An element's rank is the number of those
+    before it, so that no element moves.
+    """
+
+    READS: ClassVar[frozenset[str]] = frozenset(DTYPES) - {"bool"}
+    WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES) - {"bool"}
+
+    data: str
+    axis: int
+    count: int
+    largest: bool = True
+    places: bool = False
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        shape = shapes[0]
+        if not 1 <= self.count <= shape[self.axis]:
+            raise self.error(f"1 to {shape[self.axis]} elements of axis {self.axis}", self.count)
+        return (*shape[: self.axis], self.count, *shape[self.axis + 1 :])
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        data, size = args[0], args[0].shape[self.axis]
+        if self.largest:  # from the end on, as stable sorting ascends
+            order = size - 1 - np.argsort(np.flip(data, self.axis), self.axis, kind="stable")
+            order = np.flip(order, self.axis)
+        else:
+            order = np.argsort(data, self.axis, kind="stable")
+        first = np.take(order, range(self.count), axis=self.axis)
+        found = first if self.places else np.take_along_axis(data, first, self.axis)
+        return np.ascontiguousarray(found).astype(kind.dtype)
+
+    def express(self, recipe: Recipe) -> Tensor:
+        data, axis = recipe.read(self.data), self.axis
+        size = data.shape[axis]
+        other, step = (te.reduce_axis((0, size), name) for name in ("other", "r"))
+
+        def before(*i: Expr) -> Expr:
+            index = (*i[:axis], other, *i[axis + 1 :])
+            mine, theirs = wide(data[i]), wide(data[index])
+            ahead = theirs > mine if self.largest else theirs < mine
+            counts = te.any(ahead, te.all(te.equal(mine, theirs), other < i[axis]))
+            return te.sum(counts.astype("int32"), axis=other)
+
+        rank = te.compute(data.shape, before, "rank")
+
+        def value(*i: Expr) -> Expr:
+            index = (*i[:axis], step, *i[axis + 1 :])
+            here = step.astype("int64") if self.places else data[index]
+            return te.sum(te.select(te.equal(rank[index], i[axis]), here, like(0, here)), axis=step)
+
+        return te.compute(recipe.out_shape, value, "top")

@@ -1,0 +1,101 @@
+"""Elements from other places, which are known at compile time: slices, pads, tiles, gathers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import ClassVar
+
+import numpy as np
+
+from vdla.compiler import te
+from vdla.compiler.graph.ir import DTYPES, Array, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ops.functions import like
+from vdla.compiler.te import Tensor
+from vdla.compiler.tir.ir import Expr
+
+OUTSIDE = -1  # the place of an element that isn't the data's
+
+
+@dataclass(frozen=True, kw_only=True)
+class Take(Node):
+    """``output[i, j, …] = data[p[i], q[j], …]``, and ``fill`` where one of the places is outside.
+
+    ``shape`` is the result's; ``places`` are p, q, … one behind another: for every index along
+    each axis the data's, or -1.
+    """
+
+    READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
+    WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES)
+
+    data: str
+    shape: tuple[int, ...]
+    places: tuple[int, ...]
+    fill: float = 0.0
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        tables = self.tables()
+        if len(shapes[0]) != len(self.shape) or len(self.places) != sum(self.shape):
+            raise self.error(f"places for {len(shapes[0])} axes", len(self.places))
+        for table, size in zip(tables, shapes[0], strict=True):
+            if not all(OUTSIDE <= place < size for place in table):
+                raise self.error(f"places below {size}", list(table))
+        return self.shape
+
+    def tables(self) -> list[tuple[int, ...]]:
+        """The places along each axis."""
+        ends = accumulate(self.shape, initial=0)
+        return [self.places[a:b] for a, b in pairwise(ends)]
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        result = args[0]
+        for axis, table in enumerate(self.tables()):
+            places = np.asarray(table)
+            result = np.take(result, np.maximum(places, 0), axis=axis)
+            if (places == OUTSIDE).any():
+                column = (places == OUTSIDE).reshape([-1] + [1] * (len(self.shape) - axis - 1))
+                result = np.where(column, np.asarray(self.fill).astype(kind.dtype), result)
+        return np.ascontiguousarray(result).reshape(self.shape)
+
+    def express(self, recipe: Recipe) -> Tensor:
+        data = recipe.read(self.data)
+        found = [_Axis(recipe, axis, table) for axis, table in enumerate(self.tables())]
+
+        def value(*i: Expr) -> Expr:
+            here = data[tuple(axis.place(v) for axis, v in zip(found, i, strict=True))]
+            inside = [c for axis, v in zip(found, i, strict=True) for c in axis.inside(v)]
+            if not inside:
+                return here
+            return te.select(te.all(*inside), here, like(self.fill, here))
+
+        return te.compute(recipe.out_shape, value, "taken")
+
+
+class _Axis:
+    """Where the elements along one axis come from: by a formula where there is one."""
+
+    def __init__(self, recipe: Recipe, axis: int, table: Sequence[int]) -> None:
+        known = [n for n, place in enumerate(table) if place != OUTSIDE]
+        self.first, self.last = (known[0], known[-1]) if known else (0, -1)
+        self.size = len(table)
+        self.start = table[self.first] if known else 0
+        steps = {b - a for a, b in pairwise(table[self.first : self.last + 1])}
+        self.step = next(iter(steps), 0)
+        self.table: Tensor | None = None
+        if len(steps) > 1 or not known:
+            self.table = recipe.constant(f"places{axis}", np.asarray(table, np.int32))
+            self.gaps = OUTSIDE in table
+
+    def place(self, i: Expr) -> Expr:
+        """The data's index for one of the result's."""
+        if self.table is not None:
+            return self.table[i]
+        return (i - self.first) * self.step + self.start
+
+    def inside(self, i: Expr) -> list[Expr]:
+        """When there is one."""
+        if self.table is not None:
+            return [self.table[i] >= 0] if self.gaps else []
+        low = [i >= self.first] if self.first > 0 else []
+        return low + ([i <= self.last] if self.last < self.size - 1 else [])

@@ -1,0 +1,206 @@
+"""Operators of the host: compiled code gives what ``evaluate`` says, and what a file of them says
+is onnxruntime's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vdla.compiler.codegen.llvm import jit
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.infer import verify
+from vdla.compiler.graph.ir import Graph, GraphError, TensorType
+from vdla.compiler.graph.ops import functions
+from vdla.compiler.graph.parser import parse_graph
+from vdla.compiler.graph.printer import beside, format_graph
+from vdla.compiler.host.kernels import host_kernel
+
+RNG = np.random.default_rng(3)
+NAMES = {"name": "n", "output": "y"}
+F = np.float32
+
+
+def check(node, *args, dtype=None, rtol=1e-6):
+    """Compiled, and through its text; the result."""
+    names = list(node.inputs)
+    types = {n: TensorType(a.shape, str(a.dtype)) for n, a in zip(names, args, strict=True)}
+    shape = node.result_shape([a.shape for a in args])
+    types["y"] = TensorType(shape, dtype or str(args[0].dtype))
+    graph = verify(Graph(tuple(names), ("y",), (node,), types))
+    again = parse_graph(format_graph(graph), beside(graph))
+    assert again.nodes == (node,)
+    want = node.evaluate(list(args), types["y"])
+    assert (want.shape, str(want.dtype)) == (shape, types["y"].dtype)
+    kernel = host_kernel(again.nodes[0], graph)
+    given = {**dict(zip(names, args, strict=True)), **kernel.constants}
+    found = np.empty(shape, types["y"].dtype)
+    arrays = [np.array(given[name], order="C") for name in kernel.args[:-1]]
+    jit([kernel.func])[kernel.func.name](*arrays, found)
+    np.testing.assert_allclose(found, want, rtol=rtol, atol=rtol)
+    return found
+
+
+def numbers(dtype, shape=(3, 4), low=-9, high=9):
+    if dtype == "bool":
+        return RNG.integers(0, 2, shape).astype(bool)
+    low = 0 if dtype.startswith("u") else low
+    return RNG.integers(low, high, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+@pytest.mark.parametrize("function", functions.UNARY)
+def test_functions_of_other_floats(function, dtype):
+    low, high = {"acosh": (1, 3), "log": (0.1, 3), "sqrt": (0.1, 3)}.get(function, (-0.9, 0.9))
+    node = ops.Unary(**NAMES, data="x", function=function, alpha=0.5, beta=0.25)
+    x = np.linspace(low, high, 24).astype(dtype).reshape(4, 6)
+    check(node, x, rtol=1e-3 if dtype == "float16" else 1e-12)
+
+
+@pytest.mark.parametrize("function", functions.UNARY_TESTS)
+def test_tests(function):
+    x = np.array([1, np.nan, np.inf, -np.inf, 0], F)
+    found = check(ops.Unary(**NAMES, data="x", function=function), x, dtype="bool")
+    assert found.sum() == {"is_inf": 2}.get(function, 1)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+)
+@pytest.mark.parametrize(
+    "function", ["sub", "mul", "div", "mod", "fmod", "max", "bitand", "bitxor"]
+)
+def test_integers(function, dtype):
+    a, b = numbers(dtype), numbers(dtype, (4,))
+    check(ops.Binary(**NAMES, a="a", b="b", function=function), a, b)
+
+
+def test_no_division_is_a_trap():
+    """Of the least integer by -1, and by 0, where ONNX says nothing."""
+    a, b = np.array([-128, 7, 7, -7], np.int8), np.array([-1, 0, -2, 2], np.int8)
+    assert check(ops.Binary(**NAMES, a="a", b="b", function="div"), a, b).tolist() == [
+        -128,
+        7,
+        -3,
+        -3,
+    ]
+    assert check(ops.Binary(**NAMES, a="a", b="b", function="mod"), a, b).tolist() == [0, 0, -1, 1]
+
+
+def test_shifts_beyond_the_bits():
+    a, b = np.array([-8, 4, -1, 4], np.int8), np.array([8, 9, -1, 1], np.int8)
+    for function, want in (("shl", [0, 0, 0, 8]), ("shr", [-1, 0, -1, 2])):
+        node = ops.Binary(**NAMES, a="a", b="b", function=function)
+        kernel = host_kernel(
+            node, Graph(("a", "b"), ("y",), (node,), dict.fromkeys("aby", TensorType((4,), "int8")))
+        )
+        found = np.empty(4, np.int8)
+        jit([kernel.func])[kernel.func.name](a, b, found)
+        assert found.tolist() == want
+
+
+@pytest.mark.parametrize("function", functions.BINARY_TESTS)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "bool", "uint64", "int8"])
+def test_comparisons(function, dtype):
+    node = ops.Binary(**NAMES, a="a", b="b", function=function)
+    check(node, numbers(dtype), numbers(dtype, (4,)), dtype="bool")
+
+
+@pytest.mark.parametrize("function", ["and", "or", "xor"])
+def test_logic(function):
+    check(ops.Binary(**NAMES, a="a", b="b", function=function), numbers("bool"), numbers("bool"))
+
+
+def test_where_and_cast():
+    condition, a, b = numbers("bool", (4,)), numbers("int64"), numbers("int64", ())
+    check(ops.Where(**NAMES, condition="c", a="a", b="b"), condition, a, b, dtype="int64")
+    for source in ("float32", "uint8", "int64", "bool", "float16"):
+        for target in ("float64", "int16", "bool", "float16", "uint32"):
+            check(ops.Cast(**NAMES, data="x"), numbers(source, low=0), dtype=target)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("axes", [(0,), (1, 2), (0, 1, 2)])
+@pytest.mark.parametrize(("function", "dtype"), [
+    ("sum", "float32"), ("mean", "float16"), ("max", "bool"), ("min", "int64"), ("prod", "uint8"),
+])  # fmt: skip
+def test_reductions(function, dtype, axes, keep):
+    node = ops.Reduce(**NAMES, data="x", function=function, axes=axes, keepdims=keep)
+    check(node, numbers(dtype, (2, 3, 4)), rtol=1e-3 if dtype == "float16" else 1e-6)
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("largest", [False, True])
+def test_where_the_best_are(largest, last):
+    x = numbers("int32", (3, 7, 2), 0, 3)
+    node = ops.ArgReduce(**NAMES, data="x", axis=1, largest=largest, last=last)
+    check(node, x, dtype="int64")
+    check(node, np.full((1, 3, 1), -np.inf, F), dtype="int64")
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("function", ["sum", "prod"])
+def test_running_totals(function, exclusive, reverse):
+    node = ops.Cumulate(
+        **NAMES, data="x", function=function, axis=1, exclusive=exclusive, reverse=reverse
+    )
+    check(node, numbers("float64", (2, 5)))
+
+
+@pytest.mark.parametrize("places", [False, True])
+@pytest.mark.parametrize("largest", [False, True])
+def test_the_best_in_order(largest, places):
+    node = ops.TopK(**NAMES, data="x", axis=1, count=4, largest=largest, places=places)
+    x = numbers("uint64", (2, 9, 2), 0, 5)  # some are equal
+    check(node, x, dtype="int64" if places else "uint64")
+    with pytest.raises(GraphError, match="expected 1 to 3 elements of axis 1, found 4"):
+        node.result_shape([(2, 3, 2)])
+
+
+@pytest.mark.parametrize("table", [
+    (0, 1, 2, 3), (3, 2, 1, 0), (1, 3), (-1, -1, 0, 1, 2, -1), (0, 0, 3, 1), (2, -1, 1), (-1, -1),
+])  # fmt: skip
+def test_elements_from_other_places(table):
+    node = ops.Take(**NAMES, data="x", shape=(2, len(table)), places=(1, 0, *table), fill=7.0)
+    check(node, numbers("int64", (2, 4)))
+    check(node, numbers("float16", (2, 4)))
+    with pytest.raises(GraphError, match="expected places below"):
+        node.result_shape([(1, 4)])
+
+
+def test_gathers():
+    x, low = numbers("float32", (3, 4, 2)), np.array([[0, -1], [2, 9]])  # 9 is beyond: the last
+    check(ops.Gather(**NAMES, data="x", indices="i", axis=1), x, low)
+    check(ops.Gather(**NAMES, data="x", indices="i", axis=0), x, np.array(-2, np.int32))
+    index = RNG.integers(-4, 4, (2, 5, 2))
+    check(ops.GatherElements(**NAMES, data="x", indices="i", axis=1), x, index)
+    check(ops.GatherND(**NAMES, data="x", indices="i"), x, np.array([[0, 1], [2, -1]]))
+    check(ops.GatherND(**NAMES, data="x", indices="i", batch=1), x, np.array([[0], [2], [-1]]))
+    with pytest.raises(GraphError, match="expected indices into"):
+        ops.GatherND(**NAMES, data="x", indices="i").result_shape([(3,), (2, 2)])
+
+
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min"])
+def test_scatters(reduction):
+    x = numbers("float32", (4, 3))
+    names = {**NAMES, "data": "x", "indices": "i", "updates": "u", "reduction": reduction}
+    index = np.array([[0, -1, 2], [3, 1, 1]])
+    check(ops.ScatterElements(**names, axis=0), x, index, numbers("float32", (2, 3)))
+    place = np.array([[1], [-1]])
+    check(ops.ScatterND(**names), x, place, numbers("float32", (2, 3)))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int64"])
+def test_products(dtype):
+    rtol = 1e-3 if dtype == "float16" else 1e-6
+    node = ops.MatMul(**NAMES, a="a", b="b")
+    check(node, numbers(dtype, (2, 1, 3, 4)), numbers(dtype, (5, 4, 2)), rtol=rtol)
+    for equation, *shapes in (
+        ("ij,jk->ik", (2, 3), (3, 4)), ("ii->i", (3, 3)), ("bij,bj->", (2, 3, 4), (2, 4)),
+        ("i,j->ij", (2,), (3,)),
+    ):  # fmt: skip
+        names = tuple("abc"[: len(shapes)])
+        node = ops.Einsum(**NAMES, parts=names, equation=equation)
+        check(node, *(numbers(dtype, shape) for shape in shapes), rtol=rtol)
+    with pytest.raises(GraphError, match="expected matrices that fit each other"):
+        ops.MatMul(**NAMES, a="a", b="b").result_shape([(2, 3), (2, 3)])
