@@ -80,6 +80,20 @@ def resnet18(once):
 
 
 @pytest.fixture(scope="session")
+def on_cpu(once):
+    """``on_cpu(name)`` is a bundled network, compiled for the processor alone."""
+    from vdla import api
+    from vdla.runtime import Module
+
+    def module(name):
+        return Module.from_bytes(
+            once(f"{name}-cpu", lambda: api.compile(name, device="cpu").to_bytes())
+        )
+
+    return module
+
+
+@pytest.fixture(scope="session")
 def convolutions(once):
     """The comparison of ResNet-18's twelve convolutions with one virtual thread and with two."""
     from vdla import api

@@ -2,8 +2,7 @@
 
 In order: :func:`host_kernels` (functions and their own constants), :func:`host_constants` (what
 they read), then ``plan_memory`` over those and the accelerator's, then :func:`make_steps`,
-:func:`tensor_table` and :func:`constant_image`. :func:`compile_host` does all of it for a network
-that runs on the host alone.
+:func:`tensor_table` and :func:`constant_image`.
 """
 
 from __future__ import annotations
@@ -19,18 +18,16 @@ from vdla.compiler.codegen.target import NATIVE, Target, TargetError
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.express import HostKernel
 from vdla.compiler.graph.ir import Array, Graph
-from vdla.compiler.graph.plan import MemoryPlan, plan_memory
+from vdla.compiler.graph.plan import MemoryPlan
 from vdla.compiler.host.kernels import host_kernel, symbol_of
 from vdla.compiler.placement.partition import (
     ACCELERATOR,
     HOST,
     Placements,
-    partition,
-    report,
 )
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.printer import show
-from vdla.runtime.module import HostCode, Module, TensorInfo
+from vdla.runtime.module import HostCode, TensorInfo
 from vdla.runtime.native import host_machine
 from vdla.runtime.plan import Accelerate, Host, Onnx, Plan, Step, accelerator_steps
 
@@ -156,23 +153,3 @@ def host_code(kernels: Kernels, target: Target = NATIVE) -> HostCode | None:
     if target.is_native:
         return HostCode(code, *host_machine())
     return HostCode(link_shared(code, target), target.triple, target.cpu, target.features)
-
-
-def compile_host(graph: Graph, target: Target = NATIVE) -> Module:
-    """A module of host functions alone, from an optimized graph (device ``cpu``)."""
-    check_external(graph, target)
-    placements = partition(graph, None)
-    kernels = host_kernels(graph, placements, target)
-    constants = host_constants(graph, kernels)
-    plan = plan_memory(graph, constants)
-    return Module(
-        tensors=tensor_table(graph, plan, constants),
-        inputs=list(graph.inputs),
-        outputs=list(graph.outputs),
-        dram_bytes=plan.total_bytes,
-        steps=make_steps(graph, placements, kernels),
-        constants=constant_image(plan, constants),
-        host=host_code(kernels, target),
-        external=external_models(graph),
-        metadata={"placement": report(graph, placements), "model": graph.name},
-    )

@@ -109,6 +109,7 @@ def test_without_vivado_the_project_is_written_and_says_where_vivado_is_from(tmp
     assert made.notes[1].endswith("-source vdla.tcl")
 
 
+@pytest.mark.long
 def test_the_project_holds_no_date_and_no_path(project):
     for name, text in project.items():
         assert "/tmp" not in text, name

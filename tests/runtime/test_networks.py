@@ -8,20 +8,19 @@ import pytest
 from vdla.compiler.frontend import import_onnx
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.host.steps import compile_host
 from vdla.compiler.models import digits_test, images, model_path
 from vdla.runtime import Executor, Module
 
 
-def executor(name, folder):
+def executor(name, module, folder):
     graph = optimize(import_onnx(model_path(name)))
     path = folder / f"{name}.vdla"
-    compile_host(graph).save(path)
+    module.save(path)
     return graph, Executor(Module.load(path))
 
 
-def test_digits(tmp_path):
-    graph, ready = executor("digits", tmp_path)
+def test_digits(tmp_path, on_cpu):
+    graph, ready = executor("digits", on_cpu("digits"), tmp_path)
     pictures, labels = digits_test()
     (out,) = graph.outputs
     guesses = [ready.run({"image": x[None]}).outputs[out].argmax() for x in pictures]
@@ -35,8 +34,8 @@ def test_digits(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["resnet18", "mobilenet"])
-def test_networks_are_bit_exact(name, tmp_path):
-    graph, ready = executor(name, tmp_path)
+def test_networks_are_bit_exact(name, tmp_path, on_cpu):
+    graph, ready = executor(name, on_cpu(name), tmp_path)
     x = {"input": images((1, 3, 224, 224), 1, 8)}
     want = evaluate(graph, x)
     for _ in range(2):

@@ -46,11 +46,11 @@ def test_digits_on_every_config(name):
 
 
 @pytest.mark.parametrize("network", ["resnet18", pytest.param("mobilenet", marks=pytest.mark.long)])
-def test_whole_networks(network, request):
+def test_whole_networks(network, request, on_cpu):
     config = load_config("paper")
     compiled = request.getfixturevalue("resnet18") if network == "resnet18" else None
     module, result = run(network, config, "sim", compiled)
-    _, want = run(network, config, "cpu")
+    _, want = run(network, config, "cpu", on_cpu(network))
     sound(module, config)
     for output, array in want.outputs.items():
         np.testing.assert_array_equal(result.outputs[output], array)
