@@ -182,7 +182,7 @@ def _scatter(view: OnnxNode) -> None:
     if view.dtype(0) != view.dtype(2):
         raise view.error(f"updates of {view.dtype(0)}", view.dtype(2))
     reduction, make = view.text("reduction", "none"), Maker(view)
-    if reduction not in COMBINED or "bool" in view.dtype(0) and reduction != "none":
+    if reduction not in COMBINED or ("bool" in view.dtype(0) and reduction != "none"):
         raise view.error(f"a reduction of {', '.join(COMBINED)}", reduction)
     node: ops.ScatterND | ops.ScatterElements
     if view.proto.op_type == "ScatterND":
