@@ -236,6 +236,7 @@ def report(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 SECTIONS = {
     "vdla": "Operators that vdla compiles",
     "definition": "Operators that ONNX defines by others, which vdla compiles",
+    "folded": "Operators that are computed while importing",
     "onnxruntime": "Operators that onnxruntime runs, on the machine that compiles",
     "refused": "Operators that are refused",
 }
@@ -244,8 +245,10 @@ SECTIONS = {
 def section_of(operator: str, group: Sequence[Outcome]) -> str:
     """Under which of ``SECTIONS`` an operator is."""
     on = {each.on for each in group if each.category == "passed"}
-    if operator in CONVERTERS or on == {"folded"}:
+    if operator in CONVERTERS:
         return "vdla"
+    if on == {"folded"}:
+        return "folded"
     if "vdla" in on:
         return "definition"
     return "onnxruntime" if "onnxruntime" in on else "refused"
