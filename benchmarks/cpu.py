@@ -41,12 +41,13 @@ QUANTIZED = ("resnet18", "mobilenet")
 
 @dataclass(frozen=True)
 class Row:
-    """One network: times in milliseconds, of one image."""
+    """One network: times in milliseconds, of one image; ``onnxruntime`` is its version."""
 
     model: str
     dtype: str
     threads: int
     isa: str
+    onnxruntime: str
     ours_ms: float
     onnxruntime_ms: float
     ratio: float
@@ -76,7 +77,7 @@ def compare(model: str, dtype: str, path: Path, runs: int) -> Row:
     error = float(np.abs(found - wanted).max() / np.abs(wanted).max())
     ours, theirs = in_turns(runs, lambda: ready.run(image), lambda: session.run(None, image))
     return Row(
-        model, dtype, 1, isa(), 1e3 * min(ours), 1e3 * min(theirs), min(ours) / min(theirs),
+        model, dtype, 1, isa(), onnxruntime.__version__, 1e3 * min(ours), 1e3 * min(theirs), min(ours) / min(theirs),
         median(ours) / median(theirs), error, compiled,
     )  # fmt: skip
 

@@ -110,12 +110,18 @@ ELSEWHERE = {
     ops.QConv2d, ops.QConv2dAdd, ops.QDense, ops.Unary, ops.Binary, ops.Softmax, ops.Fused,
     ops.Custom,
 }  # fmt: skip
+NOT_YET = {  # compiled as the others, and so far held against numpy alone
+    "ArgReduce", "Cast", "Cumulate", "Einsum", "Gather", "GatherElements", "GatherND", "MatMul",
+    "Reduce", "ScatterElements", "ScatterND", "Take", "TopK", "Where",
+}  # fmt: skip
 
 
 def test_every_operator_is_here():
     here = {type(node) for node, _ in OPERATORS.values()}
-    assert here | ELSEWHERE == set(BY_OP.values()) - {ops.External}
+    later = {BY_OP[name] for name in NOT_YET}
+    assert here | ELSEWHERE | later == set(BY_OP.values()) - {ops.External}
     assert not here & ELSEWHERE
+    assert not later & (here | ELSEWHERE)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
