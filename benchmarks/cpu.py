@@ -77,8 +77,8 @@ def compare(model: str, dtype: str, path: Path, runs: int) -> Row:
     error = float(np.abs(found - wanted).max() / np.abs(wanted).max())
     ours, theirs = in_turns(runs, lambda: ready.run(image), lambda: session.run(None, image))
     return Row(
-        model, dtype, 1, isa(), onnxruntime.__version__, 1e3 * min(ours), 1e3 * min(theirs), min(ours) / min(theirs),
-        median(ours) / median(theirs), error, compiled,
+        model, dtype, 1, isa(), onnxruntime.__version__, 1e3 * min(ours), 1e3 * min(theirs),
+        min(ours) / min(theirs), median(ours) / median(theirs), error, compiled,
     )  # fmt: skip
 
 
