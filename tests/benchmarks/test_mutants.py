@@ -79,6 +79,7 @@ def test_what_runs_no_line_of_python_has_tests_of_its_own(planted, file):
     assert all((ROOT / test.partition("::")[0]).exists() for test in named)
 
 
+@pytest.mark.long
 def test_a_planted_fault_is_noticed(planted, tmp_path):
     """And what isn't changed passes, with the tree's own sources."""
     tree = planted.Tree(tmp_path)
@@ -113,6 +114,7 @@ def test_tests_that_run_a_line(planted, tmp_path):
     assert elsewhere.tests("thing.py", range(7, 8)) == [b, c, a]
 
 
+@pytest.mark.long
 def test_tests_that_fail_as_they_are(planted, tmp_path):
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_it.py").write_text("def test_it(): assert False\n")

@@ -78,6 +78,7 @@ def test_what_feeds_a_carry_chain_or_a_wide_multiplexer_stays_alone(kind, pins):
     assert yosys.total(yosys.area(flat))["lut"] == 3
 
 
+@pytest.mark.long
 def test_a_design_mapped_by_yosys(tmp_path):
     """The mapping is one that yosys takes, and leaves nothing but the device's cells."""
     m = Module()

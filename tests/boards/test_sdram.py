@@ -99,7 +99,7 @@ class Traffic:
 
 
 @pytest.mark.parametrize("port_bytes", [2, 4, 8, 16])
-@pytest.mark.parametrize("clock", [25e6, 60e6, 100e6])
+@pytest.mark.parametrize("clock", [25e6, pytest.param(60e6, marks=pytest.mark.long), 100e6])
 def test_random_requests(clock, port_bytes):
     board = Board(clock=clock, port_bytes=port_bytes)
     traffic = Traffic(board, seed=port_bytes, requests=120)

@@ -104,6 +104,7 @@ def test_a_clock_that_is_missed(tools, tmp_path):
     )
 
 
+@pytest.mark.long
 def test_a_tool_that_fails(tools, tmp_path):
     tools("nextpnr-ecp5", "print('ERROR: no room'); print('gone'); sys.exit(3)\n")
     assert refused(tmp_path) == (

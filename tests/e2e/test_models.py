@@ -91,7 +91,7 @@ def dynamic(path, *sizes):
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
 
 
-@pytest.mark.parametrize("size", ["batch", -1])
+@pytest.mark.parametrize("size", ["batch", pytest.param(-1, marks=pytest.mark.long)])
 def test_sizes_that_a_model_leaves_open(size, vdla, tmp_path, monkeypatch):
     """``--shape`` on every command; what ``quantize`` wrote is as open as what it read."""
     monkeypatch.chdir(tmp_path)

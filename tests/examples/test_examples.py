@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text()
 
 
+@cache
 def output(path):
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -33,7 +33,7 @@ def test_digits(tmp_path, on_cpu):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["resnet18", "mobilenet"])
+@pytest.mark.parametrize("name", ["resnet18", pytest.param("mobilenet", marks=pytest.mark.long)])
 def test_networks_are_bit_exact(name, tmp_path, on_cpu):
     graph, ready = executor(name, on_cpu(name), tmp_path)
     x = {"input": images((1, 3, 224, 224), 1, 8)}

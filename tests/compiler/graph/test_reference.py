@@ -47,7 +47,7 @@ SEED = st.integers(0, 2**31)
 PAD = st.integers(0, 2)
 
 
-@settings(max_examples=80)
+@settings(max_examples=25)
 @given(
     dtype=DTYPE,
     seed=SEED,
@@ -80,7 +80,7 @@ def test_convolutions(
     check(m, seed)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     dtype=DTYPE,
     seed=SEED,
@@ -98,7 +98,7 @@ def test_pools(dtype, seed, kernel, stride, pads, include):
     check(m, seed)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(dtype=DTYPE, seed=SEED, activation=st.sampled_from([None, "Relu"]))
 def test_additions_concatenations_and_dense(dtype, seed, activation):
     m = QdqModel(seed, dtype)

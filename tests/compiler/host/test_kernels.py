@@ -192,7 +192,7 @@ def test_float_dense():
     check(node, {"x": (F, 3, 40), "y": (F, 3, 9)}, {"w": w}, exact=False)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(window=WINDOWS, kernel=st.tuples(st.integers(2, 4), st.integers(2, 4)), pad=st.booleans())
 def test_pools(window, kernel, pad):
     window = {**window, "pads": tuple(min(p, 1) for p in window["pads"])}

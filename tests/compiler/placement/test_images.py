@@ -145,7 +145,7 @@ def test_a_network_on_other_registers(vectors, monkeypatch):
     check(net.graph(last))
 
 
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_convolutions(data):
     """From a plain image and from blocks, of any size, dense and depthwise, with an epilogue."""

@@ -32,7 +32,9 @@ def build(proof, most, init=0, *, careful=True):
     return count, up, down, clear
 
 
-@pytest.mark.parametrize(("most", "init"), [(1, 1), (2, 0), (5, 2)])
+@pytest.mark.parametrize(
+    ("most", "init"), [(1, 1), (2, 0), pytest.param(5, 2, marks=pytest.mark.long)]
+)
 def test_value_and_flags(proof, most, init):
     count, up, down, clear = build(proof, most, init)
     m, ghost, both = proof.m, Signal(16, init=init), Signal()

@@ -81,6 +81,7 @@ def dram(proof, unit):
     return unit.dram_pages
 
 
+@pytest.mark.long
 def test_load(proof, state):
     load = Load(CONFIG)
     inner = proof.add(load, load.dram_pages)
