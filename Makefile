@@ -74,9 +74,10 @@ build/mypy:
 	for room in support isa sim hw compiler runtime boards; do ln -sfn ../../../$$room build/mypy/vdla/$$room; done
 	for part in vdla/*.py vdla/commands vdla/analysis; do ln -sfn ../../../$$part build/mypy/vdla/; done
 
+# Modules are compiled when they are first imported: most of what is installed never is.
 .venv/ready: pyproject.toml setup.py
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
 	touch $@
 
 clean:

@@ -163,6 +163,7 @@ def test_a_reset_in_mid_run(device, digits):
     assert same(ready.run(inputs).outputs, expected)
 
 
+@pytest.mark.long
 def test_a_module_for_another_config(transport):
     wide = load_config("ulx3s")
     with pytest.raises(DeviceError) as caught:

@@ -47,6 +47,7 @@ def config(request):
     return load_config(request.param, [*settings[request.param], "read_buffer_beats=256"])
 
 
+@pytest.mark.long
 def test_requests(proof, state, config):
     fetch, inner, taken, coming = build(proof, config)
     m, request = proof.m, fetch.request
