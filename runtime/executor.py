@@ -2,15 +2,16 @@
 
 The image holds constants, activations and programs at the offsets the module gives. Host functions
 get pointers into it, the accelerator gets the same image: nothing is copied between them. What
-onnxruntime runs reads from the image, and its result is copied there.
+onnxruntime runs reads from the image, and its result is copied there. Host functions in a row are
+one call.
 """
 
 from __future__ import annotations
 
-import ctypes
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from vdla.isa.identity import other_isa
 from vdla.runtime import plan
+from vdla.runtime.calls import Calls
 from vdla.runtime.devices.base import Device, DeviceResult
 from vdla.runtime.devices.cpu import CpuDevice
 from vdla.runtime.dram import Ranges
@@ -25,9 +27,11 @@ from vdla.runtime.errors import DeviceError, InputError, ModuleError
 from vdla.runtime.external import Session
 from vdla.runtime.module import Module
 from vdla.runtime.native import NativeLibrary
-from vdla.runtime.plan import Accelerate, Onnx, Step
+from vdla.runtime.plan import Accelerate, Host, Onnx, Step
+from vdla.runtime.threads import Pool, available
 
 Array = NDArray[Any]
+Action = Callable[[], list["StepResult"]]
 
 
 @dataclass(frozen=True)
@@ -58,19 +62,31 @@ class RunResult:
 class Executor:
     """A module made ready on a device; run it as often as you like.
 
+    ``threads`` share the parallel loops of host functions; by default as many as there are
+    processors. The results are the same for any number.
+
     Raises:
         ModuleError: the module's host code or its layout can't be used here.
         DeviceError: the module is for another device.
     """
 
-    def __init__(self, module: Module, device: Device | None = None) -> None:
+    def __init__(
+        self, module: Module, device: Device | None = None, threads: int | None = None
+    ) -> None:
         self.module = module
         self.device: Device = device or CpuDevice()
         _check_device(module, self.device)
         _check_layout(module)
         self.dram = self.device.allocate(module.dram_bytes, module.constants)
         self.library = NativeLibrary(module.host) if module.host else None
-        self._actions = [(step, self._prepare(number)) for number, step in enumerate(module.steps)]
+        threads = threads or available()
+        self._pool = Pool(self.library, threads) if self.library and threads > 1 else None
+        numbered = groupby(enumerate(module.steps), lambda each: isinstance(each[1], Host))
+        self._actions = [
+            action
+            for on_host, steps in numbered
+            for action in ([self._calls(steps)] if on_host else map(self._prepare, steps))
+        ]
 
     def run(self, inputs: Mapping[str, Array]) -> RunResult:
         """One inference.
@@ -83,10 +99,8 @@ class Executor:
             self.tensor(name)[...] = inputs[name]
         results = []
         start = time.perf_counter()
-        for step, action in self._actions:
-            began = time.perf_counter()
-            device = action()
-            results.append(StepResult(str(step), step.KIND, time.perf_counter() - began, device))
+        for action in self._actions:
+            results += action()
         seconds = time.perf_counter() - start
         cycles = [r.cycles for r in results if r.cycles is not None]
         outputs = {name: self.tensor(name).copy() for name in self.module.outputs}
@@ -98,23 +112,36 @@ class Executor:
         data = self.dram[info.offset : info.offset + info.nbytes]
         return data.view(info.dtype).reshape(info.shape)
 
-    def _prepare(self, number: int) -> Callable[[], DeviceResult | None]:
-        step = self.module.steps[number]
-        if isinstance(step, Accelerate):
+    def _calls(self, numbered: Iterable[tuple[int, Step]]) -> Action:
+        """Host functions in a row."""
+        assert self.library is not None
+        steps = [step for _, step in numbered if isinstance(step, Host)]
+        base, tensors = self.dram.ctypes.data, self.module.tensors
+        functions = [(s.function, [base + tensors[name].offset for name in s.args]) for s in steps]
+        calls = Calls(self.library, functions, self._pool)
+
+        def run() -> list[StepResult]:
+            seconds = calls.run()
+            return [StepResult(str(s), s.KIND, t) for s, t in zip(steps, seconds, strict=True)]
+
+        return run
+
+    def _prepare(self, numbered: tuple[int, Step]) -> Action:
+        """A step that is no host function."""
+        number, step = numbered
+        assert not isinstance(step, Host)
+        if isinstance(step, Onnx):
+            action: Callable[[], DeviceResult | None] = self._prepare_external(step)
+        else:
             program = self.module.programs[step.program]
             given = self._touched(self.module.steps[:number], self.module.inputs)
             wanted = self._touched(self.module.steps[number + 1 :], self.module.outputs)
-            return self.device.load(program, self.dram, given, wanted)
-        if isinstance(step, Onnx):
-            return self._prepare_external(step)
-        assert self.library is not None
-        entry = self.library.function(step.function)
-        base = self.dram.ctypes.data
-        addresses = [base + self.module.tensors[name].offset for name in step.args]
-        pointers = (ctypes.c_void_p * len(addresses))(*addresses)
+            action = self.device.load(program, self.dram, given, wanted)
 
-        def run() -> None:
-            entry(pointers)
+        def run() -> list[StepResult]:
+            began = time.perf_counter()
+            device = action()
+            return [StepResult(str(step), step.KIND, time.perf_counter() - began, device)]
 
         return run
 

@@ -1,6 +1,7 @@
 """Host code, made part of this process.
 
-The functions have the C signature ``void f(void **buffers)``. They come as an object file, which
+The functions have the C signature ``void f(void **buffers)``; behind the buffers they get a pool of
+threads (``runtime.threads``), or null. They come as an object file, which
 LLVM links here, or as a shared object, which the system loads: a board's processor needs no LLVM.
 Code for another machine, or code that uses CPU features this machine lacks, is refused before a
 byte of it runs.
@@ -37,12 +38,16 @@ class NativeLibrary:
         load = SharedObject if is_shared(host.code) else LinkedObject
         self.library: Library = load(host.code, where)
 
-    def function(self, name: str) -> Entry:
-        """The function exported as ``name``."""
+    def address(self, name: str) -> int:
+        """Where the function exported as ``name`` is."""
         address = self.library.address(name)
         if not address:
             raise ModuleError(f"host code: expected a function {name}, found none")
-        return ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p))(address)
+        return address
+
+    def function(self, name: str, *takes: Any) -> Entry:
+        """The function exported as ``name``, of arguments in ctypes' words."""
+        return ctypes.CFUNCTYPE(None, *takes)(self.address(name))
 
 
 class Library(Protocol):

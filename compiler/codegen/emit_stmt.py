@@ -6,7 +6,14 @@ from llvmlite import ir as ll
 
 from vdla.compiler.codegen.emit_expr import Expressions
 from vdla.compiler.codegen.emit_memory import I32, POINTER, SIZES, memory_type
+from vdla.compiler.codegen.emit_parallel import (
+    free_names,
+    internal_function,
+    member,
+    task_function,
+)
 from vdla.compiler.codegen.lanes import MOST_LANES, Value, splat
+from vdla.compiler.codegen.builtins import PARALLEL
 from vdla.compiler.target.cpu import Dot
 from vdla.compiler.tir.ir import (
     Alloc,
@@ -37,7 +44,8 @@ LINE_BYTES = 64  # what one prefetch brings
 class Emitter:
     """Emits the instructions of one function into ``function``.
 
-    ``size`` is the target's ``size_t``, the type of indices.
+    ``size`` is the target's ``size_t``, the type of indices; ``pool`` is a pointer to the threads
+    that share parallel loops, which run serially where there is none.
     """
 
     def __init__(
@@ -46,8 +54,9 @@ class Emitter:
         function: ll.Function,
         pointers: dict[Buffer, Value],
         size: ll.IntType,
+        pool: Value = None,
     ) -> None:
-        self.size = size
+        self.name, self.module, self.size, self.pool = function.name, module, size, pool
         self.entry = function.append_basic_block("entry")
         self.start = function.append_basic_block("start")
         self.builder = ll.IRBuilder(self.start)
@@ -105,6 +114,9 @@ class Emitter:
                 self._stmt(loop.body)
             self.copies //= loop.extent
             return
+        if loop.kind == "parallel" and self.pool is not None and not self.exprs.vector:
+            self._parallel(loop)
+            return
         b = self.builder
         before = b.block
         head = b.append_basic_block(loop.var.name)
@@ -119,6 +131,32 @@ class Emitter:
         counter.add_incoming(following, b.block)
         b.cbranch(b.icmp_unsigned("<", following, self.size(loop.extent)), head, after)
         b.position_at_end(after)
+
+    def _parallel(self, loop: For) -> None:
+        """Functions for a step and for a task, and a call that has threads run the tasks."""
+        buffers, variables = free_names(loop.body, loop.var)
+        step = self._step(loop, buffers, variables)
+        outer = [self.exprs.pointers[x] for x in buffers] + [self.exprs.values[v] for v in variables]
+        shared = ll.LiteralStructType([x.type for x in outer])
+        context = ll.IRBuilder(self.entry).alloca(shared)
+        context.type = POINTER
+        for n, value in enumerate(outer):
+            self.builder.store(value, member(self.builder, context, shared, n))
+        task, tasks = task_function(step, shared, loop.extent)
+        start = self.exprs.library(PARALLEL, ll.VoidType(), [POINTER, POINTER, POINTER, I32])
+        self.builder.call(start, [self.pool, task, context, I32(tasks)])
+
+    def _step(self, loop: For, buffers: list[Buffer], variables: list[Var]) -> ll.Function:
+        """One step of a loop as a function of the buffers and variables around it, and its own."""
+        counters = [*variables, loop.var]
+        name = self.module.get_unique_name(f"{self.name}.{loop.var.name}")
+        step = internal_function(self.module, name, buffers, [self.size] * len(counters))
+        pointers = dict(zip(buffers, step.args, strict=False))
+        emitter = Emitter(self.module, step, pointers, self.size)
+        emitter.exprs.values.update(zip(counters, step.args[len(buffers) :], strict=True))
+        emitter.exprs.ranges.update(self.exprs.ranges)
+        emitter.function(loop.body)
+        return step
 
     def _as_vector(self, loop: For) -> bool:
         """Whether all steps can be computed at once: as many as registers hold, on one path."""

@@ -1,13 +1,13 @@
 """Native code for what the accelerator doesn't take: PrimFunc -> LLVM IR -> object file or JIT.
 
 A function ``f(A, B, C)`` becomes the symbol ``f`` with the C signature ``void f(void **buffers)``:
-one pointer per parameter, in order, to dense row-major data aligned to its element. Outputs must
-not overlap inputs. Large temporary buffers come from ``malloc``, and mathematics from the C
+one pointer per parameter, in order, to dense row-major data aligned to its element, and behind them
+one to a pool of threads, or null. Outputs must not overlap inputs. Large temporary buffers come from ``malloc``, and mathematics from the C
 library. Targets have names in ``vdla.compiler.codegen.target``.
 
 Integers wrap, as in the interpreter. Loop indices are as wide as pointers and promised not to
-overflow, so that LLVM can vectorize. ``parallel``, ``thread`` and ``vthread`` loops run serially.
-A ``vectorized`` loop of 2, 4, 8, … 64 steps becomes vector instructions, a lane for each step,
+overflow, so that LLVM can vectorize. The steps of a ``parallel`` loop are shared among the pool's
+threads (``codegen.builtins``); ``thread`` and ``vthread`` loops run serially. A ``vectorized`` loop of 2, 4, 8, … 64 steps becomes vector instructions, a lane for each step,
 where no step takes another path than the others; any other one is left to LLVM's vectorizer. A
 product that is added to what it is stored over is rounded once where the processor has an
 instruction for both, and twice elsewhere. Of intrinsic calls there may be those that are a
@@ -26,8 +26,9 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir as ll
 
-from vdla.compiler.codegen.emit_stmt import Emitter
+from vdla.compiler.codegen.emit_stmt import Emitter, internal_function
 from vdla.compiler.codegen.target import NATIVE, Target
+from vdla.compiler.codegen.builtins import builtins_ir
 from vdla.compiler.target.cpu import Dot
 from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, PrimFunc
 from vdla.compiler.tir.lower import flatten_blocks
@@ -60,7 +61,7 @@ def compile_object(funcs: Iterable[PrimFunc], target: Target = NATIVE) -> bytes:
         CodegenError: as ``compile_ir``; or LLVM doesn't know the target.
     """
     machine = _target_machine(target, reloc="pic")
-    module = _optimized(compile_ir(funcs, target), machine, target.quick)
+    module = _optimized(compile_ir(funcs, target), machine, target)
     return machine.emit_object(module)  # type: ignore[no-any-return]
 
 
@@ -71,7 +72,7 @@ def jit(funcs: Iterable[PrimFunc]) -> dict[str, NativeFunction]:
         CodegenError: as ``compile_ir``.
     """
     group = tuple(funcs)
-    module = _optimized(compile_ir(group), _target_machine(NATIVE))
+    module = _optimized(compile_ir(group), _target_machine(NATIVE), NATIVE)
     engine = llvm.create_mcjit_compiler(module, _target_machine(NATIVE))
     engine.finalize_object()
     return {f.name: NativeFunction(f, engine) for f in group}
@@ -94,7 +95,7 @@ class NativeFunction:
             CodegenError: an array doesn't fit its parameter, or isn't aligned and C-contiguous.
         """
         _check_arrays(self.name, self.params, arrays)
-        pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
+        pointers = (ctypes.c_void_p * (len(arrays) + 1))(*(a.ctypes.data for a in arrays))
         self.entry(pointers)
 
 
@@ -144,9 +145,11 @@ def _target_machine(target: Target, reloc: str = "default") -> Any:
     return found.create_target_machine(cpu=cpu, features=features, opt=3, reloc=reloc)
 
 
-def _optimized(text: str, machine: Any, quick: bool = False) -> Any:
-    """The parsed module after LLVM's -O3 pipeline for ``machine``, or the -O1 one."""
-    module = llvm.parse_assembly(text)
+def _optimized(text: str, machine: Any, target: Target) -> Any:
+    """The parsed module with what it brings along, after LLVM's -O3 pipeline for ``machine``, or
+    the -O1 one."""
+    module, quick = llvm.parse_assembly(text), target.quick
+    module.link_in(llvm.parse_assembly(builtins_ir(target)))
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     module.verify()
@@ -167,17 +170,9 @@ def emit_function(module: ll.Module, func: PrimFunc, size: ll.IntType) -> None:
     """The work in ``NAME.body``, whose pointers don't alias, and the entry ``NAME`` around it."""
     flat = flatten_blocks(verify(func))
     _check_supported(func.name, flat)
-    body = ll.Function(
-        module, ll.FunctionType(ll.VoidType(), [POINTER] * len(func.params)), f"{func.name}.body"
-    )
-    body.linkage = "internal"
-    body.attributes.add("nounwind")  # else ARM's objects ask for a C++ runtime
-    for arg, param in zip(body.args, func.params, strict=True):
-        arg.name = param.name
-        for attribute in ("noalias", "nonnull"):
-            arg.add_attribute(attribute)
-    pointers = dict(zip(func.params, body.args, strict=True))
-    Emitter(module, body, pointers, size).function(flat.body)
+    body = internal_function(module, f"{func.name}.body", func.params, [POINTER])
+    pointers = dict(zip(func.params, body.args, strict=False))
+    Emitter(module, body, pointers, size, pool=body.args[-1]).function(flat.body)
     _emit_entry(module, func, body)
 
 
@@ -187,7 +182,7 @@ def _emit_entry(module: ll.Module, func: PrimFunc, body: ll.Function) -> None:
     entry.attributes.add("nounwind")
     builder = ll.IRBuilder(entry.append_basic_block("entry"))
     pointers = []
-    for n in range(len(func.params)):
+    for n in range(len(func.params) + 1):
         slot = builder.gep(entry.args[0], [ll.Constant(ll.IntType(64), n)], source_etype=POINTER)
         pointers.append(builder.load(slot, typ=POINTER))
     builder.call(body, pointers)

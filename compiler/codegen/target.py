@@ -49,6 +49,16 @@ class Target:
         return not self.triple
 
     @property
+    def machine(self) -> str:
+        """Its architecture: ``x86_64``, ``arm`` …"""
+        return (self.triple or _native_triple()).partition("-")[0]
+
+    @property
+    def system(self) -> str:
+        """The rest of its triple: vendor and operating system."""
+        return (self.triple or _native_triple()).partition("-")[2]
+
+    @property
     def gnu(self) -> str:
         """The triple as GNU's tools and Debian have it: ``arm-linux-gnueabihf``."""
         return self.triple.replace("-unknown-", "-")
@@ -67,12 +77,20 @@ class Target:
 
 
 @cache
-def _native_vectors() -> Vectors:
-    """Those of the machine that this runs on."""
+def _native_triple() -> str:
+    """That of the machine that this runs on."""
     import llvmlite.binding as llvm  # whoever lists targets needs none
 
+    return str(llvm.get_process_triple())
+
+
+@cache
+def _native_vectors() -> Vectors:
+    """Those of the machine that this runs on."""
+    import llvmlite.binding as llvm
+
     found = llvm.get_host_cpu_features()
-    if not llvm.get_process_triple().startswith("x86_64"):
+    if not _native_triple().startswith("x86_64"):
         return NEON64
     if found.get("avx512f"):
         return VNNI if found.get("avx512vnni") else AVX512

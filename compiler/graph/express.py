@@ -20,7 +20,10 @@ from vdla.compiler.te.tensor import ComputeOp
 from vdla.compiler.tir.ir import Expr, PrimFunc
 
 Element = Callable[[Expr, Expr, Expr, Expr], Expr]
-KEPT = "padded"  # a stage that a schedule places; others that only move elements are inlined
+KEPT = "padded"  # an image with its padding, for a convolution
+ROWS, PANELS = "rows", "panels"  # the factors of a product of matrices, rearranged
+TILE = "tile"  # the sums of a product of matrices, tile by tile
+PLACED = (KEPT, ROWS, PANELS)  # what a schedule places; other stages that move elements are inlined
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class HostRecipe:
     node: Node
     graph: Graph
     lanes: int = 4
+    registers: int = 16
     tensors: list[Tensor] = field(default_factory=list)
     args: list[str] = field(default_factory=list)
     constants: dict[str, Array] = field(default_factory=dict)
@@ -127,7 +131,7 @@ class HostRecipe:
 def _moves(tensor: Tensor) -> bool:
     """Whether each element is computed by itself, so that it can be where it is read."""
     op = tensor.op
-    return isinstance(op, ComputeOp) and op.reduce is None and tensor.name != KEPT
+    return isinstance(op, ComputeOp) and op.reduce is None and tensor.name not in PLACED
 
 
 def _viewed(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -115,6 +115,10 @@ class Recipe(Protocol):
     def lanes(self) -> int:
         """How many float32 a vector register holds."""
 
+    @property
+    def registers(self) -> int:
+        """How many vector registers there are."""
+
     def block(self, name: str) -> int:
         """How many channels of a tensor lie side by side; 0 where they don't."""
 

@@ -16,10 +16,11 @@ def host_kernel(
     node: Node, graph: Graph, symbol: str | None = None, target: Target = NATIVE
 ) -> HostKernel:
     """The host function of a node of a laid-out graph, with its arguments and own constants."""
-    recipe = HostRecipe(node, graph, target.vectors.lanes)
+    vectors = target.vectors
+    recipe = HostRecipe(node, graph, vectors.lanes, vectors.registers)
     result = node.express(recipe)
     schedule = recipe.schedule(result, symbol or symbol_of(node))
-    schedule_function(schedule, result, target.vectors)
+    schedule_function(schedule, result, vectors)
     kernel = recipe.kernel(schedule)
     return replace(kernel, func=with_inits(kernel.func))
 

@@ -15,29 +15,41 @@ What is padded or moved is copied for a band of rows that stays in the second-le
 
 from __future__ import annotations
 
+from math import prod
+
 from vdla.compiler.codegen.target import Vectors
-from vdla.compiler.graph.express import KEPT
+from vdla.compiler.graph.express import KEPT, PANELS, ROWS, TILE
 from vdla.compiler.schedule import Schedule
+from vdla.compiler.schedule.stage import Stage
 from vdla.compiler.target.cpu import dot4
 from vdla.compiler.te import Tensor
+from vdla.compiler.te.tensor import ComputeOp
 
 BAND_BYTES = 1 << 18  # of a convolution's input that is copied before it is used
 FLOAT_BYTES = 4
+MANY = 8  # matrices of a stack, which threads then share
+SHARED_WORK = 1 << 14  # steps of loops from which on it is worth it to have threads share them
 
 
 def schedule_function(s: Schedule, result: Tensor, vectors: Vectors) -> None:
-    """Schedules a host function by what it computes; one it doesn't know stays as it is."""
-    if "acc" not in s.stages:
-        return
-    acc = s.buffers["acc"]
-    assert isinstance(acc, Tensor)
-    op = acc.compute_op
-    if op.reduce is None:
-        return
-    if len(acc.shape) == 5 and len(result.shape) == 5:
+    """Schedules a host function by what it computes."""
+    acc = s.buffers.get("acc")
+    if TILE in s.stages:
+        schedule_product(s, result)
+    elif acc is not None and len(acc.shape) == len(result.shape) == 5:
         schedule_convolution(s, result, vectors)
-    elif acc.dtype == "float32" and len(acc.shape) == 3 and len(result.shape) == 2:
-        schedule_dense(s, vectors)
+    else:
+        for stage in s.stages.values():
+            share(stage)
+
+
+def share(stage: Stage) -> None:
+    """Has threads share what a stage computes, each some of its rows, where it is worth it."""
+    op = stage.op
+    if not isinstance(op, ComputeOp) or len(op.axis) < 2:
+        return
+    if prod(axis.extent for axis in op.axes) >= SHARED_WORK:
+        stage.parallel(stage.fuse(*stage.axis[:-1]))
 
 
 def schedule_convolution(s: Schedule, result: Tensor, vectors: Vectors) -> None:
@@ -53,6 +65,7 @@ def schedule_convolution(s: Schedule, result: Tensor, vectors: Vectors) -> None:
     xo, xi = out.split(x, factor=columns)
     yo, yi = out.split(y, factor=_rows(s, height))
     out.reorder(n, yo, oo, yi, xo, xi, oi, l)
+    out.parallel(out.fuse(oo, yi))
     out.unroll(xi)
     out.unroll(oi)
     out.vectorize(l)
@@ -70,19 +83,46 @@ def schedule_convolution(s: Schedule, result: Tensor, vectors: Vectors) -> None:
     if KEPT in s.stages:
         s[KEPT].compute_at(out, yo)
         s[KEPT].vectorize(s[KEPT].axis[-1])
+        share(s[KEPT])
 
 
-def schedule_dense(s: Schedule, vectors: Vectors) -> None:
-    """A dense layer's sums [N, O/l, l]."""
-    acc = s.buffers["acc"]
-    assert isinstance(acc, Tensor)
-    _, blocks, _ = acc.shape
-    n, o, l = s[acc].axis
-    (r,) = s[acc].reduce_axis
-    oo, oi = s[acc].split(o, factor=_divisor(blocks, vectors.registers // 4))
-    s[acc].reorder(n, oo, r, oi, l)
-    s[acc].unroll(oi)
-    s[acc].vectorize(l)
+def schedule_product(s: Schedule, result: Tensor) -> None:
+    """A product of matrices, its sums […, M/r, N/(w*l), r, w, l], and its epilogue."""
+    *stack, tiles, _, high, wide, lanes = s.buffers[TILE].shape
+    out = s[result]
+    *stacks, y, x = out.axis
+    t, r = out.split(y, factor=high)
+    band, t = out.split(t, factor=_tiles_of_a_band(s, tiles))
+    p, x = out.split(x, factor=min(wide * lanes, result.shape[-1]))
+    v, l = out.split(x, factor=min(lanes, result.shape[-1]))
+    out.reorder(*stacks, band, p, t, r, v, l)
+    band, tile = out.fuse(*stacks, band), out.fuse(p, t)
+    out.parallel(tile if prod(stack) < MANY else band)
+    out.unroll(r)
+    out.unroll(v)
+    out.vectorize(l)
+    sums = s[TILE]
+    sums.compute_at(out, tile)
+    *_, r, v, l = sums.axis
+    (k,) = sums.reduce_axis
+    sums.reorder(k, r, v, l)
+    sums.unroll(r)
+    sums.unroll(v)
+    sums.vectorize(l)
+    if ROWS in s.stages:
+        s[ROWS].compute_at(out, band)
+        share(s[ROWS])
+    if PANELS in s.stages:
+        s[PANELS].vectorize(s[PANELS].axis[-1])
+        share(s[PANELS])
+
+
+def _tiles_of_a_band(s: Schedule, tiles: int) -> int:
+    """How many tiles of the left factor stay in the second-level cache."""
+    if ROWS not in s.stages:
+        return tiles
+    *_, k, high = s.buffers[ROWS].shape
+    return min(tiles, max(2 * BAND_BYTES // (FLOAT_BYTES * k * high), 1))
 
 
 def _columns(width: int, registers: int) -> int:

@@ -248,27 +248,3 @@ def most_of(weight: Array, bias: Array, zero: int) -> int:
     widest = max(127 - zero, zero + 128)
     sums = np.abs(weight.astype(np.int64)).sum(axis=tuple(range(1, weight.ndim)))
     return int((sums * widest + np.abs(bias.astype(np.int64))).max())
-
-
-def dense_in_lanes(recipe: Recipe, data: str, weight: str, bias: str | None) -> Tensor:
-    """[N, O]: bias + Σ data * weight in float32, computed in blocks of as many outputs as lanes."""
-    n, i = recipe.shape(data)[:2]
-    values, lanes = recipe.value(weight), recipe.lanes
-    assert values is not None
-    o = len(values)
-    blocks = -(-o // lanes)
-    padded = np.zeros((blocks * lanes, i), values.dtype)
-    padded[:o] = values
-    split = padded.reshape(blocks, lanes, i).transpose(0, 2, 1)
-    table = recipe.constant("weight", np.ascontiguousarray(split))
-    rows, r = recipe.read(data, (n, i)), te.reduce_axis((0, i), "r")
-    acc = te.compute(
-        (n, blocks, lanes), lambda b, c, l: te.sum(rows[b, r] * table[c, r, l], axis=r), "acc"
-    )
-    start = recipe.read(bias) if bias is not None else None
-
-    def value(b: Expr, c: Expr) -> Expr:
-        total = acc[b, te.floordiv(c, lanes), te.floormod(c, lanes)]
-        return total if start is None else total + start[c]
-
-    return te.compute((n, o), value, "out")

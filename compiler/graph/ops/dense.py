@@ -12,7 +12,7 @@ from vdla.compiler.graph.express import requantized
 from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import pack_scales, requantize
-from vdla.compiler.graph.ops.blocked import dense_in_lanes
+from vdla.compiler.graph.ops.matrices import product_in_lanes
 from vdla.compiler.graph.ops.products import (
     Products,
     QProducts,
@@ -37,26 +37,6 @@ class AnyDense(Products, operator=False):
         self.check_channels(shapes, weight[0])
         return (data[0], weight[0])
 
-    def sums(self, recipe: Recipe, bias: str | None, zero_point: int, wide: str) -> Tensor:
-        """[N, O]: bias + Σ data * weight, in int32 or float32."""
-        n, i = recipe.shape(self.data)[:2]
-        data, weight = recipe.read(self.data, (n, i)), recipe.read(self.weight)
-        start = bias_of(recipe, bias, wide)
-        r = te.reduce_axis((0, i), "r")
-        source = data
-        if wide == "int32":
-
-            def narrowed(b: Expr, k: Expr) -> Expr:
-                return (data[b, k].astype("int32") - zero_point).astype("int16")
-
-            source = te.compute((n, i), narrowed, "rows")
-
-        def dot(b: Expr, c: Expr) -> Expr:
-            product = source[b, r].astype(wide) * weight[c, r].astype(wide)
-            return te.sum(product, axis=r, init=start(c))
-
-        return te.compute((n, weight.shape[0]), dot, "acc")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Dense(AnyDense, Quantizable):
@@ -69,9 +49,8 @@ class Dense(AnyDense, Quantizable):
         return total + args[2] if len(args) > 2 else total
 
     def express(self, recipe: Recipe) -> Tensor:
-        if recipe.value(self.weight) is not None:
-            return dense_in_lanes(recipe, self.data, self.weight, self.bias)
-        return self.sums(recipe, self.bias, 0, "float32")
+        rows = recipe.read(self.data, recipe.shape(self.data)[:2])
+        return product_in_lanes(recipe, rows, self.weight, self.bias, transposed=True)
 
     def quantized(self, island: Island) -> Node:
         """A :class:`QDense`."""
@@ -92,10 +71,27 @@ class QDense(QProducts, AnyDense):
         return requantize(acc, pack_scales(self.scale), self.out_zp, self.lo, self.hi)
 
     def express(self, recipe: Recipe) -> Tensor:
-        acc = self.sums(recipe, self.bias, self.in_zp, "int32")
+        acc = self.sums(recipe)
         word = word_of(recipe, self.scale)
 
         def value(b: Expr, c: Expr) -> Expr:
             return requantized(acc[b, c], word(c), self.out_zp, self.lo, self.hi)
 
         return te.compute(recipe.out_shape, value, "out")
+
+    def sums(self, recipe: Recipe) -> Tensor:
+        """[N, O]: bias + Σ (data - in_zp) * weight in int32."""
+        n, i = recipe.shape(self.data)[:2]
+        data, weight = recipe.read(self.data, (n, i)), recipe.read(self.weight)
+        bias, r = recipe.read(self.bias), te.reduce_axis((0, i), "r")
+
+        def narrowed(b: Expr, k: Expr) -> Expr:
+            return (data[b, k].astype("int32") - self.in_zp).astype("int16")
+
+        rows = te.compute((n, i), narrowed, "rows")
+
+        def dot(b: Expr, c: Expr) -> Expr:
+            product = rows[b, r].astype("int32") * weight[c, r].astype("int32")
+            return te.sum(product, axis=r, init=bias[c])
+
+        return te.compute((n, weight.shape[0]), dot, "acc")

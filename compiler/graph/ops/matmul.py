@@ -13,6 +13,7 @@ import numpy as np
 from vdla.compiler import te
 from vdla.compiler.graph.ir import DTYPES, Array, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.ops.elementwise import wide, widened
+from vdla.compiler.graph.ops.matrices import product_in_lanes, spread
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 
@@ -48,22 +49,18 @@ class MatMul(Node):
         return np.asarray(np.matmul(widened(args[0]), widened(args[1]))).astype(kind.dtype)
 
     def express(self, recipe: Recipe) -> Tensor:
-        a, b = recipe.read(self.a), recipe.read(self.b)
+        a = recipe.read(self.a)
+        if recipe.out_dtype == "float32":
+            return product_in_lanes(recipe, a, self.b)
+        b = recipe.read(self.b)
         step = te.reduce_axis((0, a.shape[-1]), "k")
 
         def value(*i: Expr) -> Expr:
-            left = a[(*_spread(a, i[:-2]), i[-2], step)]
-            right = b[(*_spread(b, i[:-2]), step, i[-1])]
+            left = a[(*spread(a.shape[:-2], i[:-2]), i[-2], step)]
+            right = b[(*spread(b.shape[:-2], i[:-2]), step, i[-1])]
             return te.sum(wide(left) * wide(right), axis=step)
 
         return narrowed(recipe, te.compute(recipe.out_shape, value, "product"))
-
-
-def _spread(tensor: Tensor, batch: Sequence[Expr]) -> list[Expr]:
-    """The index of a matrix in a stack that is broadcast."""
-    sizes = tensor.shape[:-2]
-    inner = batch[len(batch) - len(sizes) :]
-    return [te.const(0, "int32") if n == 1 else i for n, i in zip(sizes, inner, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
