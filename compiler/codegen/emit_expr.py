@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from llvmlite import ir as ll
 
+from vdla.compiler.codegen.emit_math import IN_LANES, Mathematics
 from vdla.compiler.codegen.emit_memory import I32, I64, SIZES, TYPES, Memory, is_unsigned, resized
 from vdla.compiler.codegen.lanes import (
     Value,
@@ -48,6 +49,11 @@ class Expressions(Memory):
 
     The methods give LLVM values and append what computes them.
     """
+
+    @property
+    def mathematics(self) -> Mathematics:
+        """The functions of float32 that are arithmetic."""
+        return Mathematics(self.builder, self.multiply_add)
 
     def value(self, expr: Expr) -> Value:
         """The value of an expression."""
@@ -187,6 +193,9 @@ class Expressions(Memory):
         if dtype == "float16":  # no library has them: computed in float32, as numpy does
             wider = [self._cast(x, dtype, "float32") for x in args]
             return self._cast(self._call(op, wider, "float32"), "float32", dtype)
+        if op in IN_LANES and dtype == "float32":
+            compute: Callable[[Value], Value] = getattr(self.mathematics, op)
+            return compute(args[0])
         if op in LIBRARY_CALLS:
             name = f"{op}f" if dtype == "float32" else op
             return self._each(self.library(name, TYPES[dtype], [TYPES[dtype]]), args[0])
@@ -212,7 +221,7 @@ class Expressions(Memory):
         return per_lane(b, lanes, lambda i: b.call(function, [lane(b, x, i)]))
 
     def multiply_add(self, x: Value, y: Value, to: Value) -> Value:
-        """``to + x * y`` of floats, rounded once where the target does both in one instruction."""
+        """``x * y + to`` of floats, rounded once where the target does both in one instruction."""
         return self._intrinsic("fmuladd", list(together(self.builder, x, y, to)))
 
     def _requantize(self, acc: Value, scale: Value) -> Value:
