@@ -21,6 +21,7 @@ from vdla.compiler.host.steps import (
     host_constants,
     make_steps,
     tensor_table,
+    views,
 )
 from vdla.compiler.lower import UOPS, Linked, Linker
 from vdla.compiler.operators.template import Operator, Tile, tile_text
@@ -63,7 +64,7 @@ def assemble(network: Network, config: Config, host: Target, dump: Dumper) -> Mo
     steps = make_steps(graph, network.placements, network.kernels)
     linkers = _line_up(steps, network, config)
     constants = _constants(network, linkers)
-    memory = plan_memory(graph, constants)
+    memory = plan_memory(graph, constants, views(graph, network.placements))
     linked, programs = _link(linkers, memory, config)
     for name, program in programs.items():
         dump.write("stream", name, disassemble(program))

@@ -15,7 +15,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from vdla.compiler.assemble import Lowered, Network, assemble
-from vdla.compiler.codegen.target import NATIVE, Target
+from vdla.compiler.codegen.target import NATIVE, Target, Vectors
 from vdla.compiler.codegen.vdla.allocate import AllocationError
 from vdla.compiler.codegen.vdla.kernel import Kernel
 from vdla.compiler.codegen.vdla.leaf import CodegenError
@@ -38,7 +38,7 @@ from vdla.compiler.operators.template import (
     operator,
     template_of,
 )
-from vdla.compiler.placement.epilogues import fuse_epilogues
+from vdla.compiler.placement.fuse_ops import fuse_ops
 from vdla.compiler.placement.fuse_host import fuse_host
 from vdla.compiler.placement.images import block_images
 from vdla.compiler.placement.layout import layout
@@ -49,6 +49,7 @@ from vdla.compiler.placement.partition import (
     Placements,
     partition,
 )
+from vdla.compiler.placement.products import stack_products
 from vdla.compiler.placement.taps import fold_taps
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.tune.choose import default_tile
@@ -58,6 +59,13 @@ from vdla.runtime.module import Module
 
 Array = NDArray[Any]
 Progress = Callable[[str, int, int], None]
+
+# A graph that is the processor's alone, on its way to functions.
+HOST_PASSES: tuple[tuple[str, Callable[[Graph, Vectors], Graph]], ...] = (
+    ("stack_products", lambda graph, _: stack_products(graph)),
+    ("block_images", block_images),
+    ("fuse_ops", lambda graph, _: fuse_ops(graph)),
+)
 
 
 @dataclass(frozen=True)
@@ -140,10 +148,9 @@ def _lay_out(
 ) -> tuple[Graph, Placements]:
     """The graph with each device's tensors as it wants them, and the copies between devices."""
     if options.device == HOST:
-        graph = block_images(graph, options.host.vectors)
-        dump.graph("block_images", graph)
-        graph = fuse_epilogues(graph)
-        dump.graph("fuse_epilogues", graph)
+        for name, run in HOST_PASSES:
+            graph = run(graph, options.host.vectors)
+            dump.graph(name, graph)
         return graph, partition(graph, config, HOST)
     graph, placements = layout(graph, placements, config.channel_block)
     dump.graph("layout", graph)

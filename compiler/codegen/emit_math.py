@@ -35,7 +35,9 @@ IN_LANES = frozenset({"exp", "log", "tanh", "erf"})
 class Mathematics:
     """Appends what computes a function of a float32, or of a vector of them."""
 
-    def __init__(self, builder: ll.IRBuilder, fused: Callable[[Value, Value, Value], Value]) -> None:
+    def __init__(
+        self, builder: ll.IRBuilder, fused: Callable[[Value, Value, Value], Value]
+    ) -> None:
         """``fused`` appends ``x * y + z``."""
         self.b, self.fused = builder, fused
 

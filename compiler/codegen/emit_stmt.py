@@ -136,7 +136,9 @@ class Emitter:
         """Functions for a step and for a task, and a call that has threads run the tasks."""
         buffers, variables = free_names(loop.body, loop.var)
         step = self._step(loop, buffers, variables)
-        outer = [self.exprs.pointers[x] for x in buffers] + [self.exprs.values[v] for v in variables]
+        outer = [self.exprs.pointers[x] for x in buffers] + [
+            self.exprs.values[v] for v in variables
+        ]
         shared = ll.LiteralStructType([x.type for x in outer])
         context = ll.IRBuilder(self.entry).alloca(shared)
         context.type = POINTER

@@ -51,12 +51,17 @@ def lifetimes(graph: Graph) -> dict[str, tuple[int, int]]:
     return spans
 
 
-def plan_memory(graph: Graph, constants: Mapping[str, Array] | None = None) -> MemoryPlan:
+def plan_memory(
+    graph: Graph,
+    constants: Mapping[str, Array] | None = None,
+    views: Mapping[str, str] | None = None,
+) -> MemoryPlan:
     """An address for every tensor.
 
     Args:
         graph: a laid-out graph.
         constants: what to keep in the constants region; the graph's own unless given.
+        views: tensors that are the bytes of another one, which is none itself.
 
     Activations are placed largest first, each at the lowest address where no tensor that lives at
     the same time is.
@@ -67,13 +72,17 @@ def plan_memory(graph: Graph, constants: Mapping[str, Array] | None = None) -> M
     for name, array in kept.items():
         fixed[name] = position
         position += align(max(array.nbytes, 1))
-    spans = lifetimes(graph)
+    spans, views = lifetimes(graph), views or {}
+    for view, name in views.items():
+        (begin, end), (_, later) = spans[name], spans.pop(view)
+        spans[name] = (begin, max(end, later))
     placed: list[tuple[int, int, str]] = []
     for name in sorted(spans, key=lambda n: (-graph.tensors[n].nbytes, spans[n], n)):
         size = align(max(graph.tensors[name].nbytes, 1))
         start = _first_gap(size, [p for p in placed if _overlap(spans[p[2]], spans[name])])
         placed.append((start, start + size, name))
     offsets = {name: position + start for start, _, name in placed}
+    offsets.update((view, offsets[name]) for view, name in views.items())
     arena = max((stop for _, stop, _ in placed), default=0)
     return MemoryPlan(offsets, fixed, position, arena)
 

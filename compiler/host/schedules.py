@@ -23,7 +23,8 @@ from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.stage import Stage
 from vdla.compiler.target.cpu import dot4
 from vdla.compiler.te import Tensor
-from vdla.compiler.te.tensor import ComputeOp
+from vdla.compiler.te.tensor import ComputeOp, Operation
+from vdla.compiler.tir.visitor import loads, uses
 
 BAND_BYTES = 1 << 18  # of a convolution's input that is copied before it is used
 FLOAT_BYTES = 4
@@ -39,17 +40,47 @@ def schedule_function(s: Schedule, result: Tensor, vectors: Vectors) -> None:
     elif acc is not None and len(acc.shape) == len(result.shape) == 5:
         schedule_convolution(s, result, vectors)
     else:
-        for stage in s.stages.values():
-            share(stage)
+        for stage in list(s.stages.values()):
+            if _adds_a_row(stage, vectors.lanes):
+                schedule_row(s, stage, vectors.lanes)
+            else:
+                share(stage)
 
 
-def share(stage: Stage) -> None:
-    """Has threads share what a stage computes, each some of its rows, where it is worth it."""
+def _adds_a_row(stage: Stage, lanes: int) -> bool:
+    """Whether a stage reduces rows of float32 whose elements lie side by side, in whole vectors."""
     op = stage.op
-    if not isinstance(op, ComputeOp) or len(op.axis) < 2:
+    if not isinstance(op, ComputeOp) or op.reduce is None or len(op.outputs) > 1 or not op.axis:
+        return False
+    *_, last = op.reduce_axis
+    reads = [x for x in loads(op.reduce.source[0]) if uses(x.indices[-1], {last})]
+    whole = last.extent % lanes == 0 and last.extent > lanes
+    return whole and bool(reads) and op.outputs[0].dtype == "float32"
+
+
+def schedule_row(s: Schedule, stage: Stage, lanes: int) -> None:
+    """A reduction of rows in as many parts as a vector has lanes, which are combined at last."""
+    whole = stage.op
+    _, lane = stage.split(stage.reduce_axis[-1], factor=lanes)
+    parts = s[s.rfactor(stage.name, lane)]
+    l, *_ = parts.axis
+    parts.reorder(*parts.axis[1:], *parts.reduce_axis, l)
+    parts.compute_at(stage, stage.axis[-1])
+    parts.vectorize(l)
+    share(stage, whole)
+
+
+def share(stage: Stage, op: Operation | None = None) -> None:
+    """Has threads share what a stage computes, each some of its rows, where it is worth it.
+
+    ``op`` is what it computes with the stages that are attached to it.
+    """
+    op = op or stage.op
+    if not isinstance(op, ComputeOp):
         return
-    if prod(axis.extent for axis in op.axes) >= SHARED_WORK:
-        stage.parallel(stage.fuse(*stage.axis[:-1]))
+    rows = stage.axis if op.reduce is not None else stage.axis[:-1]
+    if rows and prod(axis.extent for axis in op.axes) >= SHARED_WORK:
+        stage.parallel(stage.fuse(*rows))
 
 
 def schedule_convolution(s: Schedule, result: Tensor, vectors: Vectors) -> None:

@@ -42,8 +42,9 @@ def host_kernels(graph: Graph, placements: Placements, target: Target = NATIVE) 
     kernels: Kernels = {}
     first: dict[str, PrimFunc] = {}
     symbols: set[str] = set()
+    seen = views(graph, placements)
     for node in graph.nodes:
-        if placements[node.name].device != HOST:
+        if placements[node.name].device != HOST or node.output in seen:
             continue
         symbol = base = symbol_of(node)
         while symbol in symbols:
@@ -54,6 +55,20 @@ def host_kernels(graph: Graph, placements: Placements, target: Target = NATIVE) 
         symbols.add(shared.name)
         kernels[node.name] = replace(kernel, func=shared)
     return kernels
+
+
+def views(graph: Graph, placements: Placements) -> dict[str, str]:
+    """What Reshapes write, to the tensor whose bytes it is, where no accelerator takes part.
+
+    An accelerator's streams have their addresses, and nothing of them is to change.
+    """
+    if any(placement.device != HOST for placement in placements.values()):
+        return {}
+    found: dict[str, str] = {}
+    for node in graph.nodes:
+        if isinstance(node, ops.Reshape | ops.QReshape) and node.data not in graph.constants:
+            found[node.output] = found.get(node.data, node.data)
+    return found
 
 
 def check_external(graph: Graph, target: Target) -> None:
@@ -99,7 +114,10 @@ def make_steps(graph: Graph, placements: Placements, kernels: Kernels) -> Plan:
     """The module's run plan; neighbouring accelerator nodes share one program, which is the
     caller's to make."""
     steps: list[Step] = []
+    seen = views(graph, placements)
     for node in graph.nodes:
+        if node.output in seen:
+            continue
         if placements[node.name].device == ACCELERATOR:
             last = steps[-1] if steps else None
             if isinstance(last, Accelerate):

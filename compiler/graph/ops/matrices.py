@@ -123,9 +123,7 @@ def _rows(a: Tensor, high: int, n: int) -> Callable[..., Expr]:
 
     if n < OFTEN or high < 2:
         return element
-    rows = te.compute(
-        (*stack, tiles, k, high), lambda *i: element(*i[:-2], i[-1], i[-2]), ROWS
-    )
+    rows = te.compute((*stack, tiles, k, high), lambda *i: element(*i[:-2], i[-1], i[-2]), ROWS)
     return lambda *i: rows[(*i[:-2], i[-1], i[-2])]
 
 
