@@ -38,8 +38,8 @@ from vdla.compiler.operators.template import (
     operator,
     template_of,
 )
-from vdla.compiler.placement.fuse_ops import fuse_ops
 from vdla.compiler.placement.fuse_host import fuse_host
+from vdla.compiler.placement.fuse_ops import fuse_ops
 from vdla.compiler.placement.images import block_images
 from vdla.compiler.placement.layout import layout
 from vdla.compiler.placement.partition import (

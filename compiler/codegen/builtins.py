@@ -3,9 +3,9 @@
 
     vdla_call(calls, count, times)                  functions in a row, each with its buffers
     vdla_parallel(pool, function, context, tasks)   a job, from its beginning to its end
-    vdla_work(pool)                                 a thread's part in jobs, until the pool is closed
+    vdla_work(pool)                                 a thread's part in jobs until the pool closes
 
-``calls`` has a function and its buffers for each call, ``times`` gets the clock's time after each.
+``calls`` has a function and its buffers for each call; ``times`` gets the time after each.
 
 A host function gets the pool behind its buffers, or null. A parallel loop is a job: a function,
 what it reads, and how many tasks there are, each some steps of the loop. Whoever is free takes the

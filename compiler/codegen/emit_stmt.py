@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir as ll
 
+from vdla.compiler.codegen.builtins import PARALLEL
 from vdla.compiler.codegen.emit_expr import Expressions
 from vdla.compiler.codegen.emit_memory import I32, POINTER, SIZES, memory_type
 from vdla.compiler.codegen.emit_parallel import (
@@ -13,7 +14,6 @@ from vdla.compiler.codegen.emit_parallel import (
     task_function,
 )
 from vdla.compiler.codegen.lanes import MOST_LANES, Value, splat
-from vdla.compiler.codegen.builtins import PARALLEL
 from vdla.compiler.target.cpu import Dot
 from vdla.compiler.tir.ir import (
     Alloc,

@@ -2,16 +2,18 @@
 
 A function ``f(A, B, C)`` becomes the symbol ``f`` with the C signature ``void f(void **buffers)``:
 one pointer per parameter, in order, to dense row-major data aligned to its element, and behind them
-one to a pool of threads, or null. Outputs must not overlap inputs. Large temporary buffers come from ``malloc``, and mathematics from the C
-library. Targets have names in ``vdla.compiler.codegen.target``.
+one to a pool of threads, or null. Outputs must not overlap inputs. Large temporary buffers come
+from ``malloc``, and most mathematics from the C library. Targets have names in
+``vdla.compiler.codegen.target``.
 
 Integers wrap, as in the interpreter. Loop indices are as wide as pointers and promised not to
 overflow, so that LLVM can vectorize. The steps of a ``parallel`` loop are shared among the pool's
-threads (``codegen.builtins``); ``thread`` and ``vthread`` loops run serially. A ``vectorized`` loop of 2, 4, 8, … 64 steps becomes vector instructions, a lane for each step,
-where no step takes another path than the others; any other one is left to LLVM's vectorizer. A
-product that is added to what it is stored over is rounded once where the processor has an
-instruction for both, and twice elsewhere. Of intrinsic calls there may be those that are a
-processor's own instructions (``target.cpu``).
+threads (``codegen.builtins``); ``thread`` and ``vthread`` loops run serially. A ``vectorized`` loop
+of 2, 4, 8, … 64 steps becomes vector instructions, a lane for each step, where no step takes
+another path than the others; any other one is left to LLVM's vectorizer. A product that is added to
+what it is stored over is rounded once where the processor has an instruction for both, and twice
+elsewhere. Of intrinsic calls there may be those that are a processor's own instructions
+(``target.cpu``).
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir as ll
 
+from vdla.compiler.codegen.builtins import builtins_ir
 from vdla.compiler.codegen.emit_stmt import Emitter, internal_function
 from vdla.compiler.codegen.target import NATIVE, Target
-from vdla.compiler.codegen.builtins import builtins_ir
 from vdla.compiler.target.cpu import Dot
 from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, PrimFunc
 from vdla.compiler.tir.lower import flatten_blocks

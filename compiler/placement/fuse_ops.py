@@ -77,7 +77,7 @@ class _Fuser:
             self.groups[part.name] = group
 
     def _between(self, node: Node, end: Node) -> list[str] | None:
-        """The operators on all ways from one to the other; None where they can't be one function."""
+        """The operators on all ways from one to the other; None if they can't be one function."""
         shape = self._shape(node)
         if type(end) in READERS:
             direct = self.uses[node.output] == [end]

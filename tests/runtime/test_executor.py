@@ -11,9 +11,9 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from vdla.isa.config import load_config
 from vdla.compiler.codegen.builtins import builtins_ir
 from vdla.compiler.codegen.target import NATIVE
+from vdla.isa.config import load_config
 from vdla.isa.identity import Identity
 from vdla.isa.instructions import Finish
 from vdla.isa.program import Program

@@ -16,7 +16,6 @@ from vdla.compiler.graph.ops.matrices import product_in_lanes
 from vdla.compiler.graph.ops.products import (
     Products,
     QProducts,
-    bias_of,
     centered,
     quantized_products,
     word_of,

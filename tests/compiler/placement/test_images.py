@@ -114,18 +114,13 @@ def test_epilogues_join_the_convolution_that_is_known_last():
     ]  # fmt: skip
 
 
-def test_what_is_read_twice_or_is_a_result_stays():
+def test_what_is_a_result_stays():
     net = Net((1, 3, 6, 6))
     x = net.conv("x", 16)
     y = net.add(ops.Relu, data=x)
     graph = fuse_ops(block_images(net.graph(x, y), AVX512))
     assert [n.op for n in graph.nodes] == ["Conv2d", "Unpack", "Relu", "Unpack"]
     assert graph.nodes[2].data == graph.nodes[0].output
-    net = Net((1, 3, 6, 6))
-    x = net.conv("x", 16)
-    y = net.add(ops.Add, a=x, b=net.add(ops.Relu, data=x))
-    graph = fuse_ops(block_images(net.graph(y), AVX512))
-    assert [n.op for n in graph.nodes] == ["Conv2d", "Relu", "Add", "Unpack"]
 
 
 @pytest.mark.parametrize("channels", [16, 24, 20])
