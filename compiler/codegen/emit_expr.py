@@ -41,6 +41,7 @@ from vdla.compiler.tir.ir import (
 )
 from vdla.compiler.tir.visitor import uses, walk_expr
 
+WHOLE = 1.5 * 2.0**52  # float64 has no bits for a fraction there
 SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
@@ -71,6 +72,8 @@ class Expressions(Memory):
                 return b.not_(self.value(a))
             case Select():
                 return self._select(expr)
+            case Cast(Call("rint", (a,), "float64"), "int32"):
+                return self._nearest(self.value(a))
             case Cast(a, dtype):
                 return self._cast(self.value(a), a.dtype, dtype)
             case Load(buffer, indices):
@@ -185,6 +188,13 @@ class Expressions(Memory):
             return b.trunc(x, kind) if wanted < width else x
         return b.zext(x, kind) if is_unsigned(source) else b.sext(x, kind)
 
+    def _nearest(self, x: Value) -> Value:
+        """The whole number nearest to a float64, as int32, in one addition: it stands in the lowest
+        bits of a number as large as WHOLE."""
+        b = self.builder
+        bits = b.bitcast(b.fadd(x, constant(x.type, WHOLE)), shaped(I64, x))
+        return b.trunc(bits, shaped(I32, x))
+
     def _call(self, op: str, args: list[Value], dtype: str) -> Value:
         """One of the functions of expressions: of LLVM, of the C library, or ``rq``."""
         args = list(together(self.builder, *args))
@@ -199,6 +209,8 @@ class Expressions(Memory):
         if op in LIBRARY_CALLS:
             name = f"{op}f" if dtype == "float32" else op
             return self._each(self.library(name, TYPES[dtype], [TYPES[dtype]]), args[0])
+        if op == "fma":
+            return self._intrinsic("fma", args)
         if op == "abs" and not is_float(dtype):
             negative = self.builder.icmp_signed("<", args[0], constant(args[0].type, 0))
             if is_unsigned(dtype):

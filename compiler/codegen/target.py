@@ -16,18 +16,20 @@ class TargetError(UserError):
 class Vectors:
     """A processor's vector registers: how many, and how many float32 each holds.
 
+    ``fused``: one instruction multiplies and adds, rounding once.
     ``dot4`` is LLVM's name, less its bits, of the instruction that adds four products of uint8 and
     int8 to each lane's int32; there may be none.
     """
 
     lanes: int
     registers: int
+    fused: bool = True
     dot4: str = ""
 
 
-SSE, AVX2, AVX512 = Vectors(4, 16), Vectors(8, 16), Vectors(16, 32)
-VNNI = Vectors(16, 32, "llvm.x86.avx512.vpdpbusd")
-NEON32, NEON64 = Vectors(4, 16), Vectors(4, 32)
+SSE, AVX2, AVX512 = Vectors(4, 16, fused=False), Vectors(8, 16), Vectors(16, 32)
+VNNI = Vectors(16, 32, dot4="llvm.x86.avx512.vpdpbusd")
+NEON32, NEON64 = Vectors(4, 16, fused=False), Vectors(4, 32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def _native_vectors() -> Vectors:
         return NEON64
     if found.get("avx512f"):
         return VNNI if found.get("avx512vnni") else AVX512
-    return AVX2 if found.get("avx2") else SSE
+    return AVX2 if found.get("avx2") and found.get("fma") else SSE
 
 
 NATIVE = Target()

@@ -43,6 +43,7 @@ class HostRecipe:
     graph: Graph
     lanes: int = 4
     registers: int = 16
+    fused: bool = False
     tensors: list[Tensor] = field(default_factory=list)
     args: list[str] = field(default_factory=list)
     constants: dict[str, Array] = field(default_factory=dict)
@@ -151,14 +152,17 @@ def inside(index: Expr, size: int) -> Expr:
     return te.all(index >= 0, index < size)
 
 
-def rounded(x: Expr, zero_point: int, low: int, high: int) -> Expr:
-    """``clip(rint(x) + zero_point, low, high)`` as int8, of a float64.
+def clipped(x: Expr, zero_point: int, low: int, high: int) -> Expr:
+    """``clip(x + zero_point, low, high)`` as int8, of an int32 that no zero point overflows."""
+    return te.minimum(te.maximum(x + zero_point, low), high).astype("int8")
 
-    Where x is exact this is :func:`requantized`, in a few vector instructions.
-    """
-    least, most = (te.const(float(limit - zero_point), "float64") for limit in (low, high))
-    whole = te.rint(te.minimum(te.maximum(x, least), most))
-    return (whole.astype("int32") + zero_point).astype("int8")
+
+def shifted(x: Expr, k: int) -> Expr:
+    """``x / 2**k`` of an int32 below 2**30, rounded half to even; k is at most 30."""
+    if k == 0:
+        return x
+    odd = (x >> k) & 1
+    return (x + ((1 << (k - 1)) - 1) + odd) >> k
 
 
 def requantized(acc: Expr, word: Expr, zero_point: int, low: int, high: int) -> Expr:

@@ -119,6 +119,10 @@ class Recipe(Protocol):
     def registers(self) -> int:
         """How many vector registers there are."""
 
+    @property
+    def fused(self) -> bool:
+        """Whether one instruction multiplies and adds float32, rounding once."""
+
     def block(self, name: str) -> int:
         """How many channels of a tensor lie side by side; 0 where they don't."""
 

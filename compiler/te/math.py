@@ -196,6 +196,11 @@ def rint(x: Expr) -> Expr:
     return call("rint", x)
 
 
+def fma(x: Expr, y: Expr, z: Expr) -> Expr:
+    """``x * y + z`` of float32, rounded once."""
+    return call("fma", x, y, z)
+
+
 def power(x: Expr, y: ExprLike) -> Expr:
     """``x`` to the power of ``y``, two floats."""
     return call("pow", x, as_expr(y, x.dtype))

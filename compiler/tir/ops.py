@@ -62,6 +62,25 @@ def requantize(acc: Array, scale: Array) -> Array:
     return result
 
 
+def fma(x: Array, y: Array, z: Array) -> Array:
+    """``x * y + z`` of float32, rounded once.
+
+    The product is exact in float64. What their sum loses there marks its last bit, so that rounding
+    it again goes the right way (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums:
+    proved algorithms using rounding to odd", IEEE TC 2008).
+    """
+    product = np.asarray(x).astype(np.float64) * np.asarray(y).astype(np.float64)
+    addend = np.asarray(z).astype(np.float64)
+    total = product + addend
+    part = total - product
+    lost = (product - (total - part)) + (addend - part)
+    bits = np.asarray(total).view(np.int64)
+    inexact = (lost != 0) & np.isfinite(total) & (bits & 1 == 0)
+    towards = np.where((lost > 0) == (total > 0), 1, -1)
+    odd = np.where(inexact, bits + towards, bits).view(np.float64)
+    return np.asarray(odd).astype(np.float32)
+
+
 CALL_FUNCS: dict[str, Callable[..., Any]] = {
     "exp": np.exp,
     "sqrt": np.sqrt,
@@ -84,6 +103,7 @@ CALL_FUNCS: dict[str, Callable[..., Any]] = {
     "atanh": np.arctanh,
     "abs": np.abs,
     "rq": requantize,
+    "fma": fma,
 }
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import rounded
+from vdla.compiler.graph.express import clipped, shifted
 from vdla.compiler.graph.ir import (
     DTYPES,
     Array,
@@ -111,8 +111,7 @@ class QAdd(IntegerNode):
         def value(*i: Expr) -> Expr:
             left = (a[i].astype("int32") - self.a_zp) * term_a
             right = (b[i].astype("int32") - self.b_zp) * term_b
-            total = (left + right).astype("float64") * te.const(2.0**-k, "float64")
-            return rounded(total, self.out_zp, self.lo, self.hi)
+            return clipped(shifted(left + right, k), self.out_zp, self.lo, self.hi)
 
         return te.compute(recipe.out_shape, value, "added")
 

@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import KEPT, inside, requantized, rounded
+from vdla.compiler.graph.express import KEPT, clipped, inside, requantized
 from vdla.compiler.graph.ir import Array, Pads, Pair, Recipe, Shape
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
@@ -27,6 +27,9 @@ from vdla.compiler.tir.ir import Expr
 MOST_COLUMNS = 14  # of an image's row, that a tile of registers has
 WORD = 4  # channels that one step takes of integers
 EXACT = 1 << 29  # sums below it times 24 bits are exact in float64
+EXACT_FLOAT = 1 << 24  # sums below it are exact in float32
+WHOLE = 1.5 * 2**23  # float32 has no bits for a fraction from 2**23 to 2**24
+INT32 = 2.0**31 - 256  # below it, no zero point makes an int32 overflow
 
 Place = Callable[..., Expr]  # of n, block, y, x, channel in the block
 
@@ -92,11 +95,9 @@ class Reading:
         return Reading(lambda x: x, te.const(0.0, "float32"), converts=False)
 
     @staticmethod
-    def centered(zero: int) -> Reading:
-        """An int8 less its zero point."""
-        return Reading(
-            lambda x: (x.astype("int32") - zero).astype("int16"), te.const(0, "int16"), True
-        )
+    def centered(zero: int, dtype: str) -> Reading:
+        """An int8 less its zero point, as another type."""
+        return Reading(lambda x: (x.astype("int32") - zero).astype(dtype), te.const(0, dtype), True)
 
     @staticmethod
     def unsigned(zero: int) -> Reading:
@@ -119,12 +120,17 @@ def float_sums(conv: Convolution, recipe: Recipe, bias: str | None) -> Tensor:
 
 
 def integer_sums(conv: Convolution, recipe: Recipe, bias: Array, zero: int) -> Tensor:
-    """[N, O/l, OH, W, l]: bias + Σ (data - zero) * weight in int32, W a whole number of tiles."""
+    """[N, O/l, OH, W, l]: bias + Σ (data - zero) * weight, W a whole number of tiles.
+
+    In int32; a depthwise convolution's in float32 where they are exact.
+    """
     weight = recipe.value(conv.weight)
     assert weight is not None
     if _depthwise(conv, recipe.shape(conv.data), weight.shape):
-        centered = Reading.centered(zero)
-        return _taps(conv, recipe, weight.astype(np.int16), bias, centered)
+        if most_of(weight, bias, zero) < EXACT_FLOAT:  # float32 multiplies and adds at once
+            real = (array.astype(np.float32) for array in (weight, bias))
+            return _taps(conv, recipe, *real, Reading.centered(zero, "float32"))
+        return _taps(conv, recipe, weight.astype(np.int16), bias, Reading.centered(zero, "int16"))
     more = (zero + 128) * weight.astype(np.int64).sum(axis=(1, 2, 3))
     start = (bias - more).astype(np.int32)  # of sums that fit in int32 modulo 2**32
     inner = recipe.block(conv.data) or -(-weight.shape[1] // WORD) * WORD
@@ -227,18 +233,28 @@ def scaled(
 ) -> Callable[[Expr, int, int, int, Expr, Expr], Expr]:
     """``clip(rq(acc, word) + zero, low, high)`` as int8: of acc, zero, low, high, block, channel.
 
-    Sums of at most ``most`` times a scale of 24 bits are exact in float64, which vectors multiply
-    and round to even as ``rq`` does; larger ones take ``rq`` itself.
+    How it is rounded depends on what sums of at most ``most`` times a scale of 24 bits can become.
+    Where float32 has the sums, one instruction multiplies them and adds a number so large that no
+    bits are left for a fraction: it rounds once, half to even, as ``rq`` does. Where float64 has
+    the products, it rounds them. Others take ``rq`` itself.
     """
-    if most >= EXACT:
-        table = recipe.constant("scale", words.reshape(-1, lanes))
-        return lambda acc, zero, low, high, c, l: requantized(acc, table[c, l], zero, low, high)
     mantissa, shift = words.astype(np.int64) & 0xFFFFFF, (words.astype(np.int64) >> 24) & 63
     reals = np.ldexp(mantissa.astype(np.float64), -shift)
-    factors = recipe.constant("scale", reals.reshape(-1, lanes))
+    limit = most * float(reals.max())
+    if most >= EXACT or limit >= INT32:
+        table = recipe.constant("scale", words.reshape(-1, lanes))
+        return lambda acc, zero, low, high, c, l: requantized(acc, table[c, l], zero, low, high)
+    narrow = recipe.fused and most < EXACT_FLOAT and limit < WHOLE / 3
+    kind = "float32" if narrow else "float64"
+    factors = recipe.constant("scale", reals.astype(kind).reshape(-1, lanes))
+    whole = te.const(WHOLE, "float32")
 
     def value(acc: Expr, zero: int, low: int, high: int, c: Expr, l: Expr) -> Expr:
-        return rounded(acc.astype("float64") * factors[c, l], zero, low, high)
+        if narrow:
+            near = te.fma(acc.astype(kind), factors[c, l], whole) - whole
+        else:
+            near = te.rint(acc.astype(kind) * factors[c, l])
+        return clipped(near.astype("int32"), zero, low, high)
 
     return value
 

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.express import inside, requantized, rounded
+from vdla.compiler.graph.express import clipped, inside, requantized, shifted
 from vdla.compiler.graph.ir import Array, Known, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import add_terms, pack_scales, requantize
@@ -265,8 +265,7 @@ class QConv2dAdd(QConv2d):
         def value(*i: Expr) -> Expr:
             left = (value_of(*i).astype("int32") - self.out_zp) * term
             right = (residual[i].astype("int32") - self.res_zp) * term_residual
-            total = (left + right).astype("float64") * te.const(2.0**-k, "float64")
-            return rounded(total, self.add_zp, self.add_lo, self.add_hi)
+            return clipped(shifted(left + right, k), self.add_zp, self.add_lo, self.add_hi)
 
         return te.compute(recipe.out_shape, value, "out")
 

@@ -37,7 +37,8 @@ LIBRARY_CALLS = (  # those that the C library computes
     "erf", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh",
 )  # fmt: skip
 FLOAT_CALLS = ("exp", "sqrt", "rint", "floor", "tanh", "log", "pow", *LIBRARY_CALLS)
-CALLS = (*FLOAT_CALLS, "abs", "rq")
+CALLS = (*FLOAT_CALLS, "abs", "rq", "fma")
+ARGUMENTS = {"pow": 2, "rq": 2, "fma": 3}  # of the others there is one
 
 ExprLike = Union["Expr", int, float, bool]
 
@@ -357,12 +358,14 @@ def call(op: str, *args: ExprLike) -> Expr:
         IRError: there is no such function, or it doesn't take these arguments.
     """
     exprs = tuple(as_expr(a) for a in args)
-    wanted = 2 if op in ("pow", "rq") else 1
+    wanted = ARGUMENTS.get(op, 1)
     if len(exprs) != wanted:
         raise IRError(f"{op}: expected {wanted} arguments, found {len(exprs)}")
     dtypes = ", ".join(e.dtype for e in exprs)
     if op == "rq" and any(e.dtype != "int32" for e in exprs):
         raise IRError(f"rq: expected int32 operands, found {dtypes}")
+    if op == "fma" and any(e.dtype != "float32" for e in exprs):
+        raise IRError(f"fma: expected float32 operands, found {dtypes}")
     if op in FLOAT_CALLS and any(not is_float(e.dtype) for e in exprs):
         raise IRError(f"{op}: expected float operands, found {dtypes}")
     if any(e.dtype != exprs[0].dtype for e in exprs):

@@ -1,0 +1,58 @@
+"""How a product of matrices runs on a processor.
+
+Threads share the tiles (``graph/ops/matrices.py``): the sums of one stay in registers while k runs.
+Tiles of the left factor are rearranged for a band of them, which stays in the second-level cache
+while every panel of the right factor passes it once.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from vdla.compiler.graph.express import PANELS, ROWS, TILE
+from vdla.compiler.host.nests import schedule_nest
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.te import Tensor
+
+BAND_BYTES = 1 << 19  # of the left factor
+FLOAT_BYTES = 4
+MANY = 8  # matrices of a stack, which threads then share
+
+
+def schedule_product(s: Schedule, result: Tensor) -> None:
+    """A product of matrices, its sums […, M/r, N/(w*l), r, w, l], and its epilogue."""
+    *stack, tiles, _, high, wide, lanes = s.buffers[TILE].shape
+    out = s[result]
+    *stacks, y, x = out.axis
+    t, r = out.split(y, factor=high)
+    band, t = out.split(t, factor=_tiles_of_a_band(s, tiles))
+    p, x = out.split(x, factor=min(wide * lanes, result.shape[-1]))
+    v, l = out.split(x, factor=min(lanes, result.shape[-1]))
+    out.reorder(*stacks, band, p, t, r, v, l)
+    band, tile = out.fuse(*stacks, band), out.fuse(p, t)
+    out.parallel(tile if prod(stack) < MANY else band)
+    out.unroll(r)
+    out.unroll(v)
+    out.vectorize(l)
+    sums = s[TILE]
+    sums.compute_at(out, tile)
+    *_, r, v, l = sums.axis
+    (k,) = sums.reduce_axis
+    sums.reorder(k, r, v, l)
+    sums.unroll(r)
+    sums.unroll(v)
+    sums.vectorize(l)
+    if ROWS in s.stages:
+        s[ROWS].compute_at(out, band)
+        schedule_nest(s, s[ROWS], lanes)
+    if PANELS in s.stages:
+        s[PANELS].vectorize(s[PANELS].axis[-1])
+        schedule_nest(s, s[PANELS], lanes)
+
+
+def _tiles_of_a_band(s: Schedule, tiles: int) -> int:
+    """How many tiles of the left factor stay in the second-level cache."""
+    if ROWS not in s.stages:
+        return tiles
+    *_, k, high = s.buffers[ROWS].shape
+    return min(tiles, max(BAND_BYTES // (FLOAT_BYTES * k * high), 1))
