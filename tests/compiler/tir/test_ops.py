@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vdla.compiler.tir.ops import requantize, wrap
+from vdla.compiler.tir.ops import fma, requantize, wrap
 
 
 def exact(x: int, m: int, k: int) -> int:
@@ -47,3 +47,30 @@ def test_requantize_broadcasts():
 def test_wrap():
     assert wrap(200, "int8") == -56
     assert wrap(-1, "uint8") == 255
+
+
+FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False).filter(
+    lambda x: x == 0 or 1e-12 < abs(x) < 1e12
+)
+
+
+def nearest(value: Fraction) -> np.float32:
+    """The float32 nearest to a number, ties to the even one."""
+    near = np.float32(float(value))
+    around = [np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))]
+
+    def distance(x: np.float32) -> tuple[Fraction, int]:
+        return abs(Fraction(float(x)) - value), int(x.view(np.int32)) & 1
+
+    return min(around, key=distance)
+
+
+@settings(max_examples=300, derandomize=True)
+@given(FLOATS, FLOATS, FLOATS)
+@example(1 + 2**-12, 1 + 2**-12, 2**-60)
+@example(1 + 2**-12, 1 + 2**-12, -(2**-60))
+@example(-1 - 2**-12, 1 + 2**-12, 2**-60)
+def test_fma_rounds_once(x, y, z):
+    x, y, z = (np.float32(v) for v in (x, y, z))
+    true = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
+    assert fma(x, y, z) == nearest(true)

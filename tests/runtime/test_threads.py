@@ -1,0 +1,119 @@
+"""Parallel loops on threads: the same bytes for any number of them, and nobody waits for ever."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vdla import te
+from vdla.compiler.codegen.llvm import compile_object
+from vdla.compiler.schedule import create_schedule
+from vdla.runtime.calls import Calls
+from vdla.runtime.module import HostCode
+from vdla.runtime.native import NativeLibrary, host_machine
+from vdla.runtime.threads import Pool
+
+
+def library_of(*funcs):
+    return NativeLibrary(HostCode(compile_object(funcs), *host_machine()))
+
+
+def rows(count, columns, name="rows"):
+    """b[i, j] = Σ_k a[i, k] * (j + k) through a row of its own for each i, which threads share."""
+    a = te.placeholder((count, columns), "float32", "a")
+    twice = te.compute((count, columns), lambda i, j: a[i, j] * 2.0, "twice")
+    k = te.reduce_axis((0, columns), "k")
+
+    def value(i, j):
+        return te.sum(twice[i, k] * (j + k).astype("float32"), axis=k)
+
+    out = te.compute((count, columns), value, "out")
+    s = create_schedule(out, [a], name)
+    i, _ = s[out].axis
+    s[twice].compute_at(s[out], i)
+    s[out].parallel(i)
+    return s.lower()
+
+
+def expected(a):
+    n = np.arange(a.shape[1])
+    return (2 * a.astype(np.float64)) @ (n[:, None] + n[None, :])
+
+
+@settings(max_examples=12)
+@given(count=st.sampled_from([1, 2, 7, 255, 256, 257, 1030]), threads=st.integers(2, 5))
+def test_any_number_of_threads_gives_the_same_bytes(count, threads):
+    library = library_of(rows(count, 9))
+    a = np.random.default_rng(count).standard_normal((count, 9)).astype(np.float32)
+    found = []
+    for number in (1, threads):
+        out = np.full((count, 9), np.nan, np.float32)
+        pool = Pool(library, number) if number > 1 else None
+        calls = Calls(library, [("rows", [a.ctypes.data, out.ctypes.data])], pool)
+        for _ in range(3):
+            calls.run()
+        found.append(out)
+    assert found[0].tobytes() == found[1].tobytes()
+    np.testing.assert_allclose(found[0], expected(a), rtol=1e-4, atol=1e-3)
+
+
+def test_a_row_of_functions_is_one_call_and_each_is_timed():
+    library = library_of(rows(64, 8, "first"), rows(300, 8, "second"))
+    a = np.ones((300, 8), np.float32)
+    outs = np.empty((2, 300, 8), np.float32)
+    functions = [(n, [a.ctypes.data, o.ctypes.data])
+                 for n, o in zip(("first", "second"), outs, strict=True)]  # fmt: skip
+    seconds = Calls(library, functions, Pool(library, 2)).run()
+    np.testing.assert_allclose(outs[1], expected(a), rtol=1e-5)
+    np.testing.assert_allclose(outs[0][:64], expected(a)[:64], rtol=1e-5)
+    assert len(seconds) == 2
+    assert min(seconds) > 0
+
+
+def test_threads_end_with_their_pool():
+    before = threading.active_count()
+    library = library_of(rows(8, 8))
+    pool = Pool(library, 4)
+    with pool.open():
+        assert threading.active_count() == before + 3
+    del pool
+    gc.collect()
+    for _ in range(200):
+        if threading.active_count() == before:
+            return
+        time.sleep(0.01)
+    pytest.fail("threads of a pool that is gone still run")
+
+
+def test_a_pool_that_nobody_opens_starts_no_thread():
+    before = threading.active_count()
+    library = library_of(rows(8, 8))
+    pool = Pool(library, 4)
+    a, out = np.ones((8, 8), np.float32), np.empty((8, 8), np.float32)
+    buffers = (ctypes.c_void_p * 3)(a.ctypes.data, out.ctypes.data, pool.address)
+    library.function("rows", ctypes.c_void_p)(buffers)
+    np.testing.assert_allclose(out, expected(a), rtol=1e-5)
+    assert threading.active_count() == before
+
+
+def test_pools_of_two_modules_run_at_once():
+    library = library_of(rows(500, 16))
+    a = np.random.default_rng(0).standard_normal((500, 16)).astype(np.float32)
+    outs = np.zeros((2, 500, 16), np.float32)
+    each = [Calls(library, [("rows", [a.ctypes.data, o.ctypes.data])], Pool(library, 2))
+            for o in outs]  # fmt: skip
+    users = [threading.Thread(target=lambda c=c: [c.run() for _ in range(50)]) for c in each]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join(60)
+        assert not user.is_alive()
+    for out in outs:
+        np.testing.assert_allclose(out, expected(a), rtol=1e-4, atol=1e-3)
