@@ -1,13 +1,17 @@
 """Networks on the processor: vdla's time beside onnxruntime's, interleaved, in one run.
 
-    python benchmarks/cpu.py [--models resnet18,mobilenet,resnet50] [--dtypes float32,int8]
-                             [--runs 30] [--layers] [--json]
+    python benchmarks/cpu.py [--models resnet18,mobilenet,…] [--dtypes float32,int8,uint8]
+                             [--threads 1,2] [--runs 30] [--layers] [--json]
+    python benchmarks/cpu.py --products [--runs 30] [--json]
 
-Both run one image on one thread; onnxruntime has its default graph optimization. The network and
-its weights are those of ``vdla/compiler/models``. A ratio is vdla's time over onnxruntime's: of the
-shortest runs, which others' work on the machine disturbs least, and of the medians. ``error`` is
-the largest difference of outputs over the largest output. ``--layers`` prints each function's time
-instead.
+Both run one input on as many threads; onnxruntime has its default graph optimization. int8 and
+uint8 are the activations' types in onnxruntime's own quantization (QDQ, weights int8 per channel);
+both runtimes run the same file. The networks and their weights are those of ``compiler/models``.
+
+A ratio is vdla's time over onnxruntime's: of the shortest runs, which others' work on the machine
+disturbs least, and of the medians. ``error`` is the largest difference of outputs over the largest
+output. ``--layers`` prints each function's time instead. ``--products`` prints square products of
+matrices and what share they have of the most that the processor computes (``codegen/peak.py``).
 """
 
 from __future__ import annotations
@@ -16,8 +20,9 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -27,21 +32,27 @@ import llvmlite.binding as llvm
 import numpy as np
 import onnx
 import onnxruntime
+from onnx import TensorProto, helper
 from rich.console import Console
 from rich.table import Table
 
 import vdla
-from vdla.compiler.models import model_path, networks
+from vdla.compiler.codegen.peak import peak
+from vdla.compiler.models import networks, sequences
+from vdla.compiler.models.quantizer import quantize_model
 from vdla.runtime.executor import Executor
 
-FLOAT = {"resnet18": networks.resnet18, "mobilenet": networks.mobilenet,
-         "resnet50": networks.resnet50}  # fmt: skip
+IMAGES = {"resnet18": networks.resnet18, "mobilenet": networks.mobilenet,
+          "resnet50": networks.resnet50}  # fmt: skip
+SEQUENCES = {"encoder": sequences.encoder, "language_model": sequences.language_model}
 QUANTIZED = ("resnet18", "mobilenet")
+SIZES = (256, 512, 1024)  # of square products
+PAUSE = 0.01  # seconds between runs: onnxruntime's threads look for work for a while
 
 
 @dataclass(frozen=True)
 class Row:
-    """One network: times in milliseconds, of one image; ``onnxruntime`` is its version."""
+    """One network: times in milliseconds, of one input; ``onnxruntime`` is its version."""
 
     model: str
     dtype: str
@@ -56,6 +67,19 @@ class Row:
     compile_s: float
 
 
+@dataclass(frozen=True)
+class ProductRow:
+    """A product of square matrices on one thread."""
+
+    size: int
+    dtype: str
+    isa: str
+    gflops: float
+    peak_gflops: float
+    share: float
+    ratio: float
+
+
 def isa() -> str:
     """The vector instructions that this processor has, by their newest extension."""
     found = llvm.get_host_cpu_features()
@@ -64,28 +88,41 @@ def isa() -> str:
     return next((name for key, name in names.items() if found.get(key)), "none")
 
 
-def compare(model: str, dtype: str, path: Path, runs: int) -> Row:
-    """Both on random images, in turns."""
+def compare(model: str, dtype: str, path: Path, threads: int, runs: int) -> Row:
+    """Both on random inputs, in turns."""
     start = time.perf_counter()
     module = vdla.compile(path, device="cpu")
     compiled = time.perf_counter() - start
-    ready = Executor(module)
-    session = single_thread(path)
-    rng = np.random.default_rng(0)
-    image = {n: rng.standard_normal(module.tensors[n].shape).astype("f4") for n in module.inputs}
-    (found,), (wanted,) = ready.run(image).outputs.values(), session.run(None, image)
-    error = float(np.abs(found - wanted).max() / np.abs(wanted).max())
-    ours, theirs = in_turns(runs, lambda: ready.run(image), lambda: session.run(None, image))
+    ready, session = Executor(module, threads=threads), session_of(path, threads)
+    given = inputs_of(module)
+    found, wanted = ready.run(given).outputs, session.run(None, given)
+    error = max(
+        float(np.abs(found[name] - want).max() / np.abs(want).max())
+        for name, want in zip(module.outputs, wanted, strict=True)
+    )
+    ours, theirs = in_turns(runs, lambda: ready.run(given), lambda: session.run(None, given))
     return Row(
-        model, dtype, 1, isa(), onnxruntime.__version__, 1e3 * min(ours), 1e3 * min(theirs),
+        model, dtype, threads, isa(), onnxruntime.__version__, 1e3 * min(ours), 1e3 * min(theirs),
         min(ours) / min(theirs), median(ours) / median(theirs), error, compiled,
     )  # fmt: skip
 
 
-def single_thread(path: Path) -> Any:
+def inputs_of(module: Any) -> dict[str, Any]:
+    """Normal numbers, or small whole ones."""
+    rng = np.random.default_rng(0)
+    kinds = {name: module.tensors[name] for name in module.inputs}
+    return {
+        name: rng.standard_normal(kind.shape).astype(kind.dtype)
+        if kind.dtype.startswith("float")
+        else rng.integers(0, 100, kind.shape).astype(kind.dtype)
+        for name, kind in kinds.items()
+    }
+
+
+def session_of(path: Path, threads: int) -> Any:
     """A session of onnxruntime."""
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
@@ -94,6 +131,7 @@ def in_turns(runs: int, *which: Callable[[], object]) -> list[list[float]]:
     seconds: list[list[float]] = [[] for _ in which]
     for run in range(runs + 1):
         for one, times in zip(which, seconds, strict=True):
+            time.sleep(PAUSE)
             start = time.perf_counter()
             one()
             if run:
@@ -102,22 +140,25 @@ def in_turns(runs: int, *which: Callable[[], object]) -> list[list[float]]:
 
 
 def path_of(model: str, dtype: str, folder: Path) -> Path:
-    """The ONNX file of a network."""
-    if dtype == "int8":
-        return model_path(model)
-    path = folder / f"{model}.onnx"
-    onnx.save(FLOAT[model](), path)
+    """The ONNX file of a network, made in ``folder`` if it isn't there."""
+    path = folder / f"{model}-{dtype}.onnx"
+    if path.exists():
+        return path
+    if dtype == "float32":
+        onnx.save({**IMAGES, **SEQUENCES}[model](), path)
+        return path
+    samples = [{"input": x[None]} for x in networks.calibration(networks.IMAGE)]
+    quantize_model(IMAGES[model](), path, samples, unsigned=dtype == "uint8")
     return path
 
 
 def layers(path: Path, runs: int) -> Table:
-    """Each function's shortest time."""
+    """Each function's shortest time, on one thread."""
     module = vdla.compile(path, device="cpu")
-    ready = Executor(module)
-    image = {n: np.ones(module.tensors[n].shape, "f4") for n in module.inputs}
+    ready, given = Executor(module, threads=1), inputs_of(module)
     best: dict[str, float] = {}
     for _ in range(runs):
-        for step in ready.run(image).steps:
+        for step in ready.run(given).steps:
             best[step.name] = min(best.get(step.name, np.inf), step.seconds)
     table = Table("function", "ms", "%")
     total = sum(best.values())
@@ -126,28 +167,62 @@ def layers(path: Path, runs: int) -> Table:
     return table
 
 
+def products(folder: Path, runs: int) -> Iterator[ProductRow]:
+    """Products of two matrices that are both known at run time alone."""
+    for size in SIZES:
+        path = folder / "product.onnx"
+        kinds = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [size, size]) for n in "abc"]
+        node = helper.make_node("MatMul", ["a", "b"], ["c"])
+        graph = helper.make_graph([node], "product", kinds[:2], kinds[2:])
+        opset = helper.make_opsetid("", 17)
+        onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=8), path)
+        module = vdla.compile(path, device="cpu")
+        ready, session, given = Executor(module, threads=1), session_of(path, 1), inputs_of(module)
+        (ours, theirs), most = ([], []), 0.0
+        for _ in range(3):  # the most is measured in between: the clock changes with the load
+            most = max(most, peak("float32"))
+            one, other = in_turns(runs // 3, lambda: ready.run(given),
+                                  lambda: session.run(None, given))  # fmt: skip
+            ours.extend(sum(s.seconds for s in ready.run(given).steps) for _ in one)
+            theirs.extend(other)
+        rate = 2 * size**3 / min(ours)
+        yield ProductRow(size, "float32", isa(), rate / 1e9, most / 1e9, rate / most,
+                         min(ours) / min(theirs))  # fmt: skip
+
+
+def listed(text: str) -> list[str]:
+    """Words between commas."""
+    return text.split(",")
+
+
 def main() -> None:
     """Prints the rows."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--models", default=",".join(FLOAT))
-    parser.add_argument("--dtypes", default="float32,int8")
+    parser.add_argument("--models", type=listed, default=[*IMAGES, *SEQUENCES])
+    parser.add_argument("--dtypes", type=listed, default=["float32", "int8", "uint8"])
+    parser.add_argument("--threads", type=listed, default=["1", "2"])
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--layers", action="store_true")
+    parser.add_argument("--products", action="store_true")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # one core
-    console, rows = Console(), []
-    with TemporaryDirectory() as folder:
-        for model in arguments.models.split(","):
-            for dtype in arguments.dtypes.split(","):
-                if dtype == "int8" and model not in QUANTIZED:
-                    continue
-                path = path_of(model, dtype, Path(folder))
-                if arguments.layers:
-                    console.print(f"{model} {dtype}", layers(path, arguments.runs))
-                else:
-                    rows.append(compare(model, dtype, path, arguments.runs))
+    console, rows = Console(), list[Row | ProductRow]()
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        if arguments.products:
+            rows += products(folder, arguments.runs)
+        for model, dtype in (
+            [] if arguments.products else product(arguments.models, arguments.dtypes)
+        ):
+            if dtype != "float32" and model not in QUANTIZED:
+                continue
+            path = path_of(model, dtype, folder)
+            if arguments.layers:
+                console.print(f"{model} {dtype}", layers(path, arguments.runs))
+                continue
+            for threads in map(int, arguments.threads):
+                if threads <= (os.cpu_count() or 1):
+                    rows.append(compare(model, dtype, path, threads, arguments.runs))
     if arguments.json:
         print(json.dumps([asdict(row) for row in rows]))
     elif rows:

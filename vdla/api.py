@@ -129,11 +129,11 @@ def prepare(model: Module | str | Path, options: Run) -> tuple[Executor, Config]
         device = make_device(
             module, options.device, config, waves=options.waves, report=options.report
         )
-        return Executor(module, device), config
+        return Executor(module, device, options.threads), config
     transport = connect(
         board, config, port=options.port, virtual=options.virtual, report=options.report
     )
-    return Executor(module, BoardDevice(config, transport)), config
+    return Executor(module, BoardDevice(config, transport), options.threads), config
 
 
 def _board(options: Run) -> Board | None:

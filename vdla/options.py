@@ -214,6 +214,7 @@ class Run:
     leaves open are the inputs' own unless ``shapes`` gives them. A module brings its config with
     it. With the device board: ``port`` is where it is, ``virtual`` takes the RTL of the whole board
     instead.
+    ``threads`` share what the host computes; the results are the same for any number.
     ``waves`` is an FST file that the RTL writes; ``samples`` random inputs are what ``check``
     compares. ``report`` is told what takes long.
     """
@@ -238,6 +239,9 @@ class Run:
     records: str | Path | Records | None = _records()
     shapes: Shapes | None = _shapes()
     samples: int = option(8, "--samples", typed=int, min=1, help="Random inputs that --check uses.")
+    threads: int | None = option(
+        None, "--threads", typed=int | None, min=1, help="Of host code; default: all processors."
+    )
     waves: Path | None = None
     progress: Progress = _quiet
     report: Report = _silent

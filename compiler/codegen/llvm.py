@@ -29,7 +29,8 @@ import numpy.typing as npt
 from llvmlite import ir as ll
 
 from vdla.compiler.codegen.builtins import builtins_ir
-from vdla.compiler.codegen.emit_stmt import Emitter, internal_function
+from vdla.compiler.codegen.emit_parallel import internal_function
+from vdla.compiler.codegen.emit_stmt import Emitter
 from vdla.compiler.codegen.target import NATIVE, Target
 from vdla.compiler.target.cpu import Dot
 from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, PrimFunc

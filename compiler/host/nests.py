@@ -6,7 +6,7 @@ from math import prod
 
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.stage import Stage
-from vdla.compiler.te.tensor import ComputeOp
+from vdla.compiler.te.tensor import ComputeOp, Tensor
 from vdla.compiler.tir.ir import Var
 from vdla.compiler.tir.visitor import loads, uses
 
@@ -55,7 +55,7 @@ def _adds_vectors(op: ComputeOp) -> bool:
     """Whether it reduces vectors that lie side by side: a pool in blocks of channels does."""
     if op.reduce is None or len(op.outputs) > 1 or len(op.axis) < 2:
         return False
-    last, steps = op.axis[-1], set(op.reduce_axis)
+    last, steps = op.axis[-1], set[Var](op.reduce_axis)
     ends = [x.indices[-1] for x in loads(op.reduce.source[0])]
     together = any(uses(end, {last}) for end in ends) and not any(uses(e, steps) for e in ends)
     return together and last.extent in LANES
@@ -64,7 +64,9 @@ def _adds_vectors(op: ComputeOp) -> bool:
 def schedule_row(s: Schedule, stage: Stage, lanes: int) -> list[Var]:
     """A reduction of rows in as many parts as a vector has lanes, which are combined at last."""
     _, lane = stage.split(stage.reduce_axis[-1], factor=lanes)
-    parts = s[s.rfactor(stage.name, lane)]
+    tensor = s.rfactor(stage.name, lane)
+    assert isinstance(tensor, Tensor)
+    parts = s[tensor]
     l, *rows = parts.axis
     parts.reorder(*rows, *parts.reduce_axis, l)
     parts.compute_at(stage, stage.axis[-1])

@@ -10,12 +10,11 @@ from __future__ import annotations
 from math import prod
 
 from vdla.compiler.graph.express import PANELS, ROWS, TILE
+from vdla.compiler.graph.ops.matrices import tiles_of_a_band
 from vdla.compiler.host.nests import schedule_nest
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.te import Tensor
 
-BAND_BYTES = 1 << 19  # of the left factor
-FLOAT_BYTES = 4
 MANY = 8  # matrices of a stack, which threads then share
 
 
@@ -25,7 +24,9 @@ def schedule_product(s: Schedule, result: Tensor) -> None:
     out = s[result]
     *stacks, y, x = out.axis
     t, r = out.split(y, factor=high)
-    band, t = out.split(t, factor=_tiles_of_a_band(s, tiles))
+    if ROWS in s.stages:
+        tiles = tiles_of_a_band(tiles, s.buffers[ROWS].shape[-2], high)
+    band, t = out.split(t, factor=min(tiles, -(-result.shape[-2] // high)))
     p, x = out.split(x, factor=min(wide * lanes, result.shape[-1]))
     v, l = out.split(x, factor=min(lanes, result.shape[-1]))
     out.reorder(*stacks, band, p, t, r, v, l)
@@ -48,11 +49,3 @@ def schedule_product(s: Schedule, result: Tensor) -> None:
     if PANELS in s.stages:
         s[PANELS].vectorize(s[PANELS].axis[-1])
         schedule_nest(s, s[PANELS], lanes)
-
-
-def _tiles_of_a_band(s: Schedule, tiles: int) -> int:
-    """How many tiles of the left factor stay in the second-level cache."""
-    if ROWS not in s.stages:
-        return tiles
-    *_, k, high = s.buffers[ROWS].shape
-    return min(tiles, max(BAND_BYTES // (FLOAT_BYTES * k * high), 1))

@@ -70,8 +70,14 @@ def quantize(
     quantize_model(_modern(_open(model), str(source)), target, samples)
 
 
-def quantize_model(model: Any, target: str | Path, samples: Sequence[Mapping[str, Array]]) -> None:
-    """As :func:`quantize`, for a model and samples in memory."""
+def quantize_model(
+    model: Any,
+    target: str | Path,
+    samples: Sequence[Mapping[str, Array]],
+    *,
+    unsigned: bool = False,
+) -> None:
+    """As :func:`quantize`, for a model and samples in memory; activations may be uint8."""
     from onnxruntime.quantization import (
         CalibrationDataReader,
         QuantFormat,
@@ -100,7 +106,7 @@ def quantize_model(model: Any, target: str | Path, samples: Sequence[Mapping[str
                 Reader(),
                 quant_format=QuantFormat.QDQ,
                 per_channel=True,
-                activation_type=QuantType.QInt8,
+                activation_type=QuantType.QUInt8 if unsigned else QuantType.QInt8,
                 weight_type=QuantType.QInt8,
             )
         except Exception as error:  # onnxruntime has no common base class for its errors

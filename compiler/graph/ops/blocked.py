@@ -128,8 +128,8 @@ def integer_sums(conv: Convolution, recipe: Recipe, bias: Array, zero: int) -> T
     assert weight is not None
     if _depthwise(conv, recipe.shape(conv.data), weight.shape):
         if most_of(weight, bias, zero) < EXACT_FLOAT:  # float32 multiplies and adds at once
-            real = (array.astype(np.float32) for array in (weight, bias))
-            return _taps(conv, recipe, *real, Reading.centered(zero, "float32"))
+            reals, start = weight.astype(np.float32), bias.astype(np.float32)
+            return _taps(conv, recipe, reals, start, Reading.centered(zero, "float32"))
         return _taps(conv, recipe, weight.astype(np.int16), bias, Reading.centered(zero, "int16"))
     more = (zero + 128) * weight.astype(np.int64).sum(axis=(1, 2, 3))
     start = (bias - more).astype(np.int32)  # of sums that fit in int32 modulo 2**32

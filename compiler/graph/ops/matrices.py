@@ -22,6 +22,8 @@ from vdla.compiler.tir.ir import Expr
 BUSY = 10  # sums at once that keep the multipliers busy: two of them, five cycles each
 OFTEN = 512  # columns from which on it is worth it to rearrange the rows
 WIDEST = 8  # vectors of a tile
+BAND_BYTES = 1 << 19  # of the left factor, rearranged
+FLOAT_BYTES = 4
 
 
 def tile_of(rows: int, vectors: int, registers: int) -> tuple[int, int]:
@@ -65,7 +67,8 @@ def product_in_lanes(
         x = left(*spread(a.shape[:-2], stack), t, r, step)
         return te.sum(x * right[(*spread(right.shape[:-4], stack), p, step, v, l)], axis=step)
 
-    acc = te.compute((*batch, -(-m // high), -(-n // width), high, wide, lanes), tile, TILE)
+    tiles = _whole_bands(m, n, k, high)
+    acc = te.compute((*batch, tiles, -(-n // width), high, wide, lanes), tile, TILE)
     start = recipe.read(bias) if bias is not None else None
 
     def element(*i: Expr) -> Expr:
@@ -111,17 +114,37 @@ def packed(matrix: Array, wide: int, lanes: int) -> Array:
     return np.ascontiguousarray(np.moveaxis(split, -4, -3))
 
 
+def tiles_of_a_band(tiles: int, k: int, high: int) -> int:
+    """How many tiles of the left factor, alike in number, stay in the second-level cache."""
+    most = max(BAND_BYTES // (FLOAT_BYTES * k * high), 1)
+    return -(-tiles // -(-tiles // most))
+
+
+def _rearranged(n: int, high: int) -> bool:
+    """Whether rows are read so often, and of so many at once, that they are rearranged."""
+    return n >= OFTEN and high > 1
+
+
+def _whole_bands(m: int, n: int, k: int, high: int) -> int:
+    """How many tiles there are, up to a whole number of bands where there are bands."""
+    tiles = -(-m // high)
+    if not _rearranged(n, high):
+        return tiles
+    band = tiles_of_a_band(tiles, k, high)
+    return -(-tiles // band) * band
+
+
 def _rows(a: Tensor, high: int, n: int) -> Callable[..., Expr]:
     """The element of the left factor in row r of a tile t, at k; rows beyond the last repeat it."""
     *stack, m, k = a.shape
-    tiles = -(-m // high)
+    tiles = _whole_bands(m, n, k, high)
 
     def element(*i: Expr) -> Expr:
         *where, t, r, step = i
         row = t * high + r
-        return a[(*where, row if m % high == 0 else te.minimum(row, m - 1), step)]
+        return a[(*where, row if m == tiles * high else te.minimum(row, m - 1), step)]
 
-    if n < OFTEN or high < 2:
+    if not _rearranged(n, high):
         return element
     rows = te.compute((*stack, tiles, k, high), lambda *i: element(*i[:-2], i[-1], i[-2]), ROWS)
     return lambda *i: rows[(*i[:-2], i[-1], i[-2])]

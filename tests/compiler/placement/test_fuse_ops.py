@@ -80,9 +80,7 @@ def test_a_diamond_joins_the_product_before_it():
     net = Net(5, 24)
     product = net.add(ops.MatMul, a="x", b=net.constant(24, 20))
     graph = net.graph(gelu(net, net.binary("add", product, net.constant(20))))
-    assert groups(graph) == [
-        ["MatMul", "Add", "Binary", "Unary", "Add", "Binary", "Binary"]
-    ]
+    assert groups(graph) == [["MatMul", "Add", "Binary", "Unary", "Add", "Binary", "Binary"]]
     check(graph)
 
 
