@@ -40,7 +40,8 @@ class Running(StageBase):
     def parallel(self, axis: Var) -> None:
         """Allows the loop's steps to run at the same time.
 
-        The targets here run them one after another all the same.
+        On the CPU threads share them, where a module runs with more than one; the accelerator runs
+        them one after another.
 
         Raises:
             ScheduleError: the stage reduces over the loop, so that its steps depend on each other.
