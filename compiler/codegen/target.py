@@ -38,12 +38,15 @@ class Target:
 
     ``triple`` has all of its parts, vendor too: LLVM takes a shorter one for another ABI.
     ``quick`` is for code that is compiled to run once: LLVM leaves out what takes it long.
+    ``winograd`` lets convolutions of floats be computed by Winograd's algorithm, which differs from
+    plain sums by some 1e-5 of a result.
     """
 
     triple: str = ""
     cpu: str = ""
     features: str = ""
     quick: bool = False
+    winograd: bool = True
 
     @property
     def is_native(self) -> bool:

@@ -23,7 +23,14 @@ Element = Callable[[Expr, Expr, Expr, Expr], Expr]
 KEPT = "padded"  # an image with its padding, for a convolution
 ROWS, PANELS = "rows", "panels"  # the factors of a product of matrices, rearranged
 TILE = "tile"  # the sums of a product of matrices, tile by tile
-PLACED = (KEPT, ROWS, PANELS)  # what a schedule places; other stages that move elements are inlined
+TRANSFORMED, DOTS, SUMS = "image", "dots", "sums"  # of a convolution by Winograd's algorithm
+WINOGRAD = (TRANSFORMED, DOTS, SUMS, "turned", "product", "rows")
+PLACED = (
+    KEPT,
+    ROWS,
+    PANELS,
+    *WINOGRAD,
+)  # what a schedule places; other stages that move elements are inlined
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,7 @@ class HostRecipe:
     lanes: int = 4
     registers: int = 16
     fused: bool = False
+    winograd: bool = False
     tensors: list[Tensor] = field(default_factory=list)
     args: list[str] = field(default_factory=list)
     constants: dict[str, Array] = field(default_factory=dict)

@@ -123,6 +123,10 @@ class Recipe(Protocol):
     def fused(self) -> bool:
         """Whether one instruction multiplies and adds float32, rounding once."""
 
+    @property
+    def winograd(self) -> bool:
+        """Whether convolutions may be computed by Winograd's algorithm."""
+
     def block(self, name: str) -> int:
         """How many channels of a tensor lie side by side; 0 where they don't."""
 

@@ -19,6 +19,7 @@ from math import prod
 
 from vdla.compiler.codegen.target import Vectors
 from vdla.compiler.graph.express import KEPT
+from vdla.compiler.graph.ops.blocked import divisor
 from vdla.compiler.host.nests import share
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.target.cpu import dot4
@@ -66,13 +67,13 @@ def schedule_convolution(s: Schedule, result: Tensor, vectors: Vectors) -> None:
 
 def _columns(width: int, registers: int) -> int:
     """Columns of a tile: they divide the width, and leave room for two blocks if they can."""
-    return _divisor(width, min(14, registers // 2 - 2))
+    return divisor(width, min(14, registers // 2 - 2))
 
 
 def _blocks_at_once(blocks: int, columns: int, registers: int) -> int:
     """Blocks of a tile, beside whose sums there is room for their weights and one element."""
     most = max((registers - 1) // (columns + 1), 1)
-    return _divisor(blocks, min(most, 8))
+    return divisor(blocks, min(most, 8))
 
 
 def _rows(s: Schedule, height: int) -> int:
@@ -82,9 +83,4 @@ def _rows(s: Schedule, height: int) -> int:
     padded = s.buffers[KEPT]
     row = FLOAT_BYTES * padded.span // padded.shape[2]
     scale = -(-padded.shape[2] // height)
-    return _divisor(height, max(BAND_BYTES // (row * scale), 1))
-
-
-def _divisor(size: int, most: int) -> int:
-    """The largest divisor of ``size`` that is at most ``most``."""
-    return next(d for d in range(min(size, max(most, 1)), 0, -1) if size % d == 0)
+    return divisor(height, max(BAND_BYTES // (row * scale), 1))

@@ -17,7 +17,9 @@ def host_kernel(
 ) -> HostKernel:
     """The host function of a node of a laid-out graph, with its arguments and own constants."""
     vectors = target.vectors
-    recipe = HostRecipe(node, graph, vectors.lanes, vectors.registers, vectors.fused)
+    recipe = HostRecipe(
+        node, graph, vectors.lanes, vectors.registers, vectors.fused, target.winograd
+    )
     result = node.express(recipe)
     schedule = recipe.schedule(result, symbol or symbol_of(node))
     schedule_function(schedule, result, vectors)

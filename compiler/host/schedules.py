@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from vdla.compiler.codegen.target import Vectors
-from vdla.compiler.graph.express import TILE
+from vdla.compiler.graph.express import DOTS, TILE
 from vdla.compiler.host.convolution import schedule_convolution
 from vdla.compiler.host.nests import schedule_nest
 from vdla.compiler.host.product import schedule_product
+from vdla.compiler.host.winograd import schedule_winograd
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.te import Tensor
 
@@ -16,6 +17,8 @@ def schedule_function(s: Schedule, result: Tensor, vectors: Vectors) -> None:
     acc = s.buffers.get("acc")
     if TILE in s.stages:
         schedule_product(s, result)
+    elif DOTS in s.stages:
+        schedule_winograd(s, result, vectors.registers)
     elif acc is not None and len(acc.shape) == len(result.shape) == 5:
         schedule_convolution(s, result, vectors)
     else:

@@ -66,6 +66,11 @@ class Convolution(Protocol):
         """Of channels, which see each other alone."""
 
 
+def divisor(size: int, most: int) -> int:
+    """The largest divisor of ``size`` that is at most ``most``."""
+    return next(d for d in range(min(size, max(most, 1)), 0, -1) if size % d == 0)
+
+
 def whole_tiles(width: int) -> int:
     """The width up to a whole number of tiles, of at most MOST_COLUMNS columns, alike in size."""
     tiles = -(-width // MOST_COLUMNS)

@@ -19,6 +19,7 @@ from vdla.compiler.graph.express import clipped, inside, requantized, shifted
 from vdla.compiler.graph.ir import Array, Known, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import add_terms, pack_scales, requantize
+from vdla.compiler.graph.ops import winograd
 from vdla.compiler.graph.ops.add import fixed_point_sum
 from vdla.compiler.graph.ops.blocked import can_block, float_sums, integer_sums, most_of, scaled
 from vdla.compiler.graph.ops.products import (
@@ -163,7 +164,9 @@ class Conv2d(AnyConv2d, Quantizable):
 
     def express(self, recipe: Recipe) -> Tensor:
         if recipe.block(self.output):
-            blocks = float_sums(self, recipe, self.bias)
+            by_tiles = winograd.fits(self, recipe)
+            sums = winograd.winograd_sums if by_tiles else float_sums
+            blocks = sums(self, recipe, self.bias)
             return te.compute(recipe.out_shape, lambda *i: blocks[i], "out")
         acc = self.sums(recipe, self.bias, 0, "float32")
         return te.compute(recipe.out_shape, lambda b, c, y, x: acc[b, y, x, c], "out")
