@@ -23,7 +23,7 @@ from vdla.compiler.codegen.lanes import (
     splat,
     together,
 )
-from vdla.compiler.tir.arith import is_index
+from vdla.compiler.tir.arith import bounds, is_index
 from vdla.compiler.tir.ir import (
     COMPARISONS,
     INT_RANGES,
@@ -130,8 +130,11 @@ class Expressions(Memory):
         return b.select(chosen, x, y)
 
     def _select(self, expr: Select) -> Value:
-        """Both sides and a select where loading them is safe, else a branch."""
-        b = self.builder
+        """Both sides and a select where loading them is safe, else a branch; one side where the
+        condition is known, as it is of a loop that is unrolled."""
+        b, known = self.builder, self._known(expr.cond)
+        if known is not None:
+            return self.value(expr.a if known else expr.b)
         cond = self.value(expr.cond)
         if self.safe(expr.a) and self.safe(expr.b):
             x, y, *_ = together(b, self.value(expr.a), self.value(expr.b), cond)
@@ -147,6 +150,29 @@ class Expressions(Memory):
         phi.add_incoming(left, left_block)
         phi.add_incoming(right, right_block)
         return phi
+
+    def _known(self, cond: Expr) -> bool | None:
+        """Whether a condition on indices holds for all values of the loops, or for none."""
+        match cond:
+            case Binary("and" | "or" as op, a, b):
+                sides = (self._known(a), self._known(b))
+                if (op == "or") in sides:
+                    return op == "or"
+                return None if None in sides else op == "and"
+            case Binary(op, a, b) if op in COMPARISONS and is_index(a) and is_index(b):
+                return self._compared(op, a, b)
+        return None
+
+    def _compared(self, op: str, a: Expr, b: Expr) -> bool | None:
+        """How two indices compare, where that is the same for all values of the loops."""
+        found = bounds(a - b, self.ranges)
+        if found is None:
+            return None
+        low, high = found
+        holds = {"lt": high < 0, "le": high <= 0, "gt": low > 0, "ge": low >= 0,
+                 "eq": low == high == 0, "ne": low > 0 or high < 0}  # fmt: skip
+        fails = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
+        return True if holds[op] else False if holds[fails[op]] else None
 
     def _in_all_lanes(self, side: Expr, expr: Select) -> Value:
         """One side of a selection, as a vector where either of them is one."""

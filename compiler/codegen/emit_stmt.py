@@ -111,6 +111,7 @@ class Emitter:
             self.copies *= loop.extent
             for i in range(loop.extent):
                 self.exprs.values[loop.var] = self.size(i)
+                self.exprs.ranges[loop.var] = (i, i)
                 self._stmt(loop.body)
             self.copies //= loop.extent
             return

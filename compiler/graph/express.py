@@ -132,9 +132,9 @@ class HostRecipe:
                     s[tensor].compute_inline()
         return s
 
-    def kernel(self, schedule: Schedule) -> HostKernel:
-        """The finished function."""
-        return HostKernel(schedule.mod, (*self.args, self.node.output), self.constants)
+    def kernel(self, func: PrimFunc) -> HostKernel:
+        """The finished function with what it gets for this node."""
+        return HostKernel(func, (*self.args, self.node.output), self.constants)
 
 
 def _moves(tensor: Tensor) -> bool:

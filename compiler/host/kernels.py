@@ -10,21 +10,36 @@ from vdla.compiler.graph.express import HostKernel, HostRecipe
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.host.schedules import schedule_function
 from vdla.compiler.passes.host import with_inits
+from vdla.compiler.tir.ir import PrimFunc
+from vdla.compiler.tir.printer import show
 
 
 def host_kernel(
-    node: Node, graph: Graph, symbol: str | None = None, target: Target = NATIVE
+    node: Node,
+    graph: Graph,
+    symbol: str | None = None,
+    target: Target = NATIVE,
+    known: dict[str, PrimFunc] | None = None,
 ) -> HostKernel:
-    """The host function of a node of a laid-out graph, with its arguments and own constants."""
+    """The host function of a node of a laid-out graph, with its arguments and own constants.
+
+    ``known`` has functions by what they are before they are scheduled: one that is there already is
+    taken, whatever its name, and others are put there.
+    """
     vectors = target.vectors
     recipe = HostRecipe(
         node, graph, vectors.lanes, vectors.registers, vectors.fused, target.winograd
     )
     result = node.express(recipe)
     schedule = recipe.schedule(result, symbol or symbol_of(node))
+    text = show(replace(schedule.mod, name="")) if known is not None else ""
+    if known is not None and text in known:
+        return recipe.kernel(known[text])
     schedule_function(schedule, result, vectors)
-    kernel = recipe.kernel(schedule)
-    return replace(kernel, func=with_inits(kernel.func))
+    func = with_inits(schedule.mod)
+    if known is not None:
+        known[text] = func
+    return recipe.kernel(func)
 
 
 def symbol_of(node: Node) -> str:

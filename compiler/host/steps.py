@@ -26,7 +26,6 @@ from vdla.compiler.placement.partition import (
     Placements,
 )
 from vdla.compiler.tir.ir import PrimFunc
-from vdla.compiler.tir.printer import show
 from vdla.runtime.module import HostCode, TensorInfo
 from vdla.runtime.native import host_machine
 from vdla.runtime.plan import Accelerate, Host, Onnx, Plan, Step, accelerator_steps
@@ -40,7 +39,7 @@ def host_kernels(graph: Graph, placements: Placements, target: Target = NATIVE) 
     Nodes whose functions are the same but for their names share the first one.
     """
     kernels: Kernels = {}
-    first: dict[str, PrimFunc] = {}
+    known: dict[str, PrimFunc] = {}
     symbols: set[str] = set()
     seen = views(graph, placements)
     for node in graph.nodes:
@@ -49,11 +48,8 @@ def host_kernels(graph: Graph, placements: Placements, target: Target = NATIVE) 
         symbol = base = symbol_of(node)
         while symbol in symbols:
             symbol = f"{base}_{len(symbols)}"
-        kernel = host_kernel(node, graph, symbol, target)
-        text = show(replace(kernel.func, name=""))
-        shared = first.setdefault(text, kernel.func)
-        symbols.add(shared.name)
-        kernels[node.name] = replace(kernel, func=shared)
+        kernel = kernels[node.name] = host_kernel(node, graph, symbol, target, known)
+        symbols.add(kernel.func.name)
     return kernels
 
 

@@ -24,7 +24,7 @@ from vdla.compiler.graph.ir import Array, Pads, Pair, Recipe, Shape
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 
-MOST_COLUMNS = 14  # of an image's row, that a tile of registers has
+MOST_PLACES = 14  # of an image, whose sums a tile of registers has
 WORD = 4  # channels that one step takes of integers
 EXACT = 1 << 29  # sums below it times 24 bits are exact in float64
 EXACT_FLOAT = 1 << 24  # sums below it are exact in float32
@@ -71,10 +71,21 @@ def divisor(size: int, most: int) -> int:
     return next(d for d in range(min(size, max(most, 1)), 0, -1) if size % d == 0)
 
 
-def whole_tiles(width: int) -> int:
-    """The width up to a whole number of tiles, of at most MOST_COLUMNS columns, alike in size."""
-    tiles = -(-width // MOST_COLUMNS)
-    return tiles * -(-width // tiles)
+def tile_of_image(rows: int, columns: int) -> Pair:
+    """Rows and columns of a tile: at most MOST_PLACES places, alike in size over the image."""
+    wide = _alike(columns, MOST_PLACES)
+    return _alike(rows, MOST_PLACES // wide), wide
+
+
+def whole_tiles(rows: int, columns: int) -> Pair:
+    """The size of an image up to a whole number of tiles."""
+    high, wide = tile_of_image(rows, columns)
+    return -(-rows // high) * high, -(-columns // wide) * wide
+
+
+def _alike(size: int, most: int) -> int:
+    """The size of as few parts as there can be of at most ``most``."""
+    return -(-size // -(-size // most))
 
 
 def can_block(conv: Convolution, data: Shape, weight: Shape, lanes: int) -> bool:
@@ -112,7 +123,7 @@ class Reading:
 
 
 def float_sums(conv: Convolution, recipe: Recipe, bias: str | None) -> Tensor:
-    """[N, O/l, OH, W, l]: bias + Σ data * weight in float32, W a whole number of tiles."""
+    """[N, O/l, H, W, l]: bias + Σ data * weight in float32, H and W whole tiles."""
     values = recipe.value(bias) if bias is not None else None
     weight = recipe.value(conv.weight)
     assert weight is not None
@@ -125,7 +136,7 @@ def float_sums(conv: Convolution, recipe: Recipe, bias: str | None) -> Tensor:
 
 
 def integer_sums(conv: Convolution, recipe: Recipe, bias: Array, zero: int) -> Tensor:
-    """[N, O/l, OH, W, l]: bias + Σ (data - zero) * weight, W a whole number of tiles.
+    """[N, O/l, H, W, l]: bias + Σ (data - zero) * weight, H and W whole tiles.
 
     In int32; a depthwise convolution's in float32 where they are exact.
     """
@@ -203,7 +214,7 @@ def _dots(conv: Convolution, recipe: Recipe, weight: Array, bias: Array, read: R
 def _sums_shape(conv: Convolution, recipe: Recipe) -> Shape:
     n, o, oh, ow = recipe.shape(conv.output)
     lanes = recipe.block(conv.output)
-    return (n, o // lanes, oh, whole_tiles(ow), lanes)
+    return (n, o // lanes, *whole_tiles(oh, ow), lanes)
 
 
 def _padded(conv: Convolution, recipe: Recipe, inner: int, reading: Reading) -> Place:
@@ -216,8 +227,9 @@ def _padded(conv: Convolution, recipe: Recipe, inner: int, reading: Reading) -> 
     _, _, kh, kw = recipe.shape(conv.weight)
     _, _, oh, ow = recipe.shape(conv.output)
     image, (top, left, _, _) = recipe.image(conv.data), conv.pads
-    rows = (oh - 1) * conv.strides[0] + (kh - 1) * conv.dilations[0] + 1
-    columns = (whole_tiles(ow) - 1) * conv.strides[1] + (kw - 1) * conv.dilations[1] + 1
+    down, across = whole_tiles(oh, ow)
+    rows = (down - 1) * conv.strides[0] + (kh - 1) * conv.dilations[0] + 1
+    columns = (across - 1) * conv.strides[1] + (kw - 1) * conv.dilations[1] + 1
 
     def value(b: Expr, block: Expr, y: Expr, x: Expr, channel: Expr) -> Expr:
         real = reading.convert(image(b, block * inner + channel, y - top, x - left))
@@ -226,7 +238,7 @@ def _padded(conv: Convolution, recipe: Recipe, inner: int, reading: Reading) -> 
             within.append(block * inner + channel < c)
         return te.select(te.all(*within), real, reading.outside)
 
-    there = recipe.block(conv.data) == inner and not any(conv.pads) and columns <= w
+    there = recipe.block(conv.data) == inner and not any(conv.pads) and rows <= h and columns <= w
     if there and not reading.converts:
         return lambda b, block, y, x, l: image(b, block * inner + l, y, x)
     padded = te.compute((n, -(-c // inner), rows, columns, inner), value, KEPT)
