@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from math import prod
 
 import numpy as np
 
@@ -55,7 +56,7 @@ def cook_toom(m: int, r: int, points: tuple[int, ...]) -> Matrices:
     g, b = [], []
     for n, p in enumerate(at):
         others = at[:n] + at[n + 1 :]
-        scale = np.prod([p - q for q in others])
+        scale = prod(p - q for q in others)
         g.append([p**k / scale for k in range(r)])
         b.append([*_with_roots(others), Fraction(0)])
     g.append([Fraction(k == r - 1) for k in range(r)])
