@@ -11,7 +11,7 @@ both runtimes run the same file. The networks and their weights are those of ``c
 A ratio is vdla's time over onnxruntime's: of the shortest runs, which others' work on the machine
 disturbs least, and of the medians. ``error`` is the largest difference of outputs over the largest
 output. ``--layers`` prints each function's time instead. ``--products`` prints square products of
-matrices and what share they have of the most that the processor computes (``compiler/host/peak.py``).
+matrices and what share they have of the processor's peak (``compiler/host/peak.py``).
 """
 
 from __future__ import annotations
