@@ -93,6 +93,16 @@ def test_overrides():
     assert load_config("tiny").memory.latency == 64
 
 
+def test_a_micro_op_takes_the_power_of_two_that_holds_it():
+    """One bit, two indices of ACC, one of WGT; the second one is of INP where that is deeper."""
+    sizes = ["acc_bytes=65536", "inp_bytes=16384"]  # 12 bits each
+    assert load_config("tiny", [*sizes, "wgt_bytes=2048"]).uop_entry == 4  # 1 + 24 + 7 bits
+    assert load_config("tiny", [*sizes, "wgt_bytes=4096"]).uop_entry == 8
+    deeper = ["acc_bytes=65536", "inp_bytes=32768"]
+    assert load_config("tiny", [*deeper, "wgt_bytes=1024"]).uop_entry == 4
+    assert load_config("tiny", [*deeper, "wgt_bytes=2048"]).uop_entry == 8
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
@@ -102,6 +112,8 @@ def test_overrides():
         ("acc_bytes=big", "--set acc_bytes=big: expected an integer, found 'big'"),
         ("memory.latency=-1", "memory: expected 0 ≤ latency ≤ 1073741824, found -1"),
         ("block_in=0", "config tiny: expected 1 ≤ block_in ≤ 256, found 0"),
+        ("block_in=512", "config tiny: expected 1 ≤ block_in ≤ 256, found 512"),
+        ("block_out=512", "config tiny: expected 1 ≤ block_out ≤ 256, found 512"),
         ("port_bytes=2", "config tiny: expected 4 ≤ port_bytes ≤ 128, found 2"),
         ("port_bytes=12", "config tiny: expected block_in bytes to be a multiple of port_byt"),
         ("burst_beats=2000", "config tiny: expected 1 ≤ burst_beats ≤ 256, found 2000"),

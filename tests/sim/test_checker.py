@@ -208,6 +208,14 @@ def test_where_the_stream_lies():
     ]
 
 
+def test_addresses_have_32_bits():
+    """Where no DRAM is given, whatever they reach is there."""
+    load = "LOAD memory=INP dram_base=0xfffffff8 x_size={} y_size=1 z_size=1\nFINISH"
+    assert check(TINY, assemble(load.format(2), TINY).instructions) == []
+    (found,) = check(TINY, assemble(load.format(3), TINY).instructions)
+    assert (found.kind, found.index) == ("range", 0)
+
+
 def test_programs_without_their_finish():
     for text, index in (("ALU", 0), ("FINISH\nALU", 0), ("FINISH\nFINISH", 0)):
         found = check(TINY, assemble(text, TINY).instructions)

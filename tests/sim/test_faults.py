@@ -339,8 +339,17 @@ def test_a_store_beyond_acc():
     expect(run(wide), Fault.ADDRESS, START + 1 + 2 * 4, 0)
     rows = "STORE memory=ACC sram_base=100 x_size=1 y_size=3 y_pitch=14 z_size=1"
     expect(run(rows), Fault.ADDRESS, START + 1 + 2 * 4, 0)
+    planes = "STORE memory=ACC sram_base=100 x_size=1 y_size=1 z_size=3 z_pitch=14"
+    expect(run(planes), Fault.ADDRESS, START + 1 + 2 * 4, 0)
     narrow = "STORE memory=ACC8 sram_base=126 x_size=3 y_size=1 z_size=1"
     expect(run(narrow), Fault.ADDRESS, START + 1 + 1 + 2, 0)
+
+
+def test_a_first_instruction_that_waits_is_at_work_though_nothing_else_moves():
+    late = "GEMM pop_prev uop_count=1 extent_0=40\nLOAD push_next memory=INP x_size=9 y_size=1 z_size=1"
+    clock = run(late)
+    assert clock.fault == Fault.NONE
+    assert clock.finish[0] - clock.start[0] == 49
 
 
 def test_scales_beyond_acc():
