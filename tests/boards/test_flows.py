@@ -117,6 +117,7 @@ def test_the_project_holds_no_date_and_no_path(project):
         assert not re.search(r"\(\* src *=", text), name
 
 
+@pytest.mark.long
 def test_tcl_reads_exactly_the_projects_sources(project):
     tcl = project["vdla.tcl"]
     assert re.findall(r"^(?:add_files|read_xdc) (\S+)$", tcl, re.MULTILINE) == [

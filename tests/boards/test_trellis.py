@@ -96,6 +96,7 @@ def test_what_does_not_fit(tools, tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.long
 def test_a_clock_that_is_missed(tools, tmp_path):
     tools("nextpnr-ecp5", NEXTPNR, MHZ=59.9)
     assert refused(tmp_path) == (
@@ -155,6 +156,7 @@ def test_the_sdram_clock_leaves_margins():
     assert min(phase_margins(late=5).values()) < 0
 
 
+@pytest.mark.long
 def test_synth_prints_json(tools, vdla, tmp_path):
     done = vdla("synth", "--board", "ulx3s", "-c", "tiny", "--out", tmp_path, "--json")
     assert done.code == 0, done.err

@@ -20,6 +20,7 @@ def test_every_block_has_a_command():
     assert [name.split()[:2] for name in BLOCKS] == [["vdla", "compare"]] * 2 + [["vdla", "run"]]
 
 
+@pytest.mark.long
 def test_the_comparison_is_current(convolutions):
     table = figures.comparison_table(convolutions)
     assert f"-->\n{table}<!--" in BLOCKS["vdla compare resnet18-convs -c paper"]
@@ -31,6 +32,7 @@ def test_the_same_schedule_is_current():
     assert f"-->\n{table}<!--" in BLOCKS["vdla compare resnet18-convs -c paper --same-schedule"]
 
 
+@pytest.mark.long
 def test_the_network_is_current(resnet18):
     line = figures.network_line(resnet18)
     assert f"-->\n{line}<!--" in BLOCKS["vdla run resnet18 --device sim -c paper"]

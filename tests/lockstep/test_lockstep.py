@@ -251,6 +251,7 @@ def test_nobody_reads_what_is_being_written(vdla, monkeypatch, tmp_path):
     assert done.code == 0, done.err
 
 
+@pytest.mark.long
 def test_a_killed_process_is_named(tiny):
     """With how far it came."""
     running = lockstep.lockstep_in_parallel(TINY, 5000, 700, workers=2, memories=1)

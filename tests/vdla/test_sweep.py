@@ -46,6 +46,7 @@ def test_the_configs_own_latency_is_measured_once():
     assert found.points[0].utilization(1) == found.base.utilization(1)
 
 
+@pytest.mark.long
 def test_the_tables_have_every_layer_and_latency(vdla, tmp_path):
     done = vdla("compare", "digits", "-c", "tiny", "--out", tmp_path, "--latency", "0,512")
     assert done.code == 0

