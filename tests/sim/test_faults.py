@@ -346,8 +346,8 @@ def test_a_store_beyond_acc():
 
 
 def test_a_first_instruction_that_waits_is_at_work_though_nothing_else_moves():
-    late = "GEMM pop_prev uop_count=1 extent_0=40\nLOAD push_next memory=INP x_size=9 y_size=1 z_size=1"
-    clock = run(late)
+    load = "LOAD push_next memory=INP x_size=9 y_size=1 z_size=1"
+    clock = run(f"GEMM pop_prev uop_count=1 extent_0=40\n{load}")
     assert clock.fault == Fault.NONE
     assert clock.finish[0] - clock.start[0] == 49
 
