@@ -19,6 +19,7 @@ from vdla.compiler.host.steps import (
     external_models,
     host_code,
     host_constants,
+    host_work,
     make_steps,
     tensor_table,
     views,
@@ -85,6 +86,7 @@ def assemble(network: Network, config: Config, host: Target, dump: Dumper) -> Mo
             "model": graph.name,
             "placement": report(graph, network.placements),
             "layers": _layers(network),
+            "work": host_work(graph, network.kernels),
             "streams": {
                 name: {"layers": _runs(each.layers), "stages": each.stages}
                 for name, each in linked.items()

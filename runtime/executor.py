@@ -79,8 +79,9 @@ class Executor:
         _check_layout(module)
         self.dram = self.device.allocate(module.dram_bytes, module.constants)
         self.library = NativeLibrary(module.host) if module.host else None
-        threads = threads or available()
-        self._pool = Pool(self.library, threads) if self.library and threads > 1 else None
+        self.threads = threads or available()
+        shared = self.library if self.threads > 1 else None
+        self._pool = Pool(shared, self.threads) if shared else None
         numbered = groupby(enumerate(module.steps), lambda each: isinstance(each[1], Host))
         self._actions = [
             action

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         compare,
         compile,
         load,
+        profile,
         quantize,
         run,
         same_schedule,
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "vdla.api": (
-        "check", "compare", "compile", "load", "quantize", "run", "same_schedule", "sweep", "synth",
-        "tune",
+        "check", "compare", "compile", "load", "profile", "quantize", "run", "same_schedule",
+        "sweep", "synth", "tune",
     ),
     "vdla.kernel": ("build", "intrinsics", "parse"),
     "vdla.compiler.target": ("ACC", "INP", "WGT"),
@@ -49,8 +50,8 @@ _HOMES = {
 }  # fmt: skip
 __all__ = [
     "ACC", "INP", "WGT", "ParseError", "UserError", "build", "check", "compare", "compile",
-    "intrinsics", "load", "parse", "quantize", "register_operator", "run", "same_schedule", "sweep",
-    "synth", "te", "tune",
+    "intrinsics", "load", "parse", "profile", "quantize", "register_operator", "run",
+    "same_schedule", "sweep", "synth", "te", "tune",
 ]  # fmt: skip
 __version__ = "0.1.0"
 

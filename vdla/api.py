@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from vdla.analysis.comparison import Comparison, compare_models, find_workload
 from vdla.analysis.difference import Check, per_layer, whole
+from vdla.analysis.profile import Profile
+from vdla.analysis.profile import profile as profiled
 from vdla.analysis.published import published
 from vdla.analysis.same_schedule import SameSchedule
 from vdla.analysis.same_schedule import same_schedule as compare_hiding
@@ -209,6 +211,18 @@ def check(model: Module | str | Path, options: Run) -> Check:
     layers = per_layer(graph, path, inputs[0], config, options.device)
     quantized = is_quantized(load_onnx(path))
     return Check(layers, whole(graph, path, ready, inputs), quantized)
+
+
+@takes(Run)
+def profile(model: Module | str | Path, options: Run) -> Profile:
+    """Where the time of running a model goes, step by step, on random inputs unless some are given.
+
+    Raises:
+        As ``run``.
+    """
+    ready, _ = prepare(model, options)
+    given = random_inputs(ready.module) if options.inputs is None else options.inputs
+    return profiled(ready, given)
 
 
 @takes(Compare)

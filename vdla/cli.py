@@ -29,6 +29,7 @@ from vdla.options import (
     Spelling,
     Synth,
     Tune,
+    UsageError,
     read,
     spelling,
 )
@@ -132,13 +133,20 @@ def run(
     check: Annotated[
         bool, typer.Option("--check", help="Compare with onnxruntime, layer by layer.")
     ] = False,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Time each step, beside the processor's peak.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Run a model: cycles, placement, outputs. Without --input: the bundled or a random input."""
     from vdla.commands import measure
 
+    if check and profile:
+        raise UsageError("--profile: expected no --check, found both")
     if check:
         measure.check(model, options, files, json)
+    elif profile:
+        measure.profile(model, options, files, json)
     else:
         measure.run(model, options, files, json)
 

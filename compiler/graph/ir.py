@@ -32,6 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
+from math import prod
 from operator import mul
 from typing import Any, ClassVar, Protocol, Self
 
@@ -215,6 +216,11 @@ class Node:
             as they lie.
         """
         return 0
+
+    def work(self, shapes: Sequence[Shape], result: Shape) -> int:
+        """How many operations it takes, a multiplication and an addition being two; one for each
+        element that it writes unless it says otherwise."""
+        return prod(result)
 
     def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, Array | int] | None:
         """For an integer operator that onnxruntime computes in float32, what it rounds.

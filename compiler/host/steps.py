@@ -67,6 +67,20 @@ def views(graph: Graph, placements: Placements) -> dict[str, str]:
     return found
 
 
+def host_work(graph: Graph, kernels: Kernels) -> dict[str, int]:
+    """How many operations each host function takes, by its node's name."""
+    found = {}
+    for node in graph.nodes:
+        if node.name in kernels:
+            parts = node.parts if isinstance(node, ops.Fused) else (node,)
+            found[node.name] = sum(
+                part.work([graph.tensors[n].shape for n in part.inputs],
+                          graph.tensors[part.output].shape)
+                for part in parts
+            )  # fmt: skip
+    return found
+
+
 def check_external(graph: Graph, target: Target) -> None:
     """Raises TargetError where a target has to run operators that only onnxruntime has.
 

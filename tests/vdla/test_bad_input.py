@@ -276,8 +276,8 @@ def test_places_to_write(refused, tmp_path):
     assert refused("compare", "digits", "-c", "tiny", "--out", "a/b", "--trace-layer", "zz") == (
         "--trace-layer: expected one of conv1, conv2, fc, found zz"
     )
-    assert refused("run", "digits", "--device", "cpu", "--trace", "t.json") == (
-        "--trace t.json: expected an accelerator program, found host steps alone"
+    assert refused("run", "digits", "--profile", "--check") == (
+        "--profile: expected no --check, found both"
     )
 
 

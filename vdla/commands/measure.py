@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from vdla import api
 from vdla.analysis import difference
+from vdla.analysis.profile import write_timeline
 from vdla.commands.output import check_folder, console, log, print_json, progress, table
 from vdla.commands.transform import print_placement
 from vdla.compiler import models
 from vdla.compiler.graph.compare import ort_run
 from vdla.compiler.placement.partition import host_layers, host_remark
 from vdla.isa.config import Config
-from vdla.options import Run, RunFiles, UsageError
+from vdla.options import Run, RunFiles
 from vdla.runtime.errors import InputError
 from vdla.runtime.executor import Executor, RunResult
 from vdla.runtime.module import Module
@@ -174,7 +175,8 @@ def _write_run_trace(module: Module, result: RunResult, path: Path) -> None:
             write_trace(step.device.trace, path, layers=layers, stages=stream["stages"])
             log.print(f"wrote {path}")
             return
-    raise UsageError(f"--trace {path}: expected an accelerator program, found host steps alone")
+    write_timeline(result, path)
+    log.print(f"wrote {path}")
 
 
 def _report_accuracy(
@@ -190,6 +192,31 @@ def _report_accuracy(
 
 
 # run --check ------------------------------------------------------------------------------------
+
+
+def profile(model: str, options: Run, files: RunFiles, json: bool) -> None:
+    """Prints where the time goes."""
+    with progress() as update:
+        found = api.profile(model, replace(_told(options, files), progress=update))
+    if json:
+        print_json(asdict(found))
+        return
+    rows = [
+        (
+            step.name,
+            step.op,
+            f"{1e3 * step.seconds:.3f}",
+            f"{100 * step.share:.1f} %",
+            "" if step.operations is None else f"{step.operations / 1e6:.2f}",
+            "" if step.gops is None else f"{step.gops:.1f}",
+            "" if step.of_peak is None else f"{100 * step.of_peak:.0f} %",
+        )
+        for step in found.steps
+    ]
+    columns = ("step", "operator", "ms", "share", "Mop", "Gop/s", "of peak")
+    table(f"time on {found.threads} threads, the shortest of some runs", columns, rows)
+    most = ", ".join(f"{n:.0f} Gop/s of {dtype}" for dtype, n in found.peaks.items() if n)
+    console.print(f"{1e3 * sum(s.seconds for s in found.steps):.3f} ms; the peak is {most}")
 
 
 def check(model: str, options: Run, files: RunFiles, json: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from math import prod
 from operator import mul
 from typing import ClassVar
 
@@ -44,6 +45,9 @@ class MatMul(Node):
         if not fits:
             raise self.error("matrices that fit each other", f"{list(a)} and {list(b)}")
         return (*batch, a[-2], b[-1])
+
+    def work(self, shapes: Sequence[Shape], result: Shape) -> int:
+        return 2 * prod(result) * shapes[0][-1]
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         return np.asarray(np.matmul(widened(args[0]), widened(args[1]))).astype(kind.dtype)
@@ -98,6 +102,9 @@ class Einsum(Node):
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         sizes = self.sizes(shapes)
         return tuple(sizes[letter] for letter in self.terms[1])
+
+    def work(self, shapes: Sequence[Shape], result: Shape) -> int:
+        return len(self.parts) * prod(self.sizes(shapes).values())
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         return np.asarray(np.einsum(self.equation, *map(widened, args))).astype(kind.dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -30,6 +31,9 @@ class Pool(Window, operator=False):
     def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
         """As its operand lies."""
         return operands[0].block
+
+    def work(self, shapes: Sequence[Shape], result: Shape) -> int:
+        return prod(result) * prod(self.kernel)
 
     def axes(self) -> list[IterVar]:
         """The two axes that a pool reduces over."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar, TypedDict
 
 import numpy as np
@@ -23,6 +24,9 @@ class Products(Node, operator=False):
 
     data: str
     weight: str
+
+    def work(self, shapes: Sequence[Shape], result: Shape) -> int:
+        return 2 * prod(result) * prod(shapes[1][1:])
 
     def check_channels(self, shapes: Sequence[Shape], channels: int) -> None:
         """The bias and the scales have one entry per output channel.

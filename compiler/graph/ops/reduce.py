@@ -47,6 +47,9 @@ class Reduce(Node):
             return tuple(kept)
         return tuple(size for n, size in enumerate(kept) if n not in self.axes)
 
+    def work(self, shapes: Sequence[Shape], result: Shape) -> int:
+        return prod(shapes[0])
+
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         function = REDUCTIONS[self.function][0]
         result = function(widened(args[0]), axis=self.axes, keepdims=self.keepdims)

@@ -1,0 +1,89 @@
+"""Where a run's time goes: each step's share, its speed, and what the processor could do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from vdla.compiler.host.peak import peak
+from vdla.runtime.executor import Executor, RunResult
+from vdla.support.files import write_bytes
+
+RUNS = 20
+
+
+@dataclass(frozen=True)
+class ProfiledStep:
+    """One step: ``seconds`` of its shortest run, ``share`` of all steps' seconds.
+
+    ``gops`` are 10^9 operations per second, a multiplication and an addition being two, and
+    ``of_peak`` their share of what all threads could do of the step's element type; None for steps
+    of other devices.
+    """
+
+    name: str
+    op: str
+    device: str
+    seconds: float
+    share: float
+    operations: int | None
+    gops: float | None
+    of_peak: float | None
+
+
+@dataclass(frozen=True)
+class Profile:
+    """All steps in order, and the peaks that they are measured by, in 10^9 operations a second."""
+
+    steps: list[ProfiledStep]
+    threads: int
+    peaks: dict[str, float]
+
+
+def profile(ready: Executor, inputs: Mapping[str, NDArray[Any]], runs: int = RUNS) -> Profile:
+    """Runs a module some times; each step counts with its shortest run."""
+    peaks = {dtype: ready.threads * peak(dtype) for dtype in ("float32", "int8")}
+    results = [ready.run(inputs) for _ in range(runs)]
+    work: Mapping[str, int] = ready.module.metadata.get("work", {})
+    ops = {row["name"]: row["op"] for row in ready.module.metadata["placement"]}
+    best = [min(r.steps[n].seconds for r in results) for n in range(len(results[0].steps))]
+    total, steps = sum(best), []
+    for step, seconds in zip(results[0].steps, best, strict=True):
+        op, operations = ops.get(step.name, step.kind), work.get(step.name)
+        gops = operations / seconds if operations is not None else None
+        most = peaks["int8" if op.startswith("Q") else "float32"]
+        steps.append(
+            ProfiledStep(
+                step.name, op, step.kind, seconds, seconds / total, operations,
+                None if gops is None else gops / 1e9,
+                gops / most if gops is not None and most else None,
+            )
+        )  # fmt: skip
+    return Profile(steps, ready.threads, {dtype: most / 1e9 for dtype, most in peaks.items()})
+
+
+def write_timeline(result: RunResult, path: Path) -> None:
+    """Writes a run's steps, in a row, for https://ui.perfetto.dev; whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(
+        path, json.dumps({"traceEvents": _events(result), "displayTimeUnit": "ms"}).encode()
+    )
+
+
+def _events(result: RunResult) -> Sequence[Mapping[str, Any]]:
+    names = sorted({step.kind for step in result.steps})
+    events: list[dict[str, Any]] = [
+        {"ph": "M", "name": "thread_name", "pid": 0, "tid": n, "args": {"name": name}}
+        for n, name in enumerate(names)
+    ]
+    begin = 0.0
+    for step in result.steps:
+        events.append({"ph": "X", "name": step.name, "pid": 0, "tid": names.index(step.kind),
+                       "ts": 1e6 * begin, "dur": 1e6 * step.seconds})  # fmt: skip
+        begin += step.seconds
+    return events
