@@ -13,12 +13,19 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from vdla.runtime.native import NativeLibrary
+from typing import Any, Protocol
 
 WORK = "vdla_work"
+NAME = "vdla host code"
 POOL_BYTES = 256
 CLOSED = 128  # byte of the pool that says whether it is closed
+
+
+class Code(Protocol):
+    """What has functions, as long as it lives."""
+
+    def function(self, name: str, *takes: Any) -> Any:
+        """The function of a name, of arguments in ctypes' words."""
 
 
 class Pool:
@@ -27,8 +34,8 @@ class Pool:
     The others are started when they are first needed, and end with the pool.
     """
 
-    def __init__(self, library: NativeLibrary, threads: int) -> None:
-        self._shared = _Shared(library)
+    def __init__(self, code: Code, threads: int) -> None:
+        self._shared = _Shared(code)
         self._others = threads - 1
         weakref.finalize(self, self._shared.end)
 
@@ -54,9 +61,9 @@ class Pool:
 class _Shared:
     """What the threads have of a pool, so that it can go while they sleep."""
 
-    def __init__(self, library: NativeLibrary) -> None:
-        self.library = library  # its code must not go while threads run it
-        self.work = library.function(WORK, ctypes.c_void_p)
+    def __init__(self, code: Code) -> None:
+        self.code = code  # it must not go while threads run it
+        self.work = code.function(WORK, ctypes.c_void_p)
         self.memory = ctypes.create_string_buffer(POOL_BYTES + 64)
         self.address = -(-ctypes.addressof(self.memory) // 64) * 64
         self.asleep: list[threading.Lock] = []  # one for each thread, held while it isn't wanted
@@ -70,7 +77,8 @@ class _Shared:
         asleep = threading.Lock()
         asleep.acquire()
         self.asleep.append(asleep)
-        threading.Thread(target=self.take_part, args=(asleep,), daemon=True).start()
+        thread = threading.Thread(target=self.take_part, args=(asleep,), name=NAME, daemon=True)
+        thread.start()
 
     def wake(self) -> None:
         for asleep in self.asleep:

@@ -43,6 +43,7 @@ from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.devices.rtl import RtlDevice
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.errors import DeviceError, InputError
+from vdla.runtime.threads import available
 from vdla.sim.checker import Finding, check
 from vdla.sim.machine import Run
 from vdla.sim.trace import write_trace
@@ -259,14 +260,14 @@ class _OnDevice:
 
 
 class CpuKernel(Kernel):
-    """A kernel compiled for this machine's processor."""
+    """A kernel compiled for this machine's processors: threads share its parallel loops."""
 
     def __init__(self, func: PrimFunc, params: Sequence[Buffer], passes: dict[str, str]) -> None:
         super().__init__(func, params, passes)
         native = to_host(PrimFunc(func.name, tuple(params), func.body))
         self.passes["loops"] = show(native)
         self.passes["llvm"] = llvm.compile_ir([native])
-        self._entry = llvm.jit([native])[func.name]
+        self._entry = llvm.jit([native], available())[func.name]
 
     def _prepare(self, device: str, board: str | None, virtual: bool, port: str | None) -> Runner:
         if device not in ("", HOST) or board or virtual or port:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -33,10 +34,11 @@ from vdla.compiler.codegen.emit_parallel import internal_function
 from vdla.compiler.codegen.emit_stmt import Emitter
 from vdla.compiler.codegen.target import NATIVE, Target
 from vdla.compiler.target.cpu import Dot
-from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, PrimFunc
+from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, For, PrimFunc, Stmt
 from vdla.compiler.tir.lower import flatten_blocks
 from vdla.compiler.tir.verify import verify
 from vdla.compiler.tir.visitor import walk
+from vdla.runtime.threads import Pool
 
 POINTER = ll.PointerType()
 
@@ -68,8 +70,8 @@ def compile_object(funcs: Iterable[PrimFunc], target: Target = NATIVE) -> bytes:
     return machine.emit_object(module)  # type: ignore[no-any-return]
 
 
-def jit(funcs: Iterable[PrimFunc]) -> dict[str, NativeFunction]:
-    """The functions by name, compiled into this process.
+def jit(funcs: Iterable[PrimFunc], threads: int = 1) -> dict[str, NativeFunction]:
+    """The functions by name, compiled into this process; ``threads`` share parallel loops.
 
     Raises:
         CodegenError: as ``compile_ir``.
@@ -78,18 +80,31 @@ def jit(funcs: Iterable[PrimFunc]) -> dict[str, NativeFunction]:
     module = _optimized(compile_ir(group), _target_machine(NATIVE), NATIVE)
     engine = llvm.create_mcjit_compiler(module, _target_machine(NATIVE))
     engine.finalize_object()
-    return {f.name: NativeFunction(f, engine) for f in group}
+    code = Compiled(engine)
+    pool = Pool(code, threads) if threads > 1 else None
+    return {f.name: NativeFunction(f, code, pool) for f in group}
+
+
+class Compiled:
+    """Code in this process, as long as this lives."""
+
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+
+    def function(self, name: str, *takes: Any) -> Any:
+        """The function of a name, of arguments in ctypes' words."""
+        return ctypes.CFUNCTYPE(None, *takes)(self.engine.get_function_address(name))
 
 
 class NativeFunction:
     """A compiled function; called with one numpy array per parameter, it works in place."""
 
-    def __init__(self, func: PrimFunc, engine: Any) -> None:
+    def __init__(self, func: PrimFunc, code: Compiled, pool: Pool | None) -> None:
         self.name = func.name
         self.params = func.params
-        self.engine = engine
-        address = engine.get_function_address(func.name)
-        self.entry = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p))(address)
+        self.code = code
+        self.pool = pool if any(_is_parallel(stmt) for stmt in walk(func.body)) else None
+        self.entry = code.function(func.name, ctypes.POINTER(ctypes.c_void_p))
 
     def __call__(self, *arrays: npt.NDArray[Any]) -> None:
         """Runs the function on one array per parameter, in place.
@@ -98,8 +113,15 @@ class NativeFunction:
             CodegenError: an array doesn't fit its parameter, or isn't aligned and C-contiguous.
         """
         _check_arrays(self.name, self.params, arrays)
-        pointers = (ctypes.c_void_p * (len(arrays) + 1))(*(a.ctypes.data for a in arrays))
-        self.entry(pointers)
+        behind = self.pool.address if self.pool else 0
+        addresses = [*(a.ctypes.data for a in arrays), behind]
+        pointers = (ctypes.c_void_p * len(addresses))(*addresses)
+        with self.pool.open() if self.pool else nullcontext():
+            self.entry(pointers)
+
+
+def _is_parallel(stmt: Stmt) -> bool:
+    return isinstance(stmt, For) and stmt.kind == "parallel"
 
 
 def _check_arrays(name: str, params: Sequence[Buffer], arrays: Sequence[npt.NDArray[Any]]) -> None:

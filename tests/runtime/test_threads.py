@@ -8,17 +8,17 @@ import threading
 import time
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import vdla
 from vdla import te
 from vdla.compiler.codegen.llvm import compile_object
 from vdla.compiler.schedule import create_schedule
 from vdla.runtime.calls import Calls
 from vdla.runtime.module import HostCode
 from vdla.runtime.native import NativeLibrary, host_machine
-from vdla.runtime.threads import Pool
+from vdla.runtime.threads import NAME, Pool
 
 
 def library_of(*funcs):
@@ -77,30 +77,50 @@ def test_a_row_of_functions_is_one_call_and_each_is_timed():
     assert min(seconds) > 0
 
 
-def test_threads_end_with_their_pool():
-    before = threading.active_count()
-    library = library_of(rows(8, 8))
-    pool = Pool(library, 4)
-    with pool.open():
-        assert threading.active_count() == before + 3
-    del pool
-    gc.collect()
-    for _ in range(200):
-        if threading.active_count() == before:
-            return
+def helpers(expected):
+    """How many threads of pools there are, once it is as many as expected, or after a while."""
+    for _ in range(300):
+        gc.collect()
+        found = sum(thread.name == NAME for thread in threading.enumerate())
+        if found == expected:
+            break
         time.sleep(0.01)
-    pytest.fail("threads of a pool that is gone still run")
+    return found
+
+
+def test_a_users_kernel_has_threads(monkeypatch):
+    """``parallel`` in a schedule is what ``vdla.build`` for the CPU runs on threads."""
+    a = te.placeholder((300, 64), "float32", "a")
+    out = te.compute((300, 64), lambda i, j: te.exp(a[i, j]), "out")
+    s = te.create_schedule(out, [a])
+    s[out].parallel(s[out].axis[0])
+    monkeypatch.setattr("vdla.kernel.available", lambda: 3)
+    assert helpers(0) == 0
+    kernel = vdla.build(s, [a, out], "cpu")
+    x, y = np.ones((300, 64), np.float32), np.zeros((300, 64), np.float32)
+    kernel(x, y)
+    assert helpers(2) == 2
+    np.testing.assert_allclose(y, np.exp(x), rtol=1e-6)
+
+
+def test_threads_end_with_their_pool():
+    assert helpers(0) == 0
+    pool = Pool(library_of(rows(8, 8)), 4)
+    with pool.open():
+        assert helpers(3) == 3
+    del pool
+    assert helpers(0) == 0
 
 
 def test_a_pool_that_nobody_opens_starts_no_thread():
-    before = threading.active_count()
+    assert helpers(0) == 0
     library = library_of(rows(8, 8))
     pool = Pool(library, 4)
     a, out = np.ones((8, 8), np.float32), np.empty((8, 8), np.float32)
     buffers = (ctypes.c_void_p * 3)(a.ctypes.data, out.ctypes.data, pool.address)
     library.function("rows", ctypes.c_void_p)(buffers)
     np.testing.assert_allclose(out, expected(a), rtol=1e-5)
-    assert threading.active_count() == before
+    assert helpers(0) == 0
 
 
 def test_pools_of_two_modules_run_at_once():
