@@ -23,8 +23,9 @@ from vdla.compiler.graph.ops.im2col import Im2col
 from vdla.compiler.graph.ops.matmul import Einsum, MatMul
 from vdla.compiler.graph.ops.pool import AvgPool, MaxPool, QAvgPool, QMaxPool
 from vdla.compiler.graph.ops.quantize import Dequantize, FlipSign, Quantize
-from vdla.compiler.graph.ops.reduce import ArgReduce, Cumulate, Reduce, TopK
+from vdla.compiler.graph.ops.reduce import ArgReduce, Reduce
 from vdla.compiler.graph.ops.reshape import QReshape, Reshape
+from vdla.compiler.graph.ops.scan import Cumulate, TopK
 from vdla.compiler.graph.ops.scatter import ScatterElements, ScatterND
 from vdla.compiler.graph.ops.softmax import Softmax
 from vdla.compiler.graph.ops.storage import Decode, Encode
