@@ -23,6 +23,7 @@ from vdla.runtime.calls import Calls
 from vdla.runtime.devices.base import Device, DeviceResult
 from vdla.runtime.devices.cpu import CpuDevice
 from vdla.runtime.dram import Ranges
+from vdla.runtime.dtypes import dtype_of, read_as
 from vdla.runtime.errors import DeviceError, InputError, ModuleError
 from vdla.runtime.external import Session
 from vdla.runtime.module import Module
@@ -97,7 +98,8 @@ class Executor:
         """
         check_inputs(self.module, inputs)
         for name in self.module.inputs:
-            self.tensor(name)[...] = inputs[name]
+            place = self.tensor(name)
+            place[...] = read_as(np.asarray(inputs[name]), place.dtype.name)
         results = []
         start = time.perf_counter()
         for action in self._actions:
@@ -111,7 +113,7 @@ class Executor:
         """A tensor's place in the image, as an array; reading it between runs shows its value."""
         info = self.module.tensors[name]
         data = self.dram[info.offset : info.offset + info.nbytes]
-        return data.view(info.dtype).reshape(info.shape)
+        return data.view(dtype_of(info.dtype)).reshape(info.shape)
 
     def _calls(self, numbered: Iterable[tuple[int, Step]]) -> Action:
         """Host functions in a row."""
@@ -173,8 +175,8 @@ def check_inputs(module: Module, inputs: Mapping[str, Array]) -> None:
         info = module.tensors[name]
         if name not in inputs:
             raise InputError(f"input {name}: expected {info}, found nothing")
-        array = np.asarray(inputs[name])
-        if array.shape != info.shape or array.dtype != np.dtype(info.dtype):
+        array = read_as(np.asarray(inputs[name]), info.dtype)
+        if array.shape != info.shape or array.dtype != dtype_of(info.dtype):
             found = replace(info, shape=array.shape, dtype=str(array.dtype))
             raise InputError(f"input {name}: expected {info}, found {found}")
 

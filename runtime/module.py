@@ -23,10 +23,9 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from vdla.isa.identity import Identity
 from vdla.runtime import plan
+from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.errors import ModuleError
 from vdla.runtime.plan import Plan
 from vdla.support.files import write_bytes
@@ -49,7 +48,7 @@ class TensorInfo:
     @property
     def nbytes(self) -> int:
         """How many bytes the tensor takes."""
-        return prod(self.shape) * np.dtype(self.dtype).itemsize
+        return prod(self.shape) * dtype_of(self.dtype).itemsize
 
     def __str__(self) -> str:
         return f"{self.dtype}{list(self.shape)}"

@@ -48,6 +48,7 @@ from vdla.isa.identity import isa_hash, other_isa
 from vdla.options import Compare, Compile, Quantize, Run, Synth, Tune, UsageError, takes
 from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.devices.named import NAMES, make_device, module_config
+from vdla.runtime.dtypes import STORED, dtype_of
 from vdla.runtime.executor import Executor, RunResult
 from vdla.runtime.module import Module, TensorInfo
 
@@ -57,6 +58,7 @@ __all__ = [
 ]  # fmt: skip
 
 Array = NDArray[Any]
+STORED_UNSIGNED = ("uint4", "uint2")
 
 
 @takes(Compile)
@@ -204,6 +206,11 @@ def check(model: Module | str | Path, options: Run) -> Check:
         found = "a module" if isinstance(model, Module) else str(model)
         raise UsageError(f"--check: expected an ONNX model to compare with, found {found}")
     ready, config = prepare(model, options)
+    module = ready.module
+    for name in (*module.inputs, *module.outputs):
+        if (dtype := module.tensors[name].dtype) in STORED:
+            expected = "inputs and outputs of types that onnxruntime exchanges with numpy"
+            raise UsageError(f"--check: expected {expected}, found {name} of {dtype}")
     options.report("comparing every layer with onnxruntime, each fed onnxruntime's tensors")
     path, shapes = model_file(model), given_shapes(model, options)
     inputs = [random_inputs(ready.module, seed) for seed in range(options.samples)]
@@ -375,10 +382,11 @@ def random_inputs(module: Module, seed: int = 0) -> dict[str, Array]:
 def _random(kind: TensorInfo, rng: np.random.Generator) -> Array:
     """Elements for one tensor."""
     values = rng.standard_normal(kind.shape)
-    dtype = np.dtype(kind.dtype)
+    dtype = dtype_of(kind.dtype)
     if dtype == np.bool_:
         return values > 0
-    return (np.abs(values) if dtype.kind in "iu" and dtype.itemsize > 1 else values).astype(dtype)
+    wide = dtype.kind in "iu" and dtype.itemsize > 1
+    return (np.abs(values) if wide or kind.dtype in STORED_UNSIGNED else values).astype(dtype)
 
 
 def _model_files(model: str | Path) -> dict[str, Path]:

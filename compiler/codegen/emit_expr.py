@@ -42,6 +42,7 @@ from vdla.compiler.tir.ir import (
 from vdla.compiler.tir.visitor import uses, walk_expr
 
 WHOLE = 1.5 * 2.0**52  # float64 has no bits for a fraction there
+ODD = 29  # how many bits of a mantissa float64 has more than float32
 SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
@@ -205,6 +206,8 @@ class Expressions(Memory):
                 return b.fptoui(x, kind) if is_unsigned(dtype) else b.fptosi(x, kind)
             if source == dtype:
                 return x
+            if (source, dtype) == ("float64", "float16"):
+                x = self._to_odd(x)
             wider = SIZES[dtype] > SIZES[source]
             return b.fpext(x, kind) if wider else b.fptrunc(x, kind)
         if is_float(dtype):
@@ -220,6 +223,20 @@ class Expressions(Memory):
         b = self.builder
         bits = b.bitcast(b.fadd(x, constant(x.type, WHOLE)), shaped(I64, x))
         return b.trunc(bits, shaped(I32, x))
+
+    def _to_odd(self, x: Value) -> Value:
+        """A float64 as a float32 whose last bit is set where bits are lost.
+
+        Rounding it again is then the same as rounding the float64 once. No processor here makes a
+        float16 of a float64, and LLVM's call of a function for it finds none in every process.
+        """
+        b, wide = self.builder, shaped(I64, x)
+        bits, last = b.bitcast(x, wide), 1 << ODD
+        lost = b.and_(bits, constant(wide, last - 1))
+        kept = b.xor(bits, lost)
+        odd = b.icmp_unsigned("!=", lost, constant(wide, 0))
+        bits = b.or_(kept, b.shl(b.zext(odd, wide), constant(wide, ODD)))
+        return b.fptrunc(b.bitcast(bits, x.type), shaped(TYPES["float32"], x))
 
     def _call(self, op: str, args: list[Value], dtype: str) -> Value:
         """One of the functions of expressions: of LLVM, of the C library, or ``rq``."""

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import onnx
 from onnx import helper
 
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph.ir import TensorType
+from vdla.runtime.dtypes import dtype_of
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _function(
 def _type(kind: TensorType | None) -> onnx.TypeProto:
     if kind is None:
         return onnx.TypeProto()
-    code = helper.np_dtype_to_tensor_dtype(np.dtype(kind.dtype))
+    code = helper.np_dtype_to_tensor_dtype(dtype_of(kind.dtype))
     return helper.make_tensor_type_proto(code, kind.shape)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
@@ -17,6 +16,7 @@ from vdla.compiler.frontend.draft import DEFAULT_DOMAINS
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import DTYPES
+from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.external import Session
 
 IR_VERSION = 10  # newer ones mean the same here, and onnxruntime learns of them late
@@ -116,7 +116,7 @@ def _is_scalar(model: Any) -> bool:
 
 
 def _value_info(name: str, dtype: str, shape: tuple[int, ...]) -> Any:
-    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    kind = helper.np_dtype_to_tensor_dtype(dtype_of(dtype))
     return helper.make_tensor_value_info(name, kind, shape)
 
 

@@ -20,17 +20,18 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from vdla.compiler.frontend.bodies import body_of
+from vdla.compiler.frontend.bodies import Body, body_of
 from vdla.compiler.frontend.custom import add_custom
 from vdla.compiler.frontend.draft import DEFAULT_DOMAINS, Draft
 from vdla.compiler.frontend.errors import ModelError, UnsupportedError, first_line, halves
 from vdla.compiler.frontend.external import add_external, has_graphs
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.ops import CONVERTERS
+from vdla.compiler.frontend.ops.storage import widened
 from vdla.compiler.frontend.shapes import Shapes, input_values, static_shapes
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import DTYPES, Array, Graph, GraphError, TensorType
+from vdla.compiler.graph.ir import TENSOR_DTYPES, Array, Graph, GraphError, TensorType
 from vdla.compiler.user import REGISTERED
 
 QDQ = ("QuantizeLinear", "DequantizeLinear")
@@ -127,8 +128,8 @@ class Importer(Draft):
                 kind = str(value.type.WhichOneof("value")).removesuffix("_type")
                 raise ModelError(where, "a tensor", f"one of type {kind}")
             dtype = self.dtype(value.type.tensor_type.elem_type)
-            if dtype not in DTYPES:
-                raise ModelError(where, f"elements of {', '.join(DTYPES)}", dtype)
+            if dtype not in TENSOR_DTYPES:
+                raise ModelError(where, f"elements of {', '.join(TENSOR_DTYPES)}", dtype)
             self.tensors[value.name] = TensorType(static[value.name], dtype)
             self.inputs.append(value.name)
             if 0 in static[value.name]:  # nothing is in it, so it is known
@@ -145,6 +146,9 @@ class Importer(Draft):
         if node.op_type in RANDOM and node.domain in DEFAULT_DOMAINS:
             raise view.error("a result that follows from the inputs", "random numbers")
         if node.op_type not in QDQ and self.fold(view):
+            return
+        if (body := widened(view)) is not None:
+            self.insert(body)
             return
         if node.domain in DEFAULT_DOMAINS and node.op_type in CONVERTERS:
             mark = self.mark()
@@ -186,8 +190,12 @@ class Importer(Draft):
     def expand(self, view: OnnxNode) -> bool:
         """Adds the nodes of ONNX's definition of a node; False where there is none."""
         body = body_of(view)
-        if body is None:
-            return False
+        if body is not None:
+            self.insert(body)
+        return body is not None
+
+    def insert(self, body: Body) -> None:
+        """Adds the nodes of a body."""
         outer, self.opset = self.opset, body.opset
         self.read |= {name for node in body.nodes for name in node.input}
         try:
@@ -195,7 +203,6 @@ class Importer(Draft):
                 self.read_node(node, number)
         finally:
             self.opset = outer
-        return True
 
     def convert(self, view: OnnxNode) -> None:
         """Adds a node of an operator that vdla has."""

@@ -18,6 +18,7 @@ from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.te import Tensor
 from vdla.compiler.te.tensor import ComputeOp
 from vdla.compiler.tir.ir import Expr, PrimFunc
+from vdla.runtime.dtypes import dtype_of
 
 Element = Callable[[Expr, Expr, Expr, Expr], Expr]
 KEPT = "padded"  # an image with its padding, for a convolution
@@ -97,6 +98,16 @@ class HostRecipe:
         if name in self.computed:
             return _viewed(self.computed[name], shape or kind.physical)
         return self._input(name, shape or kind.physical, kind.dtype)
+
+    def dtype(self, name: str) -> str:
+        """A tensor's element type."""
+        return self.graph.tensors[name].dtype
+
+    def bits(self, name: str) -> Tensor:
+        """A tensor of the graph as an input of unsigned integers: the bits of its elements."""
+        kind = self.graph.tensors[name]
+        width = 8 * dtype_of(kind.dtype).itemsize
+        return self._input(name, kind.physical, f"uint{width}")
 
     def constant(self, suffix: str, array: Array) -> Tensor:
         """An array only this function needs."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from math import prod
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import DTYPES, Graph, GraphError, Node, TensorType
+from vdla.compiler.graph.ir import TENSOR_DTYPES, Graph, GraphError, Node, TensorType
 
 
 def verify(graph: Graph) -> Graph:
@@ -41,9 +41,9 @@ def verify(graph: Graph) -> Graph:
 def _verify_tensors(graph: Graph) -> None:
     used = {name for node in graph.nodes for name in (*node.inputs, node.output)}
     for name, kind in graph.tensors.items():
-        if kind.dtype not in DTYPES:
+        if kind.dtype not in TENSOR_DTYPES:
             raise GraphError(
-                f"tensor {name}: expected one of {', '.join(DTYPES)}, found {kind.dtype}"
+                f"tensor {name}: expected one of {', '.join(TENSOR_DTYPES)}, found {kind.dtype}"
             )
         if any(size < (name in used) for size in kind.shape):
             raise GraphError(f"tensor {name}: expected positive sizes, found {list(kind.shape)}")

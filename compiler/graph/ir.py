@@ -36,11 +36,11 @@ from math import prod
 from operator import mul
 from typing import Any, ClassVar, Protocol, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
+from vdla.runtime.dtypes import STORED, dtype_of
 from vdla.support.errors import UserError
 
 Array = NDArray[Any]
@@ -52,7 +52,8 @@ Pads = tuple[int, int, int, int]
 DTYPES = (
     "float32", "int8", "uint8", "int32", "int64",
     "float16", "float64", "bool", "int16", "uint16", "uint32", "uint64",
-)  # fmt: skip  # the second row only between External nodes
+)  # fmt: skip
+TENSOR_DTYPES = (*DTYPES, *STORED)  # what a tensor may hold; operators compute in DTYPES
 
 
 class GraphError(UserError):
@@ -98,7 +99,7 @@ class TensorType:
     @property
     def nbytes(self) -> int:
         """How many bytes the tensor takes in memory, the padding of channel blocks included."""
-        return self.elements * np.dtype(self.dtype).itemsize
+        return self.elements * dtype_of(self.dtype).itemsize
 
 
 class Recipe(Protocol):
@@ -140,6 +141,12 @@ class Recipe(Protocol):
 
     def shape(self, name: str) -> Shape:
         """A tensor's logical shape."""
+
+    def dtype(self, name: str) -> str:
+        """A tensor's element type."""
+
+    def bits(self, name: str) -> Tensor:
+        """A tensor of the graph as an input of unsigned integers: the bits of its elements."""
 
     def value(self, name: str) -> Array | None:
         """A tensor's value where it is known at compile time."""

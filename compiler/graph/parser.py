@@ -31,9 +31,19 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import BY_OP, DTYPES, Array, Graph, GraphError, Node, Quant, TensorType
+from vdla.compiler.graph.ir import (
+    BY_OP,
+    TENSOR_DTYPES,
+    Array,
+    Graph,
+    GraphError,
+    Node,
+    Quant,
+    TensorType,
+)
 from vdla.compiler.graph.printer import field_key
 from vdla.compiler.text import ParseError, Reader, Token
+from vdla.runtime.dtypes import read_as, to_write
 
 MARKS = ("(", ")", "[", "]", "<", ">", ",", ":", "=", "/", "*", "@", "-")
 LARGEST = (1 << 63) - 1
@@ -58,7 +68,7 @@ def parse_graph(text: str, values: Mapping[str, Array]) -> Graph:
 
 def write_values(path: Path, values: Mapping[str, Array]) -> None:
     """Writes what stands beside a text into an ``.npz`` file."""
-    named: dict[str, Any] = {f"={name}": array for name, array in values.items()}
+    named: dict[str, Any] = {f"={name}": to_write(array) for name, array in values.items()}
     np.savez(path, **named)  # savez has a parameter of its own, which no tensor may be called
 
 
@@ -144,8 +154,8 @@ class Parser:
         self.tensors[name] = kind
 
     def type(self) -> TensorType:
-        if not self.read.sees(*DTYPES):
-            raise self.read.error(f"a dtype of {', '.join(DTYPES)}")
+        if not self.read.sees(*TENSOR_DTYPES):
+            raise self.read.error(f"a dtype of {', '.join(TENSOR_DTYPES)}")
         dtype = self.read.next().text
         shape = tuple(self.read.listed("[", self.extent, "]"))
         block, quant = 0, None
@@ -171,7 +181,7 @@ class Parser:
         wanted = f"{kind.dtype}{list(kind.shape)}"
         if name not in self.values:
             raise self.read.error(f"{wanted} for {name} among the values", token, "none")
-        array = np.asarray(self.values[name])
+        array = read_as(np.asarray(self.values[name]), kind.dtype)
         if array.shape != kind.shape or str(array.dtype) != kind.dtype:
             found = f"{array.dtype}{list(array.shape)}"
             raise self.read.error(f"{wanted} for {name} among the values", token, found)

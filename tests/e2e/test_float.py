@@ -79,10 +79,13 @@ def test_an_accelerator_refuses_it(vdla, tmp_path, device):
 
 def test_a_wrong_output_fails_the_check(vdla, tmp_path, monkeypatch):
     path = network(tmp_path / "m.onnx")
-    monkeypatch.setattr(difference, "MAX_RELATIVE", 0.0)
+    right = difference.ort_run
+    monkeypatch.setattr(
+        difference, "ort_run", lambda *of: {name: 1.1 * y for name, y in right(*of).items()}
+    )
     done = vdla("run", path, "--device", "cpu", "--shape", "N=1", "--check")
     assert done.code == 1
-    assert "expected every output within 0 of its largest value, found " in done.out + done.err
+    assert "expected every output within 0.0001 of its largest value, found " in done.out + done.err
 
 
 def test_how_far_apart_outputs_are():
@@ -96,3 +99,29 @@ def test_how_far_apart_outputs_are():
         ([1e-9], [0.0], 1e-9),
     ]:
         assert difference._relative(np.array(got), np.array(want)) == far
+
+
+def test_outputs_may_be_as_far_apart_as_the_references_own():
+    want, other = np.array([1e-8, 5e-8]), np.array([2e-8, 5e-8])
+    assert difference.is_close(want, want, want)
+    assert difference.is_close(np.array([1.5e-8, 5e-8]), want, other)
+    assert not difference.is_close(np.array([1e-8, 7e-8]), want, other)
+    assert not difference.is_close(np.array([np.nan, 5e-8]), want, other)
+
+
+def test_check_says_which_types_onnxruntime_does_not_exchange(vdla, tmp_path):
+    ends = [helper.make_tensor_value_info(name, TensorProto.BFLOAT16, [2]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", ends[:1], ends[1:])
+    path = tmp_path / "m.onnx"
+    opsets = [helper.make_opsetid("", 18)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
+    done = vdla("run", path, "--device", "cpu", "--check")
+    assert (done.code, done.err) == (
+        2,
+        "vdla: --check: expected inputs and outputs of types that onnxruntime exchanges with "
+        "numpy, found x of bfloat16\n",
+    )
+    output = tmp_path / "y.npz"
+    assert vdla("run", path, "--device", "cpu", "--output", output).code == 0
+    with np.load(output) as file:
+        assert file["y"].dtype.itemsize == 2

@@ -21,6 +21,7 @@ from vdla.compiler.graph.compare import ort_run
 from vdla.compiler.placement.partition import host_layers, host_remark
 from vdla.isa.config import Config
 from vdla.options import Run, RunFiles
+from vdla.runtime.dtypes import to_write
 from vdla.runtime.errors import InputError
 from vdla.runtime.executor import Executor, RunResult
 from vdla.runtime.module import Module
@@ -103,7 +104,8 @@ def read_inputs(path: Path) -> dict[str, Array]:
 def write_outputs(path: Path, outputs: Mapping[str, Array]) -> None:
     """Writes an .npz file, whole or not at all."""
     with atomic_write(path) as beside, open(beside, "wb") as file:
-        np.savez(file, **dict[str, Any](outputs))
+        written = {name: to_write(array) for name, array in outputs.items()}
+        np.savez(file, **dict[str, Any](written))
 
 
 def _report(

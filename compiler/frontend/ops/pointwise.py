@@ -9,7 +9,9 @@ import numpy as np
 from vdla.compiler.frontend.converters import converts
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
+from vdla.compiler.frontend.ops.storage import decoded, encoded
 from vdla.compiler.graph import ops
+from vdla.runtime.dtypes import STORED
 
 UNARY = {
     "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh",
@@ -214,4 +216,9 @@ def _cast(view: OnnxNode) -> None:
     else:
         dtype = view.draft.dtype(view.integer("to", 0))
     make = Maker(view)
-    make.result(make.cast(view.operand(0), dtype))
+    data = decoded(make, view.operand(0))
+    if dtype in STORED:
+        saturate = bool(view.integer("saturate", 1))
+        make.result(encoded(make, data, dtype, saturate, view.text("round_mode", "up")))
+    else:
+        make.result(make.cast(data, dtype))

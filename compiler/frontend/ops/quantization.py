@@ -10,12 +10,17 @@ import numpy as np
 from vdla.compiler.frontend.converters import converts
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
+from vdla.compiler.frontend.ops.storage import decoded, encoded, limits
 from vdla.compiler.graph import ops
+from vdla.runtime.dtypes import STORED
+
+STORED_TYPES = frozenset(STORED)
+RESULTS = ("int8", "uint8", "int16", "uint16", *STORED)  # what QuantizeLinear writes
 
 
 @converts("QuantizeLinear")
 def _quantize(view: OnnxNode) -> None:
-    if not _plain(view):
+    if not _plain(view) or STORED_TYPES & {view.dtype(0), _result_dtype(view)}:
         _quantize_by_parts(view)
         return
     params = _quant_params(view, "uint8")
@@ -28,7 +33,7 @@ def _quantize(view: OnnxNode) -> None:
 
 @converts("DequantizeLinear")
 def _dequantize(view: OnnxNode) -> None:
-    if not _plain(view):
+    if not _plain(view) or STORED_TYPES & {view.dtype(0), view.dtype(1)}:
         _dequantize_by_parts(view)
         return
     data = view.draft.tensors[view.operand(0)]
@@ -49,33 +54,49 @@ def _plain(view: OnnxNode) -> bool:
 
 def _quantize_by_parts(view: OnnxNode) -> None:
     """``saturate(round_half_even(x / scale) + zero_point)``."""
-    make, dtype = Maker(view), view.dtype(2) if view.optional(2) else "uint8"
-    if "output_dtype" in view.attributes and not view.optional(2):
-        dtype = view.draft.dtype(view.integer("output_dtype", 0)) or dtype
-    if view.real_dtype() != "float32" or dtype not in ("int8", "uint8", "int16", "uint16"):
-        raise view.unsupported("float32 data and a result of 8 or 16 bits", dtype)
-    steps = make.unary("round", make.binary("div", view.operand(0), _spread(view, make, 1)))
+    make, dtype = Maker(view), _result_dtype(view)
+    data = decoded(make, view.operand(0))
+    if make.kind(data).dtype != "float32" or dtype not in RESULTS:
+        raise view.unsupported(f"float32 data and a result of {' or '.join(RESULTS)}", dtype)
+    steps = make.binary("div", data, _spread(view, make, 1))
+    if "int" not in dtype:
+        make.result(encoded(make, steps, dtype, bool(view.integer("saturate", 1))))
+        return
+    steps = make.unary("round", steps)
     if view.optional(2) is not None:
         steps = make.binary("add", steps, make.cast(_spread(view, make, 2), "float32"))
-    limits = np.iinfo(dtype)
-    limited = make.binary("min", make.binary("max", steps, float(limits.min)), float(limits.max))
-    make.result(make.cast(limited, dtype))
+    low, high = limits(dtype)
+    limited = make.binary("min", make.binary("max", steps, float(low)), float(high))
+    make.result(encoded(make, limited, dtype) if dtype in STORED else make.cast(limited, dtype))
+
+
+def _result_dtype(view: OnnxNode) -> str:
+    """The element type that a QuantizeLinear writes."""
+    if view.optional(2) is not None:
+        return view.dtype(2)
+    code = view.integer("output_dtype", 0)
+    return view.draft.dtype(code) if code else "uint8"
 
 
 def _dequantize_by_parts(view: OnnxNode) -> None:
     """``(x - zero_point) * scale``."""
     make, dtype = Maker(view), view.dtype(1)
-    if dtype != "float32" or "float" in view.dtype(0):
-        raise view.unsupported("integers and float32 scales", f"{view.dtype(0)} and {dtype}")
-    data = make.cast(view.operand(0), "int64")
+    if dtype not in ("float32", "float16", "bfloat16"):
+        raise view.unsupported("scales of float32, float16 or bfloat16", dtype)
+    wide = "float32" if view.dtype(0) in STORED else "int64"  # of few bits: float32 is exact
+    data = make.cast(decoded(make, view.operand(0)), wide)
     if view.optional(2) is not None:
-        data = make.binary("sub", data, make.cast(_spread(view, make, 2), "int64"))
-    make.result(make.binary("mul", make.cast(data, "float32"), _spread(view, make, 1)))
+        data = make.binary("sub", data, make.cast(_spread(view, make, 2), wide))
+    found = make.binary("mul", make.cast(data, "float32"), _spread(view, make, 1))
+    make.result(encoded(make, found, dtype) if dtype in STORED else make.cast(found, dtype))
 
 
 def _spread(view: OnnxNode, make: Maker, index: int) -> str:
     """Scales or zero points, to broadcast against the data: one, one per channel or per block."""
-    name, shape, size = view.operand(index), view.shape(0), view.integer("block_size", 0)
+    name, shape = decoded(make, view.operand(index)), view.shape(0)
+    if make.kind(name).dtype == "float16":
+        name = make.cast(name, "float32")
+    size = view.integer("block_size", 0)
     rank, axis = len(shape), view.axis(view.integer("axis", 1), max(len(shape), 2))
     if size:
         blocks = [n // size for n in range(shape[axis])]

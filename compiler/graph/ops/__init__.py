@@ -23,10 +23,12 @@ from vdla.compiler.graph.ops.im2col import Im2col
 from vdla.compiler.graph.ops.matmul import Einsum, MatMul
 from vdla.compiler.graph.ops.pool import AvgPool, MaxPool, QAvgPool, QMaxPool
 from vdla.compiler.graph.ops.quantize import Dequantize, FlipSign, Quantize
-from vdla.compiler.graph.ops.reduce import ArgReduce, Cumulate, Reduce, TopK
+from vdla.compiler.graph.ops.reduce import ArgReduce, Reduce
 from vdla.compiler.graph.ops.reshape import QReshape, Reshape
+from vdla.compiler.graph.ops.scan import Cumulate, TopK
 from vdla.compiler.graph.ops.scatter import ScatterElements, ScatterND
 from vdla.compiler.graph.ops.softmax import Softmax
+from vdla.compiler.graph.ops.storage import Decode, Encode
 from vdla.compiler.graph.ops.take import Take
 from vdla.compiler.graph.ops.transpose import QTranspose, Transpose
 from vdla.compiler.graph.ops.window import Window
@@ -47,9 +49,11 @@ __all__ = [
     "Conv2d",
     "Cumulate",
     "Custom",
+    "Decode",
     "Dense",
     "Dequantize",
     "Einsum",
+    "Encode",
     "External",
     "FlipSign",
     "Foreign",

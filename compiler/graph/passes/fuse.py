@@ -31,7 +31,7 @@ def to_int8(graph: Graph) -> Graph:
     A uint8 input or output of the graph, or of any node but those two, keeps its type behind a
     FlipSign.
     """
-    unsigned = {n for n, t in graph.tensors.items() if t.dtype == "uint8"}
+    unsigned = {n for n, t in graph.tensors.items() if t.dtype == "uint8" and t.elements}
     if not unsigned:
         return graph
     others = [n for n in graph.nodes if not isinstance(n, ops.Quantize | ops.Dequantize)]

@@ -262,3 +262,22 @@ def test_intrinsics_have_no_native_code_until_expanded():
     x, found = np.arange(12, dtype="int32").reshape(3, 4), np.zeros((3, 4), "int32")
     llvm.jit([expanded])["main"](x, found)
     np.testing.assert_array_equal(found, x + 1)
+
+
+@given(st.lists(st.floats(width=64) | st.floats(width=16), min_size=8, max_size=8))
+def test_float64_becomes_float16_rounded_once(narrowed, values):
+    """Also what lies a little beside the middle of two float16, where float32 has the middle."""
+    x = np.array(values)
+    with np.errstate(all="ignore"):
+        middle = (np.float16(x) + np.nextafter(np.float16(x), np.float16(np.inf), dtype="f2")) / 2.0
+        x = np.concatenate([x, middle.astype("f8") * (1 + 2.0**-40)])
+        found = np.zeros(16, np.float16)
+        narrowed(x, found)
+        np.testing.assert_array_equal(found, x.astype(np.float16))
+
+
+@pytest.fixture(scope="module")
+def narrowed():
+    x = te.placeholder((16,), "float64", "x")
+    out = te.compute((16,), lambda i: x[i].astype("float16"), "out")
+    return llvm.jit([te.create_prim_func([x], out)])["main"]

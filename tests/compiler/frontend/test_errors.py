@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from vdla.compiler.frontend import ModelError, import_model, import_onnx
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import DTYPES
+from vdla.compiler.graph.ir import TENSOR_DTYPES
 from vdla.compiler.models import model_path
 
 SCALE = {"s": np.array(0.05, np.float32), "z": np.array(3, np.int8)}
@@ -165,8 +165,8 @@ def test_a_shape_for_no_input():
 
 def test_input_dtype():
     node = helper.make_node("Relu", ["x"], ["y"], name="it")
-    assert message(model([node], dtype=TensorProto.BFLOAT16)) == (
-        f"m.onnx: input x: expected elements of {', '.join(DTYPES)}, found bfloat16"
+    assert message(model([node], dtype=TensorProto.COMPLEX64)) == (
+        f"m.onnx: input x: expected elements of {', '.join(TENSOR_DTYPES)}, found complex64"
     )
 
 

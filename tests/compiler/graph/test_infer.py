@@ -63,7 +63,7 @@ def test_a_good_graph_is_returned():
         ),
         (
             graph(relu(), x=("complex64", 2), y=(F32, 2)),
-            f"tensor x: expected one of {', '.join(ir.DTYPES)}, found complex64",
+            f"tensor x: expected one of {', '.join(ir.TENSOR_DTYPES)}, found complex64",
         ),
         (
             graph(relu(), x=(F32, 0), y=(F32, 0)),
