@@ -1,6 +1,6 @@
 """Operators that ONNX itself defines by others: a node's body, as nodes of the graph it is in.
 
-So is the branch of an If whose condition is known.
+So is the branch of an If whose condition is known, or else both.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import onnx
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph.ir import TensorType
@@ -19,10 +20,15 @@ from vdla.runtime.dtypes import dtype_of
 
 @dataclass(frozen=True)
 class Body:
-    """The nodes that a node stands for, and the version of the operators in them."""
+    """The nodes that a node stands for, and the version of the operators in them.
+
+    ``pairs`` are tensors that have to be of one type and shape, because only running chooses
+    between them.
+    """
 
     nodes: Sequence[Any]
     opset: int
+    pairs: tuple[tuple[str, str], ...] = ()
 
 
 def body_of(view: OnnxNode) -> Body | None:
@@ -47,30 +53,62 @@ def body_of(view: OnnxNode) -> Body | None:
     return Body(_renamed(function, node, view.name), opset)
 
 
-def _branch(view: OnnxNode) -> Body | None:
-    """The branch that an If takes, with its constants; None where only running tells."""
-    condition = view.draft.known(view.operand(0))
-    if condition is None:
-        return None
-    graph = view.attributes["then_branch" if condition.all() else "else_branch"]
+def _branch(view: OnnxNode) -> Body:
+    """The branch that an If takes; both, and a choice between them, where only running tells."""
+    condition, opset = view.draft.known(view.operand(0)), view.draft.opset
+    ends = list(view.proto.output)
+    if condition is not None:
+        graph = view.attributes["then_branch" if condition.all() else "else_branch"]
+        return Body(_inlined(graph, view.name, ends), opset)
+    nodes, results = [], []
+    for branch in ("then", "else"):
+        prefix = f"{view.name}.{branch}"
+        targets = [f"{prefix}.{n}" if name else "" for n, name in enumerate(ends)]
+        nodes += _inlined(view.attributes[f"{branch}_branch"], prefix, targets)
+        results.append(targets)
+    scalar, shape = f"{view.name}.condition", f"{view.name}.shape"
+    none = numpy_helper.from_array(np.zeros(0, np.int64))
+    nodes.append(helper.make_node("Constant", [], [shape], value=none))
+    nodes.append(helper.make_node("Reshape", [view.operand(0), shape], [scalar]))
+    pairs = [(a, b) for a, b in zip(*results, strict=True) if a]
+    for pair, end in zip(pairs, filter(None, ends), strict=True):
+        nodes.append(helper.make_node("Where", [scalar, *pair], [end]))
+    return Body(nodes, opset, tuple(pairs))
+
+
+def _inlined(graph: Any, prefix: str, ends: Sequence[str]) -> list[Any]:
+    """The nodes of a graph inside a node, with its constants; its results are called ``ends``."""
     own = {t.name for t in graph.initializer} | {n for node in graph.node for n in node.output}
-    names = {name: f"{view.name}.{name}" for name in own if name}
+    names = {name: f"{prefix}.{name}" for name in own if name}
     made = {n for node in graph.node for n in node.output}
-    ends = dict(zip((value.name for value in graph.output), view.proto.output, strict=False))
-    names.update((name, target) for name, target in ends.items() if name in made and target)
+    targets = dict(zip((value.name for value in graph.output), ends, strict=False))
+    names.update((name, target) for name, target in targets.items() if name in made and target)
     nodes = [helper.make_node("Constant", [], [names[t.name]], value=t) for t in graph.initializer]
     for inner in graph.node:
         copy = onnx.NodeProto()
         copy.CopyFrom(inner)
-        copy.name = f"{view.name}.{inner.name or inner.op_type}"
-        copy.input[:] = [names.get(n, n) for n in inner.input]
-        copy.output[:] = [names.get(n, n) for n in inner.output]
+        copy.name = f"{prefix}.{inner.name or inner.op_type}"
+        _rename(copy, names)
         nodes.append(copy)
-    for value, target in zip(graph.output, view.proto.output, strict=False):
+    for value, target in zip(graph.output, ends, strict=False):
         source = names.get(value.name, value.name)
-        if source != target:
+        if target and source != target:
             nodes.append(helper.make_node("Identity", [source], [target]))
-    return Body(nodes, view.draft.opset)
+    return nodes
+
+
+def _rename(node: Any, names: Mapping[str, str]) -> None:
+    """Gives a node's tensors other names, also where graphs inside it read them."""
+    node.input[:] = [names.get(n, n) for n in node.input]
+    node.output[:] = [names.get(n, n) for n in node.output]
+    for graph in (attribute.g for attribute in node.attribute if attribute.HasField("g")):
+        own = {t.name for t in graph.initializer} | {v.name for v in graph.input}
+        own |= {n for inner in graph.node for n in inner.output}
+        outer = {name: new for name, new in names.items() if name not in own}
+        for inner in graph.node:
+            _rename(inner, outer)
+        for value in graph.output:
+            value.name = outer.get(value.name, value.name)
 
 
 def _function(
@@ -117,13 +155,16 @@ def _renamed(function: Any, node: Any, prefix: str) -> list[Any]:
     attributes = {attribute.name: attribute for attribute in node.attribute}
     nodes = []
     for inner in function.node:
+        names.update((n, f"{prefix}.{n}") for n in inner.output if not names.get(n))
+    names[""] = ""
+    for inner in function.node:
         copy = onnx.NodeProto()
         copy.CopyFrom(inner)
         copy.name = f"{prefix}.{inner.name or inner.op_type}"
-        copy.input[:] = [names.get(n, f"{prefix}.{n}") for n in inner.input]
-        copy.output[:] = [names.get(n) or (n and f"{prefix}.{n}") for n in inner.output]
+        _rename(copy, names)
+        given = _attributes(copy, attributes)
         del copy.attribute[:]
-        copy.attribute.extend(_attributes(inner, attributes))
+        copy.attribute.extend(given)
         nodes.append(copy)
     return nodes
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,15 @@ from vdla.compiler.graph.infer import verify_dtypes
 from vdla.compiler.graph.ir import Array, GraphError, Node, TensorType
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
+
+
+def names_read(nodes: Iterable[Any]) -> Iterator[str]:
+    """The tensors that nodes read, and the graphs inside them."""
+    for node in nodes:
+        yield from node.input
+        for graph in (attribute.g for attribute in node.attribute if attribute.HasField("g")):
+            yield from names_read(graph.node)
+            yield from (value.name for value in graph.output)
 
 
 class Draft:
@@ -36,7 +46,7 @@ class Draft:
 
     def __init__(self, where: str, proto: Any) -> None:
         self.where, self.proto = where, proto
-        self.read = {n for node in proto.graph.node for n in node.input}
+        self.read = set(names_read(proto.graph.node))
         opsets = {o.domain: o.version for o in proto.opset_import}
         self.opset = next((opsets[d] for d in DEFAULT_DOMAINS if d in opsets), 0)
         self.tensors: dict[str, TensorType] = {}

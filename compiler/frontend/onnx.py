@@ -11,6 +11,7 @@ Operators that vdla lacks, and forms of them, stay as they are, for onnxruntime
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path
@@ -22,7 +23,7 @@ from onnx import numpy_helper
 
 from vdla.compiler.frontend.bodies import Body, body_of
 from vdla.compiler.frontend.custom import add_custom
-from vdla.compiler.frontend.draft import DEFAULT_DOMAINS, Draft
+from vdla.compiler.frontend.draft import DEFAULT_DOMAINS, Draft, names_read
 from vdla.compiler.frontend.errors import ModelError, UnsupportedError, first_line, halves
 from vdla.compiler.frontend.external import add_external, has_graphs
 from vdla.compiler.frontend.node import OnnxNode
@@ -67,17 +68,34 @@ def load(path: str | Path) -> Any:
     """The model in a file.
 
     Raises:
-        ModelError: there is none.
+        ModelError: there is none, or its weights are more than this machine's memory holds.
     """
     path = Path(path)
     try:
-        return onnx.load(str(path))
+        model = onnx.load(str(path), load_external_data=False)
+        _check_size(model, path)
+        onnx.load_external_data_for_model(model, str(path.parent))
+        return model
+    except ModelError:
+        raise
     except FileNotFoundError:
         raise ModelError(str(path), "an ONNX file", "no file") from None
     except IsADirectoryError:
         raise ModelError(str(path), "an ONNX file", "a folder") from None
     except Exception as error:  # protobuf, external data and text decoding each raise their own
         raise ModelError(str(path), "an ONNX model", first_line(error)) from None
+
+
+def _check_size(model: Any, path: Path) -> None:
+    """Raises ModelError where the files of a model's weights are larger than memory."""
+    entries = (e for tensor in model.graph.initializer for e in tensor.external_data)
+    names = {entry.value for entry in entries if entry.key == "location"}
+    files = [path.parent / name for name in names]
+    size = sum(file.stat().st_size for file in files if file.is_file())
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if size > memory:
+        gib = f"{size / 2**30:.1f} GiB in {', '.join(sorted(names))}"
+        raise ModelError(str(path), f"weights that fit into {memory / 2**30:.1f} GiB", gib)
 
 
 def is_quantized(model: Any) -> bool:
@@ -99,6 +117,10 @@ def import_model(model: Any, where: str = "model", shapes: Shapes | None = None)
 def _check(model: Any, where: str) -> None:
     if not model.HasField("graph") or not model.graph.node:
         raise ModelError(where, "an ONNX model", "no operators in it")
+    newest = onnx.defs.onnx_opset_version()
+    for opset in model.opset_import:
+        if opset.domain in DEFAULT_DOMAINS and opset.version > newest:
+            raise ModelError(where, f"opset {newest} or an earlier one", opset.version)
     try:
         onnx.checker.check_model(model)
     except Exception as error:  # the checker reports through several types
@@ -165,6 +187,9 @@ class Importer(Draft):
 
         Its own nodes come before onnxruntime's, and one of onnxruntime's before several.
         """
+        if view.proto.op_type == "If":  # no other way, and what is refused in it is the reason
+            self.expand(view)
+            return
         mark = self.mark()
         expanded = self.try_expand(view)
         if expanded and not any(isinstance(n, ops.External) for n in self.nodes[mark[0] :]):
@@ -197,12 +222,18 @@ class Importer(Draft):
     def insert(self, body: Body) -> None:
         """Adds the nodes of a body."""
         outer, self.opset = self.opset, body.opset
-        self.read |= {name for node in body.nodes for name in node.input}
+        self.read |= set(names_read(body.nodes))
         try:
             for number, node in enumerate(body.nodes):
                 self.read_node(node, number)
         finally:
             self.opset = outer
+        for pair in body.pairs:
+            kinds = [self.tensors[self.alias.get(name, name)] for name in pair]
+            if kinds[0] != kinds[1]:
+                found = " and ".join(f"{kind.dtype}{list(kind.shape)}" for kind in kinds)
+                where = f"{self.where}: node {pair[0].rpartition('.then.')[0]} (If)"
+                raise ModelError(where, "branches with results of one type and shape", found)
 
     def convert(self, view: OnnxNode) -> None:
         """Adds a node of an operator that vdla has."""
@@ -286,5 +317,7 @@ def _evaluate(view: OnnxNode, operands: Sequence[Array]) -> dict[str, Array]:
         result = ReferenceEvaluator(model).run(None, dict(zip(names, operands, strict=True)))
     except Exception as error:  # whatever the reference implementation trips over
         raise view.error("operands that can be computed", first_line(error)) from None
+    if any(value is None or isinstance(value, list) for value in result):
+        raise view.error("a result that is a tensor", "a sequence or an optional value")
     outputs = (n for n in node.output if n)
     return {name: np.asarray(value) for name, value in zip(outputs, result, strict=True)}

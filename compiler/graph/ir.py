@@ -19,7 +19,7 @@ Grammar::
                 | Concat | BatchNorm | Softmax | Unary | Binary
     Integer    := QConv2d | QConv2dAdd | QDense | QAdd | QMinimum | QMaxPool | QAvgPool | QConcat
                 | QClip | QReshape | QTranspose
-    Boundary   := Quantize | Dequantize | FlipSign | Pack | Unpack
+    Boundary   := Quantize | Dequantize | FlipSign | Encode | Decode | Pack | Unpack
 
 Every node writes one tensor. Images are N, C, H, W; convolution weights O, I/groups, KH, KW; dense
 weights O, I. Pads are (top, left, bottom, right). Integer nodes work on int8 and follow their

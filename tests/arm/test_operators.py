@@ -111,8 +111,8 @@ ELSEWHERE = {
     ops.Custom,
 }  # fmt: skip
 NOT_YET = {  # compiled as the others, and so far held against numpy alone
-    "ArgReduce", "Cast", "Cumulate", "Einsum", "Gather", "GatherElements", "GatherND", "MatMul",
-    "Reduce", "ScatterElements", "ScatterND", "Take", "TopK", "Where",
+    "ArgReduce", "Cast", "Cumulate", "Decode", "Einsum", "Encode", "Gather", "GatherElements",
+    "GatherND", "MatMul", "Reduce", "ScatterElements", "ScatterND", "Take", "TopK", "Where",
 }  # fmt: skip
 
 

@@ -72,7 +72,7 @@ def _squeeze(view: OnnxNode) -> None:
 @converts("Unsqueeze")
 def _unsqueeze(view: OnnxNode) -> None:
     rest = list(view.shape(0))
-    count = len(view.constant(1, "axes")) if view.optional(1) else len(view.integers("axes", ()))
+    count = view.constant(1, "axes").size if view.optional(1) else len(view.integers("axes", ()))
     rank = len(rest) + count
     axes = _axes(view, rank)
     _emit_reshape(view, tuple(1 if i in axes else rest.pop(0) for i in range(rank)))
@@ -80,7 +80,7 @@ def _unsqueeze(view: OnnxNode) -> None:
 
 def _axes(view: OnnxNode, rank: int) -> set[int]:
     if view.optional(1) is not None:
-        return {int(a) % rank for a in view.constant(1, "axes")}
+        return {int(a) % rank for a in view.constant(1, "axes").reshape(-1)}
     return {a % rank for a in view.integers("axes", ())}
 
 

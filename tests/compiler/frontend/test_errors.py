@@ -325,6 +325,48 @@ def test_missing_external_data(tmp_path):
     tensor.external_data.add(key="location", value="weights.bin")
     path = tmp_path / "external.onnx"
     path.write_bytes(proto.SerializeToString())
-    with pytest.raises(ModelError, match=r"external\.onnx: expected "):
+    with pytest.raises(ModelError, match=r"external\.onnx: expected .*weights\.bin"):
         import_onnx(path)
-    assert onnx  # the loader, not this test, looks for the file
+    tensor.external_data[0].value = "../weights.bin"
+    path.write_bytes(proto.SerializeToString())
+    with pytest.raises(ModelError, match=r"external\.onnx: expected .*outside the directory"):
+        import_onnx(path)
+
+
+def test_weights_that_memory_does_not_hold(tmp_path):
+    proto = one("Conv", "w", constants={"w": W})
+    tensor = proto.graph.initializer[-1]
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="weights.bin")
+    path = tmp_path / "large.onnx"
+    path.write_bytes(proto.SerializeToString())
+    with open(tmp_path / "weights.bin", "wb") as file:
+        file.truncate(1 << 43)  # 8 TiB, none of which is on the disk
+    with pytest.raises(ModelError) as caught:
+        import_onnx(path)
+    text = str(caught.value)
+    assert text.startswith(f"{path}: expected weights that fit into ")
+    assert text.endswith("GiB, found 8192.0 GiB in weights.bin")
+
+
+@pytest.mark.parametrize(
+    ("proto", "text"),
+    [
+        (one("Relu", slope=1), "Unrecognized attribute: slope for operator Relu"),
+        (one("Relux"), "No Op registered for Relux"),
+        (one("Gelu", opset=13), "No Op registered for Gelu with domain_version of 13"),
+        (one("Transpose", perm=1.5), "attribute"),
+    ],
+)
+def test_what_no_opset_has(proto, text):
+    found = message(proto)
+    assert found.startswith("m.onnx: expected a valid ONNX model, found ")
+    assert text in found
+
+
+def test_an_opset_that_is_not_there_yet():
+    newest = onnx.defs.onnx_opset_version()
+    assert message(one("Relu", opset=999)) == (
+        f"m.onnx: expected opset {newest} or an earlier one, found 999"
+    )

@@ -212,17 +212,62 @@ def test_a_branch_whose_condition_is_known(taken):
     assert [n.op for n in graph.nodes] == ["Add" if taken else "Binary"]
 
 
+@pytest.mark.parametrize("taken", [True, False])
+@pytest.mark.parametrize("shape", [(), (1,)])
+def test_both_branches_where_only_running_tells(taken, shape):
+    node = helper.make_node(
+        "If", ["c"], ["y"], then_branch=branch("Add"), else_branch=branch("Mul")
+    )
+    graph = agrees([node], {"x": real(3), "c": np.full(shape, taken)})
+    assert {n.op for n in graph.nodes} >= {"Add", "Binary", "Where"}
+
+
+def test_a_branch_inside_a_branch_reads_the_outer_ones_tensors():
+    ends = [helper.make_tensor_value_info("b", TensorProto.FLOAT, None)]
+    deep = [helper.make_graph([helper.make_node(op, ["t", "x"], ["b"])], op, [], ends)
+            for op in ("Add", "Mul")]  # fmt: skip
+    inner = helper.make_node("If", ["d"], ["b"], then_branch=deep[0], else_branch=deep[1])
+    negated = helper.make_node("Neg", ["x"], ["t"])
+    outer = helper.make_graph([negated, inner], "outer", [], ends)
+    node = helper.make_node("If", ["c"], ["y"], then_branch=outer, else_branch=branch("Sub"))
+    agrees([node], {"x": real(3), "d": np.array(True)}, {"c": np.array(True)})
+    agrees([node], {"x": real(3), "d": np.array(False), "c": np.array(True)})
+
+
+def test_branches_of_two_shapes():
+    row = numpy_helper.from_array(np.ones((2, 3), F), "row")
+    ends = [helper.make_tensor_value_info("b", TensorProto.FLOAT, None)]
+    wide = helper.make_graph([helper.make_node("Add", ["x", "row"], ["b"])], "w", [], ends, [row])
+    node = helper.make_node(
+        "If", ["c"], ["y"], name="it", then_branch=wide, else_branch=branch("Mul")
+    )
+    proto = typed(model([node], {"x": real(3), "c": np.array(True)}))
+    with pytest.raises(ModelError) as caught:
+        import_model(proto, "m")
+    assert str(caught.value) == (
+        "m: node it (If): expected branches with results of one type and shape, "
+        "found float32[2, 3] and float32[3]"
+    )
+
+
+def test_axes_without_a_dimension():
+    """As ONNX's own definitions have them."""
+    agrees(one("Unsqueeze", "x", "a"), {"x": real(2, 3)}, {"a": np.array(1)})
+
+
 def test_tensors_without_elements():
     """They are known: a result of them is a constant, and one for nobody's eyes is no matter."""
     nodes = [
         helper.make_node("ReduceSum", ["e", "axes"], ["y"], keepdims=0),
         helper.make_node("CastLike", ["x", "e"], ["z"]),
     ]  # fmt: skip
-    x = {"e": np.zeros((2, 0), np.float64), "x": real(3)}
-    graph = import_model(typed(model(nodes, x, {"axes": np.array([1])}, ("y", "z"))), "m")
-    found = evaluate(optimize(graph), x)
-    assert found["y"].tolist() == [0, 0]
-    assert found["z"].dtype == np.float64
+    for dtype in (np.float64, np.uint8):
+        x = {"e": np.zeros((2, 0), dtype), "x": real(3)}
+        nodes[0].op_type = "ReduceSum" if dtype is np.float64 else "ReduceMin"
+        graph = import_model(typed(model(nodes, x, {"axes": np.array([1])}, ("y", "z"))), "m")
+        found = evaluate(optimize(graph), x)
+        assert found["z"].dtype == dtype
+        assert found["y"].tolist() == ([0, 0] if dtype is np.float64 else [255, 255])
 
 
 @pytest.mark.parametrize(("op", "operands", "dtype", "attributes", "text"), [
