@@ -175,7 +175,12 @@ def _tile(draft: _Draft) -> None:
     acc.compute_at(out, turns[0][at])
     # At the innermost of the middle loops, which depends on their order.
     draft.follow(order, "axis", [s.axis_names[turn[at]] for turn in turns])
-    _reduce(draft, acc)
+    *rows, last = acc.axis
+    if vector[-1] is out.axis[-1]:
+        _reduce(draft, acc, (), rows, [last])
+    else:  # the tile has several vectors of it
+        high, low = acc.split(last, factor=draft.lanes)
+        _reduce(draft, acc, (), [*rows, high], [low])
     _attach_producers(draft, out, [*outer, *middle])
 
 
@@ -251,16 +256,14 @@ def _vector(draft: _Draft, stage: Stage) -> list[Var]:
 def _reduce(
     draft: _Draft,
     acc: Stage,
-    outer: Sequence[Var] = (),
-    inner: Sequence[Var] = (),
-    vector: Sequence[Var] = (),
+    outer: Sequence[Var],
+    tile: Sequence[Var],
+    lanes: Sequence[Var],
 ) -> None:
     """A tile of sums: the reduction's loops outside the tile's, which are copied and lanes.
 
     Where the processor has an instruction for it, that is the lanes.
     """
-    tile = [*inner] if vector else [*acc.axis[:-1]]
-    lanes = [*vector] if vector else [*acc.axis[-1:]]
     reduced, words = list(acc.reduce_axis), list[Var]()
     dots = draft.function.intrinsics
     if dots and acc.tensor.dtype == "int32" and acc.extent(reduced[-1]) == 4:
