@@ -25,6 +25,7 @@ from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.passes import optimize
+from vdla.compiler.host.kernels import untuned
 from vdla.compiler.host.steps import (
     check_external,
     host_kernels,
@@ -53,6 +54,7 @@ from vdla.compiler.placement.products import stack_products
 from vdla.compiler.placement.taps import fold_taps
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.tune.choose import default_tile
+from vdla.compiler.tune.cpu.records import FunctionRecords
 from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config
 from vdla.runtime.module import Module
@@ -75,14 +77,16 @@ class Options:
     ``device`` "cpu" leaves the accelerator out. ``vthreads`` is how many virtual threads default
     schedules use. ``min_fill`` is the share of the input lanes a convolution must fill.
     ``records`` are tuned schedules to use where they fit; None leaves all to the analytic model.
-    ``dump`` is a folder for the program's text after every pass. ``progress`` is told (what, done,
-    of). ``host`` is the processor that runs what the accelerator doesn't.
+    ``functions`` are those of the host's functions. ``dump`` is a folder for the program's text
+    after every pass. ``progress`` is told (what, done, of). ``host`` is the processor that runs
+    what the accelerator doesn't.
     """
 
     device: str = ACCELERATOR
     vthreads: int = 2
     min_fill: float = 0.5
     records: Records | None = BUNDLED
+    functions: FunctionRecords | None = None
     dump: Path | None = None
     progress: Progress = lambda what, done, total: None
     host: Target = NATIVE
@@ -116,9 +120,9 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
     placements, lowered = _lower(graph, placements, config, options, dump)
     graph, placements = _lay_out(graph, placements, config, options, dump)
     operators = _operators(graph, placements, config)
-    network = Network(
-        graph, placements, operators, lowered, host_kernels(graph, placements, options.host)
-    )
+    traces = options.functions.trace if options.functions else untuned
+    kernels = host_kernels(graph, placements, options.host, traces)
+    network = Network(graph, placements, operators, lowered, kernels)
     return assemble(network, config, options.host, dump)
 
 

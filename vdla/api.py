@@ -27,9 +27,9 @@ from vdla.boards.board import Bitstream, Board
 from vdla.boards.connect import connect
 from vdla.boards.flows import find_flow, folder_of
 from vdla.compiler import models
-from vdla.compiler.build import Options, compile_model, place_models
+from vdla.compiler.build import Options, compile_model, place_models, placed_graph
 from vdla.compiler.codegen.link import find_linker
-from vdla.compiler.codegen.target import find_target
+from vdla.compiler.codegen.target import NATIVE, find_target
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.onnx import import_onnx, is_quantized
 from vdla.compiler.frontend.onnx import load as load_onnx
@@ -37,9 +37,13 @@ from vdla.compiler.frontend.shapes import Shapes, shapes_like
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.models.quantizer import quantize as quantize_model
 from vdla.compiler.placement.partition import HOST, device_of
+from vdla.compiler.tune.cpu import tuner as cpu_tuner
+from vdla.compiler.tune.cpu.function import functions_of
+from vdla.compiler.tune.cpu.records import FunctionLog
+from vdla.compiler.tune.cpu.tuner import STRATEGIES, FunctionOptions, FunctionTask
+from vdla.compiler.tune.files import tuned, tuned_functions
 from vdla.compiler.tune.model import load_xgboost
-from vdla.compiler.tune.records import BUNDLED, Log, Records
-from vdla.compiler.tune.records import load_own as load_records
+from vdla.compiler.tune.records import Log
 from vdla.compiler.tune.search import SEARCHERS
 from vdla.compiler.tune.tuner import Task, TuneOptions, make_tasks
 from vdla.compiler.tune.tuner import tune as tune_tasks
@@ -59,6 +63,9 @@ __all__ = [
 
 Array = NDArray[Any]
 STORED_UNSIGNED = ("uint4", "uint2")
+
+
+CPU = "cpu"  # the target of a search
 
 
 @takes(Compile)
@@ -86,6 +93,7 @@ def compile(model: str | Path, options: Compile) -> Module:
         device=device_of(options.device),
         vthreads=options.vthreads,
         records=tuned(options.records),
+        functions=tuned_functions(options.records),
         dump=options.dump,
         progress=options.progress,
         host=host,
@@ -181,6 +189,7 @@ def _compiled_for(model: str | Path, config: Config, options: Run) -> Module:
     told = Options(
         device=device_of(options.device),
         records=tuned(options.records),
+        functions=tuned_functions(options.records),
         progress=options.progress,
     )
     return compile_model(model_file(model), config, told, given_shapes(model, options))
@@ -267,22 +276,6 @@ def same_schedule(model: str | Path, options: Compare) -> SameSchedule:
     return compare_hiding(work, chosen, max(options.vthreads), options.progress, told)
 
 
-def tuned(choice: str | Path | Records | None) -> Records | None:
-    """Tuned schedules: the bundled ones, with those of a log; or, for "none", no schedules.
-
-    Raises:
-        RecordError: the file holds something else, or schedules for another instruction set.
-        OSError: it can't be read.
-    """
-    if choice is None:
-        return BUNDLED
-    if isinstance(choice, Records):
-        return choice
-    if str(choice) == "none":
-        return None
-    return BUNDLED.with_more(load_records(Path(choice)))
-
-
 def quantize(model: str | Path, output: str | Path, options: Quantize | None = None) -> None:
     """Writes the QDQ form of a float model to ``output``; without ``options`` on random samples.
 
@@ -294,14 +287,20 @@ def quantize(model: str | Path, output: str | Path, options: Quantize | None = N
 
 
 @takes(Tune)
-def tune(model: str | Path, options: Tune) -> list[Task]:
-    """Searches schedules for every accelerator layer of a model or of ``resnet18-convs``.
+def tune(model: str | Path, options: Tune) -> list[Task] | list[FunctionTask]:
+    """Searches schedules for every accelerator layer of a model or of ``resnet18-convs``; with the
+    target ``cpu``, for every function of a model on this processor.
 
     Raises:
         RecordError: the log holds something else, or another search writes to it.
         ModelError: the model can't be taken, or has no accelerator layer of that name.
-        UsageError: no such searcher.
+        UsageError: no such searcher, target or strategy.
     """
+    if options.target == CPU:
+        functions = function_tasks(model, options)
+        with FunctionLog(Path(options.log)) as lines:
+            search_functions(functions, options, lines)
+        return functions
     tasks = tuning_tasks(model, options)
     with Log(Path(options.log)) as opened:
         search(tasks, options, opened)
@@ -321,6 +320,49 @@ def search(tasks: Sequence[Task], options: Tune, log: Log) -> None:
     tune_tasks(tasks, resolve(options.config, options.settings), log, told)
 
 
+def function_tasks(model: str | Path, options: Tune) -> list[FunctionTask]:
+    """What there is to search for on this processor: a model's distinct functions, or one layer's.
+
+    Raises:
+        ModelError: the model has no such layer with schedules to choose from.
+        UsageError: no such searcher or strategy.
+    """
+    _one_of("--strategy", options.strategy, STRATEGIES)
+    _one_of("--searcher", options.searcher, cpu_tuner.SEARCHERS)
+    if options.searcher == "xgboost":
+        load_xgboost()
+    graph = import_onnx(model_file(model), options.shapes, floats=True)
+    placed = placed_graph(graph, resolve("paper"), Options(device=HOST))
+    functions = functions_of(*placed, NATIVE)
+    wanted = [f for f in functions if not options.layer or options.layer in f.layers]
+    tasks = cpu_tuner.make_tasks(wanted, options.strategy)
+    if not tasks:
+        there = cpu_tuner.make_tasks(functions, options.strategy)
+        names = ", ".join(name for task in there for name in task.function.layers)
+        what = f"a layer {options.layer}" if options.layer else "layers"
+        raise ModelError(
+            str(model), f"{what} that --strategy {options.strategy} can schedule", names or "none"
+        )
+    return tasks
+
+
+def search_functions(tasks: Sequence[FunctionTask], options: Tune, log: FunctionLog) -> None:
+    """As ``tune`` with the target ``cpu``, for tasks that are known and in a log that is open."""
+    told = FunctionOptions(
+        trials=options.trials * len(tasks),
+        searcher=options.searcher,
+        seed=options.seed,
+        progress=options.progress,
+    )
+    cpu_tuner.tune(tasks, log, told)
+
+
+def _one_of(option: str, found: str, known: Iterable[str]) -> None:
+    """Raises UsageError where an option has none of its values."""
+    if found not in known:
+        raise UsageError(f"{option}: expected one of {', '.join(known)}, found {found}")
+
+
 def tuning_tasks(model: str | Path, options: Tune) -> list[Task]:
     """What there is to search for in a model: its distinct layers, or one of them.
 
@@ -328,9 +370,8 @@ def tuning_tasks(model: str | Path, options: Tune) -> list[Task]:
         ModelError: the model has no accelerator layer of that name.
         UsageError: no such searcher.
     """
-    if options.searcher not in SEARCHERS:
-        known = ", ".join(SEARCHERS)
-        raise UsageError(f"--searcher: expected one of {known}, found {options.searcher}")
+    _one_of("--target", options.target, ("accelerator", CPU))
+    _one_of("--searcher", options.searcher, SEARCHERS)
     if options.searcher == "xgboost":
         load_xgboost()
     config = resolve(options.config, options.settings)

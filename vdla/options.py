@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from vdla.compiler.codegen.target import Target
     from vdla.compiler.frontend.shapes import Shapes
+    from vdla.compiler.tune.cpu.records import FunctionRecords
     from vdla.compiler.tune.records import Records
     from vdla.isa.config import Config
 
@@ -200,7 +201,7 @@ class Compile:
     dump: Path | None = option(
         None, "--dump", typed=Path | None, help="Folder for the text after each pass."
     )
-    records: str | Path | Records | None = _records()
+    records: str | Path | Records | FunctionRecords | None = _records()
     shapes: Shapes | None = _shapes()
     progress: Progress = _quiet
 
@@ -236,7 +237,7 @@ class Run:
     virtual: bool = option(
         False, "--virtual", typed=bool, help="Run on the RTL of the whole board instead."
     )
-    records: str | Path | Records | None = _records()
+    records: str | Path | Records | FunctionRecords | None = _records()
     shapes: Shapes | None = _shapes()
     samples: int = option(8, "--samples", typed=int, min=1, help="Random inputs that --check uses.")
     threads: int | None = option(
@@ -315,7 +316,9 @@ class Tune:
     """How schedules are searched for: the records' file, made or gone on with, and the search.
 
     ``trials`` is the most candidates per distinct layer, ``layer`` the one to search for; all
-    without it.
+    without it. With the target ``cpu``, where functions share their trials, it is the mean;
+    ``strategy`` says which schedules there are, one worker measures, and what is the
+    accelerator's (``config``, ``settings``, ``vthreads``) doesn't count.
     """
 
     log: str | Path = option(
@@ -335,6 +338,12 @@ class Tune:
     )  # fmt: skip
     shapes: Shapes | None = _shapes()
     progress: Progress = _quiet
+    target: str = option(
+        "accelerator", "--target", typed=str, help="accelerator, or cpu for this processor."
+    )
+    strategy: str = option(
+        "template", "--strategy", typed=str, help="On the cpu: template, or sketch for none."
+    )
 
 
 @dataclass(frozen=True)
@@ -388,11 +397,7 @@ class Synth:
     """What is made for a board: by which toolchain, of which config, and where."""
 
     toolchain: str | None = option(
-        None,
-        "--toolchain",
-        typed=str | None,
-        metavar="T",
-        help="Default: the board's first.",
+        None, "--toolchain", typed=str | None, metavar="T", help="Default: the board's first."
     )
     config: str | Path | Config | None = _config(None, "Default: the board's.")
     settings: Sequence[str] = _settings()

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from vdla.compiler.codegen.target import NATIVE, Target
+from vdla.compiler.codegen.target import NATIVE, Target, Vectors
 from vdla.compiler.graph.express import HostKernel, HostRecipe
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.host.schedules import schedule_function
 from vdla.compiler.passes.host import with_inits
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.schedule.errors import ScheduleError
+from vdla.compiler.schedule.trace import Step
+from vdla.compiler.target.cpu import dot4
+from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import PrimFunc
+from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.compiler.tir.printer import show
+
+Traces = Callable[[str, Target], Sequence[Step] | None]  # of a function's digest
+
+
+def untuned(digest: str, target: Target) -> None:
+    """No tuned schedule for any function."""
 
 
 def host_kernel(
@@ -19,29 +33,61 @@ def host_kernel(
     graph: Graph,
     symbol: str | None = None,
     target: Target = NATIVE,
+    traces: Traces = untuned,
     known: dict[str, PrimFunc] | None = None,
 ) -> HostKernel:
     """The host function of a node of a laid-out graph, with its arguments and own constants.
 
-    ``known`` has functions by what they are before they are scheduled: one that is there already is
-    taken, whatever its name, and others are put there.
+    ``traces`` gives the tuned schedule of a function, by its digest, where there is one. ``known``
+    has functions by their digests: one that is there already is taken, whatever its name, and
+    others are put there.
     """
-    vectors = target.vectors
-    recipe = HostRecipe(
-        node, graph, vectors.lanes, vectors.registers, vectors.fused, target.winograd
-    )
+    recipe = recipe_of(node, graph, target)
     result = node.express(recipe)
     schedule = recipe.schedule(result, symbol or symbol_of(node))
-    text = show(replace(schedule.mod, name="")) if known is not None else ""
-    if known is not None and text in known:
-        return recipe.kernel(known[text])
-    schedule_function(schedule, result, vectors)
-    func = with_inits(schedule.mod)
-    if known is not None:
-        known[text] = func
-    return recipe.kernel(func)
+    digest, known = digest_of(schedule.mod), {} if known is None else known
+    if digest not in known:
+        if not _replayed(schedule, result, target, traces(digest, target)):
+            schedule = recipe.schedule(result, symbol or symbol_of(node))
+            schedule_function(schedule, result, target.vectors)
+        known[digest] = with_inits(schedule.mod)
+    return recipe.kernel(known[digest])
+
+
+def recipe_of(node: Node, graph: Graph, target: Target) -> HostRecipe:
+    """What a node's function is written with, for a target."""
+    vectors = target.vectors
+    return HostRecipe(node, graph, vectors.lanes, vectors.registers, vectors.fused, target.winograd)
+
+
+def _replayed(
+    schedule: Schedule, result: Tensor, target: Target, trace: Sequence[Step] | None
+) -> bool:
+    """Schedules as a trace says, if there is one whose primitives are still today's."""
+    if trace is None:
+        return False
+    try:
+        schedule.replay(list(trace), intrinsics(target.vectors, result))
+    except ScheduleError:
+        return False
+    return True
 
 
 def symbol_of(node: Node) -> str:
     """The node's name as a linker takes it."""
     return "host_" + re.sub(r"\W", "_", node.name, flags=re.ASCII)
+
+
+def digest_of(func: PrimFunc) -> str:
+    """Sixteen hex digits of a function's text less its name: equal ones can be scheduled alike."""
+    text = show(replace(func, name=""))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def intrinsics(vectors: Vectors, result: Tensor) -> dict[str, TensorIntrin]:
+    """A processor's own instructions for channel blocks of a result, by the names in traces."""
+    if not vectors.dot4:
+        return {}
+    lanes = result.shape[-1]
+    found = dot4(f"{vectors.dot4}.{32 * lanes}", lanes)
+    return {found.name: found}

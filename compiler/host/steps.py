@@ -19,7 +19,7 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.express import HostKernel
 from vdla.compiler.graph.ir import Array, Graph
 from vdla.compiler.graph.plan import MemoryPlan
-from vdla.compiler.host.kernels import host_kernel, symbol_of
+from vdla.compiler.host.kernels import Traces, host_kernel, symbol_of, untuned
 from vdla.compiler.placement.partition import (
     ACCELERATOR,
     HOST,
@@ -33,10 +33,16 @@ from vdla.runtime.plan import Accelerate, Host, Onnx, Plan, Step, accelerator_st
 Kernels = dict[str, HostKernel]
 
 
-def host_kernels(graph: Graph, placements: Placements, target: Target = NATIVE) -> Kernels:
+def host_kernels(
+    graph: Graph,
+    placements: Placements,
+    target: Target = NATIVE,
+    traces: Traces = untuned,
+) -> Kernels:
     """Node name to its host function, for every node placed on the host.
 
-    Nodes whose functions are the same but for their names share the first one.
+    Nodes whose functions are the same but for their names share the first one. ``traces`` gives
+    tuned schedules.
     """
     kernels: Kernels = {}
     known: dict[str, PrimFunc] = {}
@@ -48,7 +54,7 @@ def host_kernels(graph: Graph, placements: Placements, target: Target = NATIVE) 
         symbol = base = symbol_of(node)
         while symbol in symbols:
             symbol = f"{base}_{len(symbols)}"
-        kernel = kernels[node.name] = host_kernel(node, graph, symbol, target, known)
+        kernel = kernels[node.name] = host_kernel(node, graph, symbol, target, traces, known)
         symbols.add(kernel.func.name)
     return kernels
 

@@ -11,7 +11,7 @@ import multiprocessing
 import signal
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -59,7 +59,7 @@ class Measurer:
 
     Args:
         operators: what candidates are of, by the names that ``run`` is given.
-        config: the machine.
+        config: the machine; None for the processor that this runs on.
         workers: how many processes.
         timeout: seconds a candidate may take.
         how: measures one candidate, in the worker.
@@ -67,8 +67,8 @@ class Measurer:
 
     def __init__(
         self,
-        operators: dict[str, Operator],
-        config: Config,
+        operators: Mapping[str, Any],
+        config: Any,
         workers: int = 2,
         timeout: float = TIMEOUT,
         how: Any = measure,
@@ -80,13 +80,13 @@ class Measurer:
         self.context.set_forkserver_preload([__name__])
         self.workers = [_Worker(self) for _ in range(workers)]
 
-    def run(self, name: str, tiles: Sequence[Tile]) -> Iterator[tuple[int, Outcome]]:
-        """(position, outcome) of every tile, as they come in."""
-        waiting = deque(range(len(tiles)))
+    def run(self, name: str, candidates: Sequence[Any]) -> Iterator[tuple[int, Outcome]]:
+        """(position, outcome) of every candidate, as they come in."""
+        waiting = deque(range(len(candidates)))
         while waiting or any(w.position is not None for w in self.workers):
             for worker in self.workers:
                 if worker.position is None and waiting:
-                    worker.start(waiting.popleft(), name, tiles)
+                    worker.start(waiting.popleft(), name, candidates)
             busy = [w for w in self.workers if w.position is not None]
             soonest = min(w.deadline for w in busy) - time.monotonic()
             ready = wait([w.pipe for w in busy], timeout=max(soonest, 0))
@@ -126,12 +126,12 @@ class _Worker:
         self.process.start()
         theirs.close()
 
-    def start(self, position: int, name: str, tiles: Sequence[Tile]) -> None:
+    def start(self, position: int, name: str, candidates: Sequence[Any]) -> None:
         """Hands over a candidate."""
         self.position = position
         self._count_from_now()
         with suppress(OSError):  # it died while idle: that shows when its answer is read
-            self.pipe.send((name, tiles[position]))
+            self.pipe.send((name, candidates[position]))
 
     def _count_from_now(self) -> None:
         patience = self.owner.timeout if self.ready else STARTING
@@ -167,7 +167,7 @@ class _Worker:
         self.pipe.close()
 
 
-def _serve(pipe: Connection, operators: dict[str, Operator], config: Config, how: Any) -> None:
+def _serve(pipe: Connection, operators: Mapping[str, Any], config: Any, how: Any) -> None:
     """A worker's life: measures what it is sent until its parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if how is measure:
@@ -176,11 +176,11 @@ def _serve(pipe: Connection, operators: dict[str, Operator], config: Config, how
         pipe.send(READY)
     while True:
         try:
-            name, tile = pipe.recv()
+            name, candidate = pipe.recv()
         except EOFError:
             return
         try:
-            outcome = how(operators[name], tile, config)
+            outcome = how(operators[name], candidate, config)
         except Exception as error:  # a fault of ours, not of the search: told, and gone on
             outcome = Outcome("crash", note=f"{type(error).__name__}: {error}")
         try:

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from vdla.compiler.operators.template import BY_NAME, AnyTemplate, Tile
 from vdla.compiler.tune.workload import Workload, sources
@@ -67,7 +67,7 @@ class Record:
         return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
     @classmethod
-    def from_line(cls, line: bytes, where: str) -> Record:
+    def from_line(cls, line: bytes, where: str) -> Self:
         """The reverse.
 
         Raises:
@@ -78,7 +78,7 @@ class Record:
         except ValueError:
             value = None
         if not isinstance(value, dict) or "schema" not in value:
-            raise RecordError(f"{where}: expected a tuning record, found {_shorten(line)}")
+            raise RecordError(f"{where}: expected a tuning record, found {shorten(line)}")
         if value["schema"] != SCHEMA:
             raise RecordError(f"{where}: expected schema {SCHEMA}, found {value['schema']!r}")
         try:
@@ -98,6 +98,24 @@ class Record:
             raise ValueError(f"status {self.status} with cycles {self.cycles!r}")
         if not isinstance(self.tile, dict):
             raise ValueError(f"tile {self.tile!r}")
+
+
+class Line(Protocol):
+    """A record as a line of a log: of a tile for the accelerator, or of a processor's schedule."""
+
+    def to_line(self) -> bytes:
+        """The line."""
+
+    @classmethod
+    def from_line(cls, line: bytes, where: str) -> Self:
+        """The reverse.
+
+        Raises:
+            RecordError: the line is no such record; the message starts with ``where``.
+        """
+
+
+AnyRecord = TypeVar("AnyRecord", bound=Line)
 
 
 def _renamed(tile: Any) -> Any:
@@ -138,7 +156,7 @@ def load(path: Path) -> list[Record]:
         RecordError: it holds something else.
         OSError: it can't be read.
     """
-    return list(parse(path.read_bytes(), path))
+    return list(parse(path.read_bytes(), path, Record))
 
 
 def load_own(path: Path) -> list[Record]:
@@ -156,7 +174,7 @@ def load_own(path: Path) -> list[Record]:
     return own
 
 
-def parse(raw: bytes, path: Path) -> Iterator[Record]:
+def parse(raw: bytes, path: Path, of: type[AnyRecord]) -> Iterator[AnyRecord]:
     """The records of a file's whole lines.
 
     Raises:
@@ -164,9 +182,9 @@ def parse(raw: bytes, path: Path) -> Iterator[Record]:
     """
     whole = raw[: raw.rfind(b"\n") + 1]
     if raw and not whole and not raw.startswith(b'{"schema":'[: len(raw)]):
-        raise RecordError(f"{path}: expected tuning records, found {_shorten(raw)}")
+        raise RecordError(f"{path}: expected tuning records, found {shorten(raw)}")
     for number, line in enumerate(whole.splitlines(), 1):
-        yield Record.from_line(line, f"{path}:{number}")
+        yield of.from_line(line, f"{path}:{number}")
 
 
 def best(records: Iterable[Record]) -> dict[Workload, Record]:
@@ -197,25 +215,29 @@ def export(records: Iterable[Record], path: Path) -> int:
     return len(chosen)
 
 
-class Log:
-    """A log open for appending, by one process at a time; use it in a ``with`` statement.
+class Lines(Generic[AnyRecord]):
+    """A log of one kind of records, open for appending, by one process at a time; use it in a
+    ``with`` statement.
 
-    ``records`` are those it held; ``cut`` counts the bytes of a cut-off line that were removed.
+    ``records`` are those it held, all of the kind ``of``; ``cut`` counts the bytes of a cut-off
+    line that were removed.
 
     Raises:
         RecordError: it holds something else, or another process writes to it.
         OSError: it can't be opened.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, of: type[AnyRecord]) -> None:
         self.path = path
         raw = path.read_bytes() if path.exists() else b""
-        list(parse(raw, path))  # a foreign file is refused before anything is opened for writing
+        list(
+            parse(raw, path, of)
+        )  # a foreign file is refused before anything is opened for writing
         self.file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         try:
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             raw = path.read_bytes()
-            self.records = list(parse(raw, path))
+            self.records = list(parse(raw, path, of))
             self.size = raw.rfind(b"\n") + 1
             self.cut = len(raw) - self.size
             if self.cut:
@@ -228,7 +250,7 @@ class Log:
             os.close(self.file)
             raise
 
-    def append(self, record: Record) -> None:
+    def append(self, record: AnyRecord) -> None:
         """Adds a record; when this returns it survives a kill and a power cut.
 
         Raises:
@@ -246,11 +268,18 @@ class Log:
         self.size += len(line)
         self.records.append(record)
 
-    def __enter__(self) -> Log:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         os.close(self.file)
+
+
+class Log(Lines[Record]):
+    """A log of tiles for the accelerator."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, Record)
 
 
 def _order(record: Record) -> tuple[bool, int]:
@@ -258,7 +287,8 @@ def _order(record: Record) -> tuple[bool, int]:
     return not record.fresh, record.cycles
 
 
-def _shorten(raw: bytes) -> str:
+def shorten(raw: bytes) -> str:
+    """The start of a line, for messages."""
     text = raw[:40].decode("utf-8", "replace").splitlines()
     return repr(text[0] if text else "")
 

@@ -1,4 +1,4 @@
-"""Searchers: which candidates to measure next.
+"""Searchers: which candidates to measure next, of declared tiles and of sketches.
 
 All speak one protocol: ``propose`` gives points of the space that were never proposed before,
 ``update`` tells what they cost. The same seed and the same answers give the same proposals.
@@ -7,7 +7,8 @@ All speak one protocol: ``propose`` gives points of the space that were never pr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +32,40 @@ EXPLORE = 0.05  # share of a batch that is drawn at random
 POPULATION = 16
 ELITE = 4
 MUTATION = 0.2
+# Of evolution on a model, which lowers each point that it looks at.
+GENERATIONS = 2
+BROOD = 12
+GUESTS = 4
 
 
-class Searcher(ABC):
-    """A search over one space. ``cost`` maps each measured point to its cycles, or infinity."""
+class Points(Protocol):
+    """What a searcher needs of a space: its size, random points, neighbours, children.
 
-    def __init__(self, space: Space, seed: int) -> None:
+    ``Space`` lists declared tiles; ``cpu.space.SketchSpace`` makes points of sketches as needed.
+    """
+
+    def __len__(self) -> int: ...
+
+    def draw(self, known: Collection[int], count: int, rng: np.random.Generator) -> list[int]:
+        """Distinct points outside of ``known``."""
+
+    def step(self, points: Ints, rng: np.random.Generator) -> Ints:
+        """A random neighbour of each point."""
+
+    def cross(self, a: int, b: int, rng: np.random.Generator) -> int:
+        """A child of two points."""
+
+
+AnyPoints = TypeVar("AnyPoints", bound=Points)
+
+
+class Searcher(ABC, Generic[AnyPoints]):
+    """A search over one space. ``cost`` maps each measured point to its cost, or infinity.
+
+    The cost is in cycles, or for a processor the time over that of the default schedule.
+    """
+
+    def __init__(self, space: AnyPoints, seed: int) -> None:
         self.space = space
         self.rng = np.random.default_rng(seed)
         self.cost: dict[int, float] = {}
@@ -70,27 +99,20 @@ class Searcher(ABC):
 
     def _random(self, count: int) -> list[int]:
         """Distinct unknown points."""
-        if count <= 0:
-            return []
-        unknown = np.ones(len(self.space), np.bool_)
-        unknown[list(self.known)] = False
-        points = self._hopeful(np.flatnonzero(unknown), count)
-        drawn: list[int] = self.rng.choice(points, count, replace=False).tolist()
-        return drawn
-
-    def _hopeful(self, points: Ints, count: int) -> Ints:
-        """Those of some points, at least ``count``, that are worth drawing from."""
-        return points
+        return self.space.draw(self.known, count, self.rng) if count > 0 else []
 
 
-class RandomSearcher(Searcher):
+AnySearcher = Searcher[Any]
+
+
+class RandomSearcher(Searcher[Points]):
     """Proposes points at random, each at most once."""
 
     def _choose(self, count: int) -> Sequence[int]:
         return self._random(count)
 
 
-class GridSearcher(Searcher):
+class GridSearcher(Searcher[Space]):
     """Proposes the points in the order in which the space has its tiles."""
 
     def _choose(self, count: int) -> Sequence[int]:
@@ -98,7 +120,7 @@ class GridSearcher(Searcher):
         return [point for point, _ in zip(unknown, range(count), strict=False)]
 
 
-class GeneticSearcher(Searcher):
+class GeneticSearcher(Searcher[Points]):
     """A genetic algorithm on the knobs of tiles.
 
     Parents are drawn by speed among the fastest, a child takes each knob from one of two parents,
@@ -124,7 +146,7 @@ class GeneticSearcher(Searcher):
         return children
 
 
-class ModelSearcher(Searcher):
+class ModelSearcher(Searcher[Space]):
     """Simulated annealing on a learned model.
 
     What it draws at random has a floor near the lowest: the others can't be fast. Among those the
@@ -166,10 +188,16 @@ class ModelSearcher(Searcher):
         ranked = sorted(visited, key=lambda p: -scores[p])[: 4 * count]
         return diverse(self.space, ranked, scores, guided)
 
-    def _hopeful(self, points: Ints, count: int) -> Ints:
+    def _random(self, count: int) -> list[int]:
+        """As that of every searcher; those whose floor is high are left out."""
+        if count <= 0:
+            return []
+        points = np.array([p for p in range(len(self.space)) if p not in self.known])
         floor = self.features.floor[points]
         alike = np.count_nonzero(floor <= ALIKE * floor.min())
-        return points[np.argsort(floor, kind="stable")[: max(alike, count)]]
+        hopeful = points[np.argsort(floor, kind="stable")[: max(alike, count)]]
+        drawn: list[int] = self.rng.choice(hopeful, count, replace=False).tolist()
+        return drawn
 
     def _anneal(self, scores: Floats) -> list[int]:
         """Moves the chains from temperature 1 to 0; every point they visited."""
@@ -189,6 +217,78 @@ class ModelSearcher(Searcher):
                 break
         self.chains = here
         return sorted(visited)
+
+
+class EvolutionSearcher(Searcher[Points]):
+    """Evolution on a learned model (Ansor, OSDI'20, section 5): of points that needn't be listed.
+
+    The fastest points measured and some random ones breed; after some generations those of the
+    highest scores are proposed.
+
+    Args:
+        look: features [points, features] of some points; a row of NaN for one that isn't legal.
+        names: the features'.
+        transfer: (features, costs) of other workloads, to learn from as well.
+    """
+
+    def __init__(
+        self,
+        space: Points,
+        seed: int,
+        look: Callable[[Sequence[int]], Floats],
+        names: Sequence[str],
+        transfer: Sequence[Group] = (),
+    ) -> None:
+        super().__init__(space, seed)
+        self.look, self.transfer = look, list(transfer)
+        self.ranker = Ranker(names, seed)
+
+    def _choose(self, count: int) -> Sequence[int]:
+        measured = [p for p, cost in self.cost.items() if cost < INF]
+        if len(measured) < ELITE:
+            return []
+        costs = np.array([self.cost[p] for p in measured])
+        self.ranker.fit([*self.transfer, (self.look(measured), costs)])
+        guided = count - sum(self.rng.random(count) < EXPLORE)
+        scores = self._evolve(measured)
+        return sorted(scores, key=lambda p: -scores[p])[:guided]
+
+    def _evolve(self, measured: Sequence[int]) -> dict[int, float]:
+        """The scores of the unknown legal points of some generations."""
+        parents = sorted(measured, key=lambda p: self.cost[p])[:POPULATION]
+        scores: dict[int, float] = {}
+        for _ in range(GENERATIONS):
+            self._score([*self._random_guests(), *self._children(parents)], scores)
+            ranked = sorted(scores, key=lambda p: -scores[p])[:POPULATION]
+            parents = [*ranked, *parents[:ELITE]]
+        return scores
+
+    def _random_guests(self) -> list[int]:
+        return self.space.draw(self.known, GUESTS, self.rng)
+
+    def _children(self, parents: Sequence[int]) -> list[int]:
+        """Crossed, and some of them stepped, less those known already."""
+        bred: dict[int, None] = {}
+        for _ in range(BROOD):
+            a, b = self.rng.choice(parents, 2).tolist()
+            child = self.space.cross(a, b, self.rng)
+            if child in self.known or self.rng.random() < MUTATION:
+                child = int(self.space.step(np.array([child]), self.rng)[0])
+            if child not in self.known:
+                bred[child] = None
+        return list(bred)
+
+    def _score(self, points: Sequence[int], scores: dict[int, float]) -> None:
+        """Adds the scores of legal points; the others are ruled out."""
+        new = [p for p in dict.fromkeys(points) if p not in scores and p not in self.known]
+        if not new:
+            return
+        rows = self.look(new)
+        illegal = np.flatnonzero(np.isnan(rows).any(axis=1)).tolist()
+        self.rule_out(new[i] for i in illegal)
+        for point, score in zip(new, self.ranker.score(rows), strict=True):
+            if point not in self.known:
+                scores[point] = float(score)
 
 
 def diverse(space: Space, ranked: Sequence[int], scores: Floats, count: int) -> list[int]:
@@ -212,7 +312,7 @@ def diverse(space: Space, ranked: Sequence[int], scores: Floats, count: int) -> 
     return chosen
 
 
-SEARCHERS: dict[str, Callable[..., Searcher]] = {
+SEARCHERS: dict[str, Callable[..., AnySearcher]] = {
     "xgboost": ModelSearcher,
     "random": RandomSearcher,
     "grid": GridSearcher,

@@ -6,7 +6,7 @@ per knob, so whatever the tilings declare is searched and nothing illegal is eve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any
@@ -68,6 +68,13 @@ class Space:
             if rest and len(np.unique(self._keys(rest))) == len(self):
                 kept = rest
         return kept
+
+    def draw(self, known: Collection[int], count: int, rng: np.random.Generator) -> list[int]:
+        """Distinct points outside of ``known``, of which there are as many."""
+        unknown = np.ones(len(self), np.bool_)
+        unknown[list(known)] = False
+        drawn: list[int] = rng.choice(np.flatnonzero(unknown), count, replace=False).tolist()
+        return drawn
 
     def neighbours(self, point: int) -> list[int]:
         """The tiles that differ from one in a single free knob, ascending."""

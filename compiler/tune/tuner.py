@@ -21,7 +21,7 @@ from vdla.compiler.tune.choose import default_tile
 from vdla.compiler.tune.features import Features, features
 from vdla.compiler.tune.measure import TIMEOUT, Measurer, Outcome
 from vdla.compiler.tune.records import BUNDLED, Log, Record, Records, make_tile
-from vdla.compiler.tune.search import SEARCHERS, Group, ModelSearcher, Searcher
+from vdla.compiler.tune.search import SEARCHERS, AnySearcher, Group, ModelSearcher
 from vdla.compiler.tune.space import Space, space
 from vdla.compiler.tune.workload import Workload
 from vdla.isa.config import Config, ConfigError
@@ -160,7 +160,7 @@ def tune(tasks: Sequence[Task], config: Config, log: Log, options: TuneOptions) 
             transfer.add(log.records)
 
 
-def make_searcher(task: Task, transfer: TransferData, name: str, seed: int) -> Searcher:
+def make_searcher(task: Task, transfer: TransferData, name: str, seed: int) -> AnySearcher:
     """A searcher over a task's space; the learned one starts from measurements of its kind."""
     if SEARCHERS[name] is not ModelSearcher:
         return SEARCHERS[name](task.space, seed)
@@ -168,7 +168,7 @@ def make_searcher(task: Task, transfer: TransferData, name: str, seed: int) -> S
     return ModelSearcher(task.space, seed, task.features, groups)
 
 
-def resume(task: Task, searcher: Searcher, records: Sequence[Record]) -> None:
+def resume(task: Task, searcher: AnySearcher, records: Sequence[Record]) -> None:
     """Takes over what a log has of this workload under today's sources."""
     for record in records:
         if record.workload != task.workload or not record.fresh:
@@ -182,7 +182,7 @@ def resume(task: Task, searcher: Searcher, records: Sequence[Record]) -> None:
 
 def search(
     task: Task,
-    searcher: Searcher,
+    searcher: AnySearcher,
     measure: Measure,
     options: TuneOptions,
     first: Sequence[int] = (),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vdla import api
+from vdla.commands import functions
 from vdla.commands.output import check_folder, console, log, print_json, progress, table
 from vdla.compiler.tune.records import Log, export, load
 from vdla.compiler.tune.tuner import Task
@@ -19,6 +20,9 @@ from vdla.options import Tune
 
 def tune(model: str, options: Tune, exported: Path | None, json: bool) -> None:
     """Searches, prints what was found per distinct layer, and exports the best records."""
+    if options.target == api.CPU:
+        functions.tune(model, options, exported, json)
+        return
     path = Path(options.log)
     check_folder(path)
     before = []

@@ -33,9 +33,9 @@ def tile_of(rows: int, vectors: int, registers: int) -> tuple[int, int]:
     Rows and vectors are rounded up to whole tiles, so that smaller ones may have less to do.
     """
     found = []
-    for most in range(1, min(vectors, WIDEST) + 1):
+    for most in range(1, min(vectors, WIDEST, (registers - 1) // 2) + 1):
         wide = -(-vectors // -(-vectors // most))
-        fitting = max((registers - 1) // wide - 1, 1)
+        fitting = (registers - 1) // wide - 1
         high = -(-rows // -(-rows // fitting))
         padded = -(-rows // high) * high * -(-vectors // wide) * wide
         loads = (high + wide) / (high * wide)  # for each multiplication

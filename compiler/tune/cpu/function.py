@@ -1,0 +1,98 @@
+"""A host function that is to be scheduled: its expression, and how a trace becomes its code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from vdla.compiler.codegen.target import Target, Vectors
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.host.kernels import digest_of, intrinsics, recipe_of
+from vdla.compiler.host.schedules import schedule_function
+from vdla.compiler.host.steps import views
+from vdla.compiler.passes.host import with_inits
+from vdla.compiler.placement.partition import HOST, Placements
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.schedule.trace import Step, Trace
+from vdla.compiler.te import Tensor
+from vdla.compiler.te.func import Built
+from vdla.compiler.tir.ir import PrimFunc
+from vdla.compiler.tir.ir.intrin import TensorIntrin
+
+NAME = "candidate"
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A node's function, to be scheduled in many ways.
+
+    ``layers`` are the nodes that have it, ``base`` the steps that every schedule of it begins with:
+    those that put the element-wise parts of a fused node in line. It goes to other processes.
+    """
+
+    layers: tuple[str, ...]
+    built: Built
+    result: Tensor
+    base: tuple[Step, ...]
+    vectors: Vectors
+
+    @cached_property
+    def digest(self) -> str:
+        """What its records are found by."""
+        return digest_of(self.schedule().mod)
+
+    @property
+    def intrinsics(self) -> dict[str, TensorIntrin]:
+        """The processor's own instructions that steps may name."""
+        return intrinsics(self.vectors, self.result)
+
+    def schedule(self, trace: Sequence[Step] = ()) -> Schedule:
+        """A new schedule, with some steps applied behind the base.
+
+        Raises:
+            ScheduleError: a step doesn't apply.
+        """
+        s = Schedule(self.built)
+        s.replay([*self.base, *trace], self.intrinsics)
+        return s
+
+    def code(self, trace: Sequence[Step]) -> PrimFunc:
+        """The function as a trace schedules it, to be compiled.
+
+        Raises:
+            ScheduleError: a step doesn't apply.
+        """
+        return with_inits(self.schedule(trace).mod)
+
+    @cached_property
+    def operations(self) -> int:
+        """How many values it computes, every step of a reduction counted."""
+        s = self.schedule()
+        return sum(
+            prod(stage.extent(axis) for axis in stage.leaf_iter_vars) for stage in s.stages.values()
+        )
+
+    @cached_property
+    def default(self) -> Trace:
+        """The steps of the schedule that it has without any search."""
+        s = self.schedule()
+        schedule_function(s, self.result, self.vectors)
+        return s.trace[len(self.base) :]
+
+
+def functions_of(graph: Graph, placements: Placements, target: Target) -> list[Function]:
+    """The distinct functions of a laid-out graph's nodes on the host, in the nodes' order."""
+    found: dict[str, Function] = {}
+    seen = views(graph, placements)
+    for node in graph.nodes:
+        if placements[node.name].device != HOST or node.output in seen:
+            continue
+        recipe = recipe_of(node, graph, target)
+        result = node.express(recipe)
+        s = recipe.schedule(result, NAME)
+        key = digest_of(s.mod)
+        layers = (*found[key].layers, node.name) if key in found else (node.name,)
+        found[key] = Function(layers, s.built, result, tuple(s.trace), target.vectors)
+    return list(found.values())

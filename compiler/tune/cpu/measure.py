@@ -1,0 +1,108 @@
+"""How long a scheduled function takes, beside the default schedule, in one of the workers.
+
+Both run in turns, on the same arrays, and the shortest run of each counts: what else happens on the
+machine makes some runs longer and none shorter, and slow spells meet both. The ratio is the cost. A
+result other than the default schedule's is an error of ours, and told as an illegal schedule.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.compiler.codegen.llvm import CodegenError, NativeFunction, jit
+from vdla.compiler.schedule.errors import ScheduleError
+from vdla.compiler.schedule.trace import Step
+from vdla.compiler.tune.cpu.function import Function
+from vdla.compiler.tune.measure import Outcome
+
+ROUNDS = 7  # in which both run
+ROUND_SECONDS = 2e-3  # that each runs in a round, at least; what is shorter runs several times
+ALIKE = 1e-4  # of the largest result, by which another order of sums may differ
+
+Arrays = list[NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Timing(Outcome):
+    """An outcome with seconds: the shortest run, the default schedule's, and by what part of the
+    shortest the median is longer."""
+
+    seconds: float | None = None
+    reference: float | None = None
+    spread: float | None = None
+
+    @property
+    def cost(self) -> float:
+        """The time over the default schedule's; infinity where there is none."""
+        if self.seconds is None or self.reference is None:
+            return float("inf")
+        return self.seconds / self.reference
+
+
+def measure(function: Function, trace: Sequence[Step], config: object = None) -> Timing:
+    """Compiles a candidate, compares its result and times it."""
+    try:
+        (code,) = jit([function.code(trace)]).values()
+    except (ScheduleError, CodegenError) as error:
+        return Timing("illegal", note=str(error))
+    default, arrays, wanted = _reference(function)
+    code(*arrays)
+    if not alike(arrays[-1], wanted):
+        return Timing("illegal", note="its result differs from the default schedule's")
+    ours, theirs = in_turns(lambda: code(*arrays), lambda: default(*arrays))
+    spread = median(ours) / min(ours) - 1
+    return Timing("ok", seconds=min(ours), reference=min(theirs), spread=spread)
+
+
+@lru_cache(maxsize=4)
+def _reference(function: Function) -> tuple[NativeFunction, Arrays, NDArray[Any]]:
+    """The function as it is without any search, arrays for it, and its result."""
+    (code,) = jit([function.code(function.default)]).values()
+    rng = np.random.default_rng(0)
+    arrays = [random_array(p.shape, p.dtype, rng) for p in code.params]
+    code(*arrays)
+    return code, arrays, arrays[-1].copy()
+
+
+def random_array(shape: Sequence[int], dtype: str, rng: np.random.Generator) -> NDArray[Any]:
+    """Any floats around 0, any integers."""
+    kind = np.dtype(dtype)
+    if kind == np.bool_:
+        return rng.integers(0, 2, shape).astype(kind)
+    if kind.kind in "iu":
+        info = np.iinfo(kind)
+        return rng.integers(max(info.min, -128), min(info.max, 127), shape, endpoint=True).astype(
+            kind
+        )
+    return rng.standard_normal(shape).astype(kind)
+
+
+def alike(found: NDArray[Any], wanted: NDArray[Any]) -> bool:
+    """Whether results are equal; of floats, to rounding."""
+    if found.dtype.kind != "f":
+        return bool(np.array_equal(found, wanted))
+    most = np.max(np.abs(wanted[np.isfinite(wanted)]), initial=1e-30)
+    return bool(np.allclose(found, wanted, rtol=0, atol=ALIKE * most, equal_nan=True))
+
+
+def in_turns(*which: Callable[[], object]) -> list[list[float]]:
+    """Seconds of one run of each, one per round; all run in each round."""
+    times = [_seconds(one, 1) for one in which]
+    counts = [max(1, round(ROUND_SECONDS / max(seconds, 1e-7))) for seconds in times]
+    rounds = [[_seconds(*each) for each in zip(which, counts, strict=True)] for _ in range(ROUNDS)]
+    return [list(column) for column in zip(*rounds, strict=True)]
+
+
+def _seconds(one: Callable[[], object], count: int) -> float:
+    start = time.perf_counter()
+    for _ in range(count):
+        one()
+    return (time.perf_counter() - start) / count
