@@ -422,12 +422,13 @@ def random_inputs(module: Module, seed: int = 0) -> dict[str, Array]:
 
 def _random(kind: TensorInfo, rng: np.random.Generator) -> Array:
     """Elements for one tensor."""
-    values = rng.standard_normal(kind.shape)
+    values = np.asarray(rng.standard_normal(kind.shape))  # of no dimensions, a number
     dtype = dtype_of(kind.dtype)
     if dtype == np.bool_:
-        return values > 0
+        return np.asarray(values > 0)
     wide = dtype.kind in "iu" and dtype.itemsize > 1
-    return (np.abs(values) if wide or kind.dtype in STORED_UNSIGNED else values).astype(dtype)
+    positive = wide or kind.dtype in STORED_UNSIGNED
+    return np.asarray(np.abs(values) if positive else values, dtype)
 
 
 def _model_files(model: str | Path) -> dict[str, Path]:

@@ -125,3 +125,15 @@ def test_check_says_which_types_onnxruntime_does_not_exchange(vdla, tmp_path):
     assert vdla("run", path, "--device", "cpu", "--output", output).code == 0
     with np.load(output) as file:
         assert file["y"].dtype.itemsize == 2
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+def test_check_of_an_input_without_dimensions(vdla, tmp_path, dtype):
+    code = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    ends = [helper.make_tensor_value_info(name, code, []) for name in ("x", "y")]
+    cast = helper.make_node("Cast", ["x"], ["y"], to=code)
+    graph = helper.make_graph([cast], "g", ends[:1], ends[1:])
+    path = tmp_path / "m.onnx"
+    opsets = [helper.make_opsetid("", 18)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
+    assert vdla("run", path, "--device", "cpu", "--check", "--samples", 1).code == 0
