@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
+import numpy as np
 import pytest
 
 from vdla import api
@@ -197,3 +198,64 @@ def test_without_xgboost_one_line_says_what_to_install(vdla, tmp_path, monkeypat
         "pip install 'vdla[tune]', or choose random, grid or genetic"
     )
     assert not (tmp_path / "l").exists()
+
+
+# On a processor -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def logged_on_cpu(tmp_path_factory):
+    """A log of a short search for one function."""
+    path = tmp_path_factory.mktemp("cpu") / "log"
+    api.tune("digits", path, target="cpu", strategy="sketch", layer="fc", trials=3)
+    return path
+
+
+def test_a_processor_is_tuned(vdla, tmp_path, logged_on_cpu):
+    log, best = tmp_path / "log", tmp_path / "best"
+    log.write_bytes(logged_on_cpu.read_bytes())
+    asked = ("tune", "digits", "--target", "cpu", "--strategy", "sketch", "--layer", "fc")
+    done = vdla(*asked, "--trials", 3, "--log", log, "--export", best, "--json")
+    assert done.code == 0
+    (function,) = done.json["functions"]
+    assert (function["layers"], function["trials"], function["resumed"]) == (["fc"], 3, 3)
+    assert function["default_seconds"] > 0
+    assert done.json["ratio"] == pytest.approx(function["ratio"])
+    assert function["ratio"] <= 1
+    assert log.read_bytes() == logged_on_cpu.read_bytes()
+    assert f"wrote {best}: the best of 1 functions" in done.err
+    shown = vdla(*asked, "--trials", 3, "--log", log)
+    assert "0 candidates measured in" in shown.out
+
+
+def test_a_processors_records_schedule_its_functions(tmp_path, logged_on_cpu):
+    lines = logged_on_cpu.read_bytes().splitlines()
+    record = next(r for r in map(json.loads, lines) if r["status"] == "ok")
+    record |= {"seconds": 1.0, "reference": 2.0}  # so that it is worth taking
+    path = tmp_path / "log"
+    path.write_bytes(json.dumps(record, separators=(",", ":")).encode() + b"\n")
+    plain, tuned = (api.compile("digits", device="cpu", records=r) for r in ("none", path))
+    assert tuned.host.code != plain.host.code
+    found, wanted = (api.run(module, device="cpu").outputs for module in (tuned, plain))
+    for name, array in wanted.items():
+        np.testing.assert_array_equal(found[name], array)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--target", "gpu", "--target: expected one of accelerator, cpu, found gpu"),
+        ("--strategy", "luck", "--strategy: expected one of template, sketch, found luck"),
+        ("--searcher", "grid", "--searcher: expected one of xgboost, random, genetic, found grid"),
+        ("--layer", "nowhere", "digits: expected a layer nowhere that --strategy template can "
+         "schedule, found conv1, conv2"),
+    ],
+)  # fmt: skip
+def test_what_a_processors_search_refuses(vdla, tmp_path, option, value, told):
+    done = vdla("tune", "digits", "--target", "cpu", option, value, "--log", tmp_path / "log")
+    assert refused(done) == told
+
+
+def test_a_log_of_a_processor_is_none_of_the_accelerator(vdla, logged_on_cpu):
+    done = vdla("tune", "digits", "-c", "tiny", "--log", logged_on_cpu)
+    assert f"{logged_on_cpu}:1: expected a tuning record" in refused(done)

@@ -49,7 +49,7 @@ def derive(function: Function) -> list[Sketch]:
 
 
 def template(function: Function) -> list[Sketch]:
-    """The default schedule with the factors of its splits as knobs; none where it splits nothing."""
+    """The default schedule with the factors of its splits as knobs; nothing without splits."""
     trace = function.default
     s, knobs = function.schedule(), list[Knob]()
     for position, step in enumerate(trace):
