@@ -88,11 +88,28 @@ def isa() -> str:
     return next((name for key, name in names.items() if found.get(key)), "none")
 
 
-def compare(model: str, dtype: str, path: Path, threads: int, runs: int) -> Row:
-    """Both on random inputs, in turns."""
+@dataclass(frozen=True)
+class Case:
+    """A network's file, and what vdla makes of it in how many seconds."""
+
+    model: str
+    dtype: str
+    path: Path
+    module: Any
+    seconds: float
+
+
+def compiled(model: str, dtype: str, folder: Path) -> Case:
+    """A network, ready to run."""
+    path = path_of(model, dtype, folder)
     start = time.perf_counter()
     module = vdla.compile(path, device="cpu")
-    compiled = time.perf_counter() - start
+    return Case(model, dtype, path, module, time.perf_counter() - start)
+
+
+def compare(case: Case, threads: int, runs: int) -> Row:
+    """Both on random inputs, in turns."""
+    module, path = case.module, case.path
     ready, session = Executor(module, threads=threads), session_of(path, threads)
     given = inputs_of(module)
     found, wanted = ready.run(given).outputs, session.run(None, given)
@@ -102,8 +119,9 @@ def compare(model: str, dtype: str, path: Path, threads: int, runs: int) -> Row:
     )
     ours, theirs = in_turns(runs, lambda: ready.run(given), lambda: session.run(None, given))
     return Row(
-        model, dtype, threads, isa(), onnxruntime.__version__, 1e3 * min(ours), 1e3 * min(theirs),
-        min(ours) / min(theirs), median(ours) / median(theirs), error, compiled,
+        case.model, case.dtype, threads, isa(), onnxruntime.__version__, 1e3 * min(ours),
+        1e3 * min(theirs), min(ours) / min(theirs), median(ours) / median(theirs), error,
+        case.seconds,
     )  # fmt: skip
 
 
@@ -152,9 +170,8 @@ def path_of(model: str, dtype: str, folder: Path) -> Path:
     return path
 
 
-def layers(path: Path, runs: int) -> Table:
+def layers(module: Any, runs: int) -> Table:
     """Each function's shortest time, on one thread."""
-    module = vdla.compile(path, device="cpu")
     ready, given = Executor(module, threads=1), inputs_of(module)
     best: dict[str, float] = {}
     for _ in range(runs):
@@ -216,13 +233,13 @@ def main() -> None:
         ):
             if dtype != "float32" and model not in QUANTIZED:
                 continue
-            path = path_of(model, dtype, folder)
+            case = compiled(model, dtype, folder)
             if arguments.layers:
-                console.print(f"{model} {dtype}", layers(path, arguments.runs))
+                console.print(f"{model} {dtype}", layers(case.module, arguments.runs))
                 continue
             for threads in map(int, arguments.threads):
                 if threads <= (os.cpu_count() or 1):
-                    rows.append(compare(model, dtype, path, threads, arguments.runs))
+                    rows.append(compare(case, threads, arguments.runs))
     if arguments.json:
         print(json.dumps([asdict(row) for row in rows]))
     elif rows:

@@ -310,13 +310,9 @@ def tune(model: str | Path, options: Tune) -> list[Task] | list[FunctionTask]:
 def search(tasks: Sequence[Task], options: Tune, log: Log) -> None:
     """As ``tune``, for tasks that are known and in a log that is open."""
     told = TuneOptions(
-        trials=options.trials,
-        searcher=options.searcher,
-        seed=options.seed,
-        workers=options.workers,
-        vthreads=tuple(options.vthreads),
-        progress=options.progress,
-    )
+        trials=options.trials, searcher=options.searcher, seed=options.seed,
+        workers=options.workers, vthreads=tuple(options.vthreads), progress=options.progress,
+    )  # fmt: skip
     tune_tasks(tasks, resolve(options.config, options.settings), log, told)
 
 
@@ -340,20 +336,17 @@ def function_tasks(model: str | Path, options: Tune) -> list[FunctionTask]:
         there = cpu_tuner.make_tasks(functions, options.strategy)
         names = ", ".join(name for task in there for name in task.function.layers)
         what = f"a layer {options.layer}" if options.layer else "layers"
-        raise ModelError(
-            str(model), f"{what} that --strategy {options.strategy} can schedule", names or "none"
-        )
+        expected = f"{what} that --strategy {options.strategy} can schedule"
+        raise ModelError(str(model), expected, names or "none")
     return tasks
 
 
 def search_functions(tasks: Sequence[FunctionTask], options: Tune, log: FunctionLog) -> None:
     """As ``tune`` with the target ``cpu``, for tasks that are known and in a log that is open."""
     told = FunctionOptions(
-        trials=options.trials * len(tasks),
-        searcher=options.searcher,
-        seed=options.seed,
+        trials=options.trials * len(tasks), searcher=options.searcher, seed=options.seed,
         progress=options.progress,
-    )
+    )  # fmt: skip
     cpu_tuner.tune(tasks, log, told)
 
 

@@ -228,12 +228,9 @@ class Run:
         None, "--board", typed=str | None, metavar="B", help="With --device board: which."
     )
     port: str | None = option(
-        None,
-        "--port",
-        typed=str | None,
-        metavar="PORT",
+        None, "--port", typed=str | None, metavar="PORT",
         help="The board's serial port; default: found.",
-    )
+    )  # fmt: skip
     virtual: bool = option(
         False, "--virtual", typed=bool, help="Run on the RTL of the whole board instead."
     )

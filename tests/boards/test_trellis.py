@@ -51,6 +51,7 @@ def tools(tmp_path, monkeypatch):
     return make
 
 
+@pytest.mark.long
 def test_what_comes_out(tools, tmp_path):
     seen = []
     out = tmp_path / "out"

@@ -105,7 +105,9 @@ def test_what_a_low_half_borrows():
         assert np.array_equal(products(8, 2, vectors, each), wanted)
 
 
-@pytest.mark.parametrize(("block_in", "block_out"), [(4, 4), (16, 8), (256, 4), (4, 5)])
+@pytest.mark.parametrize(("block_in", "block_out"), [
+    (4, 4), (16, 8), pytest.param(256, 4, marks=pytest.mark.long), (4, 5),
+])  # fmt: skip
 def test_two_multiplications_per_multiplier(block_in, block_out):
     unit = Gemm(SimpleNamespace(block_in=block_in, block_out=block_out))
     assert rtlil.convert(unit).count("cell $mul") == block_in * -(-block_out // 2)

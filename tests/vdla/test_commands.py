@@ -120,6 +120,7 @@ def test_compare_json_plots_and_trace(vdla, tmp_path):
     assert len(starts) == sum(e["ph"] == "f" for e in events)
 
 
+@pytest.mark.long
 def test_every_layer_is_at_its_bound(convolutions):
     """C2 to C12 within 5 % of the bound (C3, bound twice: 10 %), 97 % of peak in the mean."""
     layers = {layer["name"]: layer for layer in convolutions.to_json()["layers"]}

@@ -211,6 +211,7 @@ def logged_on_cpu(tmp_path_factory):
     return path
 
 
+@pytest.mark.long
 def test_a_processor_is_tuned(vdla, tmp_path, logged_on_cpu):
     log, best = tmp_path / "log", tmp_path / "best"
     log.write_bytes(logged_on_cpu.read_bytes())

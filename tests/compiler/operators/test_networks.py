@@ -45,7 +45,8 @@ def test_digits_on_every_config(name):
         np.testing.assert_array_equal(result.outputs[output], array)
 
 
-@pytest.mark.parametrize("network", ["resnet18", pytest.param("mobilenet", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("network", ["resnet18", "mobilenet"])
 def test_whole_networks(network, request, on_cpu):
     config = load_config("paper")
     compiled = request.getfixturevalue("resnet18") if network == "resnet18" else None

@@ -140,7 +140,7 @@ def test_a_network_on_other_registers(vectors, monkeypatch):
     check(net.graph(last))
 
 
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(data=st.data())
 def test_convolutions(data):
     """From a plain image and from blocks, of any size, dense and depthwise, with an epilogue."""
@@ -238,7 +238,7 @@ def check_integers(graph, seed=0, distinct=20):
         np.testing.assert_array_equal(found[name], want[name])
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(data=st.data())
 def test_integer_convolutions_are_exact(data):
     draw = data.draw

@@ -116,6 +116,7 @@ def test_every_trial_is_another_schedule_and_recorded(fake, tmp_path, product, s
     assert task.resumed == 0
 
 
+@pytest.mark.long
 def test_a_search_goes_on_from_its_log(fake, tmp_path, product):
     path = tmp_path / "log"
     whole = tuned(tmp_path / "whole", product, trials=16)
