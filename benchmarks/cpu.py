@@ -47,7 +47,8 @@ IMAGES = {"resnet18": networks.resnet18, "mobilenet": networks.mobilenet,
 SEQUENCES = {"encoder": sequences.encoder, "language_model": sequences.language_model}
 QUANTIZED = ("resnet18", "mobilenet")
 SIZES = (256, 512, 1024)  # of square products
-PAUSE = 0.01  # seconds between runs: onnxruntime's threads look for work for a while
+PAUSE = 0.1  # seconds between runs: onnxruntime's threads look for work for some 50 ms
+PEAK_EVERY = 10  # runs of a product
 
 
 @dataclass(frozen=True)
@@ -195,13 +196,14 @@ def products(folder: Path, runs: int) -> Iterator[ProductRow]:
         onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=8), path)
         module = vdla.compile(path, device="cpu")
         ready, session, given = Executor(module, threads=1), session_of(path, 1), inputs_of(module)
-        (ours, theirs), most = ([], []), 0.0
-        for _ in range(3):  # the most is measured in between: the clock changes with the load
-            most = max(most, peak("float32"))
-            one, other = in_turns(runs // 3, lambda: ready.run(given),
-                                  lambda: session.run(None, given))  # fmt: skip
-            ours.extend(sum(s.seconds for s in ready.run(given).steps) for _ in one)
-            theirs.extend(other)
+        ours, theirs, most = list[float](), list[float](), 0.0
+        for number in range(runs):
+            if number % PEAK_EVERY == 0:  # the clock changes with the load
+                most = max(most, peak("float32"))
+            ours.append(sum(step.seconds for step in ready.run(given).steps))
+            start = time.perf_counter()
+            session.run(None, given)
+            theirs.append(time.perf_counter() - start)
         rate = 2 * size**3 / min(ours)
         yield ProductRow(size, "float32", isa(), rate / 1e9, most / 1e9, rate / most,
                          min(ours) / min(theirs))  # fmt: skip

@@ -21,7 +21,7 @@ from math import prod
 from vdla.compiler.codegen.target import Vectors
 from vdla.compiler.graph.express import KEPT
 from vdla.compiler.graph.ops.blocked import MOST_PLACES, divisor, tile_of_image
-from vdla.compiler.host.nests import share
+from vdla.compiler.host.nests import in_registers, share
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.stage import Stage
 from vdla.compiler.target.cpu import dot4
@@ -45,19 +45,15 @@ def schedule_convolution(s: Schedule, result: Tensor, vectors: Vectors) -> None:
     yo, yi = out.split(y, factor=high)
     tiles = min(_tiles_of_a_band(s, height // high), -(-result.shape[2] // high))
     band, yo = out.split(yo, factor=tiles)
-    out.reorder(n, band, oo, yo, xo, yi, xi, oi, l)
+    in_registers(out, [n, band, oo, yo, xo], [yi, xi, oi], l)
     out.parallel(out.fuse(oo, yo))
-    for axis in (yi, xi, oi):
-        out.unroll(axis)
-    out.vectorize(l)
     s[acc].compute_at(out, xo)
     _multiply(s[acc], acc, vectors)
     if KEPT in s.stages:
         s[KEPT].compute_at(out, band)
         s[KEPT].vectorize(s[KEPT].axis[-1])
         *rows, _ = s[KEPT].axis
-        *sizes, lanes = s.buffers[KEPT].shape
-        share(s[KEPT], rows, sizes, prod(sizes) * lanes)
+        share(s[KEPT], rows, prod(s.buffers[KEPT].shape))
 
 
 def _multiply(sums: Stage, acc: Tensor, vectors: Vectors) -> None:
@@ -65,13 +61,13 @@ def _multiply(sums: Stage, acc: Tensor, vectors: Vectors) -> None:
     n, o, y, x, l = sums.axis
     reduced = sums.reduce_axis
     words = reduced[4:]  # of four integers, which are one step
+    if not words:
+        in_registers(sums, [n, *reduced], [y, x, o], l)
+        return
     sums.reorder(n, *reduced[:4], y, x, o, l, *words)
     for axis in (y, x, o):
         sums.unroll(axis)
-    if words:
-        sums.tensorize(l, dot4(f"{vectors.dot4}.{32 * acc.shape[-1]}", acc.shape[-1]))
-    else:
-        sums.vectorize(l)
+    sums.tensorize(l, dot4(f"{vectors.dot4}.{32 * acc.shape[-1]}", acc.shape[-1]))
 
 
 def _places(height: int, width: int, registers: int) -> tuple[int, int]:

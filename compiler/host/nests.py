@@ -27,18 +27,29 @@ def schedule_nest(s: Schedule, stage: Stage, lanes: int) -> None:
         rows = schedule_vectors(stage)
     else:
         rows = list(stage.axis[:-1])
-    sizes = [axis.extent for axis in op.axis]
-    share(stage, rows, sizes[: len(rows)], work)
+    share(stage, rows, work)
 
 
-def share(stage: Stage, rows: list[Var], sizes: list[int], work: int) -> None:
+def share(stage: Stage, rows: list[Var], work: int) -> None:
     """Has threads share a stage: the outermost loops of ``rows`` that have parts enough.
 
-    ``sizes`` are the extents of ``rows``; ``work`` is how many steps the whole stage has.
+    ``work`` is how many steps the whole stage has.
     """
+    sizes = [stage.extent(axis) for axis in rows]
     count = next((n for n in range(1, len(rows)) if prod(sizes[:n]) >= ENOUGH), len(rows))
     if count and work >= SHARED_WORK:
         stage.parallel(stage.fuse(*rows[:count]))
+
+
+def in_registers(stage: Stage, outer: list[Var], copies: list[Var], lane: Var) -> None:
+    """Innermost, a tile of vectors: every step of ``copies`` is written out, ``lane`` is a vector.
+
+    What the tile sums up stays in registers while ``outer`` runs.
+    """
+    stage.reorder(*outer, *copies, lane)
+    for axis in copies:
+        stage.unroll(axis)
+    stage.vectorize(lane)
 
 
 def _adds_a_row(op: ComputeOp, lanes: int) -> bool:
@@ -68,18 +79,13 @@ def schedule_row(s: Schedule, stage: Stage, lanes: int) -> list[Var]:
     assert isinstance(tensor, Tensor)
     parts = s[tensor]
     l, *rows = parts.axis
-    parts.reorder(*rows, *parts.reduce_axis, l)
+    in_registers(parts, [*rows, *parts.reduce_axis], [], l)
     parts.compute_at(stage, stage.axis[-1])
-    parts.vectorize(l)
     return list(stage.axis)
 
 
 def schedule_vectors(stage: Stage) -> list[Var]:
     """A reduction of vectors, which stay in registers while it runs."""
     *rows, l = stage.axis
-    taps = stage.reduce_axis
-    stage.reorder(*rows, *taps, l)
-    stage.vectorize(l)
-    for tap in taps:
-        stage.unroll(tap)
+    in_registers(stage, rows, list(stage.reduce_axis), l)
     return rows

@@ -11,7 +11,7 @@ from math import prod
 
 from vdla.compiler.graph.express import PANELS, ROWS, TILE
 from vdla.compiler.graph.ops.matrices import tiles_of_a_band
-from vdla.compiler.host.nests import schedule_nest
+from vdla.compiler.host.nests import in_registers, schedule_nest
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.te import Tensor
 
@@ -29,20 +29,13 @@ def schedule_product(s: Schedule, result: Tensor) -> None:
     band, t = out.split(t, factor=min(tiles, -(-result.shape[-2] // high)))
     p, x = out.split(x, factor=min(wide * lanes, result.shape[-1]))
     v, l = out.split(x, factor=min(lanes, result.shape[-1]))
-    out.reorder(*stacks, band, p, t, r, v, l)
+    in_registers(out, [*stacks, band, p, t], [r, v], l)
     band, tile = out.fuse(*stacks, band), out.fuse(p, t)
     out.parallel(tile if prod(stack) < MANY else band)
-    out.unroll(r)
-    out.unroll(v)
-    out.vectorize(l)
     sums = s[TILE]
     sums.compute_at(out, tile)
     *_, r, v, l = sums.axis
-    (k,) = sums.reduce_axis
-    sums.reorder(k, r, v, l)
-    sums.unroll(r)
-    sums.unroll(v)
-    sums.vectorize(l)
+    in_registers(sums, list(sums.reduce_axis), [r, v], l)
     if ROWS in s.stages:
         s[ROWS].compute_at(out, band)
         schedule_nest(s, s[ROWS], lanes)

@@ -19,7 +19,7 @@ from math import prod
 from vdla.compiler.graph.express import DOTS, KEPT, SUMS, TRANSFORMED
 from vdla.compiler.graph.ops.blocked import divisor
 from vdla.compiler.graph.ops.winograd import FLOAT_BYTES, TILE, WIDE
-from vdla.compiler.host.nests import share
+from vdla.compiler.host.nests import in_registers, share
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.te import Tensor
 from vdla.compiler.te.tensor import ComputeOp
@@ -42,11 +42,8 @@ def schedule_winograd(s: Schedule, result: Tensor, registers: int) -> None:
     band, y = out.split(y, factor=high)
     x, xi = out.split(x, factor=TILE)
     o, oi = out.split(o, factor=wide)
-    out.reorder(n, band, o, oi, y, x, yi, xi, l)
+    in_registers(out, [n, band, o, oi, y, x], [yi, xi], l)
     out.parallel(o)
-    out.unroll(yi)
-    out.unroll(xi)
-    out.vectorize(l)
     for name in (SUMS, "rows"):
         s[name].compute_at(out, x)
     _transform_back(s)
@@ -64,45 +61,31 @@ def _weights(s: Schedule) -> Buffer:
 
 
 def _transform_back(s: Schedule) -> None:
-    *_, y, x, l = s[SUMS].axis
-    for axis in (y, x):
-        s[SUMS].unroll(axis)
-    s[SUMS].vectorize(l)
+    *outer, y, x, l = s[SUMS].axis
+    in_registers(s[SUMS], outer, [y, x], l)
     *outer, y, x, column, l = s["rows"].axis
-    s["rows"].reorder(*outer, x, column, y, l)
-    s["rows"].unroll(y)
-    s["rows"].vectorize(l)
+    in_registers(s["rows"], [*outer, x, column], [y], l)
 
 
 def _multiply(s: Schedule, tiles: int, wide: int, registers: int) -> None:
     """Products of matrices, one for each element of a tile."""
     n, y, x, p, k, l = s["product"].axis
     po, pi = s["product"].split(p, factor=divisor(tiles, (registers - 1) // wide - 1))
-    s["product"].reorder(n, y, x, po, pi, k, l)
-    s["product"].unroll(pi)
-    s["product"].unroll(k)
-    s["product"].vectorize(l)
+    in_registers(s["product"], [n, y, x, po], [pi, k], l)
     s[DOTS].compute_at(s["product"], po)
     *outer, p, k, l = s[DOTS].axis
-    s[DOTS].reorder(*outer, *s[DOTS].reduce_axis, p, k, l)
-    s[DOTS].unroll(p)
-    s[DOTS].unroll(k)
-    s[DOTS].vectorize(l)
+    in_registers(s[DOTS], [*outer, *s[DOTS].reduce_axis], [p, k], l)
 
 
 def _transform(s: Schedule, work: int) -> None:
     """The image, tile by tile."""
     image, half = s[TRANSFORMED], s["turned"]
     n, y, x, p, block, l = image.axis
-    image.reorder(n, p, block, y, x, l)
-    image.unroll(x)
-    image.vectorize(l)
+    in_registers(image, [n, p, block, y], [x], l)
     half.compute_at(image, block)
     *outer, y, x, l = half.axis
-    half.reorder(*outer, x, y, l)
-    half.unroll(y)
-    half.vectorize(l)
+    in_registers(half, [*outer, x], [y], l)
     tiles = s[KEPT]
     tiles.compute_at(image, block)
     tiles.vectorize(tiles.axis[-1])
-    share(image, [n, p], list(s.buffers[TRANSFORMED].shape[::3][:2]), work)
+    share(image, [n, p], work)

@@ -10,6 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from vdla.compiler.graph.ir import BY_OP, IntegerNode, Node
 from vdla.compiler.host.peak import peak
 from vdla.runtime.executor import Executor, RunResult
 from vdla.support.files import write_bytes
@@ -56,7 +57,8 @@ def profile(ready: Executor, inputs: Mapping[str, NDArray[Any]], runs: int = RUN
     for step, seconds in zip(results[0].steps, best, strict=True):
         op, operations = ops.get(step.name, step.kind), work.get(step.name)
         gops = operations / seconds if operations is not None else None
-        most = peaks["int8" if op.startswith("Q") else "float32"]
+        integers = issubclass(BY_OP.get(op, Node), IntegerNode)
+        most = peaks["int8" if integers else "float32"]
         steps.append(
             ProfiledStep(
                 step.name, op, step.kind, seconds, seconds / total, operations,
