@@ -23,12 +23,14 @@ get() {
 for arch in armhf arm64; do
   system=$folder/$arch apt=$folder/$arch.apt
   if [ -e "$system/ready" ]; then continue; fi
-  rm -rf "$system" "$apt"
-  mkdir -p "$system/usr/lib" "$apt/lists/partial" "$apt/archives/partial"
-  touch "$apt/status"
   key=/usr/share/keyrings/debian-archive-keyring.gpg
-  echo "deb [signed-by=$key] http://deb.debian.org/debian trixie main" > "$apt/sources.list"
-  get update
+  for release in trixie bookworm; do  # mirrors may hold one of them for this system alone
+    rm -rf "$system" "$apt"
+    mkdir -p "$system/usr/lib" "$apt/lists/partial" "$apt/archives/partial"
+    touch "$apt/status"
+    echo "deb [signed-by=$key] http://deb.debian.org/debian $release main" > "$apt/sources.list"
+    if get update; then break; fi
+  done
   get --yes --download-only install python3-numpy
   for package in "$apt"/archives/*.deb; do dpkg-deb --extract "$package" "$system"; done
   rm -r "$apt"
