@@ -14,6 +14,7 @@ import platform
 import sys
 import sysconfig
 from functools import cache
+from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, Protocol
 
@@ -26,6 +27,8 @@ ELF_KIND, SHARED = slice(16, 18), b"\x03\x00"  # e_type, ET_DYN
 LIBRARIES = ("libm.so.6", "libgcc_s.so.1")  # what shared objects call, besides the C library
 AT_HWCAP = 16  # of getauxval
 NEON = {"arm": 12, "aarch64": 1}  # its bit there: Linux's asm/hwcap.h
+CPUINFO = Path("/proc/cpuinfo")
+FLAGS = {"bmi": "bmi1", "lzcnt": "abm"}  # LLVM's names of features where Linux has others
 Entry = Any  # ctypes' function pointer types have no name to import
 
 
@@ -122,11 +125,21 @@ def host_machine() -> tuple[str, str, str]:
 
 
 def board_machine() -> tuple[str, str, str]:
-    """The same without LLVM, and of the features NEON alone."""
+    """The same without LLVM; of ARM's features NEON alone."""
     triple = sysconfig.get_config_var("MULTIARCH") or sys.platform
+    if triple.startswith("x86_64"):
+        return triple, platform.machine(), _x86_features()
     bit = NEON.get(triple.split("-")[0])
     neon = bit is not None and ctypes.CDLL(None).getauxval(AT_HWCAP) >> bit & 1
     return triple, platform.machine(), "+neon" if neon else ""
+
+
+def _x86_features() -> str:
+    """What Linux says that this processor has, in LLVM's words."""
+    text = CPUINFO.read_text() if CPUINFO.exists() else ""
+    flags = next((line for line in text.splitlines() if line.startswith("flags")), "")
+    names = {linux: llvm for llvm, linux in FLAGS.items()}
+    return ",".join(f"+{names.get(flag, flag)}" for flag in flags.partition(":")[2].split())
 
 
 def check_machine(host: HostCode, where: str) -> None:

@@ -84,7 +84,7 @@ def compile(model: str | Path, options: Compile) -> Module:
         known = ", ".join(NAMES)
         raise UsageError(f"--device: expected one of {known}, found {options.device}")
     board = find_board(options.board) if options.board else None
-    wanted = options.host or (board.host if board else "native")
+    wanted = options.target or (board.host if board else "native")
     host = find_target(wanted) if isinstance(wanted, str) else wanted
     if not host.is_native:
         find_linker(host)  # there, or said so before the work

@@ -190,12 +190,12 @@ class Compile:
         metavar="B",
         help="For this board: its config, its processor.",
     )
-    host: str | Target | None = option(
+    target: str | Target | None = option(
         None,
-        "--host",
+        "--target",
         typed=str | None,
         metavar="P",
-        help="The host's processor: native, cortex-a9 or cortex-a53. Default: the board's.",
+        help="The processor of what the accelerator leaves: native, x86-64-v3, cortex-a9, …",
     )
     vthreads: int = option(2, "--vthreads", typed=int, min=1, max=8, help="Virtual threads.")
     dump: Path | None = option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from llvmlite import ir as ll
 
 from vdla.compiler.codegen.builtins import PARALLEL
+from vdla.compiler.codegen.emit_dot import emit_dot
 from vdla.compiler.codegen.emit_expr import Expressions
 from vdla.compiler.codegen.emit_memory import I32, POINTER, SIZES, memory_type
 from vdla.compiler.codegen.emit_parallel import (
@@ -13,7 +14,7 @@ from vdla.compiler.codegen.emit_parallel import (
     member,
     task_function,
 )
-from vdla.compiler.codegen.lanes import MOST_LANES, Value, splat
+from vdla.compiler.codegen.lanes import MOST_LANES, Value
 from vdla.compiler.target.cpu import Dot
 from vdla.compiler.tir.ir import (
     Alloc,
@@ -203,7 +204,7 @@ class Emitter:
         self.builder.call(self.exprs.library("free", ll.VoidType(), [ll.PointerType()]), [memory])
 
     def _dot(self, call: IntrinCall) -> None:
-        """An instruction that adds products of bytes to the int32 of every lane."""
+        """Products of bytes, added to the int32 of every lane."""
         b, x, dot = self.builder, self.exprs, call.intrin.lowering
         assert isinstance(dot, Dot)
         data, weight, sums = (call.operand(n) for n in (dot.data, dot.weight, "acc"))
@@ -212,9 +213,7 @@ class Emitter:
         word = b.load(x.address(data.buffer, data.indices), typ=I32, align=1)
         factors = b.load(x.address(weight.buffer, weight.indices), typ=lanes, align=1)
         there = b.load(where, typ=lanes, align=4)
-        function = x.library(dot.function, lanes, [lanes] * 3)
-        every = splat(b, word, lanes.count)
-        b.store(b.call(function, [there, every, factors]), where, align=4)
+        b.store(emit_dot(b, x.library, dot.instruction, there, word, factors), where, align=4)
 
     def _prefetch(self, region: BufferRegion) -> None:
         """Every line of every row of the region, by loops around one instruction."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Set
+from dataclasses import dataclass, replace
 from functools import cache
 
 from vdla.support.errors import UserError
@@ -17,18 +18,19 @@ class Vectors:
     """A processor's vector registers: how many, and how many float32 each holds.
 
     ``fused``: one instruction multiplies and adds, rounding once.
-    ``dot4`` is LLVM's name, less its bits, of the instruction that adds four products of uint8 and
-    int8 to each lane's int32; there may be none.
+    ``dot4`` names what adds four products of uint8 and int8 to each lane's int32
+    (``codegen.emit_dot``).
     """
 
     lanes: int
     registers: int
     fused: bool = True
-    dot4: str = ""
+    dot4: str = "multiply"
 
 
-SSE, AVX2, AVX512 = Vectors(4, 16, fused=False), Vectors(8, 16), Vectors(16, 32)
-VNNI = Vectors(16, 32, dot4="llvm.x86.avx512.vpdpbusd")
+SSE = Vectors(4, 16, fused=False, dot4="pmaddwd")
+AVX2, AVX512 = Vectors(8, 16, dot4="pmaddwd"), Vectors(16, 32, dot4="pmaddwd")
+VNNI = Vectors(16, 32, dot4="vpdpbusd")
 NEON32, NEON64 = Vectors(4, 16, fused=False), Vectors(4, 32)
 
 
@@ -73,6 +75,8 @@ class Target:
         """Its vector registers."""
         if self.is_native:
             return _native_vectors()
+        if self.machine == "x86_64":
+            return _x86_vectors({f[1:] for f in self.features.split(",") if f.startswith("+")})
         return NEON32 if self.triple.startswith("arm") else NEON64
 
     @property
@@ -97,25 +101,43 @@ def _native_vectors() -> Vectors:
     found = llvm.get_host_cpu_features()
     if not _native_triple().startswith("x86_64"):
         return NEON64
-    if found.get("avx512f"):
-        return VNNI if found.get("avx512vnni") else AVX512
-    return AVX2 if found.get("avx2") and found.get("fma") else SSE
+    return _x86_vectors({name for name, there in found.items() if there})
+
+
+def _x86_vectors(features: Set[str]) -> Vectors:
+    """Those of an x86-64 with these features, in LLVM's words."""
+    if {"avx512f", "avx512bw", "avx512vl"} <= features:
+        return VNNI if "avx512vnni" in features else AVX512
+    return AVX2 if {"avx2", "fma"} <= features else SSE
+
+
+def _x86(cpu: str, features: str) -> Target:
+    return Target("x86_64-unknown-linux-gnu", cpu, features)
 
 
 NATIVE = Target()
+V3 = "+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"  # System V ABI, AMD64 supplement, table 3.1
+V4 = f"{V3},+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"
 TARGETS = {
     "native": NATIVE,
+    "x86-64-v3": _x86("x86-64-v3", V3),
+    "x86-64-v4": _x86("x86-64-v4", V4),
     "cortex-a9": Target("arm-unknown-linux-gnueabihf", "cortex-a9", "+neon"),
     "cortex-a53": Target("aarch64-unknown-linux-gnu", "cortex-a53", "+neon"),
+    "cortex-a72": Target("aarch64-unknown-linux-gnu", "cortex-a72", "+neon"),
 }
+WINOGRAD = "-winograd"
 
 
 def find_target(name: str) -> Target:
-    """A host processor by its name.
+    """A processor by its name; ``NAME,-winograd`` is one without Winograd's algorithm.
 
     Raises:
         TargetError: there is none of that name.
     """
-    if name not in TARGETS:
-        raise TargetError(f"host: expected one of {', '.join(TARGETS)}, found {name}")
-    return TARGETS[name]
+    cpu, comma, switch = name.partition(",")
+    if cpu not in TARGETS:
+        raise TargetError(f"target: expected one of {', '.join(TARGETS)}, found {cpu}")
+    if comma and switch != WINOGRAD:
+        raise TargetError(f"target: expected {cpu} or {cpu},{WINOGRAD}, found {name}")
+    return replace(TARGETS[cpu], winograd=False) if comma else TARGETS[cpu]

@@ -29,6 +29,7 @@ from vdla.compiler.te import Tensor
 
 BAND_BYTES = 1 << 18  # of a convolution's input that is copied before it is used
 FLOAT_BYTES = 4
+SPREAD = 4  # registers for parts of words, where it takes several instructions to multiply them
 
 
 def schedule_convolution(s: Schedule, result: Tensor, vectors: Vectors) -> None:
@@ -36,8 +37,9 @@ def schedule_convolution(s: Schedule, result: Tensor, vectors: Vectors) -> None:
     acc = s.buffers["acc"]
     assert isinstance(acc, Tensor)
     _, blocks, height, width, _ = acc.shape
-    high, wide = _places(height, width, vectors.registers)
-    at_once = _blocks_at_once(blocks, high * wide, vectors.registers)
+    registers = _registers(s[acc], vectors)
+    high, wide = _places(height, width, registers)
+    at_once = _blocks_at_once(blocks, high * wide, registers)
     out = s[result]
     n, o, y, x, l = out.axis
     oo, oi = out.split(o, factor=at_once)
@@ -67,7 +69,13 @@ def _multiply(sums: Stage, acc: Tensor, vectors: Vectors) -> None:
     sums.reorder(n, *reduced[:4], y, x, o, l, *words)
     for axis in (y, x, o):
         sums.unroll(axis)
-    sums.tensorize(l, dot4(f"{vectors.dot4}.{32 * acc.shape[-1]}", acc.shape[-1]))
+    sums.tensorize(l, dot4(vectors.dot4, acc.shape[-1]))
+
+
+def _registers(sums: Stage, vectors: Vectors) -> int:
+    """How many there are for sums, weights and one element."""
+    words = len(sums.reduce_axis) > 4
+    return vectors.registers - (SPREAD if words and vectors.dot4 != "vpdpbusd" else 0)
 
 
 def _places(height: int, width: int, registers: int) -> tuple[int, int]:

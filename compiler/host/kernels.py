@@ -86,8 +86,5 @@ def digest_of(func: PrimFunc) -> str:
 
 def intrinsics(vectors: Vectors, result: Tensor) -> dict[str, TensorIntrin]:
     """A processor's own instructions for channel blocks of a result, by the names in traces."""
-    if not vectors.dot4:
-        return {}
-    lanes = result.shape[-1]
-    found = dot4(f"{vectors.dot4}.{32 * lanes}", lanes)
+    found = dot4(vectors.dot4, result.shape[-1])
     return {found.name: found}

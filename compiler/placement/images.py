@@ -17,17 +17,18 @@ from vdla.compiler.codegen.target import Vectors
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node, TensorType
 
+DTYPES = ("float32", "int8")
+
 
 def block_images(graph: Graph, vectors: Vectors) -> Graph:
-    """The graph with images in blocks of as many channels as a vector has lanes, or half as many:
-    those of floats, and those of int8 where the processor multiplies bytes."""
+    """The graph with images of floats and of int8 in blocks of as many channels as a vector has
+    lanes, or half as many."""
     return _Blocker(graph, vectors).run()
 
 
 class _Blocker:
     def __init__(self, graph: Graph, vectors: Vectors) -> None:
         self.graph, self.lanes = graph, vectors.lanes
-        self.dtypes = ("float32", "int8") if vectors.dot4 else ("float32",)
         self.tensors = dict(graph.tensors)
         self.plain: dict[str, str] = {}  # what lies in blocks, to a plain copy of it
         self.blocked: dict[str, str] = {}  # a result of the graph, to its form in blocks
@@ -44,7 +45,7 @@ class _Blocker:
     def block(self, node: Node) -> int:
         """How many channels of a node's result lie side by side."""
         kind = self.tensors[node.output]
-        if kind.dtype not in self.dtypes or len(kind.shape) != 4:
+        if kind.dtype not in DTYPES or len(kind.shape) != 4:
             return 0
         operands = [self.tensors[self.blocked.get(name, name)] for name in node.inputs]
         return node.channel_block(operands, self.graph.constants, self.lanes)

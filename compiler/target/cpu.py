@@ -1,8 +1,6 @@
 """A processor's instructions as tensor intrinsics, for ``tensorize`` in host functions.
 
-    dot4    16 sums of four products of uint8 and int8 each (x86: AVX-512 VNNI's vpdpbusd)
-
-The instruction's sums are exact: it doesn't saturate (Intel SDM, VPDPBUSD).
+dot4    a vector of sums of four products of uint8 and int8 each (``codegen.emit_dot``)
 """
 
 from __future__ import annotations
@@ -20,20 +18,16 @@ WORD_BYTES = 4
 
 @dataclass(frozen=True)
 class Dot:
-    """Code generation's side: the function of LLVM's, and the names of its operands' roles.
+    """Code generation's side: the processor's instruction, and the names of its operands' roles."""
 
-    The function takes and gives vectors of int32: the sums, the data's word in every lane, the
-    weights.
-    """
-
-    function: str
+    instruction: str
     data: str = "x"
     weight: str = "w"
 
 
 @cache
-def dot4(function: str, lanes: int) -> TensorIntrin:
-    """``acc[l] += Σ_k x[k] * w[l, k]`` with k below 4, as ``function`` of LLVM's does it."""
+def dot4(instruction: str, lanes: int) -> TensorIntrin:
+    """``acc[l] += Σ_k x[k] * w[l, k]`` with k below 4, by the instruction of that name."""
     x = te.placeholder((WORD_BYTES,), "uint8", "x")
     w = te.placeholder((lanes, WORD_BYTES), "int8", "w")
     start = te.placeholder((lanes,), "int32", "start")
@@ -43,4 +37,4 @@ def dot4(function: str, lanes: int) -> TensorIntrin:
         return te.sum(x[k].astype("int32") * w[l, k].astype("int32"), axis=k, init=start[l])
 
     acc: Tensor = te.compute((lanes,), dot, "acc")
-    return te.decl_intrin("dot4", acc, lowering=Dot(function))
+    return te.decl_intrin("dot4", acc, lowering=Dot(instruction))

@@ -24,7 +24,8 @@ DIGITS = 20
 def test_digits(device, board):
     """Host steps on the board's processor, the accelerator's on the simulator."""
     here, there = (
-        api.compile("digits", "paper", device=device, host=host) for host in (NATIVE, board.target)
+        api.compile("digits", "paper", device=device, target=host)
+        for host in (NATIVE, board.target)
     )
     assert here.accelerated == there.accelerated == (device == "sim")
     ready, _ = api.prepare(here, Run(device=device))
@@ -49,14 +50,14 @@ def test_what_the_host_keeps_of_a_network(model, board):
 def test_networks_without_an_accelerator(model, board):
     """All operators: 1,800 and 570 million multiply-adds."""
     x = {"input": images((1, 3, 224, 224), 1, 8)}
-    here, there = (api.compile(model, device="cpu", host=host) for host in (NATIVE, board.target))
+    here, there = (api.compile(model, device="cpu", target=host) for host in (NATIVE, board.target))
     (want,) = Executor(here).run(x).outputs.values()
     (found,) = board.run(there, x).values()
     np.testing.assert_array_equal(found, want)
 
 
 def test_a_board_refuses_what_it_cannot_run(board):
-    module = api.compile("digits", device="cpu", host=board.target)
+    module = api.compile("digits", device="cpu", target=board.target)
     picture = {"image": digits_test()[0][:1]}
 
     def refusal(**changes):

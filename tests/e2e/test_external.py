@@ -208,8 +208,8 @@ def test_a_module_survives_its_file(tmp_path, name):
 def test_a_boards_processor_has_no_onnxruntime(vdla, tmp_path):
     onnx.save(network(resample), tmp_path / "m.onnx")
     with pytest.raises(ValueError, match="for onnxruntime"):
-        api.compile(tmp_path / "m.onnx", "tiny", host="cortex-a9")
-    line = vdla("compile", tmp_path / "m.onnx", "-o", tmp_path / "m.vdla", "--host", "cortex-a53")
+        api.compile(tmp_path / "m.onnx", "tiny", target="cortex-a9")
+    line = vdla("compile", tmp_path / "m.onnx", "-o", tmp_path / "m.vdla", "--target", "cortex-a53")
     if "linker" not in line.err:
         assert line.err.startswith("vdla: node gridsample")
         assert line.err.endswith(

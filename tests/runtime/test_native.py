@@ -25,7 +25,6 @@ class Processor:
     ("aarch64-linux-gnu", 0b101, ""),
     ("arm-linux-gnueabihf", 1 << 12, "+neon"),
     ("arm-linux-gnueabihf", ~(1 << 12) & 0xFFFF, ""),
-    ("x86_64-linux-gnu", 0xFFFF, ""),
 ])  # fmt: skip
 def test_a_boards_features(triple, features, expected, monkeypatch):
     monkeypatch.setattr(native.sysconfig, "get_config_var", lambda name: triple)

@@ -11,15 +11,26 @@ import pytest
 from vdla.compiler import te
 from vdla.compiler.codegen import link
 from vdla.compiler.codegen.llvm import compile_object
-from vdla.compiler.codegen.target import NATIVE, TARGETS, TargetError, find_target
+from vdla.compiler.codegen.target import (
+    AVX2,
+    AVX512,
+    NATIVE,
+    NEON32,
+    NEON64,
+    SSE,
+    TARGETS,
+    Target,
+    TargetError,
+    find_target,
+)
 
-ARM = [name for name, target in TARGETS.items() if target != NATIVE]
-MACHINES = {"cortex-a9": 40, "cortex-a53": 183}  # EM_ARM, EM_AARCH64
+OTHERS = [name for name, target in TARGETS.items() if target != NATIVE]
+MACHINES = {"x86-64-v3": 62, "x86-64-v4": 62, "cortex-a9": 40, "cortex-a53": 183, "cortex-a72": 183}
 HARD_FLOAT = 0x400  # EF_ARM_ABI_FLOAT_HARD
 
 
 def rounded(target):
-    """An object file whose function calls the C library for ARM, and allocates."""
+    """An object file whose function calls the C library, and allocates."""
     a = te.placeholder((99, 99), "float32", "a")
     b = te.compute((99, 99), lambda y, x: te.rint(a[x, y]), "b")
     out = te.compute((99, 99), lambda y, x: b[x, y] + te.tanh(b[y, x]), "out")
@@ -34,7 +45,7 @@ def present(linker, target):
 
 
 @pytest.mark.parametrize("linker", ["gnu", "ld.lld", "ziglang"])
-@pytest.mark.parametrize("name", ARM)
+@pytest.mark.parametrize("name", OTHERS)
 def test_shared_objects(name, linker, monkeypatch):
     target = find_target(name)
     if not present(linker, target):
@@ -53,17 +64,19 @@ def test_shared_objects(name, linker, monkeypatch):
         assert flags & HARD_FLOAT
 
 
-@pytest.mark.parametrize("name", ARM)
+@pytest.mark.parametrize("name", OTHERS)
 def test_no_linker(name, monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(link, "find_spec", lambda name: None)
     target = find_target(name)
     with pytest.raises(TargetError) as caught:
         link.find_linker(target)
-    gnu = {"cortex-a9": "arm-linux-gnueabihf", "cortex-a53": "aarch64-linux-gnu"}[name]
+    gnu = {62: "x86_64-linux-gnu", 40: "arm-linux-gnueabihf", 183: "aarch64-linux-gnu"}[
+        MACHINES[name]
+    ]
     assert str(caught.value) == (
         f"host {name}: expected a linker ({gnu}-ld, ld.lld or ziglang), found none; install with: "
-        f"apt-get install binutils-{gnu}, or pip install 'vdla[arm]'"
+        f"apt-get install binutils-{gnu.replace('_', '-')}, or pip install 'vdla[arm]'"
     )
 
 
@@ -78,9 +91,33 @@ def test_a_linker_that_refuses(monkeypatch, tmp_path):
     assert str(caught.value) == f"host cortex-a9: expected {tool} to link, found: first"
 
 
-def test_unknown_processors():
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        (
+            "cortex-a8",
+            "target: expected one of native, x86-64-v3, x86-64-v4, cortex-a9, cortex-a53, "
+            "cortex-a72, found cortex-a8",
+        ),
+        ("native,fast", "target: expected native or native,-winograd, found native,fast"),
+    ],
+)
+def test_unknown_processors(name, line):
     with pytest.raises(TargetError) as caught:
-        find_target("cortex-a8")
-    assert str(caught.value) == (
-        "host: expected one of native, cortex-a9, cortex-a53, found cortex-a8"
-    )
+        find_target(name)
+    assert str(caught.value) == line
+
+
+def test_winograd_switched_off():
+    assert find_target("native,-winograd") == Target(winograd=False)
+    assert find_target("native").winograd
+
+
+def test_vectors_of_processors():
+    found = {name: find_target(name).vectors for name in OTHERS}
+    assert found == {
+        "x86-64-v3": AVX2, "x86-64-v4": AVX512, "cortex-a9": NEON32, "cortex-a53": NEON64,
+        "cortex-a72": NEON64,
+    }  # fmt: skip
+    assert Target("x86_64-unknown-linux-gnu", "x86-64", "").vectors == SSE
+    assert Target("x86_64-unknown-linux-gnu", "x86-64", "+avx2").vectors == SSE  # no fma

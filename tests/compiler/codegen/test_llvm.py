@@ -29,7 +29,10 @@ def both(inputs, out, *arrays):
 
 def test_sizes_of_the_hosts_pointers():
     found = {name: target.size_bits for name, target in TARGETS.items()}
-    assert found == {"native": 64, "cortex-a9": 32, "cortex-a53": 64}
+    assert found == {
+        "native": 64, "x86-64-v3": 64, "x86-64-v4": 64, "cortex-a9": 32, "cortex-a53": 64,
+        "cortex-a72": 64,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
