@@ -55,6 +55,7 @@ def compile_ir(funcs: Iterable[PrimFunc], target: Target = NATIVE) -> str:
     """
     module = ll.Module(name="vdla")
     for func in funcs:
+        _check_supported(func, target)
         emit_function(module, func, ll.IntType(target.size_bits))
     return str(module)
 
@@ -194,7 +195,6 @@ def _optimized(text: str, machine: Any, target: Target) -> Any:
 def emit_function(module: ll.Module, func: PrimFunc, size: ll.IntType) -> None:
     """The work in ``NAME.body``, whose pointers don't alias, and the entry ``NAME`` around it."""
     flat = flatten_blocks(verify(func))
-    _check_supported(func.name, flat)
     body = internal_function(module, f"{func.name}.body", func.params, [POINTER])
     pointers = dict(zip(func.params, body.args, strict=False))
     Emitter(module, body, pointers, size, pool=body.args[-1]).function(flat.body)
@@ -214,13 +214,24 @@ def _emit_entry(module: ll.Module, func: PrimFunc, body: ll.Function) -> None:
     builder.ret_void()
 
 
-def _check_supported(name: str, func: PrimFunc) -> None:
-    """Raises where a function has intrinsic calls or on-chip buffers, which a CPU doesn't."""
+def _check_supported(func: PrimFunc, target: Target) -> None:
+    """Raises where a function has on-chip buffers, which a CPU doesn't, or intrinsic calls that are
+    none of the target's instructions."""
+    name = func.name
     for stmt in walk(func.body):
-        if isinstance(stmt, Evaluate) and not isinstance(stmt.call.intrin.lowering, Dot):
+        if not isinstance(stmt, Evaluate):
+            continue
+        intrin = stmt.call.intrin
+        if not isinstance(intrin.lowering, Dot):
             raise CodegenError(
-                f"{name}: {stmt.call.intrin.name}: a tensor intrinsic has no native "
+                f"{name}: {intrin.name}: a tensor intrinsic has no native "
                 f"code; expand it first (tir.expand_intrinsics)"
+            )
+        known = target.vectors.dots
+        if intrin.lowering.instruction not in known:
+            raise CodegenError(
+                f"{name}: {intrin.name}: expected {' or '.join(known)} on "
+                f"{target.cpu or target.machine}, found {intrin.lowering.instruction}"
             )
     buffers = [*func.params, *(s.buffer for s in walk(func.body) if isinstance(s, Alloc))]
     for buffer in buffers:

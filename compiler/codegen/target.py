@@ -13,6 +13,10 @@ class TargetError(UserError):
     """A host processor that isn't known, or that this machine can't make code for."""
 
 
+DOTS = ("vpdpbusd", "pmaddwd", "multiply")  # who has one has those behind it
+SPREAD = 4  # registers for parts of words, where it takes several instructions to multiply them
+
+
 @dataclass(frozen=True, slots=True)
 class Vectors:
     """A processor's vector registers: how many, and how many float32 each holds.
@@ -26,6 +30,16 @@ class Vectors:
     registers: int
     fused: bool = True
     dot4: str = "multiply"
+
+    @property
+    def dots(self) -> tuple[str, ...]:
+        """All that it could add products of bytes with."""
+        return DOTS[DOTS.index(self.dot4) :]
+
+    @property
+    def word_registers(self) -> int:
+        """How many are left for sums and operands of products of bytes."""
+        return self.registers - (0 if self.dot4 == "vpdpbusd" else SPREAD)
 
 
 SSE = Vectors(4, 16, fused=False, dot4="pmaddwd")

@@ -51,6 +51,7 @@ class HostRecipe:
     graph: Graph
     lanes: int = 4
     registers: int = 16
+    word_registers: int = 16  # of them, for products of bytes
     fused: bool = False
     winograd: bool = False
     tensors: list[Tensor] = field(default_factory=list)

@@ -122,6 +122,10 @@ class Recipe(Protocol):
         """How many vector registers there are."""
 
     @property
+    def word_registers(self) -> int:
+        """How many of them sums and operands of products of bytes can take."""
+
+    @property
     def fused(self) -> bool:
         """Whether one instruction multiplies and adds float32, rounding once."""
 

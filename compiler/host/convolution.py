@@ -21,15 +21,12 @@ from math import prod
 from vdla.compiler.codegen.target import Vectors
 from vdla.compiler.graph.express import KEPT
 from vdla.compiler.graph.ops.blocked import MOST_PLACES, divisor, tile_of_image
-from vdla.compiler.host.nests import in_registers, share
+from vdla.compiler.host.nests import in_registers, share, sums_in_registers
 from vdla.compiler.schedule import Schedule
-from vdla.compiler.schedule.stage import Stage
-from vdla.compiler.target.cpu import dot4
 from vdla.compiler.te import Tensor
 
 BAND_BYTES = 1 << 18  # of a convolution's input that is copied before it is used
 FLOAT_BYTES = 4
-SPREAD = 4  # registers for parts of words, where it takes several instructions to multiply them
 
 
 def schedule_convolution(s: Schedule, result: Tensor, vectors: Vectors) -> None:
@@ -37,7 +34,8 @@ def schedule_convolution(s: Schedule, result: Tensor, vectors: Vectors) -> None:
     acc = s.buffers["acc"]
     assert isinstance(acc, Tensor)
     _, blocks, height, width, _ = acc.shape
-    registers = _registers(s[acc], vectors)
+    words = s[acc].reduce_axis[4:]  # of four integers, which are one step
+    registers = vectors.word_registers if words else vectors.registers
     high, wide = _places(height, width, registers)
     at_once = _blocks_at_once(blocks, high * wide, registers)
     out = s[result]
@@ -50,32 +48,13 @@ def schedule_convolution(s: Schedule, result: Tensor, vectors: Vectors) -> None:
     in_registers(out, [n, band, oo, yo, xo], [yi, xi, oi], l)
     out.parallel(out.fuse(oo, yo))
     s[acc].compute_at(out, xo)
-    _multiply(s[acc], acc, vectors)
+    n, o, y, x, _ = s[acc].axis
+    sums_in_registers(s[acc], [n, *s[acc].reduce_axis[:4]], [y, x, o], words, vectors)
     if KEPT in s.stages:
         s[KEPT].compute_at(out, band)
         s[KEPT].vectorize(s[KEPT].axis[-1])
         *rows, _ = s[KEPT].axis
         share(s[KEPT], rows, prod(s.buffers[KEPT].shape))
-
-
-def _multiply(sums: Stage, acc: Tensor, vectors: Vectors) -> None:
-    """A tile's sums, in registers."""
-    n, o, y, x, l = sums.axis
-    reduced = sums.reduce_axis
-    words = reduced[4:]  # of four integers, which are one step
-    if not words:
-        in_registers(sums, [n, *reduced], [y, x, o], l)
-        return
-    sums.reorder(n, *reduced[:4], y, x, o, l, *words)
-    for axis in (y, x, o):
-        sums.unroll(axis)
-    sums.tensorize(l, dot4(vectors.dot4, acc.shape[-1]))
-
-
-def _registers(sums: Stage, vectors: Vectors) -> int:
-    """How many there are for sums, weights and one element."""
-    words = len(sums.reduce_axis) > 4
-    return vectors.registers - (SPREAD if words and vectors.dot4 != "vpdpbusd" else 0)
 
 
 def _places(height: int, width: int, registers: int) -> tuple[int, int]:

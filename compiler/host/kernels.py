@@ -57,7 +57,10 @@ def host_kernel(
 def recipe_of(node: Node, graph: Graph, target: Target) -> HostRecipe:
     """What a node's function is written with, for a target."""
     vectors = target.vectors
-    return HostRecipe(node, graph, vectors.lanes, vectors.registers, vectors.fused, target.winograd)
+    return HostRecipe(
+        node, graph, vectors.lanes, vectors.registers, vectors.word_registers, vectors.fused,
+        target.winograd,
+    )  # fmt: skip
 
 
 def _replayed(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
+from vdla.compiler.codegen.target import Vectors
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.stage import Stage
+from vdla.compiler.target.cpu import dot4
 from vdla.compiler.te.tensor import ComputeOp, Tensor
 from vdla.compiler.tir.ir import Var
 from vdla.compiler.tir.visitor import loads, uses
@@ -50,6 +53,21 @@ def in_registers(stage: Stage, outer: list[Var], copies: list[Var], lane: Var) -
     for axis in copies:
         stage.unroll(axis)
     stage.vectorize(lane)
+
+
+def sums_in_registers(
+    stage: Stage, outer: list[Var], copies: list[Var], words: Sequence[Var], vectors: Vectors
+) -> None:
+    """A tile of sums of products, its last axis in lanes; ``words`` is the axis of four bytes that
+    are one step, or nothing."""
+    lane = stage.axis[-1]
+    if not words:
+        in_registers(stage, outer, copies, lane)
+        return
+    stage.reorder(*outer, *copies, lane, *words)
+    for axis in copies:
+        stage.unroll(axis)
+    stage.tensorize(lane, dot4(vectors.dot4, stage.extent(lane)))
 
 
 def _adds_a_row(op: ComputeOp, lanes: int) -> bool:

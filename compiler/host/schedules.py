@@ -16,7 +16,7 @@ def schedule_function(s: Schedule, result: Tensor, vectors: Vectors) -> None:
     """Schedules a host function by what it computes."""
     acc = s.buffers.get("acc")
     if TILE in s.stages:
-        schedule_product(s, result)
+        schedule_product(s, result, vectors)
     elif DOTS in s.stages:
         schedule_winograd(s, result, vectors.registers)
     elif acc is not None and len(acc.shape) == len(result.shape) == 5:

@@ -54,9 +54,11 @@ class _Fuser:
 
     def _takes_more(self, node: Node) -> bool:
         """Whether it is more than element-wise, and others may work on its elements as they come:
-        a convolution of blocks, a product of matrices of floats."""
+        a convolution of blocks, a product of matrices of floats or of bytes."""
         if isinstance(node, ops.Conv2d):
             return self.graph.tensors[node.output].block > 0
+        if isinstance(node, ops.MatMulInteger):
+            return True
         floats = self.graph.tensors[node.output].dtype == "float32"
         return isinstance(node, ops.MatMul | ops.Dense) and floats
 

@@ -112,21 +112,30 @@ def module_of(kernel, target) -> Module:
     return Module(tensors, names[:-1], names[-1:], end, (step,), host=host)
 
 
+def _prepared(node, graph, known, target):
+    """A node's module for a processor, and what it is given."""
+    kernel = host_kernel(node, graph, "f", target)
+    given = {**known, **kernel.constants}
+    inputs = {
+        param.name: given[name].reshape(param.shape)
+        for name, param in zip(kernel.args, kernel.func.params[:-1], strict=False)
+    }
+    return module_of(kernel, target), inputs
+
+
 def compare(board, node, graph, known=None, *, ulps=0, flushed=False, apart=0.0, seed=0):
     """One node of a graph, here and on the board, over random operands but for the known ones.
 
     ``flushed``: subnormal results may be zero. ``apart``: how far results may be from each other.
     """
     rng = np.random.default_rng(seed)
-    kernel = host_kernel(node, graph, "f")
-    known = {**graph.constants, **kernel.constants, **(known or {})}
-    inputs = {}
-    for name, param in zip(kernel.args, kernel.func.params[:-1], strict=False):
+    known = {**graph.constants, **(known or {})}
+    for name in node.inputs:
         if name not in known:
             known[name] = values(graph.tensors[name], rng)
-        inputs[param.name] = known[name].reshape(param.shape)
-    (want,) = Executor(module_of(kernel, NATIVE)).run(inputs).outputs.values()
-    (found,) = board.run(module_of(kernel, board.target), inputs).values()
+    here, there = (_prepared(node, graph, known, target) for target in (NATIVE, board.target))
+    (want,) = Executor(here[0]).run(here[1]).outputs.values()
+    (found,) = board.run(*there).values()
     if flushed:
         want, found = (np.where(np.abs(x) < TINY, np.float32(0), x) for x in (want, found))
     if apart:

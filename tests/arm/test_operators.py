@@ -117,7 +117,8 @@ ELSEWHERE = {
 }  # fmt: skip
 NOT_YET = {  # compiled as the others, and so far held against numpy alone
     "ArgReduce", "Cast", "Cumulate", "Decode", "Einsum", "Encode", "Gather", "GatherElements",
-    "GatherND", "MatMul", "Reduce", "ScatterElements", "ScatterND", "Take", "TopK", "Where",
+    "GatherND", "MatMul", "MatMulInteger", "Reduce", "ScatterElements", "ScatterND", "Take", "TopK",
+    "Where",
 }  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from vdla.compiler.graph.ops.fused import Fused
 from vdla.compiler.graph.ops.gather import Gather, GatherElements, GatherND
 from vdla.compiler.graph.ops.im2col import Im2col
 from vdla.compiler.graph.ops.matmul import Einsum, MatMul
+from vdla.compiler.graph.ops.matmul_integer import MatMulInteger
 from vdla.compiler.graph.ops.pool import AvgPool, MaxPool, QAvgPool, QMaxPool
 from vdla.compiler.graph.ops.quantize import Dequantize, FlipSign, Quantize
 from vdla.compiler.graph.ops.reduce import ArgReduce, Reduce
@@ -63,6 +64,7 @@ __all__ = [
     "GatherND",
     "Im2col",
     "MatMul",
+    "MatMulInteger",
     "MaxPool",
     "Pack",
     "QAdd",

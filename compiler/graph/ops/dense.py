@@ -12,7 +12,7 @@ from vdla.compiler.graph.express import requantized
 from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import pack_scales, requantize
-from vdla.compiler.graph.ops.matrices import product_in_lanes
+from vdla.compiler.graph.ops.matrices import UNSIGNED, product_in_lanes, products_of_bytes
 from vdla.compiler.graph.ops.products import (
     Products,
     QProducts,
@@ -70,27 +70,16 @@ class QDense(QProducts, AnyDense):
         return requantize(acc, pack_scales(self.scale), self.out_zp, self.lo, self.hi)
 
     def express(self, recipe: Recipe) -> Tensor:
-        acc = self.sums(recipe)
+        data = recipe.read(self.data, recipe.shape(self.data)[:2])
+        weight, bias = recipe.value(self.weight), recipe.value(self.bias)
+        assert weight is not None
+        assert bias is not None
+        more = (self.in_zp + UNSIGNED) * weight.astype(np.int64).sum(axis=1)
+        start = (bias - more).astype(np.int32)  # modulo 2**32, as the sums are
+        acc = products_of_bytes(recipe, data, UNSIGNED, weight.T, start)
         word = word_of(recipe, self.scale)
 
         def value(b: Expr, c: Expr) -> Expr:
-            return requantized(acc[b, c], word(c), self.out_zp, self.lo, self.hi)
+            return requantized(acc(b, c), word(c), self.out_zp, self.lo, self.hi)
 
         return te.compute(recipe.out_shape, value, "out")
-
-    def sums(self, recipe: Recipe) -> Tensor:
-        """[N, O]: bias + Σ (data - in_zp) * weight in int32."""
-        n, i = recipe.shape(self.data)[:2]
-        data, weight = recipe.read(self.data, (n, i)), recipe.read(self.weight)
-        bias, r = recipe.read(self.bias), te.reduce_axis((0, i), "r")
-
-        def narrowed(b: Expr, k: Expr) -> Expr:
-            return (data[b, k].astype("int32") - self.in_zp).astype("int16")
-
-        rows = te.compute((n, i), narrowed, "rows")
-
-        def dot(b: Expr, c: Expr) -> Expr:
-            product = rows[b, r].astype("int32") * weight[c, r].astype("int32")
-            return te.sum(product, axis=r, init=bias[c])
-
-        return te.compute((n, weight.shape[0]), dot, "acc")

@@ -16,6 +16,7 @@ import numpy as np
 from vdla.compiler import te
 from vdla.compiler.graph.express import PANELS, ROWS, TILE
 from vdla.compiler.graph.ir import Array, Recipe, Shape
+from vdla.compiler.graph.ops.blocked import WORD
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 
@@ -24,6 +25,7 @@ OFTEN = 512  # columns from which on it is worth it to rearrange the rows
 WIDEST = 8  # vectors of a tile
 BAND_BYTES = 1 << 19  # of the left factor, rearranged
 FLOAT_BYTES = 4
+UNSIGNED = 128  # what makes an int8 a uint8
 
 
 def tile_of(rows: int, vectors: int, registers: int) -> tuple[int, int]:
@@ -69,16 +71,69 @@ def product_in_lanes(
 
     tiles = _whole_bands(m, n, k, high)
     acc = te.compute((*batch, tiles, -(-n // width), high, wide, lanes), tile, TILE)
-    start = recipe.read(bias) if bias is not None else None
+    start, total = recipe.read(bias) if bias is not None else None, _elements(acc)
+
+    def element(*i: Expr) -> Expr:
+        return total(*i) if start is None else total(*i) + start[i[-1]]
+
+    return te.compute((*batch, m, n), element, "out")
+
+
+def _elements(acc: Tensor) -> Callable[..., Expr]:
+    """What tiles […, M/r, N/(w*l), r, w, l] hold at […, m, n]."""
+    *_, high, wide, lanes = acc.shape
 
     def element(*i: Expr) -> Expr:
         *stack, y, x = i
         t, r = te.floordiv(y, high), te.floormod(y, high)
-        p, rest = te.floordiv(x, width), te.floormod(x, width)
-        total = acc[(*stack, t, p, r, te.floordiv(rest, lanes), te.floormod(rest, lanes))]
-        return total if start is None else total + start[x]
+        p, rest = te.floordiv(x, wide * lanes), te.floormod(x, wide * lanes)
+        return acc[(*stack, t, p, r, te.floordiv(rest, lanes), te.floormod(rest, lanes))]
 
-    return te.compute((*batch, m, n), element, "out")
+    return element
+
+
+def products_of_bytes(
+    recipe: Recipe, a: Tensor, shift: int, weight: Array, start: Array
+) -> Callable[..., Expr]:
+    """``start[n] + Σ_k uint8(a[…, m, k] + shift) * weight[k, n]`` at […, m, n], in int32.
+
+    ``a`` is of bytes, ``weight`` of int8; four of each are one step (``target.cpu.dot4``). All rows
+    are rearranged, in tiles [M/r, K/4, r, 4], and what the shift makes of them converted.
+    """
+    (k, n), (*stack, m, _) = weight.shape, a.shape
+    lanes, words = recipe.lanes, -(-k // WORD)
+    high, wide = tile_of(m, -(-n // lanes), recipe.word_registers)
+    table = recipe.constant(PANELS, packed_words(weight, wide, lanes))
+    first = recipe.constant("start", packed(start.reshape(1, n), wide, lanes)[:, 0])
+    tiles = _up_to_bands(-(-m // high), WORD * words * high)
+
+    def byte(*i: Expr) -> Expr:
+        *where, t, word, r, rest = i
+        row, step = te.minimum(t * high + r, m - 1), word * WORD + rest
+        value = (a[(*where, row, step)].astype("int32") + shift).astype("uint8")
+        return value if k % WORD == 0 else te.select(step < k, value, te.const(0, "uint8"))
+
+    rows = te.compute((*stack, tiles, words, high, WORD), byte, ROWS)
+    step, rest = te.reduce_axis((0, words), "k"), te.reduce_axis((0, WORD), "byte")
+
+    def tile(*i: Expr) -> Expr:
+        *where, t, p, r, v, l = i
+        data, factor = rows[(*where, t, step, r, rest)], table[p, step, v, l, rest]
+        product = data.astype("int32") * factor.astype("int32")
+        return te.sum(product, axis=[step, rest], init=first[p, v, l])
+
+    shape = (*stack, tiles, -(-n // (wide * lanes)), high, wide, lanes)
+    return _elements(te.compute(shape, tile, TILE))
+
+
+def packed_words(matrix: Array, wide: int, lanes: int) -> Array:
+    """[K, N] as [N/(w*l), K/4, w, l, 4]; what is beyond the last row or column is 0."""
+    k, n = matrix.shape
+    whole = np.zeros((-(-k // WORD) * WORD, n), matrix.dtype)
+    whole[:k] = matrix
+    panels = packed(whole, wide, lanes)
+    words = panels.reshape(len(panels), -1, WORD, wide, lanes)
+    return np.ascontiguousarray(np.moveaxis(words, 2, -1))
 
 
 def _panels(recipe: Recipe, b: str, wide: int, transposed: bool) -> Tensor:
@@ -114,9 +169,10 @@ def packed(matrix: Array, wide: int, lanes: int) -> Array:
     return np.ascontiguousarray(np.moveaxis(split, -4, -3))
 
 
-def tiles_of_a_band(tiles: int, k: int, high: int) -> int:
-    """How many tiles of the left factor, alike in number, stay in the second-level cache."""
-    most = max(BAND_BYTES // (FLOAT_BYTES * k * high), 1)
+def tiles_of_a_band(tiles: int, size: int) -> int:
+    """How many tiles of the left factor, of ``size`` bytes, stay in the second-level cache: alike
+    in number."""
+    most = max(BAND_BYTES // size, 1)
     return -(-tiles // -(-tiles // most))
 
 
@@ -128,9 +184,11 @@ def _rearranged(n: int, high: int) -> bool:
 def _whole_bands(m: int, n: int, k: int, high: int) -> int:
     """How many tiles there are, up to a whole number of bands where there are bands."""
     tiles = -(-m // high)
-    if not _rearranged(n, high):
-        return tiles
-    band = tiles_of_a_band(tiles, k, high)
+    return _up_to_bands(tiles, FLOAT_BYTES * k * high) if _rearranged(n, high) else tiles
+
+
+def _up_to_bands(tiles: int, size: int) -> int:
+    band = tiles_of_a_band(tiles, size)
     return -(-tiles // band) * band
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from vdla.compiler import te
-from vdla.compiler.codegen.llvm import compile_ir, jit
+from vdla.compiler.codegen.llvm import CodegenError, compile_ir, jit
+from vdla.compiler.codegen.target import V4, Target, find_target
 from vdla.compiler.passes.host import with_inits
 from vdla.compiler.schedule import create_schedule
 from vdla.compiler.target.cpu import WORD_BYTES, dot4
@@ -81,6 +82,20 @@ def test_sums_are_exact(functions, data, lanes):
     ],
 )
 def test_instructions(instruction, lanes, called):
-    text = compile_ir([product(instruction, lanes)])
+    any_of_them = Target("x86_64-unknown-linux-gnu", "icelake-server", V4 + ",+avx512vnni")
+    text = compile_ir([product(instruction, lanes)], any_of_them)
     assert (called is None) == ("llvm.x86." not in text)
     assert called is None or called in text
+
+
+@pytest.mark.parametrize(
+    ("instruction", "name", "line"),
+    [
+        ("vpdpbusd", "x86-64-v4", "expected pmaddwd or multiply on x86-64-v4, found vpdpbusd"),
+        ("pmaddwd", "cortex-a53", "expected multiply on cortex-a53, found pmaddwd"),
+    ],
+)
+def test_instructions_that_a_processor_lacks(instruction, name, line):
+    with pytest.raises(CodegenError) as caught:  # LLVM would end the process
+        compile_ir([product(instruction, 4)], find_target(name))
+    assert str(caught.value) == f"f: dot4: {line}"

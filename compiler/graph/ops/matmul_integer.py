@@ -1,0 +1,82 @@
+"""Products of matrices of bytes with zero points, as dynamic quantization has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar
+
+import numpy as np
+
+from vdla.compiler import te
+from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ops.matrices import UNSIGNED, products_of_bytes
+from vdla.compiler.te import Tensor
+from vdla.compiler.tir.ir import Expr
+
+BYTES = frozenset({"int8", "uint8"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatMulInteger(Node):
+    """``Σ_k (a[…, i, k] - a_zero) * (b[k, j] - b_zero[j])`` in int32, modulo 2**32.
+
+    ``a_zero`` is [1], ``b_zero`` [1] or [J]; ``b`` and ``b_zero`` are constants.
+    """
+
+    OPERANDS: ClassVar[tuple[str, ...]] = ("a", "b", "a_zero", "b_zero")
+    READS: ClassVar[frozenset[str]] = BYTES
+    WRITES: ClassVar[frozenset[str]] = frozenset({"int32"})
+
+    a: str
+    b: str
+    a_zero: str
+    b_zero: str
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        a, b, a_zero, b_zero = shapes
+        if len(a) < 2 or len(b) != 2 or a[-1] != b[0]:
+            raise self.error("matrices that fit each other", f"{list(a)} and {list(b)}")
+        if a_zero != (1,) or b_zero not in ((1,), (b[1],)):
+            raise self.error(
+                f"zero points of shapes [1] and [1] or [{b[1]}]", f"{list(a_zero)}, {list(b_zero)}"
+            )
+        return (*a[:-1], b[1])
+
+    def work(self, shapes: Sequence[Shape], result: Shape) -> int:
+        return 2 * prod(result) * shapes[0][-1]
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        a, b, a_zero, b_zero = (x.astype(np.int64) for x in args)
+        return np.asarray(np.matmul(a - a_zero, b - b_zero)).astype(np.int32)
+
+    def express(self, recipe: Recipe) -> Tensor:
+        b, b_zero = recipe.value(self.b), recipe.value(self.b_zero)
+        assert b is not None
+        assert b_zero is not None
+        a, a_zero = recipe.read(self.a), recipe.read(self.a_zero)
+        signed = UNSIGNED if b.dtype == np.uint8 else 0
+        weight = (b.astype(np.int32) - signed).astype(np.int8)
+        shift = UNSIGNED if recipe.dtype(self.a) == "int8" else 0
+        total = products_of_bytes(recipe, a, shift, weight, np.zeros(weight.shape[1], np.int32))
+        sums = recipe.constant("sums", weight.sum(axis=0, dtype=np.int32))
+        zeros = np.broadcast_to(b_zero.astype(np.int32) - signed, b.shape[1:])
+
+        def part(*i: Expr) -> Expr:
+            return total(*i) - (a_zero[0].astype("int32") + shift) * sums[i[-1]]
+
+        if not zeros.any():
+            return te.compute(recipe.out_shape, part, "out")
+        left, table = self._centered_rows(a, a_zero), recipe.constant("zeros", zeros.copy())
+        return te.compute(recipe.out_shape, lambda *i: part(*i) - table[i[-1]] * left[i[:-1]])
+
+    def _centered_rows(self, a: Tensor, a_zero: Tensor) -> Tensor:
+        """Σ_k (a[…, i, k] - a_zero) of each row."""
+        step = te.reduce_axis((0, a.shape[-1]), "k")
+
+        def row(*i: Expr) -> Expr:
+            value = a[(*i, step)].astype("int32") - a_zero[0].astype("int32")
+            return te.sum(value, axis=step)
+
+        return te.compute(a.shape[:-1], row, "left")
