@@ -18,7 +18,7 @@ from vdla.compiler.te.scan import ScanOp
 from vdla.compiler.te.tensor import ComputeOp, Operation, Tensor
 from vdla.compiler.tir.ir import Buffer, IRError, PrimFunc, Var
 from vdla.compiler.tir.values import value_ranges
-from vdla.compiler.tir.verify import verify
+from vdla.compiler.tir.verify import Covered, verify
 from vdla.compiler.tir.visitor import walk
 
 AnyStage = TypeVar("AnyStage", bound="StageBase")
@@ -55,12 +55,14 @@ class State(Generic[AnyStage]):
         axes: every loop that there is or was, by its full name ``stage.loop``.
         axis_names: the full name of each loop.
         gone: what became of the loops that are no more, for messages.
+        covered: the blocks that were found to stay within their regions.
         known_values: the least and the greatest value of buffers, by name, as far as known.
     """
 
     def __init__(self, built: Built) -> None:
         self.built = built
-        self.mod = verify(built.func)
+        self.covered: Covered = {}
+        self.mod = verify(built.func, self.covered)
         self.trace: Trace = []
         self.stages: dict[str, AnyStage] = {}
         self.names: dict[Tensor, str] = {t: b.name for t, b in built.buffers.items()}
@@ -120,7 +122,7 @@ class State(Generic[AnyStage]):
     def _commit(self, func: PrimFunc, step: Step) -> None:
         """Takes ``func``, if it is well formed, as the function, and records how it was made."""
         try:
-            self.mod = verify(func)
+            self.mod = verify(func, self.covered)
         except IRError as error:
             raise ScheduleError(f"{step.primitive} {step.stage}: {error}") from error
         self.trace.append(step)

@@ -39,19 +39,26 @@ from vdla.compiler.tir.visitor import (
 NUMBERS = ("int32", "int64")
 
 
-def verify(func: PrimFunc) -> PrimFunc:
+Covered = dict[int, tuple[Block, Ranges]]
+
+
+def verify(func: PrimFunc, covered: Covered | None = None) -> PrimFunc:
     """The function itself, if it is well formed; run between passes.
+
+    ``covered`` is for a function that is changed step by step: it keeps which blocks, by their
+    ``id``, were found to stay within their regions and in which ranges, so that what a step leaves
+    alone isn't proved again.
 
     Raises:
         IRError: it isn't; the message names the place and what is wrong there.
     """
-    _Verifier(func).check()
+    _Verifier(func, {} if covered is None else covered).check()
     return func
 
 
 class _Verifier:
-    def __init__(self, func: PrimFunc) -> None:
-        self.func = func
+    def __init__(self, func: PrimFunc, covered: Covered) -> None:
+        self.func, self.covered = func, covered
         self.bound: set[Var] = set()
         self.buffers: set[Buffer] = set(func.params)
 
@@ -185,9 +192,13 @@ class _Verifier:
             self.access(region.buffer, [low for low, _ in region.ranges], here)
             for low, _ in region.ranges:
                 self.expr(low, here, inside)
+        known = self.covered.get(id(block))
+        proved = known is not None and known[0] is block and known[1] == ranges
         for part in stmt_children(block):
-            self.coverage(block, part, here, inside)
+            if not proved:
+                self.coverage(block, part, here, inside)
             self.stmt(part, here, inside)
+        self.covered[id(block)] = (block, ranges)
 
     def iterator(self, it: BlockIter, path: tuple[str, ...], ranges: Ranges) -> None:
         if it.kind not in ("spatial", "reduce"):

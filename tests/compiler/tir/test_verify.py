@@ -156,3 +156,25 @@ def test_accepts():
 
 def test_accepts_wider_regions():
     verify(func(loop(copy(reads=(BufferRegion(A, ((const(0), 8),)),)))))
+
+
+def test_a_block_that_was_proved_is_proved_again_where_its_loops_are_others():
+    four_from_i, three = BufferRegion(A, ((I, 4),)), const(3)
+    block = copy(index=three, reads=(four_from_i,))
+    covered = {}
+    four = func(loop(block, extent=4))
+    assert verify(four, covered) is four
+    assert list(covered.values()) == [(block, {I: (0, 3)})]
+    assert verify(four, covered) is four
+    with pytest.raises(IRError, match=r"reads A\[3\], which its declared regions don't cover"):
+        verify(func(loop(block, extent=8)), covered)
+    with pytest.raises(IRError, match="expected a binding"):  # what else is wrong is still seen
+        verify(
+            func(loop(copy(binding=I + 8, index=three, reads=(four_from_i,)), extent=4)), covered
+        )
+
+
+def test_what_was_proved_of_one_block_says_nothing_of_another():
+    block, other = copy(), copy(reads=())
+    with pytest.raises(IRError, match="declared regions don't cover"):
+        verify(func(loop(other)), {id(other): (block, {I: (0, 7)})})
