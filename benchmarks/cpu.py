@@ -1,7 +1,7 @@
 """Networks on the processor: vdla's time beside onnxruntime's, interleaved, in one run.
 
     python benchmarks/cpu.py [--models resnet18,mobilenet,…] [--dtypes float32,int8,uint8]
-                             [--threads 1,2] [--runs 30] [--layers] [--json]
+                             [--threads 1,2] [--target native] [--runs 30] [--layers] [--json]
     python benchmarks/cpu.py --products [--runs 30] [--json]
 
 Both run one input on as many threads; onnxruntime has its default graph optimization. int8 and
@@ -11,7 +11,8 @@ both runtimes run the same file. The networks and their weights are those of ``c
 A ratio is vdla's time over onnxruntime's: of the shortest runs, which others' work on the machine
 disturbs least, and of the medians. ``error`` is the largest difference of outputs over the largest
 output. ``--layers`` prints each function's time instead. ``--products`` prints square products of
-matrices and what share they have of the processor's peak (``compiler/host/peak.py``).
+matrices, of floats and of uint8 by int8 weights, and what share they have of the processor's peak
+(``compiler/host/peak.py``). ``--target x86-64-v3`` has vdla use that processor's instructions alone.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import onnx
 import onnxruntime
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from rich.console import Console
 from rich.table import Table
 
@@ -95,17 +96,19 @@ class Case:
 
     model: str
     dtype: str
+    isa: str
     path: Path
     module: Any
     seconds: float
 
 
-def compiled(model: str, dtype: str, folder: Path) -> Case:
+def compiled(model: str, dtype: str, target: str, folder: Path) -> Case:
     """A network, ready to run."""
     path = path_of(model, dtype, folder)
     start = time.perf_counter()
-    module = vdla.compile(path, device="cpu")
-    return Case(model, dtype, path, module, time.perf_counter() - start)
+    module = vdla.compile(path, device="cpu", target=target)
+    instructions = isa() if target.startswith("native") else target
+    return Case(model, dtype, instructions, path, module, time.perf_counter() - start)
 
 
 def compare(case: Case, threads: int, runs: int) -> Row:
@@ -120,7 +123,7 @@ def compare(case: Case, threads: int, runs: int) -> Row:
     )
     ours, theirs = in_turns(runs, lambda: ready.run(given), lambda: session.run(None, given))
     return Row(
-        case.model, case.dtype, threads, isa(), onnxruntime.__version__, 1e3 * min(ours),
+        case.model, case.dtype, threads, case.isa, onnxruntime.__version__, 1e3 * min(ours),
         1e3 * min(theirs), min(ours) / min(theirs), median(ours) / median(theirs), error,
         case.seconds,
     )  # fmt: skip
@@ -185,27 +188,43 @@ def layers(module: Any, runs: int) -> Table:
     return table
 
 
+def sgemm(size: int) -> onnx.GraphProto:
+    """A product of two matrices that are both known at run time alone."""
+    kinds = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [size, size]) for n in "abc"]
+    node = helper.make_node("MatMul", ["a", "b"], ["c"])
+    return helper.make_graph([node], "product", kinds[:2], kinds[2:])
+
+
+def u8s8(size: int) -> onnx.GraphProto:
+    """A product of uint8 with int8 weights."""
+    weights = np.random.default_rng(0).integers(-127, 128, (size, size)).astype(np.int8)
+    a = helper.make_tensor_value_info("a", TensorProto.UINT8, [size, size])
+    c = helper.make_tensor_value_info("c", TensorProto.INT32, [size, size])
+    node = helper.make_node("MatMulInteger", ["a", "b"], ["c"])
+    return helper.make_graph([node], "product", [a], [c], [numpy_helper.from_array(weights, "b")])
+
+
+PRODUCTS = {"float32": sgemm, "int8": u8s8}
+
+
 def products(folder: Path, runs: int) -> Iterator[ProductRow]:
-    """Products of two matrices that are both known at run time alone."""
-    for size in SIZES:
+    """Square products of both kinds."""
+    opset = helper.make_opsetid("", 17)
+    for (dtype, make), size in product(PRODUCTS.items(), SIZES):
         path = folder / "product.onnx"
-        kinds = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [size, size]) for n in "abc"]
-        node = helper.make_node("MatMul", ["a", "b"], ["c"])
-        graph = helper.make_graph([node], "product", kinds[:2], kinds[2:])
-        opset = helper.make_opsetid("", 17)
-        onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=8), path)
+        onnx.save(helper.make_model(make(size), opset_imports=[opset], ir_version=8), path)
         module = vdla.compile(path, device="cpu")
         ready, session, given = Executor(module, threads=1), session_of(path, 1), inputs_of(module)
         ours, theirs, most = list[float](), list[float](), 0.0
         for number in range(runs):
             if number % PEAK_EVERY == 0:  # the clock changes with the load
-                most = max(most, peak("float32"))
+                most = max(most, peak(dtype))
             ours.append(sum(step.seconds for step in ready.run(given).steps))
             start = time.perf_counter()
             session.run(None, given)
             theirs.append(time.perf_counter() - start)
         rate = 2 * size**3 / min(ours)
-        yield ProductRow(size, "float32", isa(), rate / 1e9, most / 1e9, rate / most,
+        yield ProductRow(size, dtype, isa(), rate / 1e9, most / 1e9, rate / most,
                          min(ours) / min(theirs))  # fmt: skip
 
 
@@ -220,6 +239,7 @@ def main() -> None:
     parser.add_argument("--models", type=listed, default=[*IMAGES, *SEQUENCES])
     parser.add_argument("--dtypes", type=listed, default=["float32", "int8", "uint8"])
     parser.add_argument("--threads", type=listed, default=["1", "2"])
+    parser.add_argument("--target", default="native")
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--layers", action="store_true")
     parser.add_argument("--products", action="store_true")
@@ -235,7 +255,7 @@ def main() -> None:
         ):
             if dtype != "float32" and model not in QUANTIZED:
                 continue
-            case = compiled(model, dtype, folder)
+            case = compiled(model, dtype, arguments.target, folder)
             if arguments.layers:
                 console.print(f"{model} {dtype}", layers(case.module, arguments.runs))
                 continue
