@@ -12,7 +12,7 @@ A ratio is vdla's time over onnxruntime's: of the shortest runs, which others' w
 disturbs least, and of the medians. ``error`` is the largest difference of outputs over the largest
 output. ``--layers`` prints each function's time instead. ``--products`` prints square products of
 matrices, of floats and of uint8 by int8 weights, and what share they have of the processor's peak
-(``compiler/host/peak.py``). ``--target x86-64-v3`` has vdla use that processor's instructions alone.
+(``compiler/host/peak.py``). By ``--target x86-64-v3`` vdla uses that processor's instructions.
 """
 
 from __future__ import annotations
