@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from vdla.compiler.codegen.vdla.kernel import Kernel
 from vdla.compiler.dump import Dumper
 from vdla.compiler.graph.ir import Array, Graph, Node
 from vdla.compiler.graph.plan import MemoryPlan, align, plan_memory
+from vdla.compiler.host.in_place import in_place
 from vdla.compiler.host.steps import (
     Kernels,
     constant_image,
@@ -22,7 +23,6 @@ from vdla.compiler.host.steps import (
     host_work,
     make_steps,
     tensor_table,
-    views,
 )
 from vdla.compiler.lower import UOPS, Linked, Linker
 from vdla.compiler.operators.template import Operator, Tile, tile_text
@@ -62,10 +62,12 @@ def assemble(network: Network, config: Config, host: Target, dump: Dumper) -> Mo
         TargetError: there is no linker for the processor.
     """
     graph = network.graph
-    steps = make_steps(graph, network.placements, network.kernels)
+    kernels, shared = in_place(graph, network.placements, network.kernels)
+    network = replace(network, kernels=kernels)
+    steps = make_steps(graph, network.placements, kernels)
     linkers = _line_up(steps, network, config)
     constants = _constants(network, linkers)
-    memory = plan_memory(graph, constants, views(graph, network.placements))
+    memory = plan_memory(graph, constants, shared)
     linked, programs = _link(linkers, memory, config)
     for name, program in programs.items():
         dump.write("stream", name, disassemble(program))
@@ -77,7 +79,7 @@ def assemble(network: Network, config: Config, host: Target, dump: Dumper) -> Mo
         dram_bytes=max(ends, default=align(memory.total_bytes)),
         steps=steps,
         constants=constant_image(memory, constants),
-        host=host_code(network.kernels, host),
+        host=host_code(kernels, host),
         external=external_models(graph),
         programs={name: program.to_bytes() for name, program in programs.items()},
         config=asdict(config),
@@ -86,7 +88,12 @@ def assemble(network: Network, config: Config, host: Target, dump: Dumper) -> Mo
             "model": graph.name,
             "placement": report(graph, network.placements),
             "layers": _layers(network),
-            "work": host_work(graph, network.kernels),
+            "memory": {
+                "constants": memory.constant_bytes,
+                "activations": memory.arena_bytes,
+                "tensors": sum(graph.tensors[name].nbytes for name in memory.offsets),
+            },
+            "work": host_work(graph, kernels),
             "streams": {
                 name: {"layers": _runs(each.layers), "stages": each.stages}
                 for name, each in linked.items()

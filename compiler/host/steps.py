@@ -64,13 +64,18 @@ def views(graph: Graph, placements: Placements) -> dict[str, str]:
 
     An accelerator's streams have their addresses, and nothing of them is to change.
     """
-    if any(placement.device != HOST for placement in placements.values()):
+    if not on_host_alone(placements):
         return {}
     found: dict[str, str] = {}
     for node in graph.nodes:
         if isinstance(node, ops.Reshape | ops.QReshape) and node.data not in graph.constants:
             found[node.output] = found.get(node.data, node.data)
     return found
+
+
+def on_host_alone(placements: Placements) -> bool:
+    """Whether every node has a host function."""
+    return all(placement.device == HOST for placement in placements.values())
 
 
 def host_work(graph: Graph, kernels: Kernels) -> dict[str, int]:

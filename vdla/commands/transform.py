@@ -30,10 +30,16 @@ def compile_model(model: str, output: Path, options: Compile, json: bool) -> Non
                 "bytes": output.stat().st_size,
                 "placement": module.metadata["placement"],
                 "layers": module.metadata["layers"],
+                "memory": module.metadata["memory"],
             }
         )
         return
     print_placement(module)
+    memory = module.metadata["memory"]
+    log.print(
+        f"memory: {memory['constants']:,} bytes of constants, {memory['activations']:,} of "
+        f"activations, which are {memory['tensors']:,} one by one"
+    )
     log.print(f"wrote {output}: {output.stat().st_size:,} bytes")
 
 

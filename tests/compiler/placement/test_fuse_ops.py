@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from floats import Net
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.placement.fuse_ops import fuse_ops
 from vdla.compiler.placement.products import stack_products
@@ -18,41 +17,6 @@ from vdla.isa.config import load_config
 from vdla.runtime.executor import Executor
 
 PAPER = load_config("paper")
-
-
-class Net:
-    """A network of floats, put together operator by operator; each gives its tensor's name."""
-
-    def __init__(self, *shape, seed=0):
-        self.rng = np.random.default_rng(seed)
-        self.nodes, self.constants = [], {}
-        self.tensors = {"x": TensorType(shape, "float32")}
-
-    def constant(self, *shape):
-        name = f"c{len(self.constants)}"
-        self.constants[name] = self.rng.standard_normal(shape).astype(np.float32)
-        self.tensors[name] = TensorType(shape, "float32")
-        return name
-
-    def add(self, kind, shape=None, dtype="float32", **fields):
-        name = f"t{len(self.nodes)}"
-        node = kind(name=name, output=name, **fields)
-        found = node.result_shape([self.tensors[n].shape for n in node.inputs])
-        self.tensors[name] = TensorType(shape or found, dtype)
-        self.nodes.append(node)
-        return name
-
-    def unary(self, function, x):
-        return self.add(ops.Unary, data=x, function=function)
-
-    def binary(self, function, a, b):
-        if function == "add":
-            return self.add(ops.Add, a=a, b=b)
-        dtype = "bool" if function == "lt" else "float32"
-        return self.add(ops.Binary, a=a, b=b, function=function, dtype=dtype)
-
-    def graph(self, *outputs):
-        return verify(Graph(("x",), outputs, tuple(self.nodes), self.tensors, self.constants))
 
 
 def groups(graph):
