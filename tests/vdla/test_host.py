@@ -139,6 +139,7 @@ def test_a_processor_that_lacks_instructions(monkeypatch, tmp_path):
     monkeypatch.setattr(native, "CPUINFO", cpuinfo)
     monkeypatch.setattr(native.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(native.sysconfig, "get_config_var", lambda name: "x86_64-linux-gnu")
+    assert native.board_machine()[2].startswith("+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,")
     with pytest.raises(ModuleError) as caught:
         check_machine(HostCode(SHARED, target.triple, target.cpu, target.features), "m.vdla")
     assert str(caught.value) == (
