@@ -185,7 +185,7 @@ def test_a_change_of_the_rtl_is_caught(
 ):
     monkeypatch.setenv("VDLA_CACHE", str(tmp_path))
     monkeypatch.setattr(room, constant, value)
-    done = vdla("lockstep", "-c", "tiny", "--programs", 12)
+    done = vdla("lockstep", "-c", "tiny", "--programs", 200)
     assert done.code == 1
     assert "they differ" in done.out
     assert f"first difference: {first}" in done.err
