@@ -16,7 +16,6 @@ from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Step
 from vdla.compiler.target.cpu import dot4
-from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.compiler.tir.printer import show
@@ -47,7 +46,7 @@ def host_kernel(
     schedule = recipe.schedule(result, symbol or symbol_of(node))
     digest, known = digest_of(schedule.mod), {} if known is None else known
     if digest not in known:
-        if not _replayed(schedule, result, target, traces(digest, target)):
+        if not _replayed(schedule, target, traces(digest, target)):
             schedule = recipe.schedule(result, symbol or symbol_of(node))
             schedule_function(schedule, result, target.vectors)
         known[digest] = with_inits(schedule.mod)
@@ -63,14 +62,12 @@ def recipe_of(node: Node, graph: Graph, target: Target) -> HostRecipe:
     )  # fmt: skip
 
 
-def _replayed(
-    schedule: Schedule, result: Tensor, target: Target, trace: Sequence[Step] | None
-) -> bool:
+def _replayed(schedule: Schedule, target: Target, trace: Sequence[Step] | None) -> bool:
     """Schedules as a trace says, if there is one whose primitives are still today's."""
     if trace is None:
         return False
     try:
-        schedule.replay(list(trace), intrinsics(target.vectors, result))
+        schedule.replay(list(trace), intrinsics(target.vectors))
     except ScheduleError:
         return False
     return True
@@ -87,7 +84,7 @@ def digest_of(func: PrimFunc) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def intrinsics(vectors: Vectors, result: Tensor) -> dict[str, TensorIntrin]:
-    """A processor's own instructions for channel blocks of a result, by the names in traces."""
-    found = dot4(vectors.dot4, result.shape[-1])
-    return {found.name: found}
+def intrinsics(vectors: Vectors) -> dict[str, TensorIntrin]:
+    """A processor's own instructions on a block of channels or half of one, by their names."""
+    found = [dot4(vectors.dot4, lanes) for lanes in (vectors.lanes, vectors.lanes // 2)]
+    return {intrin.name: intrin for intrin in found}

@@ -20,8 +20,8 @@ from vdla.compiler.tir.visitor import replace_buffer, rewrite, walk
 def with_inits(func: PrimFunc) -> PrimFunc:
     """A function tensorized with a processor's own instructions, which add to what is there.
 
-    before: block: dot4(acc, x, w, start, first=k == 0)
-    after:  block init: for l: acc[l] = start[l]; dot4(acc, x, w, start, first=False)
+    before: block: dot4x16(acc, x, w, start, first=k == 0)
+    after:  block init: for l: acc[l] = start[l]; dot4x16(acc, x, w, start, first=False)
 
     The init then moves before the reduction, as that of every other block does.
     """

@@ -1,6 +1,6 @@
 """A processor's instructions as tensor intrinsics, for ``tensorize`` in host functions.
 
-dot4    a vector of sums of four products of uint8 and int8 each (``codegen.emit_dot``)
+dot4xN    a vector of N sums of four products of uint8 and int8 each (``codegen.emit_dot``)
 """
 
 from __future__ import annotations
@@ -37,4 +37,4 @@ def dot4(instruction: str, lanes: int) -> TensorIntrin:
         return te.sum(x[k].astype("int32") * w[l, k].astype("int32"), axis=k, init=start[l])
 
     acc: Tensor = te.compute((lanes,), dot, "acc")
-    return te.decl_intrin("dot4", acc, lowering=Dot(instruction))
+    return te.decl_intrin(f"dot4x{lanes}", acc, lowering=Dot(instruction))

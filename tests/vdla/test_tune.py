@@ -249,7 +249,7 @@ def test_a_processors_records_schedule_its_functions(tmp_path, logged_on_cpu):
         ("--strategy", "luck", "--strategy: expected one of template, sketch, found luck"),
         ("--searcher", "grid", "--searcher: expected one of xgboost, random, genetic, found grid"),
         ("--layer", "nowhere", "digits: expected a layer nowhere that --strategy template can "
-         "schedule, found conv1, conv2"),
+         "schedule, found conv1, conv2, fc"),
     ],
 )  # fmt: skip
 def test_what_a_processors_search_refuses(vdla, tmp_path, option, value, told):

@@ -46,7 +46,7 @@ class Function:
     @property
     def intrinsics(self) -> dict[str, TensorIntrin]:
         """The processor's own instructions that steps may name."""
-        return intrinsics(self.vectors, self.result)
+        return intrinsics(self.vectors)
 
     def schedule(self, trace: Sequence[Step] = ()) -> Schedule:
         """A new schedule, with some steps applied behind the base.

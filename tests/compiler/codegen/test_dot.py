@@ -98,4 +98,4 @@ def test_instructions(instruction, lanes, called):
 def test_instructions_that_a_processor_lacks(instruction, name, line):
     with pytest.raises(CodegenError) as caught:  # LLVM would end the process
         compile_ir([product(instruction, 4)], find_target(name))
-    assert str(caught.value) == f"f: dot4: {line}"
+    assert str(caught.value) == f"f: dot4x4: {line}"

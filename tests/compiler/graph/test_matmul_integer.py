@@ -102,8 +102,8 @@ def test_four_bytes_are_one_step():
     node = ops.MatMulInteger(name="p", output="y", a="a", b="b", a_zero="z", b_zero="t")
     graph = Graph(("a", "z"), ("y",), (node,), types, known)
     text = show(kernel_of(node, graph, target.VNNI).func)
-    assert text.count("dot4(") == 1
-    loops = [line.strip() for line in text.partition("dot4(")[0].splitlines() if "for " in line]
+    assert text.count("dot4x") == 1
+    loops = [line.strip() for line in text.partition("dot4x")[0].splitlines() if "for " in line]
     assert loops[-4:-1] == ["for k in 16:", "for i2_1 in 8 unrolled:", "for i3_1 in 3 unrolled:"]
 
 
