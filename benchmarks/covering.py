@@ -20,7 +20,7 @@ from typing import Any
 
 from coverage import CoverageData
 
-OPTIONS = ("-q", "-p", "no:cacheprovider", "-m", "not long or formal")
+OPTIONS = ("-q", "-p", "no:cacheprovider", "-m", "not long or formal or cases")
 TIMES = re.compile(r"\s*([\d.]+)s (?:setup|call|teardown)\s+(\S.*?)\s*")
 
 

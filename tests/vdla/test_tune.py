@@ -207,7 +207,7 @@ def test_without_xgboost_one_line_says_what_to_install(vdla, tmp_path, monkeypat
 def logged_on_cpu(tmp_path_factory):
     """A log of a short search for one function."""
     path = tmp_path_factory.mktemp("cpu") / "log"
-    api.tune("digits", path, target="cpu", strategy="sketch", layer="fc", trials=3)
+    api.tune("digits", path, target="cpu", strategy="sketch", layer="conv2", trials=3)
     return path
 
 
@@ -215,11 +215,11 @@ def logged_on_cpu(tmp_path_factory):
 def test_a_processor_is_tuned(vdla, tmp_path, logged_on_cpu):
     log, best = tmp_path / "log", tmp_path / "best"
     log.write_bytes(logged_on_cpu.read_bytes())
-    asked = ("tune", "digits", "--target", "cpu", "--strategy", "sketch", "--layer", "fc")
+    asked = ("tune", "digits", "--target", "cpu", "--strategy", "sketch", "--layer", "conv2")
     done = vdla(*asked, "--trials", 3, "--log", log, "--export", best, "--json")
     assert done.code == 0
     (function,) = done.json["functions"]
-    assert (function["layers"], function["trials"], function["resumed"]) == (["fc"], 3, 3)
+    assert (function["layers"], function["trials"], function["resumed"]) == (["conv2"], 3, 3)
     assert function["default_seconds"] > 0
     assert done.json["ratio"] == pytest.approx(function["ratio"])
     assert function["ratio"] <= 1
