@@ -4,9 +4,12 @@
                              [--threads 1,2] [--target native] [--runs 30] [--layers] [--json]
     python benchmarks/cpu.py --products [--runs 30] [--json]
 
-Both run one input on as many threads; onnxruntime has its default graph optimization. int8 and
-uint8 are the activations' types in onnxruntime's own quantization (QDQ, weights int8 per channel);
-both runtimes run the same file. The networks and their weights are those of ``compiler/models``.
+Both run one input on as many threads; onnxruntime has its default graph optimization. What is
+timed is the second of two runs in a row, as in a program that runs a network again and again.
+
+int8 and uint8 are the activations' types in onnxruntime's own quantization (QDQ, weights int8 per
+channel); both runtimes run the same file. The networks and their weights are those of
+``compiler/models``.
 
 A ratio is vdla's time over onnxruntime's: of the shortest runs, which others' work on the machine
 disturbs least, and of the medians. ``error`` is the largest difference of outputs over the largest
@@ -48,7 +51,7 @@ IMAGES = {"resnet18": networks.resnet18, "mobilenet": networks.mobilenet,
 SEQUENCES = {"encoder": sequences.encoder, "language_model": sequences.language_model}
 QUANTIZED = ("resnet18", "mobilenet")
 SIZES = (256, 512, 1024)  # of square products
-PAUSE = 0.1  # seconds between runs: onnxruntime's threads look for work for some 50 ms
+PAUSE = 0.1  # seconds before each turn: onnxruntime's threads look for work for some 50 ms
 PEAK_EVERY = 10  # runs of a product
 
 
@@ -149,15 +152,15 @@ def session_of(path: Path, threads: int) -> Any:
 
 
 def in_turns(runs: int, *which: Callable[[], object]) -> list[list[float]]:
-    """Seconds of each run of each, one after the other, after one run that doesn't count."""
+    """Seconds of each run of each, in turns; before each that counts is one that doesn't."""
     seconds: list[list[float]] = [[] for _ in which]
-    for run in range(runs + 1):
+    for _ in range(runs):
         for one, times in zip(which, seconds, strict=True):
             time.sleep(PAUSE)
+            one()
             start = time.perf_counter()
             one()
-            if run:
-                times.append(time.perf_counter() - start)
+            times.append(time.perf_counter() - start)
     return seconds
 
 

@@ -31,7 +31,7 @@ from vdla.runtime.plan import Plan
 from vdla.support.files import write_bytes
 
 MAGIC = b"VDLAMOD\n"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 PREFIX = struct.Struct("<8sIII")
 NOBODY = Identity("", "")  # of a module without programs
 CONSTANTS, HOST_CODE, PROGRAM, EXTERNAL = "constants", "host", "program:", "onnx:"

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-WORK = "vdla_work"
+BEGIN, WORK, SET = "vdla_begin", "vdla_work", "vdla_set"
 NAME = "vdla host code"
-POOL_BYTES = 256
-CLOSED = 128  # byte of the pool that says whether it is closed
+POOL_BYTES = 320
+OPEN, CLOSED, OVER = 0, 1, 2  # its states
 
 
 class Code(Protocol):
@@ -37,7 +37,7 @@ class Pool:
     def __init__(self, code: Code, threads: int) -> None:
         self._shared = _Shared(code)
         self._others = threads - 1
-        weakref.finalize(self, self._shared.end)
+        weakref.finalize(self, self._shared.set, OVER)
 
     @property
     def address(self) -> int:
@@ -47,54 +47,63 @@ class Pool:
     @contextmanager
     def open(self) -> Iterator[None]:
         """Threads take part in what is called meanwhile."""
-        shared = self._shared
-        for _ in range(len(shared.asleep), self._others):
-            shared.start()
-        shared.set_closed(0)
-        shared.wake()
+        self._shared.start(self._others)
+        self._shared.leave(current_cpu())
+        self._shared.set(OPEN)
         try:
             yield
         finally:
-            self._shared.set_closed(1)
+            self._shared.set(CLOSED)
 
 
 class _Shared:
-    """What the threads have of a pool, so that it can go while they sleep."""
+    """What the threads have of a pool, so that it can go before they do."""
 
     def __init__(self, code: Code) -> None:
         self.code = code  # it must not go while threads run it
-        self.work = code.function(WORK, ctypes.c_void_p)
+        self._work = code.function(WORK, ctypes.c_void_p)
+        self._set = code.function(SET, ctypes.c_void_p, ctypes.c_int64)
         self.memory = ctypes.create_string_buffer(POOL_BYTES + 64)
         self.address = -(-ctypes.addressof(self.memory) // 64) * 64
-        self.asleep: list[threading.Lock] = []  # one for each thread, held while it isn't wanted
-        self.over = False
-        self.set_closed(1)
+        code.function(BEGIN, ctypes.c_void_p)(self.address)
+        self.numbers: list[int] = []  # the system's, of the threads
+        self.left: int | None = None
 
-    def set_closed(self, value: int) -> None:
-        ctypes.c_int64.from_address(self.address + CLOSED).value = value
+    def work(self) -> None:
+        """What a thread does, until the pool is over."""
+        self._work(self.address)
 
-    def start(self) -> None:
-        asleep = threading.Lock()
-        asleep.acquire()
-        self.asleep.append(asleep)
-        thread = threading.Thread(target=self.take_part, args=(asleep,), name=NAME, daemon=True)
-        thread.start()
+    def start(self, count: int) -> None:
+        """Starts what is missing of so many threads."""
+        for _ in range(len(self.numbers), count):
+            thread = threading.Thread(target=self.work, name=NAME, daemon=True)
+            thread.start()
+            self.numbers.append(thread.native_id or 0)
 
-    def wake(self) -> None:
-        for asleep in self.asleep:
-            if asleep.locked():
-                asleep.release()
+    def leave(self, cpu: int | None) -> None:
+        """Has the threads run on other processors than the caller's.
 
-    def take_part(self, asleep: threading.Lock) -> None:
-        while True:
-            asleep.acquire()
-            if self.over:
-                return
-            self.work(self.address)
+        A system may wake a thread on the processor of who wakes it, to stand in line behind it
+        until balance is next looked for: some ten milliseconds, which is longer than most networks
+        take.
+        """
+        if cpu is None or cpu == self.left:
+            return
+        others = os.sched_getaffinity(0) - {cpu}
+        for number in self.numbers if others else ():
+            os.sched_setaffinity(number, others)
+        self.left = cpu
 
-    def end(self) -> None:
-        self.over = True
-        self.wake()
+    def set(self, state: int) -> None:
+        self._set(self.address, state)
+
+
+def current_cpu() -> int | None:
+    """The processor that the caller runs on, where the system tells and takes wishes."""
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    cpu: int = ctypes.CDLL(None).sched_getcpu()
+    return cpu if cpu >= 0 else None
 
 
 def available() -> int:

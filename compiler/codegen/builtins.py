@@ -3,18 +3,21 @@
 
     vdla_call(calls, count, times)                  functions in a row, each with its buffers
     vdla_parallel(pool, function, context, tasks)   a job, from its beginning to its end
-    vdla_work(pool)                                 a thread's part in jobs until the pool closes
+    vdla_begin(pool)                                makes the pool's memory a closed pool
+    vdla_work(pool)                                 what a thread does until the pool is over
+    vdla_set(pool, state)                           opens, closes or ends a pool
 
 ``calls`` has a function and its buffers for each call; ``times`` gets the time after each.
 
 A host function gets the pool behind its buffers, or null. A parallel loop is a job: a function,
 what it reads, and how many tasks there are, each some steps of the loop. Whoever is free takes the
-next task, the calling thread too, which goes on when all are done. The pool's ``claim`` says which
-task is next and of which job: 40 bits count the jobs, 12 are the number of tasks, 12 the next task.
-Whoever adds one to it while it is still what was read has that task. The function and the context
-are read after that: until the task is done, its job can't end and no other one can begin. Threads
-that find nothing to take look again, and leave the processor to others after a while; between runs
-they sleep elsewhere (``runtime.threads``).
+next tasks, an eighth of those that are left, the calling thread too, which goes on when all are
+done. The pool's ``claim`` says which task is next and of which job: 40 bits count the jobs, 12 are
+the number of tasks, 12 the next task. Whoever adds to it while it is still what was read has those
+tasks. The function and the context are read after that: until the tasks are done, their job can't
+end and no other one can begin. Threads that find nothing to take look again, and leave the
+processor to others after a while. When the pool is closed, between runs, they sleep: the system
+wakes them, and no interpreter is asked.
 
 Any number of threads computes the same: tasks are made without asking how many there are.
 """
@@ -31,12 +34,22 @@ PAUSES = {
     "arm": "call void @llvm.arm.hint(i32 1)",
 }
 
-# pool: the next task; the tasks that are done; whether the pool is closed; function, context. Each
-# of the first three has a cache line.
+OPEN, CLOSED, OVER = 0, 1, 2  # a pool's states, also in ``runtime.threads``
+LINGER = 2048  # looks of a thread after a run, for the next one, until it sleeps: some 50 µs
+
+# pool: the next task; the tasks that are done; the state, function, context; POSIX's mutex and
+# condition. Each of the first two has a cache line, the last two are at most that long anywhere:
+# ``runtime.threads.POOL_BYTES`` in all.
 CODE = """
-%pool = type {{ i64, [56 x i8], i64, [56 x i8], i64, [56 x i8], ptr, ptr }}
+%pool = type {{ i64, [56 x i8], i64, [56 x i8], i64, ptr, ptr, [40 x i8], [64 x i8], [64 x i8] }}
 
 declare i32 @sched_yield()
+declare i32 @pthread_mutex_init(ptr, ptr)
+declare i32 @pthread_mutex_lock(ptr)
+declare i32 @pthread_mutex_unlock(ptr)
+declare i32 @pthread_cond_init(ptr, ptr)
+declare i32 @pthread_cond_wait(ptr, ptr)
+declare i32 @pthread_cond_broadcast(ptr)
 declare i32 @clock_gettime(i32, ptr)
 {declared}
 
@@ -72,9 +85,9 @@ step:
 job:
   %done = getelementptr %pool, ptr %pool, i32 0, i32 2
   store atomic i64 0, ptr %done monotonic, align 8
-  %at.function = getelementptr %pool, ptr %pool, i32 0, i32 6
+  %at.function = getelementptr %pool, ptr %pool, i32 0, i32 5
   store ptr %function, ptr %at.function
-  %at.context = getelementptr %pool, ptr %pool, i32 0, i32 7
+  %at.context = getelementptr %pool, ptr %pool, i32 0, i32 6
   store ptr %context, ptr %at.context
   %last = load atomic i64, ptr %pool monotonic, align 8
   %count = lshr i64 %last, 24
@@ -99,17 +112,63 @@ end:
 }}
 
 define void @vdla_work(ptr %pool) nounwind {{
-  br label %look
+  %at.state = getelementptr %pool, ptr %pool, i32 0, i32 4
+  %mutex = getelementptr %pool, ptr %pool, i32 0, i32 8
+  %condition = getelementptr %pool, ptr %pool, i32 0, i32 9
+  br label %sleep
+sleep:
+  %locked = call i32 @pthread_mutex_lock(ptr %mutex)
+  br label %asleep
+asleep:
+  %state = load atomic i64, ptr %at.state acquire, align 8
+  %closed = icmp eq i64 %state, {closed}
+  br i1 %closed, label %wait, label %awake
+wait:
+  %woken = call i32 @pthread_cond_wait(ptr %condition, ptr %mutex)
+  br label %asleep
+awake:
+  %unlocked = call i32 @pthread_mutex_unlock(ptr %mutex)
+  %over = icmp eq i64 %state, {over}
+  br i1 %over, label %end, label %look
 look:
-  %times = phi i32 [ 0, %0 ], [ %longer, %rest ]
+  %times = phi i32 [ 0, %awake ], [ %longer, %rest ]
+  %looks = phi i32 [ 0, %awake ], [ %idle, %rest ]
   call void @vdla.take(ptr %pool)
-  %at.closed = getelementptr %pool, ptr %pool, i32 0, i32 4
-  %closed = load atomic i64, ptr %at.closed acquire, align 8
-  %over = icmp ne i64 %closed, 0
-  br i1 %over, label %end, label %rest
+  %now = load atomic i64, ptr %at.state acquire, align 8
+  %open = icmp eq i64 %now, {open}
+  %more = add i32 %looks, 1
+  %idle = select i1 %open, i32 0, i32 %more
+  %tired = icmp ugt i32 %idle, {linger}
+  br i1 %tired, label %sleep, label %rest
 rest:
   %longer = call i32 @vdla.rest(i32 %times)
   br label %look
+end:
+  ret void
+}}
+
+define void @vdla_begin(ptr %pool) nounwind {{
+  %mutex = getelementptr %pool, ptr %pool, i32 0, i32 8
+  %made = call i32 @pthread_mutex_init(ptr %mutex, ptr null)
+  %condition = getelementptr %pool, ptr %pool, i32 0, i32 9
+  %waited = call i32 @pthread_cond_init(ptr %condition, ptr null)
+  %at.state = getelementptr %pool, ptr %pool, i32 0, i32 4
+  store atomic i64 {closed}, ptr %at.state release, align 8
+  ret void
+}}
+
+define void @vdla_set(ptr %pool, i64 %state) nounwind {{
+  %mutex = getelementptr %pool, ptr %pool, i32 0, i32 8
+  %locked = call i32 @pthread_mutex_lock(ptr %mutex)
+  %at.state = getelementptr %pool, ptr %pool, i32 0, i32 4
+  store atomic i64 %state, ptr %at.state release, align 8
+  %unlocked = call i32 @pthread_mutex_unlock(ptr %mutex)
+  %closed = icmp eq i64 %state, {closed}
+  br i1 %closed, label %end, label %wake
+wake:
+  %condition = getelementptr %pool, ptr %pool, i32 0, i32 9
+  %woken = call i32 @pthread_cond_broadcast(ptr %condition)
+  br label %end
 end:
   ret void
 }}
@@ -140,18 +199,29 @@ look:
   %left = icmp ult i64 %task, %tasks
   br i1 %left, label %claimed, label %none
 claimed:
-  %following = add i64 %claim, 1
+  %rest = sub i64 %tasks, %task
+  %eighth = lshr i64 %rest, 3
+  %some = or i64 %eighth, 1
+  %following = add i64 %claim, %some
   %pair = cmpxchg ptr %pool, i64 %claim, i64 %following acq_rel monotonic
   %mine = extractvalue {{ i64, i1 }} %pair, 1
-  br i1 %mine, label %run, label %look
-run:
-  %at.function = getelementptr %pool, ptr %pool, i32 0, i32 6
+  br i1 %mine, label %begin, label %look
+begin:
+  %at.function = getelementptr %pool, ptr %pool, i32 0, i32 5
   %function = load ptr, ptr %at.function
-  %at.context = getelementptr %pool, ptr %pool, i32 0, i32 7
+  %at.context = getelementptr %pool, ptr %pool, i32 0, i32 6
   %context = load ptr, ptr %at.context
-  %number = trunc i64 %task to i32
+  %end = add i64 %task, %some
+  br label %run
+run:
+  %each = phi i64 [ %task, %begin ], [ %next, %run ]
+  %number = trunc i64 %each to i32
   call void %function(ptr %context, i32 %number)
-  %before = atomicrmw add ptr %done, i64 1 acq_rel
+  %next = add i64 %each, 1
+  %more = icmp ult i64 %next, %end
+  br i1 %more, label %run, label %finished
+finished:
+  %before = atomicrmw add ptr %done, i64 %some acq_rel
   br label %look
 none:
   ret void
@@ -164,4 +234,7 @@ def builtins_ir(target: Target) -> str:
     pause = PAUSES.get(target.machine, "")
     declared = pause.replace("call", "declare").replace(" 1", "")
     clock = 6 if "darwin" in target.system else 1  # CLOCK_MONOTONIC
-    return CODE.format(pause=pause, declared=declared, long=f"i{target.size_bits}", clock=clock)
+    return CODE.format(
+        pause=pause, declared=declared, long=f"i{target.size_bits}", clock=clock,
+        open=OPEN, closed=CLOSED, over=OVER, linger=LINGER,
+    )  # fmt: skip

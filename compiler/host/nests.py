@@ -24,7 +24,7 @@ def schedule_nest(s: Schedule, stage: Stage, lanes: int) -> None:
     if not isinstance(op, ComputeOp):
         return
     work = prod(axis.extent for axis in op.axes)
-    if _adds_a_row(op, lanes):
+    if adds_a_row(op, lanes):
         rows = schedule_row(s, stage, lanes)
     elif _adds_vectors(op):
         rows = schedule_vectors(stage)
@@ -70,7 +70,7 @@ def sums_in_registers(
     stage.tensorize(lane, dot4(vectors.dot4, stage.extent(lane)))
 
 
-def _adds_a_row(op: ComputeOp, lanes: int) -> bool:
+def adds_a_row(op: ComputeOp, lanes: int) -> bool:
     """Whether it reduces rows of float32 whose elements lie side by side, in whole vectors."""
     if op.reduce is None or len(op.outputs) > 1 or not op.axis:
         return False

@@ -7,6 +7,7 @@ from vdla.compiler.graph.express import DOTS, TILE
 from vdla.compiler.host.convolution import schedule_convolution
 from vdla.compiler.host.nests import schedule_nest
 from vdla.compiler.host.product import schedule_product
+from vdla.compiler.host.rows import schedule_rows, shared_rows
 from vdla.compiler.host.winograd import schedule_winograd
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.te import Tensor
@@ -21,6 +22,8 @@ def schedule_function(s: Schedule, result: Tensor, vectors: Vectors) -> None:
         schedule_winograd(s, result, vectors.registers)
     elif acc is not None and len(acc.shape) == len(result.shape) == 5:
         schedule_convolution(s, result, vectors)
+    elif rows := shared_rows(s, s[result]):
+        schedule_rows(s, s[result], rows, vectors.lanes)
     else:
         for stage in list(s.stages.values()):
             schedule_nest(s, stage, vectors.lanes)

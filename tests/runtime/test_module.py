@@ -124,7 +124,7 @@ def test_errors():
     assert message(DATA[:20]) == f"m.vdla: expected at least {end} bytes, found 20: truncated"
     later = bytearray(DATA)
     struct.pack_into("<I", later, 8, FORMAT_VERSION + 1)
-    assert message(bytes(later)) == "m.vdla: expected module format 3, found format 4"
+    assert message(bytes(later)) == "m.vdla: expected module format 4, found format 5"
     assert message(DATA + b"!") == f"m.vdla: expected {len(DATA)} bytes, found {len(DATA) + 1}"
     changed = DATA.replace(b"VDLA program", b"VDLA PROGRAM")
     expected, found = zlib.crc32(b"VDLA program"), zlib.crc32(b"VDLA PROGRAM")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import threading
 import time
 
@@ -18,7 +19,7 @@ from vdla.compiler.schedule import create_schedule
 from vdla.runtime.calls import Calls
 from vdla.runtime.module import HostCode
 from vdla.runtime.native import NativeLibrary, host_machine
-from vdla.runtime.threads import NAME, Pool
+from vdla.runtime.threads import NAME, Pool, current_cpu
 
 
 def library_of(*funcs):
@@ -137,3 +138,49 @@ def test_pools_of_two_modules_run_at_once():
         assert not user.is_alive()
     for out in outs:
         np.testing.assert_allclose(out, expected(a), rtol=1e-4, atol=1e-3)
+
+
+def test_threads_leave_the_callers_processor_to_it(monkeypatch):
+    """Wakes on the caller's own one would stand in line behind it."""
+    placed = []
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 5})
+    monkeypatch.setattr("os.sched_setaffinity", lambda n, cpus: placed.append((n, cpus)))
+    where = iter([5, 5, 0, None, 0])
+    monkeypatch.setattr("vdla.runtime.threads.current_cpu", lambda: next(where))
+    pool = Pool(library_of(rows(8, 8)), 3)
+    found = []
+    for _ in range(5):
+        placed.clear()
+        with pool.open():
+            found.append([cpus for _, cpus in placed])
+    assert found == [[{0, 1}] * 2, [], [{1, 5}] * 2, [], []]
+
+
+def test_one_processor_is_shared(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {5})
+    monkeypatch.setattr("os.sched_setaffinity", lambda n, cpus: 1 / 0)
+    monkeypatch.setattr("vdla.runtime.threads.current_cpu", lambda: 5)
+    with Pool(library_of(rows(8, 8)), 2).open():
+        assert helpers(1) == 1
+
+
+def test_systems_that_take_no_wishes(monkeypatch):
+    assert current_cpu() in os.sched_getaffinity(0)
+    monkeypatch.delattr("os.sched_setaffinity")
+    assert current_cpu() is None
+
+
+def test_threads_sleep_after_a_run_and_are_woken_again():
+    a, out = np.ones((256, 64), np.float32), np.zeros((256, 64), np.float32)
+    wanted = expected(a)  # by numpy's own threads, which go on looking for work for a while
+    library = library_of(rows(256, 64))
+    pool = Pool(library, 3)
+    calls = Calls(library, [("rows", [a.ctypes.data, out.ctypes.data])], pool)
+    for _ in range(4):
+        calls.run()
+        time.sleep(0.02)
+        before = time.process_time()
+        time.sleep(0.1)
+        assert time.process_time() - before < 0.05  # nobody looks for work any more
+        np.testing.assert_allclose(out, wanted, rtol=1e-5)
+        out[...] = 0
