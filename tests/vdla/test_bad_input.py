@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 from vdla.compiler import models
 from vdla.isa.config import load_config
-from vdla.runtime.module import PREFIX
+from vdla.runtime.module import FORMAT_VERSION, PREFIX
 
 
 @pytest.fixture
@@ -179,7 +179,8 @@ def test_modules(refused, vdla, tmp_path):
         "empty": (b"", "expected a vdla module (b'VDLAMOD\\n'), found an empty file"),
         "foreign": (b"PK\3\4" + raw,
                     "expected a vdla module (b'VDLAMOD\\n'), found b'PK\\x03\\x04VDLA'"),
-        "newer": (raw[:8] + b"\5" + raw[9:], "expected module format 3, found format 5"),
+        "newer": (raw[:8] + b"\xff" + raw[9:],
+                  f"expected module format {FORMAT_VERSION}, found format 255"),
         "cut": (raw[:1000], f"expected at least {header} bytes, found 1000: truncated"),
         "short": (raw[:-5],
                   f"expected at least {len(raw)} bytes, found {len(raw) - 5}: truncated"),
