@@ -19,9 +19,9 @@ of the others. They are those of ``hw/`` from which the same Verilog comes, and 
 in. Nothing is planted in assertions (``strict``) either, nor where it is said which registers a
 reset sets beyond those it has to.
 
-Rooms are drawn evenly, places in a room by how many there are. ``--all`` tries all of them, in
-order; ``--first K`` passes over the first K, to go on where an earlier run of the same sources
-ended.
+Rooms are drawn evenly, places in a room by how many there are; a seed draws the same places of
+later sources, as far as they are there. ``--all`` tries all of them, in order; ``--first K`` passes
+over the first K, to go on where an earlier run of the same sources ended.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from __future__ import annotations
 import argparse
 import ast
 import compileall
+import hashlib
 import json
 import os
 import shutil
@@ -39,10 +40,9 @@ import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain, islice, zip_longest
 from pathlib import Path
 from queue import SimpleQueue
-from random import Random
 
 from covering import OPTIONS, Covering, digest
 
@@ -202,13 +202,15 @@ def pools(folders: tuple[str, ...]) -> list[list[Mutant]]:
 
 
 def draw(seed: int, count: int, every: list[list[Mutant]]) -> list[Mutant]:
-    """Different mutants, evenly from the pools."""
-    rng = Random(seed)
-    chosen: dict[tuple[str, int, str], Mutant] = {}
-    while len(chosen) < count:
-        mutant = rng.choice(every[len(chosen) % len(every)])
-        chosen[mutant.file, mutant.start, mutant.after] = mutant
-    return list(chosen.values())
+    """Different mutants, evenly from the pools. Each stands where a digest of itself puts it, so a
+    seed draws the same ones after sources have changed elsewhere."""
+
+    def place(mutant: Mutant) -> bytes:
+        return hashlib.sha256(repr((seed, mutant.key)).encode()).digest()
+
+    ranked = [sorted(pool, key=place) for pool in every]
+    dealt = chain.from_iterable(zip_longest(*ranked))
+    return list(islice((mutant for mutant in dealt if mutant), count))
 
 
 def tracked() -> list[str]:

@@ -46,6 +46,16 @@ def test_a_draw_is_even_and_the_same_again(planted):
     assert Counter(m.file.partition("/")[0] for m in chosen) == dict.fromkeys(planted.ROOMS, 5)
 
 
+def test_a_draw_stays_where_sources_change_elsewhere(planted):
+    pools = planted.pools(planted.ROOMS)
+    chosen = planted.draw(7, 100, pools)
+    gone = chosen[0].file
+    later = planted.draw(7, 100, [[m for m in pool if m.file != gone] for pool in pools])
+    kept = [mutant for mutant in chosen if mutant.file != gone]
+    assert len(kept) > 90
+    assert set(later) >= set(kept)
+
+
 def test_a_mutants_lines_are_those_of_its_statement(planted):
     source = (ROOT / "isa" / "numbers.py").read_text().splitlines()
     for mutant in planted.mutants("isa/numbers.py"):
