@@ -2,14 +2,16 @@
 
 before: f(a, b, y): y[i] = relu(a[i] + b[0])     after: f'(b, a): a[i] = relu(a[i] + b[0]); y is a
 
-A function may write its result over an operand that nobody reads later where it reads each element
-of the operand right before it writes the element in that place, and nothing else of it: a residual
-that a convolution adds, what an activation takes.
+A function may write its result over a tensor that nobody reads later. It may do so where every
+access to the tensor's bytes, by whichever of its parameters, is a read of the element that the
+same statement writes then, and that statement writes no element twice: a residual that a
+convolution adds, what an activation takes. A tensor that the function also reads as an image, or
+under another shape, is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import replace
 
 from vdla.compiler.graph.express import HostKernel
@@ -18,6 +20,7 @@ from vdla.compiler.graph.plan import lifetimes
 from vdla.compiler.host.steps import Kernels, on_host_alone, views
 from vdla.compiler.placement.partition import Placements
 from vdla.compiler.tir.arith import same
+from vdla.compiler.tir.injective import stores_once
 from vdla.compiler.tir.ir import Buffer, Evaluate, Expr, Load, Prefetch, PrimFunc, Stmt, Store
 from vdla.compiler.tir.visitor import direct_exprs, replace_buffer, walk, walk_expr
 
@@ -45,7 +48,7 @@ class _Sharing:
     def __init__(self, graph: Graph, placements: Placements, kernels: Kernels) -> None:
         self.graph, self.kernels = graph, dict(kernels)
         self.shared = views(graph, placements)
-        self.made: dict[tuple[str, int], PrimFunc] = {}
+        self.made: dict[tuple[str, tuple[int, ...]], PrimFunc] = {}
         self.last: dict[str, int] = {}
         for name, (_, end) in lifetimes(graph).items():
             root = self.root(name)
@@ -58,35 +61,46 @@ class _Sharing:
     def write_over(self, number: int, node: Node) -> None:
         """Has a node write over an operand, if there is one that it may."""
         kernel = self.kernels[node.name]
-        for place in _overwritable(kernel.func):
-            root = self.root(kernel.args[place])
-            if self.last.get(root) == number:  # constants have no last reader
-                self.join(node, kernel, place, root)
+        store = _only_store(kernel.func)
+        if store is None:
+            return
+        operands: dict[str, list[int]] = {}
+        for place, name in enumerate(kernel.args[:-1]):
+            operands.setdefault(self.root(name), []).append(place)
+        for root, places in operands.items():
+            if self.last.get(root) == number and _overwritable(kernel.func, places, store):
+                self.join(node, kernel, tuple(places), root)  # constants have no last reader
                 return
 
-    def join(self, node: Node, kernel: HostKernel, place: int, root: str) -> None:
-        """Makes a node's result the bytes of ``root``, an operand's."""
-        key = (kernel.func.name, place)
+    def join(self, node: Node, kernel: HostKernel, places: tuple[int, ...], root: str) -> None:
+        """Makes a node's result the bytes of ``root``, which all parameters in ``places`` are."""
+        key = (kernel.func.name, places)
         if key not in self.made:
-            self.made[key] = _over(kernel.func, place)
-        args = (*kernel.args[:place], *kernel.args[place + 1 :])
+            self.made[key] = _over(kernel.func, places)
+        args = tuple(name for place, name in enumerate(kernel.args) if place not in places)
         self.kernels[node.name] = replace(kernel, func=self.made[key], args=args)
         self.last[root] = self.last.pop(node.output)
         seen = [view for view, name in self.shared.items() if name == node.output]
         self.shared.update(dict.fromkeys((node.output, *seen), root))
 
 
-def _overwritable(func: PrimFunc) -> Iterator[int]:
-    """The parameters that the result may be written over."""
-    *operands, result = func.params
-    stores = [stmt for stmt in walk(func.body) if _writes(stmt, result)]
+def _only_store(func: PrimFunc) -> Store | None:
+    """The statement that writes a function's result, if that is one alone and writes no element
+    twice."""
+    stores = [stmt for stmt in walk(func.body) if _writes(stmt, func.params[-1])]
     if len(stores) != 1 or not isinstance(stores[0], Store):
-        return
-    for place, operand in enumerate(operands):
-        if (operand.shape, operand.dtype) == (result.shape, result.dtype) and _passes(
-            func, operand, stores[0]
-        ):
-            yield place
+        return None
+    return stores[0] if stores_once(func.body, stores[0]) else None
+
+
+def _overwritable(func: PrimFunc, places: Sequence[int], store: Store) -> bool:
+    """Whether the result may be written over a tensor that the parameters in ``places`` are."""
+    return all(
+        (func.params[place].shape, func.params[place].dtype)
+        == (store.buffer.shape, store.buffer.dtype)
+        and _passes(func, func.params[place], store)
+        for place in places
+    )
 
 
 def _writes(stmt: Stmt, buffer: Buffer) -> bool:
@@ -121,9 +135,11 @@ def _mentions(stmt: Evaluate | Prefetch, buffer: Buffer) -> bool:
     return any(ref.buffer is buffer for ref in stmt.call.operands)
 
 
-def _over(func: PrimFunc, place: int) -> PrimFunc:
-    """The function that writes its result over the parameter in a place, which it has no more."""
-    operand, result = func.params[place], func.params[-1]
-    params = tuple(p for p in func.params if p is not operand)
-    body = replace_buffer(func.body, operand, result)
-    return PrimFunc(f"{func.name}_over{place}", params, body)
+def _over(func: PrimFunc, places: Sequence[int]) -> PrimFunc:
+    """The function that writes its result over the parameters in ``places``, which go."""
+    result, body = func.params[-1], func.body
+    for place in places:
+        body = replace_buffer(body, func.params[place], result)
+    params = tuple(param for place, param in enumerate(func.params) if place not in places)
+    name = "_".join(str(place) for place in places)
+    return PrimFunc(f"{func.name}_over{name}", params, body)

@@ -154,3 +154,34 @@ def test_memory_is_reported():
     assert memory["activations"] == 2 * aligned  # two at once, whichever they are
     assert memory["tensors"] == 5 * 96
     assert memory["constants"] == module.tensors["x"].offset - module.tensors["x"].offset % 64
+
+
+def test_a_residual_that_is_also_an_image_is_kept():
+    """Neighbours of an element are read after the element was written."""
+    net = Net(1, 32, 28, 28)
+    a = convolution(net, "x")
+    y = convolution(net, a, a)
+    z = net.add(ops.MaxPool, data=y, kernel=(2, 2), strides=(2, 2))
+    module, places = shared(net.graph(z))
+    assert not offsets(module, a, y)
+    assert not any("_over" in function for function, _ in places.values())
+
+
+def test_a_tensor_in_two_parameters_is_written_over_in_both():
+    net = Net(4, 6)
+    y = net.binary("add", net.unary("tanh", "x"), "x")
+    module, places = shared(net.graph(y))
+    assert offsets(module, "x", y)
+    ((function, operands),) = places.values()
+    assert function.endswith("_over0_1")
+    assert operands == 0
+
+
+def test_a_tensor_that_is_also_read_under_another_shape_is_kept():
+    net = Net(6, 6)
+    flat = net.add(ops.Reshape, data="x", shape=(4, 9))
+    turned = net.add(ops.Transpose, data=flat, perm=(1, 0))
+    y = net.binary("add", net.add(ops.Reshape, data=turned, shape=(6, 6)), "x")
+    module, _ = shared(net.graph(y))
+    assert offsets(module, "x", flat)
+    assert not offsets(module, "x", y)
