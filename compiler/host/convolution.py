@@ -59,10 +59,10 @@ def schedule_convolution(s: Schedule, result: Tensor, vectors: Vectors) -> None:
     xo, xi = out.split(x, factor=wide)
     yo, yi = out.split(y, factor=high)
     band, yo = out.split(yo, factor=of_a_band)
-    outer = [n, oo, band, yo, xo] if depthwise else [n, band, oo, yo, xo]
-    in_registers(out, outer, [yi, xi, oi], l)
+    outer = [n, oo, band] if shared and depthwise else [n, band, oo]
+    in_registers(out, [*outer, yo, xo], [yi, xi, oi], l)
     if shared:
-        band = out.fuse(n, oo, band) if depthwise else out.fuse(n, band)
+        band = out.fuse(*outer) if depthwise else out.fuse(n, band)
         out.parallel(band)
     else:
         out.parallel(out.fuse(oo, yo))

@@ -1,0 +1,32 @@
+"""Convolutions of channel blocks, whose schedule depends on what is copied before it is used."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from floats import Net
+
+from vdla.compiler.build import Options, compile_graph
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.reference import evaluate
+from vdla.isa.config import load_config
+from vdla.runtime.executor import Executor
+
+
+@pytest.mark.parametrize("pad", [0, 1])
+@pytest.mark.parametrize("window", [1, 3])
+@pytest.mark.parametrize("group", [1, 32])
+def test_windows_and_groups(window, pad, group):
+    """A depthwise window of one element without padding copies nothing, as a dense one."""
+    net = Net(1, 32, 14, 14)
+    x = net.add(ops.Conv2d, data="x", weight=net.constant(32, 32, 1, 1))
+    weight = net.constant(32, 32 // group, window, window)
+    y = net.add(ops.Conv2d, data=x, weight=weight, pads=(pad,) * 4, groups=group)
+    z = net.add(ops.Conv2d, data=net.unary("tanh", y), weight=net.constant(16, 32, 1, 1))
+    graph = net.graph(z)
+    module = compile_graph(graph, load_config("paper"), Options("cpu"))
+    data = {"x": np.random.default_rng(0).standard_normal((1, 32, 14, 14)).astype(np.float32)}
+    want = evaluate(graph, data)[z]
+    np.testing.assert_allclose(
+        Executor(module).run(data).outputs[z], want, rtol=0, atol=5e-5 * np.abs(want).max()
+    )
