@@ -20,6 +20,7 @@ from vdla.compiler.codegen.vdla.uops import UOPS, UopPlanner
 from vdla.compiler.passes.inplace import unify_inplace
 from vdla.compiler.passes.vthread import inject_virtual_threads
 from vdla.compiler.schedule import Schedule
+from vdla.compiler.tir.in_bounds import check_all_bounds
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.lower import flatten_blocks
 from vdla.compiler.tir.printer import show
@@ -66,7 +67,7 @@ def lower_function(func: PrimFunc, config: Config, dump: Dump | None = None) -> 
         if dump is not None:  # a search lowers thousands of functions that nobody reads
             dump(name, text())
 
-    func = verify(flatten_blocks(func))
+    func = check_all_bounds(verify(flatten_blocks(func)))
     told("loops", lambda: show(func))
     for name, run in PASSES:
         func = verify(run(func))

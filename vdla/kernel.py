@@ -32,6 +32,7 @@ from vdla.compiler.standalone import Standalone, standalone
 from vdla.compiler.target import Intrinsics
 from vdla.compiler.target import intrinsics as declare
 from vdla.compiler.te import Tensor
+from vdla.compiler.tir.in_bounds import with_promises
 from vdla.compiler.tir.ir import Buffer, PrimFunc
 from vdla.compiler.tir.lower import written_buffers
 from vdla.compiler.tir.parser import parse as parse_function
@@ -111,7 +112,7 @@ def build(
         AllocationError: the buffers exceed what the config has.
         CodegenError: a stage isn't tensorized, or no instruction expresses an access.
     """
-    func = _function(program)
+    func = with_promises(_function(program))
     params = _parameters(program, func, args)
     passes: dict[str, str] = {}
     if isinstance(program, Schedule):

@@ -34,6 +34,7 @@ from vdla.compiler.codegen.emit_parallel import internal_function
 from vdla.compiler.codegen.emit_stmt import Emitter
 from vdla.compiler.codegen.target import NATIVE, Target
 from vdla.compiler.target.cpu import Dot
+from vdla.compiler.tir.in_bounds import check_all_bounds
 from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, For, PrimFunc, Stmt
 from vdla.compiler.tir.lower import flatten_blocks
 from vdla.compiler.tir.verify import verify
@@ -194,7 +195,7 @@ def _optimized(text: str, machine: Any, target: Target) -> Any:
 
 def emit_function(module: ll.Module, func: PrimFunc, size: ll.IntType) -> None:
     """The work in ``NAME.body``, whose pointers don't alias, and the entry ``NAME`` around it."""
-    flat = flatten_blocks(verify(func))
+    flat = flatten_blocks(check_all_bounds(verify(func)))
     body = internal_function(module, f"{func.name}.body", func.params, [POINTER])
     pointers = dict(zip(func.params, body.args, strict=False))
     Emitter(module, body, pointers, size, pool=body.args[-1]).function(flat.body)

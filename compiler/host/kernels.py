@@ -16,7 +16,8 @@ from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Step
 from vdla.compiler.target.cpu import dot4
-from vdla.compiler.tir.ir import PrimFunc
+from vdla.compiler.tir.in_bounds import with_promises
+from vdla.compiler.tir.ir import IRError, PrimFunc
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.compiler.tir.printer import show
 
@@ -49,8 +50,24 @@ def host_kernel(
         if not _replayed(schedule, target, traces(digest, target)):
             schedule = recipe.schedule(result, symbol or symbol_of(node))
             schedule_function(schedule, result, target.vectors)
-        known[digest] = with_inits(schedule.mod)
-    return recipe.kernel(known[digest])
+        known[digest] = with_promises(with_inits(schedule.mod))
+    kernel = recipe.kernel(known[digest])
+    _check_indices(kernel, graph)
+    return kernel
+
+
+def _check_indices(kernel: HostKernel, graph: Graph) -> None:
+    """Raises IRError where a constant leaves the range that indices need of it."""
+    for param, name in zip(kernel.func.params, kernel.args, strict=True):
+        if param.value_range is None:
+            continue
+        value = kernel.constants.get(name, graph.constants.get(name))
+        low, high = param.value_range
+        if value is None or (value.size and not low <= value.min() <= value.max() <= high):
+            shown = "unknown values" if value is None else f"{value.min()}..{value.max()}"
+            raise IRError(
+                f"{kernel.func.name}: {name}: expected indices in {low}..{high}, found {shown}"
+            )
 
 
 def recipe_of(node: Node, graph: Graph, target: Target) -> HostRecipe:

@@ -16,6 +16,7 @@ from vdla.compiler.schedule.tree import block_path, get_loop, loop_path, loops_o
 from vdla.compiler.te.func import Built
 from vdla.compiler.te.scan import ScanOp
 from vdla.compiler.te.tensor import ComputeOp, Operation, Tensor
+from vdla.compiler.tir.in_bounds import check_bounds
 from vdla.compiler.tir.ir import Buffer, IRError, PrimFunc, Var
 from vdla.compiler.tir.values import value_ranges
 from vdla.compiler.tir.verify import Covered, verify
@@ -63,6 +64,7 @@ class State(Generic[AnyStage]):
         self.built = built
         self.covered: Covered = {}
         self.mod = verify(built.func, self.covered)
+        check_bounds(self.mod)
         self.trace: Trace = []
         self.stages: dict[str, AnyStage] = {}
         self.names: dict[Tensor, str] = {t: b.name for t, b in built.buffers.items()}

@@ -137,7 +137,7 @@ def _within(x: Linear, low: int, high: int, ranges: Ranges | None) -> bool:
     """Whether a form provably stays in ``low`` to ``high``."""
     if ranges is None:
         return False
-    found = _linear_bounds(x, ranges)
+    found = linear_bounds(x, ranges)
     return found is not None and found[0] >= low and found[1] <= high
 
 
@@ -192,10 +192,10 @@ def bounds(expr: Expr, ranges: Ranges) -> Bounds | None:
 
     ``ranges`` are the inclusive bounds of its variables.
     """
-    return _linear_bounds(linear(expr, ranges), ranges) if is_int(expr.dtype) else None
+    return linear_bounds(linear(expr, ranges), ranges) if is_int(expr.dtype) else None
 
 
-def _linear_bounds(x: Linear, ranges: Ranges) -> Bounds | None:
+def linear_bounds(x: Linear, ranges: Ranges) -> Bounds | None:
     """The least and greatest value of a form, from those of its atoms."""
     low = high = x.constant
     for atom, k in x.terms.items():
@@ -314,7 +314,7 @@ def _fold_comparison(expr: Binary, ranges: Ranges | None) -> Expr:
             return TRUE if ops.UFUNCS[expr.op](x, y) else FALSE
         return expr
     delta = linear(a, ranges).plus(linear(b, ranges), -1)
-    found = _linear_bounds(delta, ranges or {})
+    found = linear_bounds(delta, ranges or {})
     if found is None:
         return expr
     decided = _decide(expr.op, found)
@@ -410,7 +410,7 @@ def _fold_constants(expr: Binary, a: int, b: int) -> Expr:
 def _fold_minmax(expr: Binary, ranges: Ranges | None) -> Expr:
     """A minimum or maximum, decided where the bounds of the difference decide it."""
     delta = linear(expr.a, ranges).plus(linear(expr.b, ranges), -1)
-    found = _linear_bounds(delta, ranges or {})
+    found = linear_bounds(delta, ranges or {})
     if found is None:
         return expr
     if found[1] <= 0:

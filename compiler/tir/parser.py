@@ -31,6 +31,7 @@ from collections.abc import Iterable, Iterator
 
 from vdla.compiler.text import ParseError, Token
 from vdla.compiler.tir import ir
+from vdla.compiler.tir.in_bounds import check_bounds
 from vdla.compiler.tir.ir import (
     DTYPES,
     LOOP_KINDS,
@@ -63,18 +64,19 @@ from vdla.compiler.tir.verify import verify
 ITER_KINDS = {"s": "spatial", "r": "reduce"}
 
 
-def parse(text: str, intrinsics: Iterable[TensorIntrin] = ()) -> PrimFunc:
+def parse(text: str, intrinsics: Iterable[TensorIntrin] = (), *, bounds: bool = True) -> PrimFunc:
     """The function of a text; ``show`` prints it as it was.
 
     Args:
         text: one ``func``.
         intrinsics: those that it may call.
+        bounds: whether every access has to be proved to lie inside its buffer.
 
     Raises:
         ParseError: the text breaks the grammar, or what it says isn't well formed; names line
             and column.
     """
-    parser = _Parser(text, intrinsics)
+    parser = _Parser(text, intrinsics, bounds)
     try:
         return parser.function()
     except RecursionError:
@@ -84,8 +86,9 @@ def parse(text: str, intrinsics: Iterable[TensorIntrin] = ()) -> PrimFunc:
 class _Parser(ExprParser):
     """One method per rule of the grammar."""
 
-    def __init__(self, text: str, intrinsics: Iterable[TensorIntrin]) -> None:
+    def __init__(self, text: str, intrinsics: Iterable[TensorIntrin], bounds: bool) -> None:
         super().__init__(text)
+        self.bounds = bounds
         self.intrinsics = {intrin.name: intrin for intrin in intrinsics}
         self.places: dict[object, Token] = {}
 
@@ -98,7 +101,10 @@ class _Parser(ExprParser):
         if self.read.token.kind != "end":
             raise self.read.error("the end of the text")
         try:
-            return verify(func)
+            verify(func)
+            if self.bounds:
+                check_bounds(func)
+            return func
         except IRError as error:
             raise self.read.refused(str(error), self.places.get(error.stmt, start)) from None
 

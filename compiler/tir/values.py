@@ -32,6 +32,7 @@ from vdla.compiler.tir.ir import (
 from vdla.compiler.tir.visitor import blocks, loads, stmt_children, stores
 
 Interval = tuple[int, int]
+_UNKNOWN: Interval = -(1 << 200), 1 << 200
 Known = Mapping[str, Interval]
 
 
@@ -49,6 +50,17 @@ def value_ranges(func: PrimFunc, known: Known | None = None) -> dict[str, Interv
     analysis.fixed = set(analysis.found)
     analysis.visit(func.body, {})
     return analysis.found
+
+
+def value_interval(expr: Expr, ranges: Mapping[Var, Interval], known: Known) -> Interval:
+    """The least and greatest value of an integer or bool expression.
+
+    Args:
+        expr: the expression.
+        ranges: those of its variables.
+        known: the intervals of the buffers that it loads from, by name.
+    """
+    return _Analysis(dict(known)).interval(expr, ranges)
 
 
 def _recurrent(body: Stmt) -> set[Buffer]:
@@ -178,18 +190,28 @@ def _corners(operate: Callable[[int, int], int]) -> Callable[[Interval, Interval
 def _shift(operate: Callable[[int, int], int]) -> Callable[[Interval, Interval], Interval]:
     """For amounts of 0 to 63; any other tells nothing."""
     shifted = _corners(operate)
-    unknown = -(1 << 200), 1 << 200
 
     def ends(a: Interval, b: Interval) -> Interval:
-        return shifted(a, b) if b[0] >= 0 and b[1] < 64 else unknown
+        return shifted(a, b) if b[0] >= 0 and b[1] < 64 else _UNKNOWN
 
     return ends
+
+
+def _bits(a: Interval, b: Interval, op: str) -> Interval:
+    """Of numbers that aren't negative; others tell nothing."""
+    if op == "bitand" and (a[0] >= 0 or b[0] >= 0):
+        return 0, min(high for low, high in (a, b) if low >= 0)
+    if op == "bitor" and a[0] >= 0 and b[0] >= 0:
+        return max(a[0], b[0]), (1 << max(a[1], b[1]).bit_length()) - 1
+    return _UNKNOWN
 
 
 _CORNERS: Mapping[str, Callable[[Interval, Interval], Interval]] = {
     "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
     "sub": lambda a, b: (a[0] - b[1], a[1] - b[0]),
     "mul": _corners(lambda x, y: x * y),
+    "bitand": lambda a, b: _bits(a, b, "bitand"),
+    "bitor": lambda a, b: _bits(a, b, "bitor"),
     "min": _corners(min),
     "max": _corners(max),
     "shl": _shift(lambda x, y: x << y),

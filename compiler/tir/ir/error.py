@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from vdla.support.errors import UserError
 
-class IRError(Exception):
+
+class IRError(UserError):
     """The tree is not well formed; the message says what, and where.
 
     ``stmt`` is the innermost statement that is concerned, where ``verify`` found it.

@@ -54,7 +54,10 @@ INDICES = {
 @pytest.mark.parametrize("index", INDICES)
 @pytest.mark.parametrize("dtype", ["float32", "int8", "bool"])
 def test_lanes_read_from_anywhere(index, dtype):
-    a, at = te.placeholder((64,), dtype, "a"), te.placeholder((32,), "int32", "at")
+    a, at = (
+        te.placeholder((64,), dtype, "a"),
+        te.placeholder((32,), "int32", "at", value_range=(0, 63)),
+    )
     place = INDICES[index] or (lambda i: at[i])
     out = te.compute((32,), lambda i: a[place(i)], "out")
     func = vectorized(out, [a, at], 16)
