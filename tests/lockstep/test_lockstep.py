@@ -51,6 +51,10 @@ MORE_SHAPES = {
         "acc_bytes=8192", "uop_bytes=4096", "memory.bytes_per_cycle=16",
     ),
     "long bursts": ("burst_beats=256", "read_buffer_beats=300", "reads_in_flight=3"),
+    # instructions of six beats, the fetch buffer's size by its bursts
+    "bursts end within an instruction": (
+        "inp_bytes=256", "burst_beats=256", "read_buffer_beats=300", "command_queue=2",
+    ),
 }  # fmt: skip
 
 
