@@ -3,7 +3,7 @@
     expression → schedule → loops → virtual threads → in place → instructions
 
 ``Linker`` then joins kernels into one stream: micro-ops placed, instructions reordered, tokens
-derived, addresses filled in.
+derived, addresses filled in, and the stream proved to end in the config's queues.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.verify import verify
 from vdla.isa.config import Config
 from vdla.isa.instructions import Finish, Instruction
+from vdla.sim.checker.progress import prove_progress
 
 Dump = Callable[[str, str], None]
 
@@ -114,13 +115,19 @@ class Linker:
         return bytes(self.planner.image)
 
     def link(self, addresses: Mapping[str, int], dram_bytes: int, *, hide: bool = True) -> Linked:
-        """The finished stream; without ``hide``, with tokens that let no two engines overlap."""
+        """The finished stream; without ``hide``, with tokens that let no two engines overlap.
+
+        Raises:
+            QueueError: the config's queues are too small for it to end.
+        """
         if hide:
             instructions = insert_tokens(self.ops, addresses, dram_bytes, self.config)
         else:
             instructions = serialize(self.ops, addresses)
+        stream = [*instructions, Finish()]
+        prove_progress(self.config, stream)
         stages = [op.name for op in self.ops]
-        return Linked([*instructions, Finish()], [*self.layers, ""], [*stages, "finish"])
+        return Linked(stream, [*self.layers, ""], [*stages, "finish"])
 
 
 def _renamed(op: Op, names: Mapping[str, str]) -> Op:

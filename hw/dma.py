@@ -17,11 +17,10 @@ from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw.bursts import PAGE_BITS
 from vdla.hw.count import Count
-from vdla.hw.fetch import buffer_beats
 from vdla.hw.interfaces import axi4, read_data, read_request, write_request
 from vdla.hw.layout import add_selected
 from vdla.isa.config import Config
-from vdla.isa.instructions import DRAM_BITS
+from vdla.isa.instructions import DRAM_BITS, fetch_buffer_beats
 
 FETCH_ID, LOAD_ID = 0, 1
 INCREMENTING = 1  # AxBURST: Arm IHI 0022, table A3-3
@@ -35,7 +34,7 @@ class Dma(Component):
     def __init__(self, config: Config) -> None:
         self.config = config
         # Bursts under way: LOAD's and fetch's, whose buffer limits them; STORE's.
-        self.most_reads = config.reads_in_flight + buffer_beats(config)
+        self.most_reads = config.reads_in_flight + fetch_buffer_beats(config)
         self.most_writes = config.writes_in_flight
         super().__init__(
             {

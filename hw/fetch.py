@@ -1,7 +1,8 @@
 """Fetch: prefetches the stream and dispatches one instruction a cycle, in order.
 
 1. It requests the next burst whenever the buffer has room for ``burst_beats`` beats beyond what it
-   holds and has requested.
+   holds and has requested. The buffer has this room beside any part of an instruction
+   (``fetch_buffer_beats``), so fetch never waits for beats that it can't request.
 2. An instruction whose beats have all arrived goes to its engine's queue, one a cycle, if there is
    room. Beats are collected in slots of one instruction, so it is read in one piece.
 3. FINISH stays at the head until no queue is ``busy``; then the program has ended.
@@ -38,21 +39,10 @@ from vdla.isa.instructions import (
     OPCODE_BITS,
     Engine,
     Finish,
-    instruction_bytes,
+    fetch_buffer_beats,
+    instruction_beats,
 )
 from vdla.isa.registers import INDEX_BITS
-
-FETCH_INSTRUCTIONS = 16  # instructions the buffer holds
-
-
-def instruction_beats(config: Config) -> int:
-    """Beats of one instruction."""
-    return instruction_bytes(config) // config.port_bytes
-
-
-def buffer_beats(config: Config) -> int:
-    """Beats that fetch can have requested and not yet dispatched: at least a burst."""
-    return max(FETCH_INSTRUCTIONS * instruction_beats(config), config.burst_beats)
 
 
 class Fetch(Component):
@@ -85,7 +75,7 @@ class Fetch(Component):
         """Asks for bursts, collects their beats and dispatches; any of these may report a fault."""
         m = Module()
         config = self.config
-        room = buffer_beats(config)
+        room = fetch_buffer_beats(config)
         slots = -(-room // self.per_instruction)
         complete = Signal()
         dispatch = Signal()

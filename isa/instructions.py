@@ -77,6 +77,7 @@ DRAM_BITS = 32
 STRIDE_BITS = 20
 PAD_BITS = 6
 OPCODE_BITS = 3
+FETCH_INSTRUCTIONS = 16  # instructions that the fetch buffer holds at least
 SHR_BITS = 6  # the shift amount of SHR, signed
 MUL_BITS = 25  # the multiplier operand of MUL: one DSP48E1 input, signed
 WADD_BITS = 18  # both operands of WADD, signed
@@ -333,6 +334,22 @@ def instruction_bytes(config: Config) -> int:
     bits = max(cls.bits(config) for cls in INSTRUCTIONS)
     unit = max(8, config.port_bytes)
     return -(-bits // (8 * unit)) * unit
+
+
+def instruction_beats(config: Config) -> int:
+    """Beats of every instruction on the memory port."""
+    return instruction_bytes(config) // config.port_bytes
+
+
+def fetch_buffer_beats(config: Config) -> int:
+    """Beats that the instruction fetch can have requested and not yet dispatched.
+
+    Bursts end between instructions wherever a page or their own length cuts them. So up to one beat
+    less than an instruction may lie in the buffer, and the next whole burst fits beside it: fetch
+    never waits for beats that it can't request.
+    """
+    beats = instruction_beats(config)
+    return max(FETCH_INSTRUCTIONS * beats, config.burst_beats + beats - 1)
 
 
 def decode(data: bytes, config: Config, where: str = "") -> Instruction:

@@ -59,9 +59,18 @@ from vdla.sim.checker.tables import (
     Tables,
     make_tables,
 )
+from vdla.sim.checker.tokens import (
+    POP_PREV,
+    PUSH_PREV,
+    TO_NEXT,
+    TO_PREV,
+    dispatch,
+    first_ready,
+    token_limit,
+)
 from vdla.sim.compiled import inline, jit, shared
 from vdla.sim.semantics import load_rows
-from vdla.sim.stream import ENGINE_OF, Bytes, Rows, Stream, column, decode_uops
+from vdla.sim.stream import Bytes, Rows, Stream, column, decode_uops
 
 
 def execute(stream: Stream, dram: Bytes, sound: Mask) -> tuple[Rows, Rows]:
@@ -80,15 +89,8 @@ def execute(stream: Stream, dram: Bytes, sound: Mask) -> tuple[Rows, Rows]:
     return tables.found[: tables.found[-1, 0]], started
 
 
-def token_limit(stream: Stream) -> int:
-    """Tokens that a queue holds; no program has more than it has instructions."""
-    return min(stream.config.token_queue, len(stream.instructions))
-
-
 # The pass ---------------------------------------------------------------------------------------
 
-_POP_PREV, _POP_NEXT = column(Load, "pop_prev"), column(Load, "pop_next")
-_PUSH_PREV, _PUSH_NEXT = column(Load, "push_prev"), column(Load, "push_next")
 _LOAD, _COMPUTE, _STORE = (int(engine) for engine in Engine)
 _LOAD_OP, _STORE_OP, _GEMM_OP = Load.opcode, Store.opcode, Gemm.opcode
 
@@ -101,28 +103,18 @@ _MEM_UOP, _MEM_ACC8 = int(Mem.UOP), int(Mem.ACC8)
 _BIAS, _WADD = int(Init.BIAS), int(AluOp.WADD)
 _TABLE_OF = np.array([INP, WGT, ACC, ACC, UOP], np.int64)  # [Mem] which memory
 
-# Queue 2e holds what engine e pops from its prev, queue 2e + 1 what it pops from its next.
-_TO_PREV = np.array([2 * ((e + 2) % 3) + 1 for e in range(3)], np.int64)
-_TO_NEXT = np.array([2 * ((e + 1) % 3) for e in range(3)], np.int64)
-
 
 @jit
 def _run(t: Tables, order: Rows, limit: int, queue: int, started: Rows) -> None:
     """Executes serially as far as tokens and queues allow; ``started`` counts per engine."""
-    last = t.rows.shape[0] - 1
     dispatched = 0
     issued = np.zeros(3, np.int64)
     pushed, popped = np.zeros(6, np.int64), np.zeros(6, np.int64)
     token_clocks = np.zeros((6, limit, 3), np.int64)
     clocks = np.zeros((3, 3), np.int64)
     while True:
-        while dispatched < last:
-            engine = ENGINE_OF[t.rows[dispatched, 0]]
-            if issued[engine] - started[engine] >= queue:
-                break
-            issued[engine] += 1
-            dispatched += 1
-        engine = _first_ready(t.rows, order, issued, started, pushed, popped, limit)
+        dispatched = dispatch(t.rows, dispatched, issued, started, queue)
+        engine = first_ready(t.rows, order, issued, started, pushed, popped, limit)
         if engine < 0:
             return
         index = order[engine, started[engine]]
@@ -136,33 +128,11 @@ def _run(t: Tables, order: Rows, limit: int, queue: int, started: Rows) -> None:
 
 
 @inline
-def _first_ready(
-    rows: Rows, order: Rows, issued: Rows, started: Rows, pushed: Rows, popped: Rows, limit: int
-) -> int:
-    """The engine whose next instruction can start; of several, the earliest in the program."""
-    best, index = -1, rows.shape[0]
-    for engine in range(3):
-        if started[engine] < issued[engine]:
-            row = order[engine, started[engine]]
-            from_prev, from_next = 2 * engine, 2 * engine + 1
-            to_prev, to_next = _TO_PREV[engine], _TO_NEXT[engine]
-            if (
-                row < index
-                and pushed[from_prev] - popped[from_prev] >= rows[row, _POP_PREV]
-                and pushed[from_next] - popped[from_next] >= rows[row, _POP_NEXT]
-                and limit - (pushed[to_prev] - popped[to_prev]) >= rows[row, _PUSH_PREV]
-                and limit - (pushed[to_next] - popped[to_next]) >= rows[row, _PUSH_NEXT]
-            ):
-                best, index = engine, row
-    return best
-
-
-@inline
 def _pop(
     rows: Rows, index: int, engine: int, popped: Rows, token_clocks: Rows, clocks: Rows
 ) -> None:
     for side in range(2):
-        if rows[index, _POP_PREV + side]:
+        if rows[index, POP_PREV + side]:
             queue = 2 * engine + side
             slot = popped[queue] % token_clocks.shape[1]
             popped[queue] += 1
@@ -181,8 +151,8 @@ def _push(
     clocks: Rows,
 ) -> None:
     for side in range(2):
-        if rows[index, _PUSH_PREV + side]:
-            queue = _TO_NEXT[engine] if side else _TO_PREV[engine]
+        if rows[index, PUSH_PREV + side]:
+            queue = TO_NEXT[engine] if side else TO_PREV[engine]
             slot = pushed[queue] % token_clocks.shape[1]
             pushed[queue] += 1
             for other in range(3):

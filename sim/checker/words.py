@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from vdla.isa.instructions import Engine, Load
-from vdla.sim.checker.execution import token_limit
 from vdla.sim.checker.finding import Finding, line_of, name_of
 from vdla.sim.checker.tables import (
     COMPUTED,
@@ -17,6 +16,7 @@ from vdla.sim.checker.tables import (
     UOP_RANGE,
     WRITE,
 )
+from vdla.sim.checker.tokens import token_limit
 from vdla.sim.stream import Rows, Stream, column
 
 

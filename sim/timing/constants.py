@@ -6,7 +6,6 @@ from vdla.isa.registers import Cause, Fault
 
 LOADS_IN_FLIGHT = 8  # LOAD instructions started and not finished
 STORES_IN_FLIGHT = 8  # STORE instructions started and not finished
-FETCH_INSTRUCTIONS = 16  # instructions the prefetch buffer holds
 WRITE_BUFFER_VECTORS = 4  # raw ACC vectors the write buffer holds
 
 # Pipeline distances, in cycles: docs/timing.md, sections 5 and 6.

@@ -22,9 +22,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from vdla.isa.config import PAGE_BYTES
-from vdla.isa.instructions import Mem, instruction_bytes
+from vdla.isa.instructions import Mem, fetch_buffer_beats, instruction_beats
 from vdla.sim.stream import Bytes, Rows, Stream, uop_layout
-from vdla.sim.timing.constants import CAUSES, FETCH_INSTRUCTIONS, WRITE_BUFFER_VECTORS
+from vdla.sim.timing.constants import CAUSES, WRITE_BUFFER_VECTORS
 from vdla.sim.timing.part import Part
 
 RING = 1024  # slots of each ring; a power of two above everything that can be in flight
@@ -352,9 +352,8 @@ def _set_up(settings: Settings, stream: Stream, dram: Bytes) -> None:
     settings.read_buffer_beats = config.read_buffer_beats
     settings.writes_in_flight = config.writes_in_flight
     settings.command_queue = config.command_queue
-    settings.instruction_beats = instruction_bytes(config) // port
-    stream_beats = FETCH_INSTRUCTIONS * settings.instruction_beats
-    settings.fetch_buffer_beats = max(stream_beats, config.burst_beats)
+    settings.instruction_beats = instruction_beats(config)
+    settings.fetch_buffer_beats = fetch_buffer_beats(config)
     settings.entry_beats[:] = [config.entry(name) // port for name in _MEMORIES]
     settings.entries[:] = [config.depth(name) for name in _MEMORIES]
     settings.uops = config.uop_depth

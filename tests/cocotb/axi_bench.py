@@ -21,7 +21,8 @@ from cocotbext.axi import (
     AxiSlaveWrite,
 )
 
-from vdla.analysis.lockstep import Case, simulate
+from vdla.analysis.cases import Case
+from vdla.analysis.machines import simulate
 from vdla.isa.asm import assemble
 from vdla.isa.config import PAGE_BYTES, load_config
 from vdla.isa.instructions import Engine, Finish, Load, Mem, Store

@@ -6,7 +6,7 @@ import cocotb
 import numpy as np
 from axi_bench import CONFIG, FAULT, PROGRAM, WIPE, Bench, Reordering, case_of, cut
 
-from vdla.analysis.lockstep import simulate
+from vdla.analysis.machines import simulate
 from vdla.isa.config import PAGE_BYTES
 from vdla.isa.registers import Fault
 

@@ -21,7 +21,8 @@ from axi_bench import (
 )
 from cocotbext.axi import AxiResp, AxiSlaveRead
 
-from vdla.analysis.lockstep import Case, simulate
+from vdla.analysis.cases import Case
+from vdla.analysis.machines import simulate
 from vdla.isa.instructions import Load, Store, instruction_bytes
 from vdla.isa.registers import Fault
 from vdla.sim.random_programs import random_program

@@ -18,7 +18,7 @@ from axi_bench import (
 )
 from cocotbext.axi import AxiResp, AxiSlaveRead
 
-from vdla.analysis.lockstep import Case
+from vdla.analysis.cases import Case
 from vdla.isa.registers import REGISTERS
 from vdla.sim.random_programs import random_program
 

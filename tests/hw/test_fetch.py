@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from amaranth.sim import Simulator
 
-from vdla.hw.fetch import FETCH_INSTRUCTIONS, Fetch
+from vdla.hw.fetch import Fetch
 from vdla.isa.config import PAGE_BYTES, load_config
 from vdla.isa.instructions import (
     OPCODE_BITS,
@@ -26,7 +26,14 @@ from vdla.isa.registers import Fault
 
 TINY = load_config("tiny")
 PER = instruction_bytes(TINY) // TINY.port_bytes  # beats of an instruction
-CONFIGS = [TINY, load_config("paper"), load_config("wide", ["port_bytes=16", "burst_beats=5"])]
+FETCH_INSTRUCTIONS = 16  # docs/timing.md, section 3
+LONG = ["inp_bytes=256", "read_buffer_beats=256"]  # 6 beats an instruction
+CONFIGS = {
+    "tiny": TINY,
+    "paper": load_config("paper"),
+    "wide": load_config("wide", ["port_bytes=16", "burst_beats=5"]),
+    **{f"bursts of {n}": load_config("tiny", [*LONG, f"burst_beats={n}"]) for n in (96, 97, 256)},
+}
 
 
 @dataclass
@@ -134,10 +141,10 @@ def set_field(instruction, name, value, config=TINY):
 # Order and time ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda c: c.name)
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 @pytest.mark.parametrize("seed", range(3))
 def test_it_dispatches_in_order_whatever_the_others_do(config, seed):
-    words, random = random_words(70, seed, config), Random(seed)
+    words, random = random_words(90, seed, config), Random(seed)
     chance = random.choice([0.2, 0.6, 1.0])
 
     def often(width):
@@ -146,7 +153,7 @@ def test_it_dispatches_in_order_whatever_the_others_do(config, seed):
     seen = fetch_stream(
         words,
         config,
-        base=PAGE_BYTES - 8 * instruction_bytes(config),
+        base=PAGE_BYTES - 8 * instruction_bytes(config) - seed * config.port_bytes,
         cycles=20000,
         room=often(3),
         ready=often(1),
@@ -176,12 +183,12 @@ def test_one_instruction_a_cycle_once_they_are_there():
 # Prefetch -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda c: c.name)
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_it_requests_what_fits_its_buffer(config):
     """Nothing leaves, so it stops where another whole burst has no room."""
-    seen = fetch_stream(random_words(60, 1, config), config, room=lambda cycle: 0)
+    seen = fetch_stream(random_words(90, 1, config), config, room=lambda cycle: 0)
     per, burst = instruction_bytes(config) // config.port_bytes, config.burst_beats
-    capacity = max(FETCH_INSTRUCTIONS * per, burst)
+    capacity = max(FETCH_INSTRUCTIONS * per, burst + per - 1)
     requested = sum(beats for _, _, beats in seen.requests)
     assert capacity - burst < requested <= capacity
     assert seen.arrived == requested

@@ -14,17 +14,11 @@ from amaranth import Signal
 
 from vdla import api
 from vdla.analysis import lockstep
+from vdla.analysis.cases import Ending, Outcome, random_case
 from vdla.analysis.coverage import Coverage
-from vdla.analysis.lockstep import (
-    Difference,
-    LockstepDevice,
-    Machines,
-    Outcome,
-    first_difference,
-    memory_models,
-    random_case,
-    shrink,
-)
+from vdla.analysis.lockstep import LockstepDevice, Tally, memory_models
+from vdla.analysis.machines import Difference, Machines, first_difference, simulate
+from vdla.analysis.shrink import shrink
 from vdla.hw import core, gemm, load, requantize, scratchpad, tokens
 from vdla.isa.config import load_config
 from vdla.isa.registers import Fault
@@ -51,6 +45,10 @@ MORE_SHAPES = {
         "acc_bytes=8192", "uop_bytes=4096", "memory.bytes_per_cycle=16",
     ),
     "long bursts": ("burst_beats=256", "read_buffer_beats=300", "reads_in_flight=3"),
+    # instructions of six beats, the fetch buffer's size by its bursts
+    "bursts end within an instruction": (
+        "inp_bytes=256", "burst_beats=256", "read_buffer_beats=300", "command_queue=2",
+    ),
 }  # fmt: skip
 
 
@@ -66,6 +64,9 @@ def assert_equal(
     assert tally.programs == programs
     assert tally.instructions > programs
     assert (tally.mismatches, tally.max_cycle_error) == (0, 0), tally.differences
+    assert tally.unexpected_endings == 0, tally.unexpected
+    assert tally.ended + tally.faulted + tally.deadlocked == programs
+    assert tally.ended > programs // 2
 
 
 def test_tiny(tiny):
@@ -132,14 +133,14 @@ def test_resnet18():
     Executor(module, device).run(api.random_inputs(module))
     tally = device.tally
     assert tally.cycles > 7_000_000
-    assert (tally.mismatches, tally.max_cycle_error) == (0, 0)
+    assert (tally.mismatches, tally.max_cycle_error, tally.ended) == (0, 0, 1)
 
 
 def test_a_network(tiny):
     module = api.compile("digits", TINY)
     device = LockstepDevice(tiny)
     Executor(module, device).run(api.random_inputs(module))
-    assert (device.tally.programs, device.tally.mismatches) == (1, 0)
+    assert (device.tally.programs, device.tally.ended, device.tally.failed) == (1, 1, False)
 
 
 # Programs that end badly ----------------------------------------------------------------------
@@ -166,6 +167,83 @@ def test_a_fault_leaves_nothing_behind(tiny):
     for case in spoilt[:12]:
         tiny.run_rtl(case, memory)
         assert first_difference(sound, *tiny.run(sound, memory)) is None
+
+
+# How programs end -----------------------------------------------------------------------------
+
+
+def test_the_command_says_how_programs_ended(vdla):
+    """Most are made to end; of 60 one is the recipe of the deadlock, and 14 those of faults."""
+    found = vdla("lockstep", "-c", "tiny", "--programs", 60, "--seed", 156, "--json").json
+    assert found["ended"] + found["faulted"] + found["deadlocked"] == found["programs"] == 60
+    assert (found["unexpected_endings"], found["deadlocked"] > 0) == (0, True)
+    text = vdla("lockstep", "-c", "tiny", "--programs", 60, "--seed", 156).out
+    rows = {cells[1].strip(): cells[2].strip() for line in text.splitlines()
+            if len(cells := line.split("│")) == 4}  # fmt: skip
+    for name in ("ended", "faulted", "deadlocked", "unexpected_endings"):
+        assert rows[name.replace("_", " ")] == str(found[name])
+
+
+def stuck(config, seed):
+    """Program 3 waits for a token that nobody gives; it was made to end."""
+    case = random_case(config, seed)
+    if seed != 3:
+        return case
+    first, *others = case.stream.instructions
+    return case.with_instructions([first.replace(pop_prev=1), *others])
+
+
+def test_machines_that_stand_still_alike_are_no_success(vdla, monkeypatch):
+    monkeypatch.setattr(lockstep, "random_case", stuck)
+    done = vdla("lockstep", "-c", "tiny", "--programs", 4, "--seed", 1)
+    assert done.code == 1
+    assert done.err.splitlines()[-1] == (
+        "program --seed 3, with memory 0 cycles, 4 B/cycle: expected it to end with its FINISH, "
+        "found a deadlock"
+    )
+    assert (
+        "tiny: equal in every cycle and byte; programs that ended otherwise than made to: 1"
+        in done.out
+    )
+
+
+def test_a_fault_that_does_not_come_is_no_success(tiny, monkeypatch):
+    sound = next(c for c in (random_case(TINY, s) for s in range(50)) if not c.spoilt)
+    case = replace(sound, goal="no FINISH", purpose=Ending.FAULT)
+    monkeypatch.setattr(lockstep, "random_case", lambda config, seed: case)
+    *_, tally = lockstep.lockstep(tiny, 7, 0)
+    assert (tally.ended, tally.mismatches, tally.unexpected_endings) == (7, 0, 7)
+    assert tally.failed
+    assert len(tally.unexpected) == lockstep.NAMED
+    assert {(e.goal, e.purpose, e.ending) for e in tally.unexpected} == {
+        ("no FINISH", Ending.FAULT, Ending.FINISH)
+    }
+
+
+def test_tallies_of_processes_add_up():
+    """The endings of all, and the first programs of those that are named."""
+    unexpected = [lockstep.UnexpectedEnding(n, "", TINY.memory, Ending(0), Ending(2)) for n in (1,)]
+    one, two = Tally(), Tally()
+    one.end([Ending.FINISH, Ending.DEADLOCK], unexpected)
+    two.end([Ending.FINISH, Ending.FAULT], [])
+    two.end([Ending.FINISH, Ending.FINISH], [])
+    one.merge(two)
+    assert (one.programs, one.ended, one.faulted, one.deadlocked) == (3, 1, 1, 1)
+    assert (one.unexpected_endings, one.unexpected, one.failed) == (1, unexpected, True)
+
+
+def test_a_model_that_stands_still_on_both_machines_fails(vdla, monkeypatch):
+    def deadlock(case, memory):
+        simulated = simulate(case, memory)
+        return replace(simulated, cycles=-1), replace(simulated, cycles=-1)
+
+    monkeypatch.setattr(Machines, "run", lambda self, case, memory: deadlock(case, memory))
+    done = vdla("lockstep", "-c", "tiny", "--model", "digits", "--json")
+    assert (done.code, done.json["deadlocked"], done.json["mismatches"]) == (1, 1, 0)
+    assert done.err.splitlines()[-1] == (
+        "the model's program, with memory 64 cycles, 4 B/cycle: expected it to end with its "
+        "FINISH, found a deadlock"
+    )
 
 
 # The check can fail ---------------------------------------------------------------------------
@@ -278,7 +356,7 @@ class Pretended:
         self.renewed = True
 
     def run(self, case, memory):
-        simulated = lockstep.simulate(case, memory)
+        simulated = simulate(case, memory)
         stores = case.stream.engine(2)
         finish = simulated.finish.copy()
         finish[stores] += 1

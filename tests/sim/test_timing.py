@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from vdla.isa.asm import assemble
-from vdla.isa.config import load_config
+from vdla.isa.config import PAGE_BYTES, load_config
+from vdla.isa.instructions import Finish, Gemm, instruction_bytes
 from vdla.sim.machine import simulate
 from vdla.sim.stream import memory_image
 from vdla.sim.timing import example
@@ -178,3 +179,14 @@ def test_numerics_can_be_left_out():
     full = simulate(config, program.instructions, copy, 2048)
     assert np.array_equal(copy[64:80], dram[:16])
     assert full.cycles == quick.cycles
+
+
+@pytest.mark.parametrize("burst", [91, 92, 96, 97, 100, 128, 255, 256])
+@pytest.mark.parametrize("beats_before", [0, 1, 5])
+def test_fetch_never_starves(burst, beats_before):
+    """Instructions of 6 beats, bursts that end within one, a stream across pages."""
+    config = load_config("tiny", ["inp_bytes=256", "read_buffer_beats=256", f"burst_beats={burst}"])
+    assert instruction_bytes(config) == 6 * config.port_bytes
+    stream, base = [*[Gemm()] * 600, Finish()], PAGE_BYTES - beats_before * config.port_bytes
+    result = simulate(config, stream, np.zeros(1 << 15, np.uint8), base)
+    assert result.cycles >= 6 * len(stream)

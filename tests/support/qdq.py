@@ -176,6 +176,14 @@ class QdqModel:
         scale = (self.scales[a] + self.scales[b]) * self.pick(0.5, 0.9)
         return self.finished(y, float(np.float32(scale)), activation)
 
+    def binary(self, op: str, a: str, b: str, steps: float) -> str:
+        """An element-wise operator of two tensors; the result's scale is ``steps`` times that of
+        the product of both for Mul, else of the larger one."""
+        y = self.node(op, [a, b], self.shapes[a])
+        scales = self.scales[a], self.scales[b]
+        scale = scales[0] * scales[1] if op == "Mul" else max(scales)
+        return self.quantized(y, float(np.float32(scale * steps)))
+
     def max_pool(self, x: str, kernel: int, stride: int, pads: Pads = (0, 0, 0, 0)) -> str:
         """A max pool; the quantization stays."""
         window = Window((kernel, kernel), (stride, stride), pads)

@@ -1,13 +1,15 @@
 """What lockstep runs: random programs, and programs made for a goal that chance reaches too seldom.
 
 Every DIRECTED-th case follows a recipe, one after another: a queue of tokens driven full, or a
-program that must end in a certain fault. Of the others some are spoilt at random.
+program that must end in a certain fault. Of the others some are spoilt at random. Each case says
+how it was made to end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from functools import cached_property, partial
 from random import Random
 
@@ -48,12 +50,21 @@ NOTHING = dict.fromkeys(("x_size", "pad_x0", "pad_x1"), 0)
 MOST_TOKENS = 128  # of a queue that a program can fill
 
 
+class Ending(IntEnum):
+    """How a program ends, from good to bad."""
+
+    FINISH = 0
+    FAULT = 1
+    DEADLOCK = 2
+
+
 @dataclass(frozen=True)
 class Case:
     """What a machine is given: the stream as bytes, the DRAM, and what is wrong with them.
 
-    ``goal`` names the recipe it was made by, ``spoilt`` says how it must or might end badly: its
-    memories aren't compared then.
+    ``goal`` names the recipe it was made by, ``purpose`` says how it was made to end: None where a
+    change made at random decides. ``spoilt`` says what was changed so that it must or might end
+    badly: its memories aren't compared then.
     """
 
     config: Config
@@ -64,6 +75,7 @@ class Case:
     errors: tuple[int, int] = (0, 0)
     spoilt: str = ""
     goal: str = ""
+    purpose: Ending | None = Ending.FINISH
 
     @classmethod
     def of(cls, program: Program, size: int = DRAM_BYTES) -> Case:
@@ -106,6 +118,13 @@ class Outcome:
     memories: dict[str, Bytes]
     seconds: float
 
+    @property
+    def ending(self) -> Ending:
+        """Whether it ran to its FINISH, a fault stopped it, or it stood still."""
+        if self.fault:
+            return Ending.FAULT
+        return Ending.DEADLOCK if self.cycles < 0 else Ending.FINISH
+
 
 def random_case(config: Config, seed: int) -> Case:
     """The ``seed``-th case."""
@@ -113,51 +132,53 @@ def random_case(config: Config, seed: int) -> Case:
     if seed % DIRECTED == 0:
         known = recipes(config)
         name = list(known)[seed // DIRECTED % len(known)]
-        return replace(known[name](config, rng), goal=name)
+        recipe = known[name]
+        return replace(recipe.make(config, rng), goal=name, purpose=recipe.purpose)
     case = Case.of(random_program(config, seed, rng.choice(SIZES)))
     return _spoil(case, rng) if rng.random() < SPOILT else case
 
 
 # Recipes ---------------------------------------------------------------------------------------
 
-Recipe = Callable[[Config, Random], Case]
+Maker = Callable[[Config, Random], Case]
 
 
 @dataclass(frozen=True)
-class Ending:
-    """What a faulty program must end with: the fault, and at which kind of instruction."""
+class Recipe:
+    """A way to make a program, and how that must end; ``fault`` is the fault of a FAULT."""
 
-    fault: Fault
-    make: Recipe
+    make: Maker
+    purpose: Ending = Ending.FINISH
+    fault: Fault = Fault.NONE
 
 
 def recipes(config: Config) -> Mapping[str, Recipe]:
     """Every recipe by its name."""
-    found: dict[str, Recipe] = {name: ending.make for name, ending in endings(config).items()}
-    found |= {"deadlock": _deadlock, "many STOREs": _stores, "ties": _ties}
+    found = {**faults(config), "deadlock": Recipe(_deadlock, Ending.DEADLOCK)}
+    found |= {"many STOREs": Recipe(_stores), "ties": Recipe(_ties)}
     for giver in Engine:
         for taker in (giver.next, giver.prev):
-            found[f"tokens {giver.name} → {taker.name}"] = partial(_tokens, giver, taker)
+            found[f"tokens {giver.name} → {taker.name}"] = Recipe(partial(_tokens, giver, taker))
     return found
 
 
-def endings(config: Config) -> Mapping[str, Ending]:
+def faults(config: Config) -> Mapping[str, Recipe]:
     """The programs that end in a fault: every row of docs/timing.md, section 9."""
     port = config.port_bytes
     far = DRAM_BYTES
     depth = config.depth
     found = {
-        "another instruction set": Ending(Fault.PROGRAM_ISA, partial(_for_other, 0)),
-        "another config": Ending(Fault.PROGRAM_CONFIG, partial(_for_other, 1)),
-        "no instructions": Ending(Fault.ILLEGAL, _empty),
-        "no FINISH": Ending(Fault.ILLEGAL, _endless),
-        "an early FINISH": Ending(Fault.ILLEGAL, _with(Finish())),
-        "an unknown opcode": Ending(Fault.ILLEGAL, _opcode),
-        "a stream outside DRAM": Ending(Fault.ADDRESS, partial(_elsewhere, DRAM_BYTES)),
-        "a stream between beats": Ending(Fault.ADDRESS, partial(_elsewhere, 1)),
-        "a bus error of fetch": Ending(Fault.BUS, partial(_bus, None)),
-        "a bus error of LOAD": Ending(Fault.BUS, partial(_bus, Load(memory=Mem.INP, **ONE))),
-        "a bus error of STORE": Ending(Fault.BUS, partial(_bus, Store(memory=Mem.ACC, **ONE))),
+        "another instruction set": _fault(Fault.PROGRAM_ISA, partial(_for_other, 0)),
+        "another config": _fault(Fault.PROGRAM_CONFIG, partial(_for_other, 1)),
+        "no instructions": _fault(Fault.ILLEGAL, _empty),
+        "no FINISH": _fault(Fault.ILLEGAL, _endless),
+        "an early FINISH": _fault(Fault.ILLEGAL, _with(Finish())),
+        "an unknown opcode": _fault(Fault.ILLEGAL, _opcode),
+        "a stream outside DRAM": _fault(Fault.ADDRESS, partial(_elsewhere, DRAM_BYTES)),
+        "a stream between beats": _fault(Fault.ADDRESS, partial(_elsewhere, 1)),
+        "a bus error of fetch": _fault(Fault.BUS, partial(_bus, None)),
+        "a bus error of LOAD": _fault(Fault.BUS, partial(_bus, Load(memory=Mem.INP, **ONE))),
+        "a bus error of STORE": _fault(Fault.BUS, partial(_bus, Store(memory=Mem.ACC, **ONE))),
     }
     illegal = {
         f"{cls.mnemonic}'s {f.name}": cls(**{f.name: value})
@@ -189,10 +210,14 @@ def endings(config: Config) -> Mapping[str, Ending]:
             for memory in Mem
         },
     }  # fmt: skip
-    found |= {what: Ending(Fault.ILLEGAL, _with(each)) for what, each in illegal.items()}
-    found |= {what: Ending(Fault.ADDRESS, _with(each)) for what, each in outside.items()}
-    found["a bias beyond ACC"] = Ending(Fault.ADDRESS, _bias)
+    found |= {what: _fault(Fault.ILLEGAL, _with(each)) for what, each in illegal.items()}
+    found |= {what: _fault(Fault.ADDRESS, _with(each)) for what, each in outside.items()}
+    found["a bias beyond ACC"] = _fault(Fault.ADDRESS, _bias)
     return found
+
+
+def _fault(fault: Fault, make: Maker) -> Recipe:
+    return Recipe(make, Ending.FAULT, fault)
 
 
 def _illegal(f: Field, config: Config) -> int | None:
@@ -233,7 +258,7 @@ def _elsewhere(by: int, config: Config, rng: Random) -> Case:
     return replace(case, base=case.base + by, spoilt="base")
 
 
-def _with(each: Instruction) -> Recipe:
+def _with(each: Instruction) -> Maker:
     """A program with an instruction more.
 
     What a machine does that reads a micro-op while it is loaded isn't defined. So one that loads
@@ -281,10 +306,13 @@ def _bias(config: Config, rng: Random) -> Case:
 
 
 def _deadlock(config: Config, rng: Random) -> Case:
+    """An instruction waits for a token more: its queue is popped more often than pushed to."""
     case = _small(config, rng)
     stream = list(case.stream.instructions)
-    at = rng.randrange(len(stream) - 1)
-    stream[at] = stream[at].replace(**{rng.choice(("pop_prev", "pop_next")): 1})
+    flags = ("pop_prev", "pop_next")
+    free = [(i, f) for i, each in enumerate(stream[:-1]) for f in flags if not getattr(each, f)]
+    at, flag = rng.choice(free)
+    stream[at] = stream[at].replace(**{flag: 1})
     return replace(case.with_instructions(stream), spoilt="token")
 
 
@@ -362,13 +390,14 @@ def _flag(verb: str, mine: Engine, other: Engine) -> str:
 def _spoil(case: Case, rng: Random) -> Case:
     """Makes a program that must end in a fault or a deadlock, or might."""
     how = rng.choice(("bus", "field", "token"))
+    case = replace(case, spoilt=how, purpose=None)
     stream = list(case.stream.instructions)
     at = rng.randrange(len(stream))
     if how == "bus":
         first = rng.randrange(0, len(case.dram), 64)
-        return replace(case, errors=(first, first + rng.choice((64, 4096, 16384))), spoilt=how)
+        return replace(case, errors=(first, first + rng.choice((64, 4096, 16384))))
     stream[at] = _spoil_one(stream[at], case.config, rng, how)
-    return replace(case.with_instructions(stream), spoilt=how)
+    return case.with_instructions(stream)
 
 
 def _spoil_one(each: Instruction, config: Config, rng: Random, how: str) -> Instruction:

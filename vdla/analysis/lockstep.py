@@ -1,63 +1,61 @@
 """Lockstep: one program on the simulator and on the RTL, compared in every cycle and every byte.
 
-A case is a program, random or made for a goal (``cases.py``). Both machines report an outcome: each
-instruction's start and finish, the counters, the fault, and what all memories hold. Outcomes are
-equal or they are not; there is no tolerance. A case that differs is shrunk as long as the machines
-still differ.
+A case is a program, random or made for a goal (``cases.py``). It runs on both machines
+(``machines.py``), and a case that differs is shrunk as long as they still differ (``shrink.py``).
+Two machines that stand still alike are equal, too: so lockstep also holds how each program ends
+against how it was made to end.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from dataclasses import dataclass, field, fields
 from multiprocessing import get_context
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vdla.analysis.cases import Bytes, Case, Outcome, random_case
+from vdla.analysis.cases import Case, Ending, Outcome, random_case
 from vdla.analysis.coverage import Coverage
+from vdla.analysis.machines import Difference, Machines, cycle_error, first_difference
+from vdla.analysis.shrink import shrink
 from vdla.isa.config import Config, Memory
 from vdla.isa.identity import Identity
-from vdla.isa.instructions import Engine, Instruction
-from vdla.isa.registers import Cause, instruction_address
 from vdla.runtime.devices.base import DeviceResult
 from vdla.runtime.dram import Dram, Ranges, host_image, place, whole_pages
-from vdla.runtime.rtl.bench import Bench
-from vdla.runtime.rtl.build import build
-from vdla.sim.checker import check
-from vdla.sim.machine import SimulationError, run_functional, warm_up
-from vdla.sim.semantics import State
-from vdla.sim.timing import Clock
 from vdla.support.errors import CheckError
 
-SCRATCHPADS = ("inp", "wgt", "acc", "uop")
 MEMORIES = 3
 CHUNK = 50  # cases that a process runs at once
+NAMED = 5  # programs that end otherwise than they were made to: so many are kept
 
 
 @dataclass(frozen=True)
-class Difference:
-    """A case on which the machines differ, shrunk; ``where`` names the first thing that does."""
+class UnexpectedEnding:
+    """A program that ended otherwise than it was made to; its number is the command's --seed, or
+    None for the program of a model."""
 
-    case: Case
+    number: int | None
+    goal: str
     memory: Memory
-    simulated: Outcome
-    rtl: Outcome
-    where: str
-    instruction: int | None
+    purpose: Ending
+    ending: Ending
 
 
 @dataclass
 class Tally:
-    """What lockstep has seen so far."""
+    """What lockstep has seen so far.
+
+    A program is run behind several memories. It counts as deadlocked if it stood still behind any
+    of them, else as faulted if a fault stopped it behind any, else as ended.
+    """
 
     programs: int = 0
+    ended: int = 0
+    faulted: int = 0
+    deadlocked: int = 0
+    unexpected_endings: int = 0
     instructions: int = 0
     mismatches: int = 0
     max_cycle_error: int = 0
@@ -65,6 +63,12 @@ class Tally:
     rtl_seconds: float = 0.0
     sim_seconds: float = 0.0
     differences: list[Difference] = field(default_factory=list)
+    unexpected: list[UnexpectedEnding] = field(default_factory=list)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the machines differ, or a program ended otherwise than it was made to."""
+        return self.mismatches + self.unexpected_endings > 0
 
     def add(self, simulated: Outcome, rtl: Outcome) -> None:
         """Counts one pair of outcomes."""
@@ -74,141 +78,22 @@ class Tally:
         self.rtl_seconds += rtl.seconds
         self.max_cycle_error = max(self.max_cycle_error, cycle_error(simulated, rtl))
 
+    def end(self, endings: Sequence[Ending], unexpected: Sequence[UnexpectedEnding]) -> None:
+        """Counts a program that has been run behind its memories."""
+        worst = max(endings)
+        self.programs += 1
+        self.ended += worst == Ending.FINISH
+        self.faulted += worst == Ending.FAULT
+        self.deadlocked += worst == Ending.DEADLOCK
+        self.unexpected_endings += bool(unexpected)
+        self.unexpected += unexpected[: 1 if len(self.unexpected) < NAMED else 0]
+
     def merge(self, other: Tally) -> None:
         """Adds what another process has seen."""
         for f in fields(self):
             ours, theirs = getattr(self, f.name), getattr(other, f.name)
             joined = max(ours, theirs) if f.name == "max_cycle_error" else ours + theirs
             setattr(self, f.name, joined)
-
-
-class Machines:
-    """A simulator and a Verilated core of one config, side by side."""
-
-    def __init__(self, config: Config, report: Callable[[str], None] = lambda text: None) -> None:
-        warm_up()
-        self.config = config
-        self.library = build(config, report=report)
-        self.bench = Bench(config, self.library)
-
-    def renew(self) -> None:
-        """Puts a core in the place of this one that has run nothing yet."""
-        self.bench.close()
-        self.bench = Bench(self.config, self.library)
-
-    def run(self, case: Case, memory: Memory) -> tuple[Outcome, Outcome]:
-        """Both outcomes of a case in front of a memory."""
-        return simulate(case, memory), self.run_rtl(case, memory)
-
-    def run_rtl(self, case: Case, memory: Memory) -> Outcome:
-        """The case on the RTL, from cleared scratchpads."""
-        stream, dram = case.stream, case.dram.copy()
-        rows = {engine: stream.engine(engine) for engine in Engine}
-        counts = [len(rows[engine]) for engine in Engine]
-        self.bench.clear()
-        length = len(stream.instructions)
-        begun_at = time.perf_counter()
-        stopped = self.bench.run(
-            dram,
-            case.base,
-            counts,
-            memory=memory,
-            identity=case.identity,
-            length=length,
-            errors=case.errors,
-        )
-        seconds = time.perf_counter() - begun_at
-        start, finish = np.full(length, -1, np.int64), np.full(length, -1, np.int64)
-        for engine in Engine:
-            start[rows[engine]] = stopped.start[engine]
-            finish[rows[engine]] = stopped.finish[engine]
-        if stopped.fault:
-            for events in (start, finish):
-                events[events == stopped.cycles - 1] = -1
-        elif stopped.cycles >= 0:
-            start[-1] = finish[-1] = stopped.cycles - 1
-        return Outcome(
-            stopped.cycles,
-            start,
-            finish,
-            {f"{e.name}_{c.name}": stopped.causes[e][c] for e in Engine for c in Cause},
-            stopped.fault,
-            stopped.fault_instruction if stopped.fault else 0,
-            {"dram": dram, **{name: self.bench.scratchpad(name).copy() for name in SCRATCHPADS}},
-            seconds,
-        )
-
-
-@cache
-def behind(config: Config, memory: Memory) -> Config:
-    """The config in front of a memory."""
-    return replace(config, memory=memory)
-
-
-def simulate(case: Case, memory: Memory) -> Outcome:
-    """The case on the simulator."""
-    stream = replace(case.stream, config=behind(case.config, memory))
-    dram = case.dram.copy()
-    begun_at = time.perf_counter()
-    clock = Clock(stream, dram, identity=case.identity, errors=case.errors)
-    memories = {"dram": dram}
-    if clock.cycles >= 0 and not clock.fault:
-        memories |= _scratchpads(run_functional(stream, clock.finish, dram))
-    seconds = time.perf_counter() - begun_at
-    at = instruction_address(case.config, case.base, clock.fault_row) if clock.fault else 0
-    causes = {f"{e.name}_{c.name}": int(clock.causes[e, c]) for e in Engine for c in Cause}
-    return Outcome(
-        clock.cycles, clock.start, clock.finish, causes, clock.fault, at, memories, seconds
-    )
-
-
-def _scratchpads(state: State) -> dict[str, Bytes]:
-    arrays: dict[str, NDArray[Any]] = {
-        "inp": state.inp,
-        "wgt": state.wgt,
-        "acc": state.acc,
-        "uop": state.uop_raw,
-    }
-    return {name: a.reshape(len(a), -1).view(np.uint8) for name, a in arrays.items()}
-
-
-# Comparing -------------------------------------------------------------------------------------
-
-
-def cycle_error(simulated: Outcome, rtl: Outcome) -> int:
-    """The largest difference of any start, finish or total."""
-    error = abs(simulated.cycles - rtl.cycles)
-    for a, b in ((simulated.start, rtl.start), (simulated.finish, rtl.finish)):
-        error = max(error, int(np.abs(a - b).max(initial=0)))
-    return error
-
-
-def first_difference(case: Case, simulated: Outcome, rtl: Outcome) -> tuple[str, int | None] | None:
-    """What differs first, and at which instruction; None when the outcomes are equal."""
-    times = [simulated.start, rtl.start, simulated.finish, rtl.finish]
-    apart = np.flatnonzero((times[0] != times[1]) | (times[2] != times[3]))
-    if apart.size:
-        earliest = [
-            min(int(t[i]) for t in times if t[i] >= 0) if any(t[i] >= 0 for t in times) else 0
-            for i in apart
-        ]
-        at = int(apart[int(np.argmin(earliest))])
-        return f"instruction {at}", at
-    if (simulated.fault, simulated.fault_at) != (rtl.fault, rtl.fault_at):
-        return "the fault", None
-    if simulated.cycles != rtl.cycles:
-        return "the cycles", None
-    deadlock = simulated.cycles < 0
-    for name, count in simulated.causes.items():
-        if count != rtl.causes[name] and not deadlock:  # each stands still for its own time
-            return f"counter {name}", None
-    if deadlock or simulated.fault or case.spoilt:
-        return None
-    for name, content in simulated.memories.items():
-        if not np.array_equal(content, rtl.memories[name]):
-            first = int(np.flatnonzero((content != rtl.memories[name]).reshape(-1))[0])
-            return f"byte {first:#x} of {name}", None
-    return None
 
 
 # Running many ----------------------------------------------------------------------------------
@@ -241,11 +126,13 @@ def lockstep(
     tally, models = Tally(), memory_models(machines.config)
     for number in range(seed, seed + programs):
         case = random_case(machines.config, number)
-        differs = False
+        differs, endings, unexpected = False, [], []
         for turn in range(memories):
             memory = models[(number + turn) % MEMORIES]
             simulated, rtl = machines.run(case, memory)
             tally.add(simulated, rtl)
+            endings.append(simulated.ending)
+            unexpected += _unexpected(number, case, memory, simulated)
             if coverage is not None:
                 coverage.add(case, simulated)
             if found := first_difference(case, simulated, rtl):
@@ -253,9 +140,18 @@ def lockstep(
                 if len(tally.differences) < keep:
                     seen = Difference(case, memory, simulated, rtl, *found)
                     tally.differences.append(shrink(machines, seen))
-        tally.programs += 1
+        tally.end(endings, unexpected)
         tally.mismatches += differs
         yield tally
+
+
+def _unexpected(
+    number: int | None, case: Case, memory: Memory, outcome: Outcome
+) -> list[UnexpectedEnding]:
+    """Says how a program ended, unless it did so as it was made to, or chance decided."""
+    if case.purpose in (None, outcome.ending):
+        return []
+    return [UnexpectedEnding(number, case.goal, memory, case.purpose, outcome.ending)]
 
 
 def lockstep_in_parallel(
@@ -286,6 +182,7 @@ def lockstep_in_parallel(
                 raise _killed([first for each, first in chunks.items() if each.exception()])
             found, reached = done.result()
             found.differences = found.differences[: 1 - len(tally.differences)]
+            found.unexpected = found.unexpected[: NAMED - len(tally.unexpected)]
             tally.merge(found)
             if coverage is not None:
                 coverage.reached |= reached
@@ -358,91 +255,10 @@ class LockstepDevice:
         return run
 
     def _note(self, case: Case, simulated: Outcome, rtl: Outcome) -> None:
-        self.tally.programs += 1
+        memory = self.machines.config.memory
         self.tally.add(simulated, rtl)
+        self.tally.end([simulated.ending], _unexpected(None, case, memory, simulated))
         found = first_difference(case, simulated, rtl)
         if found:
-            memory = self.machines.config.memory
             self.tally.mismatches += 1
             self.tally.differences.append(Difference(case, memory, simulated, rtl, *found))
-
-
-# Shrinking -------------------------------------------------------------------------------------
-
-
-def shrink(machines: Machines, seen: Difference) -> Difference:
-    """The smallest case found that still differs, by leaving out instructions and work.
-
-    Each try has a new core, so that what is found doesn't hang on what ran before it. A difference
-    that does is given back as it was seen.
-    """
-
-    def tried(case: Case) -> Difference | None:
-        machines.renew()
-        try:
-            simulated, rtl = machines.run(case, seen.memory)
-        except SimulationError:  # it reads micro-ops while they are loaded
-            return None
-        found = first_difference(case, simulated, rtl)
-        return Difference(case, seen.memory, simulated, rtl, *found) if found else None
-
-    smallest = tried(seen.case)
-    if smallest is None:
-        return replace(seen, where=f"{seen.where}, only after the programs before it")
-    while smaller := next(
-        (d for c in _candidates(smallest.case) if _is_fair(c) and (d := tried(c))), None
-    ):
-        smallest = smaller
-    return smallest
-
-
-def _is_fair(case: Case) -> bool:
-    """A program that was sound stays sound, so that its memories are determined."""
-    if case.spoilt:
-        return True
-    return not check(case.config, case.stream.instructions, case.dram, case.base)
-
-
-def _candidates(case: Case) -> Iterator[Case]:
-    """Simpler cases, the boldest first."""
-    if case.spoilt == "opcode":
-        return
-    stream = list(case.stream.instructions)
-    body, tail = stream[:-1], stream[-1:]
-    step = len(body)
-    while step >= 1:
-        for first in range(0, len(body), step):
-            left = _without(body, range(first, min(first + step, len(body))))
-            yield case.with_instructions([*left, *tail])
-        step //= 2
-    for i, each in enumerate(body):
-        for simpler in _simpler(each):
-            yield case.with_instructions([*body[:i], simpler, *body[i + 1 :], *tail])
-
-
-def _simpler(each: Instruction) -> Iterator[Instruction]:
-    """The instruction with one field at its default, or halved."""
-    for f in each.fields[1:]:
-        value = getattr(each, f.name)
-        if f.name.startswith(("pop", "push")) or value == f.default:
-            continue
-        yield each.replace(**{f.name: f.default})
-        if value > 1:
-            yield each.replace(**{f.name: value // 2})
-
-
-def _without(stream: Sequence[Instruction], gone: range) -> list[Instruction]:
-    """A stream less some instructions, and less the other ends of their tokens."""
-    changes: dict[int, dict[str, int]] = {}
-    for engine in Engine:
-        for push, pop, other in (
-            ("push_next", "pop_prev", engine.next),
-            ("push_prev", "pop_next", engine.prev),
-        ):
-            givers = [i for i, s in enumerate(stream) if s.engine == engine and getattr(s, push)]
-            takers = [i for i, s in enumerate(stream) if s.engine == other and getattr(s, pop)]
-            for giver, taker in zip(givers, takers, strict=False):
-                if giver in gone or taker in gone:
-                    changes.setdefault(giver, {})[push] = 0
-                    changes.setdefault(taker, {})[pop] = 0
-    return [each.replace(**changes.get(i, {})) for i, each in enumerate(stream) if i not in gone]

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from vdla import api
-from vdla.analysis.cases import Outcome
+from vdla.analysis.cases import Ending, Outcome
 from vdla.analysis.coverage import Coverage
-from vdla.analysis.lockstep import Difference, LockstepDevice, Machines, Tally, lockstep_in_parallel
+from vdla.analysis.lockstep import LockstepDevice, Tally, UnexpectedEnding, lockstep_in_parallel
 from vdla.analysis.lockstep import lockstep as run_lockstep
+from vdla.analysis.machines import Difference, Machines
 from vdla.commands.output import console, log, print_json, progress, table, write_text
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.isa.asm import format_instruction
@@ -31,7 +32,8 @@ def verilog(config: str, output: Path | None, settings: Sequence[str]) -> None:
 
 
 def lockstep(options: Lockstep, json: bool) -> None:
-    """Prints the tally; exit code 1 when the machines differ anywhere."""
+    """Prints the tally; exit code 1 when the machines differ anywhere, or when a program ends
+    otherwise than it was made to."""
     if options.model and options.coverage:
         raise UsageError("--coverage: expected random programs, found --model")
     if options.shapes and options.model is None:
@@ -55,7 +57,9 @@ def lockstep(options: Lockstep, json: bool) -> None:
             _print_coverage(coverage)
     for difference in tally.differences:
         _explain(difference)
-    if tally.mismatches:
+    for program in tally.unexpected:
+        log.print(_ending_text(program))
+    if tally.failed:
         raise SystemExit(1)
 
 
@@ -109,6 +113,10 @@ def _summary(config: Config, tally: Tally) -> dict[str, object]:
     return {
         "config": config.name,
         "programs": tally.programs,
+        "ended": tally.ended,
+        "faulted": tally.faulted,
+        "deadlocked": tally.deadlocked,
+        "unexpected_endings": tally.unexpected_endings,
         "instructions": tally.instructions,
         "mismatches": tally.mismatches,
         "max_cycle_error": tally.max_cycle_error,
@@ -127,6 +135,8 @@ def _print(config: Config, options: Lockstep, tally: Tally, rate: float) -> None
     ]
     table("simulator and RTL in lockstep", ("", "value"), rows)
     verdict = "equal in every cycle and byte" if not tally.mismatches else "they differ"
+    if tally.unexpected_endings:
+        verdict += f"; programs that ended otherwise than made to: {tally.unexpected_endings}"
     console.print(f"{config.name}: {verdict}")
 
 
@@ -158,6 +168,19 @@ def _explain(difference: Difference) -> None:
         apart = np.flatnonzero((content != rtl.memories[name]).reshape(-1))
         if apart.size:
             log.print(f"{name}: {apart.size} bytes differ, the first at {int(apart[0]):#x}")
+
+
+WORDS = {Ending.FINISH: "its FINISH", Ending.FAULT: "a fault", Ending.DEADLOCK: "a deadlock"}
+
+
+def _ending_text(program: UnexpectedEnding) -> str:
+    """Which program ended otherwise than it was made to, and how."""
+    which = "the model's program" if program.number is None else f"program --seed {program.number}"
+    goal = f" ({program.goal})" if program.goal else ""
+    return (
+        f"{which}{goal}, with memory {program.memory.name}: expected it to end with "
+        f"{WORDS[program.purpose]}, found {WORDS[program.ending]}"
+    )
 
 
 def _cell(simulated: int, rtl: int) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from vdla.analysis.cases import Case
-from vdla.analysis.lockstep import Machines
+from vdla.analysis.machines import Machines
 from vdla.compiler import te
 from vdla.compiler.codegen.vdla.kernel import generate
 from vdla.compiler.lower import Linker

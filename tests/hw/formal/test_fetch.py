@@ -8,6 +8,7 @@
 5. What is dispatched are the beats that arrived for it: any one of them, picked freely when it
    arrives, is found in its place in the word that is dispatched after as many as were ahead.
 6. The end is announced when the last has arrived and no queue is busy.
+7. Fetch never starves: with no beat on its way and no instruction complete, the next burst fits.
 
 Assumed: a beat arrives only after the burst that asks for it was taken; the stream's place doesn't
 change, and the core is idle only when nothing is under way.
@@ -19,9 +20,11 @@ import pytest
 from amaranth import Mux, Signal
 
 from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside, offset_bits
-from vdla.hw.fetch import FETCH_INSTRUCTIONS, Fetch
+from vdla.hw.fetch import Fetch
 from vdla.isa.config import PAGE_BYTES, load_config
 from vdla.isa.instructions import instruction_bytes
+
+FETCH_INSTRUCTIONS = 16  # docs/timing.md, section 3
 
 
 def build(proof, config):
@@ -41,6 +44,11 @@ def build(proof, config):
     return fetch, inner, taken, coming
 
 
+def buffer_beats(config, per):
+    """Beats of the buffer: docs/timing.md, section 3."""
+    return max(FETCH_INSTRUCTIONS * per, config.burst_beats + per - 1)
+
+
 @pytest.fixture(params=["tiny", pytest.param("paper", marks=pytest.mark.long)])
 def config(request):
     settings = {"tiny": ["burst_beats=24"], "paper": ["port_bytes=16", "burst_beats=48"]}
@@ -52,10 +60,10 @@ def test_requests(proof, state, config):
     fetch, inner, taken, coming = build(proof, config)
     m, request = proof.m, fetch.request
     port, per = config.port_bytes, instruction_bytes(config) // config.port_bytes
-    room = max(FETCH_INSTRUCTIONS * per, config.burst_beats)
+    room = buffer_beats(config, per)
     held, column = state(inner, "held"), state(inner, "column")
     left = ~state(inner, "asked")
-    whole = proof.count(inner, "whole", room // per)
+    whole = proof.count(inner, "whole", -(-room // per))
     dispatch = fetch.put.any()
 
     proof.check((held == coming + whole * per + column) & (column < per))
@@ -75,6 +83,7 @@ def test_requests(proof, state, config):
     proof.check(state(inner, "outside") == outside, when=started)
     proof.check(state(inner, "more") == (started & (left != 0)))
     proof.check(state(inner, "fits") == (held + config.burst_beats <= room), when=started)
+    proof.check(state(inner, "fits") | (coming != 0) | (whole != 0), when=started)
     proof.check(request.beats == burst_beats(config, place, left), when=started)
     proof.check(request.address == (fetch.base + asked * port)[:32], when=request.valid)
 
@@ -98,7 +107,7 @@ def test_dispatch(proof, state, config):
     fetch, inner, _, coming = build(proof, config)
     m, beat = proof.m, fetch.data
     bits, per = 8 * config.port_bytes, instruction_bytes(config) // config.port_bytes
-    slots = max(FETCH_INSTRUCTIONS, -(-config.burst_beats // per))
+    slots = -(-buffer_beats(config, per) // per)
     held, column = state(inner, "held"), state(inner, "column")
     whole = proof.count(inner, "whole", slots)
     arrived = whole * per + column

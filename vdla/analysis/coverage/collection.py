@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from vdla.analysis.cases import Case, Outcome, endings
+from vdla.analysis.cases import Case, Ending, Outcome, faults
 from vdla.analysis.coverage.bursts import burst_goals, bursts
 from vdla.analysis.coverage.cycles import cause_goals, causes, in_flight, token_goals, tokens
 from vdla.analysis.coverage.fields import field_goals, fields
@@ -19,7 +19,7 @@ class Coverage:
         self.config = config
         self.goals = frozenset(goals(config))
         self.reached: set[str] = set()
-        self._endings = endings(config)
+        self._faults = faults(config)
         self._replayed: Case | None = None
 
     @property
@@ -38,7 +38,7 @@ class Coverage:
     def add(self, case: Case, outcome: Outcome) -> None:
         """Ticks off what a case has reached on the simulator."""
         stream = case.stream
-        sound = not case.spoilt and outcome.cycles >= 0 and not outcome.fault
+        sound = not case.spoilt and outcome.ending == Ending.FINISH
         seen = {*causes(outcome), *self._ending(case, outcome), *fields(stream, outcome)}
         seen |= {*tokens(stream, outcome), *in_flight(stream, outcome)}
         if sound and case is not self._replayed:  # behind any memory it does the same
@@ -47,12 +47,12 @@ class Coverage:
         self.reached |= seen & self.goals
 
     def _ending(self, case: Case, outcome: Outcome) -> Iterator[str]:
-        known = self._endings.get(case.goal)
+        known = self._faults.get(case.goal)
         if known and outcome.fault == known.fault:
             yield f"endings: {known.fault.name}: {case.goal}"
-        if outcome.cycles < 0:
+        if outcome.ending == Ending.DEADLOCK:
             yield "endings: deadlock"
-        elif not outcome.fault:
+        elif outcome.ending == Ending.FINISH:
             yield "endings: FINISH"
 
 
@@ -63,8 +63,8 @@ def goals(config: Config) -> Iterator[str]:
     yield from hazard_goals()
     yield from token_goals(config)
     yield from cause_goals()
-    for goal, ending in endings(config).items():
-        yield f"endings: {ending.fault.name}: {goal}"
+    for goal, recipe in faults(config).items():
+        yield f"endings: {recipe.fault.name}: {goal}"
     yield from ("endings: deadlock", "endings: FINISH")
     yield from burst_goals(config)
 

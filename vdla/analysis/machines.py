@@ -1,0 +1,169 @@
+"""Simulator and RTL side by side: how a case ends on each, and what differs first.
+
+Both machines report an outcome: each instruction's start and finish, the counters, the fault, and
+what all memories hold. Outcomes are equal or they are not; there is no tolerance.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.analysis.cases import Bytes, Case, Outcome
+from vdla.isa.config import Config, Memory
+from vdla.isa.instructions import Engine
+from vdla.isa.registers import Cause, instruction_address
+from vdla.runtime.rtl.bench import Bench
+from vdla.runtime.rtl.build import build
+from vdla.sim.machine import run_functional, warm_up
+from vdla.sim.semantics import State
+from vdla.sim.timing import Clock
+
+SCRATCHPADS = ("inp", "wgt", "acc", "uop")
+
+
+class Machines:
+    """A simulator and a Verilated core of one config, side by side."""
+
+    def __init__(self, config: Config, report: Callable[[str], None] = lambda text: None) -> None:
+        warm_up()
+        self.config = config
+        self.library = build(config, report=report)
+        self.bench = Bench(config, self.library)
+
+    def renew(self) -> None:
+        """Puts a core in the place of this one that has run nothing yet."""
+        self.bench.close()
+        self.bench = Bench(self.config, self.library)
+
+    def run(self, case: Case, memory: Memory) -> tuple[Outcome, Outcome]:
+        """Both outcomes of a case in front of a memory."""
+        return simulate(case, memory), self.run_rtl(case, memory)
+
+    def run_rtl(self, case: Case, memory: Memory) -> Outcome:
+        """The case on the RTL, from cleared scratchpads."""
+        stream, dram = case.stream, case.dram.copy()
+        rows = {engine: stream.engine(engine) for engine in Engine}
+        counts = [len(rows[engine]) for engine in Engine]
+        self.bench.clear()
+        length = len(stream.instructions)
+        begun_at = time.perf_counter()
+        stopped = self.bench.run(
+            dram,
+            case.base,
+            counts,
+            memory=memory,
+            identity=case.identity,
+            length=length,
+            errors=case.errors,
+        )
+        seconds = time.perf_counter() - begun_at
+        start, finish = np.full(length, -1, np.int64), np.full(length, -1, np.int64)
+        for engine in Engine:
+            start[rows[engine]] = stopped.start[engine]
+            finish[rows[engine]] = stopped.finish[engine]
+        if stopped.fault:
+            for events in (start, finish):
+                events[events == stopped.cycles - 1] = -1
+        elif stopped.cycles >= 0:
+            start[-1] = finish[-1] = stopped.cycles - 1
+        return Outcome(
+            stopped.cycles,
+            start,
+            finish,
+            {f"{e.name}_{c.name}": stopped.causes[e][c] for e in Engine for c in Cause},
+            stopped.fault,
+            stopped.fault_instruction if stopped.fault else 0,
+            {"dram": dram, **{name: self.bench.scratchpad(name).copy() for name in SCRATCHPADS}},
+            seconds,
+        )
+
+
+@cache
+def behind(config: Config, memory: Memory) -> Config:
+    """The config in front of a memory."""
+    return replace(config, memory=memory)
+
+
+def simulate(case: Case, memory: Memory) -> Outcome:
+    """The case on the simulator."""
+    stream = replace(case.stream, config=behind(case.config, memory))
+    dram = case.dram.copy()
+    begun_at = time.perf_counter()
+    clock = Clock(stream, dram, identity=case.identity, errors=case.errors)
+    memories = {"dram": dram}
+    if clock.cycles >= 0 and not clock.fault:
+        memories |= _scratchpads(run_functional(stream, clock.finish, dram))
+    seconds = time.perf_counter() - begun_at
+    at = instruction_address(case.config, case.base, clock.fault_row) if clock.fault else 0
+    causes = {f"{e.name}_{c.name}": int(clock.causes[e, c]) for e in Engine for c in Cause}
+    return Outcome(
+        clock.cycles, clock.start, clock.finish, causes, clock.fault, at, memories, seconds
+    )
+
+
+def _scratchpads(state: State) -> dict[str, Bytes]:
+    arrays: dict[str, NDArray[Any]] = {
+        "inp": state.inp,
+        "wgt": state.wgt,
+        "acc": state.acc,
+        "uop": state.uop_raw,
+    }
+    return {name: a.reshape(len(a), -1).view(np.uint8) for name, a in arrays.items()}
+
+
+# Comparing -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A case on which the machines differ, shrunk; ``where`` names the first thing that does."""
+
+    case: Case
+    memory: Memory
+    simulated: Outcome
+    rtl: Outcome
+    where: str
+    instruction: int | None
+
+
+def cycle_error(simulated: Outcome, rtl: Outcome) -> int:
+    """The largest difference of any start, finish or total."""
+    error = abs(simulated.cycles - rtl.cycles)
+    for a, b in ((simulated.start, rtl.start), (simulated.finish, rtl.finish)):
+        error = max(error, int(np.abs(a - b).max(initial=0)))
+    return error
+
+
+def first_difference(case: Case, simulated: Outcome, rtl: Outcome) -> tuple[str, int | None] | None:
+    """What differs first, and at which instruction; None when the outcomes are equal."""
+    times = [simulated.start, rtl.start, simulated.finish, rtl.finish]
+    apart = np.flatnonzero((times[0] != times[1]) | (times[2] != times[3]))
+    if apart.size:
+        earliest = [
+            min(int(t[i]) for t in times if t[i] >= 0) if any(t[i] >= 0 for t in times) else 0
+            for i in apart
+        ]
+        at = int(apart[int(np.argmin(earliest))])
+        return f"instruction {at}", at
+    if (simulated.fault, simulated.fault_at) != (rtl.fault, rtl.fault_at):
+        return "the fault", None
+    if simulated.cycles != rtl.cycles:
+        return "the cycles", None
+    deadlock = simulated.cycles < 0
+    for name, count in simulated.causes.items():
+        if count != rtl.causes[name] and not deadlock:  # each stands still for its own time
+            return f"counter {name}", None
+    if deadlock or simulated.fault or case.spoilt:
+        return None
+    for name, content in simulated.memories.items():
+        if not np.array_equal(content, rtl.memories[name]):
+            first = int(np.flatnonzero((content != rtl.memories[name]).reshape(-1))[0])
+            return f"byte {first:#x} of {name}", None
+    return None

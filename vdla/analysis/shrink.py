@@ -1,0 +1,90 @@
+"""From a case on which the machines differ to the smallest one that still shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from vdla.analysis.cases import Case
+from vdla.analysis.machines import Difference, Machines, first_difference
+from vdla.isa.instructions import Engine, Instruction
+from vdla.sim.checker import check
+from vdla.sim.machine import SimulationError
+
+
+def shrink(machines: Machines, seen: Difference) -> Difference:
+    """The smallest case found that still differs, by leaving out instructions and work.
+
+    Each try has a new core, so that what is found doesn't hang on what ran before it. A difference
+    that does is given back as it was seen.
+    """
+
+    def tried(case: Case) -> Difference | None:
+        machines.renew()
+        try:
+            simulated, rtl = machines.run(case, seen.memory)
+        except SimulationError:  # it reads micro-ops while they are loaded
+            return None
+        found = first_difference(case, simulated, rtl)
+        return Difference(case, seen.memory, simulated, rtl, *found) if found else None
+
+    smallest = tried(seen.case)
+    if smallest is None:
+        return replace(seen, where=f"{seen.where}, only after the programs before it")
+    while smaller := next(
+        (d for c in _candidates(smallest.case) if _is_fair(c) and (d := tried(c))), None
+    ):
+        smallest = smaller
+    return smallest
+
+
+def _is_fair(case: Case) -> bool:
+    """A program that was sound stays sound, so that its memories are determined."""
+    if case.spoilt:
+        return True
+    return not check(case.config, case.stream.instructions, case.dram, case.base)
+
+
+def _candidates(case: Case) -> Iterator[Case]:
+    """Simpler cases, the boldest first."""
+    if case.spoilt == "opcode":
+        return
+    stream = list(case.stream.instructions)
+    body, tail = stream[:-1], stream[-1:]
+    step = len(body)
+    while step >= 1:
+        for first in range(0, len(body), step):
+            left = _without(body, range(first, min(first + step, len(body))))
+            yield case.with_instructions([*left, *tail])
+        step //= 2
+    for i, each in enumerate(body):
+        for simpler in _simpler(each):
+            yield case.with_instructions([*body[:i], simpler, *body[i + 1 :], *tail])
+
+
+def _simpler(each: Instruction) -> Iterator[Instruction]:
+    """The instruction with one field at its default, or halved."""
+    for f in each.fields[1:]:
+        value = getattr(each, f.name)
+        if f.name.startswith(("pop", "push")) or value == f.default:
+            continue
+        yield each.replace(**{f.name: f.default})
+        if value > 1:
+            yield each.replace(**{f.name: value // 2})
+
+
+def _without(stream: Sequence[Instruction], gone: range) -> list[Instruction]:
+    """A stream less some instructions, and less the other ends of their tokens."""
+    changes: dict[int, dict[str, int]] = {}
+    for engine in Engine:
+        for push, pop, other in (
+            ("push_next", "pop_prev", engine.next),
+            ("push_prev", "pop_next", engine.prev),
+        ):
+            givers = [i for i, s in enumerate(stream) if s.engine == engine and getattr(s, push)]
+            takers = [i for i, s in enumerate(stream) if s.engine == other and getattr(s, pop)]
+            for giver, taker in zip(givers, takers, strict=False):
+                if giver in gone or taker in gone:
+                    changes.setdefault(giver, {})[push] = 0
+                    changes.setdefault(taker, {})[pop] = 0
+    return [each.replace(**changes.get(i, {})) for i, each in enumerate(stream) if i not in gone]
