@@ -44,6 +44,7 @@ from vdla.runtime.devices.rtl import RtlDevice
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.errors import DeviceError, InputError
 from vdla.runtime.threads import available
+from vdla.runtime.turns import Turns
 from vdla.sim.checker import Finding, check
 from vdla.sim.machine import Run
 from vdla.sim.trace import write_trace
@@ -147,7 +148,10 @@ class KernelRun:
 
 
 class Kernel:
-    """A compiled function of numpy arrays; ``passes`` is the program's text after every pass."""
+    """A compiled function of numpy arrays; ``passes`` is the program's text after every pass.
+
+    Python threads that call one kernel take turns, a whole call each.
+    """
 
     def __init__(self, func: PrimFunc, params: Sequence[Buffer], passes: dict[str, str]) -> None:
         self.name = func.name
@@ -155,6 +159,7 @@ class Kernel:
         self.written = frozenset(written_buffers(func.body))
         self.passes = passes
         self._ready: dict[tuple[str, ...], Runner] = {}
+        self._turns = Turns()
 
     def __call__(
         self,
@@ -179,9 +184,10 @@ class Kernel:
         """
         self._check_arrays(arrays)
         key = (device, board or "", "virtual" if virtual else "", port or "")
-        if key not in self._ready:
-            self._ready[key] = self._prepare(device, board, virtual, port)
-        return self._ready[key](arrays)
+        with self._turns:
+            if key not in self._ready:
+                self._ready[key] = self._prepare(device, board, virtual, port)
+            return self._ready[key](arrays)
 
     def check(self) -> list[Finding]:
         """What the static checker finds wrong with the stream: nothing, or the compiler is."""
