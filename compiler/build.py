@@ -53,6 +53,7 @@ from vdla.compiler.placement.partition import (
 from vdla.compiler.placement.products import stack_products
 from vdla.compiler.placement.taps import fold_taps
 from vdla.compiler.schedule.errors import ScheduleError
+from vdla.compiler.target.fit import IntrinsicError
 from vdla.compiler.tune.choose import default_tile
 from vdla.compiler.tune.cpu.records import FunctionRecords
 from vdla.compiler.tune.records import BUNDLED, Records
@@ -61,6 +62,9 @@ from vdla.runtime.module import Module
 
 Array = NDArray[Any]
 Progress = Callable[[str, int, int], None]
+
+# What keeps an operator from the accelerator: no tile or no instructions of its schedule.
+NO_KERNEL = (TilingError, AllocationError, CodegenError, ScheduleError, IntrinsicError)
 
 # A graph that is the processor's alone, on its way to functions.
 HOST_PASSES: tuple[tuple[str, Callable[[Graph, Vectors], Graph]], ...] = (
@@ -180,7 +184,7 @@ def _lower(
             else:
                 kernel = _kernel(template, tile, config)
             lowered[node.name] = Lowered(tile, kernel)
-        except (TilingError, AllocationError, CodegenError, ScheduleError) as error:
+        except NO_KERNEL as error:
             placements[node.name] = Placement(HOST, str(error))
     return placements, lowered
 

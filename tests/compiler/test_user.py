@@ -14,6 +14,7 @@ from vdla.compiler.frontend import import_model
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.user import REGISTERED, OperatorError
+from vdla.isa.config import load_config
 
 SHAPE = (2, 8, 4)
 
@@ -92,6 +93,17 @@ def test_a_schedule_that_does_not_fit_leaves_it_on_the_host(tmp_path):
     device, reason = placed(vdla.compile(network(tmp_path), "tiny"))["mine::Clamp"]
     assert device == "cpu"
     assert reason.startswith("wide: expected a tensorized stage, found plain stores")
+
+
+def test_a_schedule_for_another_config_leaves_it_on_the_host(tmp_path):
+    """Its vectors are of 4 as the tensor's are, the config's of 8."""
+    vdla.register_operator(
+        "mine::Clamp", clamp, lambda s, out, i, _: vectors(s, out, i, vdla.intrinsics("tiny"))
+    )
+    config = load_config("tiny", ["block_out=8", "block_in=8"])
+    device, reason = placed(vdla.compile(network(tmp_path), config))["mine::Clamp"]
+    assert device == "cpu"
+    assert "expected intrinsics of config tiny, where an entry of vdla.acc is [8]" in reason
 
 
 def test_attributes_that_it_does_not_take(tmp_path):
