@@ -20,6 +20,7 @@ from vdla.compiler import models
 from vdla.compiler.graph.compare import ort_run
 from vdla.compiler.placement.partition import host_layers, host_remark
 from vdla.isa.config import Config
+from vdla.lookup import random_inputs
 from vdla.options import Run, RunFiles
 from vdla.runtime.dtypes import to_write
 from vdla.runtime.errors import InputError
@@ -44,7 +45,7 @@ def run(model: str, options: Run, files: RunFiles, json: bool) -> None:
         batches = [{module.inputs[0]: image[None]} for image in split[0]]
     else:
         given = options.inputs
-        batches = [api.random_inputs(module) if given is None else dict(given)]
+        batches = [random_inputs(module) if given is None else dict(given)]
     results = _run_all(ready, batches)
     outputs = {name: np.concatenate([r.outputs[name] for r in results]) for name in module.outputs}
     if files.output is not None:
