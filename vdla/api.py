@@ -14,7 +14,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from vdla.analysis.comparison import Comparison, compare_models, find_workload
-from vdla.analysis.difference import Check, per_layer, whole
+from vdla.analysis.difference import Check, per_layer, relative_bound, whole
 from vdla.analysis.profile import Profile
 from vdla.analysis.profile import profile as profiled
 from vdla.analysis.published import published
@@ -237,7 +237,7 @@ def check(model: Module | str | Path, options: Run) -> Check:
     graph = optimize(import_onnx(path, shapes, floats=device_of(options.device) == HOST))
     layers = per_layer(graph, path, inputs[0], config, options.device)
     quantized = is_quantized(load_onnx(path))
-    return Check(layers, whole(graph, path, ready, inputs), quantized)
+    return Check(layers, whole(graph, path, ready, inputs), quantized, relative_bound(graph))
 
 
 @takes(Run)

@@ -277,7 +277,7 @@ def _bounds(found: difference.Check) -> str:
     if not found.quantized:
         largest = max(a.relative for a in found.whole)
         return (
-            f"expected every output within {difference.MAX_RELATIVE:g} of its largest value, "
+            f"expected every output within {found.bound:.2g} of its largest value, "
             f"found {largest:.2g}"
         )
     return (
