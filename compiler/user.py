@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vdla.compiler import te
-from vdla.compiler.schedule import Schedule, create_schedule
+from vdla.compiler.schedule import Schedule
 from vdla.compiler.target import Intrinsics, intrinsics
 from vdla.compiler.te import Tensor
 from vdla.isa.config import Config
@@ -57,7 +57,7 @@ class UserOperator:
         """The user's schedule for a config, and the result's tensor."""
         assert self.schedule is not None
         inputs, output = self.tensors(types, attributes)
-        s = create_schedule(output, inputs, "user")
+        s = Schedule(te.build(inputs, [output], "user"))
         self.schedule(s, output, inputs, intrinsics(config))
         return s, output
 
