@@ -23,7 +23,7 @@ from vdla.compiler.dump import Dumper
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.ir import Graph, GraphError
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.host.kernels import untuned
 from vdla.compiler.host.steps import (
@@ -116,8 +116,19 @@ def compile_model(
 
 
 def compile_graph(graph: Graph, config: Config, options: Options | None = None) -> Module:
-    """Compiles an imported graph."""
+    """Compiles an imported graph.
+
+    Raises:
+        GraphError: it is laid out for a device already.
+    """
     options = options or Options()
+    for name, kind in graph.tensors.items():
+        if kind.block:
+            raise GraphError(
+                f"{graph.name}: expected images as [N, C, H, W], found {name} in blocks of "
+                f"{kind.block} channels; a graph after the pass layout or block_images is laid out "
+                "for its device and doesn't compile again"
+            )
     dump = Dumper(options.dump)
     graph, placements = _place(graph, config, options, dump)
     check_external(graph, options.host)

@@ -37,7 +37,8 @@ from vdla.compiler.tir.lower import written_buffers
 from vdla.compiler.tir.parser import parse as parse_function
 from vdla.compiler.tir.printer import show
 from vdla.isa.asm import disassemble
-from vdla.isa.config import Config, load_config
+from vdla.isa.config import Config
+from vdla.lookup import resolve
 from vdla.runtime.devices.base import Device
 from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.devices.rtl import RtlDevice
@@ -69,7 +70,7 @@ def intrinsics(config: str | Path | Config = "paper", settings: Iterable[str] = 
     Raises:
         ConfigError: the config doesn't exist or describes no machine.
     """
-    return declare(_resolve(config, settings))
+    return declare(resolve(config, settings))
 
 
 def parse(
@@ -84,9 +85,12 @@ def parse(
         settings: ``KEY=VALUE`` overrides of the config or the memory.
 
     Raises:
+        BuildError: it isn't a text.
         ParseError: the text breaks the grammar, or isn't well formed; names line and column.
         ConfigError: the config doesn't exist or describes no machine.
     """
+    if not isinstance(text, str):
+        raise BuildError(f"parse: expected a text, found {type(text).__name__}")
     return parse_function(text, () if target == HOST else intrinsics(target, settings))
 
 
@@ -119,7 +123,7 @@ def build(
         describe(program, passes.__setitem__)
     if target == HOST:
         return CpuKernel(func, params, passes)
-    return AcceleratorKernel(func, params, passes, _resolve(target, settings))
+    return AcceleratorKernel(func, params, passes, resolve(target, settings))
 
 
 @dataclass(frozen=True)
@@ -307,6 +311,8 @@ def _parameters(
 ) -> list[Buffer]:
     """The function's parameters in the order of ``args``."""
     known = {p.name: p for p in func.params}
+    if not isinstance(args, list | tuple | None):
+        raise BuildError(f"build: expected a list of arguments, found {args!r}")
     names = ", ".join(known)
     found = []
     for arg in known if args is None else args:
@@ -366,9 +372,3 @@ def _device(
 def _rtl(config: Config) -> RtlDevice:
     """One Verilated core per config: kernels take turns on it."""
     return RtlDevice(config)
-
-
-def _resolve(config: str | Path | Config, settings: Iterable[str]) -> Config:
-    if isinstance(config, Config):
-        return config.override(settings)
-    return load_config(config, settings)

@@ -21,7 +21,14 @@ UNSIGNED = ("uint4", "uint2")  # dtypes that are stored as others, without a sig
 
 
 def resolve(config: str | Path | Config, settings: Iterable[str] = ()) -> Config:
-    """A config from its name, its file, or itself, with settings applied."""
+    """A config from its name, its file, or itself, with settings applied.
+
+    Raises:
+        ConfigError: the config doesn't exist or describes no machine.
+        UsageError: it is none of these, or the settings are no list.
+    """
+    if isinstance(settings, str) or not isinstance(settings, Iterable):
+        raise UsageError(f"settings: expected a list of KEY=VALUE, found {settings!r}")
     if isinstance(config, Config):
         return config.override(settings)
     _expect("config", "a config, its name or TOML file", config, str | Path)

@@ -61,7 +61,7 @@ class Schedule(State[Stage]):
         return verify(flatten_blocks(self.mod))
 
     def cache_read(
-        self, tensor: Tensor | str, scope: str, readers: Sequence[Tensor | str]
+        self, tensor: Tensor | str, scope: str, readers: Tensor | str | Sequence[Tensor | str]
     ) -> Tensor:
         """Copies a tensor to the memory ``scope`` for its readers; the copy is a stage of its own.
 
@@ -81,7 +81,8 @@ class Schedule(State[Stage]):
         Args:
             tensor: an input, or a stage's tensor.
             scope: the memory: ``"vdla.inp"``, ``"vdla.wgt"``, ``"vdla.acc"`` or ``"global"``.
-            readers: the stages that are to read the copy; others go on reading the tensor.
+            readers: the stage, or stages, that are to read the copy; others go on reading the
+                tensor.
 
         Returns:
             The copy, whose axes are ``i0``, ``i1`` … It is called as the tensor with the scope's
@@ -96,7 +97,8 @@ class Schedule(State[Stage]):
             raise ScheduleError(
                 f"cache_read: expected one of {', '.join(self.buffers)}, found {source}"
             )
-        group = [self[r]._expect("cache_read").name for r in readers]
+        several = [readers] if isinstance(readers, Tensor | str) else readers
+        group = [self[r]._expect("cache_read").name for r in several]
         name = self._fresh_name(f"{source}_{scope.rsplit('.', 1)[-1]}")
         func, copy = cache.cache_read(self.mod, self.buffers[source], scope, group, name)
         self._commit(func, Step("cache_read", source, {"scope": scope, "readers": group}))

@@ -114,6 +114,17 @@ def test_attributes_that_it_does_not_take(tmp_path):
         vdla.compile(network(tmp_path, most=3), "tiny")
 
 
+@pytest.mark.parametrize(
+    ("result", "found"), [(lambda x: 42, "42"), (lambda x: x, "in0"), (lambda x: [x, x], r"\[.*")]
+)
+def test_an_expression_that_makes_no_tensor(tmp_path, result, found):
+    vdla.register_operator("mine::Clamp", lambda x, **_: result(x), vectors)
+    text = r"found int8\[2, 8, 4\]: mine::Clamp: expected its expression to return one tensor " \
+           rf"that it computes, found {found}$"  # fmt: skip
+    with pytest.raises(ModelError, match=text):
+        vdla.compile(network(tmp_path), "tiny")
+
+
 @pytest.mark.parametrize("name", ["Clamp", "::Clamp", "mine::", "ai.onnx::Clamp"])
 def test_a_name_without_a_domain_of_its_own(name):
     with pytest.raises(ValueError, match=r"^register_operator: expected domain::OpType with a dom"):

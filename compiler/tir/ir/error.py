@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from vdla.support.errors import UserError
+
 
 class IRError(Exception):
     """The tree is not well formed; the message says what, and where.
@@ -10,3 +12,10 @@ class IRError(Exception):
     """
 
     stmt: object = None
+
+
+class TermError(IRError, UserError):
+    """A buffer, an expression or a parameter that can't be made of what it was given.
+
+    Users make these, with te; a tree that a pass makes wrong is an ``IRError`` of ``verify``'s.
+    """
