@@ -208,18 +208,24 @@ def profile(model: str, options: Run, files: RunFiles, json: bool) -> None:
         (
             step.name,
             step.op,
-            f"{1e3 * step.seconds:.3f}",
-            f"{100 * step.share:.1f} %",
+            "" if step.seconds is None else f"{1e3 * step.seconds:.3f}",
+            "" if step.share is None else f"{100 * step.share:.1f} %",
+            "" if step.cycles is None else f"{step.cycles:,}",
             "" if step.operations is None else f"{step.operations / 1e6:.2f}",
             "" if step.gops is None else f"{step.gops:.1f}",
             "" if step.of_peak is None else f"{100 * step.of_peak:.0f} %",
         )
         for step in found.steps
     ]
-    columns = ("step", "operator", "ms", "share", "Mop", "Gop/s", "of peak")
+    columns = ("step", "operator", "ms", "share", "cycles", "Mop", "Gop/s", "of peak")
     table(f"time on {found.threads} threads, the shortest of some runs", columns, rows)
     most = ", ".join(f"{n:.0f} Gop/s of {dtype}" for dtype, n in found.peaks.items() if n)
-    console.print(f"{1e3 * sum(s.seconds for s in found.steps):.3f} ms; the peak is {most}")
+    seconds = sum(s.seconds or 0.0 for s in found.steps)
+    console.print(f"{1e3 * seconds:.3f} ms; the peak is {most}")
+    if any(step.seconds is None for step in found.steps):
+        console.print(
+            "the accelerator is simulated: its steps have cycles, and no share of the time"
+        )
 
 
 def check(model: str, options: Run, files: RunFiles, json: bool) -> None:
