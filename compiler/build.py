@@ -23,7 +23,7 @@ from vdla.compiler.dump import Dumper
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.ir import Graph, GraphError
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.host.kernels import untuned
 from vdla.compiler.host.steps import (
@@ -53,6 +53,7 @@ from vdla.compiler.placement.partition import (
 from vdla.compiler.placement.products import stack_products
 from vdla.compiler.placement.taps import fold_taps
 from vdla.compiler.schedule.errors import ScheduleError
+from vdla.compiler.target.fit import IntrinsicError
 from vdla.compiler.tune.choose import default_tile
 from vdla.compiler.tune.cpu.records import FunctionRecords
 from vdla.compiler.tune.records import BUNDLED, Records
@@ -61,6 +62,9 @@ from vdla.runtime.module import Module
 
 Array = NDArray[Any]
 Progress = Callable[[str, int, int], None]
+
+# What keeps an operator from the accelerator: no tile or no instructions of its schedule.
+NO_KERNEL = (TilingError, AllocationError, CodegenError, ScheduleError, IntrinsicError)
 
 # A graph that is the processor's alone, on its way to functions.
 HOST_PASSES: tuple[tuple[str, Callable[[Graph, Vectors], Graph]], ...] = (
@@ -112,8 +116,19 @@ def compile_model(
 
 
 def compile_graph(graph: Graph, config: Config, options: Options | None = None) -> Module:
-    """Compiles an imported graph."""
+    """Compiles an imported graph.
+
+    Raises:
+        GraphError: it is laid out for a device already.
+    """
     options = options or Options()
+    for name, kind in graph.tensors.items():
+        if kind.block:
+            raise GraphError(
+                f"{graph.name}: expected images as [N, C, H, W], found {name} in blocks of "
+                f"{kind.block} channels; a graph after the pass layout or block_images is laid out "
+                "for its device and doesn't compile again"
+            )
     dump = Dumper(options.dump)
     graph, placements = _place(graph, config, options, dump)
     check_external(graph, options.host)
@@ -180,7 +195,7 @@ def _lower(
             else:
                 kernel = _kernel(template, tile, config)
             lowered[node.name] = Lowered(tile, kernel)
-        except (TilingError, AllocationError, CodegenError, ScheduleError) as error:
+        except NO_KERNEL as error:
             placements[node.name] = Placement(HOST, str(error))
     return placements, lowered
 

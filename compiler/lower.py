@@ -20,6 +20,7 @@ from vdla.compiler.codegen.vdla.uops import UOPS, UopPlanner
 from vdla.compiler.passes.inplace import unify_inplace
 from vdla.compiler.passes.vthread import inject_virtual_threads
 from vdla.compiler.schedule import Schedule
+from vdla.compiler.target.fit import check_intrinsics
 from vdla.compiler.tir.in_bounds import check_all_bounds
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.lower import flatten_blocks
@@ -45,6 +46,7 @@ def lower_schedule(schedule: Schedule, config: Config, dump: Dump | None = None)
     Raises:
         AllocationError: its buffers, or its micro-ops, exceed what the config has.
         CodegenError: a stage isn't tensorized, or no instruction expresses an access.
+        IntrinsicError: an intrinsic is another config's.
     """
     if dump is not None:
         describe(schedule, dump)
@@ -69,6 +71,7 @@ def lower_function(func: PrimFunc, config: Config, dump: Dump | None = None) -> 
             dump(name, text())
 
     func = check_all_bounds(verify(flatten_blocks(func)))
+    check_intrinsics(func, config)
     told("loops", lambda: show(func))
     for name, run in PASSES:
         func = verify(run(func))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vdla.compiler import te
-from vdla.compiler.schedule import Schedule, create_schedule
+from vdla.compiler.schedule import Schedule
 from vdla.compiler.target import Intrinsics, intrinsics
 from vdla.compiler.te import Tensor
 from vdla.isa.config import Config
@@ -26,7 +26,7 @@ REGISTERED: dict[str, UserOperator] = {}
 
 
 class OperatorError(UserError):
-    """A node names an operator that nobody has registered."""
+    """An operator of a user's that isn't there, has no name of its own, or makes no tensor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +47,20 @@ class UserOperator:
     def tensors(
         self, types: Sequence[Type], attributes: Mapping[str, Any]
     ) -> tuple[list[Tensor], Tensor]:
-        """The expression's placeholders, called in0, in1 …, and its result."""
+        """The expression's placeholders, called in0, in1 …, and its result.
+
+        Raises:
+            OperatorError: it returns no tensor that it computes.
+        """
         inputs = [te.placeholder(s, d, f"in{i}") for i, (s, d) in enumerate(types)]
-        return inputs, self.expression(*inputs, **attributes)
+        result = self.expression(*inputs, **attributes)
+        if not isinstance(result, Tensor) or result.op is None:
+            found = result.name if isinstance(result, Tensor) else repr(result)
+            raise OperatorError(
+                f"{self.name}: expected its expression to return one tensor that it computes, "
+                f"found {found}"
+            )
+        return inputs, result
 
     def scheduled(
         self, types: Sequence[Type], attributes: Mapping[str, Any], config: Config
@@ -57,7 +68,7 @@ class UserOperator:
         """The user's schedule for a config, and the result's tensor."""
         assert self.schedule is not None
         inputs, output = self.tensors(types, attributes)
-        s = create_schedule(output, inputs, "user")
+        s = Schedule(te.build(inputs, [output], "user"))
         self.schedule(s, output, inputs, intrinsics(config))
         return s, output
 
@@ -73,13 +84,18 @@ def register_operator(
         schedule: for the accelerator; without one the host runs the expression.
 
     Raises:
-        ValueError: the name isn't of that form, or its domain is ONNX's.
+        OperatorError: the name isn't of that form, or its domain is ONNX's.
     """
-    domain, separator, kind = name.partition("::")
+    domain, separator, kind = name.partition("::") if isinstance(name, str) else ("", "", "")
     if not (separator and domain and kind) or domain in ("ai.onnx", "onnx"):
-        raise ValueError(
+        raise OperatorError(
             f"register_operator: expected domain::OpType with a domain of your own, found {name!r}"
         )
+    for what, function in (("an expression", expression), ("a schedule", schedule)):
+        if function is not None and not callable(function):
+            raise OperatorError(
+                f"register_operator {name}: expected {what} as a function, found {function!r}"
+            )
     REGISTERED[name] = UserOperator(name, expression, schedule)
     return REGISTERED[name]
 

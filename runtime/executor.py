@@ -30,6 +30,7 @@ from vdla.runtime.module import Module
 from vdla.runtime.native import NativeLibrary
 from vdla.runtime.plan import Accelerate, Host, Onnx, Step
 from vdla.runtime.threads import Pool, available
+from vdla.runtime.turns import Turns
 
 Array = NDArray[Any]
 Action = Callable[[], list["StepResult"]]
@@ -63,6 +64,9 @@ class RunResult:
 class Executor:
     """A module made ready on a device; run it as often as you like.
 
+    Python threads that run one executor take turns, a whole run each: there is one image. Those
+    that are to run at once need an executor each.
+
     ``threads`` share the parallel loops of host functions; by default as many as there are
     processors. The results are the same for any number.
 
@@ -74,7 +78,7 @@ class Executor:
     def __init__(
         self, module: Module, device: Device | None = None, threads: int | None = None
     ) -> None:
-        self.module = module
+        self.module, self._turns = module, Turns()
         self.device: Device = device or CpuDevice()
         _check_device(module, self.device)
         _check_layout(module)
@@ -97,6 +101,10 @@ class Executor:
             InputError: a name, shape or dtype isn't the module's.
         """
         check_inputs(self.module, inputs)
+        with self._turns:
+            return self._run(inputs)
+
+    def _run(self, inputs: Mapping[str, Array]) -> RunResult:
         for name in self.module.inputs:
             place = self.tensor(name)
             place[...] = read_as(np.asarray(inputs[name]), place.dtype.name)

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from vdla.runtime.turns import Turns
+
 BEGIN, WORK, SET = "vdla_begin", "vdla_work", "vdla_set"
 NAME = "vdla host code"
 POOL_BYTES = 320
@@ -35,7 +37,7 @@ class Pool:
     """
 
     def __init__(self, code: Code, threads: int) -> None:
-        self._shared = _Shared(code)
+        self._shared, self._turns = _Shared(code), Turns()
         self._others = threads - 1
         weakref.finalize(self, self._shared.set, OVER)
 
@@ -46,14 +48,15 @@ class Pool:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Threads take part in what is called meanwhile."""
-        self._shared.start(self._others)
-        self._shared.leave(current_cpu())
-        self._shared.set(OPEN)
-        try:
-            yield
-        finally:
-            self._shared.set(CLOSED)
+        """Threads take part in what is called meanwhile; of several callers in one at a time."""
+        with self._turns:
+            self._shared.start(self._others)
+            self._shared.leave(current_cpu())
+            self._shared.set(OPEN)
+            try:
+                yield
+            finally:
+                self._shared.set(CLOSED)
 
 
 class _Shared:

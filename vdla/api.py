@@ -11,11 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from vdla.analysis.comparison import Comparison, compare_models, find_workload
-from vdla.analysis.difference import Check, per_layer, whole
+from vdla.analysis.difference import Check, per_layer, relative_bound, whole
 from vdla.analysis.profile import Profile
 from vdla.analysis.profile import profile as profiled
 from vdla.analysis.published import published
@@ -26,10 +25,9 @@ from vdla.boards import find_board
 from vdla.boards.board import Bitstream, Board
 from vdla.boards.connect import connect
 from vdla.boards.flows import find_flow, folder_of
-from vdla.compiler import models
 from vdla.compiler.build import Options, compile_model, place_models, placed_graph
 from vdla.compiler.codegen.link import find_linker
-from vdla.compiler.codegen.target import NATIVE, find_target
+from vdla.compiler.codegen.target import NATIVE, Target, find_target
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.onnx import import_onnx, is_quantized
 from vdla.compiler.frontend.onnx import load as load_onnx
@@ -47,14 +45,16 @@ from vdla.compiler.tune.records import Log
 from vdla.compiler.tune.search import SEARCHERS
 from vdla.compiler.tune.tuner import Task, TuneOptions, make_tasks
 from vdla.compiler.tune.tuner import tune as tune_tasks
-from vdla.isa.config import Config, load_config
+from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
-from vdla.options import Compare, Compile, Quantize, Run, Synth, Tune, UsageError, takes
+from vdla.lookup import is_module, model_file, model_files, random_inputs, resolve
+from vdla.options import Compare, Compile, Quantize, Run, Synth, Tune
 from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.devices.named import NAMES, make_device, module_config
-from vdla.runtime.dtypes import STORED, dtype_of
-from vdla.runtime.executor import Executor, RunResult
-from vdla.runtime.module import Module, TensorInfo
+from vdla.runtime.dtypes import STORED
+from vdla.runtime.executor import Executor, RunResult, check_inputs
+from vdla.runtime.module import Module
+from vdla.spelling import UsageError, require, takes
 
 __all__ = [
     "check", "compare", "compile", "load", "prepare", "quantize", "run", "same_schedule", "sweep",
@@ -62,10 +62,8 @@ __all__ = [
 ]  # fmt: skip
 
 Array = NDArray[Any]
-STORED_UNSIGNED = ("uint4", "uint2")
-
-
 CPU = "cpu"  # the target of a search
+TARGETS = ("accelerator", CPU)
 
 
 @takes(Compile)
@@ -83,11 +81,9 @@ def compile(model: str | Path, options: Compile) -> Module:
     if options.device not in NAMES:
         known = ", ".join(NAMES)
         raise UsageError(f"--device: expected one of {known}, found {options.device}")
+    require(options)
     board = find_board(options.board) if options.board else None
-    wanted = options.target or (board.host if board else "native")
-    host = find_target(wanted) if isinstance(wanted, str) else wanted
-    if not host.is_native:
-        find_linker(host)  # there, or said so before the work
+    host = processor(options.target or (board.host if board else None))
     config = resolve(options.config or (board.config if board else "paper"), options.settings)
     told = Options(
         device=device_of(options.device),
@@ -120,6 +116,7 @@ def run(model: Module | str | Path, options: Run) -> RunResult:
         UsageError: options that don't go together, or a module for another config.
         DeviceError, BoardError, LinkError: the device can't be used.
     """
+    require(options)
     ready, _ = prepare(model, options)
     return ready.run(random_inputs(ready.module) if options.inputs is None else options.inputs)
 
@@ -127,6 +124,7 @@ def run(model: Module | str | Path, options: Run) -> RunResult:
 def prepare(model: Module | str | Path, options: Run) -> tuple[Executor, Config]:
     """A model made ready to run as often as you like, and the config it runs on."""
     board = _board(options)
+    require(options, check=True)  # it may be a check that the model is made ready for
     if options.waves and options.device != "rtl":
         raise UsageError(
             f"--trace {options.waves}: expected --device rtl for waves, found {options.device}"
@@ -157,9 +155,6 @@ def _board(options: Run) -> Board | None:
         if options.board is None:
             raise UsageError("--device board: expected --board B, found none")
         return find_board(options.board)
-    for name in ("board", "port", "virtual"):
-        if getattr(options, name):
-            raise UsageError(f"--{name}: expected --device board, found {options.device}")
     return None
 
 
@@ -167,9 +162,10 @@ def _own_config(
     model: Module | str | Path, named: str | Path | Config | None, options: Run
 ) -> tuple[Module, Config]:
     """A module and its config, which the one named must be; memories may differ."""
-    if options.shapes:
-        found = "a module" if isinstance(model, Module) else f"the module {model}"
-        raise UsageError(f"--shape: expected an ONNX model, found {found}")
+    built = {"shape": options.shapes, "records": options.records, "target": options.target}
+    for option in (option for option, value in built.items() if value is not None):
+        what = "a module" if isinstance(model, Module) else f"the module {model}"
+        raise UsageError(f"--{option}: expected an ONNX model, found {what}")
     module = model if isinstance(model, Module) else load(model)
     own = module_config(module)
     config = resolve(named, options.settings) if named else own.override(options.settings)
@@ -191,8 +187,17 @@ def _compiled_for(model: str | Path, config: Config, options: Run) -> Module:
         records=tuned(options.records),
         functions=tuned_functions(options.records),
         progress=options.progress,
+        host=processor(options.target),
     )
     return compile_model(model_file(model), config, told, given_shapes(model, options))
+
+
+def processor(target: str | Target | None) -> Target:
+    """The processor that host code is for, by default this one; with a linker where it isn't."""
+    host = target if isinstance(target, Target) else find_target(target or "native")
+    if not host.is_native:
+        find_linker(host)  # there, or said so before the work
+    return host
 
 
 def given_shapes(model: str | Path, options: Run) -> Shapes | None:
@@ -204,7 +209,8 @@ def given_shapes(model: str | Path, options: Run) -> Shapes | None:
 
 @takes(Run)
 def check(model: Module | str | Path, options: Run) -> Check:
-    """Compares an ONNX model with onnxruntime on random inputs, layer by layer and as a whole.
+    """Compares an ONNX model with onnxruntime, layer by layer and as a whole; on random inputs
+    unless some are given.
 
     A model of floats has no layers with steps to count: it is compared as a whole alone.
 
@@ -214,6 +220,7 @@ def check(model: Module | str | Path, options: Run) -> Check:
     if isinstance(model, Module) or is_module(model):
         found = "a module" if isinstance(model, Module) else str(model)
         raise UsageError(f"--check: expected an ONNX model to compare with, found {found}")
+    require(options, check=True, input=options.inputs is not None)
     ready, config = prepare(model, options)
     module = ready.module
     for name in (*module.inputs, *module.outputs):
@@ -222,11 +229,15 @@ def check(model: Module | str | Path, options: Run) -> Check:
             raise UsageError(f"--check: expected {expected}, found {name} of {dtype}")
     options.report("comparing every layer with onnxruntime, each fed onnxruntime's tensors")
     path, shapes = model_file(model), given_shapes(model, options)
-    inputs = [random_inputs(ready.module, seed) for seed in range(options.samples)]
+    if options.inputs is not None:
+        check_inputs(module, options.inputs)
+        inputs = [dict(options.inputs)]
+    else:
+        inputs = [random_inputs(module, seed) for seed in range(options.samples)]
     graph = optimize(import_onnx(path, shapes, floats=device_of(options.device) == HOST))
     layers = per_layer(graph, path, inputs[0], config, options.device)
     quantized = is_quantized(load_onnx(path))
-    return Check(layers, whole(graph, path, ready, inputs), quantized)
+    return Check(layers, whole(graph, path, ready, inputs), quantized, relative_bound(graph))
 
 
 @takes(Run)
@@ -236,6 +247,7 @@ def profile(model: Module | str | Path, options: Run) -> Profile:
     Raises:
         As ``run``.
     """
+    require(options, profile=True)
     ready, _ = prepare(model, options)
     given = random_inputs(ready.module) if options.inputs is None else options.inputs
     return profiled(ready, given)
@@ -243,9 +255,14 @@ def profile(model: Module | str | Path, options: Run) -> Profile:
 
 @takes(Compare)
 def compare(model: str | Path, options: Compare) -> Comparison:
-    """Latency hiding per layer of a model or of ``resnet18-convs``."""
+    """Latency hiding per layer of a model or of ``resnet18-convs``.
+
+    Raises:
+        UsageError: several latencies, for which there is ``sweep``.
+    """
+    _at_one_latency(options)
     chosen, told = resolve(options.config, options.settings), tuned(options.records)
-    files = _model_files(model)
+    files = model_files(model)
     found = compare_models(files, chosen, options.vthreads, options.progress, told, options.shapes)
     return replace(found, published=published(model, chosen))
 
@@ -261,7 +278,7 @@ def sweep(model: str | Path, options: Compare) -> Sweep:
         raise UsageError("--latency: expected some latencies, found none")
     chosen, told = resolve(options.config, options.settings), tuned(options.records)
     found = sweep_latency(
-        _model_files(model), chosen, options.latencies, options.vthreads, options.progress, told,
+        model_files(model), chosen, options.latencies, options.vthreads, options.progress, told,
         options.shapes,
     )  # fmt: skip
     return replace(found, base=replace(found.base, published=published(model, chosen)))
@@ -269,11 +286,21 @@ def sweep(model: str | Path, options: Compare) -> Sweep:
 
 @takes(Compare)
 def same_schedule(model: str | Path, options: Compare) -> SameSchedule:
-    """Each layer's best schedule for the most virtual threads: as it is, and hiding less."""
+    """Each layer's best schedule for the most virtual threads: as it is, and hiding less.
+
+    Raises:
+        UsageError: several latencies, for which there is ``sweep``.
+    """
+    _at_one_latency(options)
     chosen = resolve(options.config, options.settings)
-    work = find_workload(_model_files(model), chosen, options.shapes)
+    work = find_workload(model_files(model), chosen, options.shapes)
     told = tuned(options.records)
     return compare_hiding(work, chosen, max(options.vthreads), options.progress, told)
+
+
+def _at_one_latency(options: Compare) -> None:
+    if options.latencies:
+        raise UsageError("--latency: expected vdla.sweep for memory latencies, found another")
 
 
 def quantize(model: str | Path, output: str | Path, options: Quantize | None = None) -> None:
@@ -296,6 +323,7 @@ def tune(model: str | Path, options: Tune) -> list[Task] | list[FunctionTask]:
         ModelError: the model can't be taken, or has no accelerator layer of that name.
         UsageError: no such searcher, target or strategy.
     """
+    check_target(options)
     if options.target == CPU:
         functions = function_tasks(model, options)
         with FunctionLog(Path(options.log)) as lines:
@@ -305,6 +333,12 @@ def tune(model: str | Path, options: Tune) -> list[Task] | list[FunctionTask]:
     with Log(Path(options.log)) as opened:
         search(tasks, options, opened)
     return tasks
+
+
+def check_target(options: Tune) -> None:
+    """Raises UsageError where there is no such target, or it takes no such option."""
+    _one_of("--target", options.target, TARGETS)
+    require(options)
 
 
 def search(tasks: Sequence[Task], options: Tune, log: Log) -> None:
@@ -363,12 +397,11 @@ def tuning_tasks(model: str | Path, options: Tune) -> list[Task]:
         ModelError: the model has no accelerator layer of that name.
         UsageError: no such searcher.
     """
-    _one_of("--target", options.target, ("accelerator", CPU))
     _one_of("--searcher", options.searcher, SEARCHERS)
     if options.searcher == "xgboost":
         load_xgboost()
     config = resolve(options.config, options.settings)
-    placed = place_models(_model_files(model), config, options.shapes)
+    placed = place_models(model_files(model), config, options.shapes)
     found = [each for one in placed.values() for each in one.layers]
     wanted = [each for each in found if options.layer in ("", each[0])]
     if not wanted:
@@ -390,60 +423,3 @@ def synth(board: str, options: Synth) -> Bitstream:
     flow = find_flow(chosen, options.toolchain)
     machine = resolve(options.config or chosen.config, options.settings)
     return flow(chosen, machine, folder_of(chosen, machine, options.out), options.progress)
-
-
-def resolve(config: str | Path | Config, settings: Iterable[str] = ()) -> Config:
-    """A config from its name, its file, or itself, with settings applied."""
-    if isinstance(config, Config):
-        return config.override(settings)
-    return load_config(config, settings)
-
-
-def is_module(model: Module | str | Path) -> bool:
-    """Whether it is a module, or a file that is one by its name."""
-    return isinstance(model, Module) or str(model).endswith(".vdla")
-
-
-def random_inputs(module: Module, seed: int = 0) -> dict[str, Array]:
-    """Standard normal inputs of a module's shapes, the same for a seed on every machine.
-
-    Where the elements are wider integers, which count or point at something, none is negative.
-    """
-    rng = np.random.default_rng(seed)
-    return {name: _random(module.tensors[name], rng) for name in module.inputs}
-
-
-def _random(kind: TensorInfo, rng: np.random.Generator) -> Array:
-    """Elements for one tensor."""
-    values = np.asarray(rng.standard_normal(kind.shape))  # of no dimensions, a number
-    dtype = dtype_of(kind.dtype)
-    if dtype == np.bool_:
-        return np.asarray(values > 0)
-    wide = dtype.kind in "iu" and dtype.itemsize > 1
-    positive = wide or kind.dtype in STORED_UNSIGNED
-    return np.asarray(np.abs(values) if positive else values, dtype)
-
-
-def _model_files(model: str | Path) -> dict[str, Path]:
-    """Every network that a path or a bundled name stands for."""
-    if str(model) in models.MODELS:
-        return models.model_paths(str(model))
-    return {Path(model).stem: model_file(model)}
-
-
-def model_file(model: str | Path) -> Path:
-    """The one network that a path or a bundled name stands for.
-
-    Raises:
-        ModelError: there is none, or there are several.
-    """
-    if str(model) in models.MODELS:
-        try:
-            return models.model_path(str(model))
-        except KeyError:
-            raise ModelError(str(model), "one network", "several; only compare takes it") from None
-    path = Path(model)
-    if not path.exists():
-        known = ", ".join(models.MODELS)
-        raise ModelError(str(model), f"an ONNX file or one of {known}", "neither")
-    return path

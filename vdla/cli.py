@@ -26,13 +26,10 @@ from vdla.options import (
     Quantize,
     Run,
     RunFiles,
-    Spelling,
     Synth,
     Tune,
-    UsageError,
-    read,
-    spelling,
 )
+from vdla.spelling import Spelling, UsageError, read, require, spelling
 from vdla.support.errors import CheckError, UserError
 
 app = typer.Typer(
@@ -143,6 +140,7 @@ def run(
 
     if check and profile:
         raise UsageError("--profile: expected no --check, found both")
+    require(options, files, check=check, profile=profile)
     if check:
         measure.check(model, options, files, json)
     elif profile:

@@ -38,13 +38,15 @@ from vdla.compiler.tir.lower import written_buffers
 from vdla.compiler.tir.parser import parse as parse_function
 from vdla.compiler.tir.printer import show
 from vdla.isa.asm import disassemble
-from vdla.isa.config import Config, load_config
+from vdla.isa.config import Config
+from vdla.lookup import resolve
 from vdla.runtime.devices.base import Device
 from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.devices.rtl import RtlDevice
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.errors import DeviceError, InputError
 from vdla.runtime.threads import available
+from vdla.runtime.turns import Turns
 from vdla.sim.checker import Finding, check
 from vdla.sim.machine import Run
 from vdla.sim.trace import write_trace
@@ -69,7 +71,7 @@ def intrinsics(config: str | Path | Config = "paper", settings: Iterable[str] = 
     Raises:
         ConfigError: the config doesn't exist or describes no machine.
     """
-    return declare(_resolve(config, settings))
+    return declare(resolve(config, settings))
 
 
 def parse(
@@ -84,9 +86,12 @@ def parse(
         settings: ``KEY=VALUE`` overrides of the config or the memory.
 
     Raises:
+        BuildError: it isn't a text.
         ParseError: the text breaks the grammar, or isn't well formed; names line and column.
         ConfigError: the config doesn't exist or describes no machine.
     """
+    if not isinstance(text, str):
+        raise BuildError(f"parse: expected a text, found {type(text).__name__}")
     return parse_function(text, () if target == HOST else intrinsics(target, settings))
 
 
@@ -119,7 +124,7 @@ def build(
         describe(program, passes.__setitem__)
     if target == HOST:
         return CpuKernel(func, params, passes)
-    return AcceleratorKernel(func, params, passes, _resolve(target, settings))
+    return AcceleratorKernel(func, params, passes, resolve(target, settings))
 
 
 @dataclass(frozen=True)
@@ -148,7 +153,10 @@ class KernelRun:
 
 
 class Kernel:
-    """A compiled function of numpy arrays; ``passes`` is the program's text after every pass."""
+    """A compiled function of numpy arrays; ``passes`` is the program's text after every pass.
+
+    Python threads that call one kernel take turns, a whole call each.
+    """
 
     def __init__(self, func: PrimFunc, params: Sequence[Buffer], passes: dict[str, str]) -> None:
         self.name = func.name
@@ -156,6 +164,7 @@ class Kernel:
         self.written = frozenset(written_buffers(func.body))
         self.passes = passes
         self._ready: dict[tuple[str, ...], Runner] = {}
+        self._turns = Turns()
 
     def __call__(
         self,
@@ -180,9 +189,10 @@ class Kernel:
         """
         self._check_arrays(arrays)
         key = (device, board or "", "virtual" if virtual else "", port or "")
-        if key not in self._ready:
-            self._ready[key] = self._prepare(device, board, virtual, port)
-        return self._ready[key](arrays)
+        with self._turns:
+            if key not in self._ready:
+                self._ready[key] = self._prepare(device, board, virtual, port)
+            return self._ready[key](arrays)
 
     def check(self) -> list[Finding]:
         """What the static checker finds wrong with the stream: nothing, or the compiler is."""
@@ -302,6 +312,8 @@ def _parameters(
 ) -> list[Buffer]:
     """The function's parameters in the order of ``args``."""
     known = {p.name: p for p in func.params}
+    if not isinstance(args, list | tuple | None):
+        raise BuildError(f"build: expected a list of arguments, found {args!r}")
     names = ", ".join(known)
     found = []
     for arg in known if args is None else args:
@@ -361,9 +373,3 @@ def _device(
 def _rtl(config: Config) -> RtlDevice:
     """One Verilated core per config: kernels take turns on it."""
     return RtlDevice(config)
-
-
-def _resolve(config: str | Path | Config, settings: Iterable[str]) -> Config:
-    if isinstance(config, Config):
-        return config.override(settings)
-    return load_config(config, settings)

@@ -5,8 +5,8 @@
         vthreads: int = option(2, "--vthreads", typed=int, help="Virtual threads.", min=1, max=8)
 
 A field's type and default are Python's. ``option`` says how the command line spells it, what kind
-of text is typed there, and how that is read; a field without it is for Python alone. ``spelled`` in
-``vdla/cli.py`` makes a command's options of a class, ``takes`` a function's keyword arguments.
+of text is typed there, how that is read, and with which other options it counts; a field without it
+is for Python alone. What is made of such classes is in ``vdla/spelling.py``.
 
 Imported by every command, help and listings too, so it imports nothing that takes long.
 """
@@ -14,13 +14,12 @@ Imported by every command, help and listings too, so it imports nothing that tak
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
-from functools import partial, wraps
-from inspect import Signature, signature
+from dataclasses import MISSING, dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any
 
-from vdla.support.errors import UserError
+from vdla.spelling import Only, UsageError, option
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,43 +36,25 @@ Progress = Callable[[str, int, int], None]  # told (what, done, of)
 Report = Callable[[str], None]
 
 
-class UsageError(UserError):
-    """An option whose value makes no sense."""
+# Where options count
+ON_BOARD = Only("device", "board")
+RUN_ALONE = (Only("check", given=False), Only("profile", given=False))
+ACCELERATOR = Only("target", "accelerator")
+RANDOM_PROGRAMS = Only("model", given=False)
 
 
-@dataclass(frozen=True)
-class Spelling:
-    """How the command line spells an option.
+class Sized:
+    """Options with the sizes that a model leaves open."""
 
-    ``typed`` is the kind of what is typed, ``default`` stands there when nothing is, ``read`` turns
-    it into the field's value, ``more`` is typer's: help, metavar, limits.
-    """
+    shapes: Shapes | None
 
-    names: tuple[str, ...]
-    typed: Any
-    default: Any
-    read: Callable[[Any], Any]
-    more: Mapping[str, Any]
-
-
-def option(
-    default: Any,
-    *names: str,
-    typed: Any,
-    shown: Any = MISSING,
-    read: Callable[[Any], Any] = lambda value: value,
-    **more: Any,
-) -> Any:
-    """A field that the command line has, too. ``shown``: its default there, when it is another."""
-    shown = default if shown is MISSING else shown
-    spelling = Spelling(names, typed, shown, read, more)
-    return field(default=default, metadata={"spelling": spelling})
-
-
-def spelling(of: Field[Any]) -> Spelling | None:
-    """How the command line spells a field; None for one that only Python has."""
-    found: Spelling | None = of.metadata.get("spelling")
-    return found
+    def __post_init__(self) -> None:
+        """Raises UsageError unless the sizes are a dictionary."""
+        if self.shapes is not None and not isinstance(self.shapes, Mapping):
+            raise UsageError(
+                "shapes: expected a dictionary of names, as {'batch': 4, 'x': (1, 3, 8, 8)}, "
+                f"found {self.shapes!r}"
+            )
 
 
 def _quiet(what: str, done: int, total: int) -> None:
@@ -87,18 +68,21 @@ def _silent(text: str) -> None:
 # Options that several commands have ---------------------------------------------------------------
 
 
-def _config(default: str | None, about: str = "A config's name or TOML file.") -> Any:
+def _config(
+    default: str | None, about: str = "A config's name or TOML file.", only: Sequence[Only] = ()
+) -> Any:
     typed = str if default else str | None
-    return option(default, "-c", "--config", typed=typed, metavar="CONFIG", help=about)
+    return option(default, "-c", "--config", typed=typed, only=only, metavar="CONFIG", help=about)
 
 
-def _settings() -> Any:
+def _settings(*only: Only) -> Any:
     return option(
         (),
         "--set",
         typed=list[str] | None,
         shown=None,
         read=lambda texts: tuple(texts or ()),
+        only=only,
         metavar="KEY=VALUE",
         help="Override a parameter or memory.PARAMETER.",
     )
@@ -114,31 +98,43 @@ def _records() -> Any:
     )
 
 
-def _shapes() -> Any:
+def _shapes(*only: Only) -> Any:
     return option(
         None,
         "--shape",
         typed=list[str] | None,
         shown=None,
         read=lambda texts: sizes(texts or ()) or None,
+        only=only,
         metavar="NAME=N|INPUT=D0,D1,…",
         help="A size that the model leaves open: a symbolic dimension's, or an input's shape.",
     )
 
 
-def _vthreads(default: tuple[int, ...]) -> Any:
+def _vthreads(default: tuple[int, ...], *only: Only) -> Any:
     return option(
         default,
         "--vthreads",
         typed=str,
         shown=",".join(map(str, default)),
         read=partial(_listed, "--vthreads", 1, 8),
+        only=only,
         help="Numbers of virtual threads, with commas.",
     )
 
 
 def _listed(name: str, low: int, high: int | None, text: str | None) -> tuple[int, ...]:
     return () if text is None else tuple(numbers(name, text, low, high))
+
+
+def _target(examples: str) -> Any:
+    return option(
+        None,
+        "--target",
+        typed=str | None,
+        metavar="P",
+        help=f"The processor of what the accelerator leaves: {examples}",
+    )
 
 
 def sizes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
@@ -172,7 +168,7 @@ def numbers(option: str, text: str, low: int, high: int | None = None) -> list[i
 
 
 @dataclass(frozen=True)
-class Compile:
+class Compile(Sized):
     """How a model is compiled.
 
     ``records`` are tuned schedules: a log's path, "none", or None for the bundled ones. ``shapes``
@@ -190,14 +186,11 @@ class Compile:
         metavar="B",
         help="For this board: its config, its processor.",
     )
-    target: str | Target | None = option(
-        None,
-        "--target",
-        typed=str | None,
-        metavar="P",
-        help="The processor of what the accelerator leaves: native, x86-64-v3, cortex-a9, …",
-    )
-    vthreads: int = option(2, "--vthreads", typed=int, min=1, max=8, help="Virtual threads.")
+    target: str | Target | None = _target("native, x86-64-v3, cortex-a9, …")
+    vthreads: int = option(
+        2, "--vthreads", typed=int, only=[Only("device", "sim", "rtl")], min=1, max=8,
+        help="Virtual threads.",
+    )  # fmt: skip
     dump: Path | None = option(
         None, "--dump", typed=Path | None, help="Folder for the text after each pass."
     )
@@ -207,7 +200,7 @@ class Compile:
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Sized):
     """What a model is run with, and where: ``device`` is sim, rtl, board or cpu.
 
     ``inputs`` are one array per graph input, of its exact shape and dtype. For a model that isn't
@@ -225,18 +218,24 @@ class Run:
     config: str | Path | Config | None = _config(None, "Default: paper, or the board's.")
     settings: Sequence[str] = _settings()
     board: str | None = option(
-        None, "--board", typed=str | None, metavar="B", help="With --device board: which."
-    )
+        None, "--board", typed=str | None, only=[ON_BOARD], metavar="B",
+        help="With --device board: which.",
+    )  # fmt: skip
     port: str | None = option(
-        None, "--port", typed=str | None, metavar="PORT",
+        None, "--port", typed=str | None, only=[ON_BOARD], metavar="PORT",
         help="The board's serial port; default: found.",
     )  # fmt: skip
     virtual: bool = option(
-        False, "--virtual", typed=bool, help="Run on the RTL of the whole board instead."
-    )
+        False, "--virtual", typed=bool, only=[ON_BOARD],
+        help="Run on the RTL of the whole board instead.",
+    )  # fmt: skip
+    target: str | Target | None = _target("native, or less of it: native,-winograd.")
     records: str | Path | Records | FunctionRecords | None = _records()
     shapes: Shapes | None = _shapes()
-    samples: int = option(8, "--samples", typed=int, min=1, help="Random inputs that --check uses.")
+    samples: int = option(
+        8, "--samples", typed=int, only=[Only("check"), Only("input", given=False)], min=1,
+        help="Random inputs that --check uses.",
+    )  # fmt: skip
     threads: int | None = option(
         None, "--threads", typed=int | None, min=1, help="Of host code; default: all processors."
     )
@@ -253,18 +252,20 @@ class RunFiles:
         None, "--input", typed=Path | None, metavar="X.npz", help="One array per input."
     )
     output: Path | None = option(
-        None, "--output", typed=Path | None, metavar="Y.npz", help="Where the outputs go."
-    )
+        None, "--output", typed=Path | None, only=RUN_ALONE, metavar="Y.npz",
+        help="Where the outputs go.",
+    )  # fmt: skip
     trace: Path | None = option(
         None,
         "--trace",
         typed=Path | None,
+        only=RUN_ALONE,
         help="Write a Perfetto timeline; or, from rtl to a .fst file, waves.",
     )
 
 
 @dataclass(frozen=True)
-class Compare:
+class Compare(Sized):
     """What is compared: schedules for some numbers of virtual threads, on a config."""
 
     config: str | Path | Config = _config("paper")
@@ -309,29 +310,30 @@ class CompareOutput:
 
 
 @dataclass(frozen=True)
-class Tune:
+class Tune(Sized):
     """How schedules are searched for: the records' file, made or gone on with, and the search.
 
     ``trials`` is the most candidates per distinct layer, ``layer`` the one to search for; all
     without it. With the target ``cpu``, where functions share their trials, it is the mean;
-    ``strategy`` says which schedules there are, one worker measures, and what is the
-    accelerator's (``config``, ``settings``, ``vthreads``) doesn't count.
+    ``strategy`` says which schedules there are, and what is the accelerator's alone (``config``,
+    ``settings``, ``vthreads``, ``workers``) is refused.
     """
 
     log: str | Path = option(
         MISSING, "--log", typed=Path, metavar="F", help="Records; resumed if there."
     )
-    config: str | Path | Config = _config("paper")
-    settings: Sequence[str] = _settings()
+    config: str | Path | Config = _config("paper", only=[ACCELERATOR])
+    settings: Sequence[str] = _settings(ACCELERATOR)
     trials: int = option(64, "--trials", typed=int, min=1, help="Candidates per distinct layer.")
     searcher: str = option(
         "xgboost", "--searcher", typed=str, help="xgboost, random, grid or genetic."
     )
-    vthreads: Sequence[int] = _vthreads((2,))
+    vthreads: Sequence[int] = _vthreads((2,), ACCELERATOR)
     layer: str = option("", "--layer", typed=str, metavar="NAME", help="This layer alone.")
     seed: int = option(0, "--seed", typed=int, min=0, help="Of the search's random draws.")
     workers: int = option(
-        2, "--workers", typed=int, min=1, max=64, help="Processes that measure."
+        2, "--workers", typed=int, only=[ACCELERATOR], min=1, max=64,
+        help="Processes that measure.",
     )  # fmt: skip
     shapes: Shapes | None = _shapes()
     progress: Progress = _quiet
@@ -339,12 +341,13 @@ class Tune:
         "accelerator", "--target", typed=str, help="accelerator, or cpu for this processor."
     )
     strategy: str = option(
-        "template", "--strategy", typed=str, help="On the cpu: template, or sketch for none."
-    )
+        "template", "--strategy", typed=str, only=[Only("target", "cpu")],
+        help="On the cpu: template, or sketch for none.",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Quantize:
+class Quantize(Sized):
     """What a float model is quantized with.
 
     ``calibration`` is an .npz with one array per input, samples along the first axis. Without it
@@ -358,13 +361,17 @@ class Quantize:
 
 
 @dataclass(frozen=True)
-class Lockstep:
+class Lockstep(Sized):
     """What simulator and RTL run side by side: random programs, or a model's."""
 
     config: str | Path | Config = _config("paper")
     settings: Sequence[str] = _settings()
-    programs: int = option(100, "--programs", typed=int, min=1, help="Random programs to run.")
-    seed: int = option(0, "--seed", typed=int, min=0, help="The first program's number.")
+    programs: int = option(
+        100, "--programs", typed=int, only=[RANDOM_PROGRAMS], min=1, help="Random programs to run."
+    )
+    seed: int = option(
+        0, "--seed", typed=int, only=[RANDOM_PROGRAMS], min=0, help="The first program's number."
+    )
     model: str | None = option(
         None,
         "--model",
@@ -373,20 +380,23 @@ class Lockstep:
         help="Run a model's program instead.",
     )
     coverage: bool = option(
-        False, "--coverage", typed=bool, help="Say which goals the programs have reached."
-    )
+        False, "--coverage", typed=bool, only=[RANDOM_PROGRAMS],
+        help="Say which goals the programs have reached.",
+    )  # fmt: skip
     memories: int = option(
         3,
         "--memories",
         typed=int,
+        only=[RANDOM_PROGRAMS],
         min=1,
         max=3,
         help="Memories that each program meets; 1 for long runs.",
     )
     workers: int = option(
-        1, "--workers", typed=int, min=1, max=64, help="Processes that run programs."
-    )
-    shapes: Shapes | None = _shapes()
+        1, "--workers", typed=int, only=[RANDOM_PROGRAMS], min=1, max=64,
+        help="Processes that run programs.",
+    )  # fmt: skip
+    shapes: Shapes | None = _shapes(Only("model"))
 
 
 @dataclass(frozen=True)
@@ -400,51 +410,3 @@ class Synth:
     settings: Sequence[str] = _settings()
     out: Path = option(Path("out"), "--out", typed=Path, help="Folder for the project's folder.")
     progress: Progress = _quiet
-
-
-# Functions that take them -------------------------------------------------------------------------
-
-P = ParamSpec("P")
-Model = TypeVar("Model", contravariant=True)
-Options = TypeVar("Options")
-Told = TypeVar("Told", contravariant=True)
-Result = TypeVar("Result", covariant=True)
-
-
-class Taking(Protocol[Model, P, Told, Result]):
-    """A function of a model that takes options as one object, or spelled out as arguments."""
-
-    @overload
-    def __call__(self, model: Model, options: Told, /) -> Result: ...
-    @overload
-    def __call__(self, model: Model, /, *args: P.args, **kwargs: P.kwargs) -> Result: ...
-
-
-def takes(
-    kind: Callable[P, Options],
-) -> Callable[[Callable[[Model, Options], Result]], Taking[Model, P, Options, Result]]:
-    """Lets callers of a function of a model and options give the options' fields instead."""
-
-    def decorate(
-        function: Callable[[Model, Options], Result],
-    ) -> Taking[Model, P, Options, Result]:
-        @wraps(function)
-        def call(model: Model, *args: Any, **kwargs: Any) -> Result:
-            whole = len(args) == 1 and not kwargs and type(args[0]) is kind
-            return function(model, args[0] if whole else kind(*args, **kwargs))
-
-        first, *_ = signature(function).parameters.values()
-        call.__signature__ = Signature([first, *signature(kind).parameters.values()])  # type: ignore[attr-defined]
-        return call  # type: ignore[return-value]
-
-    return decorate
-
-
-def read(kind: type[Options], typed: dict[str, Any]) -> Options:
-    """Options of a class from what was typed, by field; it is taken out of ``typed``.
-
-    Raises:
-        UsageError: a text that makes no sense; names the option.
-    """
-    spelled = {f.name: s for f in fields(kind) if (s := spelling(f))}  # type: ignore[arg-type]
-    return kind(**{name: each.read(typed.pop(name)) for name, each in spelled.items()})

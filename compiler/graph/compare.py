@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 from vdla.compiler.graph.ir import Array, Graph, Node
 from vdla.compiler.graph.reference import evaluate_node, iter_layers
 from vdla.compiler.graph.rounding import undecided
+from vdla.support.errors import UserError
 
 Evaluate = Callable[[Graph, Node, Sequence[Array]], Array]
 
@@ -34,31 +36,60 @@ class LayerDifference:
     @property
     def share(self) -> float:
         """The part of the elements that differ and are no ties."""
-        return (self.different - self.ties) / self.elements
+        return (self.different - self.ties) / self.elements if self.elements else 0.0
+
+
+class OnnxruntimeError(UserError):
+    """onnxruntime, which a model is compared with, doesn't run it."""
+
+
+@contextmanager
+def _named() -> Iterator[None]:
+    """Turns onnxruntime's errors, which have no common base class, into one of the user's."""
+    import onnxruntime
+
+    try:
+        yield
+    except Exception as error:
+        found = " ".join(str(error).split())
+        version = onnxruntime.__version__
+        raise OnnxruntimeError(
+            f"onnxruntime: expected a model that onnxruntime {version} runs, to compare with, "
+            f"found {found}"
+        ) from None
 
 
 def ort_session(model: Any, fuse: bool = True) -> Any:
     """An onnxruntime session on one thread for a path or a model in memory.
 
     Without ``fuse`` it runs every node as it stands in the file, so that it rounds in other places.
+
+    Raises:
+        OnnxruntimeError: it doesn't take the model.
     """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # errors come as exceptions
     if not fuse:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     source = str(model) if isinstance(model, str | Path) else model.SerializeToString()
-    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    with _named():
+        return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
 def ort_run(model: Any, inputs: Mapping[str, Array], fuse: bool = True) -> dict[str, Array]:
-    """The model's outputs, by name; ``fuse`` as for :func:`ort_session`."""
+    """The model's outputs, by name; ``fuse`` as for :func:`ort_session`.
+
+    Raises:
+        OnnxruntimeError: it doesn't take the model, or stops at these inputs.
+    """
     session = ort_session(model, fuse)
     names = [o.name for o in session.get_outputs()]
-    return dict(zip(names, session.run(names, dict(inputs)), strict=True))
+    with _named():
+        return dict(zip(names, session.run(names, dict(inputs)), strict=True))
 
 
 def ort_tensors(path: Any, inputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -104,7 +135,7 @@ def layer_differences(
         ties = 0 if either is None else int(((gap == 1) & either).sum())
         report.append(
             LayerDifference(
-                node.name, node.op, gap.size, int((gap > 0).sum()), int(gap.max()), ties
+                node.name, node.op, gap.size, int((gap > 0).sum()), int(gap.max(initial=0)), ties
             )
         )
     return report

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Array, Graph, Node
-from vdla.compiler.schedule import Schedule, create_schedule
+from vdla.compiler.schedule import Schedule
 from vdla.compiler.te import Tensor
 from vdla.compiler.te.tensor import ComputeOp
 from vdla.compiler.tir.ir import Expr, PrimFunc
@@ -137,7 +137,7 @@ class HostRecipe:
     def schedule(self, result: Tensor, symbol: str) -> Schedule:
         """The function, to be scheduled. Of fused parts, those that are read once leave no
         tensor."""
-        s = create_schedule(result, self.tensors, symbol)
+        s = Schedule(te.build(self.tensors, [result], symbol))
         if self.computed:
             for tensor in te.producers((result,)):
                 if tensor is not result and tensor not in self.kept and _moves(tensor):

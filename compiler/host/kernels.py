@@ -17,7 +17,7 @@ from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Step
 from vdla.compiler.target.cpu import dot4
 from vdla.compiler.tir.in_bounds import with_promises
-from vdla.compiler.tir.ir import IRError, PrimFunc
+from vdla.compiler.tir.ir import BoundsError, PrimFunc
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.compiler.tir.printer import show
 
@@ -57,7 +57,7 @@ def host_kernel(
 
 
 def _check_indices(kernel: HostKernel, graph: Graph) -> None:
-    """Raises IRError where a constant leaves the range that indices need of it."""
+    """Raises BoundsError where a constant leaves the range that indices need of it."""
     for param, name in zip(kernel.func.params, kernel.args, strict=True):
         if param.value_range is None:
             continue
@@ -65,7 +65,7 @@ def _check_indices(kernel: HostKernel, graph: Graph) -> None:
         low, high = param.value_range
         if value is None or (value.size and not low <= value.min() <= value.max() <= high):
             shown = "unknown values" if value is None else f"{value.min()}..{value.max()}"
-            raise IRError(
+            raise BoundsError(
                 f"{kernel.func.name}: {name}: expected indices in {low}..{high}, found {shown}"
             )
 

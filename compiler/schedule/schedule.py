@@ -16,7 +16,14 @@ from vdla.compiler.schedule.state import State
 from vdla.compiler.schedule.trace import Step, Trace
 from vdla.compiler.te.func import Built, build
 from vdla.compiler.te.scan import ScanOp
-from vdla.compiler.te.tensor import ComputeOp, Operation, Tensor, ThreadAxis, producers
+from vdla.compiler.te.tensor import (
+    ComputeOp,
+    Operation,
+    TEError,
+    Tensor,
+    ThreadAxis,
+    producers,
+)
 from vdla.compiler.tir.ir import PrimFunc, Var
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.compiler.tir.lower import flatten_blocks
@@ -54,7 +61,7 @@ class Schedule(State[Stage]):
         return verify(flatten_blocks(self.mod))
 
     def cache_read(
-        self, tensor: Tensor | str, scope: str, readers: Sequence[Tensor | str]
+        self, tensor: Tensor | str, scope: str, readers: Tensor | str | Sequence[Tensor | str]
     ) -> Tensor:
         """Copies a tensor to the memory ``scope`` for its readers; the copy is a stage of its own.
 
@@ -74,7 +81,8 @@ class Schedule(State[Stage]):
         Args:
             tensor: an input, or a stage's tensor.
             scope: the memory: ``"vdla.inp"``, ``"vdla.wgt"``, ``"vdla.acc"`` or ``"global"``.
-            readers: the stages that are to read the copy; others go on reading the tensor.
+            readers: the stage, or stages, that are to read the copy; others go on reading the
+                tensor.
 
         Returns:
             The copy, whose axes are ``i0``, ``i1`` … It is called as the tensor with the scope's
@@ -89,7 +97,8 @@ class Schedule(State[Stage]):
             raise ScheduleError(
                 f"cache_read: expected one of {', '.join(self.buffers)}, found {source}"
             )
-        group = [self[r]._expect("cache_read").name for r in readers]
+        several = [readers] if isinstance(readers, Tensor | str) else readers
+        group = [self[r]._expect("cache_read").name for r in several]
         name = self._fresh_name(f"{source}_{scope.rsplit('.', 1)[-1]}")
         func, copy = cache.cache_read(self.mod, self.buffers[source], scope, group, name)
         self._commit(func, Step("cache_read", source, {"scope": scope, "readers": group}))
@@ -254,20 +263,39 @@ class Schedule(State[Stage]):
 
 
 def create_schedule(
-    outputs: Tensor | Sequence[Tensor],
+    outputs: Tensor | Operation | Sequence[Tensor | Operation],
     inputs: Sequence[Tensor] | None = None,
     name: str = "main",
 ) -> Schedule:
     """A schedule, with no primitive applied yet, of the function that computes ``outputs``.
 
     Args:
-        outputs: a tensor or several; the function's last parameters.
+        outputs: a tensor, an operation (``C.op``, as in TVM) or several; the function's last
+            parameters. What is computed together with one of them is an output, too.
         inputs: its first parameters; by default the placeholders in order of first use.
         name: the function's.
 
     Raises:
-        TEError: the outputs need a placeholder that isn't among the inputs, or are placeholders.
+        TEError: the outputs need a placeholder that isn't among the inputs, are placeholders, or
+            are something else.
     """
-    group = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    group = _outputs(outputs)
     given = [t for t in producers(group) if t.op is None] if inputs is None else list(inputs)
     return Schedule(build(given, group, name))
+
+
+def _outputs(given: object) -> list[Tensor]:
+    """The tensors that outputs stand for, and behind them what is computed together with them."""
+    listed = list(given) if isinstance(given, list | tuple) else [given]
+    found: dict[Tensor, None] = {}
+    for each in listed:
+        if not isinstance(each, Tensor | Operation):
+            what = "None, which is a placeholder's operation" if each is None else repr(each)
+            raise TEError(
+                "create_schedule: expected a tensor or an operation, as C or C.op, or a list of "
+                f"them, found {what}"
+            )
+        found |= dict.fromkeys([each] if isinstance(each, Tensor) else each.outputs)
+    if not found:
+        raise TEError("create_schedule: expected at least one output, found none")
+    return list(found | dict.fromkeys(t for one in found if one.op for t in one.op.outputs))

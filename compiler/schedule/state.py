@@ -88,6 +88,8 @@ class State(Generic[AnyStage]):
         """The name of the buffer of a tensor, or of an operation's first output."""
         if isinstance(key, str):
             return key
+        if not isinstance(key, Tensor | Operation):
+            raise ScheduleError(f"stage: expected a tensor, an operation or a name, found {key!r}")
         tensor = key.outputs[0] if isinstance(key, Operation) else key
         return self.names.get(tensor, tensor.name)
 
@@ -207,6 +209,10 @@ class StageBase:
 
     def _check(self, axis: Var, primitive: str) -> str:
         """The loop's full name, if it is one of this stage's present loops."""
+        if not isinstance(axis, Var):
+            raise ScheduleError(
+                f"{primitive} {self.name}: expected a loop, as {self.name}.axis[0], found {axis!r}"
+            )
         if not self._owns(axis):
             found = self.schedule.axis_names.get(axis, axis.name)
             mine = ", ".join(v.name for v in self.leaf_iter_vars)

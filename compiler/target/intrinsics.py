@@ -435,4 +435,5 @@ def _declare(
     own = laws or Laws()
     known = replace(own, ranges={**lowering.parameter_ranges(config), **own.ranges})
     cost = len(lowering.emits)
-    return te.decl_intrin(name, output, params, scopes, known, lowering, cost)
+    named = replace(lowering, config=config.name)
+    return te.decl_intrin(name, output, params, scopes, known, named, cost)

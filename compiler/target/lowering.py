@@ -62,12 +62,14 @@ class Lowering:
 
     ``inplace`` names the operand that the result replaces where nothing else needs it; elsewhere it
     is copied first. Empty: the result is written without reading its place.
-    ``inside`` names the parameter that says where a padded load reads its tensor.
+    ``inside`` names the parameter that says where a padded load reads its tensor. ``config`` is the
+    name of the config that the intrinsic was declared for, for messages.
     """
 
     emits: tuple[Emit, ...]
     inplace: str = ""
     inside: str = ""
+    config: str = ""
 
     def parameter_ranges(self, config: Config) -> dict[str, Range]:
         """The values of each parameter, or sum of some, that every field it goes to takes."""

@@ -98,7 +98,7 @@ def extern(
             touches other tensors; or the dtypes can't be told from the inputs.
     """
     several = isinstance(shape, list)
-    shapes = [as_shape(s) for s in shape] if several else [as_shape(shape)]  # type: ignore[arg-type,union-attr]
+    shapes = [as_shape(s, name) for s in (shape if isinstance(shape, list) else [shape])]
     dtypes = _output_dtypes(name, inputs, len(shapes), dtype)
     names = [f"{name}_v{n}" for n in range(len(shapes))] if several else [name]
     formals = tuple(Tensor(*of) for of in zip(names, shapes, dtypes, strict=True))

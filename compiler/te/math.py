@@ -1,7 +1,7 @@
 """Functions of values, for the bodies of ``te.compute``.
 
 Each builds an expression. Python numbers take the dtype of the expression beside them. The float
-functions (``exp``, ``sqrt`` …) take float32 or float64; an ``IRError`` says so where they get
+functions (``exp``, ``sqrt`` …) take float32 or float64; an ``TermError`` says so where they get
 something else.
 """
 

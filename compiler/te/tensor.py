@@ -8,6 +8,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import index
+from typing import cast
 
 from vdla.compiler.tir.ir import Buffer, Expr, ExprLike, Load, Var, as_expr
 from vdla.compiler.tir.visitor import loads, substitute_expr, walk_expr
@@ -212,9 +214,16 @@ class Tensor(Buffer):
 Shape = int | Sequence[int]
 
 
-def as_shape(shape: Shape) -> tuple[int, ...]:
-    """A shape as a tuple of ints; a single int is the length of a vector."""
-    return (int(shape),) if isinstance(shape, int) else tuple(int(n) for n in shape)
+def as_shape(shape: Shape, name: str) -> tuple[int, ...]:
+    """A shape as a tuple of ints; a single int is the length of a vector.
+
+    Raises:
+        TEError: it isn't one; ``name`` says whose.
+    """
+    try:
+        return tuple(index(n) for n in (shape if isinstance(shape, Iterable) else (shape,)))
+    except TypeError:
+        raise TEError(f"{name}: expected a shape of positive ints, found {shape!r}") from None
 
 
 def placeholder(
@@ -234,9 +243,22 @@ def placeholder(
             kernel are held to it.
 
     Raises:
-        IRError: the dtype isn't known, a length isn't positive, or the range leaves the dtype.
+        TEError: the shape isn't of ints, or the promise isn't two of them.
+        TermError: the dtype isn't known, a length isn't positive, or the range leaves the dtype.
     """
-    return Tensor(name, as_shape(shape), dtype, value_range=value_range)
+    if value_range is not None:
+        value_range = _two_integers(name, value_range)
+    return Tensor(name, as_shape(shape, name), dtype, value_range=value_range)
+
+
+def _two_integers(name: str, value_range: object) -> tuple[int, int]:
+    try:
+        low, high = map(index, cast("tuple[int, int]", value_range))
+    except (TypeError, ValueError):
+        raise TEError(
+            f"{name}: expected a value_range of two integers (low, high), found {value_range!r}"
+        ) from None
+    return low, high
 
 
 def compute(
@@ -265,7 +287,9 @@ def compute(
         TEError: the function doesn't take one index per dimension, uses an axis that isn't one of
             its own, or has a reduction inside a larger value.
     """
-    dims = as_shape(shape)
+    dims = as_shape(shape, name)
+    if not callable(fcompute):
+        raise TEError(f"{name}: expected a function of {len(dims)} indices, found {fcompute!r}")
     names = _axis_names(fcompute, len(dims), name)
     axis = tuple(IterVar(n, "int32", extent) for n, extent in zip(names, dims, strict=True))
     found = fcompute(*axis)
@@ -342,10 +366,13 @@ def reduce_axis(dom: tuple[int, int], name: str = "rv") -> IterVar:
     Raises:
         TEError: the domain doesn't start at 0, or is empty.
     """
-    low, high = dom
+    try:
+        low, high = map(index, dom)
+    except (TypeError, ValueError):
+        low, high = 0, 0
     if low != 0 or high < 1:
-        raise TEError(f"{name}: expected a domain (0, n) with n >= 1, found {dom}")
-    return IterVar(name, "int32", int(high), "reduce")
+        raise TEError(f"{name}: expected a domain (0, n) with n >= 1, found {dom!r}")
+    return IterVar(name, "int32", high, "reduce")
 
 
 def thread_axis(tag: str, threads: int | None = None) -> ThreadAxis:
@@ -365,7 +392,8 @@ def thread_axis(tag: str, threads: int | None = None) -> ThreadAxis:
     Raises:
         TEError: ``threads`` is less than 1, or given with another tag.
     """
-    if threads is not None and (tag != "vthread" or threads < 1):
+    few = threads is not None and (not isinstance(threads, int) or threads < 1)
+    if few or (threads is not None and tag != "vthread"):
         raise TEError(
             f"thread_axis: expected threads >= 1 and the tag vthread, found {threads} and {tag}"
         )

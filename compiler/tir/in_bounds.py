@@ -23,6 +23,7 @@ from vdla.compiler.tir.ir import (
     INT_RANGES,
     Binary,
     Block,
+    BoundsError,
     Buffer,
     Cast,
     Const,
@@ -68,7 +69,7 @@ def check_bounds(func: PrimFunc) -> dict[str, Interval]:
         by name. It is empty where everything is proved.
 
     Raises:
-        IRError: an access isn't proved; the message has the range needed and the range known.
+        BoundsError: an access isn't proved; the message has the range needed and the range known.
     """
     prover = _Prover(func)
     prover.stmt(func.body, _Facts({}, ()), {})
@@ -79,10 +80,10 @@ def check_all_bounds(func: PrimFunc) -> PrimFunc:
     """The function itself, if every access is proved and nothing is left for a caller to check.
 
     Raises:
-        IRError: an access isn't proved, or depends on values that no parameter promises.
+        BoundsError: an access isn't proved, or depends on values that no parameter promises.
     """
     for name, (low, high) in check_bounds(func).items():
-        raise IRError(
+        raise BoundsError(
             f"{func.name}: {name}: expected a promise that its values, which are indices, are in "
             f"{low}..{high}, found none; give the parameter a value_range"
         )
@@ -94,7 +95,7 @@ def with_promises(func: PrimFunc) -> PrimFunc:
     check.
 
     Raises:
-        IRError: an access isn't proved.
+        BoundsError: an access isn't proved.
     """
     params, body = [], func.body
     needed = check_bounds(func)
@@ -340,7 +341,7 @@ class _Prover:
             least, most = known.at_least(form, 0), known.at_least(form.times(-1), -last)
             ends = None if least else 0, None if most else last
             if not (least and most) and not self.promised(form, ends):
-                raise IRError(self.refusal(buffer, where, dim, low, known.ranges, form))
+                raise BoundsError(self.refusal(buffer, where, dim, low, known.ranges, form))
 
     def promised(self, form: Linear, ends: tuple[int | None, int | None]) -> bool:
         """Whether an index is a parameter's value plus a constant, which then has to be within

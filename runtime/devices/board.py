@@ -12,12 +12,13 @@ from vdla.runtime.board.transport import Transport
 from vdla.runtime.devices.base import DeviceResult
 from vdla.runtime.dram import Dram, Ranges, place
 from vdla.runtime.errors import DeviceError
+from vdla.runtime.turns import Turns
 
 
 class BoardDevice:
     """Runs programs on a board. The host's image and the board's memory are kept in step: constants
     and programs go there once, what the host has written before each run, and what it will read
-    comes back after it.
+    comes back after it. Threads that share the device take turns, a program each.
 
     Raises:
         LinkError: the board doesn't answer, or is another.
@@ -28,7 +29,7 @@ class BoardDevice:
 
     def __init__(self, config: Config, transport: Transport, driver: Driver | None = None) -> None:
         self.config, self.transport = config, transport
-        self.driver = driver or Driver(transport)
+        self.driver, self._turns = driver or Driver(transport), Turns()
         own, there = Identity.of(config), self.driver.identity
         self.identity: Identity | None = own
         if there.isa != own.isa:
@@ -57,6 +58,10 @@ class BoardDevice:
         self.transport.upload(dram, loaded.base, end)
 
         def run() -> DeviceResult:
+            with self._turns:
+                return transfer_and_run()
+
+        def transfer_and_run() -> DeviceResult:
             for start, stop in given:
                 self.transport.upload(dram, start, stop)
             found = self.driver.run(self.address, dram.size, loaded.base, length, identity)

@@ -16,6 +16,7 @@ from vdla.runtime.dram import Dram, Ranges, host_image, place, whole_pages
 from vdla.runtime.rtl.bench import Bench, Stopped
 from vdla.runtime.rtl.build import build
 from vdla.runtime.rtl.verilate import Report
+from vdla.runtime.turns import Turns
 from vdla.sim.machine import FaultError, Run, SimulationError, deadlock_report
 from vdla.sim.stream import Stream
 
@@ -24,7 +25,7 @@ class RtlDevice:
     """Runs programs on the Verilated core, driven through its registers like a board.
 
     ``waves`` names an FST file that is written while the first program runs. ``report`` is told of
-    the one build per config.
+    the one build per config. Threads that share the device take turns, a program each.
     """
 
     name = "rtl"
@@ -35,7 +36,7 @@ class RtlDevice:
         self.config, self.waves = config, waves
         self.identity: Identity | None = Identity.of(config)
         library = build(config, trace=waves is not None, report=report)
-        self.bench = Bench(config, library)
+        self.bench, self._turns = Bench(config, library), Turns()
 
     def allocate(self, size: int, constants: bytes) -> Dram:
         """A DRAM image in the host's memory."""
@@ -53,7 +54,8 @@ class RtlDevice:
         def run() -> DeviceResult:
             if whole is not dram:
                 whole[: dram.size] = dram
-            result = self._run(stream, whole)
+            with self._turns:
+                result = self._run(stream, whole)
             if whole is not dram:
                 dram[:] = whole[: dram.size]
             return DeviceResult(result.cycles, result)

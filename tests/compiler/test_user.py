@@ -14,6 +14,7 @@ from vdla.compiler.frontend import import_model
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.user import REGISTERED, OperatorError
+from vdla.isa.config import load_config
 
 SHAPE = (2, 8, 4)
 
@@ -94,12 +95,34 @@ def test_a_schedule_that_does_not_fit_leaves_it_on_the_host(tmp_path):
     assert reason.startswith("wide: expected a tensorized stage, found plain stores")
 
 
+def test_a_schedule_for_another_config_leaves_it_on_the_host(tmp_path):
+    """Its vectors are of 4 as the tensor's are, the config's of 8."""
+    vdla.register_operator(
+        "mine::Clamp", clamp, lambda s, out, i, _: vectors(s, out, i, vdla.intrinsics("tiny"))
+    )
+    config = load_config("tiny", ["block_out=8", "block_in=8"])
+    device, reason = placed(vdla.compile(network(tmp_path), config))["mine::Clamp"]
+    assert device == "cpu"
+    assert "expected intrinsics of config tiny, where an entry of vdla.acc is [8]" in reason
+
+
 def test_attributes_that_it_does_not_take(tmp_path):
     vdla.register_operator("mine::Clamp", clamp, vectors)
     text = r"node Clamp_1 \(Clamp\): expected operands that mine::Clamp takes, found " \
            r"int8\[2, 8, 4\]: clamp\(\) got an unexpected keyword argument 'most'$"  # fmt: skip
     with pytest.raises(ModelError, match=text):
         vdla.compile(network(tmp_path, most=3), "tiny")
+
+
+@pytest.mark.parametrize(
+    ("result", "found"), [(lambda x: 42, "42"), (lambda x: x, "in0"), (lambda x: [x, x], r"\[.*")]
+)
+def test_an_expression_that_makes_no_tensor(tmp_path, result, found):
+    vdla.register_operator("mine::Clamp", lambda x, **_: result(x), vectors)
+    text = r"found int8\[2, 8, 4\]: mine::Clamp: expected its expression to return one tensor " \
+           rf"that it computes, found {found}$"  # fmt: skip
+    with pytest.raises(ModelError, match=text):
+        vdla.compile(network(tmp_path), "tiny")
 
 
 @pytest.mark.parametrize("name", ["Clamp", "::Clamp", "mine::", "ai.onnx::Clamp"])

@@ -87,7 +87,7 @@ def test_the_command_reports_coverage(vdla):
     assert f"not reached: {found['missing'][0]}" in text
     wrong = vdla("lockstep", "-c", "tiny", "--model", "digits", "--coverage")
     assert (wrong.code, wrong.out) == (2, "")
-    assert wrong.err == "vdla: --coverage: expected random programs, found --model\n"
+    assert wrong.err == "vdla: --coverage: expected no --model, found both\n"
 
 
 @pytest.mark.long

@@ -250,7 +250,7 @@ def test_shapes_of_no_onnx_model(refused, vdla, tmp_path):
     assert refused("run", "d.vdla", "--shape", "N=2") == (
         "--shape: expected an ONNX model, found the module d.vdla"
     )
-    assert refused("lockstep", "--shape", "N=2") == "--shape: expected --model MODEL, found none"
+    assert refused("lockstep", "--shape", "N=2") == "--shape: expected --model, found none"
 
 
 def test_devices(refused):

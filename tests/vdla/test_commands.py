@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 from qdq import QdqModel
 
 import vdla as api
@@ -55,6 +56,43 @@ def test_check_agrees_with_onnxruntime(vdla):
     assert done.json["holds"] is True
     assert all(layer["largest"] <= 1 for layer in done.json["layers"])
     assert len(done.json["whole"]) == 8
+
+
+def test_check_takes_an_input(vdla, tmp_path):
+    """One comparison, on that input, which is held to the model's like any other."""
+    x = random_inputs(api.compile("digits", "tiny"))
+    np.savez(tmp_path / "x.npz", **x)
+    done = vdla("run", "digits", "-c", "tiny", "--check", "--input", tmp_path / "x.npz", "--json")
+    assert done.code == 0
+    assert len(done.json["whole"]) == 1
+    np.savez(tmp_path / "x.npz", z=np.zeros(3))
+    done = vdla("run", "digits", "-c", "tiny", "--check", "--input", tmp_path / "x.npz")
+    assert (done.code, done.err.splitlines()[-1]) == (2, "vdla: inputs: expected image, found z")
+
+
+def test_run_takes_a_target(vdla, tmp_path):
+    """What the processor's code is, as compile has it: Winograd's sums differ from plain ones."""
+    kind = (TensorProto.FLOAT, [1, 64, 32, 32])
+    weights = np.random.default_rng(0).standard_normal((64, 64, 3, 3)).astype(np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w"], ["t"], pads=[1] * 4),
+         helper.make_node("Conv", ["t", "w"], ["y"], pads=[1] * 4)], "g",
+        [helper.make_tensor_value_info("x", *kind)], [helper.make_tensor_value_info("y", *kind)],
+        [numpy_helper.from_array(weights, "w")],
+    )  # fmt: skip
+    path = tmp_path / "m.onnx"
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    found = []
+    for name in ("native", "native,-winograd"):
+        out = tmp_path / f"{name}.npz"
+        assert vdla("run", path, "--device", "cpu", "--target", name, "--output", out).code == 0
+        found.append(np.load(out)["y"])
+    assert found[0].tobytes() != found[1].tobytes()
+    np.testing.assert_allclose(found[0], found[1], atol=1e-5 * np.abs(found[0]).max())
+    refused = vdla("run", path, "--device", "cpu", "--target", "z80")
+    assert refused.code == 2
+    assert refused.err.startswith("vdla: target: expected one of native, x86-64-v3, ")
 
 
 @pytest.mark.long

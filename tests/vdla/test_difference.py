@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 from qdq import QdqModel
 
 from vdla.analysis import difference
@@ -80,6 +83,160 @@ def test_what_is_undecided_of_a_minimum():
             assert undecided(replace(node, scales=scales), [x[:1], x[1:]]).tolist() == [either]
 
 
+# Sums that lie next to the middle ----------------------------------------------------------------
+
+
+def saved(path, nodes, given, made, constants):
+    """A model's file; ``given`` and ``made`` are (type, shape) of x and y."""
+    ends = [helper.make_tensor_value_info(n, *k) for n, k in (("x", given), ("y", made))]
+    values = [numpy_helper.from_array(np.asarray(a), n) for n, a in constants.items()]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], values)
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    return path
+
+
+def near_ties(path, seed):
+    """A convolution at the scales 0.02, 0.01 and 0.05: sums of 125, 375 … times 0.004 are in the
+    middle between two steps, but for float32's idea of these scales."""
+    q, d, node = "QuantizeLinear", "DequantizeLinear", helper.make_node
+    nodes = [
+        node(q, ["x", "sx", "z"], ["xq"]), node(d, ["xq", "sx", "z"], ["xd"]),
+        node(d, ["w", "sw", "z"], ["wd"]), node("Conv", ["xd", "wd"], ["t"], pads=[1] * 4),
+        node(q, ["t", "sy", "z"], ["tq"]), node(d, ["tq", "sy", "z"], ["y"]),
+    ]  # fmt: skip
+    weights = np.random.default_rng(seed).integers(-20, 20, (64, 64))[:8, :36]
+    scales = {n: np.float32(v) for n, v in (("sx", 0.02), ("sw", 0.01), ("sy", 0.05))}
+    constants = {"w": weights.astype(np.int8).reshape(8, 4, 3, 3), "z": np.int8(0), **scales}
+    shapes = (TensorProto.FLOAT, [1, 4, 8, 8]), (TensorProto.FLOAT, [1, 8, 8, 8])
+    return saved(path, nodes, *shapes, constants)
+
+
+@pytest.mark.parametrize("seed", [0, 2, 5])
+def test_sums_in_the_middle_are_no_differences(vdla, tmp_path, seed):
+    """One element of 512 is more than one in a thousand."""
+    done = vdla("run", near_ties(tmp_path / "m.onnx", seed), "-c", "tiny", "--check", "--json")
+    (layer,) = done.json["layers"]
+    assert layer["different"] > 0
+    assert layer["ties"] == layer["different"]
+    assert done.code == 0
+
+
+def test_only_sums_in_the_middle_are_undecided():
+    """``acc * 0.004`` for every acc: those a half above an integer, no neighbour of theirs."""
+    node = ops.QDense(
+        name="d", output="y", data="x", weight="w", bias="b", in_zp=0, out_zp=0,
+        scale=(float(np.float32(0.02) * np.float32(0.01) / np.float32(0.05)),),
+    )  # fmt: skip
+    acc = np.arange(-5000, 5000)
+    found = undecided(node, [np.zeros((1, 1), np.int8), np.zeros((1, 1), np.int8), acc[:1]])
+    assert found.shape == (1, 1)
+    sums = [undecided(node, [np.zeros((1, 1)), np.zeros((1, 1)), np.array([a])])[0, 0] for a in acc]
+    assert [a for a, either in zip(acc.tolist(), sums, strict=True) if either] == [
+        a for a in acc.tolist() if a % 250 == 125
+    ]
+
+
+def test_a_residual_is_undecided_with_its_convolution():
+    """Where the convolution may round either way, so may the sum; elsewhere its own value tells."""
+    node = ops.QConv2dAdd(
+        name="c", output="y", data="x", weight="w", bias="b", residual="r", in_zp=0, out_zp=0,
+        scale=(0.5,), add_scales=(1.0, 0.25), res_zp=0, add_zp=0,
+    )  # fmt: skip
+    x = np.arange(8, dtype=np.int8).reshape(1, 1, 1, 8)
+    r = np.array([0, 0, 2, 1, 2, 1, 0, 2], np.int8).reshape(1, 1, 1, 8)
+    found = undecided(node, [x, np.ones((1, 1, 1, 1), np.int8), np.zeros(1, np.int32), r])
+    assert found.ravel().tolist() == [False, True, True, True, True, True, False, True]
+
+
+def test_a_convolution_one_step_off_is_wrong(tmp_path):
+    path = near_ties(tmp_path / "m.onnx", 0)
+    graph = optimize(import_model(onnx.load(path)))
+    x = {"x": np.random.default_rng(0).standard_normal((1, 4, 8, 8)).astype(np.float32)}
+
+    def wrong(graph, node, operands):
+        return np.clip(evaluate_node(graph, node, operands).astype(int) + 1, -128, 127)
+
+    (layer,) = layer_differences(graph, ort_tensors(path, x), wrong)
+    assert layer.share > 0.9
+
+
+# What onnxruntime doesn't run, coarse floats, no elements -----------------------------------------
+
+
+def test_what_onnxruntime_lacks_is_one_line(vdla, tmp_path):
+    """bfloat16: vdla multiplies it, onnxruntime's CPU provider has no kernel."""
+    cast, kind = partial(helper.make_node, "Cast"), TensorProto.BFLOAT16
+    nodes = [cast(["x"], ["a"], to=kind), cast(["w"], ["b"], to=kind),
+             helper.make_node("MatMul", ["a", "b"], ["c"]), cast(["c"], ["y"], to=1)]  # fmt: skip
+    shape = (TensorProto.FLOAT, [4, 8])
+    path = saved(tmp_path / "m.onnx", nodes, shape, shape, {"w": np.eye(8, dtype=np.float32)})
+    assert vdla("run", path, "--device", "cpu").code == 0
+    done = vdla("run", path, "--device", "cpu", "--check")
+    assert done.code == 2
+    assert re.fullmatch(
+        r"vdla: onnxruntime: expected a model that onnxruntime [\d.]+ runs, to compare with, found "
+        r".*NOT_IMPLEMENTED : Could not find an implementation for MatMul\(13\) node .*\n",
+        done.err.splitlines(True)[-1],
+    )
+
+
+INT, FLOAT = TensorProto.INT32, TensorProto.FLOAT
+STOPS = {
+    "integer division by 0": ([("Sub", ["x", "x"], "z"), ("Div", ["x", "z"], "y")], INT, {}),
+    "a constant 0": ([("Div", ["x", "z"], "y")], INT, {"z": np.zeros(3, np.int32)}),
+    "too much padding": ([("Pad", ["x", "p"], "y")], FLOAT, {"p": np.array([-9, 0])}),
+    "two nodes of one name": ([("Relu", ["x"], "a"), ("Relu", ["a"], "y")], FLOAT, {}),
+}
+
+
+@pytest.mark.parametrize("case", STOPS)
+def test_where_onnxruntime_stops(vdla, tmp_path, case):
+    listed, kind, constants = STOPS[case]
+    name = "twice" if "name" in case else None
+    nodes = [helper.make_node(op, args, [out], name=name) for op, args, out in listed]
+    path = saved(tmp_path / "m.onnx", nodes, (kind, [3]), (kind, [None]), constants)
+    done = vdla("run", path, "--device", "cpu", "--check")
+    assert done.code == 2
+    assert done.err.splitlines()[-1].startswith(
+        "vdla: onnxruntime: expected a model that onnxruntime "
+    )
+
+
+@pytest.mark.parametrize("terms", [8, 64, 512])
+def test_float16_may_be_off_by_a_step(vdla, tmp_path, terms):
+    weights = np.random.default_rng(0).standard_normal((terms, 8)).astype(np.float16)
+    half = TensorProto.FLOAT16
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    path = saved(tmp_path / "m.onnx", nodes, (half, [4, terms]), (half, [4, 8]), {"w": weights})
+    assert vdla("run", path, "--device", "cpu", "--check").code == 0
+
+
+def test_the_bound_is_that_of_the_coarsest_floats():
+    def graph(*kinds):
+        return SimpleNamespace(tensors={k: SimpleNamespace(dtype=k) for k in kinds})
+
+    assert difference.relative_bound(graph("float32", "int64")) == 1e-4
+    assert difference.relative_bound(graph("float32", "float16")) == 2.0**-10
+    assert difference.relative_bound(graph("float16", "bfloat16")) == 2.0**-7
+    want = np.array([1000.0, 1.0], np.float16)
+    for off, close in ((0.5, True), (2.0, False)):
+        assert difference.is_close(want + np.float16(off), want, want, 2.0**-10) == close
+
+
+@pytest.mark.parametrize("shape", [[1, 0, 4], [0, 4], [0]])
+def test_tensors_without_elements(vdla, tmp_path, shape):
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    path = saved(tmp_path / "m.onnx", nodes, (FLOAT, shape), (FLOAT, shape), {})
+    done = vdla("run", path, "--device", "cpu", "--check", "--json")
+    assert done.code == 0
+    assert {(each["largest"], each["same_top1"]) for each in done.json["whole"]} == {(0.0, True)}
+
+
+def test_a_layer_without_elements_has_no_share():
+    assert difference.LayerDifference("n", "op", 0, 0, 0, 0).share == 0
+
+
 class Fixed:
     """An executor that answers with given logits."""
 
@@ -92,7 +249,7 @@ class Fixed:
 
 def compared(monkeypatch, got, want, unfused=None, step=0.5):
     """The agreement of our logits with the reference's two answers."""
-    graph = SimpleNamespace(outputs=["y"])
+    graph = SimpleNamespace(outputs=["y"], tensors={})
     answers = {True: want, False: want if unfused is None else unfused}
     monkeypatch.setattr(difference, "output_step", lambda graph: step)
     monkeypatch.setattr(

@@ -19,6 +19,7 @@ def test_lockstep_json_has_the_contract_keys(vdla):
     assert set(done.json) == {
         "config", "programs", "instructions", "mismatches", "max_cycle_error",
         "rtl_cycles_per_second", "sim_cycles_per_second",
+        "ended", "faulted", "deadlocked", "unexpected_endings",
     }  # fmt: skip
     assert (done.json["config"], done.json["programs"]) == ("tiny", 5)
     assert (done.json["mismatches"], done.json["max_cycle_error"]) == (0, 0)

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import vdla
+from vdla import api
+from vdla.analysis import profile
 from vdla.compiler.build import Options, compile_graph
+from vdla.compiler.codegen.target import NATIVE
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.host import peak
 from vdla.isa.config import load_config
+from vdla.options import Run
 
 
 def test_every_step_has_its_share(vdla):
@@ -36,11 +42,64 @@ def test_a_table(vdla):
     assert "Gop/s of float32" in done.out
 
 
-def test_steps_of_the_accelerator_have_a_time_alone(vdla):
+def test_a_simulated_accelerator_has_cycles_and_no_time(vdla):
+    """How long its simulation takes is no part of the host's time."""
     found = vdla("run", "digits", "-c", "tiny", "--profile", "--json").json
     (program,) = (step for step in found["steps"] if step["device"] == "vdla")
     assert (program["operations"], program["gops"], program["of_peak"]) == (None, None, None)
-    assert program["seconds"] > 0
+    assert (program["seconds"], program["share"]) == (None, None)
+    assert program["cycles"] == vdla("run", "digits", "-c", "tiny", "--json").json["cycles"] / 360
+    host = [step for step in found["steps"] if step["device"] != "vdla"]
+    assert sum(step["share"] for step in host) == pytest.approx(1)
+    assert all(step["cycles"] is None for step in host)
+    told = vdla("run", "digits", "-c", "tiny", "--profile").out
+    assert "the accelerator is simulated: its steps have cycles, and no share of the time" in told
+
+
+def test_an_accelerator_that_is_there_has_its_time(monkeypatch):
+    """On a board the seconds are the board's."""
+    module = vdla.compile("digits", "tiny")
+    ready, _ = api.prepare(module, Run())
+    monkeypatch.setattr(type(ready.device), "name", "board")
+    found = profile.profile(ready, api.random_inputs(module), runs=2)
+    assert sum(step.share for step in found.steps) == pytest.approx(1)
+
+
+def test_calls_are_no_part_of_the_peak(monkeypatch):
+    """A core that does two vectors a cycle at 4 GHz, where calling a function takes 10 µs."""
+    clock = SimpleNamespace(now=0.0)
+
+    def jit(funcs):
+        (func,) = funcs
+        out = func.params[-1]
+
+        def run(*arrays):
+            clock.now += 10e-6 + out.shape[0] * peak.STEPS / (2 * 4e9)
+
+        return {"peak": run}
+
+    monkeypatch.setattr(peak.llvm, "jit", jit)
+    monkeypatch.setattr(peak.time, "perf_counter", lambda: clock.now)
+    lanes = NATIVE.vectors.lanes
+    for dtype, most in (("float32", 2 * lanes * 8e9), ("int8", 4 * 2 * lanes * 8e9)):
+        assert 0.97 * most < peak.peak(dtype) <= most
+
+
+def test_no_layer_is_faster_than_the_peak():
+    """An int8 product that fills the lanes; several looks, since others work on the machine."""
+    node = ops.QDense(
+        name="d", output="y", data="x", weight="w", bias="b", in_zp=0, out_zp=0, scale=(0.01,) * 512
+    )
+    rng = np.random.default_rng(0)
+    values = {"w": rng.integers(-128, 128, (512, 512)).astype(np.int8),
+              "b": np.zeros(512, np.int32)}  # fmt: skip
+    kinds = {"x": "int8", "y": "int8", "w": "int8", "b": "int32"}
+    shapes = {"x": (512, 512), "y": (512, 512), "w": (512, 512), "b": (512,)}
+    tensors = {n: TensorType(shapes[n], kinds[n]) for n in kinds}
+    graph = verify(Graph(("x",), ("y",), (node,), tensors, values))
+    module = compile_graph(graph, load_config("paper"), Options(device="cpu"))
+    found = [vdla.profile(module, device="cpu", threads=1).steps[0].of_peak for _ in range(3)]
+    assert 0 < min(found) <= 1
 
 
 def test_a_timeline_of_host_steps(vdla, tmp_path):

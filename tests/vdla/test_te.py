@@ -9,6 +9,7 @@ import vdla
 from vdla import te
 from vdla.compiler.codegen.vdla.leaf import CodegenError
 from vdla.compiler.schedule.errors import ScheduleError
+from vdla.compiler.te import TEError
 
 RNG = np.random.default_rng(0)
 
@@ -34,6 +35,78 @@ def test_argmax_on_the_cpu():
     vdla.build(te.create_schedule([I, V]), [A, I, V], "cpu")(a, i, v)
     np.testing.assert_array_equal(i, a.argmax(axis=1))
     np.testing.assert_array_equal(v, a.max(axis=1))
+
+
+def best(value=None):
+    """Index and value of the least element of each row, computed together."""
+    argmin = te.comm_reducer(
+        lambda x, y: (te.select(x[1] <= y[1], x[0], y[0]), te.minimum(x[1], y[1])),
+        lambda t0, t1: (te.const(-1, t0), te.max_value(t1)),
+        "argmin",
+    )
+    A, k = te.placeholder((4, 9), "int32", "A"), te.reduce_axis((0, 9), "k")
+    return A, *te.compute((4,), lambda i: argmin((k, A[i, k]), axis=k), "am")
+
+
+@pytest.mark.parametrize(
+    ("outputs", "names"),
+    [
+        (lambda I, V: I, "A am_v0 am_v1"),
+        (lambda I, V: V, "A am_v1 am_v0"),
+        (lambda I, V: I.op, "A am_v0 am_v1"),
+        (lambda I, V: [I.op], "A am_v0 am_v1"),
+        (lambda I, V: [V, I], "A am_v1 am_v0"),
+        (lambda I, V: (V, I.op), "A am_v1 am_v0"),
+    ],
+)
+def test_a_tuple_is_an_output_whole(outputs, names):
+    A, I, V = best()
+    kernel = vdla.build(te.create_schedule(outputs(I, V)), target="cpu")
+    assert " ".join(p.name for p in kernel.params) == names
+    a = RNG.integers(-9, 9, (4, 9)).astype("int32")
+    i, v = np.zeros(4, "int32"), np.zeros(4, "int32")
+    vdla.build(te.create_schedule(outputs(I, V)), [A, I, V], "cpu")(a, i, v)
+    np.testing.assert_array_equal(i, a.argmin(axis=1))
+    np.testing.assert_array_equal(v, a.min(axis=1))
+
+
+def test_a_schedule_of_operations():
+    """As TVM's tutorials have it."""
+    A = te.placeholder((6,), "int32", "A")
+    B = te.compute((6,), lambda i: A[i] + 1, "B")
+    C = te.compute((6,), lambda i: B[i] * 2, "C")
+    for outputs in (C, C.op, [C], [C.op], (C.op, C)):
+        s = te.create_schedule(outputs)
+        s[C.op].split(s[C].op.axis[0], factor=2)
+        c = np.zeros(6, "int32")
+        vdla.build(s, [A, C], "cpu")(np.arange(6, dtype="int32"), c)
+        np.testing.assert_array_equal(c, (np.arange(6) + 1) * 2)
+    assert [p.name for p in te.create_schedule([C.op, B.op]).mod.params] == ["A", "C", "B"]
+
+
+@pytest.mark.parametrize(
+    ("outputs", "found"),
+    [
+        (lambda A, B: "B", "'B'"),
+        (lambda A, B: [B, 3], "3"),
+        (lambda A, B: A.op, "None, which is a placeholder's operation"),
+        (lambda A, B: [B, A.op], "None, which is a placeholder's operation"),
+    ],
+)
+def test_what_is_no_output(outputs, found):
+    A = te.placeholder((6,), "int32", "A")
+    B = te.compute((6,), lambda i: A[i] + 1, "B")
+    with pytest.raises(TEError) as error:
+        te.create_schedule(outputs(A, B))
+    assert str(error.value) == (
+        "create_schedule: expected a tensor or an operation, as C or C.op, or a list of them, "
+        f"found {found}"
+    )
+
+
+def test_no_output():
+    with pytest.raises(TEError, match=r"^create_schedule: expected at least one output, found n"):
+        te.create_schedule([])
 
 
 def test_an_extern_statement_on_the_cpu():

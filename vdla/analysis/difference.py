@@ -34,6 +34,7 @@ Array = NDArray[Any]
 MAX_SHARE = 0.001  # elements of a layer that may differ from onnxruntime, by at most 1
 MIN_COSINE = 0.999
 MAX_RELATIVE = 1e-4  # of outputs that nothing quantized, in units of the reference's largest value
+STEPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # relative, between neighbours of coarser floats
 TOLERANCE = 1e-5  # relative: a difference of float32 values that are steps apart
 
 
@@ -46,8 +47,8 @@ class Agreement:
     operators. ``behind`` is how far below its best class the reference puts ours; a ``tie`` is no
     farther than its rounding. ``behind`` and ``rounding`` are of the sample where that is tightest.
     ``relative`` is the largest difference of any output, in units of that output's largest value;
-    ``close`` is whether each is within ``MAX_RELATIVE``, or within the reference's own rounding of
-    it: a sigmoid far below 0 is no larger than that.
+    ``close`` is whether each is within the bound of its types, or within the reference's own
+    rounding of it: a sigmoid far below 0 is no larger than that.
     """
 
     cosine: float
@@ -67,11 +68,15 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Check:
-    """A model against onnxruntime: every layer, and the whole network per input."""
+    """A model against onnxruntime: every layer, and the whole network per input.
+
+    ``bound`` is how far outputs may be off that nothing quantized, in units of the largest value.
+    """
 
     layers: list[LayerDifference]
     whole: list[Agreement]
     quantized: bool = True
+    bound: float = MAX_RELATIVE
 
     @property
     def holds(self) -> bool:
@@ -110,7 +115,7 @@ def whole(
     graph: Graph, path: Path, ready: Executor, samples: Sequence[Mapping[str, Array]]
 ) -> list[Agreement]:
     """Cosine and best classes of the first output, per input; how far any output is off."""
-    output, step = graph.outputs[0], output_step(graph)
+    output, step, bound = graph.outputs[0], output_step(graph), relative_bound(graph)
     found = []
     for inputs in samples:
         got = ready.run(inputs).outputs
@@ -119,7 +124,7 @@ def whole(
             (got[ours], want[name], unfused[name]) for ours, name in zip(got, want, strict=True)
         ]
         relative = max(_relative(ours, theirs) for ours, theirs, _ in pairs)
-        close = all(is_close(*each) for each in pairs)
+        close = all(is_close(*each, bound) for each in pairs)
         first = _agreement(got[output], want[output], unfused[output], step, relative, close)
         found.append(first)
     return found
@@ -136,10 +141,20 @@ def _relative(got: Array, want: Array) -> float:
     return largest if np.isfinite(largest) else float("inf")
 
 
-def is_close(got: Array, want: Array, unfused: Array) -> bool:
-    """Whether an output is within ``MAX_RELATIVE`` of the reference's largest value, or no farther
-    from it than the reference that doesn't fuse operators."""
-    return _relative(got, want) <= MAX_RELATIVE or _apart(got, want) <= _apart(unfused, want)
+def relative_bound(graph: Graph) -> float:
+    """How far outputs may be off, in units of the reference's largest value.
+
+    ``MAX_RELATIVE``, but one step of the coarsest floats that the graph computes with: two right
+    results that are rounded to float16 may be that far apart.
+    """
+    kinds = {kind.dtype for kind in graph.tensors.values()}
+    return max([MAX_RELATIVE, *(STEPS.get(kind, 0.0) for kind in kinds)])
+
+
+def is_close(got: Array, want: Array, unfused: Array, bound: float = MAX_RELATIVE) -> bool:
+    """Whether an output is within a bound of the reference's largest value, or no farther from it
+    than the reference that doesn't fuse operators."""
+    return _relative(got, want) <= bound or _apart(got, want) <= _apart(unfused, want)
 
 
 def _apart(a: Array, b: Array) -> float:
@@ -159,6 +174,8 @@ def output_step(graph: Graph) -> float:
 def _agreement(
     got: Array, want: Array, unfused: Array, step: float, relative: float, close: bool
 ) -> Agreement:
+    if not got.size:  # there is no class to be the best
+        return Agreement(1.0, True, True, 0.0, 0.0, step, relative, close)
     ours, theirs, other = (_rows(output) for output in (got, want, unfused))
     behind = theirs.max(1) - np.take_along_axis(theirs, ours.argmax(1)[:, None], 1)[:, 0]
     rounding = np.maximum(np.abs(theirs - other).max(1), step)

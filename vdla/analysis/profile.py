@@ -16,22 +16,25 @@ from vdla.runtime.executor import Executor, RunResult
 from vdla.support.files import write_bytes
 
 RUNS = 20
+SIMULATED = ("sim", "rtl")  # devices whose seconds are the simulation's own
 
 
 @dataclass(frozen=True)
 class ProfiledStep:
     """One step: ``seconds`` of its shortest run, ``share`` of all steps' seconds.
 
-    ``gops`` are 10^9 operations per second, a multiplication and an addition being two, and
-    ``of_peak`` their share of what all threads could do of the step's element type; None for steps
-    of other devices.
+    A program on a simulated accelerator has neither, but ``cycles``: how long it takes to simulate
+    says nothing of the machine. ``gops`` are 10^9 operations per second, a multiplication and an
+    addition being two, and ``of_peak`` their share of what all threads could do of the step's
+    element type; None for steps of other devices.
     """
 
     name: str
     op: str
     device: str
-    seconds: float
-    share: float
+    seconds: float | None
+    share: float | None
+    cycles: int | None
     operations: int | None
     gops: float | None
     of_peak: float | None
@@ -53,15 +56,17 @@ def profile(ready: Executor, inputs: Mapping[str, NDArray[Any]], runs: int = RUN
     work: Mapping[str, int] = ready.module.metadata.get("work", {})
     ops = {row["name"]: row["op"] for row in ready.module.metadata["placement"]}
     best = [min(r.steps[n].seconds for r in results) for n in range(len(results[0].steps))]
-    total, steps = sum(best), []
-    for step, seconds in zip(results[0].steps, best, strict=True):
+    timed = [s.cycles is None or ready.device.name not in SIMULATED for s in results[0].steps]
+    total, steps = sum(s for s, counts in zip(best, timed, strict=True) if counts), []
+    for step, seconds, counts in zip(results[0].steps, best, timed, strict=True):
         op, operations = ops.get(step.name, step.kind), work.get(step.name)
         gops = operations / seconds if operations is not None else None
         integers = issubclass(BY_OP.get(op, Node), IntegerNode)
         most = peaks["int8" if integers else "float32"]
         steps.append(
             ProfiledStep(
-                step.name, op, step.kind, seconds, seconds / total, operations,
+                step.name, op, step.kind, seconds if counts else None,
+                seconds / total if counts else None, step.cycles, operations,
                 None if gops is None else gops / 1e9,
                 gops / most if gops is not None and most else None,
             )

@@ -16,7 +16,7 @@ from vdla.isa.config import Config, config_names, load_config, parse_config
 from vdla.isa.instructions import INSTRUCTIONS, Uop, instruction_bytes
 from vdla.isa.manual import header, manual, systemrdl
 from vdla.isa.program import Program
-from vdla.options import UsageError
+from vdla.spelling import UsageError
 
 PACKAGES = {
     **dict.fromkeys(

@@ -22,13 +22,15 @@ from vdla.commands.output import (
     write_text,
 )
 from vdla.compiler.placement.partition import host_remark
-from vdla.options import Compare, CompareOutput, UsageError
+from vdla.lookup import resolve
+from vdla.options import Compare, CompareOutput
 from vdla.sim.trace import write_trace
+from vdla.spelling import UsageError
 
 
 def compare(model: str, options: Compare, output: CompareOutput, json: bool) -> None:
     """Prints the comparison or the sweep; writes its plots, one timeline, and the page."""
-    options = replace(options, config=api.resolve(options.config, options.settings), settings=())
+    options = replace(options, config=resolve(options.config, options.settings), settings=())
     check_output_folder(output.out)
     if output.report is not None:
         check_folder(output.report)
@@ -70,7 +72,7 @@ def _measure(model: str, options: Compare) -> tuple[Comparison, Sweep | None]:
 
 def _one_schedule(model: str, options: Compare) -> SameSchedule:
     with progress() as update:
-        return api.same_schedule(model, replace(options, progress=update))
+        return api.same_schedule(model, replace(options, latencies=(), progress=update))
 
 
 def _print_comparison(found: Comparison) -> None:

@@ -19,9 +19,11 @@ from vdla.commands.output import console, log, print_json, progress, table, writ
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.isa.asm import format_instruction
 from vdla.isa.config import Config, load_config
-from vdla.options import Lockstep, UsageError
+from vdla.lookup import random_inputs, resolve
+from vdla.options import Lockstep
 from vdla.runtime.executor import Executor
 from vdla.runtime.rtl import build
+from vdla.spelling import require
 
 AROUND = 6  # instructions shown on either side of a difference
 
@@ -34,11 +36,8 @@ def verilog(config: str, output: Path | None, settings: Sequence[str]) -> None:
 def lockstep(options: Lockstep, json: bool) -> None:
     """Prints the tally; exit code 1 when the machines differ anywhere, or when a program ends
     otherwise than it was made to."""
-    if options.model and options.coverage:
-        raise UsageError("--coverage: expected random programs, found --model")
-    if options.shapes and options.model is None:
-        raise UsageError("--shape: expected --model MODEL, found none")
-    chosen = api.resolve(options.config, options.settings)
+    require(options)
+    chosen = resolve(options.config, options.settings)
     machines = Machines(chosen, log.print)
     coverage = Coverage(chosen) if options.coverage else None
     tally, begun = Tally(), time.monotonic()
@@ -105,7 +104,7 @@ def _run_model(machines: Machines, model: str, shapes: Shapes | None) -> Tally:
     with progress() as update:
         module = api.compile(model, machines.config, shapes=shapes, progress=update)
     device = LockstepDevice(machines)
-    Executor(module, device).run(api.random_inputs(module))
+    Executor(module, device).run(random_inputs(module))
     return device.tally
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from vdla.options import UsageError
+from vdla.spelling import UsageError
 from vdla.support import files
 from vdla.support.progress import heard_by
 

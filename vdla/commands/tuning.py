@@ -15,11 +15,13 @@ from vdla.compiler.tune.records import Log, export, load
 from vdla.compiler.tune.tuner import Task
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
+from vdla.lookup import resolve
 from vdla.options import Tune
 
 
 def tune(model: str, options: Tune, exported: Path | None, json: bool) -> None:
     """Searches, prints what was found per distinct layer, and exports the best records."""
+    api.check_target(options)
     if options.target == api.CPU:
         functions.tune(model, options, exported, json)
         return
@@ -29,7 +31,7 @@ def tune(model: str, options: Tune, exported: Path | None, json: bool) -> None:
     if exported is not None:
         check_folder(exported)
         before = load(exported) if exported.exists() else []
-    chosen = api.resolve(options.config, options.settings)
+    chosen = resolve(options.config, options.settings)
     begun = time.monotonic()
     tasks = api.tuning_tasks(model, options)
     with Log(path) as records, progress() as update:

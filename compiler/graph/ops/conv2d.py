@@ -31,6 +31,7 @@ from vdla.compiler.graph.ops.products import (
     word_of,
 )
 from vdla.compiler.graph.ops.window import Window
+from vdla.compiler.graph.rounding import in_the_middle
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 
@@ -191,11 +192,13 @@ class QConv2d(QProducts, AnyConv2d):
     output channel: ``float32(x_scale * w_scale[o] / y_scale)``.
     """
 
-    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+    def accumulated(self, args: Sequence[Array]) -> Array:
         total = self.products(centered(args[0], self.in_zp), args[1].astype(np.float64))
-        acc = total.astype(np.int64) + args[2][:, None, None]
+        return np.asarray(total.astype(np.int64) + args[2][:, None, None])
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         words = pack_scales(self.scale)[:, None, None]
-        return requantize(acc, words, self.out_zp, self.lo, self.hi)
+        return requantize(self.accumulated(args), words, self.out_zp, self.lo, self.hi)
 
     def express(self, recipe: Recipe) -> Tensor:
         if recipe.block(self.output):
@@ -258,6 +261,14 @@ class QConv2dAdd(QConv2d):
         zero_points = (self.out_zp, self.res_zp, self.add_zp)
         limits = (self.add_lo, self.add_hi)
         return fixed_point_sum(value, args[3], self.add_scales, zero_points, limits)
+
+    def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, int]:
+        """The sum of both terms; of any size where the convolution's own rounding is undecided."""
+        unclear = in_the_middle(*super().before_rounding(args))
+        value = super().evaluate(args, TensorType((), "int8")).astype(np.float64)
+        own = (value - self.out_zp) * self.add_scales[0]
+        other = (args[3].astype(np.float64) - self.res_zp) * self.add_scales[1]
+        return own + other, np.where(unclear, np.inf, np.abs(own) + np.abs(other)), 5
 
     def express(self, recipe: Recipe) -> Tensor:
         blocks = recipe.block(self.output) > 0

@@ -64,9 +64,13 @@ class QDense(QProducts, AnyDense):
     ``output = clip(rq(acc, scale[o]) + out_zp, lo, hi)``.
     """
 
-    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+    def accumulated(self, args: Sequence[Array]) -> Array:
         data = centered(args[0].reshape(args[0].shape[:2]), self.in_zp)
-        acc = (data @ args[1].T.astype(np.float64)).astype(np.int64) + args[2]
+        acc: Array = (data @ args[1].T.astype(np.float64)).astype(np.int64) + args[2]
+        return acc
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        acc = self.accumulated(args)
         return requantize(acc, pack_scales(self.scale), self.out_zp, self.lo, self.hi)
 
     def express(self, recipe: Recipe) -> Tensor:

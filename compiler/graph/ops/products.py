@@ -57,6 +57,17 @@ class QProducts(IntegerNode, Products, operator=False):
     lo: int = -128
     hi: int = 127
 
+    def accumulated(self, args: Sequence[Array]) -> Array:
+        """``acc`` of the operands, exact, in int64; the channels are its second dimension."""
+        raise NotImplementedError
+
+    def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, Array | int]:
+        """The sum at the result's scale: exact in int32, then made a float and multiplied by a
+        scale that is a product and a quotient of floats."""
+        acc = self.accumulated(args)
+        value = acc * np.reshape(self.scale, (-1, *[1] * (acc.ndim - 2)))
+        return value, np.abs(value), 4
+
 
 class ProductFields(TypedDict):
     """What every :class:`QProducts` is made of."""

@@ -69,6 +69,10 @@ class Running(StageBase):
         """
         self._expect("bind")
         where = self._check(axis, "bind")
+        if not isinstance(thread, ThreadAxis):
+            raise ScheduleError(
+                f'bind {where}: expected a thread, as te.thread_axis("vthread"), found {thread!r}'
+            )
         func = annotate.bind(self.schedule.mod, where, axis, thread)
         threads = {"threads": thread.threads} if thread.threads else {}
         args = {"axis": self._axis_name(axis), "thread": thread.tag, **threads}
@@ -147,7 +151,7 @@ class Running(StageBase):
         """
         self._expect("tensorize")
         where = self._check(axis, "tensorize")
-        intrins = (intrin,) if isinstance(intrin, TensorIntrin) else tuple(intrin)
+        intrins = _listed(where, intrin)
         values = self.schedule.value_ranges()
         func, chosen = tensorize.tensorize(self.schedule.mod, where, axis, intrins, values)
         args = {"axis": self._axis_name(axis), "intrin": chosen.name}
@@ -160,3 +164,16 @@ class Running(StageBase):
         func = annotate.set_kind(self.schedule.mod, where, primitive, axis, kind)
         step = Step(primitive, self.name, {"axis": self._axis_name(axis)})
         self.schedule._commit(func, step)
+
+
+def _listed(where: str, intrin: object) -> tuple[TensorIntrin, ...]:
+    """One intrinsic, or all of several."""
+    several = intrin if isinstance(intrin, Iterable) else (intrin,)
+    intrins = tuple(several)
+    for each in intrins:
+        if not isinstance(each, TensorIntrin):
+            raise ScheduleError(
+                f"tensorize {where}: expected an intrinsic, or several as vdla.intrinsics gives "
+                f"them, found {intrin!r}"
+            )
+    return intrins

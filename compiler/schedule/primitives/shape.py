@@ -101,6 +101,7 @@ class Shape(StageBase):
         if not axes:
             raise ScheduleError(f"fuse {self.name}: expected at least one loop, found none")
         fused = axes[0]
+        self._check(fused, "fuse")
         for axis in axes[1:]:
             where = self._check(fused, "fuse")
             self._check(axis, "fuse")

@@ -7,7 +7,7 @@ type. The intrinsics that statements call are in ``tir.intrin``.
 
 from vdla.compiler.tir.ir.buffer import Buffer
 from vdla.compiler.tir.ir.dtypes import DTYPES, FLOATS, INT_RANGES, is_float, is_int
-from vdla.compiler.tir.ir.error import IRError
+from vdla.compiler.tir.ir.error import BoundsError, IRError, TermError
 from vdla.compiler.tir.ir.expr import (
     ARITHMETIC,
     BINARY_OPS,
@@ -83,6 +83,7 @@ __all__ = [
     "Binary",
     "Block",
     "BlockIter",
+    "BoundsError",
     "Buffer",
     "BufferRef",
     "BufferRegion",
@@ -105,6 +106,7 @@ __all__ = [
     "Seq",
     "Stmt",
     "Store",
+    "TermError",
     "Var",
     "all_of",
     "as_expr",

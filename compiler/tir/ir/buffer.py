@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from vdla.compiler.tir.ir.dtypes import DTYPES, INT_RANGES
-from vdla.compiler.tir.ir.error import IRError
+from vdla.compiler.tir.ir.error import TermError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,8 +36,8 @@ class Buffer:
             ``offset`` modulo ``factor``, in elements; elsewhere elements lie densely.
 
     Raises:
-        IRError: a dtype that isn't known, a length that isn't positive, or a range or an alignment
-            that doesn't fit.
+        TermError: a dtype that isn't known, a length that isn't positive, or a range or an
+            alignment that doesn't fit.
     """
 
     name: str
@@ -50,23 +50,23 @@ class Buffer:
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
-            raise IRError(
+            raise TermError(
                 f"buffer {self.name}: expected a dtype of {', '.join(DTYPES)}, found {self.dtype!r}"
             )
         if any(not isinstance(n, int) or n < 1 for n in self.shape):
-            raise IRError(
+            raise TermError(
                 f"buffer {self.name}: expected a shape of positive ints, found {self.shape}"
             )
         if self.value_range is not None:
             low, high = INT_RANGES.get(self.dtype, (1, 0))
             if not low <= self.value_range[0] <= self.value_range[1] <= high:
-                raise IRError(
+                raise TermError(
                     f"buffer {self.name}: expected a value_range (low, high) within "
                     f"{self.dtype}, found {self.value_range}"
                 )
         for dim, factor, offset in self.alignments:
             if not 0 <= dim < len(self.shape) or not 0 <= offset < factor:
-                raise IRError(
+                raise TermError(
                     f"buffer {self.name}: expected alignments (dimension, factor, offset "
                     f"< factor) of its {len(self.shape)} dimensions, found "
                     f"{(dim, factor, offset)}"

@@ -24,7 +24,7 @@ from typing import Union
 
 from vdla.compiler.tir.ir.buffer import Buffer
 from vdla.compiler.tir.ir.dtypes import DTYPES, FLOATS, INT_RANGES, is_float, is_int
-from vdla.compiler.tir.ir.error import IRError
+from vdla.compiler.tir.ir.error import TermError
 
 ARITHMETIC = ("add", "sub", "mul", "div", "floordiv", "floormod", "min", "max", "shl", "shr")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
@@ -186,9 +186,11 @@ class Binary(Expr):
 
     def __post_init__(self) -> None:
         if self.op not in BINARY_OPS:
-            raise IRError(f"expected a binary operator ({' '.join(BINARY_OPS)}), found {self.op!r}")
+            raise TermError(
+                f"expected a binary operator ({' '.join(BINARY_OPS)}), found {self.op!r}"
+            )
         if self.a.dtype != self.b.dtype:
-            raise IRError(
+            raise TermError(
                 f"{self.op}: expected operands of one dtype, found "
                 f"{self.a.dtype} and {self.b.dtype}; cast one of them"
             )
@@ -210,7 +212,7 @@ class Not(Expr):
 
     def __post_init__(self) -> None:
         if self.a.dtype != "bool":
-            raise IRError(f"not: expected a bool, found {self.a.dtype}")
+            raise TermError(f"not: expected a bool, found {self.a.dtype}")
 
     @property
     def dtype(self) -> str:
@@ -228,9 +230,9 @@ class Select(Expr):
 
     def __post_init__(self) -> None:
         if self.cond.dtype != "bool":
-            raise IRError(f"select: expected a bool condition, found {self.cond.dtype}")
+            raise TermError(f"select: expected a bool condition, found {self.cond.dtype}")
         if self.a.dtype != self.b.dtype:
-            raise IRError(
+            raise TermError(
                 f"select: expected two values of one dtype, found "
                 f"{self.a.dtype} and {self.b.dtype}; cast one of them"
             )
@@ -277,7 +279,7 @@ class Call(Expr):
 
     def __post_init__(self) -> None:
         if self.op not in CALLS:
-            raise IRError(f"expected a pure function ({' '.join(CALLS)}), found {self.op!r}")
+            raise TermError(f"expected a pure function ({' '.join(CALLS)}), found {self.op!r}")
 
     @property
     def dtype(self) -> str:
@@ -285,30 +287,43 @@ class Call(Expr):
         return self.type
 
 
+def _check_number(value: object) -> None:
+    """Raises where it is none."""
+    if isinstance(value, Buffer):
+        raise TermError(f"expected an element of {value.name}, by its indices, found it as a whole")
+    if isinstance(value, str) or not hasattr(value, "__float__"):
+        raise TermError(f"expected a number or an expression, found {value!r}")
+
+
 def _check_const(value: int | float, dtype: str) -> None:
     """Raises where a value isn't one of the dtype."""
     if dtype in INT_RANGES:
         low, high = INT_RANGES[dtype]
         if not isinstance(value, int) or not low <= value <= high:
-            raise IRError(f"constant: expected {dtype} ({low} to {high}), found {value!r}")
+            raise TermError(f"constant: expected {dtype} ({low} to {high}), found {value!r}")
     elif dtype not in FLOATS:
-        raise IRError(f"constant: expected a dtype of {', '.join(DTYPES)}, found {dtype!r}")
+        raise TermError(f"constant: expected a dtype of {', '.join(DTYPES)}, found {dtype!r}")
 
 
 def _check_operand(op: str, dtype: str) -> None:
     """Raises where an operator doesn't take operands of a dtype."""
     if op in LOGIC and dtype != "bool":
-        raise IRError(f"{op}: expected bool operands, found {dtype}")
+        raise TermError(f"{op}: expected bool operands, found {dtype}")
     if op in (*BITWISE, "shl", "shr", "floordiv", "floormod") and not is_int(dtype):
-        raise IRError(f"{op}: expected integer operands, found {dtype}")
+        raise TermError(f"{op}: expected integer operands, found {dtype}")
     if op == "div" and not is_float(dtype):
-        raise IRError(f"div: expected float operands, found {dtype}; use floordiv (//)")
+        raise TermError(f"div: expected float operands, found {dtype}; use floordiv (//)")
     if op in ("add", "sub", "mul") and dtype == "bool":
-        raise IRError(f"{op}: expected numbers, found bool")
+        raise TermError(f"{op}: expected numbers, found bool")
 
 
 def const(value: int | float | bool, dtype: str | None = None) -> Const:
-    """A constant; without a dtype, bool, int32 or float32 by its Python type."""
+    """A constant; without a dtype, bool, int32 or float32 by its Python type.
+
+    Raises:
+        TermError: it isn't a number, or not one of the dtype.
+    """
+    _check_number(value)
     if dtype is None:
         dtype = (
             "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) else "float32"
@@ -316,7 +331,7 @@ def const(value: int | float | bool, dtype: str | None = None) -> Const:
     if dtype in FLOATS:
         return Const(float(value), dtype)
     if isinstance(value, float):
-        raise IRError(f"constant: expected {dtype}, found {value!r}")
+        raise TermError(f"constant: expected {dtype}, found {value!r}")
     return Const(int(value), dtype)
 
 
@@ -329,7 +344,7 @@ def binary(op: str, a: ExprLike, b: ExprLike) -> Expr:
     """``a op b``, where a Python number takes the other side's dtype.
 
     Raises:
-        IRError: the operands' dtypes differ, or the operator doesn't take them.
+        TermError: the operands' dtypes differ, or the operator doesn't take them.
     """
     if isinstance(a, Expr):
         return Binary(op, a, as_expr(b, a.dtype))
@@ -343,10 +358,10 @@ def cast(value: ExprLike, dtype: str) -> Expr:
     """``value`` as ``dtype``; itself where it already is.
 
     Raises:
-        IRError: there is no such dtype.
+        TermError: there is no such dtype.
     """
     if dtype not in DTYPES:
-        raise IRError(f"cast: expected a dtype of {', '.join(DTYPES)}, found {dtype!r}")
+        raise TermError(f"cast: expected a dtype of {', '.join(DTYPES)}, found {dtype!r}")
     expr = as_expr(value)
     return expr if expr.dtype == dtype else Cast(expr, dtype)
 
@@ -355,21 +370,21 @@ def call(op: str, *args: ExprLike) -> Expr:
     """A pure function of its arguments, one of ``CALLS``; the result has their dtype.
 
     Raises:
-        IRError: there is no such function, or it doesn't take these arguments.
+        TermError: there is no such function, or it doesn't take these arguments.
     """
     exprs = tuple(as_expr(a) for a in args)
     wanted = ARGUMENTS.get(op, 1)
     if len(exprs) != wanted:
-        raise IRError(f"{op}: expected {wanted} arguments, found {len(exprs)}")
+        raise TermError(f"{op}: expected {wanted} arguments, found {len(exprs)}")
     dtypes = ", ".join(e.dtype for e in exprs)
     if op == "rq" and any(e.dtype != "int32" for e in exprs):
-        raise IRError(f"rq: expected int32 operands, found {dtypes}")
+        raise TermError(f"rq: expected int32 operands, found {dtypes}")
     if op == "fma" and any(e.dtype != "float32" for e in exprs):
-        raise IRError(f"fma: expected float32 operands, found {dtypes}")
+        raise TermError(f"fma: expected float32 operands, found {dtypes}")
     if op in FLOAT_CALLS and any(not is_float(e.dtype) for e in exprs):
-        raise IRError(f"{op}: expected float operands, found {dtypes}")
+        raise TermError(f"{op}: expected float operands, found {dtypes}")
     if any(e.dtype != exprs[0].dtype for e in exprs):
-        raise IRError(f"{op}: expected operands of one dtype, found {dtypes}")
+        raise TermError(f"{op}: expected operands of one dtype, found {dtypes}")
     return Call(op, exprs, exprs[0].dtype)
 
 

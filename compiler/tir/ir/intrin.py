@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vdla.compiler.tir.ir.buffer import Buffer
-from vdla.compiler.tir.ir.error import IRError
+from vdla.compiler.tir.ir.error import TermError
 from vdla.compiler.tir.ir.expr import Expr, Var
 
 
@@ -18,7 +18,7 @@ class Param(Var):
 
     def __post_init__(self) -> None:
         if self.kind not in ("const", "expr"):
-            raise IRError(f"param {self.name}: expected kind const or expr, found {self.kind!r}")
+            raise TermError(f"param {self.name}: expected kind const or expr, found {self.kind!r}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,102 @@
+"""What names stand for: a config, a model's files; and random inputs for a module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.compiler import models
+from vdla.compiler.frontend.errors import ModelError
+from vdla.isa.config import Config, load_config
+from vdla.runtime.dtypes import dtype_of
+from vdla.runtime.module import Module, TensorInfo
+from vdla.spelling import UsageError
+
+Array = NDArray[Any]
+UNSIGNED = ("uint4", "uint2")  # dtypes that are stored as others, without a sign
+
+
+def resolve(config: str | Path | Config, settings: Iterable[str] = ()) -> Config:
+    """A config from its name, its file, or itself, with settings applied.
+
+    Raises:
+        ConfigError: the config doesn't exist or describes no machine.
+        UsageError: it is none of these, or the settings are no list.
+    """
+    if isinstance(settings, str) or not isinstance(settings, Iterable):
+        raise UsageError(f"settings: expected a list of KEY=VALUE, found {settings!r}")
+    if isinstance(config, Config):
+        return config.override(settings)
+    _expect("config", "a config, its name or TOML file", config, str | Path)
+    return load_config(config, settings)
+
+
+def _expect(what: str, kinds: str, found: object, types: Any) -> None:
+    if not isinstance(found, types):
+        raise UsageError(f"{what}: expected {kinds}, found {type(found).__name__}")
+
+
+def is_module(model: Module | str | Path) -> bool:
+    """Whether it is a module, or a file that is one by its name.
+
+    Raises:
+        UsageError: it is neither a module nor a name.
+    """
+    kinds = "a module, a .vdla or ONNX file or a bundled name"
+    _expect("model", kinds, model, Module | str | Path)
+    return isinstance(model, Module) or str(model).endswith(".vdla")
+
+
+def random_inputs(module: Module, seed: int = 0) -> dict[str, Array]:
+    """Standard normal inputs of a module's shapes, the same for a seed on every machine.
+
+    Where the elements are wider integers, which count or point at something, none is negative.
+    """
+    rng = np.random.default_rng(seed)
+    return {name: _random(module.tensors[name], rng) for name in module.inputs}
+
+
+def _random(kind: TensorInfo, rng: np.random.Generator) -> Array:
+    """Elements for one tensor."""
+    values = np.asarray(rng.standard_normal(kind.shape))  # of no dimensions, a number
+    dtype = dtype_of(kind.dtype)
+    if dtype == np.bool_:
+        return np.asarray(values > 0)
+    wide = dtype.kind in "iu" and dtype.itemsize > 1
+    positive = wide or kind.dtype in UNSIGNED
+    return np.asarray(np.abs(values) if positive else values, dtype)
+
+
+def model_files(model: str | Path) -> dict[str, Path]:
+    """Every network that a path or a bundled name stands for."""
+    if str(model) in models.MODELS:
+        return models.model_paths(str(model))
+    path = model_file(model)
+    return {path.stem: path}
+
+
+def model_file(model: str | Path) -> Path:
+    """The one network that a path or a bundled name stands for.
+
+    Raises:
+        ModelError: there is none, or there are several.
+        UsageError: it isn't a name.
+    """
+    if isinstance(model, Module):
+        raise UsageError("model: expected an ONNX file or a bundled name, found a module")
+    if is_module(model):
+        raise UsageError(f"model: expected an ONNX file or a bundled name, found {model}")
+    if str(model) in models.MODELS:
+        try:
+            return models.model_path(str(model))
+        except KeyError:
+            raise ModelError(str(model), "one network", "several; only compare takes it") from None
+    path = Path(model)
+    if not path.exists():
+        known = ", ".join(models.MODELS)
+        raise ModelError(str(model), f"an ONNX file or one of {known}", "neither")
+    return path

@@ -1,0 +1,187 @@
+"""How options are declared and given: to a command, spelled out, or to a function of the API.
+
+``option`` makes a field of a class in ``vdla/options.py``. ``spelled`` in ``vdla/cli.py`` makes a
+command's options of such a class, ``takes`` a function's keyword arguments. ``require`` refuses an
+option where it would change nothing.
+
+Imported by every command, help and listings too, so it imports nothing that takes long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
+from difflib import get_close_matches
+from functools import wraps
+from inspect import Signature, signature
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
+
+from vdla.support.errors import UserError
+
+
+class UsageError(UserError):
+    """An option whose value makes no sense."""
+
+
+@dataclass(frozen=True)
+class Only:
+    """Where an option counts: with another one of some values; without values, if that is given.
+
+    ``Only("device", "board")``, ``Only("check")``, ``Only("model", given=False)``.
+    """
+
+    other: str
+    values: tuple[str, ...]
+    given: bool
+
+    def __init__(self, other: str, *values: str, given: bool = True) -> None:
+        object.__setattr__(self, "other", other)
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "given", given)
+
+    def refusal(self, option: str, found: object) -> str | None:
+        """What to say where the other option is ``found``; None where this one counts."""
+        other = f"--{self.other}"
+        if self.values:
+            wanted = f"{other} {' or '.join(self.values)}"
+            return None if found in self.values else f"{option}: expected {wanted}, found {found}"
+        if bool(found) == self.given:
+            return None
+        if self.given:
+            return f"{option}: expected {other}, found none"
+        return f"{option}: expected no {other}, found both"
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How the command line spells an option.
+
+    ``typed`` is the kind of what is typed, ``default`` stands there when nothing is, ``read`` turns
+    it into the field's value, ``more`` is typer's: help, metavar, limits.
+    """
+
+    names: tuple[str, ...]
+    typed: Any
+    default: Any
+    read: Callable[[Any], Any]
+    more: Mapping[str, Any]
+
+
+def option(
+    default: Any,
+    *names: str,
+    typed: Any,
+    shown: Any = MISSING,
+    read: Callable[[Any], Any] = lambda value: value,
+    only: Sequence[Only] = (),
+    **more: Any,
+) -> Any:
+    """A field that the command line has, too.
+
+    ``shown`` is its default there, when it is another; ``only`` says where it counts.
+    """
+    shown = default if shown is MISSING else shown
+    spelling = Spelling(names, typed, shown, read, more)
+    return field(default=default, metadata={"spelling": spelling, "only": only})
+
+
+def spelling(of: Field[Any]) -> Spelling | None:
+    """How the command line spells a field; None for one that only Python has."""
+    found: Spelling | None = of.metadata.get("spelling")
+    return found
+
+
+def require(*told: Any, **others: object) -> None:
+    """Refuses the options that would change nothing.
+
+    Args:
+        told: objects of options' classes; what they say of where they count is held against all of
+            their fields.
+        others: further options that there are, by name, as ``check=True``.
+
+    Raises:
+        UsageError: an option isn't as by default, and where it counts isn't here; names both.
+    """
+    found = {name: value for one in told for name, value in vars(one).items()} | others
+    for one in told:
+        for each in fields(one):
+            how = spelling(each)
+            if how is None or _plain(found[each.name]) == _plain(each.default):
+                continue
+            name = next(n for n in how.names if n.startswith("--"))
+            for only in each.metadata["only"]:
+                if refusal := only.refusal(name, found.get(only.other)):
+                    raise UsageError(refusal)
+
+
+def _plain(value: object) -> object:
+    """A value to compare: a list is as good as a tuple."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+# Functions that take options ----------------------------------------------------------------------
+
+P = ParamSpec("P")
+Model = TypeVar("Model", contravariant=True)
+Options = TypeVar("Options")
+Told = TypeVar("Told", contravariant=True)
+Result = TypeVar("Result", covariant=True)
+
+
+class Taking(Protocol[Model, P, Told, Result]):
+    """A function of a model that takes options as one object, or spelled out as arguments."""
+
+    @overload
+    def __call__(self, model: Model, options: Told, /) -> Result: ...
+    @overload
+    def __call__(self, model: Model, /, *args: P.args, **kwargs: P.kwargs) -> Result: ...
+
+
+def takes(
+    kind: Callable[P, Options],
+) -> Callable[[Callable[[Model, Options], Result]], Taking[Model, P, Options, Result]]:
+    """Lets callers of a function of a model and options give the options' fields instead."""
+
+    def decorate(
+        function: Callable[[Model, Options], Result],
+    ) -> Taking[Model, P, Options, Result]:
+        @wraps(function)
+        def call(model: Model, *args: Any, **kwargs: Any) -> Result:
+            whole = len(args) == 1 and not kwargs and type(args[0]) is kind
+            return function(model, args[0] if whole else _options(name, kind, args, kwargs))
+
+        name = function.__name__
+        first, *_ = signature(function).parameters.values()
+        call.__signature__ = Signature([first, *signature(kind).parameters.values()])  # type: ignore[attr-defined]
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def _options(
+    name: str, kind: Callable[..., Options], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Options:
+    """Options from a call's arguments, or a refusal that says which there are."""
+    taken = signature(kind)
+    known = list(taken.parameters)
+    for word in kwargs:
+        if word not in known:
+            close = get_close_matches(word, known, 1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise UsageError(f"{name}: expected options of {', '.join(known)}, found {word}{hint}")
+    try:
+        taken.bind(*args, **kwargs)
+    except TypeError as error:
+        text = f"{name}: expected options of {', '.join(known)}, each once, found {error}"
+        raise UsageError(text) from None
+    return kind(*args, **kwargs)
+
+
+def read(kind: type[Options], typed: dict[str, Any]) -> Options:
+    """Options of a class from what was typed, by field; it is taken out of ``typed``.
+
+    Raises:
+        UsageError: a text that makes no sense; names the option.
+    """
+    spelled = {f.name: s for f in fields(kind) if (s := spelling(f))}  # type: ignore[arg-type]
+    return kind(**{name: each.read(typed.pop(name)) for name, each in spelled.items()})
