@@ -14,6 +14,7 @@ from vdla.compiler.lower import UOPS, Linked, Linker, lower_schedule
 from vdla.compiler.operators.template import Operator, Tile
 from vdla.isa.config import Config
 from vdla.isa.program import Program
+from vdla.sim.checker import Finding, check
 
 Array = NDArray[Any]
 
@@ -22,14 +23,21 @@ Array = NDArray[Any]
 class Standalone:
     """A program, where its tensors lie, and the DRAM it starts from.
 
-    ``addresses`` are bytes from the image's start, by tensor; ``dram`` holds the constants, the
-    micro-ops and the stream, and zeros elsewhere.
+    ``addresses`` are bytes from the image's start, by tensor, ``ends`` those after the last;
+    ``dram`` holds the constants, the micro-ops and the stream, and zeros elsewhere.
     """
 
     program: Program
     linked: Linked
     addresses: Mapping[str, int]
+    ends: Mapping[str, int]
     dram: NDArray[np.uint8]
+
+    def check(self) -> list[Finding]:
+        """What the static checker finds wrong with the stream: nothing, or the compiler is."""
+        program = self.program
+        tensors = {name: (low, self.ends[name]) for name, low in self.addresses.items()}
+        return check(program.config, program.instructions, self.dram, program.base, tensors)
 
 
 def standalone(
@@ -48,9 +56,10 @@ def standalone(
         hide: as ``Linker.link``.
     """
     known = {**constants, UOPS: np.frombuffer(linker.uops, np.uint8)}
-    addresses, end = {}, 0
+    addresses, ends, end = {}, {}, 0
     for name, size in [*sizes.items(), *((n, a.nbytes) for n, a in known.items())]:
         addresses[name] = end
+        ends[name] = end + size
         end = align(end + max(size, 1))
     linked = linker.link(addresses, end, hide=hide)
     program = Program(linker.config, linked.instructions, end)
@@ -60,7 +69,7 @@ def standalone(
         raw = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
         dram[addresses[name] : addresses[name] + raw.size] = raw
     dram[end : end + stream.size] = stream
-    return Standalone(program, linked, addresses, dram)
+    return Standalone(program, linked, addresses, ends, dram)
 
 
 @dataclass(frozen=True)

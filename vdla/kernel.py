@@ -47,7 +47,7 @@ from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.errors import DeviceError, InputError
 from vdla.runtime.threads import available
 from vdla.runtime.turns import Turns
-from vdla.sim.checker import Finding, check
+from vdla.sim.checker import Finding
 from vdla.sim.machine import Run
 from vdla.sim.trace import write_trace
 from vdla.support.errors import UserError
@@ -228,8 +228,7 @@ class AcceleratorKernel(Kernel):
 
     def check(self) -> list[Finding]:
         """What the static checker finds wrong with the stream: nothing, or the compiler is."""
-        program = self.alone.program
-        return check(self.config, program.instructions, self.alone.dram, program.base)
+        return self.alone.check()
 
     def _prepare(self, device: str, board: str | None, virtual: bool, port: str | None) -> Runner:
         return _OnDevice(self, _device(self.config, device or "sim", board, virtual, port)).run

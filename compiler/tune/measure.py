@@ -45,7 +45,7 @@ def measure(op: Operator, tile: Tile, config: Config) -> Outcome:
     try:
         built = layer_program(op, tile, config)
         stream = built.program.instructions
-        found = check(config, stream, built.dram, built.program.base)
+        found = built.check()
         if found:
             return Outcome("illegal", note=f"{found[0].kind} at {found[0].index}: {found[0].text}")
         run = simulate(config, stream, built.dram, built.program.base, numerics=False)

@@ -28,12 +28,19 @@ from vdla.isa.instructions import Finish, Instruction, Load, Mem
 from vdla.sim.checker.execution import execute
 from vdla.sim.checker.finding import Finding
 from vdla.sim.checker.footprint import L_MEMORY, rows_of
-from vdla.sim.checker.single import check_addresses, check_fields, check_finish, check_flags
+from vdla.sim.checker.single import (
+    Tensors,
+    check_addresses,
+    check_fields,
+    check_finish,
+    check_flags,
+    check_tensors,
+)
 from vdla.sim.checker.words import describe, describe_tokens
 from vdla.sim.compiled import compile_once
 from vdla.sim.stream import Bytes, Stream
 
-__all__ = ["Finding", "check"]
+__all__ = ["Finding", "Tensors", "check"]
 
 ADDRESS_SPACE = 1 << 32
 
@@ -43,10 +50,17 @@ def check(
     instructions: Sequence[Instruction],
     dram: Bytes | None = None,
     base: int = 0,
+    tensors: Tensors | None = None,
 ) -> list[Finding]:
-    """Everything found wrong with a program whose stream lies at ``base``; empty when it is sound.
+    """Everything found wrong with a program; empty when it is sound.
 
-    ``dram`` is the memory image before the run: it bounds addresses and holds the micro-ops.
+    Args:
+        config: the accelerator.
+        instructions: the program.
+        dram: the memory image before the run: it bounds addresses and holds the micro-ops.
+        base: the byte address of the stream.
+        tensors: the first byte of every tensor in DRAM and the byte after its last one, by name;
+            each LOAD and STORE then has to stay inside one of them.
 
     Raises:
         ValueError: the program loads micro-ops, but no ``dram`` is given.
@@ -54,7 +68,7 @@ def check(
     if found := check_finish(instructions):
         return found
     _warm_up()
-    return _check(config, instructions, dram, base)
+    return _check(config, instructions, dram, base, tensors)
 
 
 @cache
@@ -64,13 +78,19 @@ def _warm_up() -> None:
 
 
 def _check(
-    config: Config, instructions: Sequence[Instruction], dram: Bytes | None, base: int
+    config: Config,
+    instructions: Sequence[Instruction],
+    dram: Bytes | None,
+    base: int,
+    tensors: Tensors | None = None,
 ) -> list[Finding]:
     stream = Stream.of(config, instructions, base)
     if dram is None and np.any(rows_of(stream, Load)[1][:, L_MEMORY] == Mem.UOP):
         raise ValueError("expected the DRAM image that holds the program's micro-ops, found none")
     found = check_fields(stream) + check_flags(stream)
     found += check_addresses(stream, ADDRESS_SPACE if dram is None else len(dram))
+    if tensors is not None:
+        found += check_tensors(stream, tensors)
     sound = np.ones(len(instructions), np.bool_)
     sound[[each.index for each in found]] = False
     raw, started = execute(stream, np.zeros(0, np.uint8) if dram is None else dram, sound)

@@ -13,8 +13,9 @@ class Finding:
     """One thing wrong with a program.
 
     ``kind`` is ``finish`` (no FINISH at the end, or more), ``field`` (a value no instruction may
-    hold), ``align``, ``range`` (an address or index outside its memory), ``uop`` (micro-ops that
-    the program itself computes), ``conflict``, ``deadlock`` or ``leftover`` (a token nobody pops).
+    hold), ``align``, ``range`` (an address or index outside its memory), ``tensor`` (a transfer
+    that leaves its tensor in DRAM), ``uop`` (micro-ops that the program itself computes),
+    ``conflict``, ``deadlock`` or ``leftover`` (a token nobody pops).
     """
 
     kind: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from vdla.sim.checker.footprint import (
     store_footprint,
 )
 from vdla.sim.stream import Rows, Stream
+
+Tensors = Mapping[str, tuple[int, int]]  # by name, the first byte and the one after the last
 
 
 def check_finish(instructions: Sequence[Instruction]) -> list[Finding]:
@@ -86,6 +88,31 @@ def check_addresses(stream: Stream, dram_bytes: int) -> list[Finding]:
     found += _outside(stream, at, rows[:, S_MEMORY], scales)
     found += _dram_outside(stream, at, rows, words, dram_bytes)
     return found
+
+
+def check_tensors(stream: Stream, tensors: Tensors) -> list[Finding]:
+    """LOADs and STOREs that reach in DRAM beyond the tensor in which they begin."""
+    found = []
+    for cls, footprint in ((Load, load_footprint), (Store, store_footprint)):
+        at, rows = rows_of(stream, cls)
+        first, ends = rows[:, L_DRAM], dram_ends(stream, rows, footprint(rows)[-1])
+        inside = ends == 0
+        for low, high in tensors.values():
+            inside |= (low <= first) & (ends <= high)
+        for k in np.flatnonzero(~inside):
+            index = int(at[k])
+            text = f"{name_of(stream, index)}: expected bytes of one tensor in DRAM, found"
+            text += f" {first[k]:#x}..{ends[k] - 1:#x}{_tensor_at(int(first[k]), tensors)}"
+            found.append(Finding("tensor", index, f"{text}; {line_of(stream, index)}"))
+    return found
+
+
+def _tensor_at(address: int, tensors: Tensors) -> str:
+    """Where the tensor lies that has the byte at an address, for a message."""
+    for name, (low, high) in tensors.items():
+        if low <= address < high:
+            return f", where {name} is {low:#x}..{high - 1:#x}"
+    return ", which begin in none"
 
 
 def _outside(stream: Stream, at: Rows, memories: Rows, ends: Rows) -> list[Finding]:

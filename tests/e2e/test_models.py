@@ -12,6 +12,9 @@ from qdq import QdqModel
 
 import vdla as api
 from vdla.compiler.graph.compare import ort_run
+from vdla.isa.config import load_config
+from vdla.isa.program import Program
+from vdla.sim.checker import check
 
 
 def mlp() -> QdqModel:
@@ -126,3 +129,18 @@ def test_lockstep(saved, vdla):
     assert done.code == 0, done.err
     assert done.json["programs"] > 0
     assert done.json["mismatches"] == 0
+
+
+@pytest.mark.parametrize("config", ["tiny", "paper"])
+def test_streams_stay_inside_their_tensors(config):
+    """Of a whole network: tensors that share bytes at different times are all in the table."""
+    module = api.compile("digits", config)
+    tensors = {
+        name: (t.offset, t.offset + int(np.prod(t.shape)) * np.dtype(t.dtype).itemsize)
+        for name, t in module.tensors.items()
+    }
+    dram = np.zeros(module.dram_bytes, np.uint8)
+    dram[: len(module.constants)] = np.frombuffer(module.constants, np.uint8)
+    for raw in module.programs.values():
+        program = Program.from_bytes(raw, load_config(config))
+        assert check(program.config, program.instructions, dram, program.base, tensors) == []

@@ -189,6 +189,32 @@ def test_values_out_of_bounds(text, kind, message):
     ], found
 
 
+TENSORS = {"a": (0, 64), "b": (64, 160), "micro-ops": (0x400, 0x440)}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("LOAD x_size=4 y_size=4 z_size=1 x_stride=1 y_stride=4", ""),  # the last of 16 entries
+        ("LOAD dram_base=4 x_size=4 y_size=4 z_size=1 x_stride=1 y_stride=4",
+         "LOAD 0: expected bytes of one tensor in DRAM, found 0x4..0x43, where a is 0x0..0x3f; 0"),
+        ("LOAD dram_base=160 x_size=1 y_size=1 z_size=1",
+         "LOAD 0: expected bytes of one tensor in DRAM, found 0xa0..0xa3, which begin in none; 0"),
+        ("LOAD dram_base=4000 x_size=1 y_size=0 z_size=1", ""),  # reads nothing
+        ("LOAD memory=UOP dram_base=0x400 x_size=8 y_size=1 z_size=1", ""),
+        ("STORE memory=ACC dram_base=64 x_size=6 y_size=1 z_size=1", ""),
+        ("STORE memory=ACC dram_base=48 x_size=2 y_size=1 z_size=1",
+         "STORE 0: expected bytes of one tensor in DRAM, found 0x30..0x4f, where a is 0x0..0x3f;"),
+    ],
+)  # fmt: skip
+def test_transfers_stay_inside_a_tensor(text, message):
+    program = assemble(f".base 0x800\n{text}\nFINISH", TINY)
+    image = memory_image(program, 4096)
+    found = check(TINY, program.instructions, image, program.base, TENSORS)
+    assert [each.kind for each in found] == (["tensor"] if message else [])
+    assert not message or found[0].text.startswith(message)
+
+
 def test_bounds_of_micro_ops():
     """A micro-op's own index counts too, and an immediate operand has none."""
     uops = ".uop 0x0 dst=0 src=120\n"

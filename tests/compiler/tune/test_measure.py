@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from vdla.compiler.operators.conv2d import ConvTile
-from vdla.compiler.standalone import layer_program
+from vdla.compiler.standalone import LayerProgram, layer_program
 from vdla.compiler.tune import measure as module
 from vdla.compiler.tune.choose import default_tile
 from vdla.compiler.tune.measure import Measurer, Outcome, measure
@@ -154,6 +154,7 @@ def test_what_cannot_be_lowered_is_illegal(layer, tiny):
 
 def test_what_the_checker_refuses_is_not_run(layer, tiny, monkeypatch):
     tile = default_tile(layer.template, tiny, 2, None)
-    monkeypatch.setattr(module, "check", lambda *args: [Finding("conflict", 7, "it says so")])
+    found = [Finding("conflict", 7, "it says so")]
+    monkeypatch.setattr(LayerProgram, "check", lambda self: found)
     monkeypatch.setattr(module, "simulate", lambda *args, **kw: 1 / 0)
     assert measure(layer, tile, tiny) == Outcome("illegal", note="conflict at 7: it says so")
