@@ -36,6 +36,7 @@ from vdla.isa.instructions import (
 )
 from vdla.isa.numbers import INT32_MAX, INT32_MIN, pack_scale
 from vdla.isa.program import Program
+from vdla.sim.places import Places, acc_span, dram_span, load_entries, run, spread
 
 WINDOW = 24  # entries of each buffer that are used, at its start or at its end
 UOP_WORDS = 24  # DRAM words that hold micro-ops
@@ -57,7 +58,6 @@ CORNER_SCALES = (
 )
 CORNER_WORDS = np.array(CORNER_VALUES + CORNER_SCALES, np.int64).astype(np.uint32)
 
-Places = int  # a bit for each entry of each buffer and for each port word of DRAM
 NOTHING = Uop()  # what lies where nothing was loaded, and in padding
 
 
@@ -122,8 +122,16 @@ class _Generator:
         """Fields that nothing reads hold their highest value now and then."""
         for name in names:
             if self.rng.random() < 0.2:
-                f = next(f for f in each.fields if f.name == name)
-                setattr(each, name, f.bounds(self.config)[1])
+                setattr(each, name, self._highest(type(each), name))
+
+    def _highest(self, cls: type[Instruction], name: str) -> int:
+        """The highest value that a field holds: small buffers have narrow fields."""
+        return next(f for f in cls.fields if f.name == name).bounds(self.config)[1]
+
+    def _sizes(self, cls: type[Instruction], x: int, y: int, z: int) -> tuple[int, int, int]:
+        """The sizes of a tile, none beyond what its field holds."""
+        most = [self._highest(cls, f"{axis}_size") for axis in "xyz"]
+        return min(x, most[0]), min(y, most[1]), min(z, most[2])
 
     # Tokens -----------------------------------------------------------------------------------
 
@@ -167,10 +175,10 @@ class _Generator:
         memory = self.rng.choice(list(Mem))
         load = self._load_shape(memory)
         self._anything(load, *(f"{a}_stride" for a in "xyz" if getattr(load, f"{a}_size") < 2))
-        entries = _load_entries(load)
+        entries = load_entries(load)
         load.sram_base = self._base(memory.buffer, entries)
         per_entry = self._entry(memory) // self.config.port_bytes
-        span = _span(load)
+        span = dram_span(load)
         if memory == Mem.UOP:
             words = UOP_WORDS * self.config.entry("uop") // self.config.port_bytes
             load.dram_base = self.rng.randint(0, words // per_entry - span) * per_entry
@@ -179,12 +187,13 @@ class _Generator:
         else:
             load.dram_base = self._dram_base(span * per_entry)
         reads = self._words(load, per_entry)
-        return load, reads, _run(entries) << self.place[memory.buffer] + load.sram_base
+        return load, reads, run(entries) << self.place[memory.buffer] + load.sram_base
 
     def _load_shape(self, memory: Mem) -> Load:
         rng = self.rng
         while True:
             x, y, z = rng.choice((0, 1, 2, 5, 11)), rng.choice((1, 2, 3)), rng.choice((1, 1, 2))
+            x, y, z = self._sizes(Load, x, y, z)
             pads = [rng.choice((0, 0, 0, 1, 2)) for _ in range(4)]
             wide = rng.random() < 0.1
             if wide:
@@ -208,21 +217,40 @@ class _Generator:
             )
             most = UOP_WORDS if memory == Mem.UOP else DATA_BYTES // self._entry(memory)
             most_entries = min(WIDE if wide else WINDOW, self.config.depth(memory.buffer))
-            fits = _load_entries(load) <= most_entries
-            if fits and _span(load) <= most:
+            fits = load_entries(load) <= most_entries
+            if fits and dram_span(load) <= most:
                 return load
 
     def _store(self) -> tuple[Instruction, Places, Places]:
+        memory = self.rng.choice((Mem.ACC, Mem.ACC8))
+        store = self._store_shape(memory)
+        while not self._store_fits(store):
+            store = self._store_shape(memory)
+        x, y, z = store.x_size, store.y_size, store.z_size
+        sizes = {"x": x, "y": y, "z": z}
+        self._anything(store, *(f"{a}_stride" for a, size in sizes.items() if size < 2))
+        self._anything(store, *(f"{a}_pitch" for a in "yz" if sizes[a] < 2))
+        store.sram_base = self._base("acc", acc_span(store))
+        store.scale_base = self._base("acc", z)
+        per_entry = self._entry(memory) // self.config.port_bytes
+        store.dram_base = self._dram_base(dram_span(store) * per_entry)
+        reads = spread(run(x), (y, store.y_pitch), (z, store.z_pitch)) << store.sram_base
+        if memory == Mem.ACC8 and x * y:
+            reads |= run(z) << store.scale_base
+        reads <<= self.place["acc"]
+        return store, reads, self._words(store, per_entry)
+
+    def _store_shape(self, memory: Mem) -> Store:
         rng = self.rng
-        memory = rng.choice((Mem.ACC, Mem.ACC8))
         x, y, z = rng.choice((0, 1, 2, 3, 4, 6)), rng.choice((1, 2)), rng.choice((1, 1, 2))
+        x, y, z = self._sizes(Store, x, y, z)
         store = Store(
             memory=memory,
             x_size=x,
             y_size=y,
             z_size=z,
-            y_pitch=rng.choice((x, x + 1, 0)),
-            z_pitch=rng.choice((x * y, 1, 3)),
+            y_pitch=min(rng.choice((x, x + 1, 0)), self._highest(Store, "y_pitch")),
+            z_pitch=min(rng.choice((x * y, 1, 3)), self._highest(Store, "z_pitch")),
             x_stride=rng.choice((1, 1, 1, 0, 2)),
             y_stride=rng.choice((x, x + 1, 0)),
             z_stride=rng.choice((x * y, 0, 5)),
@@ -232,20 +260,12 @@ class _Generator:
         )
         if rng.random() < 0.05:
             store.y_size, store.z_size = rng.choice(((0, z), (y, 0)))
-            y, z = store.y_size, store.z_size
-        sizes = {"x": x, "y": y, "z": z}
-        self._anything(store, *(f"{a}_stride" for a, size in sizes.items() if size < 2))
-        self._anything(store, *(f"{a}_pitch" for a in "yz" if sizes[a] < 2))
-        span = max(z - 1, 0) * store.z_pitch + max(y - 1, 0) * store.y_pitch + max(x, 1)
-        store.sram_base = self._base("acc", span)
-        store.scale_base = self._base("acc", z)
-        per_entry = self._entry(memory) // self.config.port_bytes
-        store.dram_base = self._dram_base(_span(store) * per_entry)
-        reads = _spread(_run(x), (y, store.y_pitch), (z, store.z_pitch)) << store.sram_base
-        if memory == Mem.ACC8 and x * y:
-            reads |= _run(z) << store.scale_base
-        reads <<= self.place["acc"]
-        return store, reads, self._words(store, per_entry)
+        return store
+
+    def _store_fits(self, store: Store) -> bool:
+        """Whether ACC has what it reads, and DRAM room for what it writes."""
+        span = dram_span(store) * self._entry(Mem(store.memory))
+        return acc_span(store) <= self.config.depth("acc") and span <= DATA_BYTES
 
     def _gemm(self) -> tuple[Instruction, Places, Places]:
         gemm = Gemm(init=self.rng.choice(list(Init)), **self._nest())
@@ -329,7 +349,7 @@ class _Generator:
     ) -> Places:
         """Draws a base and loop steps that stay in the buffer; the entries of all iterations."""
         depth, used = self.config.depth(buffer), self._largest(nest, buffer)
-        steps = [self.rng.choice((0, 1, 1, 2)) for _ in range(3)]
+        steps = [min(self.rng.choice((0, 1, 1, 2)), self._highest(type(nest), n)) for n in names]
         extents = [max(n, 1) for n in nest.extents()]
         while (span := sum((n - 1) * s for n, s in zip(extents, steps, strict=True))) > min(
             2 * WINDOW, depth - 1 - used
@@ -341,12 +361,11 @@ class _Generator:
         values = {base: first, **dict(zip(names, steps, strict=True))}
         for name, extent in zip(names, extents, strict=True):
             if extent < 2 and self.rng.random() < 0.1:  # nothing reads it
-                f = next(f for f in nest.fields if f.name == name)
-                values[name] = f.bounds(self.config)[1]
+                values[name] = self._highest(type(nest), name)
         for name, number in values.items():
             setattr(nest, name, number)
         loops = zip(nest.extents(), steps, strict=True)
-        return _spread(1, *loops) << self.place[buffer] + first
+        return spread(1, *loops) << self.place[buffer] + first
 
     def _largest(self, nest: Gemm | Alu, buffer: str) -> int:
         uops = self._uops(nest)
@@ -366,13 +385,13 @@ class _Generator:
             return 0
         per_word = self.config.uops_per_word
         words = {u // per_word for u in self._range(nest)}
-        return _run(len(words)) << self.place["uop"] + min(words)
+        return run(len(words)) << self.place["uop"] + min(words)
 
     def _words(self, each: Load | Store, per_entry: int) -> Places:
         """The port words of DRAM that a LOAD or STORE moves."""
         sizes = each.x_size, each.y_size, each.z_size
         strides = (s * per_entry for s in (each.x_stride, each.y_stride, each.z_stride))
-        words = _spread(_run(per_entry), *zip(sizes, strides, strict=True))
+        words = spread(run(per_entry), *zip(sizes, strides, strict=True))
         return words << self.place["dram"] + each.dram_base // self.config.port_bytes
 
     def _entry(self, memory: Mem) -> int:
@@ -382,9 +401,8 @@ class _Generator:
         depth = self.config.depth(buffer)
         slack = min(WINDOW, depth) - span
         offset = self.rng.choice((0, self.rng.randint(0, max(slack, 0))))
-        if self.top:
-            return max(min(depth - span - offset, depth - 1), 0)
-        return min(offset, max(depth - span, 0))
+        first = depth - span - offset if self.top else min(offset, depth - span)
+        return max(min(first, depth - 1), 0)
 
     def _dram_base(self, words: int) -> int:
         """An address in the data, often close before a page."""
@@ -396,34 +414,3 @@ class _Generator:
             word = page + self.rng.randint(0, 16) * (self.config.channel_block // port or 1)
             word -= self.rng.choice((0, 0, 5)) if page > DATA_AT // port else 0
         return min(word, last) * port
-
-
-def _load_entries(load: Load) -> int:
-    height = load.pad_y0 + load.y_size + load.pad_y1
-    return load.z_size * height * (load.pad_x0 + load.x_size + load.pad_x1)
-
-
-def _span(each: Load | Store) -> int:
-    """DRAM entries from the base to the last one."""
-    if each.x_size * each.y_size * each.z_size == 0:
-        return 0
-    return (
-        (each.z_size - 1) * each.z_stride
-        + (each.y_size - 1) * each.y_stride
-        + (each.x_size - 1) * each.x_stride
-        + 1
-    )
-
-
-def _run(length: int) -> Places:
-    """Entries side by side, from the first on."""
-    return (1 << length) - 1
-
-
-def _spread(places: Places, *loops: tuple[int, int]) -> Places:
-    """Entries repeated by nested loops, each of an extent and a step."""
-    for extent, step in loops:
-        each, places = places, 0
-        for i in range(extent):
-            places |= each << i * step
-    return places

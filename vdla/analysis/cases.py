@@ -328,7 +328,7 @@ def _stores(config: Config, rng: Random) -> Case:
 
 def _ties(config: Config, rng: Random) -> Case:
     """Odd halves and quarters of both signs, by ALU and by STORE, within their limits."""
-    n = 4  # vectors
+    n = min(4, config.depth("acc") // 2)  # vectors
     lanes = n * config.block_out
     values = [rng.randrange(-250, 250) | 1 for _ in range(lanes)]
     scales = [rng.choice((1, 2)) << MANTISSA_BITS | rng.choice((1, 3)) for _ in range(lanes)]

@@ -1,0 +1,61 @@
+"""Lockstep's programs on random configs: legal, sound, and ending as they were made to."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from random_configs import random_settings
+
+from vdla.analysis import lockstep
+from vdla.analysis.cases import DIRECTED, Ending, random_case, recipes
+from vdla.analysis.lockstep import memory_models
+from vdla.analysis.machines import Machines, simulate
+from vdla.isa.config import load_config
+from vdla.sim.checker import check
+
+MINIMAL = ("block_in=36", "inp_bytes=144", "wgt_bytes=432", "acc_bytes=96", "uop_bytes=64")
+
+
+def assert_ends_as_made(config, number):
+    case = random_case(config, number)
+    outcome = simulate(case, memory_models(config)[number % 3])
+    assert case.purpose in (None, outcome.ending), (number, case.goal)
+    if case.purpose == Ending.FAULT:
+        assert outcome.fault == recipes(config)[case.goal].fault, (number, case.goal)
+    if not case.spoilt:
+        assert check(config, case.stream.instructions, case.dram, case.base) == [], number
+
+
+def config_of(seed):
+    return load_config("tiny", random_settings(Random(seed)))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_every_recipe_and_chance(seed):
+    config = config_of(seed)
+    for number in range(len(recipes(config))):
+        assert_ends_as_made(config, DIRECTED * number)
+    for number in range(1000 * seed + 1, 1000 * seed + 20, 2):
+        assert_ends_as_made(config, number)
+
+
+@pytest.mark.parametrize("number", [*range(5551, 5591), *range(777001, 777041)])
+def test_small_buffers_have_narrow_fields(number):
+    """One past the end is more than an address of four entries can say."""
+    assert_ends_as_made(load_config("tiny", MINIMAL), number)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(20))
+def test_every_recipe_and_chance_on_more_configs(part):
+    for seed in range(100 + 20 * part, 120 + 20 * part):
+        test_every_recipe_and_chance(seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(6))
+def test_simulator_and_rtl_on_random_configs(seed):
+    *_, tally = lockstep.lockstep(Machines(config_of(seed)), 100, 1000 * seed)
+    assert not tally.failed, (tally.differences, tally.unexpected)
+    assert tally.programs == 100
