@@ -262,6 +262,10 @@ class RunFiles:
         only=RUN_ALONE,
         help="Write a Perfetto timeline; or, from rtl to a .fst file, waves.",
     )
+    images: int | None = option(
+        None, "--images", typed=int | None, only=(Only("input", given=False), *RUN_ALONE), min=1,
+        help="Of a bundled model's test images, so many; default: all, one on a virtual board.",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -14,8 +16,10 @@ from qdq import QdqModel
 
 import vdla as api
 from vdla.api import random_inputs
+from vdla.commands import measure
 from vdla.compiler import models
 from vdla.isa.config import config_names
+from vdla.options import Run, RunFiles
 
 
 def test_run_json_has_the_contract_keys(vdla):
@@ -42,6 +46,42 @@ def test_digits_is_as_accurate_as_onnxruntime(vdla):
     got, want = (float(w) for w in words if w.replace(".", "").isdigit() and "." in w)
     assert abs(got - want) <= 0.3
     assert got > 95
+
+
+def test_some_test_images(vdla):
+    done = vdla("run", "digits", "-c", "tiny", "--images", 3, "--json")
+    assert next(iter(done.json["outputs"].values()))["shape"] == [3, 10]
+    accuracy, left = done.err.splitlines()[-2:]
+    assert accuracy.startswith("accuracy over 3 test images: ")
+    assert re.fullmatch(r"ran 3 of 360 test images at 0\.\d s each: all would take \d+ s; "
+                        r"--images N runs more", left)  # fmt: skip
+    done = vdla("run", "digits", "-c", "tiny", "--images", 999, "--json")
+    assert next(iter(done.json["outputs"].values()))["shape"] == [360, 10]
+    assert "all would take" not in done.err
+    refused = vdla("run", "resnet18", "--images", 2)
+    assert (refused.code, refused.err.splitlines()[-1]) == (
+        2,
+        "vdla: --images: expected a bundled model with test images, as digits, found resnet18",
+    )
+
+
+def test_a_virtual_board_takes_one_test_image():
+    """Where each takes seconds; others take all."""
+    virtual = Run(device="board", board="ulx3s", virtual=True)
+    for options, files, count in (
+        (virtual, RunFiles(), 1),
+        (virtual, RunFiles(images=7), 7),
+        (replace(virtual, virtual=False), RunFiles(), 360),
+        (Run(), RunFiles(), 360),
+    ):
+        split = measure._test_images("digits", options, files)
+        assert (len(split.images), len(split.labels), split.count) == (count, count, 360)
+    assert [measure._minutes(s) for s in (8.6, 119, 130, 3240)] == [
+        "9 s",
+        "119 s",
+        "2 min",
+        "54 min",
+    ]
 
 
 def test_cpu_and_sim_give_the_same_bytes(vdla):

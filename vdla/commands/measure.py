@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from vdla.runtime.errors import InputError
 from vdla.runtime.executor import Executor, RunResult
 from vdla.runtime.module import Module
 from vdla.sim.trace import write_trace
+from vdla.spelling import UsageError
 from vdla.support.files import atomic_write
 
 Array = NDArray[Any]
@@ -38,11 +39,11 @@ def run(model: str, options: Run, files: RunFiles, json: bool) -> None:
         if path is not None:
             check_folder(path)
     options = _told(options, files)
+    split = _test_images(model, options, files)
     ready, config = _prepare(model, options)
     module = ready.module
-    split = models.test_split(model) if options.inputs is None else None
     if split:
-        batches = [{module.inputs[0]: image[None]} for image in split[0]]
+        batches = [{module.inputs[0]: image[None]} for image in split.images]
     else:
         given = options.inputs
         batches = [random_inputs(module) if given is None else dict(given)]
@@ -56,7 +57,44 @@ def run(model: str, options: Run, files: RunFiles, json: bool) -> None:
         _write_run_trace(module, results[0], files.trace)
     _report(ready, config, results, outputs, json)
     if split:
-        _report_accuracy(model, outputs[module.outputs[0]], batches, split[1])
+        _report_accuracy(model, outputs[module.outputs[0]], batches, split.labels)
+        if len(batches) < split.count:
+            took = sum(result.seconds for result in results) / len(results)
+            log.print(
+                f"ran {len(batches)} of {split.count} test images at {took:.1f} s each: "
+                f"all would take {_minutes(took * split.count)}; --images N runs more"
+            )
+
+
+@dataclass(frozen=True)
+class _Split:
+    """Test images of a bundled model's to run, of ``count`` that there are."""
+
+    images: Array
+    labels: Array
+    count: int
+
+
+def _test_images(model: str, options: Run, files: RunFiles) -> _Split | None:
+    """The test images to run: all by default; one on a virtual board, where each takes seconds.
+
+    Raises:
+        UsageError: a number of images for a model that has none.
+    """
+    split = models.test_split(model) if options.inputs is None else None
+    if split is None:
+        if files.images:
+            known = "a bundled model with test images, as digits"
+            raise UsageError(f"--images: expected {known}, found {model}")
+        return None
+    images, labels = split
+    count = files.images or (1 if options.virtual else len(images))
+    return _Split(images[:count], labels[:count], len(images))
+
+
+def _minutes(seconds: float) -> str:
+    """A time as one says it: ``40 s``, ``54 min``."""
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
 def _told(options: Run, files: RunFiles) -> Run:
@@ -188,10 +226,8 @@ def _report_accuracy(
     path = models.model_path(model)
     reference = np.concatenate([next(iter(ort_run(path, b).values())) for b in batches])
     got, want = (float(np.mean(x.argmax(1) == labels)) for x in (logits, reference))
-    log.print(
-        f"accuracy over {len(labels)} test images: {100 * got:.2f} %, "
-        f"onnxruntime {100 * want:.2f} %"
-    )
+    images = f"{len(labels)} test image{'s' if len(labels) > 1 else ''}"
+    log.print(f"accuracy over {images}: {100 * got:.2f} %, onnxruntime {100 * want:.2f} %")
 
 
 # run --check ------------------------------------------------------------------------------------
