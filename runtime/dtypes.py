@@ -12,6 +12,11 @@ STORED = (  # nothing computes in them: their numbers become float32 first, and 
     "float8_e8m0fnu", "float4_e2m1fn", "int4", "uint4", "int2", "uint2",
 )  # fmt: skip
 
+DTYPES = (
+    "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
+    "float16", "float32", "float64", *STORED,
+)  # fmt: skip
+
 
 def dtype_of(name: str) -> np.dtype[Any]:
     """An element type by its name. One of fewer than 8 bits takes a byte.

@@ -8,6 +8,7 @@ one call.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,7 @@ from vdla.runtime.dram import Ranges
 from vdla.runtime.dtypes import dtype_of, read_as
 from vdla.runtime.errors import DeviceError, InputError, ModuleError
 from vdla.runtime.external import Session
-from vdla.runtime.module import Module
+from vdla.runtime.module import HostCode, Module, TensorInfo
 from vdla.runtime.native import NativeLibrary
 from vdla.runtime.plan import Accelerate, Host, Onnx, Step
 from vdla.runtime.threads import Pool, available
@@ -215,12 +216,35 @@ def _check_layout(module: Module) -> None:
         raise ModuleError(
             f"module: expected constants of at most {size} bytes, found {len(module.constants)}"
         )
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if size > memory:
+        name = max(module.tensors, key=lambda name: module.tensors[name].nbytes)
+        raise ModuleError(
+            f"module: expected at most this machine's {memory:,} bytes of memory, found {size:,}; "
+            f"the largest tensor, {name}, has {module.tensors[name].nbytes:,}"
+        )
+    for name in (*module.inputs, *module.outputs):
+        if name not in module.tensors:
+            raise ModuleError(f"module: expected known inputs and outputs, found {name}")
     for name, info in module.tensors.items():
         if info.offset < 0 or info.offset + info.nbytes > size:
             end = info.offset + info.nbytes
             raise ModuleError(f"tensor {name}: expected to end by byte {size}, found {end}")
     for step in module.steps:
         _check_step(module, step)
+
+
+def _check_call(host: HostCode, step: Host, tensors: Mapping[str, TensorInfo]) -> None:
+    """A function's parameters must have the bytes of the tensors that it is called with."""
+    if step.function not in host.functions:
+        raise ModuleError(f"step {step}: expected a host function, found {step.function}")
+    wanted = host.functions[step.function]
+    found = tuple(tensors[name].nbytes for name in step.args if name in tensors)
+    if len(found) == len(step.args) and found != wanted:
+        raise ModuleError(
+            f"step {step}: expected tensors of {', '.join(map(str, wanted))} bytes, "
+            f"found {', '.join(map(str, found))}"
+        )
 
 
 def _check_step(module: Module, step: Step) -> None:
@@ -234,6 +258,8 @@ def _check_step(module: Module, step: Step) -> None:
         raise ModuleError(
             f"steps: expected a program, host code or ONNX model of the module, found {step!r}"
         )
+    if isinstance(step, Host) and module.host is not None:
+        _check_call(module.host, step, module.tensors)
     unknown = [name for name in plan.host_tensors([step]) if name not in module.tensors]
     if unknown:
         raise ModuleError(f"step {step}: expected known tensors, found {unknown[0]}")

@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -27,11 +28,12 @@ from vdla.isa.identity import Identity
 from vdla.runtime import plan
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.errors import ModuleError
+from vdla.runtime.header import check_header
 from vdla.runtime.plan import Plan
 from vdla.support.files import write_bytes
 
 MAGIC = b"VDLAMOD\n"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 PREFIX = struct.Struct("<8sIII")
 NOBODY = Identity("", "")  # of a module without programs
 CONSTANTS, HOST_CODE, PROGRAM, EXTERNAL = "constants", "host", "program:", "onnx:"
@@ -56,12 +58,16 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class HostCode:
-    """An object file of host functions and the machine it is for."""
+    """An object file of host functions and the machine it is for.
+
+    ``functions`` are the bytes that each parameter of a function has, its result last, by name.
+    """
 
     code: bytes
     triple: str
     cpu: str
     features: str
+    functions: Mapping[str, tuple[int, ...]]
 
 
 @dataclass
@@ -106,7 +112,13 @@ class Module:
             "outputs": self.outputs,
             "dram_bytes": self.dram_bytes,
             "steps": [plan.to_json(step) for step in self.steps],
-            "host": host and {"triple": host.triple, "cpu": host.cpu, "features": host.features},
+            "host": host
+            and {
+                "triple": host.triple,
+                "cpu": host.cpu,
+                "features": host.features,
+                "functions": {name: list(sizes) for name, sizes in host.functions.items()},
+            },
             "metadata": self.metadata,
         }
 
@@ -152,6 +164,7 @@ class Module:
     def from_bytes(data: bytes, where: str = "module") -> Module:
         """As :meth:`load`, for a file's contents; ``where`` opens the errors."""
         header, start = _read_header(data, where)
+        check_header(header, where)
         try:
             sections = _read_sections(data, start, header["sections"], where)
             return _module(header, sections)
@@ -215,19 +228,24 @@ def _named(sections: dict[str, bytes], prefix: str) -> dict[str, bytes]:
     return {n.removeprefix(prefix): data for n, data in sections.items() if n.startswith(prefix)}
 
 
+def _host_code(code: bytes, header: dict[str, Any]) -> HostCode:
+    functions = {name: tuple(map(int, sizes)) for name, sizes in header["functions"].items()}
+    return HostCode(code, header["triple"], header["cpu"], header["features"], functions)
+
+
 def _module(header: dict[str, Any], sections: dict[str, bytes]) -> Module:
     host = header["host"]
     return Module(
         tensors={
-            name: TensorInfo(tuple(t["shape"]), t["dtype"], t["offset"])
+            name: TensorInfo(tuple(map(int, t["shape"])), t["dtype"], int(t["offset"]))
             for name, t in header["tensors"].items()
         },
         inputs=header["inputs"],
         outputs=header["outputs"],
-        dram_bytes=header["dram_bytes"],
+        dram_bytes=int(header["dram_bytes"]),
         steps=tuple(map(plan.from_json, header["steps"])),
         constants=sections[CONSTANTS],
-        host=host and HostCode(sections[HOST_CODE], **host),
+        host=host and _host_code(sections[HOST_CODE], host),
         programs=_named(sections, PROGRAM),
         external=_named(sections, EXTERNAL),
         config=header["config"],

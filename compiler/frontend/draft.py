@@ -60,6 +60,8 @@ class Draft:
 
     def dtype(self, code: int) -> str:
         """An element type's numpy name."""
+        if code not in onnx.TensorProto.DataType.values():
+            return f"type {code}"
         name = str(onnx.TensorProto.DataType.Name(code)).lower()
         try:
             found = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code))

@@ -17,6 +17,10 @@ class OnnxNode:
 
     def __init__(self, draft: Draft, proto: Any, name: str, where: str) -> None:
         self.draft, self.proto, self.name, self.where = draft, proto, name, where
+        for attribute in proto.attribute:
+            if attribute.ref_attr_name:
+                reference = f"{attribute.name} = @{attribute.ref_attr_name}"
+                raise self.error("attributes of a function in a function alone", reference)
         self.attributes = {a.name: onnx.helper.get_attribute_value(a) for a in proto.attribute}
 
     @property

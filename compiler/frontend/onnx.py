@@ -30,6 +30,7 @@ from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.ops import CONVERTERS
 from vdla.compiler.frontend.ops.storage import widened
 from vdla.compiler.frontend.shapes import Shapes, input_values, static_shapes
+from vdla.compiler.frontend.sizes import check_results, check_size
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import TENSOR_DTYPES, Array, Graph, GraphError, TensorType
@@ -152,6 +153,7 @@ class Importer(Draft):
             dtype = self.dtype(value.type.tensor_type.elem_type)
             if dtype not in TENSOR_DTYPES:
                 raise ModelError(where, f"elements of {', '.join(TENSOR_DTYPES)}", dtype)
+            check_size(where, static[value.name], dtype)
             self.tensors[value.name] = TensorType(static[value.name], dtype)
             self.inputs.append(value.name)
             if 0 in static[value.name]:  # nothing is in it, so it is known
@@ -167,6 +169,7 @@ class Importer(Draft):
             return
         if node.op_type in RANDOM and node.domain in DEFAULT_DOMAINS:
             raise view.error("a result that follows from the inputs", "random numbers")
+        check_results(view)
         if node.op_type not in QDQ and self.fold(view):
             return
         if (body := widened(view)) is not None:

@@ -25,7 +25,8 @@ from vdla.compiler.placement.partition import (
     HOST,
     Placements,
 )
-from vdla.compiler.tir.ir import PrimFunc
+from vdla.compiler.tir.ir import Buffer, PrimFunc
+from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.module import HostCode, TensorInfo
 from vdla.runtime.native import host_machine
 from vdla.runtime.plan import Accelerate, Host, Onnx, Plan, Step, accelerator_steps
@@ -189,6 +190,12 @@ def host_code(kernels: Kernels, target: Target = NATIVE) -> HostCode | None:
         return None
     funcs = {kernel.func.name: kernel.func for kernel in kernels.values()}
     code = compile_object(funcs.values(), target)
+    sizes = {name: tuple(map(_bytes, func.params)) for name, func in funcs.items()}
     if target.is_native:
-        return HostCode(code, *host_machine())
-    return HostCode(link_shared(code, target), target.triple, target.cpu, target.features)
+        return HostCode(code, *host_machine(), sizes)
+    return HostCode(link_shared(code, target), target.triple, target.cpu, target.features, sizes)
+
+
+def _bytes(param: Buffer) -> int:
+    """The bytes of a parameter's elements."""
+    return param.size * dtype_of(param.dtype).itemsize

@@ -60,7 +60,7 @@ def host():
     machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic")
     module = llvm.parse_assembly(DOUBLE)
     module.link_in(llvm.parse_assembly(builtins_ir(NATIVE)))
-    return HostCode(machine.emit_object(module), *host_machine())
+    return HostCode(machine.emit_object(module), *host_machine(), {"double": (16, 16)})
 
 
 class AddOne:
@@ -292,8 +292,26 @@ def test_modules_that_point_outside(host):
     )
     steps = (Host("first", "ghost", ()),)
     assert module_error(host_module(host, steps=steps)) == (
-        "host code: expected a function ghost, found none"
+        "step first: expected a host function, found ghost"
     )
+    steps = (Host("first", "double", ("x",)),)
+    assert module_error(host_module(host, steps=steps)) == (
+        "step first: expected tensors of 16, 16 bytes, found 16"
+    )
+    tensors = {**host_module(host).tensors, "y": TensorInfo((2,), "float32", 128)}
+    assert module_error(host_module(host, tensors=tensors)) == (
+        "step first: expected tensors of 16, 16 bytes, found 16, 8"
+    )
+    assert module_error(host_module(host, outputs=["ghost"])) == (
+        "module: expected known inputs and outputs, found ghost"
+    )
+
+
+def test_a_module_that_no_memory_holds(host):
+    tensors = {**host_module(host).tensors, "big": TensorInfo((1 << 50,), "int8", 256)}
+    found = module_error(host_module(host, tensors=tensors, dram_bytes=256 + (1 << 50)))
+    assert found.startswith("module: expected at most this machine's ")
+    assert found.endswith(f"found {256 + (1 << 50):,}; the largest tensor, big, has {1 << 50:,}")
 
 
 # --- host code -----------------------------------------------------------------------------------
@@ -317,7 +335,7 @@ def test_a_shared_object_for_another_machine(host):
     """Refused by what Python knows of this machine: LLVM isn't asked."""
     code = bytearray(host.code)
     code[16] = 3  # ET_DYN
-    other = HostCode(bytes(code), "arm-unknown-linux-gnueabihf", "cortex-a9", "+neon")
+    other = HostCode(bytes(code), "arm-unknown-linux-gnueabihf", "cortex-a9", "+neon", {})
     triple, *_ = board_machine()
     with pytest.raises(ModuleError) as caught:
         NativeLibrary(other)

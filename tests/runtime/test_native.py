@@ -66,7 +66,7 @@ def test_a_shared_object_says_so_in_its_header():
 ])  # fmt: skip
 def test_triples_of_one_platform(one, other, same, monkeypatch):
     monkeypatch.setattr(native, "host_machine", lambda: (one, "cpu", ""))
-    host = HostCode(bytes(20), other, "theirs", "")
+    host = HostCode(bytes(20), other, "theirs", "", {})
     if same:
         check_machine(host, "module")
         return
@@ -80,7 +80,7 @@ def test_triples_of_one_platform(one, other, same, monkeypatch):
 def test_features_that_this_machine_lacks(needed, some, monkeypatch):
     monkeypatch.setattr(native, "host_machine", lambda: ("x86_64-linux", "small", "+a,-b"))
     with pytest.raises(ModuleError) as caught:
-        check_machine(HostCode(bytes(20), "x86_64-linux", "large", needed), "module")
+        check_machine(HostCode(bytes(20), "x86_64-linux", "large", needed, {}), "module")
     assert str(caught.value) == (
         f"module: expected host code for this small, found code for large that needs {some}"
     )

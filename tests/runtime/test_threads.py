@@ -23,7 +23,7 @@ from vdla.runtime.threads import NAME, Pool, current_cpu
 
 
 def library_of(*funcs):
-    return NativeLibrary(HostCode(compile_object(funcs), *host_machine()))
+    return NativeLibrary(HostCode(compile_object(funcs), *host_machine(), {}))
 
 
 def rows(count, columns, name="rows"):

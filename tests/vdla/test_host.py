@@ -85,7 +85,7 @@ def here(name) -> bool:
     target = find_target(name)
     try:
         link.find_linker(target)
-        check_machine(HostCode(SHARED, target.triple, target.cpu, target.features), "here")
+        check_machine(HostCode(SHARED, target.triple, target.cpu, target.features, {}), "here")
     except (TargetError, ModuleError):
         return False
     return True
@@ -141,7 +141,7 @@ def test_a_processor_that_lacks_instructions(monkeypatch, tmp_path):
     monkeypatch.setattr(native.sysconfig, "get_config_var", lambda name: "x86_64-linux-gnu")
     assert native.board_machine()[2].startswith("+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,")
     with pytest.raises(ModuleError) as caught:
-        check_machine(HostCode(SHARED, target.triple, target.cpu, target.features), "m.vdla")
+        check_machine(HostCode(SHARED, target.triple, target.cpu, target.features, {}), "m.vdla")
     assert str(caught.value) == (
         "m.vdla: expected host code for this x86_64, found code for x86-64-v4 that needs "
         "avx512bw, avx512dq, avx512vl"
