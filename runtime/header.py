@@ -56,7 +56,12 @@ METADATA = _object({
     "work": _table(SIZE),
     "streams": _table(_object({"layers": _list(RUN), "stages": _list(TEXT)})),
 })  # fmt: skip
-METADATA["required"] = []
+ALL_OR_NONE = {  # a module that is put together by hand has no metadata
+    **METADATA,
+    "required": [],
+    "if": {"minProperties": 1},
+    "then": {"required": METADATA["required"]},
+}
 HEADER = _object({
     "config": {"type": "object"},
     "isa_hash": TEXT,
@@ -67,7 +72,7 @@ HEADER = _object({
     "dram_bytes": SIZE,
     "steps": _list({"type": "object"}),
     "host": {**HOST, "type": ["null", "object"]},
-    "metadata": METADATA,
+    "metadata": ALL_OR_NONE,
     "sections": _list(_object({"name": TEXT, "size": SIZE, "crc32": SIZE})),
 })  # fmt: skip
 

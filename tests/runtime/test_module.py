@@ -7,16 +7,29 @@ import re
 import struct
 import zlib
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import vdla as api
 from vdla.isa.identity import Identity
 from vdla.runtime import HostCode, Module, ModuleError, TensorInfo
+from vdla.runtime.devices.named import make_device
+from vdla.runtime.executor import Executor
 from vdla.runtime.module import FORMAT_VERSION, MAGIC, PREFIX
 from vdla.runtime.plan import Accelerate, Host
+from vdla.support.errors import UserError
 
 PLACEMENT = {"op": "QConv2d", "name": "conv", "device": "cpu", "reason": "19 % · ≥"}
+METADATA = {
+    "model": "m",
+    "placement": [PLACEMENT],
+    "layers": [],
+    "memory": {"constants": 64, "activations": 0, "tensors": 0},
+    "work": {"conv": 7},
+    "streams": {"program0": {"layers": [["a", 1], ["b", 2]], "stages": ["s"]}},
+}
 HOST = HostCode(
     b"\x7fELF code", "x86_64-unknown-linux-gnu", "znver4", "+avx2,-sse4a", {"f": (12, 4)}
 )
@@ -38,7 +51,7 @@ def module():
         external={"resize": b"ONNX model"},
         config={"name": "paper", "block_in": 16},
         identity=Identity("fedcba98", "abc12345"),
-        metadata={"placement": [PLACEMENT]},
+        metadata=METADATA,
     )
 
 
@@ -185,3 +198,53 @@ def test_no_file(tmp_path):
     assert str(caught.value) == (
         f"{tmp_path}/none.vdla: expected a vdla module, found No such file or directory"
     )
+
+
+# --- headers of a real module that are changed, with checksums that are right ---------------------
+
+VALUES = (None, "x", [], {}, True, -1, 7, 1.5, 1 << 70)
+DELETED = object()
+
+
+def places(value, path=()):
+    """The path of every field: of tables the first five entries, of lists the first two."""
+    if path:
+        yield path
+    if isinstance(value, dict):
+        for key in list(value)[:5]:
+            yield from places(value[key], (*path, key))
+    elif isinstance(value, list):
+        for number in range(min(len(value), 2)):
+            yield from places(value[number], (*path, number))
+
+
+def changed(header, path, value):
+    """A header with one field changed or deleted."""
+    header = inner = json.loads(json.dumps(header))
+    for key in path[:-1]:
+        inner = inner[key]
+    if value is DELETED:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = value
+    return json.dumps(header).encode()
+
+
+@pytest.mark.parametrize("device", ["cpu", "sim"])
+def test_changed_headers_are_refused_or_run(device):
+    """Each field of another value, or left out: no other exception than the user's, no hang."""
+    data = api.compile("digits", "tiny", device=device).to_bytes()
+    length = PREFIX.unpack_from(data)[2]
+    header = json.loads(data[PREFIX.size : PREFIX.size + length])
+    refused = 0
+    for path in places(header):
+        for value in (*VALUES, DELETED):
+            raw = with_header(changed(header, path, value)) + data[PREFIX.size + length :]
+            try:
+                module = Module.from_bytes(raw)
+                inputs = {n: np.zeros(t.shape, t.dtype) for n, t in module.tensors.items()}
+                ready = Executor(module, make_device(module, device), threads=1)
+                ready.run({name: inputs[name] for name in module.inputs})
+            except UserError:
+                refused += 1
+    assert refused > 200
