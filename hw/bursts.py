@@ -52,6 +52,8 @@ def cut(config: Config, beat: Value, left: Value) -> tuple[Value, Value]:
         to_end = Mux(to_end < limit, to_end, limit)
     most = Mux(beat[reach:].all(), to_end, limit)
     few, many = left[: reach + 1], left[reach + 1 :].any()
+    if reach == 0:  # bursts of one beat: one bit can't be more
+        return Mux(many, most, few), ~many
     beats = Mux(many | (few > most), most, few)
     return beats, ~many & (few <= most)
 

@@ -3,14 +3,16 @@
 Most of what g++ reads is the same headers in each of a dozen files. So a model is compiled in three
 pieces, side by side, and Verilator's own library once for all models.
 
-Errors name the tool that is missing with the command that installs it, or the first error of the
-one that failed. Whole results are moved into their place, so a build that was stopped leaves none.
+Errors name the tool that is missing with the command that installs it, or the first error or
+warning of the one that failed. Whole results are moved into their place, so a build that was
+stopped leaves none.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -136,12 +138,18 @@ def _call(command: list[str], work: Path, extra: dict[str, str] | None = None) -
         command, cwd=work, env={**os.environ, **(extra or {})}, capture_output=True, text=True
     )
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        first = next((line for line in said if "rror" in line), said[0] if said else "nothing")
         raise DeviceError(
             f"device rtl: expected {Path(command[0]).name} to succeed, found exit "
-            f"{done.returncode}: {first}"
+            f"{done.returncode}: {_complaint(done.stderr or done.stdout)}"
         )
+
+
+def _complaint(said: str) -> str:
+    """The first error that a tool names, or the warning that it takes for one."""
+    lines = said.strip().splitlines()
+    named = (line for line in lines if re.search(r"[Ee]rror|[Ww]arning", line))
+    first = next((line for line in named if "Exiting due to" not in line), None)
+    return first or (lines[0] if lines else "nothing")
 
 
 def cached(name: str, result: str, make: Callable[[Path], None]) -> Path:

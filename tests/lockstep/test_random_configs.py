@@ -12,6 +12,8 @@ from vdla.analysis.cases import DIRECTED, Ending, random_case, recipes
 from vdla.analysis.lockstep import memory_models
 from vdla.analysis.machines import Machines, simulate
 from vdla.isa.config import load_config
+from vdla.runtime.rtl.build import verilog
+from vdla.runtime.rtl.verilate import verilate
 from vdla.sim.checker import check
 
 MINIMAL = ("block_in=36", "inp_bytes=144", "wgt_bytes=432", "acc_bytes=96", "uop_bytes=64")
@@ -51,6 +53,23 @@ def test_small_buffers_have_narrow_fields(number):
 def test_every_recipe_and_chance_on_more_configs(part):
     for seed in range(100 + 20 * part, 120 + 20 * part):
         test_every_recipe_and_chance(seed)
+
+
+SINGLE = ("burst_beats=1", "read_buffer_beats=1", "reads_in_flight=1", "writes_in_flight=1",
+          "token_queue=1", "command_queue=2")  # fmt: skip
+
+
+def test_verilator_takes_bursts_of_one_beat(tmp_path):
+    """Comparisons that such a config makes constant are warnings to it, and no model is built."""
+    (tmp_path / "vdla.v").write_text(verilog(load_config("tiny", SINGLE)))
+    verilate(tmp_path, "vdla", ("vdla.v",))
+    assert (tmp_path / "model" / "Vvdla.h").exists()
+
+
+@pytest.mark.long
+def test_simulator_and_rtl_with_one_of_everything():
+    *_, tally = lockstep.lockstep(Machines(load_config("tiny", SINGLE)), 200, 0)
+    assert not tally.failed, (tally.differences, tally.unexpected)
 
 
 @pytest.mark.long

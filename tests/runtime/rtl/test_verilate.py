@@ -217,3 +217,24 @@ def test_two_at_once_make_it_once(tools):
     first = cached("name", "result", make)
     thread.join()
     assert (found, len(made)) == ([first], 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ("%Warning-CMPCONST: v:7: Comparison is constant\n7 | a > 1\n%Error: Exiting due to 6 wa…",
+         "%Warning-CMPCONST: v:7: Comparison is constant"),
+        ("note: x\n%Error: vdla.v:9: syntax error\n%Error: Exiting due to 1 error(s)",
+         "%Error: vdla.v:9: syntax error"),
+        ("Killed", "Killed"),
+        ("", "nothing"),
+    ],
+)  # fmt: skip
+def test_what_a_tool_complains_of(tools, said, named):
+    """The first warning or error, not that there are some."""
+    tools.script(tools.verilator, f"#!/bin/sh\ncat >&2 <<'END'\n{said}\nEND\nexit 1\n")
+    with pytest.raises(DeviceError) as caught:
+        verilate(tools.work, "core", ("a.v",))
+    assert str(caught.value) == (
+        f"device rtl: expected verilator_bin to succeed, found exit 1: {named}"
+    )
