@@ -39,7 +39,7 @@ ExprFn = Callable[[Expr], Expr]
 StmtFn = Callable[[Stmt], Stmt]
 
 
-def _expr_children(expr: Expr) -> tuple[Expr, ...]:
+def expr_children(expr: Expr) -> tuple[Expr, ...]:
     """The expressions directly inside an expression."""
     match expr:
         case Binary(_, a, b):
@@ -57,7 +57,7 @@ def _expr_children(expr: Expr) -> tuple[Expr, ...]:
 
 def map_expr(expr: Expr, fn: ExprFn) -> Expr:
     """An expression with ``fn`` applied to its direct children."""
-    old = _expr_children(expr)
+    old = expr_children(expr)
     new = tuple(fn(child) for child in old)
     if all(a is b for a, b in zip(old, new, strict=True)):
         return expr
@@ -85,7 +85,7 @@ def rewrite_expr(expr: Expr, fn: ExprFn) -> Expr:
 def walk_expr(expr: Expr) -> Iterator[Expr]:
     """The nodes of an expression, parents first."""
     yield expr
-    for child in _expr_children(expr):
+    for child in expr_children(expr):
         yield from walk_expr(child)
 
 
