@@ -21,6 +21,7 @@ from vdla.compiler.host.steps import (
     host_code,
     host_constants,
     host_work,
+    index_sizes,
     make_steps,
     tensor_table,
 )
@@ -94,6 +95,7 @@ def assemble(network: Network, config: Config, host: Target, dump: Dumper) -> Mo
                 "tensors": sum(graph.tensors[name].nbytes for name in memory.offsets),
             },
             "work": host_work(graph, kernels),
+            "indices": index_sizes(graph),
             "streams": {
                 name: {"layers": _runs(each.layers), "stages": each.stages}
                 for name, each in linked.items()

@@ -188,6 +188,18 @@ def check_inputs(module: Module, inputs: Mapping[str, Array]) -> None:
         if array.shape != info.shape or array.dtype != dtype_of(info.dtype):
             found = replace(info, shape=array.shape, dtype=str(array.dtype))
             raise InputError(f"input {name}: expected {info}, found {found}")
+        _check_indices(name, array, module.metadata.get("indices", {}).get(name))
+
+
+def _check_indices(name: str, array: Array, size: int | None) -> None:
+    """Raises InputError where an input that is indices leads beyond the axis of ``size``."""
+    if size is None or not array.size:
+        return
+    least, most = int(array.min()), int(array.max())
+    if least < -size or most >= size:
+        raise InputError(
+            f"input {name}: expected indices from {-size} to {size - 1}, found {least}..{most}"
+        )
 
 
 def _check_device(module: Module, device: Device) -> None:

@@ -54,10 +54,13 @@ def is_module(model: Module | str | Path) -> bool:
 def random_inputs(module: Module, seed: int = 0) -> dict[str, Array]:
     """Standard normal inputs of a module's shapes, the same for a seed on every machine.
 
-    Where the elements are wider integers, which count or point at something, none is negative.
+    Where the elements are wider integers, which count or point at something, none is negative;
+    indices lie within their axis.
     """
     rng = np.random.default_rng(seed)
-    return {name: _random(module.tensors[name], rng) for name in module.inputs}
+    found = {name: _random(module.tensors[name], rng) for name in module.inputs}
+    sizes = module.metadata.get("indices", {})
+    return {name: x % sizes[name] if name in sizes else x for name, x in found.items()}
 
 
 def _random(kind: TensorInfo, rng: np.random.Generator) -> Array:

@@ -93,6 +93,18 @@ def host_work(graph: Graph, kernels: Kernels) -> dict[str, int]:
     return found
 
 
+def index_sizes(graph: Graph) -> dict[str, int]:
+    """The inputs that are indices into other tensors, and the length of the axis they are of; the
+    least of several."""
+    found: dict[str, int] = {}
+    for node in graph.nodes:
+        for part in node.parts if isinstance(node, ops.Fused) else (node,):
+            if isinstance(part, ops.Gather | ops.GatherElements) and part.indices in graph.inputs:
+                size = graph.tensors[part.data].shape[part.axis]
+                found[part.indices] = min(size, found.get(part.indices, size))
+    return found
+
+
 def check_external(graph: Graph, target: Target) -> None:
     """Raises TargetError where a target has to run operators that only onnxruntime has.
 

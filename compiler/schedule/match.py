@@ -226,7 +226,8 @@ class _Matcher:
 
     def fail(self, expected: Expr | str, found: Expr | str, env: Binding) -> None:
         """Remembers the mismatch that came after most had matched, and deepest in the tree."""
-        progress = (len(env.operands) + len(env.params), self.depth)
+        matched = sum(value is not TRUE for value in env.params.values())  # by something there
+        progress = (len(env.operands) + matched, self.depth)
         if progress > self.blame[0]:
             want, have = (x if isinstance(x, str) else show(x) for x in (expected, found))
             self.blame = (progress, f"expected {want}, found {have}")

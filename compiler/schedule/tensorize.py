@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.match import Binding, LoopInfo, Mismatch, Region, match_intrinsic
+from vdla.compiler.schedule.operations import foreign_operation
 from vdla.compiler.schedule.tree import Path, loop_path, loops_of, path_ranges, with_body
 from vdla.compiler.tir.arith import simplify
 from vdla.compiler.tir.ir import (
@@ -72,6 +73,11 @@ def _cheapest(
         raise ScheduleError(f"tensorize {where}: expected an intrinsic, found none")
     if len(intrins) == 1:
         raise ScheduleError(f"tensorize {where}: {closest[1]}")
+    if unknown := foreign_operation(intrins, region):
+        raise ScheduleError(
+            f"tensorize {where}: expected what one of {len(intrins)} intrinsics does, "
+            f"found {unknown}"
+        )
     raise ScheduleError(
         f"tensorize {where}: expected what one of {len(intrins)} intrinsics does; "
         f"the closest, {closest[1]}"

@@ -175,6 +175,55 @@ def test_a_reducer_without_an_instruction():
         reduced(te.prod)
 
 
+BITS = "none has the operation {}, they have add, max, min, mul, rq, shl, shr, sub"
+ONE = "tensorize C_acc.l: expected what one of 35 intrinsics does, found "
+
+
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        (lambda x, y: x & y, "A_acc[i, l] & B_acc[i, l]: " + BITS.format("bitand")),
+        (lambda x, y: x + (x ^ 3), "A_acc[i, l] ^ 3: " + BITS.format("bitxor")),
+        (lambda x, y: te.floormod(x, 4),
+         "A_acc[i, l] % 4: " + BITS.format("floormod") + "; x % 2**n is x - (x >> n << n)"),
+        (lambda x, y: te.floordiv(x, 4),
+         "A_acc[i, l] // 4: " + BITS.format("floordiv") + "; x // 2**n is x >> n"),
+        (te.abs, "abs(A_acc[i, l]): " + BITS.format("abs")),
+        (lambda x, y: te.select(x > y, x, y), None),
+    ],
+)  # fmt: skip
+def test_an_operation_without_an_instruction(value, line):
+    """It is named, rather than an intrinsic that has nothing to do with it."""
+    ins, args = vdla.intrinsics("tiny"), (lambda x, y: value(x, y))
+    if value is te.abs:
+        args = lambda x, y: te.abs(x)  # noqa: E731
+    A, B = (te.placeholder((6, 4), "int32", n) for n in "AB")
+    C = te.compute((6, 4), lambda i, l: args(A[i, l], B[i, l]), "C")
+    s = te.create_schedule(C, [A, B])
+    made = s.cache_write(C, vdla.ACC)
+    for tensor in (t for t in (A, B) if t in C.compute_op.inputs):
+        s.cache_read(tensor, vdla.ACC, [made])
+    with pytest.raises(ScheduleError) as error:
+        s[made].tensorize(s[made].axis[1], ins)
+    if line:
+        assert str(error.value) == ONE + line
+    else:
+        assert "none has the operation select by values" in str(error.value)
+
+
+def test_two_operations_in_one_stage():
+    """The closest is an intrinsic that has both, of something else."""
+    ins, A = vdla.intrinsics("tiny"), te.placeholder((6, 4), "int32", "A")
+    C = te.compute((6, 4), lambda i, l: te.max(te.min(A[i, l], 6), 0), "C")
+    s = te.create_schedule(C, [A])
+    made = s.cache_write(C, vdla.ACC)
+    s.cache_read(A, vdla.ACC, [made])
+    with pytest.raises(
+        ScheduleError, match=r"the closest, alu_rq expects dst\[\.\.\.\] = min\(max"
+    ):
+        s[made].tensorize(s[made].axis[1], ins)
+
+
 def test_a_recurrence_of_instructions():
     """A cumulative sum of vectors: each row is the one before, in ACC, and one more."""
     ins = vdla.intrinsics("tiny")

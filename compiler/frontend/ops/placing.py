@@ -155,7 +155,11 @@ def _gather(view: OnnxNode) -> None:
         node = ops.Gather(**make.names(), data=data, indices=view.operand(1), axis=axis)
         make.result(make.add(node, view.dtype(0)))
         return
-    places = [view.axis(int(i), shape[axis]) for i in known.reshape(-1)]
+    size = shape[axis]
+    for index in known.reshape(-1):
+        if not -size <= index < size:
+            raise view.error(f"indices from {-size} to {size - 1} along axis {axis}", int(index))
+    places = [int(i) % size for i in known.reshape(-1)]
     taken = make.along(data, axis, places)
     make.result(make.reshape(taken, (*shape[:axis], *known.shape, *shape[axis + 1 :])))
 

@@ -213,29 +213,58 @@ class _Island:
         """The int8 tensor behind a float operand and its parameters."""
         node = self.fuser.makers.get(name)
         if not isinstance(node, ops.Dequantize) or not _int8(self.graph, node):
-            raise GraphError("an operand is not quantized to int8 with one scale")
+            raise GraphError(f"expected operands of int8 with one scale, found {self._found(name)}")
         return node.data, _quant_of(node)
+
+    def _found(self, name: str) -> str:
+        """What an operand is that isn't int8 with one scale."""
+        node = self.fuser.makers.get(name)
+        if not isinstance(node, ops.Dequantize):
+            return f"{name}, which nothing quantizes"
+        kind = self.graph.tensors[node.data].dtype
+        return f"{name} of {kind}" if kind != "int8" else f"{name} with a scale per channel"
 
     def weight(self, name: str) -> tuple[str, np.ndarray]:
         """The int8 weight constant behind ``name`` (zero point 0) and one scale per output."""
-        node = self.fuser.makers.get(name)
-        if not isinstance(node, ops.Dequantize) or node.data not in self.graph.constants:
-            raise GraphError("expected constant quantized weights, found none")
-        array = self.graph.constants[node.data]
+        node, data = self._weights(name)
+        array = self.fuser.constants[data]
         if array.dtype != np.int8 or node.axis not in (None, 0):
             found = f"{array.dtype} along axis {node.axis}"
             raise GraphError(f"expected int8 weights per output channel, found {found}")
         scale = np.broadcast_to(np.array(node.scale, np.float32), (array.shape[0],))
         zeros = np.array(node.zero_point, np.int64)
         if not zeros.any():
-            return node.data, scale
+            return data, scale
         moved = array.astype(np.int64) - zeros.reshape(-1, *(1,) * (array.ndim - 1))
         if moved.min() < -128 or moved.max() > 127:
             raise GraphError(
                 f"weights less their zero point are {moved.min()} to {moved.max()}, expected int8, "
                 "-128 to 127: quantize them as int8, or as uint8 with zero point 128"
             )
-        return self.fuser.constant(f"{node.data}.centered", moved.astype(np.int8)), scale
+        return self.fuser.constant(f"{data}.centered", moved.astype(np.int8)), scale
+
+    def _weights(self, name: str) -> tuple[ops.Dequantize, str]:
+        """What dequantizes weights, and their integers as a constant; reshapes of it are one, too.
+
+        Of a one-dimensional convolution, [O, I, K] is reshaped to [O, I, 1, K], before or after.
+        """
+        makers, shape = self.fuser.makers, self.graph.tensors[name].shape
+        node = makers.get(name)
+        while isinstance(node, ops.Reshape):
+            node = makers.get(node.data)
+        if not isinstance(node, ops.Dequantize):
+            raise GraphError("expected quantized weights, found floats")
+        data = node.data
+        while isinstance(maker := makers.get(data), ops.QReshape):
+            data = maker.data
+        if data not in self.graph.constants:
+            raise GraphError("expected constant weights, found weights known only at run time")
+        array = self.graph.constants[data]
+        if array.shape == shape:
+            return node, data
+        if array.shape[:1] != shape[:1]:
+            raise GraphError(f"expected weights as {list(shape)}, found {list(array.shape)}")
+        return node, self.fuser.constant(f"{name}.integers", array.reshape(shape))
 
     def bias(self, name: str | None, scale: np.ndarray) -> str:
         """The int32 bias in units of ``scale``."""
@@ -308,7 +337,8 @@ class _Fuser:
         try:
             fused = node.quantized(_Island(self, node, end, low, high))
         except GraphError as error:
-            self.reasons[node.name] = str(error)
+            if not isinstance(node, ops.Quantize):  # of floats, it is where integers begin
+                self.reasons[node.name] = str(error)
             return [node]
         self.swallowed |= {n.name for n in absorbed[1:]} | {end.name}
         self.annotate(end.output, _quant_of(end))

@@ -325,6 +325,53 @@ def test_a_scale_out_of_range_stays_float():
     assert found == ["Quantize", "Dequantize", "Relu", "Quantize", "Dequantize"]
 
 
+def conv1d(per_channel, groups, bias=False):
+    """A quantized convolution of rows, which is imported as one of images of one row."""
+    rng, node = np.random.default_rng(7), onnx.helper.make_node
+    scale = (rng.random(16) / 99 + 0.005).astype(np.float32) if per_channel else np.float32(0.01)
+    values = {
+        "w": rng.integers(-127, 127, (16, 8 // groups, 5)).astype(np.int8), "sw": scale,
+        "zw": np.zeros_like(scale, np.int8), "sx": np.float32(0.03), "z": np.int8(3),
+        "sy": np.float32(0.2), "b": np.ones(16, np.float32),
+    }  # fmt: skip
+    nodes = [
+        node("QuantizeLinear", ["x", "sx", "z"], ["xq"]),
+        node("DequantizeLinear", ["xq", "sx", "z"], ["xd"]),
+        node("DequantizeLinear", ["w", "sw", "zw"], ["wd"], axis=0),
+        node("Conv", ["xd", "wd", "b"][: 2 + bias], ["t"], name="conv", pads=[2, 2], group=groups),
+        node("QuantizeLinear", ["t", "sy", "z"], ["tq"], name="end"),
+        node("DequantizeLinear", ["tq", "sy", "z"], ["y"]),
+    ]
+    ends = [onnx.helper.make_tensor_value_info(n, 1, s) for n, s in
+            (("x", [1, 8, 40]), ("y", [1, 16, 40]))]  # fmt: skip
+    weights = [onnx.numpy_helper.from_array(np.asarray(a), n) for n, a in values.items()]
+    graph = onnx.helper.make_graph(nodes, "g", ends[:1], ends[1:], weights)
+    opsets = [onnx.helper.make_opsetid("", 17)]
+    return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_convolution_of_rows_is_one_of_integers(per_channel, groups):
+    """A reshape between weights and convolution is one of constants."""
+    proto = conv1d(per_channel, groups)
+    before, after = import_model(proto), optimize(import_model(proto))
+    assert [n.op for n in after.nodes if "Conv" in n.op] == ["QConv2d"]
+    x = {"x": np.random.default_rng(1).standard_normal((1, 8, 40)).astype(np.float32)}
+    (want,) = ort_run(proto, x).values()
+    np.testing.assert_allclose(evaluate(verify(after), x)["y"], want, atol=1e-6)
+    same_values(before, after, atol=1e-6)
+
+
+def test_reasons_name_the_operand_that_is_not_quantized():
+    """A bias of a convolution of rows is an addition behind a reshape; a Quantize has no reason."""
+    reasons = optimize(import_model(conv1d(False, 1, bias=True))).reasons
+    assert not any(name.startswith("end") for name in reasons)
+    found = [text for text in reasons.values() if "which nothing quantizes" in text]
+    assert len(found) == 1
+    assert found[0].startswith("expected operands of int8 with one scale, found conv.")
+
+
 def test_every_pass_keeps_the_meaning():
     def build(m):
         x = m.input("x", (1, 8, 8, 8))
