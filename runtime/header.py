@@ -54,6 +54,7 @@ METADATA = _object({
     "layers": _list(LAYER),
     "memory": _object(dict.fromkeys(("constants", "activations", "tensors"), SIZE)),
     "work": _table(SIZE),
+    "indices": _table(SIZE),
     "streams": _table(_object({"layers": _list(RUN), "stages": _list(TEXT)})),
 })  # fmt: skip
 ALL_OR_NONE = {  # a module that is put together by hand has no metadata

@@ -28,6 +28,7 @@ METADATA = {
     "layers": [],
     "memory": {"constants": 64, "activations": 0, "tensors": 0},
     "work": {"conv": 7},
+    "indices": {},
     "streams": {"program0": {"layers": [["a", 1], ["b", 2]], "stages": ["s"]}},
 }
 HOST = HostCode(
