@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from vdla.compiler.codegen.vdla.allocate import allocate
+from vdla.compiler.codegen.vdla.bound import check_threads
 from vdla.compiler.codegen.vdla.kernel import Kernel, generate
 from vdla.compiler.codegen.vdla.op import Op
 from vdla.compiler.codegen.vdla.order import reorder
@@ -69,6 +70,7 @@ def lower_function(func: PrimFunc, config: Config, dump: Dump | None = None) -> 
 
     func = verify(flatten_blocks(func))
     told("loops", lambda: show(func))
+    check_threads(func, config)
     for name, run in PASSES:
         func = verify(run(func))
         told(name, lambda: show(func))
