@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from vdla.compiler.codegen.vdla.allocate import allocate
+from vdla.compiler.codegen.vdla.bound import check_threads
 from vdla.compiler.codegen.vdla.kernel import Kernel, generate
 from vdla.compiler.codegen.vdla.op import Op
 from vdla.compiler.codegen.vdla.order import reorder
@@ -73,6 +74,7 @@ def lower_function(func: PrimFunc, config: Config, dump: Dump | None = None) -> 
     func = check_all_bounds(verify(flatten_blocks(func)))
     check_intrinsics(func, config)
     told("loops", lambda: show(func))
+    check_threads(func, config)
     for name, run in PASSES:
         func = verify(run(func))
         told(name, lambda: show(func))

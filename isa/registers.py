@@ -11,7 +11,7 @@ from enum import IntEnum
 
 from vdla.isa.config import Config
 from vdla.isa.identity import Identity
-from vdla.isa.instructions import Engine, instruction_bytes
+from vdla.isa.instructions import DRAM_BITS, Engine, instruction_bytes
 
 IDENTITY = 0x56444C41  # "VDLA"
 VERSION = 0x0002_0000  # major, minor: 16 bits each
@@ -203,6 +203,11 @@ def program_registers(
 def instruction_address(config: Config, base: int, index: int) -> int:
     """Byte address of an instruction of the stream at ``base``: what FAULT_INSTRUCTION holds."""
     return base + index * instruction_bytes(config)
+
+
+def most_instructions(config: Config) -> int:
+    """The longest program: what PROGRAM_LENGTH can say, and what the address space can hold."""
+    return min((1 << INDEX_BITS) - 1, (1 << DRAM_BITS) // instruction_bytes(config))
 
 
 def reset_value(register: Register, config: Config) -> int:

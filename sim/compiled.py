@@ -18,12 +18,13 @@ from numba.core import event
 from numba.extending import register_jitable
 
 from vdla import isa
-from vdla.support.files import cache_folder, digest
+from vdla.support.files import SEAL, cache_folder, digest, is_sealed, seal, seal_of
 from vdla.support.progress import report
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _loops: set[str] = set()  # the names of all that numba shall compile
+_cached: list[Any] = []  # those that it keeps in its cache
 
 
 def _key_cache() -> None:
@@ -46,17 +47,42 @@ def compile_once(what: str, run: Callable[[], object]) -> None:
     """Calls ``run``, which compiles some loops or fetches them from numba's cache.
 
     numba's cache mixes up entries that two processes write at once, so one compiles at a time. When
-    it is done it leaves a mark in the cache; who finds the mark only reads and waits for nobody.
+    it is done it seals every entry and leaves a mark in the cache; who finds the mark, and every
+    sealed entry whole, only reads and waits for nobody. Damaged entries are compiled again: numba
+    would run what stands in them.
     """
     folder = Path(os.environ.get("NUMBA_CACHE_DIR") or numba.config.CACHE_DIR)
     mark = folder / f"{what}-{_circumstances()}.compiled"
-    if mark.exists():
+    if mark.exists() and all(map(is_sealed, _sealed())):
         run()
         return
     folder.mkdir(parents=True, exist_ok=True)
     with _lock(folder / "lock", what), event.install_listener("numba:compile", _Reporter(what)):
+        for entry in {*_entries(), *_sealed()}:
+            if not is_sealed(entry):
+                entry.unlink(missing_ok=True)
+                seal_of(entry).unlink(missing_ok=True)
         run()
+        for entry in _entries():
+            if not is_sealed(entry):
+                seal(entry)
         mark.touch()
+
+
+def _entries() -> set[Path]:
+    """Every file that numba keeps of our loops."""
+    return {path for ending in ("nbi", "nbc") for path in _files(f"*.{ending}")}
+
+
+def _sealed() -> set[Path]:
+    """The entries that have been sealed, whether they are still there or not."""
+    return {path.with_suffix("") for path in _files(f"*{SEAL}")}
+
+
+def _files(pattern: str) -> Iterator[Path]:
+    """Files in the folders of numba's cache that hold our loops."""
+    for folder in {Path(loop.stats.cache_path) for loop in _cached}:
+        yield from folder.glob(pattern)
 
 
 class _Reporter(event.Listener):  # type: ignore[misc]  # numba has no types
@@ -117,6 +143,7 @@ def jit(function: F) -> F:
     """Compiles a loop with numba and caches the machine code on disk."""
     _loops.add(_name(function))
     compiled: F = numba.njit(cache=True, nogil=True)(function)
+    _cached.append(compiled)
     return compiled
 
 
@@ -128,6 +155,7 @@ def jit_lean(function: F) -> F:
     """
     _loops.add(_name(function))
     compiled: F = numba.njit(cache=True, nogil=True, _nrt=False, error_model="numpy")(function)
+    _cached.append(compiled)
     return compiled
 
 

@@ -1,4 +1,8 @@
-"""Files that are there whole or not at all, the folder of cached things, digests of sources."""
+"""Files that are there whole or not at all, the folder of cached things, digests of sources.
+
+What is cached is trusted with the process: machine code, libraries. A power cut or a full disk can
+leave a part of it. So a digest lies beside each file, and what it doesn't fit is made again.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+SEAL = ".sha256"  # suffix of the file that holds another one's digest
 SUFFIXES = (".py", ".cpp", ".v")  # of the files of a folder that are sources
 
 
@@ -39,6 +44,29 @@ def cache_folder(*parts: str) -> Path:
         return Path(root, *parts)
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base, "vdla", *parts)
+
+
+def seal(path: Path) -> None:
+    """Writes a file's digest beside it."""
+    write_bytes(seal_of(path), _digest_of(path).encode())
+
+
+def is_sealed(path: Path) -> bool:
+    """Whether a file is there and as it was when it was sealed."""
+    try:
+        return seal_of(path).read_bytes() == _digest_of(path).encode()
+    except OSError:
+        return False
+
+
+def seal_of(path: Path) -> Path:
+    """Where a file's digest lies."""
+    return path.with_name(f"{path.name}{SEAL}")
+
+
+def _digest_of(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def digest(sources: Iterable[Path], *, also: str = "", digits: int = 16) -> str:

@@ -293,12 +293,17 @@ def disasm(
     catalog.isa_disasm(source, config, output, settings or [])
 
 
+INTERRUPTED = 130  # exit code of a command that SIGINT ends
+
+
 def main() -> None:
     """Runs the command; wrong input ends in one line and exit code 2."""
     try:
         code = app(prog_name="vdla", standalone_mode=False)
-    except typer.Abort:
-        code = 130
+    except typer.Abort as stop:  # typer makes one of an EOFError, too, which is a bug of ours
+        if isinstance(stop.__cause__, EOFError):
+            raise stop.__cause__ from None
+        code = INTERRUPTED
     except Exception as error:
         if hasattr(error, "format_message"):  # typer's own: a wrong option or argument
             sys.exit(_say_usage(error))
@@ -307,6 +312,8 @@ def main() -> None:
         if isinstance(error, UserError | OSError):
             sys.exit(_say(error, 2))
         raise
+    if code == INTERRUPTED:
+        print("vdla: interrupted", file=sys.stderr)
     sys.exit(code or 0)
 
 

@@ -20,7 +20,7 @@ from vdla.compiler.models import builder, networks, quantizer
 from vdla.compiler.models.builder import images
 from vdla.compiler.models.networks import RESNET18_CONVS, ConvShape
 from vdla.compiler.models.quantizer import quantize, quantize_model
-from vdla.support.files import cache_folder, digest
+from vdla.support.files import cache_folder, digest, is_sealed, seal
 
 __all__ = [
     "MODELS",
@@ -92,12 +92,13 @@ def _version() -> str:
 
 
 def _built(name: str, build: Callable[[], Any], shape: tuple[int, ...]) -> Path:
-    """The cached file, built first if it isn't there."""
+    """The cached file, built first if it isn't there or is damaged."""
     path = cache_folder("models", _version()) / f"{name}.onnx"
-    if not path.exists():
+    if not is_sealed(path):
         samples = [{"input": x[None]} for x in networks.calibration(shape)]
         try:
             quantize_model(build(), path, samples)
+            seal(path)
         except OSError as error:
             expected = "a folder that can be written (VDLA_CACHE names another)"
             raise ModelError(str(path.parent), expected, error.strerror) from None

@@ -24,7 +24,7 @@ from importlib import metadata, util
 from pathlib import Path
 
 from vdla.runtime.errors import DeviceError
-from vdla.support.files import cache_folder, digest
+from vdla.support.files import cache_folder, digest, is_sealed, seal
 
 FLAGS = ("-std=c++20", "-fPIC", "-DNDEBUG", "-DVL_TIME_CONTEXT")
 FAST, SLOW = "-O3", "-O0"  # of what runs in every cycle, and of what runs once: Verilator's "Slow"
@@ -155,13 +155,13 @@ def _complaint(said: str) -> str:
 def cached(name: str, result: str, make: Callable[[Path], None]) -> Path:
     """The file ``result`` of the cache's folder ``name``; ``make`` leaves it in a work folder.
 
-    One process makes it, the others wait for it.
+    One process makes it, the others wait for it. One that is damaged is made again.
     """
     folder = cache_folder("rtl", name)
-    if not (folder / result).exists():
+    if not is_sealed(folder / result):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _lock(folder.parent / f"{name}.lock"):
-            if not (folder / result).exists():
+            if not is_sealed(folder / result):
                 _make(folder, result, make)
     return folder / result
 
@@ -171,6 +171,7 @@ def _make(folder: Path, result: str, make: Callable[[Path], None]) -> None:
         make(Path(work))
         folder.mkdir(exist_ok=True)
         os.replace(Path(work, result), folder / result)
+        seal(folder / result)
 
 
 @contextmanager

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from random import Random
 
+from amaranth import Signal
 from amaranth.sim import Simulator
 
+from vdla.hw import core
 from vdla.hw.counters import Counters
+from vdla.isa.config import load_config
 from vdla.isa.instructions import Engine
 from vdla.isa.registers import Cause
 
@@ -68,3 +71,24 @@ def test_a_fault_ends_in_a_cycle_without_causes():
     simulator.add_clock(1e-6)
     simulator.add_testbench(drive)
     simulator.run()
+
+
+def test_the_driver_reads_both_halves_of_the_cycles(monkeypatch):
+    """No program of a test runs for 2**32 cycles: the counter begins there."""
+
+    class Late(Counters):
+        def __init__(self):
+            super().__init__()
+            self.cycles = Signal(64, init=0x1234_5679_8765_4321)
+
+    monkeypatch.setattr(core, "Counters", Late)
+    design, seen = core.Core(load_config("tiny")), {}
+
+    async def read(ctx):
+        seen["low"], seen["high"] = ctx.get(design.csr.cycles_low), ctx.get(design.csr.cycles_high)
+
+    simulator = Simulator(design)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(read)
+    simulator.run()
+    assert seen == {"low": 0x8765_4321, "high": 0x1234_5679}

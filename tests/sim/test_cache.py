@@ -102,3 +102,67 @@ def test_a_terminal_is_told_why_it_waits(folder, monkeypatch, capsys):
     compile_once("simulator", lambda: None)
     compile_once("simulator", lambda: None)
     assert capsys.readouterr().err == ("vdla: compiling the simulator, once for this version\n")
+
+
+# Damaged entries -----------------------------------------------------------------------------
+
+LOOP = """
+from vdla.sim.compiled import jit
+
+@jit
+def twice(x):
+    return x + x
+"""
+CALL = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from loop import twice
+from numba.core import event
+from vdla.sim.compiled import compile_once
+
+compiled = []
+
+class Listener(event.Listener):
+    def on_start(self, event):
+        pass
+
+    def on_end(self, event):
+        compiled.append(event)
+
+with event.install_listener("numba:compile", Listener()):
+    compile_once("simulator", lambda: twice(3))
+print(twice(21), len(compiled))
+"""
+
+
+def random_bytes(path):
+    path.write_bytes(np.random.default_rng(0).bytes(path.stat().st_size))
+
+
+DAMAGES = {
+    "data of no length": ("*.nbc", lambda path: path.write_bytes(b"")),
+    "random data": ("*.nbc", random_bytes),
+    "a random index": ("*.nbi", random_bytes),
+    "random data and a random index": ("*.nb?", random_bytes),
+    "data that is gone": ("*.nbc", lambda path: path.unlink()),
+    "a seal of no length": ("*.sha256", lambda path: path.write_bytes(b"")),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_damaged_entries_are_compiled_again(tmp_path, name):
+    (tmp_path / "loop.py").write_text(LOOP)
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def run():
+        command = [sys.executable, "-c", CALL, str(tmp_path)]
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
+
+    assert run() == "42 1\n"
+    assert run() == "42 0\n"
+    pattern, damage = DAMAGES[name]
+    (path, *others) = (tmp_path / "cache").rglob(pattern)
+    for each in (path, *others):
+        damage(each)
+    assert run() == "42 1\n"
+    assert run() == "42 0\n"

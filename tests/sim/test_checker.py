@@ -7,6 +7,7 @@ import pytest
 
 from vdla.isa.asm import assemble
 from vdla.isa.config import load_config
+from vdla.isa.instructions import Finish, Gemm, Load, Mem, Uop
 from vdla.isa.program import Program
 from vdla.sim.checker import check
 from vdla.sim.stream import memory_image
@@ -254,3 +255,24 @@ def test_micro_ops_need_their_image():
     program = assemble("LOAD memory=UOP\nFINISH", TINY)
     with pytest.raises(ValueError, match=r"^expected the DRAM image that holds"):
         check(TINY, program.instructions)
+
+
+@pytest.mark.parametrize(
+    ("memory", "entry"), [("ACC", 3 + 2), ("INP", 1 + 4), ("WGT", 2 + 1)], ids=["dst", "src", "wgt"]
+)
+def test_a_micro_op_is_added_to_the_base(memory, entry):
+    """A LOAD behind a GEMM touches exactly the entry that base and micro-op make."""
+    config = load_config("tiny")
+    dram = np.zeros(1 << 14, np.uint8)
+    raw = Uop(dst=2, src=4, wgt=1).encode(config)
+    dram[: len(raw)] = np.frombuffer(raw, np.uint8)
+    one = {"x_size": 1, "y_size": 1, "z_size": 1}
+    for at in range(8):
+        stream = [
+            Load(memory=Mem.UOP, push_next=1, **one),
+            Gemm(pop_prev=1, uop_count=1, dst_base=3, src_base=1, wgt_base=2),
+            Load(memory=Mem[memory], sram_base=at, **one),
+            Finish(),
+        ]
+        found = [each.kind for each in check(config, stream, dram, 0x2000)]
+        assert found == (["conflict"] if at == entry else []), at

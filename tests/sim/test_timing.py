@@ -11,8 +11,9 @@ from vdla.isa.asm import assemble
 from vdla.isa.config import PAGE_BYTES, load_config
 from vdla.isa.instructions import Finish, Gemm, instruction_bytes
 from vdla.sim.machine import simulate
-from vdla.sim.stream import memory_image
-from vdla.sim.timing import example
+from vdla.sim.stream import Stream, memory_image
+from vdla.sim.timing import Clock, example
+from vdla.sim.timing.machine import _idle_cycles
 
 LATENCY = 64
 DISPATCH = LATENCY + 9  # 1 + latency: first beat; 8 beats per instruction; seen a cycle later
@@ -190,3 +191,11 @@ def test_fetch_never_starves(burst, beats_before):
     stream, base = [*[Gemm()] * 600, Finish()], PAGE_BYTES - beats_before * config.port_bytes
     result = simulate(config, stream, np.zeros(1 << 15, np.uint8), base)
     assert result.cycles >= 6 * len(stream)
+
+
+@pytest.mark.parametrize(("stepped", "cycles"), [(False, LATENCY), (True, 1)])
+def test_a_stepped_machine_passes_over_no_cycle(stepped, cycles):
+    """In cycle 1 nothing moves until the first beat does, ``latency`` cycles later."""
+    stream = Stream.of(load_config("tiny"), [Finish()])
+    state = Clock(stream, np.zeros(4096, np.uint8), stepped=stepped, until=1).state
+    assert _idle_cycles(state, 1) == cycles

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vdla.support.files import atomic_write, cache_folder, digest, write_bytes
+from vdla.support.files import atomic_write, cache_folder, digest, is_sealed, seal, write_bytes
 
 
 def half_written(path):
@@ -26,6 +26,20 @@ def test_nothing_is_left_where_nothing_can_be(tmp_path):
     with pytest.raises(FileNotFoundError):
         write_bytes(tmp_path / "no" / "a.txt", b"x")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sealed_file_is_as_it_was(tmp_path):
+    path = tmp_path / "a.so"
+    assert not is_sealed(path)
+    path.write_bytes(b"machine code")
+    assert not is_sealed(path)
+    seal(path)
+    assert is_sealed(path)
+    for damaged in (b"machine", b"", b"machine node"):
+        path.write_bytes(damaged)
+        assert not is_sealed(path)
+    path.unlink()
+    assert not is_sealed(path)
 
 
 def test_where_the_cache_is(monkeypatch, tmp_path):

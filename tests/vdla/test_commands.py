@@ -365,3 +365,23 @@ def test_layers_that_left_for_the_host_are_named_beside_the_cycles(vdla, tmp_pat
     assert remark in vdla("compare", *options, "--out", tmp_path / "out").out
     compared = vdla("compare", *options, "--out", tmp_path / "out", "--json").json
     assert compared["host_layers"] == [left]
+
+
+def test_an_interrupted_command_says_so(vdla, monkeypatch):
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("vdla.commands.catalog.configs", stop)
+    done = vdla("configs")
+    assert (done.code, done.out, done.err) == (130, "", "vdla: interrupted\n")
+
+
+def test_an_unexpected_end_of_a_file_is_no_interruption(vdla, monkeypatch):
+    """Somebody's parser read too far: a bug, which shows its traceback."""
+
+    def read_too_far(*args, **kwargs):
+        raise EOFError("Ran out of input")
+
+    monkeypatch.setattr("vdla.commands.catalog.configs", read_too_far)
+    with pytest.raises(EOFError, match="Ran out of input"):
+        vdla("configs")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vdla.compiler.codegen.vdla.axes import Bases, Unroll
+from vdla.compiler.codegen.vdla.bound import check_length, steps
 from vdla.compiler.codegen.vdla.leaf import CodegenError, Env, Leaf, find_leaf
 from vdla.compiler.codegen.vdla.op import Access, Op
 from vdla.compiler.codegen.vdla.select import Site
@@ -28,6 +29,7 @@ from vdla.compiler.tir.ir import (
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.visitor import stores, walk
 from vdla.isa.config import Config
+from vdla.isa.registers import most_instructions
 
 __all__ = ["Access", "Kernel", "Op", "generate"]
 
@@ -51,8 +53,14 @@ def generate(func: PrimFunc, bases: Bases, config: Config) -> Kernel:
         func: every leaf tensorized, no virtual threads left.
         bases: the first entry of every on-chip buffer.
         config: the accelerator.
+
+    Raises:
+        CodegenError: no instruction expresses a leaf, or there would be more instructions than a
+            program holds; that is known before any is made.
     """
     tensors = _in_dram(func)
+    if steps(func.body) > most_instructions(config) - 1:  # loops may still fold into few
+        check_length(func, _Generator(bases, config).estimate(func.body, {}), config)
     ops = tuple(_Generator(bases, config).walk(func.body, {}))
     return Kernel(func.name, ops, tensors)
 
@@ -117,6 +125,30 @@ class _Generator:
         else:
             raise CodegenError(_not_an_instruction(stmt))
 
+    def estimate(self, stmt: Stmt, env: Env) -> int:
+        """The instructions of a statement, if every step of a loop has as many as its first, and
+        one where a guard leaves that nothing."""
+        leaf = self._leaf(stmt)
+        if leaf is not None:
+            return self._estimate_leaf(leaf, env, 0)
+        if isinstance(stmt, For):
+            return stmt.extent * self.estimate(stmt.body, {**env, stmt.var: 0})
+        if isinstance(stmt, Seq):
+            return sum(self.estimate(each, env) for each in stmt.stmts)
+        if isinstance(stmt, Alloc):
+            self._next_copy(stmt.buffer)
+            return self.estimate(stmt.body, env)
+        raise CodegenError(_not_an_instruction(stmt))
+
+    def _estimate_leaf(self, leaf: Leaf, env: Env, unrolled: int) -> int:
+        try:
+            return max(len(self._site(leaf, unrolled).ops(env, self.bases)), 1)
+        except Unroll:
+            if unrolled == len(leaf.loops):
+                raise self._unfit(leaf) from None
+            var, extent = leaf.loops[unrolled]
+            return extent * self._estimate_leaf(leaf, {**env, var: 0}, unrolled + 1)
+
     def _next_copy(self, buffer: Buffer) -> None:
         """Moves a buffer to its next copy; they take turns, one each time the Alloc is reached."""
         if buffer not in self.first:
@@ -140,13 +172,16 @@ class _Generator:
                 yield from ops
                 return
         if unrolled == len(leaf.loops):
-            raise CodegenError(
-                f"{leaf.name}: expected an access whose steps and sizes {leaf.call.intrin.name}'s "
-                f"fields hold (config {self.config.name}), found {show(Evaluate(leaf.call))}"
-            )
+            raise self._unfit(leaf)
         var, extent = leaf.loops[unrolled]
         for i in range(extent):
             yield from self._emit(leaf, {**env, var: i}, unrolled + 1)
+
+    def _unfit(self, leaf: Leaf) -> CodegenError:
+        return CodegenError(
+            f"{leaf.name}: expected an access whose steps and sizes {leaf.call.intrin.name}'s "
+            f"fields hold (config {self.config.name}), found {show(Evaluate(leaf.call))}"
+        )
 
     def _site(self, leaf: Leaf, unrolled: int) -> Site:
         key = id(leaf), unrolled

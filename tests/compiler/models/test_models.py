@@ -145,7 +145,11 @@ def test_models_are_cached_and_rebuilt_alike(tmp_path, monkeypatch):
     assert model_paths("resnet18-convs")["C11"].stat().st_mtime_ns == stamp
     path.unlink()
     assert model_paths("resnet18-convs")["C11"].read_bytes() == first
-    assert {p.name for p in path.parent.iterdir()} == {f"C{i}.onnx" for i in range(1, 13)}
+    for damaged in (b"", first[:-1]):
+        path.write_bytes(damaged)
+        assert model_paths("resnet18-convs")["C11"].read_bytes() == first
+    names = {f"C{i}.onnx" for i in range(1, 13)}
+    assert {p.name for p in path.parent.iterdir()} == names | {f"{n}.sha256" for n in names}
 
 
 def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):

@@ -18,6 +18,7 @@ from vdla.runtime.rtl.verilate import (
     verilate,
     verilator_root,
 )
+from vdla.support.files import is_sealed
 
 # Notes its arguments, and leaves what -o names.
 TOOL = """#!/bin/sh
@@ -176,7 +177,7 @@ def test_what_is_cached_is_made_once_and_whole(tools, tmp_path):
     cached("other", "result", make)
     assert len(made) == 2
     assert not any(work.exists() for work in made)
-    assert [path.name for path in found.parent.iterdir()] == ["result"]
+    assert {path.name for path in found.parent.iterdir()} == {"result", "result.sha256"}
 
 
 def test_what_fails_leaves_nothing_and_may_succeed_then(tools):
@@ -199,6 +200,20 @@ def test_a_folder_that_somebody_emptied_is_filled_again(tools):
 
     cached("name", "result", make).unlink()
     assert cached("name", "result", make).read_text() == "again"
+
+
+@pytest.mark.parametrize("damaged", ["result", "result.sha256"])
+@pytest.mark.parametrize("left", [b"", b"who", b"whale"])
+def test_what_is_damaged_is_made_again(tools, damaged, left):
+    """A library cut short would end the process that loads it."""
+
+    def make(work):
+        (work / "result").write_text("whole")
+
+    found = cached("name", "result", make)
+    found.with_name(damaged).write_bytes(left)
+    assert cached("name", "result", make).read_text() == "whole"
+    assert is_sealed(found)
 
 
 def test_two_at_once_make_it_once(tools):
