@@ -32,6 +32,8 @@ from vdla.options import (
 from vdla.spelling import Spelling, UsageError, read, require, spelling
 from vdla.support.errors import CheckError, UserError
 
+INTERRUPTED = 130  # the exit code after Ctrl-C
+
 app = typer.Typer(
     name="vdla",
     no_args_is_help=True,
@@ -135,7 +137,11 @@ def run(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Run a model: cycles, placement, outputs. Without --input: the bundled or a random input."""
+    """Run a model: cycles, placement, outputs. Without --input: the bundled or a random input.
+
+    A module, M.vdla, brings code that runs on this processor with your rights: run modules of
+    people you trust, or give --no-native.
+    """
     from vdla.commands import measure
 
     if check and profile:
@@ -294,11 +300,13 @@ def disasm(
 
 
 def main() -> None:
-    """Runs the command; wrong input ends in one line and exit code 2."""
+    """Runs the command; wrong input ends in one line and exit code 2, Ctrl-C in one and 130."""
     try:
         code = app(prog_name="vdla", standalone_mode=False)
-    except typer.Abort:
-        code = 130
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except typer.Abort as error:  # typer's word for the end of a file
+        raise (error.__cause__ or error) from None
     except Exception as error:
         if hasattr(error, "format_message"):  # typer's own: a wrong option or argument
             sys.exit(_say_usage(error))
@@ -307,6 +315,8 @@ def main() -> None:
         if isinstance(error, UserError | OSError):
             sys.exit(_say(error, 2))
         raise
+    if code == INTERRUPTED:
+        print("vdla: interrupted; what was written is whole", file=sys.stderr)
     sys.exit(code or 0)
 
 
