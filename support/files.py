@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 SEAL = ".sha256"  # suffix of the file that holds another one's digest
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 SUFFIXES = (".py", ".cpp", ".v")  # of the files of a folder that are sources
 
 
@@ -21,12 +23,21 @@ def atomic_write(path: Path) -> Iterator[Path]:
     """A path beside ``path`` to write to, with its suffix.
 
     What was written takes the place of ``path`` at the end of the block; if the block raises, it
-    is removed and ``path`` is as before.
+    is removed and ``path`` is as before. The file beside has a name that nobody can foresee, and is
+    new: what others lay there, links among it, is neither followed nor written over.
+
+    Raises:
+        OSError: it can't be written; names ``path``.
     """
-    beside = path.with_name(f".{os.getpid()}.{path.name}")
+    beside = path.with_name(f".{secrets.token_hex(8)}.{path.name}")
     try:
+        os.close(os.open(beside, NEW_FILE, 0o666))  # less what the umask takes
         yield beside
         os.replace(beside, path)
+    except OSError as error:
+        if error.filename in (None, str(beside), beside):
+            raise type(error)(error.errno, error.strerror, str(path)) from None
+        raise
     finally:
         beside.unlink(missing_ok=True)
 

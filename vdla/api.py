@@ -133,6 +133,8 @@ def prepare(model: Module | str | Path, options: Run) -> tuple[Executor, Config]
     if isinstance(model, Module) or is_module(model):
         module, config = _own_config(model, named, options)
     else:
+        if options.no_native:
+            raise UsageError(f"--no-native: expected a module, found the model {model}")
         config = resolve(named or "paper", options.settings)
         module = _compiled_for(model, config, options)
     if board is None:
@@ -167,6 +169,8 @@ def _own_config(
         what = "a module" if isinstance(model, Module) else f"the module {model}"
         raise UsageError(f"--{option}: expected an ONNX model, found {what}")
     module = model if isinstance(model, Module) else load(model)
+    if options.no_native:
+        _refuse_native(module, "module" if isinstance(model, Module) else str(model))
     own = module_config(module)
     config = resolve(named, options.settings) if named else own.override(options.settings)
     name = "module" if isinstance(model, Module) else model
@@ -178,6 +182,18 @@ def _own_config(
             f"found a module for {own.name} ({module.identity.config})"
         )
     return module, config
+
+
+def _refuse_native(module: Module, name: str) -> None:
+    """Raises UsageError where a module brings more than programs for the accelerator."""
+    found = [f"onnxruntime's {step}" for step in module.external]
+    if module.host:
+        found.append(f"code for {module.host.triple}")
+    if found:
+        raise UsageError(
+            f"--no-native: expected {name} to hold programs for the accelerator alone, "
+            f"found {', '.join(found)}"
+        )
 
 
 def _compiled_for(model: str | Path, config: Config, options: Run) -> Module:

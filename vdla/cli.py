@@ -32,6 +32,8 @@ from vdla.options import (
 from vdla.spelling import Spelling, UsageError, read, require, spelling
 from vdla.support.errors import CheckError, UserError
 
+INTERRUPTED = 130  # the exit code after Ctrl-C
+
 app = typer.Typer(
     name="vdla",
     no_args_is_help=True,
@@ -135,7 +137,11 @@ def run(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Run a model: cycles, placement, outputs. Without --input: the bundled or a random input."""
+    """Run a model: cycles, placement, outputs. Without --input: the bundled or a random input.
+
+    A module, M.vdla, brings code that runs on this processor with your rights: run modules of
+    people you trust, or give --no-native.
+    """
     from vdla.commands import measure
 
     if check and profile:
@@ -293,13 +299,12 @@ def disasm(
     catalog.isa_disasm(source, config, output, settings or [])
 
 
-INTERRUPTED = 130  # exit code of a command that SIGINT ends
-
-
 def main() -> None:
-    """Runs the command; wrong input ends in one line and exit code 2."""
+    """Runs the command; wrong input ends in one line and exit code 2, Ctrl-C in one and 130."""
     try:
         code = app(prog_name="vdla", standalone_mode=False)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
     except typer.Abort as stop:  # typer makes one of an EOFError, too, which is a bug of ours
         if isinstance(stop.__cause__, EOFError):
             raise stop.__cause__ from None
@@ -313,7 +318,7 @@ def main() -> None:
             sys.exit(_say(error, 2))
         raise
     if code == INTERRUPTED:
-        print("vdla: interrupted", file=sys.stderr)
+        print("vdla: interrupted; what was written is whole", file=sys.stderr)
     sys.exit(code or 0)
 
 

@@ -209,6 +209,8 @@ class Run(Sized):
     it. With the device board: ``port`` is where it is, ``virtual`` takes the RTL of the whole board
     instead.
     ``threads`` share what the host computes; the results are the same for any number.
+    ``no_native`` refuses a module that brings code for this processor, which runs with all that the
+    caller may do, or models for onnxruntime.
     ``waves`` is an FST file that the RTL writes; ``samples`` random inputs are what ``check``
     compares. ``report`` is told what takes long.
     """
@@ -239,6 +241,10 @@ class Run(Sized):
     threads: int | None = option(
         None, "--threads", typed=int | None, min=1, help="Of host code; default: all processors."
     )
+    no_native: bool = option(
+        False, "--no-native", typed=bool,
+        help="Refuse an M.vdla with code for this processor or models for onnxruntime.",
+    )  # fmt: skip
     waves: Path | None = None
     progress: Progress = _quiet
     report: Report = _silent

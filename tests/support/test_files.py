@@ -1,7 +1,10 @@
 """Files are there whole or not at all; what is cached lies where the user says."""
 
+import os
+
 import pytest
 
+from vdla.support import files
 from vdla.support.files import atomic_write, cache_folder, digest, is_sealed, seal, write_bytes
 
 
@@ -40,6 +43,44 @@ def test_a_sealed_file_is_as_it_was(tmp_path):
         assert not is_sealed(path)
     path.unlink()
     assert not is_sealed(path)
+
+
+def test_nobody_foresees_the_file_beside(tmp_path, monkeypatch):
+    """Nor does a link that lies there lead anywhere: the file is new, or writing fails."""
+    path, target = tmp_path / "a.txt", tmp_path / "target"
+    target.write_bytes(b"mine")
+    names = set()
+    for _ in range(3):
+        with atomic_write(path) as beside:
+            names.add(beside.name)
+            assert str(os.getpid()) not in beside.name.split(".")
+    assert len(names) == 3
+    monkeypatch.setattr(files.secrets, "token_hex", lambda count: "known")
+    (tmp_path / ".known.a.txt").symlink_to(target)
+    with pytest.raises(FileExistsError):
+        write_bytes(path, b"new")
+    assert target.read_bytes() == b"mine"
+
+
+def test_errors_name_the_file_that_was_asked_for(tmp_path, monkeypatch):
+    """A full disk has no file's name of its own."""
+    for kind in (tmp_path / "no" / "a.txt", tmp_path / "a.txt"):
+        with pytest.raises(OSError, match="Errno") as error, atomic_write(kind):
+            raise OSError(28, "No space left on device")
+        assert error.value.filename == str(kind)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(FileNotFoundError) as error, atomic_write(tmp_path / "a.txt"):
+        (tmp_path / "another").read_bytes()
+    assert error.value.filename == str(tmp_path / "another")
+
+
+def test_the_umask_holds(tmp_path):
+    before = os.umask(0o027)
+    try:
+        write_bytes(tmp_path / "a.txt", b"x")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a.txt").stat().st_mode & 0o777 == 0o640
 
 
 def test_where_the_cache_is(monkeypatch, tmp_path):

@@ -282,6 +282,42 @@ def test_places_to_write(refused, tmp_path):
     )
 
 
+def test_a_full_disk_is_named(vdla, tmp_path, monkeypatch):
+    def full(self, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    done = vdla("run", "digits", "-c", "tiny", "--images", 1, "--trace", tmp_path / "t.json")
+    assert done.code == 2
+    assert done.err.splitlines()[-1] == (
+        f"vdla: {tmp_path / 't.json'}: expected a file that can be used, found No space left on "
+        "device"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", [("run", "digits", "-c", "tiny"), ("models",)])
+def test_an_interrupt_says_so(vdla, monkeypatch, command):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("vdla.commands.measure.run", interrupted)
+    monkeypatch.setattr("vdla.commands.catalog.models", interrupted)
+    done = vdla(*command)
+    assert (done.code, done.err) == (130, "vdla: interrupted; what was written is whole\n")
+
+
+def test_the_end_of_a_file_is_no_interrupt(vdla, monkeypatch):
+    """It is a bug's, and shows where it came from."""
+
+    def ended(*args, **kwargs):
+        raise EOFError("short")
+
+    monkeypatch.setattr("vdla.commands.catalog.models", ended)
+    with pytest.raises(EOFError, match="short"):
+        vdla("models")
+
+
 def test_usage(refused):
     assert refused("run") == "Missing argument 'MODEL|M.vdla'; see vdla run --help"
     assert refused("bogus") == "No such command 'bogus'; see vdla --help"

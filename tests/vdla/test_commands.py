@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -18,8 +19,14 @@ import vdla as api
 from vdla.api import random_inputs
 from vdla.commands import measure
 from vdla.compiler import models
-from vdla.isa.config import config_names
+from vdla.compiler.build import Options, compile_graph
+from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ops.minimum import QMinimum
+from vdla.isa.config import config_names, load_config
 from vdla.options import Run, RunFiles
+from vdla.runtime.plan import Accelerate
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_run_json_has_the_contract_keys(vdla):
@@ -96,6 +103,47 @@ def test_check_agrees_with_onnxruntime(vdla):
     assert done.json["holds"] is True
     assert all(layer["largest"] <= 1 for layer in done.json["layers"])
     assert len(done.json["whole"]) == 8
+
+
+def accelerator_alone(path):
+    """A module of int8 in and out, all of whose steps are the accelerator's: no host code."""
+    kind = TensorType((1, 16, 8, 8), "int8", block=4)
+    node = QMinimum(
+        name="m", output="y", a="a", b="b", scales=(0.5, 0.25), a_zp=0, b_zp=0, out_zp=0
+    )
+    plain = replace(kind, block=0)
+    graph = Graph(("a", "b"), ("y",), (node,), dict.fromkeys("aby", plain))
+    module = compile_graph(graph, load_config("tiny"), Options())
+    steps = tuple(step for step in module.steps if isinstance(step, Accelerate))
+    replace(module, steps=steps, host=None).save(path)
+
+
+def test_modules_that_bring_code_can_be_refused(vdla, tmp_path):
+    """An accelerator's programs reach its memory alone; native code has the caller's rights."""
+    path, mixed = tmp_path / "a.vdla", tmp_path / "d.vdla"
+    accelerator_alone(path)
+    vdla("compile", "digits", "-c", "tiny", "-o", mixed)
+    assert vdla("run", path, "--no-native").code == 0
+    done = vdla("run", mixed, "--no-native")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(
+        f"vdla: --no-native: expected {mixed} to hold programs for the accelerator alone, "
+        "found code for x86_64-"
+    )
+    with pytest.raises(api.UserError, match=r"^--no-native: expected module to hold programs for"):
+        api.run(api.load(mixed), no_native=True)
+    with pytest.raises(api.UserError, match=r"^--no-native: expected a module, found the model di"):
+        api.run("digits", no_native=True)
+    module = replace(api.load(path), external={"odd": b"onnx"})
+    with pytest.raises(api.UserError, match=r"alone, found onnxruntime's odd$"):
+        api.run(module, no_native=True)
+
+
+def test_help_and_readme_say_whose_code_a_module_runs(vdla):
+    """Nothing else warns of it: a checksum is no signature."""
+    told = " ".join(vdla("run", "--help").out.replace("│", " ").split())
+    assert "brings code that runs on this processor with your rights" in told
+    assert "A module (`M.vdla`) runs its author's code" in (ROOT / "README.md").read_text()
 
 
 def test_check_takes_an_input(vdla, tmp_path):
@@ -373,7 +421,11 @@ def test_an_interrupted_command_says_so(vdla, monkeypatch):
 
     monkeypatch.setattr("vdla.commands.catalog.configs", stop)
     done = vdla("configs")
-    assert (done.code, done.out, done.err) == (130, "", "vdla: interrupted\n")
+    assert (done.code, done.out, done.err) == (
+        130,
+        "",
+        "vdla: interrupted; what was written is whole\n",
+    )
 
 
 def test_an_unexpected_end_of_a_file_is_no_interruption(vdla, monkeypatch):
