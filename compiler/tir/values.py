@@ -126,7 +126,9 @@ class _Analysis:
         """What ``dst = op(dst, term)`` leaves after ``steps`` runs from ``start`` on."""
         value, own = store.value, Load(store.buffer, store.indices)
         whole = INT_RANGES.get(value.dtype, INT_RANGES["int64"])
-        if not isinstance(value, Binary) or own not in (value.a, value.b):
+        if value.dtype not in INT_RANGES or not isinstance(value, Binary):
+            return whole
+        if own not in (value.a, value.b):
             return whole
         source = value.b if value.a == own else value.a
         if any(x.buffer is store.buffer for x in loads(source)):

@@ -214,3 +214,12 @@ def test_what_is_proved_holds(index, cond, size, how):
     for i, j in product(range(5), range(4)):
         if bool(value_of(cond, i, j)) == (how != 2):
             assert 0 <= value_of(index, i, j) < size
+
+
+def test_sums_of_floats_beside_an_index():
+    """A sum of float32 has no interval of integers."""
+    a, at = te.placeholder((6,), "float32", "A"), te.placeholder((4,), "int32", "I")
+    k = te.reduce_axis((0, 4), "k")
+    count = te.compute((2,), lambda i: te.sum(at[k].astype("float32"), axis=k), "count")
+    c = te.compute((2,), lambda i: count[i] + a[te.minimum(te.maximum(at[i], 0), 5)], "C")
+    vdla.build(te.create_schedule(c), [a, at, c], "cpu")
