@@ -18,6 +18,7 @@ from vdla.compiler.codegen.vdla.op import Op
 from vdla.compiler.codegen.vdla.order import reorder
 from vdla.compiler.codegen.vdla.tokens import insert_tokens, serialize
 from vdla.compiler.codegen.vdla.uops import UOPS, UopPlanner
+from vdla.compiler.passes.fused import split_fused
 from vdla.compiler.passes.inplace import unify_inplace
 from vdla.compiler.passes.vthread import inject_virtual_threads
 from vdla.compiler.schedule import Schedule
@@ -71,7 +72,7 @@ def lower_function(func: PrimFunc, config: Config, dump: Dump | None = None) -> 
         if dump is not None:  # a search lowers thousands of functions that nobody reads
             dump(name, text())
 
-    func = check_all_bounds(verify(flatten_blocks(func)))
+    func = check_all_bounds(verify(split_fused(flatten_blocks(func))))
     check_intrinsics(func, config)
     told("loops", lambda: show(func))
     check_threads(func, config)

@@ -16,6 +16,8 @@ from vdla.compiler.tir.ir import (
     Block,
     BlockIter,
     BufferRegion,
+    Call,
+    Cast,
     Const,
     Evaluate,
     Expr,
@@ -30,7 +32,12 @@ from vdla.compiler.tir.ir import (
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.values import Known
-from vdla.compiler.tir.visitor import expr_vars, substitute_expr, uses
+from vdla.compiler.tir.visitor import expr_vars, substitute_expr, uses, walk_expr
+
+STORED_BYTES = (
+    "; int8 is stored by te.requantize(x, s).astype('int8'), which saturates: for x as it is, s is "
+    "te.const(te.pack_scale(1, 0)) in every lane of a stage in vdla.ACC"
+)
 
 
 def tensorize(
@@ -71,6 +78,8 @@ def _cheapest(
                 closest = error.progress, f"{intrin.name} {error}"
     if closest is None:
         raise ScheduleError(f"tensorize {where}: expected an intrinsic, found none")
+    if isinstance(region.value, Cast) and region.value.dtype == "int8" and _plain(region.value):
+        raise ScheduleError(f"tensorize {where}: {closest[1]}{STORED_BYTES}")
     if len(intrins) == 1:
         raise ScheduleError(f"tensorize {where}: {closest[1]}")
     if unknown := foreign_operation(intrins, region):
@@ -82,6 +91,11 @@ def _cheapest(
         f"tensorize {where}: expected what one of {len(intrins)} intrinsics does; "
         f"the closest, {closest[1]}"
     )
+
+
+def _plain(value: Expr) -> bool:
+    """Whether a value is requantized nowhere."""
+    return not any(isinstance(e, Call) and e.op == "rq" for e in walk_expr(value))
 
 
 def _perfect_nest(where: str, stmt: Stmt) -> tuple[list[For], Block]:

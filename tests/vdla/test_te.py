@@ -337,3 +337,42 @@ def test_what_the_accelerator_has_no_use_for():
         "that loads it on chip$",
     ):
         vdla.build(s, tensors, "tiny")
+
+
+def stored_bytes(value):
+    """int32 in, int8 out: X through ACC, by what ``value`` makes of an element and a scale."""
+    ins, X = vdla.intrinsics("tiny"), te.placeholder((6, 4), "int32", "X")
+    held = te.compute((6, 4), lambda i, l: X[i, l], "held")
+    one = te.compute((4,), lambda l: te.const(te.pack_scale(1, 0)), "one")
+    Y = te.compute((6, 4), lambda i, l: value(held[i, l], one[l]), "Y")
+    s = te.create_schedule(Y)
+    for stage in [held, *([one] if one in Y.compute_op.inputs else [])]:
+        s[stage].set_scope(vdla.ACC)
+        s[stage].tensorize(stage.axis[-1], ins)
+    s[Y].tensorize(Y.axis[1], ins)
+    return vdla.build(s, [X, Y], "tiny")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda x, one: x.astype("int8"),
+        lambda x, one: te.max(te.min(x, 127), -128).astype("int8"),
+    ],
+)
+def test_storing_bytes_says_how(value):
+    with pytest.raises(ScheduleError) as error:
+        stored_bytes(value)
+    assert str(error.value).startswith("tensorize Y.l: store8 expects out[...] = ")
+    assert str(error.value).endswith(
+        "; int8 is stored by te.requantize(x, s).astype('int8'), which saturates: for x as it is, "
+        "s is te.const(te.pack_scale(1, 0)) in every lane of a stage in vdla.ACC"
+    )
+
+
+def test_storing_bytes_as_it_says():
+    kernel = stored_bytes(lambda x, one: te.requantize(x, one).astype("int8"))
+    x = RNG.integers(-300, 300, (6, 4)).astype("int32")
+    y = np.zeros((6, 4), "int8")
+    kernel(x, y)
+    np.testing.assert_array_equal(y, np.clip(x, -128, 127))

@@ -55,7 +55,9 @@ class AffineExpr:
         form = affine(expr)
         if form is None:
             found = show(expr)
-            raise CodegenError(f"{where}: expected an index linear in the loops, found {found}")
+            hint = "; split loops before they are fused" if "//" in found or "%" in found else ""
+            text = f"expected an index linear in the loops, found {found}{hint}"
+            raise CodegenError(f"{where}: {text}")
         return cls(*form)
 
     def at(self, env: Env) -> AffineExpr:
