@@ -1,7 +1,8 @@
 """The schema of a module's header: what types and which ranges its fields have.
 
 Whether the fields fit each other (a step's tensors, a function's parameters) is for the executor to
-check.
+check. A board that has nothing but NumPy reads modules without the schema: of its header, what the
+executor uses is checked there alone.
 """
 
 from __future__ import annotations
@@ -9,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
-
-import fastjsonschema
 
 from vdla.runtime.dtypes import DTYPES
 from vdla.runtime.errors import ModuleError
@@ -81,6 +80,10 @@ HEADER = _object({
 def check_header(header: Any, where: str) -> None:
     """Raises ModuleError where a header breaks the schema; names the field."""
     try:
+        import fastjsonschema
+    except ModuleNotFoundError:
+        return
+    try:
         _validate()(header)
     except fastjsonschema.JsonSchemaValueException as error:
         field, _, rule = error.message.removeprefix("data").lstrip(".").partition(" must ")
@@ -92,5 +95,7 @@ def check_header(header: Any, where: str) -> None:
 
 @cache
 def _validate() -> Callable[[Any], Any]:
+    import fastjsonschema
+
     validate: Callable[[Any], Any] = fastjsonschema.compile(HEADER, use_default=False)
     return validate
