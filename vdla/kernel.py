@@ -28,6 +28,7 @@ from vdla.compiler.codegen import llvm
 from vdla.compiler.lower import Linker, describe, lower_function
 from vdla.compiler.passes.host import to_host
 from vdla.compiler.schedule import Schedule
+from vdla.compiler.schedule.sizes import with_sizes
 from vdla.compiler.standalone import Standalone, standalone
 from vdla.compiler.target import Intrinsics
 from vdla.compiler.target import intrinsics as declare
@@ -100,6 +101,7 @@ def build(
     args: Sequence[Tensor | str] | None = None,
     target: str | Path | Config = "paper",
     settings: Iterable[str] = (),
+    sizes: Mapping[str, int] | None = None,
 ) -> Kernel:
     """Compiles a schedule, or a function from ``parse``, into a kernel.
 
@@ -110,13 +112,21 @@ def build(
         target: a config, its name or TOML file; or "cpu", where tensorized stages run by what
             their intrinsics declare.
         settings: ``KEY=VALUE`` overrides of the config or the memory.
+        sizes: the sizes that the schedule leaves open, by the names that ``te.var`` gave them.
 
     Raises:
+        ScheduleError: a size is missing, or a primitive doesn't apply to loops of these sizes.
         BuildError: there is no such program, or ``args`` are not its parameters.
         ConfigError: the config doesn't exist or describes no machine.
         AllocationError: the buffers exceed what the config has.
         CodegenError: a stage isn't tensorized, or no instruction expresses an access.
     """
+    if isinstance(program, Schedule):
+        program, made = with_sizes(program, sizes)
+        if isinstance(args, list | tuple):
+            args = [made.get(arg, arg) if isinstance(arg, Tensor) else arg for arg in args]
+    elif sizes:
+        raise BuildError("build: expected sizes of a schedule with te.var, found a function")
     func = with_promises(_function(program))
     params = _parameters(program, func, args)
     passes: dict[str, str] = {}

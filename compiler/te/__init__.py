@@ -66,6 +66,7 @@ from vdla.compiler.te.reduce import (
     sum,
 )
 from vdla.compiler.te.scan import ScanOp, scan
+from vdla.compiler.te.size import var
 from vdla.compiler.te.tensor import (
     ComputeOp,
     IterVar,
@@ -149,4 +150,5 @@ __all__ = [
     "tan",
     "tanh",
     "thread_axis",
+    "var",
 ]

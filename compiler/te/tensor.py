@@ -221,9 +221,14 @@ def as_shape(shape: Shape, name: str) -> tuple[int, ...]:
         TEError: it isn't one; ``name`` says whose.
     """
     try:
-        return tuple(index(n) for n in (shape if isinstance(shape, Iterable) else (shape,)))
+        return tuple(map(_integer, shape if isinstance(shape, Iterable) else (shape,)))
     except TypeError:
         raise TEError(f"{name}: expected a shape of positive ints, found {shape!r}") from None
+
+
+def _integer(value: object) -> int:
+    """An integer as it is, which may be a size that is given later; another index as an int."""
+    return value if isinstance(value, int) else index(cast("int", value))
 
 
 def placeholder(
@@ -367,7 +372,7 @@ def reduce_axis(dom: tuple[int, int], name: str = "rv") -> IterVar:
         TEError: the domain doesn't start at 0, or is empty.
     """
     try:
-        low, high = map(index, dom)
+        low, high = map(_integer, dom)
     except (TypeError, ValueError):
         low, high = 0, 0
     if low != 0 or high < 1:

@@ -332,7 +332,7 @@ def const(value: int | float | bool, dtype: str | None = None) -> Const:
         return Const(float(value), dtype)
     if isinstance(value, float):
         raise TermError(f"constant: expected {dtype}, found {value!r}")
-    return Const(int(value), dtype)
+    return Const(value if isinstance(value, int) and dtype != "bool" else int(value), dtype)
 
 
 def as_expr(value: ExprLike, dtype: str | None = None) -> Expr:
