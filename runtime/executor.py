@@ -8,7 +8,6 @@ one call.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,6 +31,7 @@ from vdla.runtime.native import NativeLibrary
 from vdla.runtime.plan import Accelerate, Host, Onnx, Step
 from vdla.runtime.threads import Pool, available
 from vdla.runtime.turns import Turns
+from vdla.support.machine import memory_bytes
 
 Array = NDArray[Any]
 Action = Callable[[], list["StepResult"]]
@@ -228,7 +228,7 @@ def _check_layout(module: Module) -> None:
         raise ModuleError(
             f"module: expected constants of at most {size} bytes, found {len(module.constants)}"
         )
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    memory = memory_bytes()
     if size > memory:
         name = max(module.tensors, key=lambda name: module.tensors[name].nbytes)
         raise ModuleError(

@@ -11,7 +11,6 @@ Operators that vdla lacks, and forms of them, stay as they are, for onnxruntime
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Sequence
 from math import prod
@@ -36,6 +35,7 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import TENSOR_DTYPES, Array, Graph, GraphError, TensorType
 from vdla.compiler.user import REGISTERED
+from vdla.support.machine import memory_bytes
 
 QDQ = ("QuantizeLinear", "DequantizeLinear")
 RANDOM = (
@@ -94,7 +94,7 @@ def _check_size(model: Any, path: Path) -> None:
     names = {entry.value for entry in entries if entry.key == "location"}
     files = [path.parent / name for name in names]
     size = sum(file.stat().st_size for file in files if file.is_file())
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    memory = memory_bytes()
     if size > memory:
         gib = f"{size / 2**30:.1f} GiB in {', '.join(sorted(names))}"
         raise ModelError(str(path), f"weights that fit into {memory / 2**30:.1f} GiB", gib)

@@ -17,7 +17,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd
 
-from vdla.compiler.tir.arith import INDEX_DTYPES, Bounds, Linear, Ranges, linear, linear_bounds
+from vdla.compiler.tir.arith import (
+    INDEX_DTYPES,
+    NEGATED,
+    Bounds,
+    Linear,
+    Ranges,
+    linear,
+    linear_bounds,
+)
 from vdla.compiler.tir.ir import (
     COMPARISONS,
     INT_RANGES,
@@ -58,7 +66,6 @@ from vdla.compiler.tir.visitor import (
 
 DEPTH = 3  # how many conditions one proof combines
 ARITHMETIC = ("add", "sub", "mul", "floordiv", "floormod", "min", "max")
-OPPOSITES = {"lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "eq": "ne", "ne": "eq"}
 
 
 def check_bounds(func: PrimFunc) -> dict[str, Interval]:
@@ -199,7 +206,7 @@ def _forms(cond: Expr, holds: bool, ranges: Ranges) -> Iterator[Linear]:
             yield from _forms(a, False, ranges)
             yield from _forms(b, False, ranges)
         case Binary(op, a, b) if op in COMPARISONS and a.dtype in INT_RANGES:
-            op = op if holds else OPPOSITES[op]
+            op = op if holds else NEGATED[op]
             above = linear(a, ranges).plus(linear(b, ranges), -1)
             if op in ("ge", "gt", "eq"):
                 yield above.plus(Linear(-1 if op == "gt" else 0, {}))
