@@ -15,7 +15,8 @@ A ratio is vdla's time over onnxruntime's: of the shortest runs, which others' w
 disturbs least, and of the medians. ``error`` is the largest difference of outputs over the largest
 output. ``--layers`` prints each function's time instead. ``--products`` prints square products of
 matrices, of floats and of uint8 by int8 weights, and what share they have of the processor's peak
-(``compiler/host/peak.py``). By ``--target x86-64-v3`` vdla uses that processor's instructions.
+(``compiler/targets/processor/peak.py``). By ``--target x86-64-v3`` vdla uses that processor's
+instructions.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ from rich.console import Console
 from rich.table import Table
 
 import vdla
-from vdla.compiler.host.peak import peak
 from vdla.compiler.models import networks, sequences
 from vdla.compiler.models.quantizer import quantize_model
+from vdla.compiler.targets.processor.peak import peak
 from vdla.runtime.executor import Executor
 
 IMAGES = {"resnet18": networks.resnet18, "mobilenet": networks.mobilenet,

@@ -24,8 +24,8 @@ COMPILED = ("jit", "jit_lean", "inline", "shared")  # by numba, which takes no o
 ROOMS = ("support", "isa", "sim", "hw", "compiler", "runtime", "boards", "vdla")
 OPERATORS = (
     "compiler/graph/ops",
-    "compiler/operators",
-    "compiler/host",
+    "compiler/targets/accelerator/operators",
+    "compiler/targets/processor",
     "compiler/graph/express.py",
 )
 MANY = 8  # parameters

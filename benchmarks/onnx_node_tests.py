@@ -39,10 +39,10 @@ from onnx.backend.test.case import node as cases
 from onnx.backend.test.case.utils import import_recursive
 
 from vdla.compiler.build import Options, compile_graph
-from vdla.compiler.codegen.target import Target
 from vdla.compiler.frontend import ModelError, import_model
 from vdla.compiler.frontend.ops import CONVERTERS
 from vdla.compiler.graph.ir import Graph
+from vdla.compiler.targets.processor.description.processor import Processor
 from vdla.isa.config import load_config
 from vdla.runtime.executor import Executor
 from vdla.runtime.module import Module
@@ -106,7 +106,7 @@ def _plain(name: str) -> str:
 def run_case(base: Any, case: Any, quick: bool = True) -> Outcome:
     """Imports, compiles, runs and compares one case."""
     operator = operator_of(base)
-    options = Options("cpu", host=Target(quick=quick))
+    options = Options("cpu", host=Processor(quick=quick))
     try:
         model, inputs = _with_constants(case, base)
         graph = import_model(model, "model")

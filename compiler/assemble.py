@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from vdla.compiler.codegen.target import Target
-from vdla.compiler.codegen.vdla.kernel import Kernel
 from vdla.compiler.dump import Dumper
 from vdla.compiler.graph.ir import Array, Graph, Node
 from vdla.compiler.graph.plan import MemoryPlan, align, plan_memory
-from vdla.compiler.host.in_place import in_place
-from vdla.compiler.host.steps import (
+from vdla.compiler.placement import Placements, report
+from vdla.compiler.targets.accelerator.codegen.kernel import Kernel
+from vdla.compiler.targets.accelerator.lower import UOPS, Linked, Linker
+from vdla.compiler.targets.accelerator.operators.template import Operator, Tile, tile_text
+from vdla.compiler.targets.processor.description.processor import Processor
+from vdla.compiler.targets.processor.in_place import in_place
+from vdla.compiler.targets.processor.steps import (
     Kernels,
     constant_image,
     external_models,
@@ -25,9 +28,6 @@ from vdla.compiler.host.steps import (
     make_steps,
     tensor_table,
 )
-from vdla.compiler.lower import UOPS, Linked, Linker
-from vdla.compiler.operators.template import Operator, Tile, tile_text
-from vdla.compiler.placement.partition import Placements, report
 from vdla.isa.asm import disassemble
 from vdla.isa.config import Config
 from vdla.isa.identity import Identity
@@ -56,7 +56,7 @@ class Network:
     kernels: Kernels
 
 
-def assemble(network: Network, config: Config, host: Target, dump: Dumper) -> Module:
+def assemble(network: Network, config: Config, host: Processor, dump: Dumper) -> Module:
     """Lays out DRAM, links the streams, and puts everything into a module for a host's processor.
 
     Raises:

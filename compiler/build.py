@@ -15,45 +15,45 @@ from typing import Any
 from numpy.typing import NDArray
 
 from vdla.compiler.assemble import Lowered, Network, assemble
-from vdla.compiler.codegen.target import NATIVE, Target, Vectors
-from vdla.compiler.codegen.vdla.allocate import AllocationError
-from vdla.compiler.codegen.vdla.kernel import Kernel
-from vdla.compiler.codegen.vdla.leaf import CodegenError
 from vdla.compiler.dump import Dumper
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError
 from vdla.compiler.graph.passes import optimize
-from vdla.compiler.host.kernels import untuned
-from vdla.compiler.host.steps import (
-    check_external,
-    host_kernels,
+from vdla.compiler.placement import (
+    ACCELERATOR,
+    HOST,
+    Placement,
+    Placements,
 )
-from vdla.compiler.lower import lower_schedule
-from vdla.compiler.operators.cost import TilingError
-from vdla.compiler.operators.template import (
+from vdla.compiler.schedule.errors import ScheduleError
+from vdla.compiler.targets.accelerator.codegen.allocate import AllocationError
+from vdla.compiler.targets.accelerator.codegen.kernel import Kernel
+from vdla.compiler.targets.accelerator.codegen.leaf import CodegenError
+from vdla.compiler.targets.accelerator.description.fit import IntrinsicError
+from vdla.compiler.targets.accelerator.lower import lower_schedule
+from vdla.compiler.targets.accelerator.operators.cost import TilingError
+from vdla.compiler.targets.accelerator.operators.template import (
     AnyTemplate,
     Operator,
     Tile,
     operator,
     template_of,
 )
-from vdla.compiler.placement.fuse_host import fuse_host
-from vdla.compiler.placement.fuse_ops import fuse_ops
-from vdla.compiler.placement.images import block_images
-from vdla.compiler.placement.layout import layout
-from vdla.compiler.placement.partition import (
-    ACCELERATOR,
-    HOST,
-    Placement,
-    Placements,
-    partition,
+from vdla.compiler.targets.accelerator.partition import partition
+from vdla.compiler.targets.accelerator.rewrites.fuse_host import fuse_host
+from vdla.compiler.targets.accelerator.rewrites.layout import layout
+from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
+from vdla.compiler.targets.processor.description.processor import NATIVE, Processor, Vectors
+from vdla.compiler.targets.processor.kernels import untuned
+from vdla.compiler.targets.processor.rewrites.fuse_ops import fuse_ops
+from vdla.compiler.targets.processor.rewrites.images import block_images
+from vdla.compiler.targets.processor.rewrites.products import stack_products
+from vdla.compiler.targets.processor.steps import (
+    check_external,
+    host_kernels,
 )
-from vdla.compiler.placement.products import stack_products
-from vdla.compiler.placement.taps import fold_taps
-from vdla.compiler.schedule.errors import ScheduleError
-from vdla.compiler.target.fit import IntrinsicError
 from vdla.compiler.tune.choose import default_tile
 from vdla.compiler.tune.cpu.records import FunctionRecords
 from vdla.compiler.tune.records import BUNDLED, Records
@@ -93,7 +93,7 @@ class Options:
     functions: FunctionRecords | None = None
     dump: Path | None = None
     progress: Progress = lambda what, done, total: None
-    host: Target = NATIVE
+    host: Processor = NATIVE
 
 
 def compile_model(

@@ -13,13 +13,11 @@ from typing import Any
 
 from vdla.compiler import te
 from vdla.compiler.schedule import Schedule
-from vdla.compiler.target import Intrinsics, intrinsics
 from vdla.compiler.te import Tensor
-from vdla.isa.config import Config
 from vdla.support.errors import UserError
 
 Expression = Callable[..., Tensor]
-Scheduler = Callable[[Schedule, Tensor, Sequence[Tensor], Intrinsics], None]
+Scheduler = Callable[[Schedule, Tensor, Sequence[Tensor], Any], None]  # with its intrinsics
 Type = tuple[tuple[int, ...], str]  # shape and dtype
 
 REGISTERED: dict[str, UserOperator] = {}
@@ -63,14 +61,14 @@ class UserOperator:
         return inputs, result
 
     def scheduled(
-        self, types: Sequence[Type], attributes: Mapping[str, Any], config: Config
-    ) -> tuple[Schedule, Tensor]:
-        """The user's schedule for a config, and the result's tensor."""
+        self, types: Sequence[Type], attributes: Mapping[str, Any], intrinsics: object
+    ) -> Schedule:
+        """The user's schedule, tensorized with the intrinsics of a target."""
         assert self.schedule is not None
         inputs, output = self.tensors(types, attributes)
         s = Schedule(te.build(inputs, [output], "user"))
-        self.schedule(s, output, inputs, intrinsics(config))
-        return s, output
+        self.schedule(s, output, inputs, intrinsics)
+        return s
 
 
 def register_operator(

@@ -1,6 +1,7 @@
 """Host functions in a row: one call of compiled code, in which threads share parallel loops.
 
-What calls them is in ``compiler/codegen/builtins.py``; it notes the time after each.
+What calls them is in ``compiler/targets/processor/codegen/builtins.py``; it notes the time after
+each.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 They are Python's, and run compiled code alone, which needs no interpreter lock: while a pool is
 open they look for tasks, and they sleep while it is closed. What they do is in
-``compiler/codegen/builtins.py``; here is only the memory that they share with host functions.
+``compiler/targets/processor/codegen/builtins.py``; here is only the memory that they share with
+host functions.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         synth,
         tune,
     )
-    from vdla.compiler.target import ACC, INP, WGT
+    from vdla.compiler.targets.accelerator.description import ACC, INP, WGT
     from vdla.compiler.text import ParseError
     from vdla.compiler.user import register_operator
     from vdla.kernel import build, intrinsics, parse
@@ -43,7 +43,7 @@ _HOMES = {
         "sweep", "synth", "tune",
     ),
     "vdla.kernel": ("build", "intrinsics", "parse"),
-    "vdla.compiler.target": ("ACC", "INP", "WGT"),
+    "vdla.compiler.targets.accelerator.description": ("ACC", "INP", "WGT"),
     "vdla.compiler.text": ("ParseError",),
     "vdla.compiler.user": ("register_operator",),
     "vdla.support.errors": ("UserError",),

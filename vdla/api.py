@@ -26,15 +26,15 @@ from vdla.boards.board import Bitstream, Board
 from vdla.boards.connect import connect
 from vdla.boards.flows import find_flow, folder_of
 from vdla.compiler.build import Options, compile_model, place_models, placed_graph
-from vdla.compiler.codegen.link import find_linker
-from vdla.compiler.codegen.target import NATIVE, Target, find_target
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.onnx import import_onnx, is_quantized
 from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.frontend.shapes import Shapes, shapes_like
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.models.quantizer import quantize as quantize_model
-from vdla.compiler.placement.partition import HOST, device_of
+from vdla.compiler.placement import HOST, device_of
+from vdla.compiler.targets.processor.codegen.link import find_linker
+from vdla.compiler.targets.processor.description.processor import NATIVE, Processor, find_processor
 from vdla.compiler.tune.cpu import tuner as cpu_tuner
 from vdla.compiler.tune.cpu.function import functions_of
 from vdla.compiler.tune.cpu.records import FunctionLog
@@ -208,9 +208,9 @@ def _compiled_for(model: str | Path, config: Config, options: Run) -> Module:
     return compile_model(model_file(model), config, told, given_shapes(model, options))
 
 
-def processor(target: str | Target | None) -> Target:
+def processor(target: str | Processor | None) -> Processor:
     """The processor that host code is for, by default this one; with a linker where it isn't."""
-    host = target if isinstance(target, Target) else find_target(target or "native")
+    host = target if isinstance(target, Processor) else find_processor(target or "native")
     if not host.is_native:
         find_linker(host)  # there, or said so before the work
     return host

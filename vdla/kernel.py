@@ -24,14 +24,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.compiler.codegen import llvm
-from vdla.compiler.lower import Linker, describe, lower_function
-from vdla.compiler.passes.host import to_host
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.sizes import with_sizes
-from vdla.compiler.standalone import Standalone, standalone
-from vdla.compiler.target import Intrinsics
-from vdla.compiler.target import intrinsics as declare
+from vdla.compiler.targets.accelerator.description import Intrinsics
+from vdla.compiler.targets.accelerator.description import intrinsics as declare
+from vdla.compiler.targets.accelerator.lower import Linker, describe, lower_function
+from vdla.compiler.targets.accelerator.standalone import Standalone, standalone
+from vdla.compiler.targets.processor.codegen import llvm
+from vdla.compiler.targets.processor.passes import to_host
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.in_bounds import with_promises
 from vdla.compiler.tir.ir import Buffer, PrimFunc

@@ -24,8 +24,8 @@ from vdla.spelling import Only, UsageError, option
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from vdla.compiler.codegen.target import Target
     from vdla.compiler.frontend.shapes import Shapes
+    from vdla.compiler.targets.processor.description.processor import Processor
     from vdla.compiler.tune.cpu.records import FunctionRecords
     from vdla.compiler.tune.records import Records
     from vdla.isa.config import Config
@@ -186,7 +186,7 @@ class Compile(Sized):
         metavar="B",
         help="For this board: its config, its processor.",
     )
-    target: str | Target | None = _target("native, x86-64-v3, cortex-a9, …")
+    target: str | Processor | None = _target("native, x86-64-v3, cortex-a9, …")
     vthreads: int = option(
         2, "--vthreads", typed=int, only=[Only("device", "sim", "rtl")], min=1, max=8,
         help="Virtual threads.",
@@ -231,7 +231,7 @@ class Run(Sized):
         False, "--virtual", typed=bool, only=[ON_BOARD],
         help="Run on the RTL of the whole board instead.",
     )  # fmt: skip
-    target: str | Target | None = _target("native, or less of it: native,-winograd.")
+    target: str | Processor | None = _target("native, or less of it: native,-winograd.")
     records: str | Path | Records | FunctionRecords | None = _records()
     shapes: Shapes | None = _shapes()
     samples: int = option(

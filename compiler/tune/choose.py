@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from vdla.compiler.operators.cost import TilingError
-from vdla.compiler.operators.template import AnyTemplate, Tile
+from vdla.compiler.targets.accelerator.operators.cost import TilingError
+from vdla.compiler.targets.accelerator.operators.template import AnyTemplate, Tile
 from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config
 

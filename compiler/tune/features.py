@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.compiler.operators.access import Size
-from vdla.compiler.operators.nest import Columns, Floats, Nest
-from vdla.compiler.operators.template import AnyTemplate, alike
+from vdla.compiler.targets.accelerator.operators.access import Size
+from vdla.compiler.targets.accelerator.operators.nest import Columns, Floats, Nest
+from vdla.compiler.targets.accelerator.operators.template import AnyTemplate, alike
 from vdla.compiler.tune.space import Space
 from vdla.isa.config import Config
 from vdla.isa.instructions import instruction_bytes

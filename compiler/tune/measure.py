@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from vdla.compiler.codegen.vdla.allocate import AllocationError
-from vdla.compiler.codegen.vdla.leaf import CodegenError
-from vdla.compiler.operators.template import Operator, Tile
-from vdla.compiler.standalone import layer_program
+from vdla.compiler.targets.accelerator.codegen.allocate import AllocationError
+from vdla.compiler.targets.accelerator.codegen.leaf import CodegenError
+from vdla.compiler.targets.accelerator.operators.template import Operator, Tile
+from vdla.compiler.targets.accelerator.standalone import layer_program
 from vdla.isa.config import Config
 from vdla.isa.instructions import Finish
 from vdla.sim.checker import check

@@ -24,7 +24,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from vdla.compiler.operators.template import BY_NAME, AnyTemplate, Tile
+from vdla.compiler.targets.accelerator.operators.template import BY_NAME, AnyTemplate, Tile
 from vdla.compiler.tune.workload import Workload, sources
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa

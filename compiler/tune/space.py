@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.compiler.operators.cost import TilingError
-from vdla.compiler.operators.template import AnyTemplate, Tile
+from vdla.compiler.targets.accelerator.operators.cost import TilingError
+from vdla.compiler.targets.accelerator.operators.template import AnyTemplate, Tile
 from vdla.isa.config import Config
 
 Ints = NDArray[np.int64]

@@ -15,8 +15,8 @@ from math import inf
 
 import numpy as np
 
-from vdla.compiler.operators.nest import Floats
-from vdla.compiler.operators.template import Operator, Tile
+from vdla.compiler.targets.accelerator.operators.nest import Floats
+from vdla.compiler.targets.accelerator.operators.template import Operator, Tile
 from vdla.compiler.tune.choose import default_tile
 from vdla.compiler.tune.features import Features, features
 from vdla.compiler.tune.measure import TIMEOUT, Measurer, Outcome

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vdla import compiler, isa, sim
-from vdla.compiler.operators.template import BY_NAME, AnyTemplate
+from vdla.compiler.targets.accelerator.operators.template import BY_NAME, AnyTemplate
 from vdla.isa.config import Config, parse_config
 from vdla.support.files import digest
 
@@ -89,7 +89,9 @@ def sources() -> str:
     Cycles recorded under other digits are stale. Registers, manuals and links don't count.
     """
     root, spec = Path(compiler.__path__[0]), Path(isa.__path__[0])
-    parts = ("codegen/vdla", "operators", "passes", "schedule", "target", "te", "tir")
-    folders = [Path(sim.__path__[0]), *(root / part for part in parts)]
-    files = [root / "lower.py", *(spec / f"{name}.py" for name in ISA_SOURCES)]
+    wing = root / "targets" / "accelerator"
+    parts = [wing / part for part in ("codegen", "description", "operators", "passes")]
+    parts += [root / part for part in ("schedule", "te", "tir")]
+    files = [wing / "lower.py", *(spec / f"{name}.py" for name in ISA_SOURCES)]
+    folders = [Path(sim.__path__[0]), *parts]
     return digest([*files, *folders], digits=12)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from vdla.compiler.codegen.target import NATIVE, find_target
-from vdla.compiler.host.kernels import host_kernel
-from vdla.compiler.host.steps import host_code
+from vdla.compiler.targets.processor.description.processor import NATIVE, find_processor
+from vdla.compiler.targets.processor.kernels import host_kernel
+from vdla.compiler.targets.processor.steps import host_code
 from vdla.isa.config import parse_config
 from vdla.runtime import Executor, Module, ModuleError, TensorInfo
 from vdla.runtime.devices.sim import SimDevice
@@ -41,7 +41,7 @@ class Board:
     """One process; runs as many modules as it is given."""
 
     def __init__(self, processor: str, folder: Path) -> None:
-        self.target, self.folder = find_target(processor), folder
+        self.target, self.folder = find_processor(processor), folder
         qemu, debian = SYSTEMS[processor]
         system = ROOT / "build/arm" / debian
         package = folder / "vdla"

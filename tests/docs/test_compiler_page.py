@@ -54,7 +54,7 @@ def test_its_files_exist():
     """What the page names in backticks with a slash is there, in the compiler or beside it."""
     root = PAGE.parents[1]
     names = set(re.findall(r"`((?:[a-z_0-9]+/)+[a-z_0-9.]*|[a-z_]+\.py)`", PAGE.read_text()))
-    homes = (root, root / "compiler", root / "compiler/codegen/vdla")
+    homes = (root, root / "compiler", root / "compiler/targets/accelerator/codegen")
     missing = [name for name in names if not any((home / name).exists() for home in homes)]
     assert missing == []
     assert len(names) > 15

@@ -11,8 +11,8 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from vdla.compiler.codegen.builtins import builtins_ir
-from vdla.compiler.codegen.target import NATIVE
+from vdla.compiler.targets.processor.codegen.builtins import builtins_ir
+from vdla.compiler.targets.processor.description.processor import NATIVE
 from vdla.isa.config import load_config
 from vdla.isa.identity import Identity
 from vdla.isa.instructions import Finish

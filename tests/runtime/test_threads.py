@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import vdla
 from vdla import te
-from vdla.compiler.codegen.llvm import compile_object
 from vdla.compiler.schedule import create_schedule
+from vdla.compiler.targets.processor.codegen.llvm import compile_object
 from vdla.runtime.calls import Calls
 from vdla.runtime.module import HostCode
 from vdla.runtime.native import NativeLibrary, host_machine

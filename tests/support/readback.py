@@ -8,10 +8,10 @@ from dataclasses import fields, is_dataclass
 import pytest
 
 from vdla.compiler import build, lower
-from vdla.compiler.codegen import llvm
 from vdla.compiler.graph import passes
 from vdla.compiler.graph.parser import parse_graph
 from vdla.compiler.graph.printer import beside, format_graph
+from vdla.compiler.targets.processor.codegen import llvm
 from vdla.compiler.tir.ir import Buffer, Evaluate, Seq, Var, seq
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.compiler.tir.parser import parse

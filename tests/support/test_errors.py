@@ -12,7 +12,7 @@ from vdla.support.errors import CheckError, UserError
 # Loop IR that a pass spoilt, bytes on a line that aren't a frame (they are asked for again), and
 # what functions of one file tell each other.
 INTERNAL = {
-    *("IRError", "InterpError", "vdla.compiler.codegen.llvm.CodegenError"),
+    *("IRError", "InterpError", "vdla.compiler.targets.processor.codegen.llvm.CodegenError"),
     *("FrameError", "Unroll", "Mismatch", "AccessError"),
 }
 ROOMS = ("support", "isa", "sim", "compiler", "runtime", "boards.board", "kernel", "commands")

@@ -12,8 +12,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from vdla import api
 from vdla.boards import MODULES, find_board
-from vdla.compiler.codegen import link
-from vdla.compiler.codegen.target import TargetError, find_target
+from vdla.compiler.targets.processor.codegen import link
+from vdla.compiler.targets.processor.description.processor import TargetError, find_processor
 from vdla.runtime import Executor, Module, ModuleError, native
 from vdla.runtime.module import HostCode
 from vdla.runtime.native import check_machine
@@ -28,7 +28,7 @@ HOSTS = {
 def test_every_board_names_its_processor():
     assert {name: find_board(name).host for name in MODULES} == HOSTS
     for name in HOSTS.values():
-        find_target(name)
+        find_processor(name)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def compiled(vdla, tmp_path):
     ],
 )
 def test_modules_for_boards(options, config, processor, compiled, vdla, tmp_path):
-    target = find_target(processor)
+    target = find_processor(processor)
     try:
         link.find_linker(target)
     except TargetError as error:
@@ -82,7 +82,7 @@ def test_modules_for_this_machine(options, compiled, vdla, tmp_path):
 
 def here(name) -> bool:
     """Whether this machine runs what is made for a processor."""
-    target = find_target(name)
+    target = find_processor(name)
     try:
         link.find_linker(target)
         check_machine(HostCode(SHARED, target.triple, target.cpu, target.features, {}), "here")
@@ -132,7 +132,7 @@ def test_other_instructions_have_the_same_results(name, model, tmp_path):
 
 
 def test_a_processor_that_lacks_instructions(monkeypatch, tmp_path):
-    target = find_target("x86-64-v4")
+    target = find_processor("x86-64-v4")
     cpuinfo = tmp_path / "cpuinfo"
     flags = "avx2 bmi1 bmi2 f16c fma abm movbe avx512f avx512cd"
     cpuinfo.write_text(f"processor : 0\nflags\t\t: {flags}\nprocessor : 1\nflags : all\n")

@@ -9,10 +9,10 @@ import pytest
 
 import vdla
 from vdla import te
-from vdla.compiler.codegen.vdla.allocate import AllocationError
-from vdla.compiler.codegen.vdla.leaf import CodegenError
-from vdla.compiler.operators.pool import Pool2d, PoolTile
 from vdla.compiler.schedule.errors import ScheduleError
+from vdla.compiler.targets.accelerator.codegen.allocate import AllocationError
+from vdla.compiler.targets.accelerator.codegen.leaf import CodegenError
+from vdla.compiler.targets.accelerator.operators.pool import Pool2d, PoolTile
 from vdla.compiler.te import TEError
 from vdla.compiler.tir.printer import show
 from vdla.isa.config import load_config

@@ -13,11 +13,11 @@ import vdla
 from vdla import api
 from vdla.analysis import profile
 from vdla.compiler.build import Options, compile_graph
-from vdla.compiler.codegen.target import NATIVE
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.host import peak
+from vdla.compiler.targets.processor.description.processor import NATIVE
 from vdla.isa.config import load_config
 from vdla.options import Run
 

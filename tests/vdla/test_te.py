@@ -7,8 +7,8 @@ import pytest
 
 import vdla
 from vdla import te
-from vdla.compiler.codegen.vdla.leaf import CodegenError
 from vdla.compiler.schedule.errors import ScheduleError
+from vdla.compiler.targets.accelerator.codegen.leaf import CodegenError
 from vdla.compiler.te import TEError
 
 RNG = np.random.default_rng(0)

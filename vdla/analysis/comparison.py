@@ -15,9 +15,9 @@ from typing import Any
 from vdla.analysis.published import Published
 from vdla.compiler.build import place_models
 from vdla.compiler.frontend.shapes import Shapes
-from vdla.compiler.operators.template import Operator, tile_text
-from vdla.compiler.placement.partition import ACCELERATOR, host_layers, report
-from vdla.compiler.standalone import LayerProgram, layer_program
+from vdla.compiler.placement import ACCELERATOR, host_layers, report
+from vdla.compiler.targets.accelerator.operators.template import Operator, tile_text
+from vdla.compiler.targets.accelerator.standalone import LayerProgram, layer_program
 from vdla.compiler.tune.choose import default_tile
 from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config

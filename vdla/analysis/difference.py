@@ -25,7 +25,7 @@ from vdla.compiler.graph.compare import (
     ort_tensors,
 )
 from vdla.compiler.graph.ir import Graph, Node
-from vdla.compiler.placement.partition import device_of
+from vdla.compiler.placement import device_of
 from vdla.isa.config import Config
 from vdla.runtime.devices.named import make_device
 from vdla.runtime.executor import Executor

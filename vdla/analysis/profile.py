@@ -11,7 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from vdla.compiler.graph.ir import BY_OP, IntegerNode, Node
-from vdla.compiler.host.peak import peak
+from vdla.compiler.targets.processor.peak import peak
 from vdla.runtime.executor import Executor, RunResult
 from vdla.support.files import write_bytes
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vdla.analysis.comparison import Progress, Workload
-from vdla.compiler.operators.template import Operator, Tile, tile_text
-from vdla.compiler.standalone import layer_program
+from vdla.compiler.targets.accelerator.operators.template import Operator, Tile, tile_text
+from vdla.compiler.targets.accelerator.standalone import layer_program
 from vdla.compiler.tune.choose import default_tile
 from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config

@@ -21,7 +21,7 @@ from vdla.commands.output import (
     table,
     write_text,
 )
-from vdla.compiler.placement.partition import host_remark
+from vdla.compiler.placement import host_remark
 from vdla.lookup import resolve
 from vdla.options import Compare, CompareOutput
 from vdla.sim.trace import write_trace

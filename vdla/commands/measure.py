@@ -18,7 +18,7 @@ from vdla.commands.output import check_folder, console, log, print_json, progres
 from vdla.commands.transform import print_placement
 from vdla.compiler import models
 from vdla.compiler.graph.compare import ort_run
-from vdla.compiler.placement.partition import host_layers, host_remark
+from vdla.compiler.placement import host_layers, host_remark
 from vdla.isa.config import Config
 from vdla.lookup import random_inputs
 from vdla.options import Run, RunFiles

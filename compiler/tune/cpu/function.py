@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from vdla.compiler.codegen.target import Target, Vectors
 from vdla.compiler.graph.ir import Graph
-from vdla.compiler.host.kernels import digest_of, intrinsics, recipe_of
-from vdla.compiler.host.schedules import schedule_function
-from vdla.compiler.host.steps import views
-from vdla.compiler.passes.host import with_inits
-from vdla.compiler.placement.partition import HOST, Placements
+from vdla.compiler.placement import HOST, Placements
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.trace import Step, Trace
+from vdla.compiler.targets.processor.description.processor import Processor, Vectors
+from vdla.compiler.targets.processor.kernels import digest_of, intrinsics, recipe_of
+from vdla.compiler.targets.processor.operators.schedules import schedule_function
+from vdla.compiler.targets.processor.passes import with_inits
+from vdla.compiler.targets.processor.steps import views
 from vdla.compiler.te import Tensor
 from vdla.compiler.te.func import Built
 from vdla.compiler.tir.ir import PrimFunc
@@ -82,7 +82,7 @@ class Function:
         return s.trace[len(self.base) :]
 
 
-def functions_of(graph: Graph, placements: Placements, target: Target) -> list[Function]:
+def functions_of(graph: Graph, placements: Placements, target: Processor) -> list[Function]:
     """The distinct functions of a laid-out graph's nodes on the host, in the nodes' order."""
     found: dict[str, Function] = {}
     seen = views(graph, placements)

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.compiler.codegen.llvm import CodegenError, NativeFunction, jit
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Step
+from vdla.compiler.targets.processor.codegen.llvm import CodegenError, NativeFunction, jit
 from vdla.compiler.tune.cpu.function import Function
 from vdla.compiler.tune.measure import Outcome
 

@@ -19,8 +19,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from vdla.compiler.codegen.target import AVX2, AVX512, NEON32, NEON64, SSE, VNNI, Target
 from vdla.compiler.schedule.trace import Step, Trace, from_json, to_json
+from vdla.compiler.targets.processor.description.processor import (
+    AVX2,
+    AVX512,
+    NEON32,
+    NEON64,
+    SSE,
+    VNNI,
+    Processor,
+)
 from vdla.compiler.tune.cpu.measure import Timing
 from vdla.compiler.tune.records import SCHEMA, STATUSES, Lines, RecordError, parse, shorten
 from vdla.support.files import write_bytes
@@ -37,7 +45,7 @@ PROCESSORS = {
 WORTH = 0.97  # of the default schedule's time: what is nearer to it may be chance
 
 
-def processor(target: Target) -> str:
+def processor(target: Processor) -> str:
     """The kind of processor that a target is, as far as schedules go."""
     return PROCESSORS.get(target.vectors, target.cpu)
 
@@ -151,7 +159,7 @@ class FunctionRecords:
         """The least time, over the default schedule's, per function and processor."""
         return best(self.read())
 
-    def trace(self, function: str, target: Target) -> Sequence[Step] | None:
+    def trace(self, function: str, target: Processor) -> Sequence[Step] | None:
         """The best schedule of a function; None where the default is as good."""
         record = self.best.get((function, processor(target)))
         return record.steps if record is not None and record.outcome.cost < WORTH else None

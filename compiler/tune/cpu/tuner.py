@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from vdla.compiler.codegen.target import NATIVE, Target
-from vdla.compiler.operators.nest import Floats
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Trace
+from vdla.compiler.targets.accelerator.operators.nest import Floats
+from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.tune.cpu.features import NAMES, row
 from vdla.compiler.tune.cpu.function import Function
 from vdla.compiler.tune.cpu.measure import Timing, measure
@@ -169,7 +169,7 @@ def tune(
     tasks: Sequence[FunctionTask],
     log: FunctionLog,
     options: FunctionOptions,
-    target: Target = NATIVE,
+    target: Processor = NATIVE,
     how: Any = measure,
 ) -> None:
     """Searches until the trials are used up; what was found is in the tasks and in the log.

@@ -10,11 +10,11 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference.ops.op_cast import cast_to
 
 from vdla.compiler.build import Options, compile_graph
-from vdla.compiler.codegen.target import Target
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph.parser import parse_graph
 from vdla.compiler.graph.printer import format_graph
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.targets.processor.description.processor import Processor
 from vdla.isa.config import load_config
 from vdla.runtime.dtypes import STORED, dtype_of
 from vdla.runtime.executor import Executor
@@ -41,7 +41,7 @@ def imported(nodes, inputs, outputs, constants=None):
 
 def runner(graph):
     """What runs a graph as native code, and as numpy; both have to agree."""
-    module = compile_graph(graph, load_config("tiny"), Options("cpu", host=Target(quick=True)))
+    module = compile_graph(graph, load_config("tiny"), Options("cpu", host=Processor(quick=True)))
     ready = Executor(module)
 
     def run(**inputs):

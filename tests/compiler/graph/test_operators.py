@@ -6,14 +6,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vdla.compiler.codegen.llvm import jit
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError, TensorType
 from vdla.compiler.graph.ops import functions
 from vdla.compiler.graph.parser import parse_graph
 from vdla.compiler.graph.printer import beside, format_graph
-from vdla.compiler.host.kernels import host_kernel
+from vdla.compiler.targets.processor.codegen.llvm import jit
+from vdla.compiler.targets.processor.kernels import host_kernel
 
 RNG = np.random.default_rng(3)
 NAMES = {"name": "n", "output": "y"}

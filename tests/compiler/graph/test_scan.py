@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vdla.compiler.codegen.llvm import jit
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, TensorType
-from vdla.compiler.host.kernels import host_kernel
+from vdla.compiler.targets.processor.codegen.llvm import jit
+from vdla.compiler.targets.processor.kernels import host_kernel
 from vdla.compiler.tir.ir import Alloc, For, If, Seq
 
 SHAPE = (3, 7, 2)

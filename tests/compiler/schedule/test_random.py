@@ -12,8 +12,8 @@ from readback import reads_back
 
 from vdla import te
 from vdla.compiler import tir
-from vdla.compiler.codegen import llvm
 from vdla.compiler.schedule import Schedule, ScheduleError, Stage, from_json, to_json
+from vdla.compiler.targets.processor.codegen import llvm
 
 SETTINGS = settings(max_examples=30, suppress_health_check=list(HealthCheck), derandomize=True)
 SPATIAL_STEPS = ("split", "fuse", "reorder", "unroll", "vectorize", "parallel", "bind", "pragma")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from vdla import te
 from vdla.compiler import tir
-from vdla.compiler.codegen import llvm
+from vdla.compiler.targets.processor.codegen import llvm
 from vdla.compiler.te import TEError
 from vdla.compiler.tir.values import value_ranges
 

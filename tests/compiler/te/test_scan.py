@@ -7,8 +7,8 @@ import pytest
 
 from vdla import te
 from vdla.compiler import tir
-from vdla.compiler.codegen import llvm
 from vdla.compiler.schedule import ScheduleError
+from vdla.compiler.targets.processor.codegen import llvm
 from vdla.compiler.te import TEError
 from vdla.compiler.tir.values import value_ranges
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vdla.compiler import tir
-from vdla.compiler.codegen import llvm
+from vdla.compiler.targets.processor.codegen import llvm
 from vdla.compiler.tir import For, If, Load, PrimFunc, Store, Var
 from vdla.compiler.tir.ir import Buffer, all_of, const
 from vdla.compiler.tir.parser import parse

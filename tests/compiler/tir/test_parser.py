@@ -12,9 +12,9 @@ from readback import difference, reads_back
 
 from vdla import te
 from vdla.compiler import tir
-from vdla.compiler.operators.add import Add
-from vdla.compiler.operators.pairwise import VectorTile
-from vdla.compiler.target import intrinsics
+from vdla.compiler.targets.accelerator.description import intrinsics
+from vdla.compiler.targets.accelerator.operators.add import Add
+from vdla.compiler.targets.accelerator.operators.pairwise import VectorTile
 from vdla.compiler.text import ParseError
 from vdla.compiler.tir import show
 from vdla.compiler.tir.ir import (

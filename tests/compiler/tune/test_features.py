@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from vdla.compiler import models
 from vdla.compiler.build import accelerator_layers
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.lower import lower_schedule
-from vdla.compiler.operators.add import Add
-from vdla.compiler.operators.conv2d import Conv2d, ConvTile, Residual
-from vdla.compiler.operators.minimum import Minimum
-from vdla.compiler.operators.pairwise import VectorTile
-from vdla.compiler.operators.pool import Pool2d, PoolTile
+from vdla.compiler.targets.accelerator.lower import lower_schedule
+from vdla.compiler.targets.accelerator.operators.add import Add
+from vdla.compiler.targets.accelerator.operators.conv2d import Conv2d, ConvTile, Residual
+from vdla.compiler.targets.accelerator.operators.minimum import Minimum
+from vdla.compiler.targets.accelerator.operators.pairwise import VectorTile
+from vdla.compiler.targets.accelerator.operators.pool import Pool2d, PoolTile
 from vdla.compiler.tune.features import features
 from vdla.compiler.tune.measure import measure
 from vdla.compiler.tune.space import Space, space

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from vdla.compiler.operators.conv2d import ConvTile
-from vdla.compiler.standalone import LayerProgram, layer_program
+from vdla.compiler.targets.accelerator.operators.conv2d import ConvTile
+from vdla.compiler.targets.accelerator.standalone import LayerProgram, layer_program
 from vdla.compiler.tune import measure as module
 from vdla.compiler.tune.choose import default_tile
 from vdla.compiler.tune.measure import Measurer, Outcome, measure

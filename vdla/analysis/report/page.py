@@ -20,7 +20,7 @@ from vdla.analysis.comparison import Comparison, Layer
 from vdla.analysis.published import VTA_SOURCE
 from vdla.analysis.same_schedule import SameSchedule
 from vdla.analysis.sweep import Sweep
-from vdla.compiler.placement.partition import host_remark
+from vdla.compiler.placement import host_remark
 from vdla.isa.config import Config
 from vdla.sim.trace import trace_events
 

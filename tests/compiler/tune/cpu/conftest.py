@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from vdla.compiler import te
-from vdla.compiler.codegen.target import AVX512
 from vdla.compiler.schedule import create_schedule
+from vdla.compiler.targets.processor.description.processor import AVX512
 from vdla.compiler.tune.cpu.function import Function
 
 

@@ -10,8 +10,8 @@ from math import inf
 import numpy as np
 import pytest
 
-from vdla.compiler.codegen.target import NATIVE
 from vdla.compiler.schedule.trace import Step
+from vdla.compiler.targets.processor.description.processor import NATIVE
 from vdla.compiler.tune.cpu import tuner as module
 from vdla.compiler.tune.cpu.measure import Timing, measure
 from vdla.compiler.tune.cpu.records import (

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from numpy.lib.stride_tricks import sliding_window_view
 
 from vdla.compiler import te
-from vdla.compiler.codegen.llvm import jit
-from vdla.compiler.codegen.target import NATIVE
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Step, from_json, to_json
+from vdla.compiler.targets.processor.codegen.llvm import jit
+from vdla.compiler.targets.processor.description.processor import NATIVE
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tune.cpu.features import NAMES, features
 from vdla.compiler.tune.cpu.function import Function

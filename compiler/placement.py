@@ -1,0 +1,61 @@
+"""Which device runs each node, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from vdla.compiler.graph.ir import Graph
+
+ACCELERATOR, HOST = "vdla", "cpu"
+ONNXRUNTIME = "onnxruntime"  # on the host, for operators that vdla lacks
+
+
+def device_of(device: str) -> str:
+    """Where a module for some device runs what can be accelerated: devices but ``cpu`` have an
+    accelerator, simulated or not."""
+    return HOST if device == HOST else ACCELERATOR
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a node runs; ``reason`` is for people."""
+
+    device: str
+    reason: str
+
+
+Placements = dict[str, Placement]
+
+
+CONVERSIONS = {"Quantize", "Dequantize", "FlipSign", "Im2col", "Pack", "Unpack"}
+
+
+def host_layers(rows: Sequence[Mapping[str, str]]) -> tuple[list[str], int]:
+    """Of a report's rows: the layers that run on the host, and how many layers there are.
+
+    What only converts numbers or their layout on the way to the accelerator is no layer.
+    """
+    layers = [row for row in rows if row["op"] not in CONVERSIONS]
+    return [row["name"] for row in layers if row["device"] != ACCELERATOR], len(layers)
+
+
+def host_remark(rows: Sequence[Mapping[str, str]]) -> str:
+    """What to say beside a cycle count of a report's rows; nothing where all layers are in it."""
+    left, count = host_layers(rows)
+    if not left:
+        return ""
+    return f"{len(left)} of {count} layers on the host: their time is not in the cycles"
+
+
+def report(graph: Graph, placements: Placements) -> list[dict[str, str]]:
+    """The rows of ``vdla run --json``'s ``placement``."""
+    return [
+        {
+            "op": node.op,
+            "name": node.name,
+            "device": placements[node.name].device,
+            "reason": placements[node.name].reason,
+        }
+        for node in graph.nodes
+    ]

@@ -1,0 +1,1 @@
+"""The accelerator: description, rewrites of its graphs, operators, passes over loops, code."""

@@ -1,0 +1,190 @@
+"""From a lowered function to a list of instructions in program order, not yet linked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from vdla.compiler.targets.accelerator.codegen.axes import Bases, Unroll
+from vdla.compiler.targets.accelerator.codegen.bound import check_length, steps
+from vdla.compiler.targets.accelerator.codegen.leaf import CodegenError, Env, Leaf, find_leaf
+from vdla.compiler.targets.accelerator.codegen.op import Access, Op
+from vdla.compiler.targets.accelerator.codegen.select import Site
+from vdla.compiler.targets.accelerator.description.memory import entries
+from vdla.compiler.tir.ir import (
+    Alloc,
+    Buffer,
+    Evaluate,
+    For,
+    If,
+    Prefetch,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+)
+from vdla.compiler.tir.printer import show
+from vdla.compiler.tir.visitor import stores, walk
+from vdla.isa.config import Config
+from vdla.isa.registers import most_instructions
+
+__all__ = ["Access", "Kernel", "Op", "generate"]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One function's instructions, before tokens, micro-op placement and DRAM addresses.
+
+    ``tensors`` are the bytes of what lies in DRAM, by name: the parameters, then intermediates.
+    """
+
+    name: str
+    ops: tuple[Op, ...]
+    tensors: Mapping[str, int]
+
+
+def generate(func: PrimFunc, bases: Bases, config: Config) -> Kernel:
+    """Unrolls the outer loops and selects the instructions of each leaf.
+
+    Args:
+        func: every leaf tensorized, no virtual threads left.
+        bases: the first entry of every on-chip buffer.
+        config: the accelerator.
+
+    Raises:
+        CodegenError: no instruction expresses a leaf, or there would be more instructions than a
+            program holds; that is known before any is made.
+    """
+    tensors = _in_dram(func)
+    if steps(func.body) > most_instructions(config) - 1:  # loops may still fold into few
+        check_length(func, _Generator(bases, config).estimate(func.body, {}), config)
+    ops = tuple(_Generator(bases, config).walk(func.body, {}))
+    return Kernel(func.name, ops, tensors)
+
+
+def _in_dram(func: PrimFunc) -> dict[str, int]:
+    """The bytes of every buffer in DRAM, by name."""
+    inner = (s.buffer for s in walk(func.body) if isinstance(s, Alloc))
+    buffers = [b for b in (*func.params, *inner) if b.scope == "global"]
+    for b in buffers:
+        if b.alignments:
+            raise CodegenError(
+                f"{b.name}: expected elements that lie densely, as DMA moves them, found "
+                "storage_align; it is for the CPU"
+            )
+    return {b.name: b.size * np.dtype(b.dtype).itemsize for b in buffers}
+
+
+def _not_an_instruction(stmt: Stmt) -> str:
+    """What to say of a statement that no instruction does."""
+    if isinstance(stmt, Prefetch):
+        return (
+            f"{stmt.region.buffer.name}: expected no prefetch, which is for the CPU, found one; "
+            "double_buffer the stage that loads it on chip"
+        )
+    if isinstance(stmt, If):
+        found = f"a condition on part of it, {show(stmt.cond)}; split its loops evenly"
+    elif isinstance(stmt, Store):
+        found = (
+            "plain stores; make an instruction of its inner loop with "
+            f's["{stmt.buffer.name}"].tensorize(axis, vdla.intrinsics(config))'
+        )
+    else:
+        found = type(stmt).__name__
+    stage = next((s.buffer.name for s in stores(stmt)), "program")
+    return f"{stage}: expected a tensorized stage, found {found}"
+
+
+class _Generator:
+    """Walks a function in program order and gives the instructions of every leaf."""
+
+    def __init__(self, bases: Bases, config: Config) -> None:
+        self.first, self.bases, self.config = bases, dict(bases), config
+        self.reached: Counter[Buffer] = Counter()  # how often each buffer's Alloc was reached
+        self.leaves: dict[int, tuple[Stmt, Leaf | None]] = {}
+        self.depth: dict[int, int] = {}  # how many of its loops each leaf needs unrolled, by now
+        self.sites: dict[tuple[int, int], Site] = {}  # per leaf and loops unrolled
+
+    def walk(self, stmt: Stmt, env: Env) -> Iterator[Op]:
+        """The instructions of a statement, with the outer loops at the values in ``env``."""
+        leaf = self._leaf(stmt)
+        if leaf is not None:
+            yield from self._emit(leaf, dict(env), 0)
+        elif isinstance(stmt, For):
+            for i in range(stmt.extent):
+                yield from self.walk(stmt.body, {**env, stmt.var: i})
+        elif isinstance(stmt, Seq):
+            for each in stmt.stmts:
+                yield from self.walk(each, env)
+        elif isinstance(stmt, Alloc):
+            self._next_copy(stmt.buffer)
+            yield from self.walk(stmt.body, env)
+        else:
+            raise CodegenError(_not_an_instruction(stmt))
+
+    def estimate(self, stmt: Stmt, env: Env) -> int:
+        """The instructions of a statement, if every step of a loop has as many as its first, and
+        one where a guard leaves that nothing."""
+        leaf = self._leaf(stmt)
+        if leaf is not None:
+            return self._estimate_leaf(leaf, env, 0)
+        if isinstance(stmt, For):
+            return stmt.extent * self.estimate(stmt.body, {**env, stmt.var: 0})
+        if isinstance(stmt, Seq):
+            return sum(self.estimate(each, env) for each in stmt.stmts)
+        if isinstance(stmt, Alloc):
+            self._next_copy(stmt.buffer)
+            return self.estimate(stmt.body, env)
+        raise CodegenError(_not_an_instruction(stmt))
+
+    def _estimate_leaf(self, leaf: Leaf, env: Env, unrolled: int) -> int:
+        try:
+            return max(len(self._site(leaf, unrolled).ops(env, self.bases)), 1)
+        except Unroll:
+            if unrolled == len(leaf.loops):
+                raise self._unfit(leaf) from None
+            var, extent = leaf.loops[unrolled]
+            return extent * self._estimate_leaf(leaf, {**env, var: 0}, unrolled + 1)
+
+    def _next_copy(self, buffer: Buffer) -> None:
+        """Moves a buffer to its next copy; they take turns, one each time the Alloc is reached."""
+        if buffer not in self.first:
+            return  # in DRAM
+        copy = self.reached[buffer] % buffer.copies
+        self.bases[buffer] = self.first[buffer] + copy * entries(buffer, self.config)
+        self.reached[buffer] += 1
+
+    def _leaf(self, stmt: Stmt) -> Leaf | None:
+        if id(stmt) not in self.leaves:
+            self.leaves[id(stmt)] = (stmt, find_leaf(stmt))
+        return self.leaves[id(stmt)][1]
+
+    def _emit(self, leaf: Leaf, env: Env, unrolled: int) -> Iterator[Op]:
+        if unrolled >= self.depth.get(id(leaf), 0):
+            try:
+                ops = self._site(leaf, unrolled).ops(env, self.bases)
+            except Unroll:
+                self.depth[id(leaf)] = unrolled + 1
+            else:
+                yield from ops
+                return
+        if unrolled == len(leaf.loops):
+            raise self._unfit(leaf)
+        var, extent = leaf.loops[unrolled]
+        for i in range(extent):
+            yield from self._emit(leaf, {**env, var: i}, unrolled + 1)
+
+    def _unfit(self, leaf: Leaf) -> CodegenError:
+        return CodegenError(
+            f"{leaf.name}: expected an access whose steps and sizes {leaf.call.intrin.name}'s "
+            f"fields hold (config {self.config.name}), found {show(Evaluate(leaf.call))}"
+        )
+
+    def _site(self, leaf: Leaf, unrolled: int) -> Site:
+        key = id(leaf), unrolled
+        if key not in self.sites:
+            self.sites[key] = Site(leaf, unrolled, self.config)
+        return self.sites[key]

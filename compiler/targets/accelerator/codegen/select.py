@@ -1,0 +1,387 @@
+"""Instruction selection: a leaf, with the loops outside it known, becomes one instruction.
+
+Each rule takes the leaf's loops outermost first as axes, merges neighbours that step as one, and
+fits the rest into what the instruction has: three loops and micro-ops (GEMM, ALU), or planes, rows
+and entries (LOAD, STORE). A leaf that doesn't fit raises ``Unroll``: its outermost loop is then
+unrolled and each iteration selected by itself.
+
+From one iteration of the outer loops to the next, mostly nothing changes but where the operands
+lie. A ``Site`` selects once for all iterations whose conditions hold in the same way, and then only
+moves the bases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
+
+from vdla.compiler.targets.accelerator.codegen.axes import (
+    MAX_PAD,
+    Axis,
+    Bases,
+    Iteration,
+    Unroll,
+    merge,
+)
+from vdla.compiler.targets.accelerator.codegen.leaf import AffineExpr, CodegenError, Env, Leaf
+from vdla.compiler.targets.accelerator.codegen.op import Access, Op, UopRow
+from vdla.compiler.targets.accelerator.description.lowering import Emit, lowering_of
+from vdla.compiler.targets.accelerator.description.memory import BUFFER_OF_SCOPE
+from vdla.compiler.tir.ir import Buffer, Var
+from vdla.isa.config import Config
+from vdla.isa.instructions import Alu, AluOp, Gemm, Init, Instruction, Load, Mem, Store
+
+MAX_UOPS = 1024
+
+Place = tuple[str, int]  # an operand, and what one of its entries counts: 1, or bytes in DRAM
+
+
+class Site:
+    """A leaf with some of its outermost loops unrolled: its instructions for known outer loops."""
+
+    def __init__(self, leaf: Leaf, unrolled: int, config: Config) -> None:
+        self.leaf, self.config = leaf, config
+        self.own = {var for var, _ in leaf.loops[unrolled:]}
+        self.conditions = [
+            self._outer(form) for form in (*leaf.guards, *leaf.inside, *(leaf.first or ()))
+        ]
+        self.operands = [
+            (buffer.name, prod(buffer.shape), leaf.operands[buffer.name].buffer)
+            for buffer in leaf.call.intrin.operands
+        ]
+        self.offsets = {
+            name: self._outer(leaf.operands[name].offset) for name, _, _ in self.operands
+        }
+        self.pairs = self._pairs()
+        self.selected: dict[tuple[int, ...], list[Selected]] = {}
+
+    def ops(self, env: Env, bases: Bases) -> list[Op]:
+        """The instructions for one iteration; none when a guard leaves nothing to do.
+
+        Raises:
+            Unroll: the leaf needs its outermost loop unrolled first.
+            CodegenError: no amount of unrolling will make it fit.
+        """
+        first = self._first(env, bases)
+        key = (
+            *(_value(form, env) for form in self.conditions),
+            *(first[a] - first[b] if near else first[a] == first[b] for a, b, near in self.pairs),
+        )
+        if key not in self.selected:
+            self.selected[key] = select(Iteration(self.leaf, env, first, self.config))
+        return [each.at(first, self.config) for each in self.selected[key]]
+
+    def _outer(self, form: AffineExpr) -> AffineExpr:
+        """The part of a form that the loops outside decide."""
+        terms = {var: step for var, step in form.terms.items() if var not in self.own}
+        return AffineExpr(form.constant, terms)
+
+    def _pairs(self) -> list[tuple[str, str, bool]]:
+        """Operands that may lie in one place, and whether how far apart they are matters."""
+        output = self.leaf.operands[self.leaf.call.intrin.output.name].buffer
+        return [
+            (a, b, held is other is output)
+            for i, (a, _, held) in enumerate(self.operands)
+            for b, _, other in self.operands[:i]
+            if _space(held) == _space(other)
+        ]
+
+    def _first(self, env: Env, bases: Bases) -> dict[str, int]:
+        """The entry of each operand's first vector."""
+        first = {}
+        for name, lanes, buffer in self.operands:
+            entry, rest = divmod(_value(self.offsets[name], env), lanes)
+            if rest:
+                raise CodegenError(
+                    f"{self.leaf.name}: expected {name} to step by whole vectors of {lanes}"
+                )
+            first[name] = entry + (bases[buffer] if buffer.scope in BUFFER_OF_SCOPE else 0)
+        return first
+
+
+@dataclass(frozen=True)
+class Selected:
+    """An instruction of which all is known but where its operands lie.
+
+    Attributes:
+        op: bases and accesses count from each operand's first entry.
+        bases: the fields that an operand's place is added to.
+        places: the same for each access.
+    """
+
+    op: Op
+    bases: Mapping[str, Place]
+    places: tuple[Place, ...]
+
+    def at(self, first: Mapping[str, int], config: Config) -> Op:
+        """The instruction with its operands in place.
+
+        Raises:
+            Unroll: a base doesn't fit its field.
+        """
+        instruction = self.op.instruction.copy()
+        values = instruction.__dict__
+        for name, (operand, unit) in self.bases.items():
+            values[name] += first[operand] * unit
+        if not _encodes(instruction, self.bases, config):
+            raise Unroll
+        accesses = tuple(
+            Access(t.space, t.start + first[operand] * unit, t.dims, t.write)
+            for t, (operand, unit) in zip(self.op.accesses, self.places, strict=True)
+        )
+        op = self.op
+        return Op(instruction, accesses, op.name, op.tensor, op.uops, op.first)
+
+
+def select(f: Iteration) -> list[Selected]:
+    """The instructions of a leaf; none when a guard leaves nothing to do.
+
+    Raises:
+        Unroll: the leaf needs its outermost loop unrolled first.
+        CodegenError: no amount of unrolling will make it fit.
+    """
+    if f.empty:
+        return []
+    if f.recurrent:
+        raise Unroll
+    emits = lowering_of(f.leaf.call.intrin).emits
+    found = [each for emit in emits for each in _RULES[emit.instruction](f, emit)]
+    for each in found:
+        instruction = each.op.instruction
+        others = instruction.__dict__.keys() - each.bases
+        if not _encodes(instruction, others, f.config):
+            raise Unroll
+    return found
+
+
+def _encodes(instruction: Instruction, names: Iterable[str], config: Config) -> bool:
+    """Whether fields hold their values; a DRAM address is known only after linking."""
+    values, bounds = instruction.__dict__, instruction.bounds(config)
+    return all(bounds[name][0] <= values[name] <= bounds[name][1] for name in names)
+
+
+def _value(form: AffineExpr, env: Env) -> int:
+    return form.constant + sum(step * env[var] for var, step in form.terms.items())
+
+
+def _space(buffer: Buffer) -> str:
+    """The memory that a buffer lies in; in DRAM, the buffer."""
+    return BUFFER_OF_SCOPE.get(buffer.scope, buffer.name)
+
+
+def _load(f: Iteration, emit: Emit) -> list[Selected]:
+    memory, dst, src = Mem(emit.fields["memory"]), emit.roles["dst"], emit.roles["src"]
+    f.normalize()
+    axes = merge(f.axes)
+    if len(axes) > 3 or any(a.padded for a in axes[:-2]):
+        raise Unroll
+    _check_dense(dst, axes)
+    z, y, x = _aligned(axes, 3)
+    values = {"sram_base": f.start[dst], **f.fields(emit)}
+    source = f.start[src]
+    for letter, axis in (("z", z), ("y", y), ("x", x)):
+        low, high = axis.inside if axis else (0, 1)
+        step = axis.steps[src] if axis else 1
+        values[f"{letter}_size"] = high - low
+        values[f"{letter}_stride"] = step
+        source += low * step if axis and high > low else 0
+        if axis and letter != "z":
+            values[f"pad_{letter}0"], values[f"pad_{letter}1"] = low, axis.extent - high
+            if max(low, axis.extent - high) > MAX_PAD:
+                raise Unroll
+    empty = any(a.inside[0] >= a.inside[1] for a in axes)
+    size = f.entry_bytes(memory)
+    values["dram_base"] = 0 if empty else source * size
+    bases, accesses = {"sram_base": (dst, 1)}, [(f.access(dst, axes, write=True), (dst, 1))]
+    if not empty:
+        bases["dram_base"] = src, size
+        dims = [(a.inside[1] - a.inside[0], a.steps[src] * size) for a in axes]
+        read = Access(f.space[src], source * size, (*dims, (size, 1)), False)
+        accesses.append((read, (src, size)))
+    return [_selected(Load(**values), bases, accesses, f.leaf.name, tensor=f.space[src])]
+
+
+def _store(f: Iteration, emit: Emit) -> list[Selected]:
+    memory, acc, out = Mem(emit.fields["memory"]), emit.roles["acc"], emit.roles["out"]
+    scale = emit.roles.get("scale", "")
+    f.normalize()
+    axes = merge(f.axes)
+    scaled = [a for a in axes if a.steps.get(scale)]
+    plain = [a for a in axes if not a.steps.get(scale)]
+    if not scale and len(plain) == 3:
+        scaled, plain = plain[:1], plain[1:]
+    if plain and plain[-1].steps[acc] != 1:
+        plain.append(Axis(Var("one"), 0, 1, dict.fromkeys(f.start, 1), (0, 1)))
+    if len(scaled) > 1 or len(plain) > 2 or any(a.steps.get(scale, 0) > 1 for a in scaled):
+        raise Unroll
+    z = scaled[0] if scaled else None
+    y, x = _aligned(plain, 2)
+    size = f.entry_bytes(memory)
+    values = {
+        "sram_base": f.start[acc],
+        "dram_base": f.start[out] * size,
+        "scale_base": f.start.get(scale, 0),
+        **f.fields(emit),
+    }
+    for letter, axis in (("z", z), ("y", y), ("x", x)):
+        values[f"{letter}_size"] = axis.extent if axis else 1
+        values[f"{letter}_stride"] = axis.steps[out] if axis else 1
+        if letter != "x":
+            values[f"{letter}_pitch"] = axis.steps[acc] if axis else 0
+    dims = [(a.extent, a.steps[out] * size) for a in axes]
+    written = Access(f.space[out], f.start[out] * size, (*dims, (size, 1)), True)
+    bases = {"sram_base": (acc, 1), "dram_base": (out, size)}
+    accesses = [(written, (out, size)), (f.access(acc, axes), (acc, 1))]
+    if scale:
+        bases["scale_base"] = scale, 1
+        accesses.append((f.access(scale, axes), (scale, 1)))
+    return [_selected(Store(**values), bases, accesses, f.leaf.name, tensor=f.space[out])]
+
+
+def _gemm(f: Iteration, emit: Emit) -> list[Selected]:
+    acc, inp, wgt = (emit.roles[role] for role in ("acc", "inp", "wgt"))
+    bias = emit.roles.get("bias", "")
+    nest = _Nest(f, {"dst": acc, "src": inp, "wgt": wgt})
+    values = {**nest.values(), **f.fields(emit)}
+    biased = nest.starts and bias and not f.same_place(bias, acc)
+    if not nest.starts or (bias and not biased):
+        values["init"] = Init.ACC
+    bases = nest.bases
+    if bias:
+        if any(axis.steps[bias] for axis in nest.inner):
+            raise Unroll  # a micro-op has no step for the bias
+        values["bias_base"], bases["bias_base"] = f.start[bias], (bias, 1)
+        for i, axis in enumerate(nest.loops):
+            values[f"bias_{i}"] = axis.steps[bias]
+    accesses = [(f.access(acc, f.axes, write=True), (acc, 1))]
+    accesses += [(f.access(name, f.axes), (name, 1)) for name in (inp, wgt)]
+    if biased:
+        accesses.append((f.access(bias, f.axes), (bias, 1)))
+    uops = {"uops": nest.uops, "first": nest.first}
+    return [_selected(Gemm(**values), bases, accesses, f.leaf.name, **uops)]
+
+
+def _alu(f: Iteration, emit: Emit) -> list[Selected]:
+    dst, x, y = emit.roles["dst"], emit.roles.get("x", ""), emit.roles.get("y", "")
+    fixed = f.fields(emit)
+    if not x or f.same_place(x, dst):
+        return [_alu_op(f, dst, y, fixed)]
+    if y and y != x and f.same_place(y, dst):
+        raise CodegenError(f"{f.leaf.name}: expected {x} and the result in one place, found {y}")
+    copied = _alu_op(f, dst, x, {"alu_op": AluOp.ADD, "init": 1})
+    return [copied, _alu_op(f, dst, y, fixed)]
+
+
+def _alu_op(f: Iteration, dst: str, y: str, fixed: Mapping[str, int]) -> Selected:
+    """One ALU instruction; with ``init`` fixed, every micro-op gives y itself."""
+    nest = _Nest(f, {"dst": dst, "src": y} if y else {"dst": dst})
+    first = (True,) * len(nest.uops) if fixed.get("init") else nest.first
+    values = {**nest.values(), "init": nest.starts, **fixed}
+    accesses = [(f.access(dst, f.axes, write=True), (dst, 1))]
+    if y:
+        accesses.append((f.access(y, f.axes), (y, 1)))
+    alu, uops = Alu(**values), {"uops": nest.uops, "first": first}
+    return _selected(alu, nest.bases, accesses, f.leaf.name, **uops)
+
+
+def _selected(
+    instruction: Instruction,
+    bases: Mapping[str, Place],
+    accesses: Sequence[tuple[Access, Place]],
+    name: str,
+    **rest: Any,
+) -> Selected:
+    op = Op(instruction, tuple(access for access, _ in accesses), name, **rest)
+    return Selected(op, bases, tuple(place for _, place in accesses))
+
+
+# A rule gives the instructions of one ``Emit`` over the leaf's axes.
+_RULES: Mapping[type[Instruction], Callable[[Iteration, Emit], list[Selected]]] = {
+    Load: _load,
+    Store: _store,
+    Gemm: _gemm,
+    Alu: _alu,
+}
+
+
+class _Nest:
+    """Axes split into three loops and the micro-ops inside them.
+
+    A reduction's loops become micro-ops, because only a micro-op can be marked first.
+    """
+
+    def __init__(self, f: Iteration, operands: Mapping[str, str]) -> None:
+        self.folder, self.operands = f, operands
+        forms = [form.at(f.env) for form in f.leaf.first or ()]
+        lows = {a.var: a.low for a in f.axes}
+        f.normalize()
+        forms = [_shifted(form, lows) for form in forms]
+        reducing = [i for i, a in enumerate(f.axes) if any(form.step(a.var) for form in forms)]
+        split = min(reducing, default=len(f.axes))
+        self.loops = merge(f.axes[:split])
+        self.inner = list(f.axes[split:])
+        while len(self.loops) > 3:
+            self.inner.insert(0, self.loops.pop())
+        most = min(MAX_UOPS, f.config.uop_depth)
+        if prod(a.extent for a in self.inner) > most or _negative(f.axes):
+            raise Unroll
+        self.uops, first = self._micro_ops(self.inner, forms)
+        self.first = None if f.leaf.first is None else first
+        self.starts = self.first is not None and any(self.first)
+
+    @property
+    def bases(self) -> dict[str, Place]:
+        """The fields that say where the operands lie."""
+        return {f"{role}_base": (operand, 1) for role, operand in self.operands.items()}
+
+    def values(self) -> dict[str, int]:
+        """The fields of the loop nest."""
+        values = {"uop_count": len(self.uops)}
+        for role, operand in self.operands.items():
+            values[f"{role}_base"] = self.folder.start[operand]
+        for i, axis in enumerate(self.loops):
+            values[f"extent_{i}"] = axis.extent
+            for role, operand in self.operands.items():
+                values[f"{role}_{i}"] = axis.steps[operand]
+        return values
+
+    def _micro_ops(
+        self, inner: list[Axis], forms: list[AffineExpr]
+    ) -> tuple[tuple[UopRow, ...], tuple[bool, ...]]:
+        rows, first = [], []
+        names = [self.operands.get(role) for role in ("dst", "src", "wgt")]
+        for index in product(*(range(a.extent) for a in inner)):
+            at = {a.var: i for a, i in zip(inner, index, strict=True)}
+            dst, src, wgt = (
+                sum(i * a.steps[name] for a, i in zip(inner, index, strict=True)) if name else 0
+                for name in names
+            )
+            rows.append((dst, src, wgt))
+            first.append(all(form.at(at).constant == 0 for form in forms))
+        return tuple(rows), tuple(first)
+
+
+def _aligned(axes: Sequence[Axis], count: int) -> list[Axis | None]:
+    """Exactly ``count`` axes: the outermost that are missing are None."""
+    return [None] * (count - len(axes)) + list(axes)
+
+
+def _shifted(form: AffineExpr, lows: Mapping[Var, int]) -> AffineExpr:
+    """A form over axes that now start at 0."""
+    constant = form.constant + sum(step * lows.get(v, 0) for v, step in form.terms.items())
+    return AffineExpr(constant, form.terms)
+
+
+def _negative(axes: Sequence[Axis]) -> bool:
+    return any(step < 0 for axis in axes for step in axis.steps.values())
+
+
+def _check_dense(dst: str, axes: Sequence[Axis]) -> None:
+    expected = 1
+    for axis in reversed(axes):
+        if axis.steps[dst] != expected:
+            raise Unroll
+        expected *= axis.extent

@@ -1,0 +1,163 @@
+"""Dependency tokens, derived from what instructions read and write.
+
+For every instruction the pass finds, per other engine, the last instruction it must come after:
+one that wrote what it reads or overwrites, or read what it overwrites. A token is placed only
+where that isn't already known: through an earlier token, directly or by way of the third engine.
+What is known is kept as a vector clock per engine, so the tokens are as few as the data allows,
+and each instruction gives and takes at most one per queue.
+
+Queues are finite. Running the stream one by one never finds one full: where a token more would be
+too many, the newest one waiting is given later instead, and covers both. Engines that run ahead of
+that order can't deadlock either: an instruction that can start is never kept from it by another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.compiler.targets.accelerator.codegen.op import Access, Op
+from vdla.isa.config import Config
+from vdla.isa.instructions import Engine, Instruction, Load, Store
+
+Clock = tuple[int, int, int]
+NEVER = -1
+
+
+WROTE, READ = 0, 1
+OTHERS = {engine: (engine.prev, engine.next) for engine in Engine}
+
+
+def insert_tokens(
+    ops: Sequence[Op], addresses: Mapping[str, int], dram_bytes: int, config: Config
+) -> list[Instruction]:
+    """The stream with DRAM addresses and token flags in place.
+
+    Args:
+        ops: instructions in an order in which running them one by one is right.
+        addresses: the byte address of every DRAM tensor.
+        dram_bytes: the end of the highest tensor.
+        config: the accelerator.
+    """
+    return _Tokens(addresses, dram_bytes, config).run(ops)
+
+
+def serialize(ops: Sequence[Op], addresses: Mapping[str, int]) -> list[Instruction]:
+    """The stream with tokens that let no two engines work at once.
+
+    Each instruction waits for the one before it, where another engine runs that. What the stream
+    does stays the same; what it takes is the time without latency hiding.
+    """
+    stream: list[Instruction] = []
+    for op in ops:
+        instruction = _addressed(op, addresses)
+        if stream and stream[-1].engine != instruction.engine:
+            push, pop = _flags(stream[-1].engine, instruction.engine)
+            setattr(stream[-1], push, 1)
+            setattr(instruction, pop, 1)
+        stream.append(instruction)
+    return stream
+
+
+def _addressed(op: Op, addresses: Mapping[str, int]) -> Instruction:
+    """A copy of the op's instruction, its DRAM address absolute."""
+    instruction = op.instruction.copy()
+    if isinstance(instruction, Load | Store):
+        instruction.dram_base += addresses[op.tensor]
+    return instruction
+
+
+def _flags(source: Engine, sink: Engine) -> tuple[str, str]:
+    """The flags with which a token goes from one engine to another."""
+    return ("push_next", "pop_prev") if sink == source.next else ("push_prev", "pop_next")
+
+
+class _Tokens:
+    """The pass over one stream; it keeps what every engine knows to be finished."""
+
+    def __init__(self, addresses: Mapping[str, int], dram_bytes: int, config: Config) -> None:
+        self.addresses, self.unit = addresses, config.port_bytes
+        self.limit = config.token_queue
+        depths = {b: config.depth(b) for b in ("inp", "wgt", "acc", "uop")}
+        # [WROTE or READ, engine, entry]: the last instruction, in engine order, that did
+        self.spaces = {b: np.full((2, 3, n), NEVER, np.int32) for b, n in depths.items()}
+        self.dram = np.full((2, 3, -(-dram_bytes // self.unit) + 1), NEVER, np.int32)
+        self.known: list[Clock] = [(NEVER, NEVER, NEVER)] * 3
+        self.history: list[list[Clock]] = [[], [], []]  # what each finished instruction knew
+        self.streams: list[list[Instruction]] = [[], [], []]
+        self.places: list[list[int]] = [[], [], []]  # where each stands in the program
+        self.queues: dict[tuple[Engine, Engine], list[tuple[int, int]]] = {
+            (source, sink): [] for source in Engine for sink in (source.prev, source.next)
+        }  # per token: the giver in its engine's order, the taker's place
+
+    def run(self, ops: Sequence[Op]) -> list[Instruction]:
+        """The instructions with addresses and token flags, in the order of ``ops``."""
+        result = []
+        for place, op in enumerate(ops):
+            instruction = _addressed(op, self.addresses)
+            self._order(instruction, op, place)
+            result.append(instruction)
+        return result
+
+    def _order(self, instruction: Instruction, op: Op, place: int) -> None:
+        engine = instruction.engine
+        views = [(access.write, self._view(access)) for access in op.accesses]
+        lasts = [_conflicts(write, view) for write, view in views]
+        needs = {o: max((last[o] for last in lasts), default=NEVER) for o in OTHERS[engine]}
+        for other in sorted(needs, key=lambda o: self._covers(o, needs), reverse=True):
+            if needs[other] > self.known[engine][other]:
+                self._token(instruction, other, needs[other], place)
+        mine = len(self.streams[engine])
+        for write, view in views:
+            view[WROTE if write else READ, engine, ...] = mine
+        self.streams[engine].append(instruction)
+        self.places[engine].append(place)
+        self.history[engine].append(self.known[engine])
+
+    def _covers(self, other: Engine, needs: Mapping[Engine, int]) -> bool:
+        """Whether waiting for ``other`` alone also covers what the third engine must have done."""
+        (third,) = (e for e in needs if e != other)
+        need = needs[other]
+        return need > NEVER and self.history[other][need][third] >= needs[third]
+
+    def _token(self, instruction: Instruction, source: Engine, index: int, place: int) -> None:
+        engine = instruction.engine
+        push, pop = _flags(source, engine)
+        queue, givers = self.queues[source, engine], self.streams[source]
+        setattr(givers[index], push, 1)
+        if len(queue) < self.limit or queue[-self.limit][1] < self.places[source][index]:
+            setattr(instruction, pop, 1)
+            queue.append((index, place))
+        else:
+            newest, taker = queue[-1]
+            setattr(givers[newest], push, 0)
+            queue[-1] = (index, taker)
+        learned = list(map(max, self.known[engine], self.history[source][index]))
+        learned[source] = max(learned[source], index)
+        self.known[engine] = (learned[0], learned[1], learned[2])
+
+    def _view(self, access: Access) -> NDArray[np.int32]:
+        """The touched entries of their table: [WROTE or READ, engine, ...]."""
+        if access.space in self.spaces:
+            table, start, dims = self.spaces[access.space], access.start, access.dims
+        else:  # bytes of a DRAM tensor, in whole port words
+            table = self.dram
+            start = (self.addresses[access.space] + access.start) // self.unit
+            *outer, (size, _) = access.dims
+            scaled = ((n, step // self.unit) for n, step in outer)
+            dims = (*scaled, (-(-size // self.unit), 1))
+        kind, engine, entry = table.strides
+        shape = (2, 3, *(n for n, _ in dims))
+        strides = (kind, engine, *(step * entry for _, step in dims))
+        return np.ndarray(shape, np.int32, table, start * entry, strides)
+
+
+def _conflicts(write: bool, view: NDArray[np.int32]) -> list[int]:
+    """Per engine, the last instruction that conflicts: a write, and for a write a read too."""
+    if write:
+        last = view.max(axis=(0, *range(2, view.ndim)))
+    else:
+        last = view[WROTE].max(axis=tuple(range(1, view.ndim - 1)))
+    return [int(number) for number in last]

@@ -1,0 +1,149 @@
+"""From a schedule to instructions, as a list of named passes.
+
+    expression → schedule → loops → virtual threads → in place → instructions
+
+``Linker`` then joins kernels into one stream: micro-ops placed, instructions reordered, tokens
+derived, addresses filled in, and the stream proved to end in the config's queues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.targets.accelerator.codegen.allocate import allocate
+from vdla.compiler.targets.accelerator.codegen.bound import check_threads
+from vdla.compiler.targets.accelerator.codegen.kernel import Kernel, generate
+from vdla.compiler.targets.accelerator.codegen.op import Op
+from vdla.compiler.targets.accelerator.codegen.order import reorder
+from vdla.compiler.targets.accelerator.codegen.tokens import insert_tokens, serialize
+from vdla.compiler.targets.accelerator.codegen.uops import UOPS, UopPlanner
+from vdla.compiler.targets.accelerator.description.fit import check_intrinsics
+from vdla.compiler.targets.accelerator.passes.fused import split_fused
+from vdla.compiler.targets.accelerator.passes.inplace import unify_inplace
+from vdla.compiler.targets.accelerator.passes.vthread import inject_virtual_threads
+from vdla.compiler.tir.in_bounds import check_all_bounds
+from vdla.compiler.tir.ir import PrimFunc
+from vdla.compiler.tir.lower import flatten_blocks
+from vdla.compiler.tir.printer import show
+from vdla.compiler.tir.verify import verify
+from vdla.isa.config import Config
+from vdla.isa.instructions import Finish, Instruction
+from vdla.sim.checker.progress import prove_progress
+
+Dump = Callable[[str, str], None]
+
+PASSES: tuple[tuple[str, Callable[[PrimFunc], PrimFunc]], ...] = (
+    ("virtual_threads", inject_virtual_threads),
+    ("in_place", unify_inplace),
+)
+
+
+def lower_schedule(schedule: Schedule, config: Config, dump: Dump | None = None) -> Kernel:
+    """The instructions of a scheduled expression, in program order.
+
+    ``dump`` is called with each pass's name and the program's text after it.
+
+    Raises:
+        AllocationError: its buffers, or its micro-ops, exceed what the config has.
+        CodegenError: a stage isn't tensorized, or no instruction expresses an access.
+        IntrinsicError: an intrinsic is another config's.
+    """
+    if dump is not None:
+        describe(schedule, dump)
+    return lower_function(schedule.mod, config, dump)
+
+
+def describe(schedule: Schedule, dump: Dump) -> None:
+    """What stands before the loops: the expression and the primitives applied to it."""
+    dump("expression", show(schedule.built.func))
+    dump("schedule", "\n".join(str(step) for step in schedule.trace) + "\n")
+
+
+def lower_function(func: PrimFunc, config: Config, dump: Dump | None = None) -> Kernel:
+    """The instructions of a tensorized function, with blocks or without, in program order.
+
+    What a pass has already done it leaves as it is: the text after any of them may come back.
+    ``dump`` and what is raised are as in :func:`lower_schedule`.
+    """
+
+    def told(name: str, text: Callable[[], str]) -> None:
+        if dump is not None:  # a search lowers thousands of functions that nobody reads
+            dump(name, text())
+
+    func = check_all_bounds(verify(split_fused(flatten_blocks(func))))
+    check_intrinsics(func, config)
+    told("loops", lambda: show(func))
+    check_threads(func, config)
+    for name, run in PASSES:
+        func = verify(run(func))
+        told(name, lambda: show(func))
+    bases = allocate(func, config)
+    told("allocate", lambda: "".join(
+        f"{b.scope:9} {base:6} {b.name} {list(b.shape)}\n" for b, base in bases.items()
+    ) or "\n")  # fmt: skip
+    kernel = generate(func, bases, config)
+    UopPlanner(config).place(func.name, kernel.ops)  # they fit the buffer, or this raises
+    told("instructions", lambda: "\n".join(
+        f"{op.name}: {op.instruction}" for op in kernel.ops
+    ) + "\n")  # fmt: skip
+    return kernel
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A stream with the operator each instruction belongs to, and the micro-op image."""
+
+    instructions: list[Instruction]
+    layers: list[str]
+    stages: list[str]
+
+
+class Linker:
+    """Joins kernels: first ``add`` each, then lay out DRAM with ``uops``, then ``link``."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.planner = UopPlanner(config)
+        self.ops: list[Op] = []
+        self.layers: list[str] = []
+
+    def add(self, layer: str, kernel: Kernel, tensors: Mapping[str, str]) -> None:
+        """Appends a kernel's instructions; ``tensors`` are its parameters' names in DRAM."""
+        ops = reorder(self.planner.place(layer, kernel.ops))
+        self.ops += (_renamed(op, tensors) for op in ops)
+        self.layers += [layer] * len(ops)
+
+    @property
+    def uops(self) -> bytes:
+        """The micro-ops that the stream loads, to lie at the address given for ``UOPS``."""
+        return bytes(self.planner.image)
+
+    def link(self, addresses: Mapping[str, int], dram_bytes: int, *, hide: bool = True) -> Linked:
+        """The finished stream; without ``hide``, with tokens that let no two engines overlap.
+
+        Raises:
+            QueueError: the config's queues are too small for it to end.
+        """
+        if hide:
+            instructions = insert_tokens(self.ops, addresses, dram_bytes, self.config)
+        else:
+            instructions = serialize(self.ops, addresses)
+        stream = [*instructions, Finish()]
+        prove_progress(self.config, stream)
+        stages = [op.name for op in self.ops]
+        return Linked(stream, [*self.layers, ""], [*stages, "finish"])
+
+
+def _renamed(op: Op, names: Mapping[str, str]) -> Op:
+    if not op.tensor:
+        return op
+    accesses = tuple(replace(t, space=names.get(t.space, t.space)) for t in op.accesses)
+    return replace(op, accesses=accesses, tensor=names.get(op.tensor, op.tensor))
+
+
+__all__ = [
+    "PASSES", "UOPS", "Dump", "Linked", "Linker", "describe", "lower_function",
+    "lower_schedule",
+]  # fmt: skip

@@ -1,0 +1,204 @@
+"""Convolution and dense layers, with their requantization and, where fused, a residual addition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.numbers import add_terms
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.targets.accelerator.operators.conv2d.schedule import expression, schedule
+from vdla.compiler.targets.accelerator.operators.conv2d.sizes import (
+    ANY_RESIDUAL,
+    ConvSizes,
+    ConvTile,
+    Residual,
+)
+from vdla.compiler.targets.accelerator.operators.conv2d.space import Space
+from vdla.compiler.targets.accelerator.operators.cost import TileCost
+from vdla.compiler.targets.accelerator.operators.nest import Nest
+from vdla.compiler.targets.accelerator.operators.template import Array, Binding, Template
+from vdla.compiler.targets.accelerator.operators.window import only_padding
+from vdla.isa.config import Config
+from vdla.isa.numbers import pack_scale
+
+__all__ = ["Conv2d", "ConvTile", "Residual"]
+
+
+@dataclass(frozen=True)
+class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
+    """A convolution or a dense layer; see ``ConvSizes``."""
+
+    NAME = "conv"
+    TILE = ConvTile
+    NOUN = "convolution"
+    NODES = (ops.QConv2d, ops.QConv2dAdd, ops.QDense)
+    NUMBERS: ClassVar[Mapping[str, object]] = {
+        "in_zero": 0,
+        "zero": 0,
+        "low": 0,
+        "high": 0,
+        "residual": ANY_RESIDUAL,
+    }
+
+    @classmethod
+    def refusal(
+        cls, node: ops.QConv2d | ops.QDense, graph: Graph, config: Config, min_fill: float
+    ) -> str | None:
+        """Too few input channels, or windows that see nothing of the image."""
+        if isinstance(node, ops.QDense):
+            return None
+        return _too_narrow(node, graph, config, min_fill) or only_padding(node, graph)
+
+    @classmethod
+    def placed(cls, node: ops.QConv2d | ops.QDense) -> str:
+        """A dense layer is one of a 1 × 1 image."""
+        if isinstance(node, ops.QConv2dAdd):
+            return "convolution with residual addition on int8"
+        return f"{'dense layer' if isinstance(node, ops.QDense) else cls.NOUN} on int8"
+
+    @classmethod
+    def of(cls, node: ops.QConv2d | ops.QDense, graph: Graph, config: Config) -> Conv2d:
+        """Its sizes, with groups merged until they fill channel blocks."""
+        window = None if isinstance(node, ops.QDense) else node
+        n, _, height, width = (*graph.tensors[node.data].shape, 1, 1)[:4]
+        groups = window.groups if window else 1
+        weight = graph.constants[node.weight]
+        merged = _groups_per_block(weight.shape, groups, config.channel_block)
+        ins, outs = weight.shape[1] * merged, len(weight) // groups * merged
+        return cls(
+            batch=n,
+            groups=groups // merged,
+            inputs=-(-ins // config.channel_block),
+            outputs=-(-outs // config.channel_block),
+            height=height,
+            width=width,
+            kernel=weight.shape[2:] if window else (1, 1),
+            strides=window.strides if window else (1, 1),
+            pads=window.pads if window else (0, 0, 0, 0),
+            dilations=window.dilations if window else (1, 1),
+            in_zero=node.in_zp,
+            zero=node.out_zp,
+            low=node.lo,
+            high=node.hi,
+            residual=_residual(node) if isinstance(node, ops.QConv2dAdd) else None,
+        )
+
+    def bind(self, node: ops.QConv2d | ops.QDense, graph: Graph, config: Config) -> Binding:
+        """Weights in tiles; biases that take the input's zero point along; scales as words."""
+        weight = graph.constants[node.weight]
+        if weight.ndim == 2:
+            weight = weight[:, :, None, None]
+        bias = graph.constants[node.bias].astype(np.int64)
+        bias = bias - node.in_zp * weight.astype(np.int64).reshape(len(weight), -1).sum(1)
+        words = np.array([pack_scale(s) for s in node.scale], np.int64)
+        constants = {
+            "weight": pack_weight(weight, getattr(node, "groups", 1), self, config),
+            "bias": _per_channel(bias, self, config),
+            "scale": _per_channel(words, self, config),
+        }
+        tensors = {"data": node.data, "out": node.output}
+        if isinstance(node, ops.QConv2dAdd):
+            tensors["residual"] = node.residual
+            _, _, k = add_terms(*node.add_scales)
+            constants["out_scale"] = np.full((1, config.block_out), pack_scale(2.0**-k), np.int32)
+        pixels = self.batch * self.out_height * self.out_width
+        n, c = graph.tensors[node.data].shape[:2]
+        moved = n * c * self._touched() + weight.size
+        moved += pixels * len(weight) * (2 if self.residual else 1)
+        return Binding(tensors, constants, pixels * weight.size, moved)
+
+    def _touched(self) -> int:
+        """Input pixels that some window looks at, at most the whole image."""
+        sizes = (self.height, self.width), (self.out_height, self.out_width)
+        seen = [
+            min(n, o * k if k < s else (o - 1) * s + k)
+            for k, s, n, o in zip(self.kernel, self.strides, *sizes, strict=True)
+        ]
+        return seen[0] * seen[1]
+
+    @property
+    def wanted(self) -> str:
+        """With its kernel, and its padding where that is too much."""
+        return self.named(self.NOUN)
+
+    def schedule(self, tile: ConvTile, config: Config) -> Schedule:
+        """Tiled by ``tile``, every stage tensorized."""
+        return schedule(expression(self, config), self, tile, config)
+
+    def tiles(
+        self, config: Config, vthreads: int, only: ConvTile | None = None
+    ) -> Iterator[ConvTile]:
+        """Portions of the output and of the reduction, and what stays on chip meanwhile."""
+        return Space(self, config).tiles(vthreads, only)
+
+    def cost(self, tile: ConvTile, config: Config) -> TileCost:
+        """Averaged over full and partial tiles."""
+        return Space(self, config).cost(tile)
+
+    def nest(self, tile: ConvTile, config: Config) -> Nest:
+        """Tiles that reduce in steps of several parts."""
+        return Space(self, config).nest(tile)
+
+
+# From the graph ---------------------------------------------------------------------------------
+
+
+def _too_narrow(node: ops.QConv2d, graph: Graph, config: Config, min_fill: float) -> str | None:
+    channels = graph.tensors[node.data].shape[1]
+    fill = channels / config.block_in
+    if fill >= min(min_fill, 1.0):
+        return None
+    noun = "channel fills" if channels == 1 else "channels fill"
+    percent = f"{100 * fill:.0f} %"
+    return f"{channels} input {noun} {percent} of the {config.block_in}-lane block"
+
+
+def _residual(node: ops.QConv2dAdd) -> Residual:
+    a, b, _ = add_terms(*node.add_scales)
+    return Residual(a, b, node.res_zp, node.add_zp, node.add_lo, node.add_hi)
+
+
+def _groups_per_block(weight: Sequence[int], groups: int, block: int) -> int:
+    """The fewest groups of weights [O, I, …] that fill whole channel blocks together, or all."""
+    outs, ins = weight[0] // groups, weight[1]
+    enough = (
+        k
+        for k in range(1, groups + 1)
+        if groups % k == 0 and (k * outs) % block == 0 and (k * ins) % block == 0
+    )
+    return next(enough, groups)
+
+
+def pack_weight(weight: Array, groups: int, shape: Conv2d, config: Config) -> Array:
+    """[O, I, KH, KW] to tiles [g, o, so, ci, si, KH, KW, block_out, block_in].
+
+    Groups that are merged lie on the diagonal: a depthwise convolution becomes one per block.
+    """
+    bi, bo, block = config.block_in, config.block_out, config.channel_block
+    outs, ins = len(weight) // groups, weight.shape[1]
+    merged = groups // shape.groups
+    dense = np.zeros(
+        (shape.groups, shape.outputs * block, shape.inputs * block, *shape.kernel), np.int8
+    )
+    for g in range(groups):
+        at, k = divmod(g, merged)
+        rows, cols = slice(k * outs, (k + 1) * outs), slice(k * ins, (k + 1) * ins)
+        dense[at, rows, cols] = weight[g * outs : (g + 1) * outs]
+    tiles = dense.reshape(
+        shape.groups, shape.outputs, block // bo, bo, shape.inputs, block // bi, bi, *shape.kernel
+    )
+    return np.ascontiguousarray(tiles.transpose(0, 1, 2, 4, 5, 7, 8, 3, 6))
+
+
+def _per_channel(values: Array, shape: Conv2d, config: Config) -> Array:
+    """One int32 per output channel, as vectors of block_out lanes; padded channels get 0."""
+    per_group = shape.outputs * config.channel_block
+    full = np.zeros((shape.groups, per_group), np.int64)
+    full[:, : len(values) // shape.groups] = values.reshape(shape.groups, -1)
+    return full.reshape(-1, config.block_out).astype(np.int32)

@@ -1,0 +1,94 @@
+"""The sizes of a convolution in blocks, and the knobs of its tiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vdla.compiler.targets.accelerator.operators.template import Tile
+from vdla.compiler.targets.accelerator.operators.window import Window
+
+
+@dataclass(frozen=True)
+class Residual:
+    """``out = clip(rq((q - out_zp) · weight + (residual - zero) · imm, scale) + …)``."""
+
+    weight: int
+    imm: int
+    zero: int
+    out_zero: int
+    low: int
+    high: int
+
+
+ANY_RESIDUAL = Residual(1, 1, 0, 0, 0, 0)  # what tiles need to know of one
+
+
+@dataclass(frozen=True)
+class ConvTile(Tile):
+    """A point of the schedule space: tile sizes, in blocks and pixels, and what hides latency.
+
+    One tile is ``outputs`` blocks of ``rows × cols``; ``inputs`` blocks are reduced per step, in
+    parts of ``weights`` output blocks. The tiles are dealt to ``vthreads`` virtual threads, which
+    take turns; what they read streams through ``stages`` copies of its buffer.
+    ``stationary`` names what stays on chip while tiles go by that share it: "wgt" the weights of
+    ``outputs`` blocks, "inp" the image under ``rows × cols``. ``resident``: biases and scales of
+    the whole layer stay on chip; otherwise each tile loads its own.
+    """
+
+    outputs: int
+    rows: int
+    cols: int
+    inputs: int
+    weights: int
+    vthreads: int = 1
+    resident: bool = True
+    stationary: str = ""
+    stages: int = 1
+
+    @property
+    def order(self) -> str:
+        """The loops over tiles, outermost first: what stays on chip changes slowest."""
+        return "ngyxo" if self.stationary == "inp" else "ngoyx"
+
+
+@dataclass(frozen=True)
+class ConvSizes(Window):
+    """``inputs`` and ``outputs`` count channel blocks per group.
+
+    ``in_zero`` pads; ``zero``, ``low``, ``high`` finish the requantization.
+    """
+
+    batch: int
+    groups: int
+    inputs: int
+    outputs: int
+    height: int
+    width: int
+    kernel: tuple[int, int]
+    strides: tuple[int, int]
+    pads: tuple[int, int, int, int]
+    dilations: tuple[int, int]
+    in_zero: int
+    zero: int
+    low: int
+    high: int
+    residual: Residual | None = None
+
+    @property
+    def sampling(self) -> tuple[int, int]:
+        """Strides that loading takes over: those along which the kernel has a size of one.
+
+        A 1×1 convolution with a stride of 2 reads every second row and column alone, so the others
+        aren't loaded. A larger kernel reads what lies between as well.
+        """
+        (kh, kw), (sy, sx) = self.kernel, self.strides
+        return sy if kh == 1 else 1, sx if kw == 1 else 1
+
+
+def kept_copies(shape: ConvSizes, tile: ConvTile) -> int:
+    """Copies of what a tile keeps: one if it never changes, else one per thread."""
+    if tile.stationary == "inp":
+        changes = -(-shape.out_height // tile.rows) * -(-shape.out_width // tile.cols)
+    else:
+        changes = shape.outputs // tile.outputs
+    return 1 + (tile.vthreads - 1) * (shape.batch * shape.groups * changes > 1)

@@ -1,0 +1,173 @@
+"""The schedule space of a convolution: which tiles the buffers hold, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import product
+
+import numpy as np
+
+from vdla.compiler.targets.accelerator.codegen.select import MAX_UOPS
+from vdla.compiler.targets.accelerator.operators.access import Size, accesses
+from vdla.compiler.targets.accelerator.operators.conv2d.schedule import expression
+from vdla.compiler.targets.accelerator.operators.conv2d.sizes import (
+    ConvSizes,
+    ConvTile,
+    kept_copies,
+)
+from vdla.compiler.targets.accelerator.operators.cost import (
+    MOST_STAGES,
+    STARTUP,
+    TileCost,
+    divisors,
+    fetch,
+    parts,
+    sizes,
+    transfer,
+)
+from vdla.compiler.targets.accelerator.operators.nest import Issue, Loop, Nest
+from vdla.isa.config import Config
+
+VARIANTS = tuple(product(("", "inp", "wgt"), (True, False)))  # what is stationary, and resident
+
+
+class Space:
+    """The legal tiles of a convolution on a config, and what they cost."""
+
+    def __init__(self, shape: ConvSizes, config: Config) -> None:
+        self.shape, self.config, self.tensors = shape, config, expression(shape, config)
+        self.indices = accesses(self.tensors.out)
+        self.si = config.channel_block // config.block_in
+        self.so = config.channel_block // config.block_out
+        self.taps = shape.kernel[0] * shape.kernel[1]
+
+    def tiles(self, vthreads: int, only: ConvTile | None = None) -> Iterator[ConvTile]:
+        """The legal tiles; with ``only``, those of its size."""
+        columns = np.array(list(self._sizes(only)), np.int64).reshape(-1, 5).T
+        stages = np.zeros((columns.shape[1], len(VARIANTS)), np.int64)
+        for variant, (stationary, resident) in enumerate(VARIANTS):
+            tile = _tile(columns, vthreads, resident, stationary)
+            stages[:, variant] = self._stages(tile)
+        knobs = columns.T.tolist()
+        for at, variant in np.argwhere(stages > 0).tolist():
+            stationary, resident = VARIANTS[variant]
+            copies = min(int(stages[at, variant]), MOST_STAGES) if vthreads > 1 else 1
+            yield _tile(knobs[at], vthreads, resident, stationary, copies)
+
+    def _sizes(self, only: ConvTile | None) -> Iterator[tuple[int, int, int, int, int]]:
+        """Outputs, rows, cols, inputs and weights of a tile."""
+        s, most = self.shape, min(MAX_UOPS, self.config.uop_depth)
+        heights = sizes(parts(s.out_height), only, "rows")
+        widths = sizes(parts(s.out_width), only, "cols")
+        ins = sizes(divisors(s.inputs), only, "inputs")
+        outs = sizes(divisors(s.outputs), only, "outputs")
+        for rows, cols, inputs, outputs in product(heights, widths, ins, outs):
+            if inputs > 1 and inputs * self.si * self.taps > most:
+                continue  # a step's reduction is one sequence of micro-ops
+            for weights in sizes(divisors(outputs), only, "weights"):
+                yield outputs, rows, cols, inputs, weights
+
+    def _stages(self, tile: ConvTile) -> Size:
+        """How many copies of what streams by fit; 0 where a tile isn't legal."""
+        s, c, e, nest = self.shape, self.config, self.tensors, self.nest(tile)
+        step, part = nest.inside("step"), nest.inside("part")
+        *_, tall, wide, _, _ = nest.spans(e.data, step)
+        legal = s.paddable(tall, wide, self.si) & (self._acc(nest, tile) <= c.depth("acc"))
+        if tile.stationary == "wgt":  # a portion of what is kept lies densely
+            legal &= (tile.inputs == s.inputs) | (tile.weights == tile.outputs)
+        most = np.where(legal, MOST_STAGES, 0)
+        for name, tensor, inside in (("inp", e.data, step), ("wgt", e.weight, part)):
+            entry = getattr(c, f"{name}_entry")
+            if tile.stationary == name:
+                kept = kept_copies(s, tile) * nest.held(tensor, nest.inside("tile")) // entry
+                most = np.where(kept <= c.depth(name), most, 0)
+            else:
+                copies = c.depth(name) // (nest.held(tensor, inside) // entry)
+                most = np.minimum(most, copies)
+        return most
+
+    def _acc(self, nest: Nest, tile: ConvTile) -> Size:
+        """ACC entries of all threads' tiles, biases and scales."""
+        e, lanes, in_tile = self.tensors, self.config.block_out, nest.inside("tile")
+        residual = e.residual is not None
+        out = nest.held(e.out, in_tile) * (2 if residual else 1) * tile.vthreads + residual * lanes
+        channels = nest.held(e.bias, 0 if tile.resident else in_tile)
+        return (out + 2 * channels * (1 if tile.resident else tile.vthreads)) // lanes
+
+    def nest(self, tile: ConvTile) -> Nest:
+        """The loops of ``schedule``."""
+        e, inputs = self.tensors, self.shape.inputs
+        n, g, o, y, x, *_ = e.out.axis
+        over = {
+            "n": Loop("tile", n),
+            "g": Loop("tile", g),
+            "o": Loop("tile", o, tile.outputs),
+            "y": Loop("tile", y, tile.rows),
+            "x": Loop("tile", x, tile.cols),
+        }
+        outer = [over[axis] for axis in tile.order]
+        step, part = Loop("step", e.acc.reduce_axis[0], tile.inputs), Loop("part", o, tile.weights)
+        in_tile, in_step = len(outer), len(outer) + 1
+        portions = tile.outputs // tile.weights
+        inp = Issue("inp", in_step, tile.inputs, e.data)  # one LOAD per channel block
+        wgt = Issue("wgt", in_step + 1, 1, e.weight)
+        if tile.stationary == "inp":
+            inp = Issue("inp", outer.index(over["x"]) + 1, inputs, e.data)
+        if tile.stationary == "wgt":
+            count = inputs // tile.inputs * portions
+            wgt = Issue("wgt", outer.index(over["o"]) + 1, count, e.weight)
+        channels = [Issue("bias", 0 if tile.resident else in_tile, 1, t) for t in (e.bias, e.scale)]
+        gemm, store = Issue("gemm", in_step + 1), Issue("out", in_tile, portions, e.out)
+        finish = []
+        if e.residual is not None:
+            finish.append(Issue("residual", in_tile, tile.outputs, e.residual))
+            finish.append(Issue("alu", in_tile, 2))
+        issues = [inp, wgt, *channels, gemm, *finish, store]
+        return Nest(e.out, self.indices, [*outer, step, part], issues)
+
+    def cost(self, tile: ConvTile) -> TileCost:
+        """The work of a candidate, averaged over full and partial tiles."""
+        s, c, e, nest = self.shape, self.config, self.tensors, self.nest(tile)
+        _, _, o, y, x, *_ = e.out.axis
+        block, portions = c.channel_block, tile.outputs // tile.weights
+        down, across = nest.tiles(y), nest.tiles(x)
+        rows, cols = s.out_height / down, s.out_width / across
+        *_, tall, wide, _, _ = nest.spans(e.data, nest.inside("step"))
+        seen = np.minimum(tall, s.height) * np.minimum(wide, s.width)
+        run = np.minimum(wide, s.width)
+        if s.sampling[1] > 1:
+            run = np.ones_like(run)
+        elif not (s.pads[1] or s.pads[3]):
+            run = np.where(wide >= s.width, seen, run)
+        inp = tile.inputs * transfer(seen * block, run * block, c)
+        inp += tile.inputs * self.si * np.maximum(tall * wide - seen, 0)  # what is padded
+        weights = nest.touched["wgt"]["part"]
+        outs, pixels = tile.outputs * self.so, rows * cols
+        moved = tile.outputs * transfer(pixels * block, cols * block, c)
+        side = moved if s.residual else 0.0
+        if not tile.resident:
+            side = side + transfer(2 * outs * c.acc_entry, outs * c.acc_entry, c) + fetch(2, c)
+        return TileCost(
+            0,
+            nest.trips["tile"],
+            tile.vthreads,
+            s.inputs // tile.inputs,
+            portions,
+            inp + fetch(1, c),
+            transfer(weights, weights, c) + fetch(2, c),
+            tile.weights * self.so * pixels * tile.inputs * self.si * self.taps,
+            side,
+            2 * outs * pixels + STARTUP if s.residual else 0.0,
+            moved + fetch(portions, c),
+            shared=False,
+            stages=tile.stages,
+            inp_every=nest.tiles(o) if tile.stationary == "inp" else 1,
+            wgt_every=down * across if tile.stationary == "wgt" else 1,
+        )
+
+
+def _tile(
+    knobs: Iterable[Size], vthreads: int, resident: bool, stationary: str, stages: int = 1
+) -> ConvTile:
+    outputs, rows, cols, inputs, weights = knobs
+    return ConvTile(outputs, rows, cols, inputs, weights, vthreads, resident, stationary, stages)

@@ -1,0 +1,82 @@
+"""A user's operator among the accelerator's: its schedule is the user's, so there is one tile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from vdla.compiler import te
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.targets.accelerator.description import intrinsics
+from vdla.compiler.targets.accelerator.operators.cost import TileCost
+from vdla.compiler.targets.accelerator.operators.nest import Nest
+from vdla.compiler.targets.accelerator.operators.template import Binding, Template, Tile
+from vdla.compiler.user import Type, UserOperator, registered
+from vdla.isa.config import Config
+
+
+@dataclass(frozen=True)
+class UserTile(Tile):
+    """The one point of its schedule space."""
+
+    vthreads = 1  # no knob: the schedule binds what it likes
+    schedule: str = "the user's"
+
+
+@dataclass(frozen=True)
+class Custom(Template[ops.Custom, UserTile]):
+    """An operator on inputs of some types; ``attributes`` are JSON."""
+
+    NAME = "custom"
+    TILE = UserTile
+    NOUN = "user's operator"
+    NODES = (ops.Custom,)
+    TUNED = False
+
+    operator: UserOperator
+    types: tuple[Type, ...]
+    attributes: str
+
+    @classmethod
+    def placed(cls, node: ops.Custom) -> str:
+        """Whatever its types are."""
+        return "a user's schedule"
+
+    @classmethod
+    def of(cls, node: ops.Custom, graph: Graph, config: Config) -> Custom:
+        """What was registered under the node's name."""
+        types = tuple((graph.tensors[n].shape, graph.tensors[n].dtype) for n in node.operands)
+        return cls(registered(node.operator), types, node.settings)
+
+    def bind(self, node: ops.Custom, graph: Graph, config: Config) -> Binding:
+        """The operands by the names that the expression's placeholders have."""
+        inputs, output = self.operator.tensors(self.types, json.loads(self.attributes))
+        params = te.create_prim_func(inputs, output).params
+        names = (*node.operands, node.output)
+        tensors = {p.name: name for p, name in zip(params, names, strict=True)}
+        return Binding(tensors, {}, 0, sum(graph.tensors[n].nbytes for n in names))
+
+    def schedule(self, tile: UserTile, config: Config) -> Schedule:
+        """The user's schedule for a config."""
+        return self.operator.scheduled(self.types, json.loads(self.attributes), intrinsics(config))
+
+    def tiles(
+        self, config: Config, vthreads: int, only: UserTile | None = None
+    ) -> Iterator[UserTile]:
+        """One."""
+        yield UserTile()
+
+    def best(self, config: Config, vthreads: int) -> UserTile:
+        """The same, without a look at what it costs."""
+        return UserTile()
+
+    def cost(self, tile: UserTile, config: Config) -> TileCost:
+        """Nobody knows; there is nothing to compare it with."""
+        raise NotImplementedError(f"{self.operator}: expected a template with several tiles")
+
+    def nest(self, tile: UserTile, config: Config) -> Nest:
+        """As ``cost``."""
+        raise NotImplementedError(f"{self.operator}: expected a template with several tiles")

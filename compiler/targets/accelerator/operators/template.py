@@ -1,0 +1,255 @@
+"""What the accelerator can be given: one template per operator, and the protocol they all speak.
+
+A **template** is an operator at one size, without a graph: it knows its expression, the tiles that
+it can be cut into, and what each of them costs. Its **tile** is a point of that space: with it the
+template gives a schedule. An :class:`Operator` is a template bound to a node: which tensors it
+reads and writes, and the constants that the accelerator alone needs.
+
+Each operator is one file of this folder with one subclass of :class:`Template`. Subclasses register
+themselves with the graph nodes that they are for and with the name under which records know them;
+whoever places, compiles or tunes asks here, and knows no operator by name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import Field, dataclass, fields, replace
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.compiler.graph.ir import Graph, GraphError, Node
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.targets.accelerator.operators.cost import Places, TileCost, TilingError, cheapest
+from vdla.compiler.targets.accelerator.operators.nest import Nest
+from vdla.isa.config import Config
+
+Array = NDArray[np.generic]
+
+BY_NODE: dict[type[Node], type[AnyTemplate]] = {}
+BY_NAME: dict[str, type[AnyTemplate]] = {}
+
+
+class Tile:
+    """A point of a template's schedule space: a frozen dataclass whose fields are the knobs."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    vthreads: int
+
+
+N = TypeVar("N", bound=Node)
+T = TypeVar("T", bound=Tile)
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A template's place in a graph.
+
+    ``tensors`` maps the expression's placeholders and its result ``out`` to the graph's tensors;
+    ``constants`` are the placeholders that the accelerator alone reads, as it wants them. ``macs``
+    and ``dram_bytes`` are the node's own: no padding, every byte once.
+    """
+
+    tensors: Mapping[str, str]
+    constants: Mapping[str, Array]
+    macs: int
+    dram_bytes: int
+
+
+class Template(ABC, Generic[N, T]):
+    """An operator of one size: a frozen dataclass; ``N`` are its nodes, ``T`` its tiles.
+
+    ``NAME`` is what records call it, ``TILE`` the class of its tiles, ``NOUN`` what errors call it,
+    and ``NODES`` are the graph nodes that it is for. ``NUMBERS`` are the fields that change results
+    and no cycle (zero points, clipping bounds, factors), so that templates which differ in nothing
+    else share their tile. A template with ``TUNED`` false has one tile, and nothing to search for.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    NAME: ClassVar[str]
+    TILE: ClassVar[type[Tile]]
+    NOUN: ClassVar[str]
+    NODES: ClassVar[tuple[type[Node], ...]]
+    NUMBERS: ClassVar[Mapping[str, object]] = {}
+    TUNED: ClassVar[bool] = True
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "NAME" in vars(cls):  # the others are parts of templates
+            BY_NAME[cls.NAME] = cls
+            BY_NODE.update(dict.fromkeys(cls.NODES, cls))
+
+    # From the graph ---------------------------------------------------------------------------
+
+    @classmethod
+    def refusal(cls, node: N, graph: Graph, config: Config, min_fill: float) -> str | None:
+        """Why a node of ``NODES`` can't or shouldn't run on the accelerator; None if it should.
+
+        Args:
+            min_fill: the share of the input lanes that a convolution must fill.
+        """
+        return None
+
+    @classmethod
+    def placed(cls, node: N) -> str:
+        """What the placement report says of a node that runs on the accelerator."""
+        return f"{cls.NOUN} on int8"
+
+    @classmethod
+    @abstractmethod
+    def of(cls, node: N, graph: Graph, config: Config) -> Self:
+        """The template of a node that was placed on the accelerator."""
+
+    @abstractmethod
+    def bind(self, node: N, graph: Graph, config: Config) -> Binding:
+        """Its tensors and constants in the graph."""
+
+    # The schedule space -----------------------------------------------------------------------
+
+    @abstractmethod
+    def schedule(self, tile: T, config: Config) -> Schedule:
+        """The scheduled expression."""
+
+    @abstractmethod
+    def tiles(self, config: Config, vthreads: int, only: T | None = None) -> Iterator[T]:
+        """The tiles for so many virtual threads that the buffers hold; with ``only``, those of its
+        size."""
+
+    @abstractmethod
+    def cost(self, tile: T, config: Config) -> TileCost:
+        """The work of a tile, for the analytic model; its numbers may be columns."""
+
+    @abstractmethod
+    def nest(self, tile: T, config: Config) -> Nest:
+        """The loops around a tile; its numbers may be columns, with an entry for each of many."""
+
+    @property
+    def wanted(self) -> str:
+        """What the buffers have to hold a tile of, for errors."""
+        return self.NOUN
+
+    # What all of them share -------------------------------------------------------------------
+
+    @property
+    def geometry(self) -> Self:
+        """It without its numbers: what tiles and cycles depend on."""
+        numbers = {n: v for n, v in self.NUMBERS.items() if getattr(self, n) is not None}
+        return replace(self, **numbers)
+
+    def best(self, config: Config, vthreads: int) -> T:
+        """The tile for so many virtual threads that the analytic model likes best.
+
+        Raises:
+            TilingError: the buffers hold none.
+        """
+        tiles = list(self.tiles(config, vthreads))
+        groups = ((self.cost(tile, config), places) for places, tile in alike(tiles))
+        found = cheapest(groups, config)
+        if found is None:
+            raise TilingError(
+                f"config {config.name}: expected buffers that hold one tile of {self.wanted}, "
+                f"found inp {config.depth('inp')}, wgt {config.depth('wgt')}, "
+                f"acc {config.depth('acc')} entries"
+            )
+        return tiles[found]
+
+    def is_legal(self, tile: T, config: Config, vthreads: int) -> bool:
+        """Whether ``tiles`` has a tile; of all those, only the ones of its size are made."""
+        return tile in self.tiles(config, vthreads, tile)
+
+    def to_json(self) -> dict[str, object]:
+        """Its geometry as records hold it."""
+        found: dict[str, object] = {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if f.name not in self.NUMBERS:
+                found[f.name] = value
+            elif self.NUMBERS[f.name] != 0:  # only whether it is there
+                found[f.name] = value is not None
+        return found
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, object]) -> Self:
+        """A template of this geometry, with made-up numbers.
+
+        Raises:
+            TypeError: templates have other fields today.
+        """
+        known = {name: _tuples(v) for name, v in value.items()}
+        for name, number in cls.NUMBERS.items():
+            known[name] = number if known.get(name, True) else None
+        return cls(**known)
+
+
+AnyTemplate = Template[Any, Any]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One node with its template and its place in the graph, ready to be scheduled."""
+
+    node: Node
+    template: AnyTemplate
+    tensors: Mapping[str, str]
+    constants: Mapping[str, Array]
+    macs: int
+    dram_bytes: int
+
+
+def template_of(node: Node, graph: Graph, config: Config) -> AnyTemplate:
+    """The template of a node that was placed on the accelerator.
+
+    Raises:
+        GraphError: there is none for such a node.
+    """
+    if type(node) not in BY_NODE:
+        raise GraphError(f"{node.name}: expected a node with a template, found {node.op}")
+    return BY_NODE[type(node)].of(node, graph, config)
+
+
+def operator(node: Node, graph: Graph, config: Config) -> Operator:
+    """The accelerator operator of a node that was placed there; its constants get names of their
+    own: ``NODE%PLACEHOLDER``."""
+    template = template_of(node, graph, config)
+    bound = template.bind(node, graph, config)
+    names = {key: f"{node.name}%{key}" for key in bound.constants}
+    return Operator(
+        node,
+        template,
+        {**bound.tensors, **names},
+        {names[key]: array for key, array in bound.constants.items()},
+        bound.macs,
+        bound.dram_bytes,
+    )
+
+
+def alike(tiles: Sequence[T]) -> Iterator[tuple[Places, T]]:
+    """Where the tiles stand that make the same loops, and these tiles as one.
+
+    Such tiles are equal in all that isn't a number; the numbers of the one are columns.
+    """
+    names = [f.name for f in fields(tiles[0])] if tiles else []
+    columns = {name: np.array([getattr(tile, name) for tile in tiles]) for name in names}
+    numbers = [name for name in names if columns[name].dtype.kind == "i"]
+    choices = [columns[name].astype(str) for name in names if name not in numbers]
+    keys = np.array(["/".join(each) for each in zip(*choices, strict=True)] or [""] * len(tiles))
+    for key in dict.fromkeys(keys.tolist()):
+        places = np.flatnonzero(keys == key)
+        of = {name: columns[name][places] for name in numbers}
+        yield places, replace(tiles[int(places[0])], **of)
+
+
+def tile_text(tile: Tile) -> str:
+    """A tile as the reports print it."""
+    return " ".join(f"{f.name}={getattr(tile, f.name)}" for f in fields(tile))
+
+
+def elements(graph: Graph, name: str) -> int:
+    """Elements of a tensor without channel padding."""
+    return int(np.prod(graph.tensors[name].shape))
+
+
+def _tuples(value: object) -> object:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

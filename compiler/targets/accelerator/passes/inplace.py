@@ -1,0 +1,114 @@
+"""Instructions that work in place get their operand and their result in one buffer.
+
+before                                     after
+    q = alloc(vdla.acc)                        (acc alone)
+    alu_rq(dst = q[…], x = acc[…])             alu_rq(dst = acc[…], x = acc[…])
+
+That is done where nothing else needs the operand: this call alone reads its buffer, element by
+element at the place it writes, and both buffers live equally long. Where it can't be done, code
+generation copies the operand first. A call whose operands may change places tries each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from vdla.compiler.targets.accelerator.description.lowering import lowering_of
+from vdla.compiler.tir.arith import same
+from vdla.compiler.tir.ir import (
+    Alloc,
+    Buffer,
+    BufferRef,
+    Evaluate,
+    IntrinCall,
+    PrimFunc,
+    Stmt,
+)
+from vdla.compiler.tir.visitor import replace_buffer, rewrite, walk
+
+
+def unify_inplace(func: PrimFunc) -> PrimFunc:
+    """Merges result and operand of every call that works in place, where that is sound."""
+    body = func.body
+    while (found := _next(body)) is not None:
+        call, chosen, result, operand = found
+        body = _exchange(body, call, chosen)
+        body = _drop_alloc(body, result)
+        body = replace_buffer(body, result, operand)
+    return PrimFunc(func.name, func.params, body)
+
+
+def _next(body: Stmt) -> tuple[IntrinCall, IntrinCall, Buffer, Buffer] | None:
+    """The next call to merge, as it is and as it is to be, its result and its operand."""
+    for stmt in walk(body):
+        if not isinstance(stmt, Evaluate):
+            continue
+        call = stmt.call
+        name = lowering_of(call.intrin).inplace
+        if not name or call.operand(name).buffer is call.operands[0].buffer:
+            continue  # nothing is overwritten, or it is in place already
+        for form in _forms(call):
+            result, operand = form.operands[0], form.operand(name)
+            if _mergeable(body, call, result, operand):
+                return call, form, result.buffer, operand.buffer
+    return None
+
+
+def _forms(call: IntrinCall) -> Iterator[IntrinCall]:
+    """The call, and the call with its operands changed about where its intrinsic allows that."""
+    yield call
+    if swaps := call.intrin.laws.swaps:
+        other = dict(swaps) | {b: a for a, b in swaps}
+        names = [b.name for b in call.intrin.operands]
+        refs = tuple(call.operand(other.get(name, name)) for name in names)
+        params = {name: call.params[other.get(name, name)] for name in call.params}
+        yield replace(call, operands=refs, params=params)
+
+
+def _mergeable(body: Stmt, call: IntrinCall, result: BufferRef, operand: BufferRef) -> bool:
+    a, b = result.buffer, operand.buffer
+    return (
+        a is not b
+        and (a.shape, a.scope, a.copies) == (b.shape, b.scope, b.copies)
+        and all(_aligned(ref, result) for ref in call.operands[1:] if ref.buffer is b)
+        and not any(_reads(other, b) for other in _calls(body) if other is not call)
+        and _live_together(body, a, b)
+    )
+
+
+def _aligned(ref: BufferRef, result: BufferRef) -> bool:
+    """Whether an operand is read at the place that is written."""
+    return all(same(i, j) for i, j in zip(ref.indices, result.indices, strict=True))
+
+
+def _calls(body: Stmt) -> Iterator[IntrinCall]:
+    return (s.call for s in walk(body) if isinstance(s, Evaluate))
+
+
+def _reads(call: IntrinCall, buffer: Buffer) -> bool:
+    """Whether a call needs what the buffer holds in the end; in place it makes that itself."""
+    if call.operands[0].buffer is buffer:
+        return False
+    return any(ref.buffer is buffer for ref in call.operands[1:])
+
+
+def _live_together(body: Stmt, a: Buffer, b: Buffer) -> bool:
+    """Whether one is allocated directly inside the other, with no loop between."""
+    for stmt in walk(body):
+        if isinstance(stmt, Alloc) and stmt.buffer in (a, b):
+            while isinstance(stmt := stmt.body, Alloc):
+                if stmt.buffer in (a, b):
+                    return True
+            return False
+    return False
+
+
+def _exchange(body: Stmt, old: IntrinCall, new: IntrinCall) -> Stmt:
+    return rewrite(
+        body, lambda s: Evaluate(new) if isinstance(s, Evaluate) and s.call is old else s
+    )
+
+
+def _drop_alloc(body: Stmt, buffer: Buffer) -> Stmt:
+    return rewrite(body, lambda s: s.body if isinstance(s, Alloc) and s.buffer is buffer else s)

@@ -1,0 +1,157 @@
+"""Few input channels: a convolution's taps become channels, so that the lanes are filled.
+
+A first layer of 3 channels would fill 3 of 16 lanes. Its image is made on the host anyway, where it
+is quantized; there each window's row, column or all of it is written out as channels (im2col), and
+the accelerator gets a convolution with a smaller kernel over more channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import ceil, prod
+from typing import Any, NamedTuple, TypeGuard
+
+import numpy as np
+
+from vdla.compiler.graph import ir, ops
+from vdla.compiler.graph.ir import Array, Graph, Node, TensorType
+from vdla.compiler.targets.accelerator.partition import MIN_FILL, refusal
+from vdla.isa.config import Config
+
+ON_HOST = (ops.Quantize, ops.FlipSign)
+CHOICES = ((False, True), (True, False), (True, True))  # whether to fold rows, columns
+
+
+def fold_taps(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph:
+    """Folds taps of convolutions that are refused for their few channels.
+
+    before: y = QConv2d(x: [1, 3, 224, 224], w: [64, 3, 7, 7])
+    after:  p = Im2col(x) kernel=(7, 7): [1, 147, 112, 112]; y = QConv2d(p, w': [64, 147, 1, 1])
+
+    Of rows, columns and both, what takes the fewest cycles is folded. The data must come from the
+    host; bit for bit the result is the same.
+    """
+    makers = graph.producers()
+    nodes: list[Node] = []
+    tensors, constants = dict(graph.tensors), dict(graph.constants)
+    for node in graph.nodes:
+        if not _wanted(node, makers, graph, config, min_fill):
+            nodes.append(node)
+            continue
+        folds = [_fold(node, graph, rows, cols) for rows, cols in CHOICES]
+        best = min(folds, key=lambda fold: _cycles(fold, graph, config))
+        weight = _taps_as_channels(graph.constants[node.weight], best.patches.kernel)
+        tensors[best.patches.output] = best.image
+        tensors[best.conv.weight] = TensorType(weight.shape, "int8")
+        constants[best.conv.weight] = weight
+        nodes += [best.patches, best.conv]
+    return replace(graph, nodes=tuple(nodes), tensors=tensors, constants=constants)
+
+
+def _wanted(
+    node: Node, makers: Mapping[str, Node], graph: Graph, config: Config, min_fill: float
+) -> TypeGuard[ops.QConv2d]:
+    """Whether a node is a convolution of the host's data, refused for its few channels alone."""
+    if type(node) is not ops.QConv2d or node.groups != 1:
+        return False
+    maker = makers.get(node.data)  # None: the caller
+    return (
+        (maker is None or isinstance(maker, ON_HOST))
+        and refusal(node, graph, config, min_fill) is not None
+        and refusal(node, graph, config, 0.0) is None
+    )
+
+
+class _Axis(NamedTuple):
+    """A window in one direction; without arguments, one that looks at each pixel alone."""
+
+    taps: int = 1
+    stride: int = 1
+    before: int = 0
+    after: int = 0
+    dilation: int = 1
+
+
+class _Window(NamedTuple):
+    """Both directions of a window."""
+
+    down: _Axis
+    across: _Axis
+
+    @classmethod
+    def of(cls, node: ops.QConv2d, graph: Graph) -> _Window:
+        """A convolution's."""
+        taps = graph.tensors[node.weight].shape[2:]
+        fields = (taps, node.strides, node.pads[:2], node.pads[2:], node.dilations)
+        down, across = zip(*fields, strict=True)
+        return cls(_Axis(*down), _Axis(*across))
+
+    def along(self, *chosen: bool) -> _Window:
+        """This window in the directions chosen; in the other, each pixel alone."""
+        return _Window(*(a if each else _Axis() for a, each in zip(self, chosen, strict=True)))
+
+    @property
+    def kernel(self) -> ir.Pair:
+        return self.down.taps, self.across.taps
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """As the fields that every node with a window has."""
+        down, across = self
+        return {
+            "strides": (down.stride, across.stride),
+            "pads": (down.before, across.before, down.after, across.after),
+            "dilations": (down.dilation, across.dilation),
+        }
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """One way to fold: a node that writes taps out as channels, and the convolution behind it.
+
+    ``image`` is what passes between them, ``kernel`` the convolution's.
+    """
+
+    patches: ops.Im2col
+    image: TensorType
+    conv: ops.QConv2d
+    kernel: ir.Pair
+
+
+def _fold(node: ops.QConv2d, graph: Graph, rows: bool, cols: bool) -> _Fold:
+    """Folds the window's rows, its columns, or both."""
+    window = _Window.of(node, graph)
+    folded, left = window.along(rows, cols), window.along(not rows, not cols)
+    name = f"{node.name}.taps"
+    patches = ops.Im2col(
+        name=name,
+        output=name,
+        data=node.data,
+        kernel=folded.kernel,
+        fill=node.in_zp,
+        **folded.attributes,
+    )
+    data = graph.tensors[node.data]
+    shape = patches.result_shape([data.shape])
+    conv = replace(node, data=name, weight=f"{name}.weight", **left.attributes)
+    return _Fold(patches, replace(data, shape=shape), conv, left.kernel)
+
+
+def _taps_as_channels(weight: Array, kernel: ir.Pair) -> Array:
+    """A weight [O, C, KH, KW], with the taps of a kernel that was folded among the channels."""
+    (o, c, kh, kw), (fh, fw) = weight.shape, kernel
+    split = weight.reshape(o, c, fh, kh // fh, fw, kw // fw).transpose(0, 1, 2, 4, 3, 5)
+    return np.ascontiguousarray(split).reshape(o, c * fh * fw, kh // fh, kw // fw)
+
+
+def _cycles(fold: _Fold, graph: Graph, config: Config) -> tuple[float, float]:
+    """What multipliers or memory take at least, and the multipliers alone."""
+    o, *image = graph.tensors[fold.conv.output].shape[1:]
+    c, *folded = fold.image.shape[1:]
+    pixels, block = prod(image), config.channel_block
+    steps = ceil(c / config.block_in) * prod(fold.kernel)
+    compute = pixels * steps * ceil(o / config.block_out)
+    moved = block * (ceil(c / block) * prod(folded) + ceil(o / block) * pixels)
+    bandwidth = config.bytes_per_cycle
+    return max(compute, moved / bandwidth), compute

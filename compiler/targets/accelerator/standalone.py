@@ -1,0 +1,93 @@
+"""A linked stream as a program of its own: a DRAM image with its tensors, micro-ops and stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.compiler.graph.plan import align
+from vdla.compiler.targets.accelerator.lower import UOPS, Linked, Linker, lower_schedule
+from vdla.compiler.targets.accelerator.operators.template import Operator, Tile
+from vdla.isa.config import Config
+from vdla.isa.program import Program
+from vdla.sim.checker import Finding, check
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Standalone:
+    """A program, where its tensors lie, and the DRAM it starts from.
+
+    ``addresses`` are bytes from the image's start, by tensor, ``ends`` those after the last;
+    ``dram`` holds the constants, the micro-ops and the stream, and zeros elsewhere.
+    """
+
+    program: Program
+    linked: Linked
+    addresses: Mapping[str, int]
+    ends: Mapping[str, int]
+    dram: NDArray[np.uint8]
+
+    def check(self) -> list[Finding]:
+        """What the static checker finds wrong with the stream: nothing, or the compiler is."""
+        program = self.program
+        tensors = {name: (low, self.ends[name]) for name, low in self.addresses.items()}
+        return check(program.config, program.instructions, self.dram, program.base, tensors)
+
+
+def standalone(
+    linker: Linker,
+    sizes: Mapping[str, int],
+    constants: Mapping[str, Array],
+    *,
+    hide: bool = True,
+) -> Standalone:
+    """Lays out DRAM for the kernels of a linker and links them.
+
+    Args:
+        linker: holds the kernels.
+        sizes: bytes of every tensor that a caller fills or reads.
+        constants: tensors that are known.
+        hide: as ``Linker.link``.
+    """
+    known = {**constants, UOPS: np.frombuffer(linker.uops, np.uint8)}
+    addresses, ends, end = {}, {}, 0
+    for name, size in [*sizes.items(), *((n, a.nbytes) for n, a in known.items())]:
+        addresses[name] = end
+        ends[name] = end + size
+        end = align(end + max(size, 1))
+    linked = linker.link(addresses, end, hide=hide)
+    program = Program(linker.config, linked.instructions, end)
+    stream = np.frombuffer(program.stream(), np.uint8)
+    dram = np.zeros(align(end + stream.size), np.uint8)
+    for name, array in known.items():
+        raw = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+        dram[addresses[name] : addresses[name] + raw.size] = raw
+    dram[end : end + stream.size] = stream
+    return Standalone(program, linked, addresses, ends, dram)
+
+
+@dataclass(frozen=True)
+class LayerProgram(Standalone):
+    """An accelerator layer by itself."""
+
+    operator: Operator
+
+
+def layer_program(op: Operator, tile: Tile, config: Config, *, hide: bool = True) -> LayerProgram:
+    """Compiles one operator alone and cold: nothing is on chip when it starts.
+
+    Without ``hide``, tokens let no two engines work at once.
+    """
+    kernel = lower_schedule(op.template.schedule(tile, config), config)
+    linker = Linker(config)
+    linker.add(op.node.name, kernel, op.tensors)
+    named = {op.tensors[name]: size for name, size in kernel.tensors.items()}
+    sizes = {name: size for name, size in named.items() if name not in op.constants}
+    alone = standalone(linker, sizes, op.constants, hide=hide)
+    return LayerProgram(**vars(alone), operator=op)

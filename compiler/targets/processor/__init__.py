@@ -1,0 +1,1 @@
+"""A processor: description, rewrites of its graphs, operators, code."""

@@ -1,0 +1,174 @@
+"""exp, log, tanh and erf of float32 as arithmetic, which vectors do in all lanes at once.
+
+Each reduces its argument to a short range and takes a polynomial there, without branches (Muller,
+"Elementary Functions", Birkhäuser 2016, part 2). The polynomials interpolate at Chebyshev's nodes,
+so that their error is nearly the same everywhere. Results are within 4 units in the last place of
+the true ones; zeros, infinities and NaN are those of C's functions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from llvmlite import ir as ll
+from numpy.polynomial import Chebyshev, Polynomial
+
+from vdla.compiler.targets.processor.codegen.lanes import Value, constant, shaped
+
+I32 = ll.IntType(32)
+LN2_HIGH = 0.693145751953125  # its first 15 bits: exact in float32 times a number of 8 bits
+LN2_LOW = math.log(2) - LN2_HIGH
+WHOLE = 1.5 * 2**23  # added to a float32, it leaves a whole number in the lowest bits
+MANTISSA, BIAS = 23, 127  # bits of a float32, and what is added to its exponent
+NORMAL = 2.0**-126  # the least float32 with all of its bits
+SMALL = 0.5  # up to there, tanh and erf are odd polynomials
+ERF_ONE = 4.0  # from there on, erf is 1
+ERF_SLOPE = 0.4  # erfc(x) * exp(x * x) is a polynomial in 1 / (1 + 0.4 * x)
+
+
+IN_LANES = frozenset({"exp", "log", "tanh", "erf"})
+
+
+class Mathematics:
+    """Appends what computes a function of a float32, or of a vector of them."""
+
+    def __init__(
+        self, builder: ll.IRBuilder, fused: Callable[[Value, Value, Value], Value]
+    ) -> None:
+        """``fused`` appends ``x * y + z``."""
+        self.b, self.fused = builder, fused
+
+    def exp(self, x: Value) -> Value:
+        """2^n * e^r, n the nearest whole number to x / ln 2."""
+        b = self.b
+        x = self._select(">", x, 89.0, self._like(x, 89.0), x)
+        x = self._select("<", x, -104.0, self._like(x, -104.0), x)
+        shifted = self.fused(x, self._like(x, 1 / math.log(2)), self._like(x, WHOLE))
+        n = b.fsub(shifted, self._like(x, WHOLE))
+        rest = self.fused(n, self._like(x, -LN2_HIGH), x)
+        rest = self.fused(n, self._like(x, -LN2_LOW), rest)
+        power = self._polynomial(rest, polynomial("exp", -0.35, 0.35, 6))
+        bits = shaped(I32, x)
+        whole = b.sub(b.bitcast(shifted, bits), b.bitcast(self._like(x, WHOLE), bits))
+        half = b.ashr(whole, constant(bits, 1))
+        for part in (half, b.sub(whole, half)):  # one factor alone could be too large or too small
+            power = b.fmul(power, self._power_of_two(part, x))
+        return power
+
+    def log(self, x: Value) -> Value:
+        """n ln 2 + log m, m near 1: log m = 2 artanh((m - 1) / (m + 1))."""
+        b, bits = self.b, shaped(I32, x)
+        tiny = b.fcmp_ordered("<", x, self._like(x, NORMAL))
+        scaled = b.select(tiny, b.fmul(x, self._like(x, 2.0**MANTISSA)), x)
+        root = np.float32(math.sqrt(0.5)).view(np.int32)  # m is in √½ to √2
+        above = b.sub(b.bitcast(scaled, bits), constant(bits, int(root)))
+        exponent = b.ashr(above, constant(bits, MANTISSA))
+        mantissa = b.add(
+            b.and_(above, constant(bits, (1 << MANTISSA) - 1)), constant(bits, int(root))
+        )
+        n = b.sitofp(exponent, x.type)
+        n = b.select(tiny, b.fsub(n, self._like(x, float(MANTISSA))), n)
+        f = b.fsub(b.bitcast(mantissa, x.type), self._like(x, 1.0))
+        s = b.fdiv(f, b.fadd(f, self._like(x, 2.0)))
+        square = b.fmul(s, s)
+        series = self._polynomial(square, polynomial("artanh", 0.0, 0.0296, 4))
+        # f - s * (f - s² * series): 2s is f - s * f, and f is exact
+        rest = b.fmul(s, b.fsub(f, b.fmul(square, series)))
+        found = b.fadd(self.fused(n, self._like(x, LN2_LOW), b.fneg(rest)), f)
+        found = self.fused(n, self._like(x, LN2_HIGH), found)
+        found = self._select("==", x, math.inf, x, found)
+        found = self._select("==", x, 0.0, self._like(x, -math.inf), found)
+        wrong = b.fcmp_unordered("<", x, self._like(x, 0.0))
+        return b.select(wrong, self._like(x, math.nan), found)
+
+    def tanh(self, x: Value) -> Value:
+        """1 - 2 / (e^2|x| + 1) with the sign of x."""
+        b, size = self.b, self._abs(x)
+        one, two = self._like(x, 1.0), self._like(x, 2.0)
+        far = b.fsub(one, b.fdiv(two, b.fadd(self.exp(b.fmul(two, size)), one)))
+        return self._odd(x, size, far, polynomial("tanh", 0.0, SMALL**2, 5))
+
+    def erf(self, x: Value) -> Value:
+        """1 - erfc |x| with the sign of x."""
+        b, size = self.b, self._abs(x)
+        near = self._select(">", size, ERF_ONE, self._like(x, ERF_ONE), size)
+        t = self.fused(near, self._like(x, ERF_SLOPE), self._like(x, 1.0))
+        t = b.fdiv(self._like(x, 1.0), t)
+        least = 1 / (1 + ERF_SLOPE * ERF_ONE)
+        scaled = self._polynomial(t, polynomial("erfc", least, 1.0, 9))
+        far = b.fsub(self._like(x, 1.0), b.fmul(scaled, self.exp(b.fneg(b.fmul(near, near)))))
+        return self._odd(x, size, far, polynomial("erf", 0.0, SMALL**2, 5))
+
+    def _odd(self, x: Value, size: Value, far: Value, series: list[float]) -> Value:
+        """x * series(x²) near 0, and elsewhere ``far`` with the sign of x."""
+        near = self.b.fmul(x, self._polynomial(self.b.fmul(x, x), series))
+        return self._select("<", size, SMALL, near, self._with_sign(far, x))
+
+    def _with_sign(self, value: Value, x: Value) -> Value:
+        b, bits = self.b, shaped(I32, x)
+        sign = b.and_(b.bitcast(x, bits), constant(bits, -(1 << 31)))
+        return b.bitcast(b.or_(b.bitcast(value, bits), sign), x.type)
+
+    def _abs(self, x: Value) -> Value:
+        bits = shaped(I32, x)
+        found = self.b.and_(self.b.bitcast(x, bits), constant(bits, (1 << 31) - 1))
+        return self.b.bitcast(found, x.type)
+
+    def _power_of_two(self, n: Value, like: Value) -> Value:
+        bits = n.type
+        exponent = self.b.add(n, constant(bits, BIAS))
+        return self.b.bitcast(self.b.shl(exponent, constant(bits, MANTISSA)), like.type)
+
+    def _polynomial(self, x: Value, coefficients: list[float]) -> Value:
+        """By Horner's rule."""
+        total = self._like(x, coefficients[-1])
+        for each in reversed(coefficients[:-1]):
+            total = self.fused(total, x, self._like(x, each))
+        return total
+
+    def _select(self, symbol: str, x: Value, limit: float, then: Value, orelse: Value) -> Value:
+        """``then`` where x compares so with a limit; NaN never does."""
+        return self.b.select(self.b.fcmp_ordered(symbol, x, self._like(x, limit)), then, orelse)
+
+    def _like(self, x: Value, value: float) -> Value:
+        """A constant of the type that x has."""
+        return constant(x.type, float(np.float32(value)))
+
+
+def _series(size: float) -> float:
+    """(artanh s - s) / s³ * 2, of s²."""
+    if size < 1e-6:
+        return 2 / 3 + size * 2 / 5
+    s = math.sqrt(size)
+    return 2 * (math.atanh(s) - s) / s**3
+
+
+def _scaled_erfc(t: float) -> float:
+    x = (1 / t - 1) / ERF_SLOPE
+    return math.erfc(x) * math.exp(x * x)
+
+
+def _by_root(function: Callable[[float], float]) -> Callable[[float], float]:
+    """f(x) / x, of x²."""
+    return lambda size: function(math.sqrt(size)) / math.sqrt(size)
+
+
+FUNCTIONS: dict[str, Callable[[float], float]] = {
+    "exp": math.exp,
+    "artanh": _series,
+    "tanh": _by_root(math.tanh),
+    "erf": _by_root(math.erf),
+    "erfc": _scaled_erfc,
+}
+
+
+@cache
+def polynomial(name: str, low: float, high: float, degree: int) -> list[float]:
+    """Coefficients, the lowest power's first, of a polynomial that is nearly a function from
+    ``low`` to ``high``."""
+    function = np.vectorize(FUNCTIONS[name], otypes=[np.float64])
+    found = Chebyshev.interpolate(function, degree, [low, high])
+    return [float(c) for c in found.convert(kind=Polynomial).coef]

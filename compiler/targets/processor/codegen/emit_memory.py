@@ -1,0 +1,253 @@
+"""LLVM instructions for memory: addresses of elements, what is read there and written.
+
+In a vectorized loop the lanes' elements are read and written at once where they lie side by side,
+and one by one elsewhere.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from llvmlite import ir as ll
+
+from vdla.compiler.targets.processor.codegen.lanes import (
+    Value,
+    constant,
+    element,
+    lane,
+    per_lane,
+    shaped,
+    together,
+)
+from vdla.compiler.tir.arith import bounds, is_index, linear
+from vdla.compiler.tir.ir import Binary, Buffer, Const, Expr, Var
+from vdla.compiler.tir.visitor import uses
+
+POINTER = ll.PointerType()
+I1, I8, I32, I64 = (ll.IntType(n) for n in (1, 8, 32, 64))
+TYPES = {
+    "bool": I1,
+    "int8": I8,
+    "uint8": I8,
+    "int16": ll.IntType(16),
+    "uint16": ll.IntType(16),
+    "int32": I32,
+    "uint32": I32,
+    "int64": I64,
+    "uint64": I64,
+    "float16": ll.HalfType(),
+    "float32": ll.FloatType(),
+    "float64": ll.DoubleType(),
+}
+SIZES = {
+    "bool": 1,
+    "int8": 1,
+    "uint8": 1,
+    "int16": 2,
+    "uint16": 2,
+    "int32": 4,
+    "uint32": 4,
+    "int64": 8,
+    "uint64": 8,
+    "float16": 2,
+    "float32": 4,
+    "float64": 8,
+}
+
+
+def memory_type(buffer: Buffer) -> Value:
+    """An element as it lies in memory: a bool takes a byte."""
+    return I8 if buffer.dtype == "bool" else TYPES[buffer.dtype]
+
+
+class Memory(ABC):
+    """Reads and writes the buffers of one function at the builder's place.
+
+    Attributes:
+        module: what the function is in.
+        builder: whoever emits statements moves it.
+        pointers: where the elements of each buffer begin.
+        size: the target's ``size_t``, the type of indices.
+        values: the value of each loop variable, in that type.
+        vector: the variable of the vectorized loop that is emitted, and its lanes.
+        ranges: the least and the greatest value of each loop variable.
+    """
+
+    def __init__(
+        self,
+        module: ll.Module,
+        builder: ll.IRBuilder,
+        pointers: dict[Buffer, Value],
+        size: ll.IntType,
+    ) -> None:
+        self.module = module
+        self.builder = builder
+        self.pointers = pointers
+        self.size = size
+        self.values: dict[Var, Value] = {}
+        self.vector: tuple[Var, int] | None = None
+        self.ranges: dict[Var, tuple[int, int]] = {}
+
+    @abstractmethod
+    def value(self, expr: Expr) -> Value:
+        """The value of an expression."""
+
+    @contextmanager
+    def vectorized(self, var: Var, lanes: int) -> Iterator[None]:
+        """What is emitted meanwhile computes all steps of the loop over ``var`` at once."""
+        self.values[var] = ll.Constant(ll.VectorType(self.size, lanes), list(range(lanes)))
+        self.vector = (var, lanes)
+        yield
+        self.vector = None
+
+    @contextmanager
+    def _one_lane(self, index: int) -> Iterator[None]:
+        """What is emitted meanwhile is for one step of the vectorized loop alone."""
+        kept = self.vector
+        assert kept is not None
+        var, _ = kept
+        every = self.values[var]
+        self.vector, self.values[var] = None, self.size(index)
+        yield
+        self.vector, self.values[var] = kept, every
+
+    def load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
+        """An element, or one for each lane."""
+        step = self._lane_step(buffer, indices)
+        if step == 0 or self.vector is None:
+            return self._read(buffer, indices, memory_type(buffer))
+        lanes = self.vector[1]
+        if step == 1:
+            with self._one_lane(0):
+                return self._read(buffer, indices, ll.VectorType(memory_type(buffer), lanes))
+
+        def one(index: int) -> Value:
+            with self._one_lane(index):
+                return self._read(buffer, indices, memory_type(buffer))
+
+        return per_lane(self.builder, lanes, one)
+
+    def _read(self, buffer: Buffer, indices: tuple[Expr, ...], kind: Value) -> Value:
+        """What lies from an element on, as ``kind``; a bool lies in memory as a byte."""
+        value = self.builder.load(
+            self.address(buffer, indices), typ=kind, align=SIZES[buffer.dtype]
+        )
+        if buffer.dtype != "bool":
+            return value
+        return self.builder.icmp_unsigned("!=", value, constant(value.type, 0))
+
+    def store(self, buffer: Buffer, indices: tuple[Expr, ...], value: Value) -> None:
+        """Writes an element, or one for each lane."""
+        b = self.builder
+        if buffer.dtype == "bool":
+            value = b.zext(value, shaped(I8, value))
+        step = self._lane_step(buffer, indices)
+        if step == 1 and self.vector is not None:
+            (value, _) = together(b, value, self.values[self.vector[0]])
+            with self._one_lane(0):
+                b.store(value, self.address(buffer, indices), align=SIZES[buffer.dtype])
+            return
+        lanes = self.vector[1] if self.vector is not None else 1
+        for i in range(lanes - 1 if step == 0 else 0, lanes):  # of one element, the last lane's
+            b.store(
+                lane(b, value, i), self._lane_address(buffer, indices, i),
+                align=SIZES[buffer.dtype],
+            )  # fmt: skip
+
+    def _lane_address(self, buffer: Buffer, indices: tuple[Expr, ...], index: int) -> Value:
+        """A pointer to the element of one lane."""
+        if self.vector is None:
+            return self.address(buffer, indices)
+        with self._one_lane(index):
+            return self.address(buffer, indices)
+
+    def _lane_step(self, buffer: Buffer, indices: tuple[Expr, ...]) -> int | None:
+        """How many elements lie from one lane's to the next one's; None where that varies."""
+        if self.vector is None:
+            return 0
+        var, total = self.vector[0], 0
+        for index, stride in zip(indices, buffer.strides, strict=True):
+            if not uses(index, {var}):
+                continue
+            form = linear(index, self.ranges)
+            if any(atom is not var and uses(atom, {var}) for atom in form.terms):
+                return None
+            total += form.terms.get(var, 0) * stride
+        return total
+
+    def address(self, buffer: Buffer, indices: tuple[Expr, ...], inbounds: bool = True) -> Value:
+        """A pointer to an element. ``inbounds`` promises LLVM that it lies in the buffer."""
+        b = self.builder
+        flat: Value = self.size(0)
+        for index, size, stride in zip(indices, buffer.shape, buffer.strides, strict=True):
+            if size == 1 and self._in_bounds(index, 1):
+                continue
+            step = self._index(index)
+            if stride != 1:
+                step = b.mul(step, self.size(stride), flags=("nsw",))
+            flat = step if _is_zero(flat) else b.add(flat, step, flags=("nsw",))
+        return b.gep(
+            self.pointers[buffer], [flat], inbounds=inbounds, source_etype=memory_type(buffer)
+        )
+
+    def _in_bounds(self, index: Expr, size: int) -> bool:
+        """Whether an index provably stays in 0 to ``size - 1``."""
+        found = bounds(index, self.ranges)
+        return found is not None and found[0] >= 0 and found[1] < size
+
+    def _index(self, expr: Expr) -> Value:
+        """An index expression in the width of pointers, without overflow."""
+        b = self.builder
+        match expr:
+            case Const(value, _):
+                return self.size(int(value))
+            case Var() if expr in self.values:
+                return self.values[expr]
+            case Binary("add", x, y) if is_index(expr):
+                return b.add(*together(b, self._index(x), self._index(y)), flags=("nsw",))
+            case Binary("sub", x, y) if is_index(expr):
+                return b.sub(*together(b, self._index(x), self._index(y)), flags=("nsw",))
+            case Binary("mul", x, y) if is_index(expr):
+                return b.mul(*together(b, self._index(x), self._index(y)), flags=("nsw",))
+            case Binary("floordiv" | "floormod", x, Const(c, _)) if is_index(expr) and c > 0:
+                plain = self._never_negative(x)
+                return self._divide(expr.op, self._index(x), self.size(int(c)), plain)
+        return resized(b, self.value(expr), self.size)
+
+    def _never_negative(self, expr: Expr) -> bool:
+        """Whether an index is provably at least 0, so that it can be divided without a sign."""
+        found = bounds(expr, self.ranges)
+        return found is not None and found[0] >= 0
+
+    def _divide(self, op: str, x: Value, y: Value, plain: bool) -> Value:
+        """Quotient or remainder, rounded towards minus infinity."""
+        b = self.builder
+        x, y = together(b, x, y)
+        if plain:
+            return b.udiv(x, y) if op == "floordiv" else b.urem(x, y)
+        rest = b.srem(x, y)
+        zero = constant(x.type, 0)
+        wrong = b.and_(b.icmp_signed("!=", rest, zero), b.icmp_signed("<", b.xor(rest, y), zero))
+        if op == "floormod":
+            return b.select(wrong, b.add(rest, y), rest)
+        return b.sub(b.sdiv(x, y), b.zext(wrong, x.type))
+
+
+def is_unsigned(dtype: str) -> bool:
+    """Whether an integer type is extended and compared without a sign; bool is."""
+    return dtype.startswith("uint") or dtype == "bool"
+
+
+def resized(b: ll.IRBuilder, value: Value, kind: ll.IntType) -> Value:
+    """A signed integer in another width."""
+    width = element(value).width
+    if width == kind.width:
+        return value
+    return (b.sext if width < kind.width else b.trunc)(value, shaped(kind, value))
+
+
+def _is_zero(value: Value) -> bool:
+    """Whether a value is the constant 0."""
+    return isinstance(value, ll.Constant) and value.constant == 0

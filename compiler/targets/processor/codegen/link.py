@@ -1,0 +1,53 @@
+"""From an object file to a shared object: what a board loads without LLVM.
+
+LLVM brings no linker, so one that is installed is run: GNU's for the target, LLVM's, or the one
+inside the package ziglang. What the code calls of the C library stays open; the runtime gives it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from vdla.compiler.targets.processor.description.processor import Processor, TargetError
+
+
+def find_linker(target: Processor) -> list[str]:
+    """The command that links for a target.
+
+    Raises:
+        TargetError: there is none.
+    """
+    for tool in (f"{target.gnu}-ld", "ld.lld"):
+        path = shutil.which(tool)
+        if path:
+            return [path]
+    if find_spec("ziglang"):
+        return [sys.executable, "-m", "ziglang", "ld.lld"]
+    raise TargetError(
+        f"host {target.cpu}: expected a linker ({target.gnu}-ld, ld.lld or ziglang), found none; "
+        f"install with: apt-get install binutils-{target.gnu.replace('_', '-')}, "
+        "or pip install 'vdla[arm]'"
+    )
+
+
+def link_shared(code: bytes, target: Processor) -> bytes:
+    """The shared object with everything that the object file ``code`` exports.
+
+    Raises:
+        TargetError: there is no linker, or it refuses.
+    """
+    linker = find_linker(target)
+    with TemporaryDirectory() as folder:
+        source, linked = Path(folder, "host.o"), Path(folder, "host.so")
+        source.write_bytes(code)
+        command = [*linker, "-shared", "--strip-all", "-o", str(linked), str(source)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            first = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
+            raise TargetError(f"host {target.cpu}: expected {linker[0]} to link, found: {first}")
+        return linked.read_bytes()

@@ -1,0 +1,253 @@
+"""Native code for what the accelerator doesn't take: PrimFunc -> LLVM IR -> object file or JIT.
+
+A function ``f(A, B, C)`` becomes the symbol ``f`` with the C signature ``void f(void **buffers)``:
+one pointer per parameter, in order, to dense row-major data aligned to its element, and behind them
+one to a pool of threads, or null. Outputs must not overlap inputs. Large temporary buffers come
+from ``malloc``, and most mathematics from the C library. Targets have names in
+``vdla.compiler.targets.processor.description``.
+
+Integers wrap, as in the interpreter. Loop indices are as wide as pointers and promised not to
+overflow, so that LLVM can vectorize. The steps of a ``parallel`` loop are shared among the pool's
+threads (``codegen.builtins``); ``thread`` and ``vthread`` loops run serially. A ``vectorized`` loop
+of 2, 4, 8, … 64 steps becomes vector instructions, a lane for each step, where no step takes
+another path than the others; any other one is left to LLVM's vectorizer. A product that is added to
+what it is stored over is rounded once where the processor has an instruction for both, and twice
+elsewhere. Of intrinsic calls there may be those that are a processor's own instructions
+(``target.cpu``).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir as ll
+
+from vdla.compiler.targets.processor.codegen.builtins import builtins_ir
+from vdla.compiler.targets.processor.codegen.emit_parallel import internal_function
+from vdla.compiler.targets.processor.codegen.emit_stmt import Emitter
+from vdla.compiler.targets.processor.description.intrinsics import Dot
+from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
+from vdla.compiler.tir.in_bounds import check_all_bounds
+from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, For, PrimFunc, Stmt
+from vdla.compiler.tir.lower import flatten_blocks
+from vdla.compiler.tir.verify import verify
+from vdla.compiler.tir.visitor import walk
+from vdla.runtime.threads import Pool
+
+POINTER = ll.PointerType()
+
+
+class CodegenError(Exception):
+    """The function can't be compiled for this target, or was called with arrays that don't fit."""
+
+
+def compile_ir(funcs: Iterable[PrimFunc], target: Processor = NATIVE) -> str:
+    """The functions as LLVM IR, not optimized.
+
+    Raises:
+        CodegenError: a function has intrinsic calls or buffers that aren't in scope ``global``.
+    """
+    module = ll.Module(name="vdla")
+    for func in funcs:
+        _check_supported(func, target)
+        emit_function(module, func, ll.IntType(target.size_bits))
+    return str(module)
+
+
+def compile_object(funcs: Iterable[PrimFunc], target: Processor = NATIVE) -> bytes:
+    """The functions as an object file, optimized, which exports each by its name.
+
+    Raises:
+        CodegenError: as ``compile_ir``; or LLVM doesn't know the target.
+    """
+    machine = _target_machine(target, reloc="pic")
+    module = _optimized(compile_ir(funcs, target), machine, target)
+    return machine.emit_object(module)  # type: ignore[no-any-return]
+
+
+def jit(funcs: Iterable[PrimFunc], threads: int = 1) -> dict[str, NativeFunction]:
+    """The functions by name, compiled into this process; ``threads`` share parallel loops.
+
+    Raises:
+        CodegenError: as ``compile_ir``.
+    """
+    group = tuple(funcs)
+    module = _optimized(compile_ir(group), _target_machine(NATIVE), NATIVE)
+    engine = llvm.create_mcjit_compiler(module, _target_machine(NATIVE))
+    engine.finalize_object()
+    code = Compiled(engine)
+    pool = Pool(code, threads) if threads > 1 else None
+    return {f.name: NativeFunction(f, code, pool) for f in group}
+
+
+class Compiled:
+    """Code in this process, as long as this lives."""
+
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+
+    def function(self, name: str, *takes: Any) -> Any:
+        """The function of a name, of arguments in ctypes' words."""
+        return ctypes.CFUNCTYPE(None, *takes)(self.engine.get_function_address(name))
+
+
+class NativeFunction:
+    """A compiled function; called with one numpy array per parameter, it works in place."""
+
+    def __init__(self, func: PrimFunc, code: Compiled, pool: Pool | None) -> None:
+        self.name = func.name
+        self.params = func.params
+        self.code = code
+        self.pool = pool if any(_is_parallel(stmt) for stmt in walk(func.body)) else None
+        self.entry = code.function(func.name, ctypes.POINTER(ctypes.c_void_p))
+
+    def __call__(self, *arrays: npt.NDArray[Any]) -> None:
+        """Runs the function on one array per parameter, in place.
+
+        Raises:
+            CodegenError: an array doesn't fit its parameter, or isn't aligned and C-contiguous.
+        """
+        _check_arrays(self.name, self.params, arrays)
+        behind = self.pool.address if self.pool else 0
+        addresses = [*(a.ctypes.data for a in arrays), behind]
+        pointers = (ctypes.c_void_p * len(addresses))(*addresses)
+        with self.pool.open() if self.pool else nullcontext():
+            self.entry(pointers)
+
+
+def _is_parallel(stmt: Stmt) -> bool:
+    return isinstance(stmt, For) and stmt.kind == "parallel"
+
+
+def _check_arrays(name: str, params: Sequence[Buffer], arrays: Sequence[npt.NDArray[Any]]) -> None:
+    """Raises where the arrays aren't what the parameters take."""
+    if len(arrays) != len(params):
+        raise CodegenError(f"{name}: expected {len(params)} arrays, found {len(arrays)}")
+    for param, array in zip(params, arrays, strict=True):
+        if array.shape != param.shape or array.dtype != np.dtype(param.dtype):
+            raise CodegenError(
+                f"{name}: {param.name}: expected {param.dtype}{list(param.shape)}, "
+                f"found {array.dtype}{list(array.shape)}"
+            )
+        if not array.flags.c_contiguous or not array.flags.aligned:
+            raise CodegenError(f"{name}: {param.name}: expected an aligned C-contiguous array")
+
+
+# --- LLVM's side --------------------------------------------------------------------------------
+
+
+@functools.cache
+def _initialize(native: bool) -> None:
+    """Makes LLVM know this machine's processor, or all that it was built for; once per process."""
+    if native:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+    else:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+
+
+def _target_machine(target: Processor, reloc: str = "default") -> Any:
+    """LLVM's description of a target, with which it optimizes and emits."""
+    _initialize(target.is_native)
+    if target.is_native:
+        features = target.features or llvm.get_host_cpu_features().flatten()
+        found = llvm.Target.from_triple(llvm.get_process_triple())
+        cpu = target.cpu or llvm.get_host_cpu_name()
+    else:
+        features, cpu = target.features, target.cpu
+        try:
+            found = llvm.Target.from_triple(target.triple)
+        except RuntimeError as error:
+            raise CodegenError(
+                f"target: expected a triple that LLVM knows, found {target.triple!r}"
+            ) from error
+    return found.create_target_machine(cpu=cpu, features=features, opt=3, reloc=reloc)
+
+
+def _optimized(text: str, machine: Any, target: Processor) -> Any:
+    """The parsed module with what it brings along, after LLVM's -O3 pipeline for ``machine``, or
+    the -O1 one."""
+    module, quick = llvm.parse_assembly(text), target.quick
+    module.link_in(llvm.parse_assembly(builtins_ir(target)))
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    module.verify()
+    tuning = llvm.create_pipeline_tuning_options(speed_level=1 if quick else 3)
+    tuning.loop_vectorization = not quick
+    tuning.slp_vectorization = not quick
+    tuning.loop_unrolling = not quick
+    builder = llvm.create_pass_builder(machine, tuning)
+    passes = builder.getModulePassManager()
+    passes.run(module, builder)
+    return module
+
+
+# --- functions ----------------------------------------------------------------------------------
+
+
+def emit_function(module: ll.Module, func: PrimFunc, size: ll.IntType) -> None:
+    """The work in ``NAME.body``, whose pointers don't alias, and the entry ``NAME`` around it."""
+    flat = flatten_blocks(check_all_bounds(verify(func)))
+    body = internal_function(module, f"{func.name}.body", func.params, [POINTER])
+    pointers = dict(zip(func.params, body.args, strict=False))
+    Emitter(module, body, pointers, size, pool=body.args[-1]).function(flat.body)
+    _emit_entry(module, func, body)
+
+
+def _emit_entry(module: ll.Module, func: PrimFunc, body: ll.Function) -> None:
+    """The exported function: it takes the pointers out of their array and calls the body."""
+    entry = ll.Function(module, ll.FunctionType(ll.VoidType(), [POINTER]), func.name)
+    entry.attributes.add("nounwind")
+    builder = ll.IRBuilder(entry.append_basic_block("entry"))
+    pointers = []
+    for n in range(len(func.params) + 1):
+        slot = builder.gep(entry.args[0], [ll.Constant(ll.IntType(64), n)], source_etype=POINTER)
+        pointers.append(builder.load(slot, typ=POINTER))
+    builder.call(body, pointers)
+    builder.ret_void()
+
+
+def _check_supported(func: PrimFunc, target: Processor) -> None:
+    """Raises where a function has on-chip buffers, which a CPU doesn't, or intrinsic calls that are
+    none of the target's instructions."""
+    name = func.name
+    for stmt in walk(func.body):
+        if not isinstance(stmt, Evaluate):
+            continue
+        intrin = stmt.call.intrin
+        if not isinstance(intrin.lowering, Dot):
+            raise CodegenError(
+                f"{name}: {intrin.name}: a tensor intrinsic has no native "
+                f"code; expand it first (tir.expand_intrinsics)"
+            )
+        known = target.vectors.dots
+        if intrin.lowering.instruction not in known:
+            raise CodegenError(
+                f"{name}: {intrin.name}: expected {' or '.join(known)} on "
+                f"{target.cpu or target.machine}, found {intrin.lowering.instruction}"
+            )
+    buffers = [*func.params, *(s.buffer for s in walk(func.body) if isinstance(s, Alloc))]
+    for buffer in buffers:
+        if buffer.scope != "global":
+            raise CodegenError(
+                f"{name}: {buffer.name}: expected scope global, found {buffer.scope!r}"
+            )
+
+
+__all__ = [
+    "NATIVE",
+    "CodegenError",
+    "NativeFunction",
+    "Processor",
+    "compile_ir",
+    "compile_object",
+    "jit",
+]

@@ -1,0 +1,157 @@
+"""The processors that host code can be compiled for, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass, replace
+from functools import cache
+
+from vdla.support.errors import UserError
+
+
+class TargetError(UserError):
+    """A host processor that isn't known, or that this machine can't make code for."""
+
+
+DOTS = ("vpdpbusd", "pmaddwd", "multiply")  # who has one has those behind it
+SPREAD = 4  # registers for parts of words, where it takes several instructions to multiply them
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """A processor's vector registers: how many, and how many float32 each holds.
+
+    ``fused``: one instruction multiplies and adds, rounding once.
+    ``dot4`` names what adds four products of uint8 and int8 to each lane's int32
+    (``codegen.emit_dot``).
+    """
+
+    lanes: int
+    registers: int
+    fused: bool = True
+    dot4: str = "multiply"
+
+    @property
+    def dots(self) -> tuple[str, ...]:
+        """All that it could add products of bytes with."""
+        return DOTS[DOTS.index(self.dot4) :]
+
+    @property
+    def word_registers(self) -> int:
+        """How many are left for sums and operands of products of bytes."""
+        return self.registers - (0 if self.dot4 == "vpdpbusd" else SPREAD)
+
+
+SSE = Vectors(4, 16, fused=False, dot4="pmaddwd")
+AVX2, AVX512 = Vectors(8, 16, dot4="pmaddwd"), Vectors(16, 32, dot4="pmaddwd")
+VNNI = Vectors(16, 32, dot4="vpdpbusd")
+NEON32, NEON64 = Vectors(4, 16, fused=False), Vectors(4, 32)
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """Where the code runs, in LLVM's words; the default is this machine.
+
+    ``triple`` has all of its parts, vendor too: LLVM takes a shorter one for another ABI.
+    ``quick`` is for code that is compiled to run once: LLVM leaves out what takes it long.
+    ``winograd`` lets convolutions of floats be computed by Winograd's algorithm, which differs from
+    plain sums by some 1e-5 of a result.
+    """
+
+    triple: str = ""
+    cpu: str = ""
+    features: str = ""
+    quick: bool = False
+    winograd: bool = True
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it is the machine that this runs on."""
+        return not self.triple
+
+    @property
+    def machine(self) -> str:
+        """Its architecture: ``x86_64``, ``arm`` …"""
+        return (self.triple or _native_triple()).partition("-")[0]
+
+    @property
+    def system(self) -> str:
+        """The rest of its triple: vendor and operating system."""
+        return (self.triple or _native_triple()).partition("-")[2]
+
+    @property
+    def gnu(self) -> str:
+        """The triple as GNU's tools and Debian have it: ``arm-linux-gnueabihf``."""
+        return self.triple.replace("-unknown-", "-")
+
+    @property
+    def vectors(self) -> Vectors:
+        """Its vector registers."""
+        if self.is_native:
+            return _native_vectors()
+        if self.machine == "x86_64":
+            return _x86_vectors({f[1:] for f in self.features.split(",") if f.startswith("+")})
+        return NEON32 if self.triple.startswith("arm") else NEON64
+
+    @property
+    def size_bits(self) -> int:
+        """Bits of C's ``size_t``."""
+        return 32 if self.triple.startswith("arm") else 64
+
+
+@cache
+def _native_triple() -> str:
+    """That of the machine that this runs on."""
+    import llvmlite.binding as llvm  # whoever lists targets needs none
+
+    return str(llvm.get_process_triple())
+
+
+@cache
+def _native_vectors() -> Vectors:
+    """Those of the machine that this runs on."""
+    import llvmlite.binding as llvm
+
+    found = llvm.get_host_cpu_features()
+    if not _native_triple().startswith("x86_64"):
+        return NEON64
+    return _x86_vectors({name for name, there in found.items() if there})
+
+
+def _x86_vectors(features: Set[str]) -> Vectors:
+    """Those of an x86-64 with these features, in LLVM's words."""
+    if {"avx512f", "avx512bw", "avx512vl"} <= features:
+        return VNNI if "avx512vnni" in features else AVX512
+    return AVX2 if {"avx2", "fma"} <= features else SSE
+
+
+def _x86(cpu: str, features: str) -> Processor:
+    return Processor("x86_64-unknown-linux-gnu", cpu, features)
+
+
+NATIVE = Processor()
+V3 = "+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"  # System V ABI, AMD64 supplement, table 3.1
+V4 = f"{V3},+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"
+PROCESSORS = {
+    "native": NATIVE,
+    "x86-64-v3": _x86("x86-64-v3", V3),
+    "x86-64-v4": _x86("x86-64-v4", V4),
+    "cortex-a9": Processor("arm-unknown-linux-gnueabihf", "cortex-a9", "+neon"),
+    "cortex-a53": Processor("aarch64-unknown-linux-gnu", "cortex-a53", "+neon"),
+    "cortex-a72": Processor("aarch64-unknown-linux-gnu", "cortex-a72", "+neon"),
+}
+WINOGRAD = "-winograd"
+
+
+def find_processor(name: str) -> Processor:
+    """A processor by its name; ``NAME,-winograd`` is one without Winograd's algorithm.
+
+    Raises:
+        TargetError: there is none of that name.
+    """
+    cpu, comma, switch = name.partition(",")
+    if cpu not in PROCESSORS:
+        raise TargetError(f"target: expected one of {', '.join(PROCESSORS)}, found {cpu}")
+    if comma and switch != WINOGRAD:
+        raise TargetError(f"target: expected {cpu} or {cpu},{WINOGRAD}, found {name}")
+    return replace(PROCESSORS[cpu], winograd=False) if comma else PROCESSORS[cpu]

@@ -1,0 +1,145 @@
+"""Which tensors share their bytes: what a Reshape writes, and what a function writes over.
+
+before: f(a, b, y): y[i] = relu(a[i] + b[0])     after: f'(b, a): a[i] = relu(a[i] + b[0]); y is a
+
+A function may write its result over a tensor that nobody reads later. It may do so where every
+access to the tensor's bytes, by whichever of its parameters, is a read of the element that the
+same statement writes then, and that statement writes no element twice: a residual that a
+convolution adds, what an activation takes. A tensor that the function also reads as an image, or
+under another shape, is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from vdla.compiler.graph.express import HostKernel
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.plan import lifetimes
+from vdla.compiler.placement import Placements
+from vdla.compiler.targets.processor.steps import Kernels, on_host_alone, views
+from vdla.compiler.tir.arith import same
+from vdla.compiler.tir.injective import stores_once
+from vdla.compiler.tir.ir import Buffer, Evaluate, Expr, Load, Prefetch, PrimFunc, Stmt, Store
+from vdla.compiler.tir.visitor import direct_exprs, replace_buffer, walk, walk_expr
+
+Shared = dict[str, str]  # a tensor to the one whose bytes it is
+
+
+def in_place(graph: Graph, placements: Placements, kernels: Kernels) -> tuple[Kernels, Shared]:
+    """The functions, some of which write over an operand now, and all tensors that share bytes.
+
+    Not where an accelerator takes part: its streams have their addresses.
+    """
+    if not on_host_alone(placements):
+        return kernels, {}
+    sharing = _Sharing(graph, placements, kernels)
+    for number, node in enumerate(graph.nodes):
+        if node.name in kernels:
+            sharing.write_over(number, node)
+    return sharing.kernels, sharing.shared
+
+
+class _Sharing:
+    """``last`` is, by the tensor whose bytes they are, the last node that reads any of them;
+    ``made`` are the functions that write over, which several nodes may have."""
+
+    def __init__(self, graph: Graph, placements: Placements, kernels: Kernels) -> None:
+        self.graph, self.kernels = graph, dict(kernels)
+        self.shared = views(graph, placements)
+        self.made: dict[tuple[str, tuple[int, ...]], PrimFunc] = {}
+        self.last: dict[str, int] = {}
+        for name, (_, end) in lifetimes(graph).items():
+            root = self.root(name)
+            self.last[root] = max(self.last.get(root, end), end)
+
+    def root(self, name: str) -> str:
+        """The tensor whose bytes a tensor is."""
+        return self.shared.get(name, name)
+
+    def write_over(self, number: int, node: Node) -> None:
+        """Has a node write over an operand, if there is one that it may."""
+        kernel = self.kernels[node.name]
+        store = _only_store(kernel.func)
+        if store is None:
+            return
+        operands: dict[str, list[int]] = {}
+        for place, name in enumerate(kernel.args[:-1]):
+            operands.setdefault(self.root(name), []).append(place)
+        for root, places in operands.items():
+            if self.last.get(root) == number and _overwritable(kernel.func, places, store):
+                self.join(node, kernel, tuple(places), root)  # constants have no last reader
+                return
+
+    def join(self, node: Node, kernel: HostKernel, places: tuple[int, ...], root: str) -> None:
+        """Makes a node's result the bytes of ``root``, which all parameters in ``places`` are."""
+        key = (kernel.func.name, places)
+        if key not in self.made:
+            self.made[key] = _over(kernel.func, places)
+        args = tuple(name for place, name in enumerate(kernel.args) if place not in places)
+        self.kernels[node.name] = replace(kernel, func=self.made[key], args=args)
+        self.last[root] = self.last.pop(node.output)
+        seen = [view for view, name in self.shared.items() if name == node.output]
+        self.shared.update(dict.fromkeys((node.output, *seen), root))
+
+
+def _only_store(func: PrimFunc) -> Store | None:
+    """The statement that writes a function's result, if that is one alone and writes no element
+    twice."""
+    stores = [stmt for stmt in walk(func.body) if _writes(stmt, func.params[-1])]
+    if len(stores) != 1 or not isinstance(stores[0], Store):
+        return None
+    return stores[0] if stores_once(func.body, stores[0]) else None
+
+
+def _overwritable(func: PrimFunc, places: Sequence[int], store: Store) -> bool:
+    """Whether the result may be written over a tensor that the parameters in ``places`` are."""
+    return all(
+        (func.params[place].shape, func.params[place].dtype)
+        == (store.buffer.shape, store.buffer.dtype)
+        and _passes(func, func.params[place], store)
+        for place in places
+    )
+
+
+def _writes(stmt: Stmt, buffer: Buffer) -> bool:
+    if isinstance(stmt, Evaluate):
+        return any(ref.buffer is buffer for ref in stmt.call.operands)
+    return isinstance(stmt, Store) and stmt.buffer is buffer
+
+
+def _passes(func: PrimFunc, operand: Buffer, store: Store) -> bool:
+    """Whether an operand is read where the store writes, and by nothing else."""
+    for stmt in walk(func.body):
+        if isinstance(stmt, Evaluate | Prefetch) and _mentions(stmt, operand):
+            return False
+        for expr in direct_exprs(stmt):
+            for load in walk_expr(expr):
+                reads = isinstance(load, Load) and load.buffer is operand
+                if reads and (stmt is not store or not _same_place(load, store)):
+                    return False
+    return True
+
+
+def _same_place(load: Expr, store: Store) -> bool:
+    """Whether both go to one element, of buffers of one shape."""
+    assert isinstance(load, Load)
+    dims = zip(load.buffer.shape, load.indices, store.indices, strict=True)
+    return all(size == 1 or same(a, b) for size, a, b in dims)
+
+
+def _mentions(stmt: Evaluate | Prefetch, buffer: Buffer) -> bool:
+    if isinstance(stmt, Prefetch):
+        return stmt.region.buffer is buffer
+    return any(ref.buffer is buffer for ref in stmt.call.operands)
+
+
+def _over(func: PrimFunc, places: Sequence[int]) -> PrimFunc:
+    """The function that writes its result over the parameters in ``places``, which go."""
+    result, body = func.params[-1], func.body
+    for place in places:
+        body = replace_buffer(body, func.params[place], result)
+    params = tuple(param for place, param in enumerate(func.params) if place not in places)
+    name = "_".join(str(place) for place in places)
+    return PrimFunc(f"{func.name}_over{name}", params, body)

@@ -1,0 +1,107 @@
+"""Host functions: a node in, a function of loop IR and its arguments out."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from vdla.compiler.graph.express import HostKernel, HostRecipe
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.schedule.errors import ScheduleError
+from vdla.compiler.schedule.trace import Step
+from vdla.compiler.targets.processor.description.intrinsics import dot4
+from vdla.compiler.targets.processor.description.processor import NATIVE, Processor, Vectors
+from vdla.compiler.targets.processor.operators.schedules import schedule_function
+from vdla.compiler.targets.processor.passes import with_inits
+from vdla.compiler.tir.in_bounds import with_promises
+from vdla.compiler.tir.ir import BoundsError, PrimFunc
+from vdla.compiler.tir.ir.intrin import TensorIntrin
+from vdla.compiler.tir.printer import show
+
+Traces = Callable[[str, Processor], Sequence[Step] | None]  # of a function's digest
+
+
+def untuned(digest: str, target: Processor) -> None:
+    """No tuned schedule for any function."""
+
+
+def host_kernel(
+    node: Node,
+    graph: Graph,
+    symbol: str | None = None,
+    target: Processor = NATIVE,
+    traces: Traces = untuned,
+    known: dict[str, PrimFunc] | None = None,
+) -> HostKernel:
+    """The host function of a node of a laid-out graph, with its arguments and own constants.
+
+    ``traces`` gives the tuned schedule of a function, by its digest, where there is one. ``known``
+    has functions by their digests: one that is there already is taken, whatever its name, and
+    others are put there.
+    """
+    recipe = recipe_of(node, graph, target)
+    result = node.express(recipe)
+    schedule = recipe.schedule(result, symbol or symbol_of(node))
+    digest, known = digest_of(schedule.mod), {} if known is None else known
+    if digest not in known:
+        if not _replayed(schedule, target, traces(digest, target)):
+            schedule = recipe.schedule(result, symbol or symbol_of(node))
+            schedule_function(schedule, result, target.vectors)
+        known[digest] = with_promises(with_inits(schedule.mod))
+    kernel = recipe.kernel(known[digest])
+    _check_indices(kernel, graph)
+    return kernel
+
+
+def _check_indices(kernel: HostKernel, graph: Graph) -> None:
+    """Raises BoundsError where a constant leaves the range that indices need of it."""
+    for param, name in zip(kernel.func.params, kernel.args, strict=True):
+        if param.value_range is None:
+            continue
+        value = kernel.constants.get(name, graph.constants.get(name))
+        low, high = param.value_range
+        if value is None or (value.size and not low <= value.min() <= value.max() <= high):
+            shown = "unknown values" if value is None else f"{value.min()}..{value.max()}"
+            raise BoundsError(
+                f"{kernel.func.name}: {name}: expected indices in {low}..{high}, found {shown}"
+            )
+
+
+def recipe_of(node: Node, graph: Graph, target: Processor) -> HostRecipe:
+    """What a node's function is written with, for a target."""
+    vectors = target.vectors
+    return HostRecipe(
+        node, graph, vectors.lanes, vectors.registers, vectors.word_registers, vectors.fused,
+        target.winograd,
+    )  # fmt: skip
+
+
+def _replayed(schedule: Schedule, target: Processor, trace: Sequence[Step] | None) -> bool:
+    """Schedules as a trace says, if there is one whose primitives are still today's."""
+    if trace is None:
+        return False
+    try:
+        schedule.replay(list(trace), intrinsics(target.vectors))
+    except ScheduleError:
+        return False
+    return True
+
+
+def symbol_of(node: Node) -> str:
+    """The node's name as a linker takes it."""
+    return "host_" + re.sub(r"\W", "_", node.name, flags=re.ASCII)
+
+
+def digest_of(func: PrimFunc) -> str:
+    """Sixteen hex digits of a function's text less its name: equal ones can be scheduled alike."""
+    text = show(replace(func, name=""))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def intrinsics(vectors: Vectors) -> dict[str, TensorIntrin]:
+    """A processor's own instructions on a block of channels or half of one, by their names."""
+    found = [dot4(vectors.dot4, lanes) for lanes in (vectors.lanes, vectors.lanes // 2)]
+    return {intrin.name: intrin for intrin in found}

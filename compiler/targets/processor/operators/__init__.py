@@ -1,0 +1,1 @@
+"""How a processor computes an operator: an expression and its schedule."""

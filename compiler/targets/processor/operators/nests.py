@@ -1,0 +1,109 @@
+"""How what has no schedule of its own runs: in lanes where it reduces, and on several threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.schedule.stage import Stage
+from vdla.compiler.targets.processor.description.intrinsics import dot4
+from vdla.compiler.targets.processor.description.processor import Vectors
+from vdla.compiler.te.tensor import ComputeOp, Tensor
+from vdla.compiler.tir.ir import Var
+from vdla.compiler.tir.visitor import loads, uses
+
+SHARED_WORK = 1 << 14  # steps of loops from which on it is worth it to have threads share them
+ENOUGH = 64  # parts that they share
+LANES = (4, 8, 16, 32, 64)
+
+
+def schedule_nest(s: Schedule, stage: Stage, lanes: int) -> None:
+    """Schedules a stage by what it computes."""
+    op = stage.op
+    if not isinstance(op, ComputeOp):
+        return
+    work = prod(axis.extent for axis in op.axes)
+    if adds_a_row(op, lanes):
+        rows = schedule_row(s, stage, lanes)
+    elif _adds_vectors(op):
+        rows = schedule_vectors(stage)
+    else:
+        rows = list(stage.axis[:-1])
+    share(stage, rows, work)
+
+
+def share(stage: Stage, rows: list[Var], work: int) -> None:
+    """Has threads share a stage: the outermost loops of ``rows`` that have parts enough.
+
+    ``work`` is how many steps the whole stage has.
+    """
+    sizes = [stage.extent(axis) for axis in rows]
+    count = next((n for n in range(1, len(rows)) if prod(sizes[:n]) >= ENOUGH), len(rows))
+    if count and work >= SHARED_WORK:
+        stage.parallel(stage.fuse(*rows[:count]))
+
+
+def in_registers(stage: Stage, outer: list[Var], copies: list[Var], lane: Var) -> None:
+    """Innermost, a tile of vectors: every step of ``copies`` is written out, ``lane`` is a vector.
+
+    What the tile sums up stays in registers while ``outer`` runs.
+    """
+    stage.reorder(*outer, *copies, lane)
+    for axis in copies:
+        stage.unroll(axis)
+    stage.vectorize(lane)
+
+
+def sums_in_registers(
+    stage: Stage, outer: list[Var], copies: list[Var], words: Sequence[Var], vectors: Vectors
+) -> None:
+    """A tile of sums of products, its last axis in lanes; ``words`` is the axis of four bytes that
+    are one step, or nothing."""
+    lane = stage.axis[-1]
+    if not words:
+        in_registers(stage, outer, copies, lane)
+        return
+    stage.reorder(*outer, *copies, lane, *words)
+    for axis in copies:
+        stage.unroll(axis)
+    stage.tensorize(lane, dot4(vectors.dot4, stage.extent(lane)))
+
+
+def adds_a_row(op: ComputeOp, lanes: int) -> bool:
+    """Whether it reduces rows of float32 whose elements lie side by side, in whole vectors."""
+    if op.reduce is None or len(op.outputs) > 1 or not op.axis:
+        return False
+    *_, last = op.reduce_axis
+    reads = [x for x in loads(op.reduce.source[0]) if uses(x.indices[-1], {last})]
+    whole = last.extent % lanes == 0 and last.extent > lanes
+    return whole and bool(reads) and op.outputs[0].dtype == "float32"
+
+
+def _adds_vectors(op: ComputeOp) -> bool:
+    """Whether it reduces vectors that lie side by side: a pool in blocks of channels does."""
+    if op.reduce is None or len(op.outputs) > 1 or len(op.axis) < 2:
+        return False
+    last, steps = op.axis[-1], set[Var](op.reduce_axis)
+    ends = [x.indices[-1] for x in loads(op.reduce.source[0])]
+    together = any(uses(end, {last}) for end in ends) and not any(uses(e, steps) for e in ends)
+    return together and last.extent in LANES
+
+
+def schedule_row(s: Schedule, stage: Stage, lanes: int) -> list[Var]:
+    """A reduction of rows in as many parts as a vector has lanes, which are combined at last."""
+    _, lane = stage.split(stage.reduce_axis[-1], factor=lanes)
+    tensor = s.rfactor(stage.name, lane)
+    assert isinstance(tensor, Tensor)
+    parts = s[tensor]
+    l, *rows = parts.axis
+    in_registers(parts, [*rows, *parts.reduce_axis], [], l)
+    parts.compute_at(stage, stage.axis[-1])
+    return list(stage.axis)
+
+
+def schedule_vectors(stage: Stage) -> list[Var]:
+    """A reduction of vectors, which stay in registers while it runs."""
+    *rows, l = stage.axis
+    in_registers(stage, rows, list(stage.reduce_axis), l)
+    return rows

@@ -1,0 +1,52 @@
+"""How a function of several steps runs that each take a row of the one before: a softmax.
+
+    before:  for row: top[row] = max …     for row, i: e[row, i] = …     for row: total[row] = Σ …
+    after:   for row parallel: top = max …; for i: e[i] = …; total = Σ …; for i: out[row, i] = …
+
+What is between the steps is one row's, which stays in a cache, and threads meet once.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.schedule.stage import Stage
+from vdla.compiler.targets.processor.operators.nests import adds_a_row, schedule_row, share
+from vdla.compiler.te.tensor import ComputeOp, Tensor
+from vdla.compiler.tir.visitor import loads
+
+
+def shared_rows(s: Schedule, result: Stage) -> int:
+    """How many of the result's first axes every stage has, and reads the others' elements by."""
+    counts = list[int]()
+    for stage in s.stages.values():
+        op = stage.op
+        if not isinstance(op, ComputeOp):
+            return 0
+        exprs = op.body if op.reduce is None else (*op.reduce.init, *op.reduce.source)
+        for load in (load for expr in exprs for load in loads(expr)):
+            if isinstance(load.buffer, Tensor) and load.buffer.op is not None:
+                if load.buffer.name not in s.stages:
+                    return 0
+                pairs = enumerate(zip(op.axis, load.indices, strict=False))
+                counts.append(next((n for n, (a, i) in pairs if a is not i), len(load.indices)))
+    return min(counts, default=0) if counts and min(counts) < len(result.axis) else 0
+
+
+def schedule_rows(s: Schedule, result: Stage, rows: int, lanes: int) -> None:
+    """Schedules stages that share rows: one loop over these."""
+    stages, work = list(s.stages.values()), 0
+    for stage in stages:
+        assert isinstance(stage.op, ComputeOp)
+        work += prod(axis.extent for axis in stage.op.axes)
+        if adds_a_row(stage.op, lanes):
+            schedule_row(s, stage, lanes)
+    axes = list(result.axis[:rows])
+    for stage in reversed(stages):
+        if stage is not result:
+            stage.compute_at(result, axes[-1])
+    for stage in stages:
+        if not stage.reduce_axis and stage.extent(stage.axis[-1]) % lanes == 0:
+            stage.vectorize(stage.split(stage.axis[-1], factor=lanes)[1])
+    share(result, axes, work)

@@ -1,0 +1,57 @@
+"""A tensorized function for a processor: behaviours for instructions, ordinary memory for buffers.
+
+before                                     after
+    acc = alloc(vdla.acc)                      acc = alloc
+    alu_add(dst = acc[…], x = …, y = …)        for l: acc[…, l] = …[l] + …[l]
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vdla.compiler.targets.processor.description.intrinsics import Dot
+from vdla.compiler.tir.expand import expand_intrinsics, initial
+from vdla.compiler.tir.ir import FALSE, Alloc, Block, Evaluate, PrimFunc, Stmt
+from vdla.compiler.tir.lower import has_intrinsics
+from vdla.compiler.tir.region import block_regions
+from vdla.compiler.tir.visitor import replace_buffer, rewrite, walk
+
+
+def with_inits(func: PrimFunc) -> PrimFunc:
+    """A function tensorized with a processor's own instructions, which add to what is there.
+
+    before: block: dot4x16(acc, x, w, start, first=k == 0)
+    after:  block init: for l: acc[l] = start[l]; dot4x16(acc, x, w, start, first=False)
+
+    The init then moves before the reduction, as that of every other block does.
+    """
+
+    def split(stmt: Stmt) -> Stmt:
+        match stmt:
+            case Block(body=Evaluate(call)) if isinstance(call.intrin.lowering, Dot):
+                later = Evaluate(replace(call, first=FALSE))
+                return replace(stmt, init=initial(call), body=later)
+        return stmt
+
+    return replace(func, body=rewrite(func.body, split))
+
+
+def to_host(func: PrimFunc) -> PrimFunc:
+    """A tensorized function as a processor can run it, without calls and on-chip memories."""
+    body = func.body
+    if has_intrinsics(body):
+        body = rewrite(expand_intrinsics(body), _with_regions)
+    for stmt in list(walk(body)):
+        if isinstance(stmt, Alloc) and stmt.buffer.scope != "global":
+            new = replace(stmt.buffer, scope="global", copies=1)
+            body = replace_buffer(body, stmt.buffer, new)
+    return PrimFunc(func.name, func.params, body)
+
+
+def _with_regions(stmt: Stmt) -> Stmt:
+    """A block with the regions of its present body, which an expanded call reads and writes."""
+    if not isinstance(stmt, Block):
+        return stmt
+    ranges = {i.var: (0, i.extent - 1) for i in stmt.iters}
+    reads, writes = block_regions(stmt.body, stmt.init, ranges)
+    return replace(stmt, reads=reads, writes=writes)

@@ -1,0 +1,1 @@
+"""Rewrites of a graph that is a processor's alone."""

@@ -1,0 +1,213 @@
+"""From a laid-out graph to the steps of a module: what ``build`` needs of the host's side.
+
+In order: :func:`host_kernels` (functions and their own constants), :func:`host_constants` (what
+they read), then ``plan_memory`` over those and the accelerator's, then :func:`make_steps`,
+:func:`tensor_table` and :func:`constant_image`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.express import HostKernel
+from vdla.compiler.graph.ir import Array, Graph
+from vdla.compiler.graph.plan import MemoryPlan
+from vdla.compiler.placement import (
+    ACCELERATOR,
+    HOST,
+    Placements,
+)
+from vdla.compiler.targets.processor.codegen.link import link_shared
+from vdla.compiler.targets.processor.codegen.llvm import compile_object
+from vdla.compiler.targets.processor.description.processor import NATIVE, Processor, TargetError
+from vdla.compiler.targets.processor.kernels import Traces, host_kernel, symbol_of, untuned
+from vdla.compiler.tir.ir import Buffer, PrimFunc
+from vdla.runtime.dtypes import dtype_of
+from vdla.runtime.module import HostCode, TensorInfo
+from vdla.runtime.native import host_machine
+from vdla.runtime.plan import Accelerate, Host, Onnx, Plan, Step, accelerator_steps
+
+Kernels = dict[str, HostKernel]
+
+
+def host_kernels(
+    graph: Graph,
+    placements: Placements,
+    target: Processor = NATIVE,
+    traces: Traces = untuned,
+) -> Kernels:
+    """Node name to its host function, for every node placed on the host.
+
+    Nodes whose functions are the same but for their names share the first one. ``traces`` gives
+    tuned schedules.
+    """
+    kernels: Kernels = {}
+    known: dict[str, PrimFunc] = {}
+    symbols: set[str] = set()
+    seen = views(graph, placements)
+    for node in graph.nodes:
+        if placements[node.name].device != HOST or node.output in seen:
+            continue
+        symbol = base = symbol_of(node)
+        while symbol in symbols:
+            symbol = f"{base}_{len(symbols)}"
+        kernel = kernels[node.name] = host_kernel(node, graph, symbol, target, traces, known)
+        symbols.add(kernel.func.name)
+    return kernels
+
+
+def views(graph: Graph, placements: Placements) -> dict[str, str]:
+    """What Reshapes write, to the tensor whose bytes it is, where no accelerator takes part.
+
+    An accelerator's streams have their addresses, and nothing of them is to change.
+    """
+    if not on_host_alone(placements):
+        return {}
+    found: dict[str, str] = {}
+    for node in graph.nodes:
+        if isinstance(node, ops.Reshape | ops.QReshape) and node.data not in graph.constants:
+            found[node.output] = found.get(node.data, node.data)
+    return found
+
+
+def on_host_alone(placements: Placements) -> bool:
+    """Whether every node has a host function."""
+    return all(placement.device == HOST for placement in placements.values())
+
+
+def host_work(graph: Graph, kernels: Kernels) -> dict[str, int]:
+    """How many operations each host function takes, by its node's name."""
+    found = {}
+    for node in graph.nodes:
+        if node.name in kernels:
+            parts = node.parts if isinstance(node, ops.Fused) else (node,)
+            found[node.name] = sum(
+                part.work([graph.tensors[n].shape for n in part.inputs],
+                          graph.tensors[part.output].shape)
+                for part in parts
+            )  # fmt: skip
+    return found
+
+
+def index_sizes(graph: Graph) -> dict[str, int]:
+    """The inputs that are indices into other tensors, and the length of the axis they are of; the
+    least of several."""
+    found: dict[str, int] = {}
+    for node in graph.nodes:
+        for part in node.parts if isinstance(node, ops.Fused) else (node,):
+            if isinstance(part, ops.Gather | ops.GatherElements) and part.indices in graph.inputs:
+                size = graph.tensors[part.data].shape[part.axis]
+                found[part.indices] = min(size, found.get(part.indices, size))
+    return found
+
+
+def check_external(graph: Graph, target: Processor) -> None:
+    """Raises TargetError where a target has to run operators that only onnxruntime has.
+
+    A board's processor gets compiled code alone.
+    """
+    for node in graph.nodes:
+        if isinstance(node, ops.External) and not target.is_native:
+            raise TargetError(
+                f"node {node.name} ({node.op}): expected operators that vdla compiles for "
+                f"{target.cpu}, found one for onnxruntime ({node.reason}); the native host has it"
+            )
+
+
+def external_models(graph: Graph) -> dict[str, bytes]:
+    """Node name to what onnxruntime runs."""
+    return {node.name: node.model for node in graph.nodes if isinstance(node, ops.External)}
+
+
+def host_constants(graph: Graph, kernels: Kernels) -> dict[str, Array]:
+    """Every constant that a host function or onnxruntime reads, or that is a result."""
+    external = (node for node in graph.nodes if isinstance(node, ops.External))
+    needed: dict[str, Array] = {
+        name: graph.constants[name]
+        for node in external
+        for name in node.inputs
+        if name in graph.constants
+    }
+    needed.update(
+        (name, graph.constants[name]) for name in graph.outputs if name in graph.constants
+    )
+    for kernel in kernels.values():
+        for name in kernel.args:
+            if name in kernel.constants:
+                needed[name] = kernel.constants[name]
+            elif name in graph.constants:
+                needed[name] = graph.constants[name]
+    return needed
+
+
+def make_steps(graph: Graph, placements: Placements, kernels: Kernels) -> Plan:
+    """The module's run plan; neighbouring accelerator nodes share one program, which is the
+    caller's to make."""
+    steps: list[Step] = []
+    seen = views(graph, placements)
+    for node in graph.nodes:
+        if node.output in seen:
+            continue
+        if placements[node.name].device == ACCELERATOR:
+            last = steps[-1] if steps else None
+            if isinstance(last, Accelerate):
+                steps[-1] = replace(last, layers=(*last.layers, node.name))
+            else:
+                steps.append(Accelerate(f"program{len(accelerator_steps(steps))}", (node.name,)))
+        elif isinstance(node, ops.External):
+            steps.append(Onnx(node.name, node.name, (*node.inputs, node.output)))
+        else:
+            kernel = kernels[node.name]
+            steps.append(Host(node.name, kernel.func.name, kernel.args))
+    return tuple(steps)
+
+
+def tensor_table(
+    graph: Graph, plan: MemoryPlan, constants: Mapping[str, Array]
+) -> dict[str, TensorInfo]:
+    """Every tensor with an address: the activations, and the constants that are kept."""
+    table: dict[str, TensorInfo] = {}
+    for name, offset in plan.offsets.items():
+        kind = graph.tensors[name]
+        table[name] = TensorInfo(kind.physical, kind.dtype, offset)
+    for name, array in constants.items():
+        table[name] = TensorInfo(array.shape, str(array.dtype), plan.constants[name])
+    return table
+
+
+def constant_image(plan: MemoryPlan, constants: Mapping[str, Array]) -> bytes:
+    """The bytes of the constants region."""
+    image = np.zeros(plan.constant_bytes, np.uint8)
+    for name, array in constants.items():
+        data = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+        start = plan.constants[name]
+        image[start : start + data.size] = data
+    return image.tobytes()
+
+
+def host_code(kernels: Kernels, target: Processor = NATIVE) -> HostCode | None:
+    """The host functions, ready for a target; None if there are none.
+
+    For this machine they are an object file, which the runtime links with LLVM; for another, which
+    may have no LLVM, a shared object.
+
+    Raises:
+        TargetError: there is no linker for the target.
+    """
+    if not kernels:
+        return None
+    funcs = {kernel.func.name: kernel.func for kernel in kernels.values()}
+    code = compile_object(funcs.values(), target)
+    sizes = {name: tuple(map(_bytes, func.params)) for name, func in funcs.items()}
+    if target.is_native:
+        return HostCode(code, *host_machine(), sizes)
+    return HostCode(link_shared(code, target), target.triple, target.cpu, target.features, sizes)
+
+
+def _bytes(param: Buffer) -> int:
+    """The bytes of a parameter's elements."""
+    return param.size * dtype_of(param.dtype).itemsize

@@ -1,0 +1,57 @@
+"""The analytic model of the machine: engines wait for what they need."""
+
+from __future__ import annotations
+
+import pytest
+
+from vdla.compiler.targets.accelerator.lower import lower_schedule
+from vdla.compiler.targets.accelerator.operators.conv2d import Conv2d, ConvTile, Residual
+from vdla.compiler.targets.accelerator.operators.cost import (
+    STARTUP,
+    TileCost,
+    _groups,
+    _recurrence,
+    estimate,
+)
+from vdla.isa.config import load_config
+from vdla.isa.instructions import Alu, Gemm
+
+PAPER = load_config("paper")
+
+
+@pytest.mark.parametrize("groups", [4, 5, 6, 40])
+@pytest.mark.parametrize("alu", [0, 300])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_long_runs_are_extrapolated_from_their_period(groups, alu, threads):
+    """Here every group takes as long as the one before it, so nothing is lost."""
+    work = TileCost(
+        pairs=groups, singles=0, threads=threads, steps=2, parts=2,
+        inp=30, wgt=20, gemm=500, side=0, alu=alu, store=90,
+    )  # fmt: skip
+    assert _groups(work, threads, groups, PAPER) == _recurrence(work, threads, groups, PAPER)[-1]
+    assert _groups(work, threads, 0, PAPER) == 0
+
+
+@pytest.mark.parametrize("side", [0, 30, 400])
+@pytest.mark.parametrize("gemm", [50, 700])
+def test_a_tile_alone(side, gemm):
+    """The bus loads one thing after the other; GEMM, then ALU, then STORE wait for theirs."""
+    work = TileCost(
+        pairs=0, singles=1, threads=1, steps=1, parts=1,
+        inp=300, wgt=200, gemm=gemm, side=side, alu=70, store=90,
+    )  # fmt: skip
+    least = 300 + 200 + max(gemm, side) + 70 + 90 + 2 * PAPER.memory.latency
+    assert least <= estimate(work, PAPER) <= least + 4 * STARTUP
+
+
+@pytest.mark.parametrize("residual", [None, Residual(1, 1, 0, 0, -128, 127)])
+def test_a_convolutions_work_is_what_its_stream_does(residual):
+    """In one tile of 2 blocks of channels by 6 rows by 5 columns."""
+    window = (3, 3), (1, 1), (1, 1, 1, 1), (1, 1)
+    shape = Conv2d(1, 1, 2, 2, 6, 5, *window, 0, 0, -128, 127, residual)
+    tile = ConvTile(outputs=2, rows=6, cols=5, inputs=2, weights=2)
+    cost = shape.cost(tile, PAPER)
+    stream = [op.instruction for op in lower_schedule(shape.schedule(tile, PAPER), PAPER).ops]
+    steps = {kind: sum(i.steps() for i in stream if isinstance(i, kind)) for kind in (Alu, Gemm)}
+    assert cost.gemm == steps[Gemm]
+    assert cost.alu == (steps[Alu] + STARTUP if residual else 0)

@@ -1,0 +1,123 @@
+"""Shared objects for other processors, with whichever linkers are here."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from importlib.util import find_spec
+
+import pytest
+
+from vdla.compiler import te
+from vdla.compiler.targets.processor.codegen import link
+from vdla.compiler.targets.processor.codegen.llvm import compile_object
+from vdla.compiler.targets.processor.description.processor import (
+    AVX2,
+    AVX512,
+    NATIVE,
+    NEON32,
+    NEON64,
+    PROCESSORS,
+    SSE,
+    Processor,
+    TargetError,
+    find_processor,
+)
+
+OTHERS = [name for name, target in PROCESSORS.items() if target != NATIVE]
+MACHINES = {"x86-64-v3": 62, "x86-64-v4": 62, "cortex-a9": 40, "cortex-a53": 183, "cortex-a72": 183}
+HARD_FLOAT = 0x400  # EF_ARM_ABI_FLOAT_HARD
+
+
+def rounded(target):
+    """An object file whose function calls the C library, and allocates."""
+    a = te.placeholder((99, 99), "float32", "a")
+    b = te.compute((99, 99), lambda y, x: te.rint(a[x, y]), "b")
+    out = te.compute((99, 99), lambda y, x: b[x, y] + te.tanh(b[y, x]), "out")
+    return compile_object([te.create_prim_func([a], out, "rounded")], target)
+
+
+def present(linker, target):
+    """Whether a linker is here."""
+    if linker == "ziglang":
+        return find_spec("ziglang")
+    return shutil.which(f"{target.gnu}-ld" if linker == "gnu" else linker)
+
+
+@pytest.mark.parametrize("linker", ["gnu", "ld.lld", "ziglang"])
+@pytest.mark.parametrize("name", OTHERS)
+def test_shared_objects(name, linker, monkeypatch):
+    target = find_processor(name)
+    if not present(linker, target):
+        pytest.skip(f"no {linker}")
+    which = shutil.which
+    wanted = f"{target.gnu}-ld" if linker == "gnu" else linker
+    monkeypatch.setattr(shutil, "which", lambda tool: which(tool) if tool == wanted else None)
+    made = link.link_shared(rounded(target), target)
+    kind, machine = struct.unpack_from("<HH", made, 16)
+    assert (kind, machine) == (3, MACHINES[name])  # ET_DYN
+    assert b"\0rounded\0" in made
+    assert b"\0malloc\0" in made
+    assert b"__aeabi_unwind" not in made
+    if name == "cortex-a9":
+        (flags,) = struct.unpack_from("<I", made, 36)
+        assert flags & HARD_FLOAT
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_no_linker(name, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(link, "find_spec", lambda name: None)
+    target = find_processor(name)
+    with pytest.raises(TargetError) as caught:
+        link.find_linker(target)
+    gnu = {62: "x86_64-linux-gnu", 40: "arm-linux-gnueabihf", 183: "aarch64-linux-gnu"}[
+        MACHINES[name]
+    ]
+    assert str(caught.value) == (
+        f"host {name}: expected a linker ({gnu}-ld, ld.lld or ziglang), found none; install with: "
+        f"apt-get install binutils-{gnu.replace('_', '-')}, or pip install 'vdla[arm]'"
+    )
+
+
+def test_a_linker_that_refuses(monkeypatch, tmp_path):
+    target = find_processor("cortex-a9")
+    tool = tmp_path / f"{target.gnu}-ld"
+    tool.write_text("#!/bin/sh\necho first >&2\necho second >&2\nexit 3\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    with pytest.raises(TargetError) as caught:
+        link.link_shared(b"", target)
+    assert str(caught.value) == f"host cortex-a9: expected {tool} to link, found: first"
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        (
+            "cortex-a8",
+            "target: expected one of native, x86-64-v3, x86-64-v4, cortex-a9, cortex-a53, "
+            "cortex-a72, found cortex-a8",
+        ),
+        ("native,fast", "target: expected native or native,-winograd, found native,fast"),
+    ],
+)
+def test_unknown_processors(name, line):
+    with pytest.raises(TargetError) as caught:
+        find_processor(name)
+    assert str(caught.value) == line
+
+
+def test_winograd_switched_off():
+    assert find_processor("native,-winograd") == Processor(winograd=False)
+    assert find_processor("native").winograd
+
+
+def test_vectors_of_processors():
+    found = {name: find_processor(name).vectors for name in OTHERS}
+    assert found == {
+        "x86-64-v3": AVX2, "x86-64-v4": AVX512, "cortex-a9": NEON32, "cortex-a53": NEON64,
+        "cortex-a72": NEON64,
+    }  # fmt: skip
+    assert Processor("x86_64-unknown-linux-gnu", "x86-64", "").vectors == SSE
+    assert Processor("x86_64-unknown-linux-gnu", "x86-64", "+avx2").vectors == SSE  # no fma

@@ -1,0 +1,277 @@
+"""Images in channel blocks, and what joins a convolution: the same numbers as without."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vdla.compiler.build import Options, compile_graph
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.infer import verify
+from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.targets.processor.description import processor as description
+from vdla.compiler.targets.processor.description.processor import AVX2, AVX512, SSE
+from vdla.compiler.targets.processor.rewrites.fuse_ops import fuse_ops
+from vdla.compiler.targets.processor.rewrites.images import block_images
+from vdla.isa.config import load_config
+from vdla.runtime.executor import Executor
+
+PAPER = load_config("paper")
+
+
+class Net:
+    """A float network, put together layer by layer; every layer gives its tensor's name."""
+
+    def __init__(self, shape, seed=0):
+        self.rng = np.random.default_rng(seed)
+        self.nodes, self.constants = [], {}
+        self.tensors = {"x": TensorType(shape, "float32")}
+
+    def shape(self, name):
+        return self.tensors[name].shape
+
+    def constant(self, *shape):
+        name = f"c{len(self.constants)}"
+        self.constants[name] = self.rng.standard_normal(shape).astype(np.float32)
+        self.tensors[name] = TensorType(shape, "float32")
+        return name
+
+    def add(self, kind, **fields):
+        name = f"t{len(self.nodes)}"
+        node = kind(name=name, output=name, **fields)
+        shape = node.result_shape([self.shape(n) for n in node.inputs])
+        self.tensors[name] = TensorType(shape, "float32")
+        self.nodes.append(node)
+        return name
+
+    def conv(self, data, outputs, kernel=(3, 3), groups=1, bias=True, **fields):
+        inputs = self.shape(data)[1]
+        weight = self.constant(outputs, inputs // groups, *kernel)
+        own = self.constant(outputs) if bias else None
+        return self.add(ops.Conv2d, data=data, weight=weight, bias=own, groups=groups, **fields)
+
+    def graph(self, *outputs):
+        return verify(Graph(("x",), outputs, tuple(self.nodes), self.tensors, self.constants))
+
+
+def residual(channels=32, size=9):
+    """Two convolutions, a sum, a pool, a reshape."""
+    net = Net((1, 3, size, size))
+    x = net.conv("x", channels, strides=(2, 2), pads=(1, 1, 1, 1))
+    y = net.add(ops.Relu, data=net.conv(x, channels, pads=(1, 1, 1, 1)))
+    s = net.add(ops.Relu, data=net.add(ops.Add, a=net.conv(y, channels, (1, 1)), b=x))
+    return net, net.add(ops.MaxPool, data=s, kernel=(2, 2), strides=(2, 2))
+
+
+def compiled(graph, x):
+    """The outputs of the graph, compiled for the processor."""
+    return Executor(compile_graph(graph, PAPER, Options(device="cpu"))).run({"x": x}).outputs
+
+
+def check(graph, seed=0):
+    x = np.random.default_rng(seed).standard_normal(graph.tensors["x"].shape).astype(np.float32)
+    want, found = evaluate(graph, {"x": x}), compiled(graph, x)
+    for name in graph.outputs:
+        scale = np.abs(want[name]).max()
+        np.testing.assert_allclose(found[name], want[name], rtol=1e-4, atol=1e-5 * scale)
+
+
+def test_what_lies_in_blocks():
+    net, last = residual()
+    graph = block_images(net.graph(last), AVX512)
+    assert [graph.tensors[n.output].block for n in graph.nodes] == [16, 16, 16, 16, 16, 16, 16, 0]
+    assert isinstance(graph.nodes[-1], ops.Unpack)
+    assert graph.outputs == (last,)
+    assert graph.nodes[-1].output == last
+
+
+def test_blocks_are_as_wide_as_channels_allow():
+    for channels, block in ((48, 16), (24, 8), (20, 0)):
+        net = Net((1, 5, 6, 6))
+        graph = block_images(net.graph(net.conv("x", channels)), AVX512)
+        assert graph.tensors[graph.nodes[0].output].block == block
+
+
+def test_what_cannot_read_blocks_gets_one_plain_copy():
+    net = Net((1, 3, 6, 6))
+    x = net.conv("x", 32)
+    first = net.add(ops.Transpose, data=x, perm=(0, 2, 3, 1))
+    second = net.add(ops.Transpose, data=x, perm=(0, 3, 2, 1))
+    graph = block_images(net.graph(first, second), AVX512)
+    assert [type(n).__name__ for n in graph.nodes] == ["Conv2d", "Unpack", "Transpose", "Transpose"]
+    assert {n.inputs for n in graph.nodes[2:]} == {(f"{x}.plain",)}
+
+
+def test_epilogues_join_the_convolution_that_is_known_last():
+    net, last = residual()
+    graph = fuse_ops(block_images(net.graph(last), AVX512))
+    kinds = [[p.op for p in getattr(n, "parts", (n,))] for n in graph.nodes]
+    assert kinds == [
+        ["Conv2d"], ["Conv2d", "Relu"], ["Conv2d", "Add", "Relu"], ["MaxPool"], ["Unpack"],
+    ]  # fmt: skip
+
+
+def test_what_is_a_result_stays():
+    net = Net((1, 3, 6, 6))
+    x = net.conv("x", 16)
+    y = net.add(ops.Relu, data=x)
+    graph = fuse_ops(block_images(net.graph(x, y), AVX512))
+    assert [n.op for n in graph.nodes] == ["Conv2d", "Unpack", "Relu", "Unpack"]
+    assert graph.nodes[2].data == graph.nodes[0].output
+
+
+@pytest.mark.parametrize("channels", [16, 24, 20])
+def test_the_reference_reads_blocks(channels):
+    net, last = residual(channels)
+    graph = net.graph(last)
+    x = np.random.default_rng(0).standard_normal((1, 3, 9, 9)).astype(np.float32)
+    fused = fuse_ops(block_images(graph, AVX512))
+    want, found = evaluate(graph, {"x": x})[last], evaluate(fused, {"x": x})[last]
+    np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize("vectors", [SSE, AVX2, AVX512], ids=["SSE", "AVX2", "AVX-512"])
+def test_a_network_on_other_registers(vectors, monkeypatch):
+    monkeypatch.setattr(description, "_native_vectors", lambda: vectors)
+    net, last = residual()
+    check(net.graph(last))
+
+
+@settings(max_examples=3)
+@given(data=st.data())
+def test_convolutions(data):
+    """From a plain image and from blocks, of any size, dense and depthwise, with an epilogue."""
+    draw = data.draw
+    height, width = draw(st.integers(4, 9)), draw(st.integers(4, 33))
+    net = Net((draw(st.integers(1, 2)), draw(st.integers(1, 5)), height, width), seed=3)
+    name = net.conv("x", draw(st.sampled_from([8, 16, 32])), (1, 1))
+    channels = net.shape(name)[1]
+    depthwise = draw(st.booleans())
+    kernel = draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
+    pads = draw(st.tuples(*[st.integers(0, 2)] * 4))
+    strides = draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
+    name = net.conv(
+        name, channels if depthwise else draw(st.sampled_from([8, 24, 48])), kernel,
+        channels if depthwise else 1, draw(st.booleans()), pads=pads, strides=strides,
+    )  # fmt: skip
+    name = net.add(ops.Clip, data=name, low=-1.0, high=6.0)
+    other = net.add(ops.Unary, data=name, function="sigmoid")
+    check(net.graph(net.add(ops.Binary, a=name, b=other, function="mul")))
+
+
+@pytest.mark.parametrize("dilations", [(2, 1), (1, 3)])
+def test_dilated(dilations):
+    net = Net((1, 4, 11, 13))
+    check(net.graph(net.conv("x", 16, dilations=dilations, pads=(1, 2, 1, 2))))
+
+
+def test_pools_of_blocks():
+    net = Net((1, 3, 10, 10))
+    x = net.conv("x", 16)
+    pads = (1, 0, 1, 1)
+    y = net.add(ops.AvgPool, data=x, kernel=(3, 3), strides=(2, 2), pads=pads)
+    z = net.add(ops.MaxPool, data=x, kernel=(3, 2), strides=(1, 2), pads=pads)
+    check(net.graph(y, z))
+
+
+def test_the_gate_of_squeeze_and_excitation():
+    """Two images in blocks, one of a single pixel."""
+    net = Net((1, 3, 10, 10))
+    x = net.conv("x", 32)
+    mean = net.add(ops.AvgPool, data=x, kernel=(8, 8))
+    gate = net.add(ops.Unary, data=net.conv(mean, 32, (1, 1)), function="hard_sigmoid", alpha=0.2,
+                   beta=0.5)  # fmt: skip
+    graph = net.graph(net.add(ops.Binary, a=x, b=gate, function="mul"))
+    assert sum(isinstance(n, ops.Unpack) for n in block_images(graph, AVX512).nodes) == 1
+    check(graph)
+
+
+def test_a_dense_layer_whose_outputs_fill_no_vector():
+    net = Net((3, 37))
+    weight, bias = net.constant(21, 37), net.constant(21)
+    check(net.graph(net.add(ops.Dense, data="x", weight=weight, bias=bias)))
+
+
+# int8 -------------------------------------------------------------------------------------------
+
+
+class Integers(Net):
+    """The same with int8 between the layers."""
+
+    def __init__(self, shape, seed=0):
+        super().__init__(shape, seed)
+        self.tensors["x"] = TensorType(shape, "int8")
+
+    def add(self, kind, **fields):
+        name = super().add(kind, **fields)
+        self.tensors[name] = TensorType(self.shape(name), "int8")
+        return name
+
+    def stored(self, array):
+        name = f"c{len(self.constants)}"
+        self.constants[name] = array
+        self.tensors[name] = TensorType(array.shape, str(array.dtype))
+        return name
+
+    def qconv(self, data, outputs, kernel=(3, 3), groups=1, biases=5000, kind=ops.QConv2d, zero=5,
+              **fields):  # fmt: skip
+        inputs = self.shape(data)[1] // groups
+        weight = self.rng.integers(-128, 128, (outputs, inputs, *kernel)).astype(np.int8)
+        bias = self.rng.integers(-biases, biases, outputs).astype(np.int32)
+        usual = max(74 * 74 * np.sqrt(weight[0].size), biases)  # the size of a sum
+        scale = self.rng.uniform(0.3, 1.0, outputs) * 90 / usual
+        return self.add(
+            kind, data=data, weight=self.stored(weight), bias=self.stored(bias), groups=groups,
+            in_zp=int(self.rng.integers(-128, 128)), out_zp=zero,
+            scale=tuple(float(s) for s in scale.astype(np.float32)), lo=-120, hi=119, **fields,
+        )  # fmt: skip
+
+
+def check_integers(graph, seed=0, distinct=20):
+    x = np.random.default_rng(seed).integers(-128, 128, graph.tensors["x"].shape).astype(np.int8)
+    want, found = evaluate(graph, {"x": x}), compiled(graph, x)
+    for name in graph.outputs:
+        assert len(np.unique(want[name])) > distinct
+        np.testing.assert_array_equal(found[name], want[name])
+
+
+@settings(max_examples=3)
+@given(data=st.data())
+def test_integer_convolutions_are_exact(data):
+    draw = data.draw
+    shape = (draw(st.integers(1, 2)), draw(st.integers(1, 6)), 8, draw(st.integers(5, 20)))
+    net = Integers(shape, draw(st.integers(0, 99)))
+    name = net.qconv("x", draw(st.sampled_from([8, 16, 32])), (2, 2))
+    channels = net.shape(name)[1]
+    depthwise = draw(st.booleans())
+    pads = draw(st.tuples(*[st.integers(0, 2)] * 4))
+    strides = draw(st.tuples(st.integers(1, 2), st.integers(1, 2)))
+    window = {"kernel": draw(st.tuples(st.integers(1, 3), st.integers(1, 3))), "pads": pads,
+              "strides": strides}  # fmt: skip
+    outputs = channels if depthwise else draw(st.sampled_from([8, 24, 32]))
+    name = net.qconv(name, outputs, groups=channels if depthwise else 1, **window)
+    last = net.qconv(
+        name, outputs, (1, 1), kind=ops.QConv2dAdd, residual=name, add_scales=(0.7, 1.3), res_zp=-4,
+        add_zp=3, add_lo=-100,
+    )  # fmt: skip
+    check_integers(net.graph(last))
+
+
+def test_sums_too_large_for_float64_are_rounded_in_integers():
+    net = Integers((1, 4, 6, 6))
+    check_integers(net.graph(net.qconv("x", 16, biases=1 << 30)), distinct=8)
+
+
+def test_integer_pools_and_sums_of_blocks():
+    net = Integers((1, 4, 9, 9))
+    x, y = net.qconv("x", 16, zero=3), net.qconv("x", 16, zero=-8)
+    total = net.add(ops.QAdd, a=x, b=y, scales=(0.31, 1.7), a_zp=3, b_zp=-8, out_zp=1, hi=99)
+    pooled = net.add(ops.QMaxPool, data=total, kernel=(2, 2), strides=(2, 2), pads=(1, 0, 0, 1))
+    mean = net.add(
+        ops.QAvgPool, data=total, kernel=(3, 3), pads=(1, 1, 1, 1), in_scale=0.11, out_scale=0.07,
+        in_zp=3, out_zp=-2,
+    )  # fmt: skip
+    check_integers(net.graph(pooled, mean))

@@ -1,0 +1,183 @@
+"""Partition, layout and memory plan."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from qdq import QdqModel
+
+from vdla.compiler.frontend import import_model
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.infer import verify
+from vdla.compiler.graph.passes import optimize
+from vdla.compiler.graph.plan import align, lifetimes, plan_memory
+from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.models.window import Window
+from vdla.compiler.placement import Placement, report
+from vdla.compiler.targets.accelerator.partition import partition
+from vdla.compiler.targets.accelerator.rewrites.layout import layout
+
+PAPER = SimpleNamespace(block_in=16, block_out=16)
+TINY = SimpleNamespace(block_in=4, block_out=4)
+
+
+def network(seed=0):
+    """First convolution, residual block, concatenation, pools, classifier."""
+    m = QdqModel(seed)
+    x = m.conv(m.input("x", (1, 3, 12, 12)), 20, 3, activation="Relu")
+    x = m.max_pool(x, 2, 2)
+    y = m.add(m.conv(x, 20, Window.square(3)), x, "Relu")
+    z = m.concat([x, y])
+    m.output(m.dense(m.flatten(m.global_pool(m.conv(z, 33, 1))), 7))
+    m.output(m.average_pool(y, 3, 1, (1, 1, 1, 1)))
+    return optimize(import_model(m.model()))
+
+
+def placed(graph, config=PAPER):
+    return {n.op + ":" + n.name: p for n in graph.nodes
+            for p in [partition(graph, config)[n.name]]}  # fmt: skip
+
+
+def test_reasons():
+    graph = network()
+    reasons = {(r["op"], r["device"], r["reason"]) for r in report(graph, partition(graph, PAPER))}
+    assert reasons == {
+        ("Quantize", "cpu", "float input becomes integers"),
+        ("QConv2d", "cpu", "3 input channels fill 19 % of the 16-lane block"),
+        ("QMaxPool", "vdla", "max pool on int8"),
+        ("QConv2dAdd", "vdla", "convolution with residual addition on int8"),
+        ("QConcat", "cpu", "concatenation moves bytes; no arithmetic for the accelerator"),
+        ("QConv2d", "vdla", "convolution on int8"),
+        ("QAvgPool", "vdla", "average pool on int8"),
+        ("QAvgPool", "cpu", "the divisor of the average varies at the edges"),
+        ("QDense", "vdla", "dense layer on int8"),
+        ("Dequantize", "cpu", "integers become float output"),
+    }
+
+
+def test_three_channels_are_enough_for_four_lanes():
+    graph = network()
+    first = graph.nodes[1]
+    assert partition(graph, TINY)[first.name].device == "vdla"
+    assert partition(graph, PAPER, min_fill=0)[first.name].device == "vdla"
+
+
+def test_one_channel():
+    m = QdqModel()
+    m.output(m.conv(m.input("x", (1, 1, 5, 5)), 8, 3))
+    graph = optimize(import_model(m.model()))
+    assert partition(graph, PAPER)[graph.nodes[1].name] == Placement(
+        "cpu", "1 input channel fills 6 % of the 16-lane block"
+    )
+
+
+def test_float_operators_say_so():
+    m = QdqModel()
+    x = m.node("Softmax", [m.input("x", (1, 4))], (1, 4))
+    m.output(x)
+    graph = optimize(import_model(m.model()))
+    assert partition(graph, PAPER)[graph.nodes[-1].name].reason == "float operator Softmax"
+    m = QdqModel()
+    m.output(m.node("Sigmoid", [m.input("x", (1, 4))], (1, 4)))
+    graph = optimize(import_model(m.model()))
+    assert partition(graph, PAPER)[graph.nodes[-1].name].reason == "float operator sigmoid"
+
+
+def test_device_cpu_takes_everything():
+    graph = network()
+    for places in (partition(graph, None), partition(graph, PAPER, "cpu")):
+        assert {p.device for p in places.values()} == {"cpu"}
+
+
+@pytest.mark.parametrize(("config", "fill"), [(PAPER, 0.5), (PAPER, 0.0), (TINY, 0.5)])
+def test_layout_changes_nothing_but_the_layout(config, fill):
+    graph = network()
+    laid, places = layout(graph, partition(graph, config, min_fill=fill), config.block_out)
+    verify(laid)
+    assert set(places) == {n.name for n in laid.nodes}
+    x = {"x": np.random.default_rng(0).standard_normal((1, 3, 12, 12)).astype(np.float32)}
+    want, got = evaluate(graph, x), evaluate(laid, x)
+    for name in graph.outputs:
+        np.testing.assert_array_equal(want[name], got[name])
+
+
+def test_layout_packs_once_at_each_boundary():
+    graph = network()
+    laid, places = layout(graph, partition(graph, PAPER), 16)
+    for node in laid.nodes:
+        blocks = {laid.tensors[n].block for n in laid.activations(node)}
+        if places[node.name].device == "vdla":
+            assert blocks == {16}
+            assert laid.tensors[node.output].block == 16
+        elif not isinstance(node, ops.Unpack):
+            assert blocks == {0}
+    packs = [n.data for n in laid.nodes if isinstance(n, ops.Pack | ops.Unpack)]
+    assert len(packs) == len(set(packs))
+
+
+def test_an_integer_output_keeps_its_name():
+    graph = network()
+    conv = next(n for n in graph.nodes if isinstance(n, ops.QConv2dAdd))
+    graph.outputs = (*graph.outputs, conv.output)
+    laid, _ = layout(graph, partition(graph, PAPER), 16)
+    verify(laid)
+    assert laid.tensors[conv.output].block == 0
+    assert laid.tensors[f"{conv.output}.packed"].block == 16
+
+
+def test_a_constant_operand_is_packed_now():
+    m = QdqModel(0)
+    x = m.input("x", (1, 20, 3, 3))
+    values = np.random.default_rng(0).integers(-9, 9, (1, 20, 3, 3)).astype(np.int8)
+    names = [m.constant("c", values), m.constant("cs", np.array(0.1, np.float32))]
+    y = m.node("Add", [x, m.node("DequantizeLinear", names, values.shape)], values.shape)
+    m.output(m.finished(y, 0.2, None))
+    graph = optimize(import_model(m.model()))
+    laid, _ = layout(graph, partition(graph, PAPER), 16)
+    verify_blocks = laid.constants["c.packed"]
+    assert verify_blocks.shape == (1, 2, 3, 3, 16)
+    assert [n.op for n in laid.nodes].count("Pack") == 1
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 1000))
+def test_living_tensors_never_overlap(seed):
+    graph = network(seed)
+    laid, _ = layout(graph, partition(graph, PAPER), 16)
+    plan = plan_memory(laid)
+    spans = lifetimes(laid)
+    names = list(plan.offsets)
+    assert set(names) == {n for n in laid.tensors if n not in laid.constants and n in spans}
+    for i, a in enumerate(names):
+        start, size = plan.offsets[a], laid.tensors[a].nbytes
+        assert start % 64 == 0
+        assert plan.constant_bytes <= start
+        assert start + size <= plan.total_bytes
+        for b in names[i + 1 :]:
+            if spans[a][0] <= spans[b][1] and spans[b][0] <= spans[a][1]:
+                other = plan.offsets[b]
+                assert start + size <= other or other + laid.tensors[b].nbytes <= start
+
+
+def test_memory_is_reused():
+    m = QdqModel()
+    x = m.input("x", (1, 16, 8, 8))
+    for _ in range(10):
+        x = m.conv(x, 16, 1)
+    m.output(x)
+    graph = optimize(import_model(m.model()))
+    plan = plan_memory(graph)
+    assert plan.arena_bytes < 4 * align(graph.tensors["x"].nbytes)
+
+
+def test_constants_have_their_own_region():
+    graph = network()
+    plan = plan_memory(graph, {"a": np.zeros(3, np.int8), "b": np.zeros(70, np.int8)})
+    assert plan.constants == {"a": 0, "b": 64}
+    assert plan.constant_bytes == 192
+    assert plan.address("b") == 64
+    assert min(plan.offsets.values()) == 192
