@@ -159,8 +159,7 @@ class _Addresses(dict[str, int]):
 
 def _stored(node: Node, graph: Graph) -> list[str]:
     """Constants that a node reads as activations: a residual known at compile time."""
-    parameters = {getattr(node, key, None) for key in ("weight", "bias")}
-    return [n for n in node.inputs if n in graph.constants and n not in parameters]
+    return [n for n in node.inputs if n in graph.constants and n not in node.parameters]
 
 
 def _layers(network: Network) -> list[dict[str, Any]]:

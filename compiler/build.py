@@ -45,7 +45,7 @@ from vdla.compiler.targets.accelerator.partition import partition
 from vdla.compiler.targets.accelerator.rewrites.fuse_host import fuse_host
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
-from vdla.compiler.targets.processor.description.processor import NATIVE, Processor, Vectors
+from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.targets.processor.kernels import untuned
 from vdla.compiler.targets.processor.rewrites.fuse_ops import fuse_ops
 from vdla.compiler.targets.processor.rewrites.images import block_images
@@ -67,10 +67,10 @@ Progress = Callable[[str, int, int], None]
 NO_KERNEL = (TilingError, AllocationError, CodegenError, ScheduleError, IntrinsicError)
 
 # A graph that is the processor's alone, on its way to functions.
-HOST_PASSES: tuple[tuple[str, Callable[[Graph, Vectors], Graph]], ...] = (
+HOST_PASSES: tuple[tuple[str, Callable[[Graph, Processor], Graph]], ...] = (
     ("stack_products", lambda graph, _: stack_products(graph)),
-    ("block_images", block_images),
-    ("fuse_ops", lambda graph, _: fuse_ops(graph)),
+    ("block_images", lambda graph, processor: block_images(graph, processor.vectors)),
+    ("fuse_ops", fuse_ops),
 )
 
 
@@ -168,7 +168,7 @@ def _lay_out(
     """The graph with each device's tensors as it wants them, and the copies between devices."""
     if options.device == HOST:
         for name, run in HOST_PASSES:
-            graph = run(graph, options.host.vectors)
+            graph = run(graph, options.host)
             dump.graph(name, graph)
         return graph, partition(graph, config, HOST)
     graph, placements = layout(graph, placements, config.channel_block)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.ir import BY_OP, Graph
 
 ACCELERATOR, HOST = "vdla", "cpu"
 ONNXRUNTIME = "onnxruntime"  # on the host, for operators that vdla lacks
@@ -28,15 +28,12 @@ class Placement:
 Placements = dict[str, Placement]
 
 
-CONVERSIONS = {"Quantize", "Dequantize", "FlipSign", "Im2col", "Pack", "Unpack"}
-
-
 def host_layers(rows: Sequence[Mapping[str, str]]) -> tuple[list[str], int]:
     """Of a report's rows: the layers that run on the host, and how many layers there are.
 
     What only converts numbers or their layout on the way to the accelerator is no layer.
     """
-    layers = [row for row in rows if row["op"] not in CONVERSIONS]
+    layers = [row for row in rows if not (row["op"] in BY_OP and BY_OP[row["op"]].CONVERTS)]
     return [row["name"] for row in layers if row["device"] != ACCELERATOR], len(layers)
 
 

@@ -9,11 +9,11 @@ constants named after the node.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, Graph, Node
+from vdla.compiler.graph.ir import Array, Graph, Node, Recipe
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.te import Tensor
 from vdla.compiler.te.tensor import ComputeOp
@@ -21,17 +21,11 @@ from vdla.compiler.tir.ir import Expr, PrimFunc
 from vdla.runtime.dtypes import dtype_of
 
 Element = Callable[[Expr, Expr, Expr, Expr], Expr]
-KEPT = "padded"  # an image with its padding, for a convolution
-ROWS, PANELS = "rows", "panels"  # the factors of a product of matrices, rearranged
-TILE = "tile"  # the sums of a product of matrices, tile by tile
-TRANSFORMED, DOTS, SUMS = "image", "dots", "sums"  # of a convolution by Winograd's algorithm
-WINOGRAD = (TRANSFORMED, DOTS, SUMS, "turned", "product", "rows")
-PLACED = (
-    KEPT,
-    ROWS,
-    PANELS,
-    *WINOGRAD,
-)  # what a schedule places; other stages that move elements are inlined
+
+
+def plain(node: Node, recipe: Recipe) -> Tensor:
+    """A node's own expression, whatever the target."""
+    return node.express(recipe)
 
 
 @dataclass(frozen=True)
@@ -45,15 +39,14 @@ class HostKernel:
 
 @dataclass
 class HostRecipe:
-    """The inputs of one host function, in order."""
+    """The inputs of one host function, in order.
+
+    ``expression`` writes a node's expression: the node's own, or one that a target prefers.
+    """
 
     node: Node
     graph: Graph
-    lanes: int = 4
-    registers: int = 16
-    word_registers: int = 16  # of them, for products of bytes
-    fused: bool = False
-    winograd: bool = False
+    expression: Callable[[Node, Recipe], Tensor] = plain
     tensors: list[Tensor] = field(default_factory=list)
     args: list[str] = field(default_factory=list)
     constants: dict[str, Array] = field(default_factory=dict)
@@ -128,19 +121,21 @@ class HostRecipe:
 
     def part(self, node: Node, keep: str | None = None) -> Tensor:
         """The result of one of several nodes that are one function; stores the one to ``keep``."""
-        result = node.express(replace(self, node=node))
+        recipe = replace(self, node=node)
+        result = self.expression(node, recipe)
         if keep in self.computed:
             self.kept.append(self.computed[keep])
         self.computed[node.output] = result
         return result
 
-    def schedule(self, result: Tensor, symbol: str) -> Schedule:
-        """The function, to be scheduled. Of fused parts, those that are read once leave no
-        tensor."""
+    def schedule(self, result: Tensor, symbol: str, placed: Sequence[Tensor] = ()) -> Schedule:
+        """The function, to be scheduled. Of fused parts, those that are read once leave no tensor,
+        but those that are ``placed`` later."""
         s = Schedule(te.build(self.tensors, [result], symbol))
+        stays = (result, *self.kept, *placed)
         if self.computed:
             for tensor in te.producers((result,)):
-                if tensor is not result and tensor not in self.kept and _moves(tensor):
+                if tensor not in stays and _moves(tensor):
                     s[tensor].compute_inline()
         return s
 
@@ -152,7 +147,7 @@ class HostRecipe:
 def _moves(tensor: Tensor) -> bool:
     """Whether each element is computed by itself, so that it can be where it is read."""
     op = tensor.op
-    return isinstance(op, ComputeOp) and op.reduce is None and tensor.name not in PLACED
+    return isinstance(op, ComputeOp) and op.reduce is None
 
 
 def _viewed(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -87,5 +87,4 @@ def verify_dtypes(tensors: Mapping[str, TensorType], node: Node) -> None:
 
 def _data_dtypes(tensors: Mapping[str, TensorType], node: Node) -> set[str]:
     """The dtypes of the operands that carry data; weights and biases have their own."""
-    skip = {getattr(node, key, None) for key in ("weight", "bias")}
-    return {tensors[name].dtype for name in node.inputs if name not in skip}
+    return {tensors[name].dtype for name in node.inputs if name not in node.parameters}

@@ -113,26 +113,6 @@ class Recipe(Protocol):
     def out_dtype(self) -> str:
         """The element type of the operator's output."""
 
-    @property
-    def lanes(self) -> int:
-        """How many float32 a vector register holds."""
-
-    @property
-    def registers(self) -> int:
-        """How many vector registers there are."""
-
-    @property
-    def word_registers(self) -> int:
-        """How many of them sums and operands of products of bytes can take."""
-
-    @property
-    def fused(self) -> bool:
-        """Whether one instruction multiplies and adds float32, rounding once."""
-
-    @property
-    def winograd(self) -> bool:
-        """Whether convolutions may be computed by Winograd's algorithm."""
-
     def block(self, name: str) -> int:
         """How many channels of a tensor lie side by side; 0 where they don't."""
 
@@ -172,16 +152,28 @@ class Recipe(Protocol):
 class Node:
     """An operator.
 
-    ``OPERANDS`` names the fields that hold tensor names, in calling order; ``READS`` and ``WRITES``
-    are the element types of its data and of its result; ``ON_INT8`` is the same operator on
-    integers where it and rounding can change places (a largest value stays the largest). A class
-    that others only derive from is no ``OPERATOR``.
+    Attributes:
+        OPERANDS: the fields that hold tensor names, in calling order.
+        PARAMETERS: those of them that hold weights, whose element types are their own.
+        READS, WRITES: the element types of its data and of its result.
+        ON_INT8: the same operator on integers, where it and rounding can change places (a largest
+            value stays the largest).
+        ELEMENTWISE: whether an element of the result needs the same element of its operands alone.
+        CLIPS: whether the last thing it does is to clip to its fields ``lo`` and ``hi``.
+        CONVERTS: what it only converts where integers begin or end: "numbers", "layout" or nothing.
+        HOST_REASON: why an accelerator of int8 tensors has no instruction for it.
+        OPERATOR: false for a class that others only derive from.
     """
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("data",)
+    PARAMETERS: ClassVar[tuple[str, ...]] = ()
     READS: ClassVar[frozenset[str]] = frozenset({"float32"})
     WRITES: ClassVar[frozenset[str]] = frozenset({"float32"})
     ON_INT8: ClassVar[type[Node] | None] = None
+    ELEMENTWISE: ClassVar[bool] = False
+    CLIPS: ClassVar[bool] = False
+    CONVERTS: ClassVar[str] = ""
+    HOST_REASON: ClassVar[str] = ""
     OPERATOR: ClassVar[bool] = False
 
     name: str
@@ -214,19 +206,21 @@ class Node:
         """Its result as a tensor expression, for the host; integers equal ``evaluate``'s."""
         raise NotImplementedError
 
-    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
-        """How many channels of its result should lie side by side on a processor.
+    def channel_block(self, operands: Sequence[TensorType]) -> int:
+        """How many channels of its result should lie side by side, where its operands lie so.
 
         Args:
             operands: the types of what it reads, as they lie so far.
-            known: the names of the graph's constants.
-            lanes: how many float32 a vector register holds.
 
         Returns:
             0 for N, C, H, W. It then reads its operands as N, C, H, W too; else it must take them
             as they lie.
         """
         return 0
+
+    def absorbs(self, maker: Node) -> bool:
+        """Whether what ``maker`` writes may be computed where this operator reads it."""
+        return False
 
     def work(self, shapes: Sequence[Shape], result: Shape) -> int:
         """How many operations it takes, a multiplication and an addition being two; one for each
@@ -265,6 +259,12 @@ class Node:
             elif value is not None:
                 names.append(value)
         return tuple(names)
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """The names of the tensors that hold its weights."""
+        names = (getattr(self, key) for key in self.PARAMETERS)
+        return frozenset(name for name in names if name is not None)
 
     def renamed(self, names: Mapping[str, str]) -> Self:
         """The same node reading ``names[t]`` wherever it read ``t``."""

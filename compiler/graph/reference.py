@@ -41,5 +41,4 @@ def evaluate_node(graph: Graph, node: Node, operands: Sequence[Array]) -> Array:
 
 def iter_layers(graph: Graph) -> Iterator[Node]:
     """The nodes that do integer arithmetic: what a per-layer report lists."""
-    moves = ops.Pack | ops.Unpack | ops.Im2col
-    return (n for n in graph.nodes if isinstance(n, IntegerNode) and not isinstance(n, moves))
+    return (n for n in graph.nodes if isinstance(n, IntegerNode) and not n.CONVERTS)

@@ -14,7 +14,6 @@ from vdla.compiler.graph.ir import (
     DTYPES,
     Array,
     IntegerNode,
-    Known,
     Node,
     Pair,
     Recipe,
@@ -38,6 +37,7 @@ from vdla.isa.numbers import pack_scale
 class Add(Quantizable):
     """``a + b``, with numpy's broadcasting."""
 
+    ELEMENTWISE: ClassVar[bool] = True
     OPERANDS: ClassVar[tuple[str, ...]] = ("a", "b")
     READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
     WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES)
@@ -55,7 +55,7 @@ class Add(Quantizable):
         a, b = broadcast_operands(recipe, self.a, self.b)
         return te.compute(recipe.out_shape, lambda *i: a(i) + b(i), "added")
 
-    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
+    def channel_block(self, operands: Sequence[TensorType]) -> int:
         """As both of its operands lie."""
         return common_block(operands)
 
@@ -87,6 +87,7 @@ class QAdd(IntegerNode):
     """
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("a", "b")
+    CLIPS: ClassVar[bool] = True
 
     a: str
     b: str
@@ -115,7 +116,7 @@ class QAdd(IntegerNode):
 
         return te.compute(recipe.out_shape, value, "added")
 
-    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
+    def channel_block(self, operands: Sequence[TensorType]) -> int:
         """As both of its operands lie."""
         return common_block(operands)
 

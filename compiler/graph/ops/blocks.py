@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,6 +29,9 @@ class Blocks(IntegerNode, operator=False):
 class Pack(Blocks):
     """[N, C, H, W] (or [N, C]) to channel blocks [N, ceil(C/block), H, W, block], filled with 0."""
 
+    CONVERTS: ClassVar[str] = "layout"
+    HOST_REASON: ClassVar[str] = "layout change on the way to the accelerator"
+
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         return pack(args[0], self.block)
 
@@ -45,6 +49,9 @@ class Pack(Blocks):
 @dataclass(frozen=True, kw_only=True)
 class Unpack(Blocks):
     """Channel blocks back to [N, C, H, W] (or [N, C])."""
+
+    CONVERTS: ClassVar[str] = "layout"
+    HOST_REASON: ClassVar[str] = "layout change on the way from the accelerator"
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         return unpack(args[0], kind.shape)

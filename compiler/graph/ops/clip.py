@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import requantized
-from vdla.compiler.graph.ir import Array, IntegerNode, Known, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Array, IntegerNode, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import f32, requantize
 from vdla.compiler.te import Tensor
@@ -20,6 +21,8 @@ from vdla.isa.numbers import pack_scale
 @dataclass(frozen=True, kw_only=True)
 class Relu(Quantizable):
     """``max(data, 0)``."""
+
+    ELEMENTWISE: ClassVar[bool] = True
 
     data: str
 
@@ -34,7 +37,7 @@ class Relu(Quantizable):
         zero = te.const(0.0, "float32")
         return te.compute(recipe.out_shape, lambda *i: te.maximum(data[i], zero), "positive")
 
-    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
+    def channel_block(self, operands: Sequence[TensorType]) -> int:
         """As its operand lies."""
         return operands[0].block
 
@@ -46,6 +49,8 @@ class Relu(Quantizable):
 @dataclass(frozen=True, kw_only=True)
 class Clip(Quantizable):
     """``min(max(data, low), high)``; either bound may be infinite."""
+
+    ELEMENTWISE: ClassVar[bool] = True
 
     data: str
     low: float
@@ -64,7 +69,7 @@ class Clip(Quantizable):
             recipe.out_shape, lambda *i: te.minimum(te.maximum(data[i], low), high), "clipped"
         )
 
-    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
+    def channel_block(self, operands: Sequence[TensorType]) -> int:
         """As its operand lies."""
         return operands[0].block
 
@@ -76,6 +81,8 @@ class Clip(Quantizable):
 @dataclass(frozen=True, kw_only=True)
 class QClip(IntegerNode):
     """Relu, Clip and change of scale: ``clip(rq(data - in_zp, scale) + out_zp, lo, hi)``."""
+
+    HOST_REASON: ClassVar[str] = "change of scale alone; not supported on the accelerator"
 
     data: str
     scale: float

@@ -16,12 +16,10 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import clipped, inside, requantized, shifted
-from vdla.compiler.graph.ir import Array, Known, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import add_terms, pack_scales, requantize
-from vdla.compiler.graph.ops import winograd
 from vdla.compiler.graph.ops.add import fixed_point_sum
-from vdla.compiler.graph.ops.blocked import can_block, float_sums, integer_sums, most_of, scaled
 from vdla.compiler.graph.ops.products import (
     Products,
     QProducts,
@@ -84,16 +82,6 @@ class AnyConv2d(Products, Window, operator=False):
             for s in range(kw):
                 total += views[:, :, r, s] * weight[None, :, 0, r, s, None, None]
         return total
-
-    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
-        """Blocks of ``lanes`` channels, or of half as many; it reads plain images and blocks."""
-        parameters = [n for n in (self.weight, self.bias) if n is not None]
-        if not all(name in known for name in parameters):
-            return 0
-        data, weight = operands[0], operands[1]
-        own = self.groups > 1 and data.block
-        sizes = (data.block,) if own else (lanes, lanes // 2)
-        return next((s for s in sizes if can_block(self, data.shape, weight.shape, s)), 0)
 
     def sums(self, recipe: Recipe, bias: str | None, zero_point: int, wide: str) -> Tensor:
         """[N, OH, OW, O]: bias + Σ data * weight, in int32 or float32."""
@@ -164,11 +152,6 @@ class Conv2d(AnyConv2d, Quantizable):
         return total + args[2][:, None, None] if len(args) > 2 else total
 
     def express(self, recipe: Recipe) -> Tensor:
-        if recipe.block(self.output):
-            by_tiles = winograd.fits(self, recipe)
-            sums = winograd.winograd_sums if by_tiles else float_sums
-            blocks = sums(self, recipe, self.bias)
-            return te.compute(recipe.out_shape, lambda *i: blocks[i], "out")
         acc = self.sums(recipe, self.bias, 0, "float32")
         return te.compute(recipe.out_shape, lambda b, c, y, x: acc[b, y, x, c], "out")
 
@@ -201,34 +184,17 @@ class QConv2d(QProducts, AnyConv2d):
         return requantize(self.accumulated(args), words, self.out_zp, self.lo, self.hi)
 
     def express(self, recipe: Recipe) -> Tensor:
-        if recipe.block(self.output):
-            return te.compute(recipe.out_shape, self.requantized_blocks(recipe), "out")
-        own = self.requantized_sums(recipe)
-        return te.compute(recipe.out_shape, own, "out")
-
-    def requantized_blocks(self, recipe: Recipe) -> Callable[..., Expr]:
-        """The convolution's int8 value at b, block of channels, y, x, channel of the block."""
-        weight, bias = recipe.value(self.weight), recipe.value(self.bias)
-        assert weight is not None
-        assert bias is not None
-        most = most_of(weight, bias, self.in_zp)
-        acc = integer_sums(self, recipe, bias, self.in_zp)
-        scale = scaled(recipe, recipe.block(self.output), pack_scales(self.scale), most)
-
-        def value(b: Expr, c: Expr, y: Expr, x: Expr, l: Expr) -> Expr:
-            return scale(acc[b, c, y, x, l], self.out_zp, self.lo, self.hi, c, l)
-
-        return value
-
-    def requantized_sums(self, recipe: Recipe) -> Callable[[Expr, Expr, Expr, Expr], Expr]:
-        """The convolution's int8 value at b, c, y, x."""
         acc = self.sums(recipe, self.bias, self.in_zp, "int32")
         word = word_of(recipe, self.scale)
 
         def value(b: Expr, c: Expr, y: Expr, x: Expr) -> Expr:
             return requantized(acc[b, y, x, c], word(c), self.out_zp, self.lo, self.hi)
 
-        return value
+        return self.finished(recipe, value)
+
+    def finished(self, recipe: Recipe, value: Callable[..., Expr]) -> Tensor:
+        """The node's result from the convolution's int8 value at an element, as the result lies."""
+        return te.compute(recipe.out_shape, value, "out")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,6 +208,7 @@ class QConv2dAdd(QConv2d):
     """
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("data", "weight", "bias", "residual")
+    CLIPS: ClassVar[bool] = False  # the sum is clipped later
 
     residual: str
     add_scales: tuple[float, float]
@@ -270,20 +237,13 @@ class QConv2dAdd(QConv2d):
         other = (args[3].astype(np.float64) - self.res_zp) * self.add_scales[1]
         return own + other, np.where(unclear, np.inf, np.abs(own) + np.abs(other)), 5
 
-    def express(self, recipe: Recipe) -> Tensor:
-        blocks = recipe.block(self.output) > 0
-        value_of = self.requantized_blocks(recipe) if blocks else self.requantized_sums(recipe)
+    def finished(self, recipe: Recipe, value: Callable[..., Expr]) -> Tensor:
         residual = recipe.read(self.residual)
         term, term_residual, k = add_terms(*self.add_scales)
 
-        def value(*i: Expr) -> Expr:
-            left = (value_of(*i).astype("int32") - self.out_zp) * term
+        def total(*i: Expr) -> Expr:
+            left = (value(*i).astype("int32") - self.out_zp) * term
             right = (residual[i].astype("int32") - self.res_zp) * term_residual
             return clipped(shifted(left + right, k), self.add_zp, self.add_lo, self.add_hi)
 
-        return te.compute(recipe.out_shape, value, "out")
-
-    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
-        """As its residual lies, which must be as it can compute itself."""
-        own = super().channel_block(operands, known, lanes)
-        return own if own == operands[3].block else 0
+        return te.compute(recipe.out_shape, total, "out")

@@ -12,10 +12,10 @@ from vdla.compiler.graph.express import requantized
 from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import pack_scales, requantize
-from vdla.compiler.graph.ops.matrices import UNSIGNED, product_in_lanes, products_of_bytes
 from vdla.compiler.graph.ops.products import (
     Products,
     QProducts,
+    bias_of,
     centered,
     quantized_products,
     word_of,
@@ -48,8 +48,14 @@ class Dense(AnyDense, Quantizable):
         return total + args[2] if len(args) > 2 else total
 
     def express(self, recipe: Recipe) -> Tensor:
-        rows = recipe.read(self.data, recipe.shape(self.data)[:2])
-        return product_in_lanes(recipe, rows, self.weight, self.bias, transposed=True)
+        data, weight = recipe.read(self.data, recipe.shape(self.data)[:2]), recipe.read(self.weight)
+        start = bias_of(recipe, self.bias, "float32")
+        step = te.reduce_axis((0, data.shape[1]), "i")
+        return te.compute(
+            recipe.out_shape,
+            lambda b, c: te.sum(data[b, step] * weight[c, step], axis=step, init=start(c)),
+            "out",
+        )
 
     def quantized(self, island: Island) -> Node:
         """A :class:`QDense`."""
@@ -74,16 +80,17 @@ class QDense(QProducts, AnyDense):
         return requantize(acc, pack_scales(self.scale), self.out_zp, self.lo, self.hi)
 
     def express(self, recipe: Recipe) -> Tensor:
-        data = recipe.read(self.data, recipe.shape(self.data)[:2])
-        weight, bias = recipe.value(self.weight), recipe.value(self.bias)
-        assert weight is not None
-        assert bias is not None
-        more = (self.in_zp + UNSIGNED) * weight.astype(np.int64).sum(axis=1)
-        start = (bias - more).astype(np.int32)  # modulo 2**32, as the sums are
-        acc = products_of_bytes(recipe, data, UNSIGNED, weight.T, start)
-        word = word_of(recipe, self.scale)
+        data, weight = recipe.read(self.data, recipe.shape(self.data)[:2]), recipe.read(self.weight)
+        start, word = bias_of(recipe, self.bias, "int32"), word_of(recipe, self.scale)
+        step = te.reduce_axis((0, data.shape[1]), "i")
+
+        def dot(b: Expr, c: Expr) -> Expr:
+            factor = data[b, step].astype("int32") - self.in_zp
+            return te.sum(factor * weight[c, step].astype("int32"), axis=step, init=start(c))
+
+        acc = te.compute(recipe.out_shape, dot, "acc")
 
         def value(b: Expr, c: Expr) -> Expr:
-            return requantized(acc(b, c), word(c), self.out_zp, self.lo, self.hi)
+            return requantized(acc[b, c], word(c), self.out_zp, self.lo, self.hi)
 
         return te.compute(recipe.out_shape, value, "out")

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import DTYPES, Array, GraphError, Known, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import DTYPES, Array, GraphError, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.ops import functions
 from vdla.compiler.te import Tensor
@@ -32,6 +32,7 @@ class Unary(Node):
     The result has the data's type; that of a test is bool.
     """
 
+    ELEMENTWISE: ClassVar[bool] = True
     READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
     WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES)
     FUNCTIONS: ClassVar[tuple[str, ...]] = tuple(functions.UNARY)
@@ -62,7 +63,7 @@ class Unary(Node):
 
         return te.compute(recipe.out_shape, value, self.function)
 
-    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
+    def channel_block(self, operands: Sequence[TensorType]) -> int:
         """As its operand lies."""
         return operands[0].block
 
@@ -74,6 +75,7 @@ class Binary(Quantizable):
     The result has the operands' type; that of a comparison is bool.
     """
 
+    ELEMENTWISE: ClassVar[bool] = True
     OPERANDS: ClassVar[tuple[str, ...]] = ("a", "b")
     READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
     WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES)
@@ -100,7 +102,7 @@ class Binary(Quantizable):
 
         return te.compute(recipe.out_shape, value, self.function)
 
-    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
+    def channel_block(self, operands: Sequence[TensorType]) -> int:
         """As both of its operands lie."""
         return common_block(operands)
 
@@ -115,6 +117,7 @@ class Binary(Quantizable):
 class Where(Node):
     """``a`` where ``condition`` holds, else ``b``, with numpy's broadcasting."""
 
+    ELEMENTWISE: ClassVar[bool] = True
     OPERANDS: ClassVar[tuple[str, ...]] = ("condition", "a", "b")
     READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
     WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES)
@@ -140,6 +143,7 @@ class Where(Node):
 class Cast(Node):
     """The same numbers as the output's type: integers wrap, floats lose their fractions."""
 
+    ELEMENTWISE: ClassVar[bool] = True
     READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
     WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES)
 

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.ops.im2col import Im2col
-from vdla.compiler.graph.ops.quantize import Dequantize, FlipSign, Quantize
 from vdla.compiler.te import Tensor
 
 
@@ -27,7 +26,7 @@ class Fused(Node):
     @property
     def op(self) -> str:
         """The one of them that isn't a mere move of bytes; else the first, which has the work."""
-        boundary = (p.op for p in self.parts if isinstance(p, Quantize | Dequantize | FlipSign))
+        boundary = (part.op for part in self.parts if part.CONVERTS == "numbers")
         return next(boundary, self.parts[0].op)
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape | None:

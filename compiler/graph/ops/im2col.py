@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import inside
@@ -19,6 +20,9 @@ class Im2col(IntegerNode, Window):
 
     Channel ``(c * KH + ky) * KW + kx`` is tap (ky, kx) of channel c; padding holds ``fill``.
     """
+
+    CONVERTS: ClassVar[str] = "layout"
+    HOST_REASON: ClassVar[str] = "layout change on the way to the accelerator"
 
     kernel: Pair
     fill: int

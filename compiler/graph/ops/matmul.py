@@ -14,7 +14,7 @@ import numpy as np
 from vdla.compiler import te
 from vdla.compiler.graph.ir import DTYPES, Array, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.ops.elementwise import wide, widened
-from vdla.compiler.graph.ops.matrices import product_in_lanes, spread
+from vdla.compiler.graph.ops.transpose import Transpose
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 
@@ -46,6 +46,9 @@ class MatMul(Node):
             raise self.error("matrices that fit each other", f"{list(a)} and {list(b)}")
         return (*batch, a[-2], b[-1])
 
+    def absorbs(self, maker: Node) -> bool:
+        return isinstance(maker, Transpose)
+
     def work(self, shapes: Sequence[Shape], result: Shape) -> int:
         return 2 * prod(result) * shapes[0][-1]
 
@@ -54,8 +57,6 @@ class MatMul(Node):
 
     def express(self, recipe: Recipe) -> Tensor:
         a = recipe.read(self.a)
-        if recipe.out_dtype == "float32":
-            return product_in_lanes(recipe, a, self.b)
         b = recipe.read(self.b)
         step = te.reduce_axis((0, a.shape[-1]), "k")
 
@@ -132,3 +133,9 @@ def narrowed(recipe: Recipe, tensor: Tensor) -> Tensor:
     if tensor.dtype == recipe.out_dtype:
         return tensor
     return te.compute(recipe.out_shape, lambda *i: tensor[i].astype(recipe.out_dtype), "narrowed")
+
+
+def spread(sizes: Shape, stack: Sequence[Expr]) -> list[Expr]:
+    """The index of a matrix in a stack that is broadcast."""
+    inner = stack[len(stack) - len(sizes) :]
+    return [te.const(0, "int32") if n == 1 else i for n, i in zip(sizes, inner, strict=True)]

@@ -11,7 +11,6 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
-from vdla.compiler.graph.ops.matrices import UNSIGNED, products_of_bytes
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 
@@ -52,26 +51,18 @@ class MatMulInteger(Node):
         return np.asarray(np.matmul(a - a_zero, b - b_zero)).astype(np.int32)
 
     def express(self, recipe: Recipe) -> Tensor:
-        b, b_zero = recipe.value(self.b), recipe.value(self.b_zero)
-        assert b is not None
-        assert b_zero is not None
-        a, a_zero = recipe.read(self.a), recipe.read(self.a_zero)
-        signed = UNSIGNED if b.dtype == np.uint8 else 0
-        weight = (b.astype(np.int32) - signed).astype(np.int8)
-        shift = UNSIGNED if recipe.dtype(self.a) == "int8" else 0
-        total = products_of_bytes(recipe, a, shift, weight, np.zeros(weight.shape[1], np.int32))
-        sums = recipe.constant("sums", weight.sum(axis=0, dtype=np.int32))
-        zeros = np.broadcast_to(b_zero.astype(np.int32) - signed, b.shape[1:])
+        a, b = recipe.read(self.a), recipe.read(self.b)
+        a_zero, b_zero = recipe.read(self.a_zero), recipe.read(self.b_zero)
+        step, one_zero = te.reduce_axis((0, a.shape[-1]), "k"), b_zero.shape == (1,)
 
-        def part(*i: Expr) -> Expr:
-            return total(*i) - (a_zero[0].astype("int32") + shift) * sums[i[-1]]
+        def value(*i: Expr) -> Expr:
+            left = a[(*i[:-1], step)].astype("int32") - a_zero[0].astype("int32")
+            zero = b_zero[0 if one_zero else i[-1]].astype("int32")
+            return te.sum(left * (b[step, i[-1]].astype("int32") - zero), axis=step)
 
-        if not zeros.any():
-            return te.compute(recipe.out_shape, part, "out")
-        left, table = self._centered_rows(a, a_zero), recipe.constant("zeros", zeros.copy())
-        return te.compute(recipe.out_shape, lambda *i: part(*i) - table[i[-1]] * left[i[:-1]])
+        return te.compute(recipe.out_shape, value, "out")
 
-    def _centered_rows(self, a: Tensor, a_zero: Tensor) -> Tensor:
+    def centered_rows(self, a: Tensor, a_zero: Tensor) -> Tensor:
         """Σ_k (a[…, i, k] - a_zero) of each row."""
         step = te.reduce_axis((0, a.shape[-1]), "k")
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import requantized
-from vdla.compiler.graph.ir import Array, IntegerNode, Known, Node, Pair, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import Array, IntegerNode, Node, Pair, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import f32, pack_scales, pool_scale, requantize
 from vdla.compiler.graph.ops.window import Window
@@ -28,7 +28,7 @@ class Pool(Window, operator=False):
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         return (*shapes[0][:2], *self.places(shapes[0], self.kernel))
 
-    def channel_block(self, operands: Sequence[TensorType], known: Known, lanes: int) -> int:
+    def channel_block(self, operands: Sequence[TensorType]) -> int:
         """As its operand lies."""
         return operands[0].block
 
@@ -129,6 +129,8 @@ class QAvgPool(IntegerNode, AnyAvgPool):
     ``s = float32(in_scale / (out_scale * count))``. ``count`` is the kernel's area when
     ``include_pad`` (or where nothing is padded), else the number of real elements under the window.
     """
+
+    CLIPS: ClassVar[bool] = True
 
     in_scale: float
     out_scale: float

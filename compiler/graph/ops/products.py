@@ -21,6 +21,7 @@ class Products(Node, operator=False):
     """Data times weights, one sum for each output channel, and a bias."""
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("data", "weight", "bias")
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("weight", "bias")
 
     data: str
     weight: str
@@ -49,6 +50,8 @@ class QProducts(IntegerNode, Products, operator=False):
     ``scale`` holds float32 values, one per output channel:
     ``float32(x_scale * w_scale[o] / y_scale)``.
     """
+
+    CLIPS: ClassVar[bool] = True
 
     bias: str
     in_zp: int

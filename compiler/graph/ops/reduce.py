@@ -47,6 +47,9 @@ class Reduce(Node):
             return tuple(kept)
         return tuple(size for n, size in enumerate(kept) if n not in self.axes)
 
+    def absorbs(self, maker: Node) -> bool:
+        return maker.ELEMENTWISE
+
     def work(self, shapes: Sequence[Shape], result: Shape) -> int:
         return prod(shapes[0])
 

@@ -35,6 +35,8 @@ class AnyReshape(Node, operator=False):
 class QReshape(IntegerNode, AnyReshape):
     """:class:`Reshape` on integers."""
 
+    HOST_REASON: ClassVar[str] = "channel blocks can't be reshaped in place"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reshape(AnyReshape):

@@ -31,6 +31,9 @@ class Softmax(Node):
         e = np.exp(args[0] - args[0].max(axis=self.axis, keepdims=True))
         return np.asarray(e / e.sum(axis=self.axis, keepdims=True))
 
+    def absorbs(self, maker: Node) -> bool:
+        return maker.ELEMENTWISE
+
     def express(self, recipe: Recipe) -> Tensor:
         data = recipe.read(self.data)
         shape, axis = data.shape, self.axis

@@ -40,6 +40,8 @@ class AnyTranspose(Node, operator=False):
 class QTranspose(IntegerNode, AnyTranspose):
     """:class:`Transpose` on integers."""
 
+    HOST_REASON: ClassVar[str] = "channel blocks can't be transposed in place"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Transpose(AnyTranspose):

@@ -10,8 +10,6 @@ from dataclasses import replace
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 
-CLIPPING = (ops.QConv2d, ops.QDense, ops.QAdd, ops.QAvgPool)
-
 
 def fuse_clip(graph: Graph) -> Graph:
     """Lets an operator clip its own result.
@@ -28,12 +26,12 @@ def fuse_clip(graph: Graph) -> Graph:
         if not isinstance(node, ops.QClip) or node.scale != 1.0 or node.in_zp != node.out_zp:
             continue
         maker = makers.get(node.data)
-        if not isinstance(maker, CLIPPING) or isinstance(maker, ops.QConv2dAdd):
+        if maker is None or not maker.CLIPS:
             continue
         if len(uses[node.data]) != 1 or node.data in graph.outputs or maker.name in taken:
             continue
-        lo, hi = (min(max(v, node.lo), node.hi) for v in (maker.lo, maker.hi))
-        fused[node.name] = replace(maker, output=node.output, lo=lo, hi=hi)
+        limits = {k: min(max(getattr(maker, k), node.lo), node.hi) for k in ("lo", "hi")}
+        fused[node.name] = replace(maker, output=node.output, **limits)
         taken.add(maker.name)
     nodes = [fused.get(n.name, n) for n in graph.nodes if n.name not in taken]
     return replace(graph, nodes=tuple(nodes))

@@ -41,25 +41,11 @@ def place(node: Node, graph: Graph, config: Config | None, min_fill: float) -> P
     return Placement(HOST, reason)
 
 
-HOST_ONLY: dict[type[Node], str] = {
-    ops.Quantize: "float input becomes integers",
-    ops.Dequantize: "integers become float output",
-    ops.FlipSign: "unsigned bytes become signed at the boundary",
-    ops.QConcat: "concatenation moves bytes; no arithmetic for the accelerator",
-    ops.QClip: "change of scale alone; not supported on the accelerator",
-    ops.QReshape: "channel blocks can't be reshaped in place",
-    ops.QTranspose: "channel blocks can't be transposed in place",
-    ops.Im2col: "layout change on the way to the accelerator",
-    ops.Pack: "layout change on the way to the accelerator",
-    ops.Unpack: "layout change on the way from the accelerator",
-}
-
-
 def refusal(node: Node, graph: Graph, config: Config, min_fill: float = MIN_FILL) -> str | None:
     """Why ``node`` can't or shouldn't run on the accelerator; None if it should."""
     if template := BY_NODE.get(type(node)):
         return template.refusal(node, graph, config, min_fill)
-    if type(node) in HOST_ONLY:
-        return HOST_ONLY[type(node)]
+    if node.HOST_REASON:
+        return node.HOST_REASON
     name = f"float operator {getattr(node, 'function', node.op)}"
     return f"{name}: {graph.reasons[node.name]}" if node.name in graph.reasons else name

@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from vdla.compiler.graph.express import HostKernel, HostRecipe
-from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.ir import Graph, Node, Recipe
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Step
 from vdla.compiler.targets.processor.description.intrinsics import dot4
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor, Vectors
-from vdla.compiler.targets.processor.operators.schedules import schedule_function
+from vdla.compiler.targets.processor.operators import schedule_function, template_for
+from vdla.compiler.targets.processor.operators.template import AnyTemplate
 from vdla.compiler.targets.processor.passes import with_inits
+from vdla.compiler.te import Tensor
 from vdla.compiler.tir.in_bounds import with_promises
 from vdla.compiler.tir.ir import BoundsError, PrimFunc
 from vdla.compiler.tir.ir.intrin import TensorIntrin
@@ -42,16 +44,15 @@ def host_kernel(
     has functions by their digests: one that is there already is taken, whatever its name, and
     others are put there.
     """
-    recipe = recipe_of(node, graph, target)
-    result = node.express(recipe)
-    schedule = recipe.schedule(result, symbol or symbol_of(node))
+    expression = express(node, graph, target)
+    schedule = expression.unscheduled(symbol or symbol_of(node))
     digest, known = digest_of(schedule.mod), {} if known is None else known
     if digest not in known:
         if not _replayed(schedule, target, traces(digest, target)):
-            schedule = recipe.schedule(result, symbol or symbol_of(node))
-            schedule_function(schedule, result, target.vectors)
+            schedule = expression.unscheduled(symbol or symbol_of(node))
+            schedule_function(schedule, expression.result, expression.template, target.vectors)
         known[digest] = with_promises(with_inits(schedule.mod))
-    kernel = recipe.kernel(known[digest])
+    kernel = expression.recipe.kernel(known[digest])
     _check_indices(kernel, graph)
     return kernel
 
@@ -70,13 +71,34 @@ def _check_indices(kernel: HostKernel, graph: Graph) -> None:
             )
 
 
-def recipe_of(node: Node, graph: Graph, target: Processor) -> HostRecipe:
-    """What a node's function is written with, for a target."""
-    vectors = target.vectors
-    return HostRecipe(
-        node, graph, vectors.lanes, vectors.registers, vectors.word_registers, vectors.fused,
-        target.winograd,
-    )  # fmt: skip
+@dataclass(frozen=True)
+class Expression:
+    """A node's function before it is scheduled, and the template of it or of one of its parts."""
+
+    recipe: HostRecipe
+    result: Tensor
+    template: AnyTemplate | None
+
+    def unscheduled(self, symbol: str) -> Schedule:
+        """A schedule with no primitive applied but those that put element-wise parts in line."""
+        placed = self.template.placed if self.template else ()
+        return self.recipe.schedule(self.result, symbol, placed)
+
+
+def express(node: Node, graph: Graph, processor: Processor) -> Expression:
+    """The expression of a node of a laid-out graph, for a processor."""
+    templates: list[AnyTemplate] = []
+
+    def expressed(part: Node, recipe: Recipe) -> Tensor:
+        template = template_for(part, graph, processor)
+        if template is None:
+            return part.express(recipe)
+        templates.append(template.of(part, recipe, processor))
+        return templates[-1].result
+
+    recipe = HostRecipe(node, graph, expressed)
+    result = expressed(node, recipe)
+    return Expression(recipe, result, templates[0] if templates else None)
 
 
 def _replayed(schedule: Schedule, target: Processor, trace: Sequence[Step] | None) -> bool:

@@ -12,8 +12,9 @@ from vdla.compiler.placement import HOST, Placements
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.trace import Step, Trace
 from vdla.compiler.targets.processor.description.processor import Processor, Vectors
-from vdla.compiler.targets.processor.kernels import digest_of, intrinsics, recipe_of
-from vdla.compiler.targets.processor.operators.schedules import schedule_function
+from vdla.compiler.targets.processor.kernels import digest_of, express, intrinsics
+from vdla.compiler.targets.processor.operators import schedule_function
+from vdla.compiler.targets.processor.operators.template import AnyTemplate
 from vdla.compiler.targets.processor.passes import with_inits
 from vdla.compiler.targets.processor.steps import views
 from vdla.compiler.te import Tensor
@@ -35,6 +36,7 @@ class Function:
     layers: tuple[str, ...]
     built: Built
     result: Tensor
+    template: AnyTemplate | None
     base: tuple[Step, ...]
     vectors: Vectors
 
@@ -78,7 +80,7 @@ class Function:
     def default(self) -> Trace:
         """The steps of the schedule that it has without any search."""
         s = self.schedule()
-        schedule_function(s, self.result, self.vectors)
+        schedule_function(s, self.result, self.template, self.vectors)
         return s.trace[len(self.base) :]
 
 
@@ -89,10 +91,11 @@ def functions_of(graph: Graph, placements: Placements, target: Processor) -> lis
     for node in graph.nodes:
         if placements[node.name].device != HOST or node.output in seen:
             continue
-        recipe = recipe_of(node, graph, target)
-        result = node.express(recipe)
-        s = recipe.schedule(result, NAME)
+        expression = express(node, graph, target)
+        s = expression.unscheduled(NAME)
         key = digest_of(s.mod)
         layers = (*found[key].layers, node.name) if key in found else (node.name,)
-        found[key] = Function(layers, s.built, result, tuple(s.trace), target.vectors)
+        found[key] = Function(
+            layers, s.built, expression.result, expression.template, tuple(s.trace), target.vectors
+        )
     return list(found.values())

@@ -13,9 +13,6 @@ from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.fused import fuse
 from vdla.compiler.placement import HOST, Placements
 
-BEHIND = (ops.Im2col, ops.Pack)  # what joins a boundary node before it
-BOUNDARY = (ops.Quantize, ops.Dequantize, ops.FlipSign)
-
 
 def fuse_host(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
     """The laid-out graph with every chain of such nodes as one :class:`ops.Fused`."""
@@ -37,7 +34,7 @@ def fuse_host(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
         if len(chain) == 1:
             nodes.append(chain[0])
             continue
-        lead = next(each for each in chain if isinstance(each, BOUNDARY))
+        lead = next(each for each in chain if each.CONVERTS == "numbers")
         fused = fuse(chain, lead.name)
         placements[fused.name] = placements[lead.name]
         nodes.append(fused)
@@ -50,8 +47,8 @@ def _only_use(node: Node, graph: Graph, uses: dict[str, list[Node]]) -> bool:
 
 
 def _joins(chain: list[Node], node: Node) -> bool:
-    """Whether a node may follow a chain: one boundary node, and moves before or behind it."""
-    has_boundary = any(isinstance(each, BOUNDARY) for each in chain)
-    if isinstance(node, BEHIND):
-        return has_boundary
-    return isinstance(node, BOUNDARY) and all(isinstance(each, ops.Unpack) for each in chain)
+    """Whether a node may follow a chain: one that converts numbers, Unpack before it, changes of
+    layout behind it."""
+    if node.CONVERTS == "layout" and not isinstance(node, ops.Unpack):
+        return any(each.CONVERTS == "numbers" for each in chain)
+    return node.CONVERTS == "numbers" and all(isinstance(each, ops.Unpack) for each in chain)

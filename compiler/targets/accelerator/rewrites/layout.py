@@ -13,9 +13,6 @@ from vdla.compiler.placement import (
     Placement,
     Placements,
 )
-from vdla.compiler.targets.accelerator.partition import HOST_ONLY
-
-PARAMETERS = ("weight", "bias")
 
 
 def layout(graph: Graph, placements: Placements, block: int) -> tuple[Graph, Placements]:
@@ -57,7 +54,7 @@ class _Layout:
         return graph, self.placements
 
     def operand(self, node: Node, name: str, accelerated: bool) -> str:
-        if name in (getattr(node, key, None) for key in PARAMETERS):
+        if name in node.parameters:
             return name
         if accelerated:
             return self.blocked.get(name) or self.pack(name)
@@ -97,4 +94,4 @@ class _Layout:
 
     def add(self, node: Node) -> None:
         self.nodes.append(node)
-        self.placements[node.name] = Placement(HOST, HOST_ONLY[type(node)])
+        self.placements[node.name] = Placement(HOST, node.HOST_REASON)

@@ -19,7 +19,6 @@ from vdla.compiler.graph.ir import Array, Graph, Node, TensorType
 from vdla.compiler.targets.accelerator.partition import MIN_FILL, refusal
 from vdla.isa.config import Config
 
-ON_HOST = (ops.Quantize, ops.FlipSign)
 CHOICES = ((False, True), (True, False), (True, True))  # whether to fold rows, columns
 
 
@@ -57,7 +56,7 @@ def _wanted(
         return False
     maker = makers.get(node.data)  # None: the caller
     return (
-        (maker is None or isinstance(maker, ON_HOST))
+        (maker is None or maker.CONVERTS == "numbers")
         and refusal(node, graph, config, min_fill) is not None
         and refusal(node, graph, config, 0.0) is None
     )

@@ -1,1 +1,63 @@
-"""How a processor computes an operator: an expression and its schedule."""
+"""How a processor computes an operator: templates, and a schedule for expressions without one.
+
+``template`` has the protocol. A template's file is one algorithm: which nodes it fits, its
+expression, its schedule. ``TEMPLATES`` lists them, the preferred ones first; to add one is to add a
+file and its name here. ``plain`` schedules what none of them fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vdla.compiler.graph.ir import Graph, Known, Node, TensorType
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.targets.processor.description.processor import Processor, Vectors
+from vdla.compiler.targets.processor.operators.convolution import Convolution
+from vdla.compiler.targets.processor.operators.depthwise import Depthwise
+from vdla.compiler.targets.processor.operators.plain import schedule_plain
+from vdla.compiler.targets.processor.operators.product import ByteProduct, FloatProduct
+from vdla.compiler.targets.processor.operators.template import AnyTemplate
+from vdla.compiler.targets.processor.operators.winograd import Winograd
+from vdla.compiler.te import Tensor
+
+TEMPLATES: tuple[type[AnyTemplate], ...] = (
+    Winograd, Depthwise, Convolution, FloatProduct, ByteProduct,
+)  # fmt: skip
+
+
+def templates_for(node: Node) -> list[type[AnyTemplate]]:
+    """The templates for nodes of a node's kind, the preferred ones first."""
+    return [template for template in TEMPLATES if type(node) in template.NODES]
+
+
+def template_for(node: Node, graph: Graph, processor: Processor) -> type[AnyTemplate] | None:
+    """The first template that fits a node of a laid-out graph; None where its own expression is
+    taken."""
+    fitting = (t for t in templates_for(node) if t.fits(node, graph, processor))
+    return next(fitting, None)
+
+
+def channel_block(
+    node: Node, operands: Sequence[TensorType], known: Known, vectors: Vectors
+) -> int:
+    """How many channels of a node's result should lie side by side; 0 for N, C, H, W.
+
+    Args:
+        node: of a graph that isn't laid out yet.
+        operands: the types of what it reads, as they lie so far.
+        known: the names of the graph's constants.
+        vectors: the processor's.
+    """
+    wanted = (t.channel_block(node, operands, known, vectors) for t in templates_for(node))
+    return next(filter(None, wanted), 0) or node.channel_block(operands)
+
+
+def schedule_function(
+    s: Schedule, result: Tensor, template: AnyTemplate | None, vectors: Vectors
+) -> None:
+    """Schedules a function that computes ``result``, by the template of one of its nodes if there
+    is one."""
+    if template is None:
+        schedule_plain(s, result, vectors)
+    else:
+        template.schedule(s, result)

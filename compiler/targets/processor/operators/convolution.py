@@ -1,8 +1,9 @@
-"""How a convolution of channel blocks runs on a processor.
+"""A convolution over all channels, with output channels in the lanes of vectors.
 
 It computes a tile of its output at a time: some places of the image in some blocks of channels,
 whose sums stay in registers while the reduction runs. In each step every input element is
-multiplied with a vector of weights for each block::
+multiplied with a vector of weights for each block (Georganas et al., "Anatomy of High-Performance
+Deep Learning Convolutions on SIMD Architectures", SC'18)::
 
     for blocks: for y: for x:                          a tile
         for input channel, window row, window column:  the reduction
@@ -10,107 +11,222 @@ multiplied with a vector of weights for each block::
         for place, block: out = epilogue(acc)
 
 The tile has as many places and blocks as registers hold sums, beside the weights and one element:
-some columns of a row, or of several rows where the image is narrow.
+some columns of a row, or of several rows where the image is narrow. Weights are rearranged at
+compile time.
 
 What is padded, moved or converted is copied for a band of rows that stays in the second-level
 cache. Threads share the bands where there are enough of them and every thread can read all weights
-from its own cache; else they share a band's copying and then its tiles. A depthwise convolution
-has no channels that others read: its bands are of one block each.
+from its own cache; else they share a band's copying and then its tiles.
+
+On integers four input channels are one step: data as uint8, 128 more than the int8 they were, times
+int8 weights. What is too much, 128 and the zero point times the sum of a channel's weights, is
+taken off the bias.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
+from typing import ClassVar
 
-from vdla.compiler.graph.express import KEPT
-from vdla.compiler.graph.ops.blocked import MOST_PLACES, divisor, tile_of_image
+import numpy as np
+
+from vdla.compiler import te
+from vdla.compiler.graph.ir import Array, Graph, Known, Node, Recipe, TensorType
+from vdla.compiler.graph.ops.conv2d import AnyConv2d, Conv2d, QConv2d, QConv2dAdd
 from vdla.compiler.schedule import Schedule
-from vdla.compiler.targets.processor.description.processor import Vectors
-from vdla.compiler.targets.processor.operators.nests import in_registers, share, sums_in_registers
-from vdla.compiler.te import Tensor
+from vdla.compiler.targets.processor.description.intrinsics import WORD_BYTES
+from vdla.compiler.targets.processor.description.processor import Processor, Vectors
+from vdla.compiler.targets.processor.operators.image import (
+    Data,
+    Reading,
+    block_for,
+    divisor,
+    int8_of_sums,
+    is_depthwise,
+    places_of_a_tile,
+    read_data,
+    sums_shape,
+    tile_result,
+)
+from vdla.compiler.targets.processor.operators.nests import share, sums_in_registers
+from vdla.compiler.targets.processor.operators.template import Template
+from vdla.compiler.te import IterVar, Tensor
 from vdla.compiler.te.tensor import ComputeOp
-from vdla.compiler.tir.ir import Buffer
+from vdla.compiler.tir.ir import Buffer, Expr
 from vdla.runtime.dtypes import dtype_of
 
-BAND_BYTES = 1 << 18  # of a convolution's input that is copied before it is used
-DEPTHWISE_BYTES = 1 << 16  # the same of one block
+BAND_BYTES = 1 << 18  # of the padded data of a band
 WEIGHT_BYTES = 1 << 19  # that stay in a thread's own second-level cache
 JOBS = 8  # bands that are enough for threads to share
 FEWEST_TILES = 4  # one below the other, of which bands are made for threads
-WINDOW = 2  # axes of a reduction that goes over no channels
+MOST_BLOCKS = 8  # of a tile
 
 
-def schedule_convolution(s: Schedule, result: Tensor, vectors: Vectors) -> None:
-    """A convolution [N, O/l, H, W, l] and its epilogue."""
-    acc = s.buffers["acc"]
-    assert isinstance(acc, Tensor)
-    _, blocks, height, width, _ = acc.shape
-    words = s[acc].reduce_axis[4:]  # of four integers, which are one step
-    depthwise = len(s[acc].reduce_axis) == WINDOW
-    registers = vectors.word_registers if words else vectors.registers
-    high, wide = _places(height, width, registers)
-    at_once = 1 if depthwise else _blocks_at_once(blocks, high * wide, registers)
-    tiles = height // high
-    shared = KEPT in s.stages and (depthwise or _weights_stay(s, tiles))
-    of_a_band = min(_tiles_of_a_band(s, tiles, shared), -(-result.shape[2] // high))
-    out = s[result]
-    n, o, y, x, l = out.axis
-    oo, oi = out.split(o, factor=at_once)
-    xo, xi = out.split(x, factor=wide)
-    yo, yi = out.split(y, factor=high)
-    band, yo = out.split(yo, factor=of_a_band)
-    outer = [n, oo, band] if shared and depthwise else [n, band, oo]
-    in_registers(out, [*outer, yo, xo], [yi, xi, oi], l)
-    if shared:
-        band = out.fuse(*outer) if depthwise else out.fuse(n, band)
-        out.parallel(band)
-    else:
-        out.parallel(out.fuse(oo, yo))
-    s[acc].compute_at(out, xo)
-    n, o, y, x, _ = s[acc].axis
-    sums_in_registers(s[acc], [n, *s[acc].reduce_axis[:4]], [y, x, o], words, vectors)
-    if KEPT in s.stages:
-        s[KEPT].compute_at(out, band)
-        s[KEPT].vectorize(s[KEPT].axis[-1])
-        if not shared:
-            *rows, _ = s[KEPT].axis
-            share(s[KEPT], rows, prod(s.buffers[KEPT].shape))
+@dataclass(frozen=True)
+class Convolution(Template[AnyConv2d]):
+    """``sums`` is [N, O/l, H, W, l], H and W whole tiles; ``word`` the axis of the four bytes that
+    one instruction multiplies, of integers."""
 
+    NODES: ClassVar[tuple[type[Node], ...]] = (Conv2d, QConv2d, QConv2dAdd)
 
-def _weights_stay(s: Schedule, tiles: int) -> bool:
-    """Whether threads that share bands each keep all weights in their own cache."""
-    op = s["acc"].op
-    assert isinstance(op, ComputeOp)
-    sizes = [_bytes(tensor) for tensor in op.inputs if tensor.name != KEPT]
-    return tiles >= FEWEST_TILES and max(sizes) <= WEIGHT_BYTES
+    padded: Tensor | None
+    sums: Tensor
+    word: IterVar | None
+    result: Tensor
+    vectors: Vectors
+
+    @classmethod
+    def channel_block(
+        cls, node: AnyConv2d, operands: Sequence[TensorType], known: Known, vectors: Vectors
+    ) -> int:
+        """As many channels as a vector has lanes, or half as many; of one group."""
+        lanes = vectors.lanes
+        return block_for(node, operands, known, (lanes, lanes // 2)) if node.groups == 1 else 0
+
+    @classmethod
+    def fits(cls, node: AnyConv2d, graph: Graph, processor: Processor) -> bool:
+        """Whether the result lies in blocks of channels."""
+        data, weight = (graph.tensors[name].shape for name in (node.data, node.weight))
+        blocks = graph.tensors[node.output].block > 0
+        return blocks and not is_depthwise(node, data, weight)
+
+    @classmethod
+    def of(cls, node: AnyConv2d, recipe: Recipe, processor: Processor) -> Convolution:
+        """Sums in float32, or of integers in int32, and what makes the result of them."""
+        vectors = processor.vectors
+        if isinstance(node, QConv2d):
+            data, sums, word = _integer_sums(node, recipe)
+            value = int8_of_sums(node, recipe, sums, fused=vectors.fused)
+            return cls(data.padded, sums, word, node.finished(recipe, value), vectors)
+        assert isinstance(node, Conv2d)
+        data, sums = _float_sums(node, recipe)
+        result = te.compute(recipe.out_shape, lambda *i: sums[i], "out")
+        return cls(data.padded, sums, None, result, vectors)
+
+    @property
+    def placed(self) -> tuple[Tensor, ...]:
+        """The padded data."""
+        return () if self.padded is None else (self.padded,)
+
+    def schedule(self, s: Schedule, result: Tensor) -> None:
+        """Tiles of registers, in bands of rows."""
+        padded, (_, blocks, height, width, _) = self.padded, self.sums.shape
+        registers = self.vectors.registers if self.word is None else self.vectors.word_registers
+        high, wide = places_of_a_tile(height, width, registers)
+        tiles = height // high
+        shared = padded is not None and self._weights_stay(s, tiles)
+        rows = min(self._tiles_of_a_band(tiles, shared), -(-result.shape[2] // high))
+        out = s[result]
+        at_once = _blocks_at_once(blocks, high * wide, registers)
+        loops = tile_result(out, (high, wide), at_once, rows)
+        band = loops.band
+        if shared:
+            band = out.fuse(loops.n, band)
+            out.parallel(band)
+        else:
+            out.parallel(out.fuse(loops.blocks, loops.y))
+        sums = s[self.sums]
+        sums.compute_at(out, loops.x)
+        n, o, y, x, _ = sums.axis
+        words = [] if self.word is None else sums.reduce_axis[-1:]
+        steps = sums.reduce_axis[: len(sums.reduce_axis) - len(words)]
+        sums_in_registers(sums, [n, *steps], [y, x, o], words, self.vectors)
+        if padded is not None:
+            s[padded].compute_at(out, band)
+            s[padded].vectorize(s[padded].axis[-1])
+            if not shared:
+                *each, _ = s[padded].axis
+                share(s[padded], each, prod(padded.shape))
+
+    def _weights_stay(self, s: Schedule, tiles: int) -> bool:
+        """Whether threads that share bands each keep all weights in their own cache."""
+        op = s[self.sums].op
+        assert isinstance(op, ComputeOp)
+        sizes = [_bytes(tensor) for tensor in op.inputs if tensor is not self.padded]
+        return tiles >= FEWEST_TILES and max(sizes) <= WEIGHT_BYTES
+
+    def _tiles_of_a_band(self, tiles: int, shared: bool) -> int:
+        """How many tiles one below the other a band has, of so many."""
+        if self.padded is None:
+            return tiles
+        most = BAND_BYTES // (_bytes(self.padded) // tiles)
+        return divisor(tiles, min(most, tiles // JOBS) if shared else most)
 
 
 def _bytes(tensor: Buffer) -> int:
     return tensor.span * dtype_of(tensor.dtype).itemsize
 
 
-def _tiles_of_a_band(s: Schedule, tiles: int, shared: bool) -> int:
-    """How many tiles one below the other a band has, of so many."""
-    if KEPT not in s.stages:
-        return tiles
-    row = _bytes(s.buffers[KEPT]) // tiles
-    if len(s["acc"].reduce_axis) == WINDOW:
-        blocks = s.buffers[KEPT].shape[1]
-        return divisor(tiles, DEPTHWISE_BYTES * blocks // row)
-    most = BAND_BYTES // row
-    return divisor(tiles, min(most, tiles // JOBS) if shared else most)
-
-
-def _places(height: int, width: int, registers: int) -> tuple[int, int]:
-    """Rows and columns of a tile: they divide the image, and leave room for two blocks if they
-    can."""
-    high, wide = tile_of_image(height, width)
-    most = min(MOST_PLACES, registers // 2 - 2)
-    wide = divisor(wide, most)
-    return divisor(high, most // wide), wide
-
-
 def _blocks_at_once(blocks: int, places: int, registers: int) -> int:
     """Blocks of a tile, beside whose sums there is room for their weights and one element."""
     most = max((registers - 1) // (places + 1), 1)
-    return divisor(blocks, min(most, 8))
+    return divisor(blocks, min(most, MOST_BLOCKS))
+
+
+# The sums ---------------------------------------------------------------------------------------
+
+
+def _float_sums(conv: Conv2d, recipe: Recipe) -> tuple[Data, Tensor]:
+    """[N, O/l, H, W, l]: bias + Σ data * weight in float32."""
+    values = recipe.value(conv.bias) if conv.bias is not None else None
+    weight = recipe.value(conv.weight)
+    assert weight is not None
+    start = np.zeros(len(weight), np.float32) if values is None else values
+    inner = recipe.block(conv.data) or weight.shape[1]
+    data, sums, _ = _dots(conv, recipe, _split(recipe, conv, weight, inner), start)
+    return data, sums
+
+
+def _integer_sums(conv: QConv2d, recipe: Recipe) -> tuple[Data, Tensor, IterVar | None]:
+    """[N, O/l, H, W, l]: bias + Σ (data - zero) * weight in int32, and the axis of a word."""
+    weight, bias = recipe.value(conv.weight), recipe.value(conv.bias)
+    assert weight is not None
+    assert bias is not None
+    more = (conv.in_zp + 128) * weight.astype(np.int64).sum(axis=(1, 2, 3))
+    start = (bias - more).astype(np.int32)  # of sums that fit in int32 modulo 2**32
+    inner = recipe.block(conv.data) or -(-weight.shape[1] // WORD_BYTES) * WORD_BYTES
+    split = _split(recipe, conv, weight, inner)  # [O/l, I/inner, KH, KW, inner, l]
+    words = split.reshape(*split.shape[:4], inner // WORD_BYTES, WORD_BYTES, split.shape[-1])
+    return _dots(conv, recipe, np.ascontiguousarray(words.swapaxes(-1, -2)), start)
+
+
+def _split(recipe: Recipe, conv: AnyConv2d, weight: Array, inner: int) -> Array:
+    """[O/l, I/inner, KH, KW, inner, l]; input channels up to a multiple of ``inner`` are 0."""
+    o, i, kh, kw = weight.shape
+    lanes, blocks = recipe.block(conv.output), -(-i // inner)
+    whole = np.zeros((o, blocks * inner, kh, kw), weight.dtype)
+    whole[:, :i] = weight
+    split = whole.reshape(o // lanes, lanes, blocks, inner, kh, kw)
+    return np.ascontiguousarray(split.transpose(0, 2, 4, 5, 3, 1))
+
+
+def _dots(
+    conv: AnyConv2d, recipe: Recipe, weight: Array, bias: Array
+) -> tuple[Data, Tensor, IterVar | None]:
+    """The data, the sums of a convolution over all channels, and the axis of a word.
+
+    ``weight`` is [O/l, I/inner, KH, KW, inner, l], or of words [O/l, I/inner, KH, KW, inner/4, l,
+    4].
+    """
+    _, blocks, kh, kw, *rest = weight.shape
+    lanes, kind = recipe.block(conv.output), str(bias.dtype)
+    words = len(rest) == 3
+    table = recipe.constant("weight", weight)
+    start = recipe.constant("bias", bias.reshape(-1, lanes))
+    reading = Reading.unsigned(conv.in_zp) if isinstance(conv, QConv2d) else Reading.floats()
+    data = read_data(conv, recipe, rest[0] * WORD_BYTES if words else rest[0], reading)
+    ry, rx = te.reduce_axis((0, kh), "ry"), te.reduce_axis((0, kw), "rx")
+    rc, rl = te.reduce_axis((0, blocks), "rc"), te.reduce_axis((0, rest[0]), "rl")
+    rk = [te.reduce_axis((0, WORD_BYTES), "rk")] if words else []
+    (sh, sw), (dh, dw) = conv.strides, conv.dilations
+
+    def dot(b: Expr, c: Expr, y: Expr, x: Expr, l: Expr) -> Expr:
+        channel = rl * WORD_BYTES + rk[0] if rk else rl
+        element = data.at(b, rc, y * sh + ry * dh, x * sw + rx * dw, channel)
+        product = element.astype(kind) * table[(c, rc, ry, rx, rl, l, *rk)].astype(kind)
+        return te.sum(product, axis=[rc, ry, rx, rl, *rk], init=start[c, l])
+
+    sums = te.compute(sums_shape(conv, recipe), dot, "acc")
+    return data, sums, rk[0] if rk else None

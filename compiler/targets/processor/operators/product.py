@@ -1,53 +1,380 @@
-"""How a product of matrices runs on a processor.
+"""Products of matrices with output columns in the lanes of vectors.
 
-Threads share the tiles (``graph/ops/matrices.py``): the sums of one stay in registers while k runs.
-Tiles of the left factor are rearranged for a band of them, which stays in the second-level cache
-while every panel of the right factor passes it once.
+A tile of r rows and w vectors of columns stays in registers while the sum runs over k; each step
+multiplies one element of every row with every vector. Both factors are rearranged so that a step
+finds side by side what it needs: the right one, at compile time if it is a constant, in panels
+[N/(w*l), K, w, l]; the left one, where it is used often enough, in tiles of rows [M/r, K, r] (Goto
+and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", TOMS 2008).
+
+Threads share the tiles. Tiles of the left factor are rearranged for a band of them, which stays in
+the second-level cache while every panel of the right factor passes it once.
+
+Of bytes, four steps of k are one instruction: panels are [N/(w*l), K/4, w, l, 4], and all rows are
+rearranged, [M/r, K/4, r, 4].
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import prod
+from typing import ClassVar
 
-from vdla.compiler.graph.express import PANELS, ROWS, TILE
-from vdla.compiler.graph.ops.matrices import tiles_of_a_band
+import numpy as np
+
+from vdla.compiler import te
+from vdla.compiler.graph.express import requantized
+from vdla.compiler.graph.ir import Array, Graph, Node, Recipe
+from vdla.compiler.graph.ops.dense import Dense, QDense
+from vdla.compiler.graph.ops.matmul import MatMul, spread
+from vdla.compiler.graph.ops.matmul_integer import MatMulInteger
+from vdla.compiler.graph.ops.products import word_of
 from vdla.compiler.schedule import Schedule
-from vdla.compiler.targets.processor.description.processor import Vectors
+from vdla.compiler.targets.processor.description.intrinsics import WORD_BYTES
+from vdla.compiler.targets.processor.description.processor import Processor, Vectors
 from vdla.compiler.targets.processor.operators.nests import (
     in_registers,
     schedule_nest,
     sums_in_registers,
 )
+from vdla.compiler.targets.processor.operators.template import Template
 from vdla.compiler.te import Tensor
+from vdla.compiler.tir.ir import Expr
 from vdla.runtime.dtypes import dtype_of
 
+BUSY = 10  # sums at once that keep the multipliers busy: two of them, five cycles each
+OFTEN = 512  # columns from which on it is worth it to rearrange the rows
+WIDEST = 8  # vectors of a tile
+BAND_BYTES = 1 << 19  # of the left factor, rearranged
 MANY = 8  # matrices of a stack, which threads then share
+FLOAT_BYTES = 4
+UNSIGNED = 128  # what makes an int8 a uint8
+
+Element = Callable[..., Expr]  # of a matrix in a stack, at […, m, n]
 
 
-def schedule_product(s: Schedule, result: Tensor, vectors: Vectors) -> None:
-    """A product of matrices, its sums […, M/r, N/(w*l), r, w, l], and its epilogue."""
-    *stack, tiles, _, high, wide, lanes = s.buffers[TILE].shape
-    out = s[result]
-    step, *words = s[TILE].reduce_axis  # of four integers, which are one step
-    *stacks, y, x = out.axis
-    t, r = out.split(y, factor=high)
-    if ROWS in s.stages:
-        rows = s.buffers[ROWS]
-        size = dtype_of(rows.dtype).itemsize * prod(rows.shape[-2 - len(words) :])
-        tiles = tiles_of_a_band(tiles, size)
-    band, t = out.split(t, factor=min(tiles, -(-result.shape[-2] // high)))
-    p, x = out.split(x, factor=min(wide * lanes, result.shape[-1]))
-    v, l = out.split(x, factor=min(lanes, result.shape[-1]))
-    in_registers(out, [*stacks, band, p, t], [r, v], l)
-    band, tile = out.fuse(*stacks, band), out.fuse(p, t)
-    out.parallel(tile if prod(stack) < MANY else band)
-    sums = s[TILE]
-    sums.compute_at(out, tile)
-    *_, r, v, _ = sums.axis
-    sums_in_registers(sums, [step], [r, v], words, vectors)
-    if ROWS in s.stages:
-        s[ROWS].compute_at(out, band)
-        schedule_nest(s, s[ROWS], vectors.lanes)
-    if PANELS in s.stages:
-        s[PANELS].vectorize(s[PANELS].axis[-1])
-        schedule_nest(s, s[PANELS], vectors.lanes)
+@dataclass(frozen=True)
+class Product:
+    """The stages of a product: ``sums`` [..., M/r, N/(w*l), r, w, l], and the rearranged factors
+    where they aren't constants; ``words`` says that a step is four bytes."""
+
+    sums: Tensor
+    rows: Tensor | None
+    panels: Tensor | None
+    words: bool
+    vectors: Vectors
+
+    def element(self, *i: Expr) -> Expr:
+        """The sum at […, m, n]."""
+        *_, high, wide, lanes = self.sums.shape
+        *stack, y, x = i
+        t, r = te.floordiv(y, high), te.floormod(y, high)
+        p, rest = te.floordiv(x, wide * lanes), te.floormod(x, wide * lanes)
+        return self.sums[(*stack, t, p, r, te.floordiv(rest, lanes), te.floormod(rest, lanes))]
+
+    @property
+    def placed(self) -> tuple[Tensor, ...]:
+        """The rearranged factors."""
+        return tuple(tensor for tensor in (self.rows, self.panels) if tensor is not None)
+
+    def schedule(self, s: Schedule, result: Tensor) -> None:
+        """Tiles of registers; bands of them where rows are rearranged."""
+        *stack, tiles, _, high, wide, lanes = self.sums.shape
+        out, sums = s[result], s[self.sums]
+        step, *words = sums.reduce_axis
+        *stacks, y, x = out.axis
+        t, r = out.split(y, factor=high)
+        if self.rows is not None:
+            kept = self.rows.shape[-3:] if self.words else self.rows.shape[-2:]
+            tiles = tiles_of_a_band(tiles, dtype_of(self.rows.dtype).itemsize * prod(kept))
+        band, t = out.split(t, factor=min(tiles, -(-result.shape[-2] // high)))
+        p, x = out.split(x, factor=min(wide * lanes, result.shape[-1]))
+        v, l = out.split(x, factor=min(lanes, result.shape[-1]))
+        in_registers(out, [*stacks, band, p, t], [r, v], l)
+        band, tile = out.fuse(*stacks, band), out.fuse(p, t)
+        out.parallel(tile if prod(stack) < MANY else band)
+        sums.compute_at(out, tile)
+        *_, r, v, _ = sums.axis
+        sums_in_registers(sums, [step], [r, v], words, self.vectors)
+        if self.rows is not None:
+            s[self.rows].compute_at(out, band)
+            schedule_nest(s, s[self.rows], self.vectors.lanes)
+        if self.panels is not None:
+            s[self.panels].vectorize(s[self.panels].axis[-1])
+            schedule_nest(s, s[self.panels], self.vectors.lanes)
+
+
+# The templates ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Product:
+    """What the two templates share."""
+
+    product: Product
+    result: Tensor
+
+    @property
+    def placed(self) -> tuple[Tensor, ...]:
+        """The rearranged factors."""
+        return self.product.placed
+
+    def schedule(self, s: Schedule, result: Tensor) -> None:
+        """Tiles of registers; bands of them where rows are rearranged."""
+        self.product.schedule(s, result)
+
+
+class FloatProduct(_Product, Template[MatMul | Dense]):
+    """[…, M, N]: bias[n] + Σ_k a[…, m, k] * b[…, k, n]; stacks of matrices are broadcast."""
+
+    NODES: ClassVar[tuple[type[Node], ...]] = (MatMul, Dense)
+
+    @classmethod
+    def fits(cls, node: MatMul | Dense, graph: Graph, processor: Processor) -> bool:
+        """Whether it is a product of float32."""
+        return graph.tensors[node.output].dtype == "float32"
+
+    @classmethod
+    def of(cls, node: MatMul | Dense, recipe: Recipe, processor: Processor) -> FloatProduct:
+        """The sums, and a dense layer's bias."""
+        if isinstance(node, MatMul):
+            product = float_product(recipe, recipe.read(node.a), node.b, processor.vectors)
+            return cls(product, te.compute(recipe.out_shape, product.element, "out"))
+        rows, vectors = recipe.read(node.data, recipe.shape(node.data)[:2]), processor.vectors
+        product = float_product(recipe, rows, node.weight, vectors, transposed=True)
+        bias = recipe.read(node.bias) if node.bias is not None else None
+
+        def value(*i: Expr) -> Expr:
+            total = product.element(*i)
+            return total if bias is None else total + bias[i[-1]]
+
+        return cls(product, te.compute(recipe.out_shape, value, "out"))
+
+
+class ByteProduct(_Product, Template[QDense | MatMulInteger]):
+    """Products of int8 or uint8 by constant int8, with zero points, in int32."""
+
+    NODES: ClassVar[tuple[type[Node], ...]] = (QDense, MatMulInteger)
+
+    @classmethod
+    def fits(cls, node: QDense | MatMulInteger, graph: Graph, processor: Processor) -> bool:
+        """Always: weights of these nodes are constants."""
+        return True
+
+    @classmethod
+    def of(cls, node: QDense | MatMulInteger, recipe: Recipe, processor: Processor) -> ByteProduct:
+        """The sums, and what takes zero points and shifts off them."""
+        make = _dense if isinstance(node, QDense) else _matmul
+        return cls(*make(node, recipe, processor.vectors))
+
+
+def _dense(node: QDense, recipe: Recipe, vectors: Vectors) -> tuple[Product, Tensor]:
+    """A dense layer of int8, requantized."""
+    data = recipe.read(node.data, recipe.shape(node.data)[:2])
+    weight, bias = recipe.value(node.weight), recipe.value(node.bias)
+    assert weight is not None
+    assert bias is not None
+    more = (node.in_zp + UNSIGNED) * weight.astype(np.int64).sum(axis=1)
+    start = (bias - more).astype(np.int32)  # modulo 2**32, as the sums are
+    product = byte_product(recipe, data, UNSIGNED, weight.T, start, vectors)
+    word = word_of(recipe, node.scale)
+
+    def value(b: Expr, c: Expr) -> Expr:
+        return requantized(product.element(b, c), word(c), node.out_zp, node.lo, node.hi)
+
+    return product, te.compute(recipe.out_shape, value, "out")
+
+
+def _matmul(node: MatMulInteger, recipe: Recipe, vectors: Vectors) -> tuple[Product, Tensor]:
+    """A product of matrices of bytes in int32."""
+    b, b_zero = recipe.value(node.b), recipe.value(node.b_zero)
+    assert b is not None
+    assert b_zero is not None
+    a, a_zero = recipe.read(node.a), recipe.read(node.a_zero)
+    signed = UNSIGNED if b.dtype == np.uint8 else 0
+    weight = (b.astype(np.int32) - signed).astype(np.int8)
+    shift = UNSIGNED if recipe.dtype(node.a) == "int8" else 0
+    start = np.zeros(weight.shape[1], np.int32)
+    product = byte_product(recipe, a, shift, weight, start, vectors)
+    sums = recipe.constant("sums", weight.sum(axis=0, dtype=np.int32))
+    zeros = np.broadcast_to(b_zero.astype(np.int32) - signed, b.shape[1:])
+
+    def part(*i: Expr) -> Expr:
+        return product.element(*i) - (a_zero[0].astype("int32") + shift) * sums[i[-1]]
+
+    if not zeros.any():
+        return product, te.compute(recipe.out_shape, part, "out")
+    left, table = node.centered_rows(a, a_zero), recipe.constant("zeros", zeros.copy())
+    return product, te.compute(recipe.out_shape, lambda *i: part(*i) - table[i[-1]] * left[i[:-1]])
+
+
+# The sums ---------------------------------------------------------------------------------------
+
+
+def tile_of(rows: int, vectors: int, registers: int) -> tuple[int, int]:
+    """(rows, vectors) of a tile: registers hold its sums, and what one step reads of the right
+    factor and of one row.
+
+    Rows and vectors are rounded up to whole tiles, so that smaller ones may have less to do.
+    """
+    choices = []
+    for most in range(1, min(vectors, WIDEST, (registers - 1) // 2) + 1):
+        wide = -(-vectors // -(-vectors // most))
+        fitting = (registers - 1) // wide - 1
+        high = -(-rows // -(-rows // fitting))
+        padded = -(-rows // high) * high * -(-vectors // wide) * wide
+        loads = (high + wide) / (high * wide)  # for each multiplication
+        choices.append((padded * (max(1.0, BUSY / (high * wide)) + loads), high, wide))
+    _, high, wide = min(choices)
+    return high, wide
+
+
+def float_product(
+    recipe: Recipe, a: Tensor, b: str, vectors: Vectors, *, transposed: bool = False
+) -> Product:
+    """Σ_k a[…, m, k] * b[…, k, n] in float32; ``transposed``: b is [N, K]."""
+    shape = recipe.shape(b)
+    k, n = (shape[-1], shape[-2]) if transposed else shape[-2:]
+    m, lanes = a.shape[-2], vectors.lanes
+    high, wide = tile_of(m, -(-n // lanes), vectors.registers)
+    width = wide * lanes
+    batch = np.broadcast_shapes(a.shape[:-2], shape[:-2])
+    right, panels = _panels(recipe, b, wide, lanes, transposed=transposed)
+    left, rows = _rows(a, high, n)
+    step = te.reduce_axis((0, k), "k")
+
+    def tile(*i: Expr) -> Expr:
+        *stack, t, p, r, v, l = i
+        x = left(*spread(a.shape[:-2], stack), t, r, step)
+        return te.sum(x * right[(*spread(right.shape[:-4], stack), p, step, v, l)], axis=step)
+
+    tiles = _whole_bands(m, n, k, high)
+    sums = te.compute((*batch, tiles, -(-n // width), high, wide, lanes), tile, "tile")
+    return Product(sums, rows, panels, words=False, vectors=vectors)
+
+
+def byte_product(
+    recipe: Recipe, a: Tensor, shift: int, weight: Array, start: Array, vectors: Vectors
+) -> Product:
+    """``start[n] + Σ_k uint8(a[…, m, k] + shift) * weight[k, n]`` in int32.
+
+    ``a`` is of bytes, ``weight`` of int8; four of each are one step (``description.dot4``). All
+    rows are rearranged, in tiles [M/r, K/4, r, 4], and what the shift makes of them converted.
+    """
+    (k, n), (*stack, m, _) = weight.shape, a.shape
+    lanes, words = vectors.lanes, -(-k // WORD_BYTES)
+    high, wide = tile_of(m, -(-n // lanes), vectors.word_registers)
+    table = recipe.constant("panels", packed_words(weight, wide, lanes))
+    first = recipe.constant("start", packed(start.reshape(1, n), wide, lanes)[:, 0])
+    tiles = _up_to_bands(-(-m // high), WORD_BYTES * words * high)
+
+    def byte(*i: Expr) -> Expr:
+        *where, t, word, r, rest = i
+        row, step = te.minimum(t * high + r, m - 1), word * WORD_BYTES + rest
+        value = (a[(*where, row, step)].astype("int32") + shift).astype("uint8")
+        return value if k % WORD_BYTES == 0 else te.select(step < k, value, te.const(0, "uint8"))
+
+    rows = te.compute((*stack, tiles, words, high, WORD_BYTES), byte, "rows")
+    step, rest = te.reduce_axis((0, words), "k"), te.reduce_axis((0, WORD_BYTES), "byte")
+
+    def tile(*i: Expr) -> Expr:
+        *where, t, p, r, v, l = i
+        data, factor = rows[(*where, t, step, r, rest)], table[p, step, v, l, rest]
+        product = data.astype("int32") * factor.astype("int32")
+        return te.sum(product, axis=[step, rest], init=first[p, v, l])
+
+    shape = (*stack, tiles, -(-n // (wide * lanes)), high, wide, lanes)
+    return Product(te.compute(shape, tile, "tile"), rows, None, words=True, vectors=vectors)
+
+
+# The right factor -------------------------------------------------------------------------------
+
+
+def _panels(
+    recipe: Recipe, b: str, wide: int, lanes: int, *, transposed: bool
+) -> tuple[Tensor, Tensor | None]:
+    """The right factor as […, N/(w*l), K, w, l], and the stage that makes it, if it is no
+    constant; columns beyond the last are 0."""
+    known = recipe.value(b)
+    if known is not None:
+        matrix = known.swapaxes(-1, -2) if transposed else known
+        return recipe.constant("panels", packed(matrix, wide, lanes)), None
+    tensor = recipe.read(b)
+    *stack, k, n = tensor.shape
+    if transposed:
+        k, n = n, k
+    panels = -(-n // (wide * lanes))
+
+    def element(*i: Expr) -> Expr:
+        *where, p, row, v, l = i
+        column = (p * wide + v) * lanes + l
+        value = tensor[(*where, column, row) if transposed else (*where, row, column)]
+        if n == panels * wide * lanes:
+            return value
+        return te.select(column < n, value, te.const(0.0, "float32"))
+
+    stage = te.compute((*stack, panels, k, wide, lanes), element, "panels")
+    return stage, stage
+
+
+def packed(matrix: Array, wide: int, lanes: int) -> Array:
+    """[…, K, N] as […, N/(w*l), K, w, l]; columns beyond the last are 0."""
+    *stack, k, n = matrix.shape
+    panels = -(-n // (wide * lanes))
+    whole = np.zeros((*stack, k, panels * wide * lanes), matrix.dtype)
+    whole[..., :n] = matrix
+    split = whole.reshape(*stack, k, panels, wide, lanes)
+    return np.ascontiguousarray(np.moveaxis(split, -4, -3))
+
+
+def packed_words(matrix: Array, wide: int, lanes: int) -> Array:
+    """[K, N] as [N/(w*l), K/4, w, l, 4]; what is beyond the last row or column is 0."""
+    k, n = matrix.shape
+    whole = np.zeros((-(-k // WORD_BYTES) * WORD_BYTES, n), matrix.dtype)
+    whole[:k] = matrix
+    panels = packed(whole, wide, lanes)
+    words = panels.reshape(len(panels), -1, WORD_BYTES, wide, lanes)
+    return np.ascontiguousarray(np.moveaxis(words, 2, -1))
+
+
+# The left factor --------------------------------------------------------------------------------
+
+
+def _rows(a: Tensor, high: int, n: int) -> tuple[Element, Tensor | None]:
+    """The element of the left factor in row r of a tile t, at k, and the stage that rearranges it,
+    if there is one; rows beyond the last repeat it."""
+    *stack, m, k = a.shape
+    tiles = _whole_bands(m, n, k, high)
+
+    def element(*i: Expr) -> Expr:
+        *where, t, r, step = i
+        row = t * high + r
+        return a[(*where, row if m == tiles * high else te.minimum(row, m - 1), step)]
+
+    if not _rearranged(n, high):
+        return element, None
+    rows = te.compute((*stack, tiles, k, high), lambda *i: element(*i[:-2], i[-1], i[-2]), "rows")
+    return lambda *i: rows[(*i[:-2], i[-1], i[-2])], rows
+
+
+def _rearranged(n: int, high: int) -> bool:
+    """Whether rows are read so often, and of so many at once, that they are rearranged."""
+    return n >= OFTEN and high > 1
+
+
+def tiles_of_a_band(tiles: int, size: int) -> int:
+    """How many tiles of the left factor, of ``size`` bytes, stay in the second-level cache; all
+    bands have equally many."""
+    most = max(BAND_BYTES // size, 1)
+    return -(-tiles // -(-tiles // most))
+
+
+def _whole_bands(m: int, n: int, k: int, high: int) -> int:
+    """How many tiles there are, up to a whole number of bands where there are bands."""
+    tiles = -(-m // high)
+    return _up_to_bands(tiles, FLOAT_BYTES * k * high) if _rearranged(n, high) else tiles
+
+
+def _up_to_bands(tiles: int, size: int) -> int:
+    band = tiles_of_a_band(tiles, size)
+    return -(-tiles // band) * band

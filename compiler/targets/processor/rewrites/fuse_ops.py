@@ -17,32 +17,27 @@ from dataclasses import replace
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node, Shape
 from vdla.compiler.graph.ops.fused import fuse
+from vdla.compiler.targets.processor.description.processor import Processor
+from vdla.compiler.targets.processor.operators import template_for
 
-ELEMENTWISE = (ops.Relu, ops.Clip, ops.Add, ops.Unary, ops.Binary, ops.Where, ops.Cast)
-MOVES = (ops.Transpose,)  # what reads their result can read their operand
-READERS = {
-    ops.Reduce: ELEMENTWISE,
-    ops.Softmax: ELEMENTWISE,
-    ops.MatMul: MOVES,
-}  # what they read may be computed where they read it
 LARGEST = 64  # operators that a function computes for an element, each as often as it is read
 
 
-def fuse_ops(graph: Graph) -> Graph:
+def fuse_ops(graph: Graph, processor: Processor) -> Graph:
     """The graph with every such group as one :class:`ops.Fused`, where its last operator is."""
-    return _Fuser(graph).run()
+    return _Fuser(graph, processor).run()
 
 
 class _Fuser:
-    def __init__(self, graph: Graph) -> None:
-        self.graph, self.uses = graph, graph.uses()
+    def __init__(self, graph: Graph, processor: Processor) -> None:
+        self.graph, self.processor, self.uses = graph, processor, graph.uses()
         self.order = {node.name: n for n, node in enumerate(graph.nodes)}
         self.last = _post_dominators(graph)
         self.groups = {node.name: [node] for node in graph.nodes}
 
     def run(self) -> Graph:
-        wide = [node for node in self.graph.nodes if self._takes_more(node)]
-        narrow = [node for node in self.graph.nodes if isinstance(node, ELEMENTWISE + MOVES)]
+        wide = [node for node in self.graph.nodes if self._has_epilogue(node)]
+        narrow = [node for node in self.graph.nodes if not _leads(node)]
         for node in (*reversed(wide), *reversed(narrow)):
             self._join(node)
         nodes = []
@@ -52,15 +47,10 @@ class _Fuser:
                 nodes.append(self._fused(group))
         return replace(self.graph, nodes=tuple(nodes))
 
-    def _takes_more(self, node: Node) -> bool:
+    def _has_epilogue(self, node: Node) -> bool:
         """Whether it is more than element-wise, and others may work on its elements as they come:
-        a convolution of blocks, a product of matrices of floats or of bytes."""
-        if isinstance(node, ops.Conv2d):
-            return self.graph.tensors[node.output].block > 0
-        if isinstance(node, ops.MatMulInteger):
-            return True
-        floats = self.graph.tensors[node.output].dtype == "float32"
-        return isinstance(node, ops.MatMul | ops.Dense) and floats
+        its template schedules whatever is computed of its result."""
+        return template_for(node, self.graph, self.processor) is not None
 
     def _join(self, node: Node) -> None:
         """Makes one group of a node, its post-dominator and what is between them, if they may."""
@@ -81,16 +71,15 @@ class _Fuser:
     def _between(self, node: Node, end: Node) -> list[str] | None:
         """The operators on all ways from one to the other; None if they can't be one function."""
         shape = self._shape(node)
-        if type(end) in READERS:
-            direct = self.uses[node.output] == [end]
-            return [] if direct and isinstance(node, READERS[type(end)]) else None
-        if isinstance(node, MOVES):
+        if end.absorbs(node):
+            return [] if self.uses[node.output] == [end] else None
+        if isinstance(node, ops.Transpose):
             return None
         found: list[str] = []
         waiting = [node]
         while waiting:
             for reader in self.uses[waiting.pop().output]:
-                if not isinstance(reader, ELEMENTWISE) or self._shape(reader) != shape:
+                if not reader.ELEMENTWISE or self._shape(reader) != shape:
                     return None
                 if reader is not end and reader.name not in found:
                     found.append(reader.name)
@@ -110,7 +99,7 @@ class _Fuser:
 
 def _leads(node: Node) -> bool:
     """Whether it is more than element-wise."""
-    return not isinstance(node, ELEMENTWISE + MOVES)
+    return not (node.ELEMENTWISE or isinstance(node, ops.Transpose))
 
 
 def _size(group: list[Node]) -> int:

@@ -4,9 +4,9 @@ before: y = Conv2d(x, w); z = MaxPool(y); r = Reshape(z)
 after:  y = Conv2d(x, w): float32[…]/16; z = MaxPool(y): float32[…]/16; z.plain = Unpack(z);
         r = Reshape(z.plain)
 
-Each operator says which block its result takes (``Node.channel_block``). A convolution reads plain
-images and blocks, so that nothing is packed; what can't read blocks gets a plain copy. A result of
-the graph is plain.
+Each operator's template says which block its result takes, else its node (``Node.channel_block``).
+A convolution reads plain images and blocks, so that nothing is packed; what can't read blocks gets
+a plain copy. A result of the graph is plain.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import replace
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node, TensorType
 from vdla.compiler.targets.processor.description.processor import Vectors
+from vdla.compiler.targets.processor.operators import channel_block
 
 DTYPES = ("float32", "int8")
 
@@ -28,7 +29,7 @@ def block_images(graph: Graph, vectors: Vectors) -> Graph:
 
 class _Blocker:
     def __init__(self, graph: Graph, vectors: Vectors) -> None:
-        self.graph, self.lanes = graph, vectors.lanes
+        self.graph, self.vectors = graph, vectors
         self.tensors = dict(graph.tensors)
         self.plain: dict[str, str] = {}  # what lies in blocks, to a plain copy of it
         self.blocked: dict[str, str] = {}  # a result of the graph, to its form in blocks
@@ -48,7 +49,7 @@ class _Blocker:
         if kind.dtype not in DTYPES or len(kind.shape) != 4:
             return 0
         operands = [self.tensors[self.blocked.get(name, name)] for name in node.inputs]
-        return node.channel_block(operands, self.graph.constants, self.lanes)
+        return channel_block(node, operands, self.graph.constants, self.vectors)
 
     def add_blocked(self, node: Node, block: int) -> None:
         name, kind = node.output, self.tensors[node.output]

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, TensorType
-from vdla.compiler.graph.ops.matrices import packed, tile_of
 from vdla.compiler.targets.processor.codegen.llvm import jit
 from vdla.compiler.targets.processor.description import processor as description
 from vdla.compiler.targets.processor.description.processor import AVX2, AVX512, NATIVE, SSE
 from vdla.compiler.targets.processor.kernels import host_kernel
+from vdla.compiler.targets.processor.operators.product import packed, tile_of
 from vdla.compiler.tir.printer import show
 
 VECTORS = [SSE, AVX2, AVX512]

@@ -15,11 +15,11 @@ from onnx import TensorProto, helper, numpy_helper
 from vdla import api
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, GraphError, TensorType
-from vdla.compiler.graph.ops.matrices import packed_words
 from vdla.compiler.targets.processor.codegen.llvm import jit
 from vdla.compiler.targets.processor.description import processor as description
 from vdla.compiler.targets.processor.description.processor import AVX2, AVX512, NATIVE, SSE
 from vdla.compiler.targets.processor.kernels import host_kernel
+from vdla.compiler.targets.processor.operators.product import packed_words
 from vdla.compiler.tir.printer import show
 from vdla.runtime import Executor
 

@@ -13,11 +13,11 @@ from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, TensorType
-from vdla.compiler.graph.ops.winograd import cook_toom, transformed_weights
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.targets.processor.description import processor as description
 from vdla.compiler.targets.processor.description.processor import AVX512, NATIVE, SSE
 from vdla.compiler.targets.processor.kernels import host_kernel
+from vdla.compiler.targets.processor.operators.winograd import cook_toom, transformed_weights
 from vdla.compiler.targets.processor.rewrites.images import block_images
 from vdla.compiler.tir.printer import show
 from vdla.isa.config import load_config

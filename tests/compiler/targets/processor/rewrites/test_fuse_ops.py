@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.targets.processor.description.processor import NATIVE
 from vdla.compiler.targets.processor.rewrites.fuse_ops import fuse_ops
 from vdla.compiler.targets.processor.rewrites.products import stack_products
 from vdla.isa.config import load_config
@@ -21,7 +22,7 @@ PAPER = load_config("paper")
 
 def groups(graph):
     """The operators of each function."""
-    return [[p.op for p in getattr(n, "parts", (n,))] for n in fuse_ops(graph).nodes]
+    return [[p.op for p in getattr(n, "parts", (n,))] for n in fuse_ops(graph, NATIVE).nodes]
 
 
 def check(graph, seed=0):

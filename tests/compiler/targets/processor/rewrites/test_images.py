@@ -13,7 +13,7 @@ from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.targets.processor.description import processor as description
-from vdla.compiler.targets.processor.description.processor import AVX2, AVX512, SSE
+from vdla.compiler.targets.processor.description.processor import AVX2, AVX512, NATIVE, SSE
 from vdla.compiler.targets.processor.rewrites.fuse_ops import fuse_ops
 from vdla.compiler.targets.processor.rewrites.images import block_images
 from vdla.isa.config import load_config
@@ -107,7 +107,7 @@ def test_what_cannot_read_blocks_gets_one_plain_copy():
 
 def test_epilogues_join_the_convolution_that_is_known_last():
     net, last = residual()
-    graph = fuse_ops(block_images(net.graph(last), AVX512))
+    graph = fuse_ops(block_images(net.graph(last), AVX512), NATIVE)
     kinds = [[p.op for p in getattr(n, "parts", (n,))] for n in graph.nodes]
     assert kinds == [
         ["Conv2d"], ["Conv2d", "Relu"], ["Conv2d", "Add", "Relu"], ["MaxPool"], ["Unpack"],
@@ -118,7 +118,7 @@ def test_what_is_a_result_stays():
     net = Net((1, 3, 6, 6))
     x = net.conv("x", 16)
     y = net.add(ops.Relu, data=x)
-    graph = fuse_ops(block_images(net.graph(x, y), AVX512))
+    graph = fuse_ops(block_images(net.graph(x, y), AVX512), NATIVE)
     assert [n.op for n in graph.nodes] == ["Conv2d", "Unpack", "Relu", "Unpack"]
     assert graph.nodes[2].data == graph.nodes[0].output
 
@@ -128,7 +128,7 @@ def test_the_reference_reads_blocks(channels):
     net, last = residual(channels)
     graph = net.graph(last)
     x = np.random.default_rng(0).standard_normal((1, 3, 9, 9)).astype(np.float32)
-    fused = fuse_ops(block_images(graph, AVX512))
+    fused = fuse_ops(block_images(graph, AVX512), NATIVE)
     want, found = evaluate(graph, {"x": x})[last], evaluate(fused, {"x": x})[last]
     np.testing.assert_array_equal(found, want)
 

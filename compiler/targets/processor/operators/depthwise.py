@@ -1,0 +1,167 @@
+"""A depthwise convolution, with channels in the lanes of vectors.
+
+A tile of its output, some places of the image in one block of channels, stays in registers while
+the window's rows and columns run. No channel is read by another, so a band is of one block: its
+padded data stay in the first-level cache, and threads share the bands::
+
+    for image, block, band of rows:                   shared by threads
+        copy the padded data of the band
+        for y: for x:                                 a tile
+            for window row, window column:
+                for place: acc[place, lanes] += data[place, lanes] * weight[lanes]
+
+Sums of int8 are in float32 where it has them exactly, which multiplies and adds at once; else in
+int32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from vdla.compiler import te
+from vdla.compiler.graph.ir import Array, Graph, Known, Node, Recipe, TensorType
+from vdla.compiler.graph.ops.conv2d import AnyConv2d, Conv2d, QConv2d, QConv2dAdd
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.targets.processor.description.processor import Processor, Vectors
+from vdla.compiler.targets.processor.operators.image import (
+    EXACT_FLOAT,
+    Data,
+    Reading,
+    block_for,
+    divisor,
+    int8_of_sums,
+    is_depthwise,
+    largest_sum,
+    places_of_a_tile,
+    read_data,
+    sums_shape,
+    tile_result,
+)
+from vdla.compiler.targets.processor.operators.nests import in_registers
+from vdla.compiler.targets.processor.operators.template import Template
+from vdla.compiler.te import Tensor
+from vdla.compiler.tir.ir import Expr
+from vdla.runtime.dtypes import dtype_of
+
+BAND_BYTES = 1 << 16  # of the padded data of a band
+
+
+@dataclass(frozen=True)
+class Depthwise(Template[AnyConv2d]):
+    """``sums`` is [N, C/l, H, W, l], H and W whole tiles."""
+
+    NODES: ClassVar[tuple[type[Node], ...]] = (Conv2d, QConv2d, QConv2dAdd)
+
+    padded: Tensor | None
+    sums: Tensor
+    result: Tensor
+    vectors: Vectors
+
+    @classmethod
+    def channel_block(
+        cls, node: AnyConv2d, operands: Sequence[TensorType], known: Known, vectors: Vectors
+    ) -> int:
+        """The block of its data; where they lie plain, a vector's lanes, or half as many."""
+        data, weight = operands[:2]
+        if node.groups == 1 or not is_depthwise(node, data.shape, weight.shape):
+            return 0
+        sizes = (data.block,) if data.block else (vectors.lanes, vectors.lanes // 2)
+        return block_for(node, operands, known, sizes)
+
+    @classmethod
+    def fits(cls, node: AnyConv2d, graph: Graph, processor: Processor) -> bool:
+        """Whether the result lies in blocks of channels that see each other not at all."""
+        data, weight = (graph.tensors[name].shape for name in (node.data, node.weight))
+        return graph.tensors[node.output].block > 0 and is_depthwise(node, data, weight)
+
+    @classmethod
+    def of(cls, node: AnyConv2d, recipe: Recipe, processor: Processor) -> Depthwise:
+        """Sums over the window, and what makes the result of them."""
+        vectors = processor.vectors
+        if isinstance(node, QConv2d):
+            data, sums = _integer_sums(node, recipe)
+            value = int8_of_sums(node, recipe, sums, fused=vectors.fused)
+            return cls(data.padded, sums, node.finished(recipe, value), vectors)
+        assert isinstance(node, Conv2d)
+        data, sums = _float_sums(node, recipe)
+        result = te.compute(recipe.out_shape, lambda *i: sums[i], "out")
+        return cls(data.padded, sums, result, vectors)
+
+    @property
+    def placed(self) -> tuple[Tensor, ...]:
+        """The padded data."""
+        return () if self.padded is None else (self.padded,)
+
+    def schedule(self, s: Schedule, result: Tensor) -> None:
+        """Tiles of registers, in bands of rows of one block."""
+        padded, (_, _, height, width, _) = self.padded, self.sums.shape
+        high, wide = places_of_a_tile(height, width, self.vectors.registers)
+        rows = min(self._tiles_of_a_band(height // high), -(-result.shape[2] // high))
+        out = s[result]
+        loops = tile_result(out, (high, wide), 1, rows, blocks_first=padded is not None)
+        band = loops.band
+        if padded is not None:
+            band = out.fuse(loops.n, loops.blocks, band)
+            out.parallel(band)
+        else:
+            out.parallel(out.fuse(loops.blocks, loops.y))
+        sums = s[self.sums]
+        sums.compute_at(out, loops.x)
+        n, o, y, x, l = sums.axis
+        in_registers(sums, [n, *sums.reduce_axis], [y, x, o], l)
+        if padded is not None:
+            s[padded].compute_at(out, band)
+            s[padded].vectorize(s[padded].axis[-1])
+
+    def _tiles_of_a_band(self, tiles: int) -> int:
+        """How many tiles one below the other a band has, of so many."""
+        if self.padded is None:
+            return tiles
+        row = self.padded.span * dtype_of(self.padded.dtype).itemsize // tiles
+        return divisor(tiles, BAND_BYTES * self.padded.shape[1] // row)
+
+
+def _float_sums(conv: Conv2d, recipe: Recipe) -> tuple[Data, Tensor]:
+    """[N, C/l, H, W, l]: bias + Σ data * weight in float32."""
+    values = recipe.value(conv.bias) if conv.bias is not None else None
+    weight = recipe.value(conv.weight)
+    assert weight is not None
+    start = np.zeros(len(weight), np.float32) if values is None else values
+    return _taps(conv, recipe, weight, start, Reading.floats())
+
+
+def _integer_sums(conv: QConv2d, recipe: Recipe) -> tuple[Data, Tensor]:
+    """[N, C/l, H, W, l]: bias + Σ (data - zero) * weight, exactly."""
+    weight, bias = recipe.value(conv.weight), recipe.value(conv.bias)
+    assert weight is not None
+    assert bias is not None
+    if largest_sum(weight, bias, conv.in_zp) < EXACT_FLOAT:
+        floats, start = weight.astype(np.float32), bias.astype(np.float32)
+        return _taps(conv, recipe, floats, start, Reading.centered(conv.in_zp, "float32"))
+    reading = Reading.centered(conv.in_zp, "int16")
+    return _taps(conv, recipe, weight.astype(np.int16), bias, reading)
+
+
+def _taps(
+    conv: AnyConv2d, recipe: Recipe, weight: Array, bias: Array, reading: Reading
+) -> tuple[Data, Tensor]:
+    """The data, and the sums in the bias's type."""
+    o, _, kh, kw = weight.shape
+    lanes, kind = recipe.block(conv.output), str(bias.dtype)
+    taps = weight.reshape(o // lanes, lanes, kh, kw).transpose(0, 2, 3, 1)
+    table = recipe.constant("weight", np.ascontiguousarray(taps))
+    start = recipe.constant("bias", bias.reshape(-1, lanes))
+    data = read_data(conv, recipe, lanes, reading)
+    ry, rx = te.reduce_axis((0, kh), "ry"), te.reduce_axis((0, kw), "rx")
+    (sh, sw), (dh, dw) = conv.strides, conv.dilations
+
+    def tap(b: Expr, c: Expr, y: Expr, x: Expr, l: Expr) -> Expr:
+        element = data.at(b, c, y * sh + ry * dh, x * sw + rx * dw, l)
+        product = element.astype(kind) * table[c, ry, rx, l].astype(kind)
+        return te.sum(product, axis=[ry, rx], init=start[c, l])
+
+    return data, te.compute(sums_shape(conv, recipe), tap, "acc")
