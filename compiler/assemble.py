@@ -12,9 +12,9 @@ from vdla.compiler.dump import Dumper
 from vdla.compiler.graph.ir import Array, Graph, Node
 from vdla.compiler.graph.plan import MemoryPlan, align, plan_memory
 from vdla.compiler.placement import Placements, report
-from vdla.compiler.targets.accelerator.codegen.kernel import Kernel
 from vdla.compiler.targets.accelerator.lower import UOPS, Linked, Linker
-from vdla.compiler.targets.accelerator.operators.template import Operator, Tile, tile_text
+from vdla.compiler.targets.accelerator.operators.template import Operator, tile_text
+from vdla.compiler.targets.accelerator.target import Lowered
 from vdla.compiler.targets.processor.description.processor import Processor
 from vdla.compiler.targets.processor.in_place import in_place
 from vdla.compiler.targets.processor.steps import (
@@ -35,14 +35,6 @@ from vdla.isa.instructions import instruction_bytes
 from vdla.isa.program import Program
 from vdla.runtime.module import Module
 from vdla.runtime.plan import Plan, accelerator_steps
-
-
-@dataclass(frozen=True)
-class Lowered:
-    """An accelerator node's tile and its instructions."""
-
-    tile: Tile
-    kernel: Kernel
 
 
 @dataclass(frozen=True)

@@ -1,60 +1,34 @@
 """From an ONNX model to a module: the compiler, top to bottom.
 
-ONNX → typed graph → fuse, fold → fold taps → place → lay out, fuse what the host keeps
-     → accelerator operators and host functions → plan memory → link the streams → module
+ONNX → typed graph → fuse, fold → for each target: rewrite → place → for each target: lower
+     → for each target: lay out → for each target: finish → plan memory → link the streams → module
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from vdla.compiler.assemble import Lowered, Network, assemble
+from vdla.compiler.assemble import Network, assemble
 from vdla.compiler.dump import Dumper
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph.infer import verify
-from vdla.compiler.graph.ir import Graph, GraphError
+from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.graph.passes import optimize
-from vdla.compiler.placement import (
-    ACCELERATOR,
-    HOST,
-    Placement,
-    Placements,
-)
-from vdla.compiler.schedule.errors import ScheduleError
-from vdla.compiler.targets.accelerator.codegen.allocate import AllocationError
-from vdla.compiler.targets.accelerator.codegen.kernel import Kernel
-from vdla.compiler.targets.accelerator.codegen.leaf import CodegenError
-from vdla.compiler.targets.accelerator.description.fit import IntrinsicError
-from vdla.compiler.targets.accelerator.lower import lower_schedule
-from vdla.compiler.targets.accelerator.operators.cost import TilingError
-from vdla.compiler.targets.accelerator.operators.template import (
-    AnyTemplate,
-    Operator,
-    Tile,
-    operator,
-    template_of,
-)
-from vdla.compiler.targets.accelerator.partition import partition
-from vdla.compiler.targets.accelerator.rewrites.fuse_host import fuse_host
-from vdla.compiler.targets.accelerator.rewrites.layout import layout
-from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
+from vdla.compiler.placement import ACCELERATOR, HOST, Placements
+from vdla.compiler.targets.accelerator.operators.template import Operator
+from vdla.compiler.targets.accelerator.refusal import MIN_FILL
+from vdla.compiler.targets.accelerator.target import Accelerator
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.targets.processor.kernels import untuned
-from vdla.compiler.targets.processor.rewrites.fuse_ops import fuse_ops
-from vdla.compiler.targets.processor.rewrites.images import block_images
-from vdla.compiler.targets.processor.rewrites.products import stack_products
-from vdla.compiler.targets.processor.steps import (
-    check_external,
-    host_kernels,
-)
-from vdla.compiler.tune.choose import default_tile
+from vdla.compiler.targets.processor.steps import check_external
+from vdla.compiler.targets.processor.target import Host
+from vdla.compiler.targets.target import NoCodeError, Target, place, place_node
 from vdla.compiler.tune.cpu.records import FunctionRecords
 from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config
@@ -62,16 +36,6 @@ from vdla.runtime.module import Module
 
 Array = NDArray[Any]
 Progress = Callable[[str, int, int], None]
-
-# What keeps an operator from the accelerator: no tile or no instructions of its schedule.
-NO_KERNEL = (TilingError, AllocationError, CodegenError, ScheduleError, IntrinsicError)
-
-# A graph that is the processor's alone, on its way to functions.
-HOST_PASSES: tuple[tuple[str, Callable[[Graph, Processor], Graph]], ...] = (
-    ("stack_products", lambda graph, _: stack_products(graph)),
-    ("block_images", lambda graph, processor: block_images(graph, processor.vectors)),
-    ("fuse_ops", fuse_ops),
-)
 
 
 @dataclass(frozen=True)
@@ -88,12 +52,23 @@ class Options:
 
     device: str = ACCELERATOR
     vthreads: int = 2
-    min_fill: float = 0.5
+    min_fill: float = MIN_FILL
     records: Records | None = BUNDLED
     functions: FunctionRecords | None = None
     dump: Path | None = None
     progress: Progress = lambda what, done, total: None
     host: Processor = NATIVE
+
+    def targets(self, config: Config) -> tuple[Target, ...]:
+        """What a network is compiled for, in the order in which they are asked."""
+        traces = self.functions.trace if self.functions else untuned
+        if self.device == HOST:
+            return (Host(self.host, alone=True, traces=traces),)
+        return (self.accelerator(config), Host(self.host, traces=traces))
+
+    def accelerator(self, config: Config) -> Accelerator:
+        """The accelerator of a config, as these options have it."""
+        return Accelerator(config, self.vthreads, self.min_fill, self.records)
 
 
 def compile_model(
@@ -129,86 +104,89 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
                 f"{kind.block} channels; a graph after the pass layout or block_images is laid out "
                 "for its device and doesn't compile again"
             )
-    dump = Dumper(options.dump)
-    graph, placements = _place(graph, config, options, dump)
-    check_external(graph, options.host)
-    placements, lowered = _lower(graph, placements, config, options, dump)
-    graph, placements = _lay_out(graph, placements, config, options, dump)
-    operators = _operators(graph, placements, config)
-    traces = options.functions.trace if options.functions else untuned
-    kernels = host_kernels(graph, placements, options.host, traces)
-    network = Network(graph, placements, operators, lowered, kernels)
-    return assemble(network, config, options.host, dump)
+    compilation = _Compilation(graph, options.targets(config), Dumper(options.dump))
+    compilation.rewrite()
+    check_external(compilation.graph, options.host)
+    compilation.lower(options.progress)
+    compilation.lay_out()
+    made = compilation.finish()
+    network = Network(
+        compilation.graph,
+        compilation.placements,
+        made.get(ACCELERATOR, {}),
+        compilation.lowered,
+        made[HOST],
+    )
+    return assemble(network, config, options.host, compilation.dump)
 
 
 def placed_graph(
     graph: Graph, config: Config, options: Options | None = None
 ) -> tuple[Graph, Placements]:
     """An imported graph as the compiler lays it out for its devices, before any schedule."""
-    options = options or Options()
-    dump = Dumper(options.dump)
-    graph, placements = _place(graph, config, options, dump)
-    return _lay_out(graph, placements, config, options, dump)
+    placed = _placed(graph, config, options or Options())
+    return placed.graph, placed.placements
 
 
-def _place(
-    graph: Graph, config: Config, options: Options, dump: Dumper
-) -> tuple[Graph, Placements]:
-    """An imported graph's operators as they run, and where each does."""
-    graph = optimize(graph, dump=dump.graph)
-    if options.device == ACCELERATOR:
-        graph = verify(fold_taps(graph, config, options.min_fill))
-        dump.graph("fold_taps", graph)
-    return graph, partition(graph, config, options.device, options.min_fill)
+@dataclass
+class _Compilation:
+    """A graph on its way through its targets; ``lowered`` is the code of nodes that have it."""
 
+    graph: Graph
+    targets: Sequence[Target]
+    dump: Dumper
+    placements: Placements = field(default_factory=dict)
+    lowered: dict[str, Any] = field(default_factory=dict)
 
-def _lay_out(
-    graph: Graph, placements: Placements, config: Config, options: Options, dump: Dumper
-) -> tuple[Graph, Placements]:
-    """The graph with each device's tensors as it wants them, and the copies between devices."""
-    if options.device == HOST:
-        for name, run in HOST_PASSES:
-            graph = run(graph, options.host)
-            dump.graph(name, graph)
-        return graph, partition(graph, config, HOST)
-    graph, placements = layout(graph, placements, config.channel_block)
-    dump.graph("layout", graph)
-    graph, placements = fuse_host(graph, placements)
-    dump.graph("fuse_host", graph)
-    return graph, placements
+    def rewrite(self) -> None:
+        """Optimizes the graph, has each target change it, and places its nodes."""
+        self.graph = optimize(self.graph, dump=self.dump.graph)
+        for target in self.targets:
+            for name, run in target.rewrites:
+                self.graph = verify(run(self.graph))
+                self.dump.graph(name, self.graph)
+        self.placements = place(self.graph, self.targets)
 
+    def lower(self, progress: Progress) -> None:
+        """Has targets make the code of their nodes; a node without falls to the next target."""
+        for number, target in enumerate(self.targets):
+            if target.LOWERS:
+                own = self._placed_on(target)
+                for done, node in enumerate(own):
+                    progress("lower", done, len(own))
+                    self._lower(node, target, self.targets[number + 1 :])
 
-def _lower(
-    graph: Graph, placements: Placements, config: Config, options: Options, dump: Dumper
-) -> tuple[Placements, dict[str, Lowered]]:
-    """The instructions of every accelerator node; one without a legal schedule falls back to the
-    host."""
-    placements, lowered = dict(placements), {}
-    wanted = [n for n in graph.nodes if placements[n.name].device == ACCELERATOR]
-    for done, node in enumerate(wanted):
-        options.progress("lower", done, len(wanted))
-        template = template_of(node, graph, config)
+    def _lower(self, node: Node, target: Target, others: Sequence[Target]) -> None:
         try:
-            tile = default_tile(template, config, options.vthreads, options.records)
-            if told := dump.layer(node.name):
-                kernel = lower_schedule(template.schedule(tile, config), config, told)
-            else:
-                kernel = _kernel(template, tile, config)
-            lowered[node.name] = Lowered(tile, kernel)
-        except NO_KERNEL as error:
-            placements[node.name] = Placement(HOST, str(error))
-    return placements, lowered
+            report = self.dump.layer(node.name)
+            self.lowered[node.name] = target.lower(node, self.graph, report)
+        except NoCodeError as error:
+            self.placements[node.name] = place_node(node, self.graph, others, [str(error)])
+
+    def _placed_on(self, target: Target) -> list[Node]:
+        return [n for n in self.graph.nodes if self.placements[n.name].device == target.DEVICE]
+
+    def lay_out(self) -> None:
+        """Gives each target its tensors as it wants them, with the copies between devices."""
+        for target in self.targets:
+            for name, run in target.layouts:
+                self.graph, self.placements = run(self.graph, self.placements)
+                self.dump.graph(name, self.graph)
+
+    def finish(self) -> dict[str, Mapping[str, Any]]:
+        """What each target made of its nodes, by its device."""
+        return {
+            target.DEVICE: target.finish(self.graph, self.placements, self.lowered)
+            for target in self.targets
+        }
 
 
-@lru_cache(maxsize=512)
-def _kernel(template: AnyTemplate, tile: Tile, config: Config) -> Kernel:
-    """The instructions of a template: layers that are equal are lowered once in a process."""
-    return lower_schedule(template.schedule(tile, config), config)
-
-
-def _operators(graph: Graph, placements: Placements, config: Config) -> dict[str, Operator]:
-    nodes = (n for n in graph.nodes if placements[n.name].device == ACCELERATOR)
-    return {node.name: operator(node, graph, config) for node in nodes}
+def _placed(graph: Graph, config: Config, options: Options) -> _Compilation:
+    """A graph that is laid out, without any code."""
+    compilation = _Compilation(graph, options.targets(config), Dumper(options.dump))
+    compilation.rewrite()
+    compilation.lay_out()
+    return compilation
 
 
 # Layers alone -----------------------------------------------------------------------------------
@@ -227,8 +205,10 @@ def accelerator_layers(
     graph: Graph, config: Config, options: Options | None = None
 ) -> tuple[list[Operator], Placements]:
     """The accelerator operators of an imported graph, and where everything was placed."""
-    graph, placements = placed_graph(graph, config, options)
-    return list(_operators(graph, placements, config).values()), placements
+    options = options or Options()
+    placed = _placed(graph, config, options)
+    operators = options.accelerator(config).finish(placed.graph, placed.placements, {})
+    return list(operators.values()), placed.placements
 
 
 def place_models(
@@ -238,10 +218,10 @@ def place_models(
 
     A layer goes by its node's name; where there are several models, by its model's.
     """
-    placed = {}
+    models, options = {}, Options()
     for name, path in paths.items():
-        graph, placements = placed_graph(import_onnx(path, shapes), config)
-        operators = _operators(graph, placements, config)
+        placed = _placed(import_onnx(path, shapes), config, options)
+        operators = options.accelerator(config).finish(placed.graph, placed.placements, {})
         layers = [(node if len(paths) == 1 else name, op) for node, op in operators.items()]
-        placed[name] = Placed(graph, placements, layers)
-    return placed
+        models[name] = Placed(placed.graph, placed.placements, layers)
+    return models

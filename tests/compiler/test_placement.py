@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from qdq import QdqModel
 
+from vdla.compiler.build import Options
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
@@ -18,11 +19,16 @@ from vdla.compiler.graph.plan import align, lifetimes, plan_memory
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.models.window import Window
 from vdla.compiler.placement import Placement, report
-from vdla.compiler.targets.accelerator.partition import partition
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
+from vdla.compiler.targets.target import place
 
 PAPER = SimpleNamespace(block_in=16, block_out=16)
 TINY = SimpleNamespace(block_in=4, block_out=4)
+
+
+def places_of(graph, config, device="vdla", **options):
+    """Where the nodes of a graph run."""
+    return place(graph, Options(device, **options).targets(config))
 
 
 def network(seed=0):
@@ -39,12 +45,12 @@ def network(seed=0):
 
 def placed(graph, config=PAPER):
     return {n.op + ":" + n.name: p for n in graph.nodes
-            for p in [partition(graph, config)[n.name]]}  # fmt: skip
+            for p in [places_of(graph, config)[n.name]]}  # fmt: skip
 
 
 def test_reasons():
     graph = network()
-    reasons = {(r["op"], r["device"], r["reason"]) for r in report(graph, partition(graph, PAPER))}
+    reasons = {(r["op"], r["device"], r["reason"]) for r in report(graph, places_of(graph, PAPER))}
     assert reasons == {
         ("Quantize", "cpu", "float input becomes integers"),
         ("QConv2d", "cpu", "3 input channels fill 19 % of the 16-lane block"),
@@ -62,15 +68,15 @@ def test_reasons():
 def test_three_channels_are_enough_for_four_lanes():
     graph = network()
     first = graph.nodes[1]
-    assert partition(graph, TINY)[first.name].device == "vdla"
-    assert partition(graph, PAPER, min_fill=0)[first.name].device == "vdla"
+    assert places_of(graph, TINY)[first.name].device == "vdla"
+    assert places_of(graph, PAPER, min_fill=0)[first.name].device == "vdla"
 
 
 def test_one_channel():
     m = QdqModel()
     m.output(m.conv(m.input("x", (1, 1, 5, 5)), 8, 3))
     graph = optimize(import_model(m.model()))
-    assert partition(graph, PAPER)[graph.nodes[1].name] == Placement(
+    assert places_of(graph, PAPER)[graph.nodes[1].name] == Placement(
         "cpu", "1 input channel fills 6 % of the 16-lane block"
     )
 
@@ -80,23 +86,26 @@ def test_float_operators_say_so():
     x = m.node("Softmax", [m.input("x", (1, 4))], (1, 4))
     m.output(x)
     graph = optimize(import_model(m.model()))
-    assert partition(graph, PAPER)[graph.nodes[-1].name].reason == "float operator Softmax"
+    assert places_of(graph, PAPER)[graph.nodes[-1].name].reason == "float operator Softmax"
     m = QdqModel()
     m.output(m.node("Sigmoid", [m.input("x", (1, 4))], (1, 4)))
     graph = optimize(import_model(m.model()))
-    assert partition(graph, PAPER)[graph.nodes[-1].name].reason == "float operator sigmoid"
+    assert places_of(graph, PAPER)[graph.nodes[-1].name].reason == "float operator sigmoid"
 
 
 def test_device_cpu_takes_everything():
     graph = network()
-    for places in (partition(graph, None), partition(graph, PAPER, "cpu")):
+    for places in (
+        places_of(graph, TINY, "cpu"),
+        places_of(graph, PAPER, "cpu"),
+    ):
         assert {p.device for p in places.values()} == {"cpu"}
 
 
 @pytest.mark.parametrize(("config", "fill"), [(PAPER, 0.5), (PAPER, 0.0), (TINY, 0.5)])
 def test_layout_changes_nothing_but_the_layout(config, fill):
     graph = network()
-    laid, places = layout(graph, partition(graph, config, min_fill=fill), config.block_out)
+    laid, places = layout(graph, places_of(graph, config, min_fill=fill), config.block_out)
     verify(laid)
     assert set(places) == {n.name for n in laid.nodes}
     x = {"x": np.random.default_rng(0).standard_normal((1, 3, 12, 12)).astype(np.float32)}
@@ -107,7 +116,7 @@ def test_layout_changes_nothing_but_the_layout(config, fill):
 
 def test_layout_packs_once_at_each_boundary():
     graph = network()
-    laid, places = layout(graph, partition(graph, PAPER), 16)
+    laid, places = layout(graph, places_of(graph, PAPER), 16)
     for node in laid.nodes:
         blocks = {laid.tensors[n].block for n in laid.activations(node)}
         if places[node.name].device == "vdla":
@@ -123,7 +132,7 @@ def test_an_integer_output_keeps_its_name():
     graph = network()
     conv = next(n for n in graph.nodes if isinstance(n, ops.QConv2dAdd))
     graph.outputs = (*graph.outputs, conv.output)
-    laid, _ = layout(graph, partition(graph, PAPER), 16)
+    laid, _ = layout(graph, places_of(graph, PAPER), 16)
     verify(laid)
     assert laid.tensors[conv.output].block == 0
     assert laid.tensors[f"{conv.output}.packed"].block == 16
@@ -137,7 +146,7 @@ def test_a_constant_operand_is_packed_now():
     y = m.node("Add", [x, m.node("DequantizeLinear", names, values.shape)], values.shape)
     m.output(m.finished(y, 0.2, None))
     graph = optimize(import_model(m.model()))
-    laid, _ = layout(graph, partition(graph, PAPER), 16)
+    laid, _ = layout(graph, places_of(graph, PAPER), 16)
     verify_blocks = laid.constants["c.packed"]
     assert verify_blocks.shape == (1, 2, 3, 3, 16)
     assert [n.op for n in laid.nodes].count("Pack") == 1
@@ -147,7 +156,7 @@ def test_a_constant_operand_is_packed_now():
 @given(seed=st.integers(0, 1000))
 def test_living_tensors_never_overlap(seed):
     graph = network(seed)
-    laid, _ = layout(graph, partition(graph, PAPER), 16)
+    laid, _ = layout(graph, places_of(graph, PAPER), 16)
     plan = plan_memory(laid)
     spans = lifetimes(laid)
     names = list(plan.offsets)

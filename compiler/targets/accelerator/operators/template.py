@@ -209,10 +209,11 @@ def template_of(node: Node, graph: Graph, config: Config) -> AnyTemplate:
     return BY_NODE[type(node)].of(node, graph, config)
 
 
-def operator(node: Node, graph: Graph, config: Config) -> Operator:
-    """The accelerator operator of a node that was placed there; its constants get names of their
-    own: ``NODE%PLACEHOLDER``."""
-    template = template_of(node, graph, config)
+def operator_of(node: Node, graph: Graph, template: AnyTemplate, config: Config) -> Operator:
+    """The accelerator operator of a node that was placed there, with its template.
+
+    Its constants get names of their own: ``NODE%PLACEHOLDER``.
+    """
     bound = template.bind(node, graph, config)
     names = {key: f"{node.name}%{key}" for key in bound.constants}
     return Operator(

@@ -8,17 +8,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from qdq import QdqModel
 
+from vdla.compiler.build import Options
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ir, ops
 from vdla.compiler.graph.ir import BY_OP, Graph, TensorType
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate, evaluate_node
-from vdla.compiler.targets.accelerator.partition import partition
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.processor.codegen.llvm import jit
 from vdla.compiler.targets.processor.kernels import host_kernel, symbol_of
 from vdla.compiler.targets.processor.steps import host_kernels
+from vdla.compiler.targets.processor.target import Host
+from vdla.compiler.targets.target import place
 from vdla.compiler.tir.interp import run
 
 RNG = np.random.default_rng(11)
@@ -305,7 +307,7 @@ def test_equal_functions_are_shared_and_names_stay_apart():
     x = m.input("x", (1, 4, 4, 4), 0.5)
     m.output(m.max_pool(m.max_pool(x, 1, 1), 1, 1))
     graph = optimize(import_model(m.model()))
-    kernels = host_kernels(graph, partition(graph, None))
+    kernels = host_kernels(graph, place(graph, [Host(alone=True)]))
     pools = [k for n, k in kernels.items() if n.startswith("maxpool")]
     assert len(pools) == 2
     assert pools[0].func is pools[1].func
@@ -315,7 +317,7 @@ def test_equal_functions_are_shared_and_names_stay_apart():
 def test_boundary_copies_of_a_laid_out_graph_compile():
     graph = small_network()
     config = type("C", (), {"block_in": 4, "block_out": 4})()
-    laid, places = layout(graph, partition(graph, config), 4)
+    laid, places = layout(graph, place(graph, Options().targets(config)), 4)
     x = {"x": RNG.standard_normal((1, 3, 6, 6)).astype(np.float32)}
     values = evaluate(laid, x)
     for node in laid.nodes:

@@ -15,10 +15,10 @@ from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.graph.ops.window import window_extent
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.targets.accelerator.partition import partition
 from vdla.compiler.targets.accelerator.rewrites.fuse_host import fuse_host
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
+from vdla.compiler.targets.target import place
 from vdla.isa.config import load_config
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.executor import Executor
@@ -153,7 +153,9 @@ def test_folding_and_fusing_keep_every_bit(
     want = evaluate(graph, inputs)[OUTPUT]
     folded = verify(fold_taps(graph, config))
     np.testing.assert_array_equal(evaluate(folded, inputs)[OUTPUT], want)
-    fused, _ = fuse_host(*layout(folded, partition(folded, config), config.channel_block))
+    fused, _ = fuse_host(
+        *layout(folded, place(folded, Options().targets(config)), config.channel_block)
+    )
     np.testing.assert_array_equal(evaluate(fused, inputs)[OUTPUT], want)
 
 

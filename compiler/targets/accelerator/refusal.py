@@ -1,0 +1,26 @@
+"""Why the accelerator leaves a node to the host."""
+
+from __future__ import annotations
+
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.targets.accelerator.operators.template import BY_NODE
+from vdla.isa.config import Config
+
+MIN_FILL = 0.5  # below this share of the input lanes, a convolution is better off on the host
+
+
+def refusal(node: Node, graph: Graph, config: Config, min_fill: float = MIN_FILL) -> str | None:
+    """Why ``node`` can't or shouldn't run on the accelerator; None if it should.
+
+    Args:
+        node: one of an optimized graph.
+        graph: the graph.
+        config: the accelerator's.
+        min_fill: the share of the input lanes that a convolution must fill.
+    """
+    if template := BY_NODE.get(type(node)):
+        return template.refusal(node, graph, config, min_fill)
+    if node.HOST_REASON:
+        return node.HOST_REASON
+    name = f"float operator {getattr(node, 'function', node.op)}"
+    return f"{name}: {graph.reasons[node.name]}" if node.name in graph.reasons else name

@@ -1,0 +1,120 @@
+"""The accelerator as a target of the compiler: what it runs, and the code of an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.placement import ACCELERATOR, Placement, Placements
+from vdla.compiler.schedule.errors import ScheduleError
+from vdla.compiler.targets.accelerator.codegen.allocate import AllocationError
+from vdla.compiler.targets.accelerator.codegen.kernel import Kernel
+from vdla.compiler.targets.accelerator.codegen.leaf import CodegenError
+from vdla.compiler.targets.accelerator.description.fit import IntrinsicError
+from vdla.compiler.targets.accelerator.lower import lower_schedule
+from vdla.compiler.targets.accelerator.operators.cost import TilingError
+from vdla.compiler.targets.accelerator.operators.template import (
+    BY_NODE,
+    AnyTemplate,
+    Operator,
+    Tile,
+    operator_of,
+    template_of,
+)
+from vdla.compiler.targets.accelerator.refusal import MIN_FILL, refusal
+from vdla.compiler.targets.accelerator.rewrites.fuse_host import fuse_host
+from vdla.compiler.targets.accelerator.rewrites.layout import layout
+from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
+from vdla.compiler.targets.target import Layout, NoCodeError, Report, Rewrite, Target
+from vdla.compiler.tune.choose import default_tile
+from vdla.compiler.tune.records import BUNDLED, Records
+from vdla.isa.config import Config
+
+# What keeps an operator from the accelerator: no tile or no instructions of its schedule.
+NO_KERNEL = (TilingError, AllocationError, CodegenError, ScheduleError, IntrinsicError)
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A node's template, its tile and its instructions."""
+
+    template: AnyTemplate
+    tile: Tile
+    kernel: Kernel
+
+
+@dataclass(frozen=True)
+class Accelerator(Target):
+    """The accelerator of a config.
+
+    ``vthreads`` is how many virtual threads default schedules use. ``min_fill`` is the share of the
+    input lanes that a convolution must fill. ``records`` are tuned schedules to use where they fit;
+    None leaves all to the analytic model.
+    """
+
+    DEVICE: ClassVar[str] = ACCELERATOR
+    LOWERS: ClassVar[bool] = True
+
+    config: Config
+    vthreads: int = 2
+    min_fill: float = MIN_FILL
+    records: Records | None = BUNDLED
+
+    @property
+    def rewrites(self) -> Sequence[tuple[str, Rewrite]]:
+        """Convolutions of few channels get more of them."""
+        return (("fold_taps", lambda graph: fold_taps(graph, self.config, self.min_fill)),)
+
+    @property
+    def layouts(self) -> Sequence[tuple[str, Layout]]:
+        """Channel blocks for the accelerator; the host's conversions as one pass each."""
+        block = self.config.channel_block
+        return (
+            ("layout", lambda graph, placements: layout(graph, placements, block)),
+            ("fuse_host", fuse_host),
+        )
+
+    def refusal(self, node: Node, graph: Graph) -> str | None:
+        """Why a node is better off on a host: no template, or one that says so."""
+        return refusal(node, graph, self.config, self.min_fill)
+
+    def placement(self, node: Node, refusals: Sequence[str]) -> Placement:
+        """On the accelerator; the template says as what."""
+        return Placement(ACCELERATOR, BY_NODE[type(node)].placed(node))
+
+    def lower(self, node: Node, graph: Graph, report: Report | None = None) -> Lowered:
+        """The instructions of a node.
+
+        Raises:
+            NoCodeError: the config has no legal schedule for it.
+        """
+        template = template_of(node, graph, self.config)
+        try:
+            tile = default_tile(template, self.config, self.vthreads, self.records)
+            if report is None:
+                return Lowered(template, tile, _kernel(template, tile, self.config))
+            schedule = template.schedule(tile, self.config)
+            return Lowered(template, tile, lower_schedule(schedule, self.config, report))
+        except NO_KERNEL as error:
+            raise NoCodeError(str(error)) from error
+
+    def finish(
+        self, graph: Graph, placements: Placements, lowered: Mapping[str, Lowered]
+    ) -> dict[str, Operator]:
+        """Its operators: templates with their places in the graph."""
+        operators = {}
+        for node in graph.nodes:
+            if placements[node.name].device == ACCELERATOR:
+                known = lowered.get(node.name)
+                template = known.template if known else template_of(node, graph, self.config)
+                operators[node.name] = operator_of(node, graph, template, self.config)
+        return operators
+
+
+@lru_cache(maxsize=512)
+def _kernel(template: AnyTemplate, tile: Tile, config: Config) -> Kernel:
+    """The instructions of a template: layers that are equal are lowered once in a process."""
+    return lower_schedule(template.schedule(tile, config), config)

@@ -1,0 +1,76 @@
+"""A processor as a target of the compiler: it runs all that others leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.placement import HOST, ONNXRUNTIME, Placement, Placements
+from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
+from vdla.compiler.targets.processor.kernels import Traces, untuned
+from vdla.compiler.targets.processor.rewrites.fuse_ops import fuse_ops
+from vdla.compiler.targets.processor.rewrites.images import block_images
+from vdla.compiler.targets.processor.rewrites.products import stack_products
+from vdla.compiler.targets.processor.steps import Kernels, host_kernels
+from vdla.compiler.targets.target import Layout, Target
+from vdla.compiler.user import registered
+
+ALONE = Placement(HOST, "device cpu has no accelerator")
+
+
+@dataclass(frozen=True)
+class Host(Target):
+    """A processor; ``alone`` where no accelerator is beside it.
+
+    ``traces`` gives the tuned schedules of its functions.
+    """
+
+    DEVICE: ClassVar[str] = HOST
+
+    processor: Processor = NATIVE
+    alone: bool = False
+    traces: Traces = untuned
+
+    @property
+    def layouts(self) -> Sequence[tuple[str, Layout]]:
+        """Blocks of channels, and several operators as one function, in a graph that is the
+        processor's alone: beside an accelerator, tensors lie as both of them read them."""
+        if not self.alone:
+            return ()
+        passes: tuple[tuple[str, Callable[[Graph], Graph]], ...] = (
+            ("stack_products", stack_products),
+            ("block_images", lambda graph: block_images(graph, self.processor.vectors)),
+            ("fuse_ops", lambda graph: fuse_ops(graph, self.processor)),
+        )
+        return [(name, _placed(run)) for name, run in passes]
+
+    def refusal(self, node: Node, graph: Graph) -> str | None:
+        """Nothing: it runs every operator, by onnxruntime if by no other means."""
+        return None
+
+    def placement(self, node: Node, refusals: Sequence[str]) -> Placement:
+        """On the processor, because of what the first target says, or because there is no other."""
+        if isinstance(node, ops.External):
+            return Placement(ONNXRUNTIME, node.reason)
+        if isinstance(node, ops.Custom) and registered(node.operator).schedule is None:
+            return Placement(HOST, "a user's operator without a schedule")
+        return Placement(HOST, refusals[0]) if refusals else ALONE
+
+    def finish(
+        self, graph: Graph, placements: Placements, lowered: Mapping[str, object]
+    ) -> Kernels:
+        """Its functions."""
+        return host_kernels(graph, placements, self.processor, self.traces)
+
+
+def _placed(run: Callable[[Graph], Graph]) -> Layout:
+    """A pass over a graph that is the processor's alone, with the placements behind it."""
+
+    def laid_out(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
+        graph = run(graph)
+        return graph, {node.name: placements.get(node.name, ALONE) for node in graph.nodes}
+
+    return laid_out

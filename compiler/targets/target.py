@@ -1,0 +1,104 @@
+"""What the compiler asks of a target: something that runs operators of a graph.
+
+A graph goes through its targets in order. Each of them
+
+    rewrites    changes the graph to what suits it, before anything is placed
+    refusal     says of an operator why it can't or shouldn't run it, or nothing
+    lower       makes the code of an operator that it was given; where it can't, the next target
+                gets the operator
+    layouts     changes how tensors lie, once it is known where every operator runs
+    finish      says what every operator is in the graph that is laid out
+
+Rewrites and layouts are lists of named passes. The last target refuses nothing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.placement import Placement, Placements
+
+Rewrite = Callable[[Graph], Graph]
+Layout = Callable[[Graph, Placements], tuple[Graph, Placements]]
+Report = Callable[[str, str], None]  # of a pass's name, and the program's text after it
+
+
+class NoCodeError(Exception):
+    """A target has no code for an operator after all; says why."""
+
+
+class Target(ABC):
+    """A device that computes some of a graph's operators.
+
+    ``DEVICE`` is its name in placements; ``LOWERS`` says that :meth:`lower` makes code.
+    """
+
+    DEVICE: ClassVar[str]
+    LOWERS: ClassVar[bool] = False
+
+    @property
+    def rewrites(self) -> Sequence[tuple[str, Rewrite]]:
+        """Passes before placement, by name."""
+        return ()
+
+    @property
+    def layouts(self) -> Sequence[tuple[str, Layout]]:
+        """Passes after placement, by name."""
+        return ()
+
+    @abstractmethod
+    def refusal(self, node: Node, graph: Graph) -> str | None:
+        """Why a node can't or shouldn't run here; None if it should."""
+
+    @abstractmethod
+    def placement(self, node: Node, refusals: Sequence[str]) -> Placement:
+        """The placement of a node that runs here.
+
+        Args:
+            node: it isn't refused.
+            refusals: the reasons of the targets before this one.
+        """
+
+    def lower(self, node: Node, graph: Graph, report: Report | None = None) -> Any:
+        """The code of a node that runs here, before it is known how tensors lie.
+
+        ``report`` gets the program's text after every pass. A target whose code depends on how
+        tensors lie makes it in ``finish`` and lowers nothing, as ``LOWERS`` says.
+
+        Raises:
+            NoCodeError: there is none; the next target gets the node.
+        """
+        raise NotImplementedError
+
+    @abstractmethod
+    def finish(
+        self, graph: Graph, placements: Placements, lowered: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """What each of its nodes is in a laid-out graph, by name.
+
+        Args:
+            graph: it is laid out.
+            placements: where its nodes run.
+            lowered: what ``lower`` gave, by node; empty where nobody asked for code.
+        """
+
+
+def place(graph: Graph, targets: Sequence[Target]) -> Placements:
+    """Node name to its placement: on the first target that doesn't refuse the node."""
+    return {node.name: place_node(node, graph, targets) for node in graph.nodes}
+
+
+def place_node(
+    node: Node, graph: Graph, targets: Sequence[Target], refusals: Sequence[str] = ()
+) -> Placement:
+    """The placement of one node; ``refusals`` are of targets that were asked before."""
+    reasons = list(refusals)
+    for target in targets:
+        reason = target.refusal(node, graph)
+        if reason is None:
+            return target.placement(node, reasons)
+        reasons.append(reason)
+    raise ValueError(f"{node.name}: expected a last target that refuses nothing, found {reasons}")
