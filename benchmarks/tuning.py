@@ -23,9 +23,9 @@ from rich.console import Console
 from rich.table import Table
 
 from vdla.api import tuning_tasks
+from vdla.compiler.search.searchers import GridSearcher, RandomSearcher, Searcher
 from vdla.compiler.tune.measure import Measurer
 from vdla.compiler.tune.records import Log, Record, make_tile
-from vdla.compiler.tune.search import GridSearcher, RandomSearcher, Searcher
 from vdla.compiler.tune.tuner import Task, TransferData, known_good, make_searcher
 from vdla.isa.config import load_config
 from vdla.options import Tune
@@ -61,12 +61,12 @@ def main() -> None:
 
         def measure(task: Task, points: Sequence[int]) -> list[float]:
             known = costs[task.layers[0]]
-            tiles = [task.space.tiles[p] for p in points if p not in known]
+            new = [p for p in points if p not in known]
+            tiles = [task.space.candidates[p] for p in new]
             for position, outcome in measurer.run(task.layers[0], tiles):
-                tile = tiles[position]
                 found = (outcome.status, outcome.cycles, outcome.note)
-                log.append(Record(task.workload, vars(tile), *found))
-                known[task.space.index[tile]] = outcome.cycles or inf
+                log.append(Record(task.workload, vars(tiles[position]), *found))
+                known[new[position]] = outcome.cycles or inf
             return [known[p] for p in points]
 
         for task in tasks:
@@ -105,7 +105,7 @@ def reach(task: Task, searcher: Searcher, measure: Measure, goal: float, limit: 
         searcher.update(dict(zip(points, found, strict=True)))
         tried, best = tried + len(points), min(best, *found)
         if not isinstance(searcher, BLIND):
-            searcher.rule_out(task.beaten(best))
+            searcher.rule_out(task.pruned(best))
     return inf
 
 
@@ -147,8 +147,10 @@ def _remembered(tasks: Sequence[Task], records: Sequence[Record]) -> dict[str, d
     for record in records:
         task = by_workload.get(record.workload)
         tile = make_tile(record)
-        if task is not None and record.fresh and tile in task.space.index:
-            costs[task.layers[0]][task.space.index[tile]] = record.cycles or inf
+        if task is not None and record.fresh and tile is not None:
+            point = task.space.point(tile)
+            if point is not None:
+                costs[task.layers[0]][point] = record.cycles or inf
     return costs
 
 
@@ -182,7 +184,7 @@ def _print_gains(
     table = Table("layer", "default", "best known", "default is slower by", "measured")
     for task in tasks:
         known = costs[task.layers[0]]
-        default, best = known[task.space.index[task.default]], min(known.values())
+        default, best = known[task.space.point(task.default)], min(known.values())
         slower = f"{100 * (default / best - 1):.1f} %"
         table.add_row(task.layers[0], f"{default:,.0f}", f"{best:,.0f}", slower, f"{len(known):,}")
     console.print(table)

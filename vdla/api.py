@@ -33,6 +33,8 @@ from vdla.compiler.frontend.shapes import Shapes, shapes_like
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.models.quantizer import quantize as quantize_model
 from vdla.compiler.placement import HOST, device_of
+from vdla.compiler.search.ranker import load_xgboost
+from vdla.compiler.search.searchers import LEARNED, UNTAUGHT
 from vdla.compiler.targets.processor.codegen.link import find_linker
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor, find_processor
 from vdla.compiler.tune.cpu import tuner as cpu_tuner
@@ -40,9 +42,7 @@ from vdla.compiler.tune.cpu.function import functions_of
 from vdla.compiler.tune.cpu.records import FunctionLog
 from vdla.compiler.tune.cpu.tuner import STRATEGIES, FunctionOptions, FunctionTask
 from vdla.compiler.tune.files import tuned, tuned_functions
-from vdla.compiler.tune.model import load_xgboost
 from vdla.compiler.tune.records import Log
-from vdla.compiler.tune.search import SEARCHERS
 from vdla.compiler.tune.tuner import Task, TuneOptions, make_tasks
 from vdla.compiler.tune.tuner import tune as tune_tasks
 from vdla.isa.config import Config
@@ -413,7 +413,7 @@ def tuning_tasks(model: str | Path, options: Tune) -> list[Task]:
         ModelError: the model has no accelerator layer of that name.
         UsageError: no such searcher.
     """
-    _one_of("--searcher", options.searcher, SEARCHERS)
+    _one_of("--searcher", options.searcher, (LEARNED, *UNTAUGHT))
     if options.searcher == "xgboost":
         load_xgboost()
     config = resolve(options.config, options.settings)

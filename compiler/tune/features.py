@@ -15,42 +15,25 @@ numbers as they are, choices one-hot.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vdla.compiler.search.table import Features, Table
 from vdla.compiler.targets.accelerator.operators.access import Size
 from vdla.compiler.targets.accelerator.operators.nest import Columns, Floats, Nest
-from vdla.compiler.targets.accelerator.operators.template import AnyTemplate, alike
-from vdla.compiler.tune.space import Space
+from vdla.compiler.targets.accelerator.operators.template import AnyTemplate, Tile, alike
 from vdla.isa.config import Config
 from vdla.isa.instructions import instruction_bytes
 
 
-@dataclass(frozen=True)
-class Features:
-    """A matrix [tiles, features] with the features' names."""
-
-    names: tuple[str, ...]
-    values: Floats
-
-    @property
-    def floor(self) -> Floats:
-        """Cycles that each tile takes at the very least."""
-        return self.values[:, self.names.index("floor")]
-
-    def row(self, point: int) -> dict[str, float]:
-        """One tile's features by name."""
-        return dict(zip(self.names, map(float, self.values[point]), strict=True))
-
-
-def features(template: AnyTemplate, space: Space, config: Config) -> Features:
+def features(template: AnyTemplate, space: Table[Tile], config: Config) -> Features:
     """The features of all tiles of a space."""
-    knobs = {name: np.array([getattr(tile, name) for tile in space.tiles]) for name in space.knobs}
+    knobs = {
+        name: np.array([getattr(tile, name) for tile in space.candidates]) for name in space.knobs
+    }
     columns: dict[str, Floats] = {}
-    for points, tile in alike(space.tiles):
+    for points, tile in alike(space.candidates):
         nest = template.nest(tile, config)
         found = {**_memory(nest), **_cycles(nest, config), **_counts(nest, tile.vthreads, config)}
         for name, value in found.items():
@@ -98,7 +81,7 @@ def _counts(nest: Nest, vthreads: Size, config: Config) -> Columns:
     return columns
 
 
-def _knobs(space: Space, knobs: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
+def _knobs(space: Table[Tile], knobs: Mapping[str, NDArray[np.generic]]) -> dict[str, Floats]:
     """The tile's own fields: numbers as they are, choices one-hot."""
     columns: dict[str, Floats] = {}
     for name, values in space.knobs.items():

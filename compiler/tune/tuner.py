@@ -15,14 +15,15 @@ from math import inf
 
 import numpy as np
 
+from vdla.compiler.search.searchers import LEARNED, UNTAUGHT, Group, ModelSearcher, Searcher
+from vdla.compiler.search.table import Features, Table
 from vdla.compiler.targets.accelerator.operators.nest import Floats
 from vdla.compiler.targets.accelerator.operators.template import Operator, Tile
 from vdla.compiler.tune.choose import default_tile
-from vdla.compiler.tune.features import Features, features
+from vdla.compiler.tune.features import features
 from vdla.compiler.tune.measure import TIMEOUT, Measurer, Outcome
 from vdla.compiler.tune.records import BUNDLED, Log, Record, Records, make_tile
-from vdla.compiler.tune.search import SEARCHERS, AnySearcher, Group, ModelSearcher
-from vdla.compiler.tune.space import Space, space
+from vdla.compiler.tune.tile_space import tile_space
 from vdla.compiler.tune.workload import Workload
 from vdla.isa.config import Config, ConfigError
 from vdla.isa.identity import isa_hash
@@ -64,7 +65,7 @@ class Task:
     operator: Operator
     config: Config
     workload: Workload
-    space: Space
+    space: Table[Tile]
     layers: list[str]
     default: Tile
     costs: dict[Tile, float] = field(default_factory=dict)
@@ -125,8 +126,8 @@ def make_tasks(
             threads = default.vthreads
             workload = Workload.of(op.template, config, threads)
             if workload not in tasks:
-                there = space(op.template, config, threads)
-                tasks[workload] = Task(op, config, workload, there, [], default)
+                space = tile_space(op.template, config, threads)
+                tasks[workload] = Task(op, config, workload, space, [], default)
             if name not in tasks[workload].layers:
                 tasks[workload].layers.append(name)
     return list(tasks.values())
@@ -160,29 +161,30 @@ def tune(tasks: Sequence[Task], config: Config, log: Log, options: TuneOptions) 
             transfer.add(log.records)
 
 
-def make_searcher(task: Task, transfer: TransferData, name: str, seed: int) -> AnySearcher:
+def make_searcher(task: Task, transfer: TransferData, name: str, seed: int) -> Searcher:
     """A searcher over a task's space; the learned one starts from measurements of its kind."""
-    if SEARCHERS[name] is not ModelSearcher:
-        return SEARCHERS[name](task.space, seed)
+    if name != LEARNED:
+        return UNTAUGHT[name](task.space, seed)
     groups = transfer.groups(task.workload, task.features.names)
     return ModelSearcher(task.space, seed, task.features, groups)
 
 
-def resume(task: Task, searcher: AnySearcher, records: Sequence[Record]) -> None:
+def resume(task: Task, searcher: Searcher, records: Sequence[Record]) -> None:
     """Takes over what a log has of this workload under today's sources."""
     for record in records:
         if record.workload != task.workload or not record.fresh:
             continue
         tile = make_tile(record)
-        if tile in task.space.index and tile not in task.costs:
+        point = None if tile is None else task.space.point(tile)
+        if tile is not None and point is not None and tile not in task.costs:
             cost = task.note(tile, Outcome(record.status, record.cycles, record.note))
-            searcher.update({task.space.index[tile]: cost})
+            searcher.update({point: cost})
     task.resumed = task.trials
 
 
 def search(
     task: Task,
-    searcher: AnySearcher,
+    searcher: Searcher,
     measure: Measure,
     options: TuneOptions,
     first: Sequence[int] = (),
@@ -193,21 +195,21 @@ def search(
 
     ``first`` are points to try before the searcher is asked.
     """
-    points = [p for p in first if task.space.tiles[p] not in task.costs]
+    points = [p for p in first if task.space.candidates[p] not in task.costs]
     while True:
         best = task.costs.get(task.best, inf)
         slower = task.pruned(best)
         searcher.rule_out(slower)
-        task.ruled_out = sum(task.space.tiles[p] not in task.costs for p in slower)
+        task.ruled_out = sum(task.space.candidates[p] not in task.costs for p in slower)
         if task.trials >= options.trials or task.bound >= options.enough * best:
             return
         count = min(options.batch, options.trials - task.trials)
         points = points[:count] or searcher.propose(count)
         if not points:
             return
-        found = measure([task.space.tiles[p] for p in points])
+        found = measure([task.space.candidates[p] for p in points])
         # In the order of the proposals: which worker was faster must not matter.
-        costs = [task.note(task.space.tiles[p], found[i]) for i, p in enumerate(points)]
+        costs = [task.note(task.space.candidates[p], found[i]) for i, p in enumerate(points)]
         searcher.update(dict(zip(points, costs, strict=True)))
         points = []
 
@@ -218,7 +220,8 @@ def known_good(task: Task, records: Sequence[Record]) -> list[int]:
     logged = Records(lambda: records)
     tiles: list[Tile | None] = [task.default]
     tiles += [each.tile(template, task.config, threads) for each in (BUNDLED, logged)]
-    return list(dict.fromkeys(task.space.index[t] for t in tiles if t in task.space.index))
+    points = (task.space.point(tile) for tile in tiles if tile is not None)
+    return list(dict.fromkeys(point for point in points if point is not None))
 
 
 def _record(task: Task, tile: Tile, outcome: Outcome) -> Record:
@@ -242,7 +245,7 @@ class TransferData:
                 found.setdefault(record.workload, {})[tile] = cost
         for workload, costs in found.items():
             try:
-                seen = features(workload.like(), Space.of(list(costs)), workload.config)
+                seen = features(workload.like(), Table.of(list(costs)), workload.config)
             except (ConfigError, KeyError, TypeError):  # of a compiler with other templates
                 continue
             self.tables[workload] = (seen, np.array(list(costs.values())))

@@ -183,7 +183,7 @@ def test_lost_candidates_are_told(vdla, tmp_path):
     log = tmp_path / "log"
     task = api.tune("digits", tmp_path / "first", config, layer="pool2")[0]
     with Log(log) as opened:
-        for tile, status in zip(task.space.tiles, ("crash", "timeout"), strict=True):
+        for tile, status in zip(task.space.candidates, ("crash", "timeout"), strict=True):
             opened.append(Record(task.workload, vars(tile), status, None, "it did"))
     assert isinstance(task.workload, Workload)
     done = vdla("tune", "digits", "-c", "tiny", "--layer", "pool2", "--trials", 2, "--log", log)

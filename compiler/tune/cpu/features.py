@@ -16,7 +16,7 @@ from math import log2, prod
 
 import numpy as np
 
-from vdla.compiler.targets.accelerator.operators.nest import Floats
+from vdla.compiler.search.points import Floats
 from vdla.compiler.tir.ir import (
     Alloc,
     Binary,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from vdla.compiler.schedule.trace import Trace
+from vdla.compiler.search.points import Ints
 from vdla.compiler.tune.cpu.sketch import Codes, Sketch
-from vdla.compiler.tune.space import Ints
 
 ATTEMPTS = 50  # to draw or breed what keeps to a sketch's limits
 MOST = 1 << 62

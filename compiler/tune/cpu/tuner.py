@@ -17,7 +17,13 @@ import numpy as np
 
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Trace
-from vdla.compiler.targets.accelerator.operators.nest import Floats
+from vdla.compiler.search.points import Floats
+from vdla.compiler.search.searchers import (
+    EvolutionSearcher,
+    GeneticSearcher,
+    RandomSearcher,
+    Searcher,
+)
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.tune.cpu.features import NAMES, row
 from vdla.compiler.tune.cpu.function import Function
@@ -27,13 +33,6 @@ from vdla.compiler.tune.cpu.rules import derive, template
 from vdla.compiler.tune.cpu.sketch import Sketch
 from vdla.compiler.tune.cpu.space import SketchSpace
 from vdla.compiler.tune.measure import TIMEOUT, Measurer
-from vdla.compiler.tune.search import (
-    EvolutionSearcher,
-    GeneticSearcher,
-    Points,
-    RandomSearcher,
-    Searcher,
-)
 
 STRATEGIES: dict[str, Callable[[Function], list[Sketch]]] = {"template": template, "sketch": derive}
 SEARCHERS = ("xgboost", "random", "genetic")
@@ -156,7 +155,7 @@ def make_tasks(functions: Sequence[Function], strategy: str) -> list[FunctionTas
     return [FunctionTask(function, SketchSpace(found)) for function, found in spaces if found]
 
 
-def make_searcher(task: FunctionTask, name: str, seed: int) -> Searcher[Points]:
+def make_searcher(task: FunctionTask, name: str, seed: int) -> Searcher:
     """A searcher over a task's points."""
     if name == "random":
         return RandomSearcher(task.space, seed)
@@ -210,9 +209,7 @@ def _keep(
     options.progress(task.function.layers[0], done, options.trials)
 
 
-def one_round(
-    task: FunctionTask, searcher: Searcher[Points], count: int, run: Any, keep: Any
-) -> None:
+def one_round(task: FunctionTask, searcher: Searcher, count: int, run: Any, keep: Any) -> None:
     """Proposes some candidates and measures them."""
     points = searcher.propose(count)
     task.used_up = not points
@@ -231,7 +228,7 @@ def one_round(
 
 
 def resume(
-    task: FunctionTask, searcher: Searcher[Points], records: Sequence[FunctionRecord], kind: str
+    task: FunctionTask, searcher: Searcher, records: Sequence[FunctionRecord], kind: str
 ) -> None:
     """Takes over what a log has of this function on this processor, of the task's sketches."""
     own = [r for r in records if (r.function, r.processor) == (task.function.digest, kind)]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from vdla.compiler import models
 from vdla.compiler.build import accelerator_layers
 from vdla.compiler.frontend.onnx import import_onnx
+from vdla.compiler.search.table import Table
 from vdla.compiler.targets.accelerator.lower import lower_schedule
 from vdla.compiler.targets.accelerator.operators.add import Add
 from vdla.compiler.targets.accelerator.operators.conv2d import Conv2d, ConvTile, Residual
@@ -20,7 +21,7 @@ from vdla.compiler.targets.accelerator.operators.pairwise import VectorTile
 from vdla.compiler.targets.accelerator.operators.pool import Pool2d, PoolTile
 from vdla.compiler.tune.features import features
 from vdla.compiler.tune.measure import measure
-from vdla.compiler.tune.space import Space, space
+from vdla.compiler.tune.tile_space import tile_space
 from vdla.compiler.tune.tuner import make_tasks
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Alu, Gemm, Load, Mem, Store
@@ -33,7 +34,7 @@ POOL = Pool2d("max", 1, 4, 12, 12, (3, 3), (2, 2), (1, 1, 1, 1), (1, 1), 0, 0, -
 
 
 def test_an_example_by_hand():
-    rows = features(SHAPE, Space.of([TILE, replace(TILE, stationary="wgt")]), PAPER)
+    rows = features(SHAPE, Table.of([TILE, replace(TILE, stationary="wgt")]), PAPER)
     row = rows.row(0)
     tiles = 2 * 2  # halves of the channels, halves of the image
     assert row["trips.tile"] == tiles
@@ -69,8 +70,10 @@ def test_no_tile_is_faster_than_its_floor(tiny):
     for task in make_tasks([(op.node.name, op) for op in operators], tiny, (1, 2)):
         floor = task.features.floor
         for point in [int(floor.argmin()), *np.random.default_rng(0).integers(len(floor), size=1)]:
-            found = measure(task.operator, task.space.tiles[point], tiny)
-            assert found.cycles is None or found.cycles >= floor[point], task.space.tiles[point]
+            found = measure(task.operator, task.space.candidates[point], tiny)
+            assert found.cycles is None or found.cycles >= floor[point], task.space.candidates[
+                point
+            ]
             tried += found.cycles is not None
         assert floor.min() >= task.bound - 1e-6
     assert tried > 10
@@ -116,9 +119,9 @@ def moved(shape, tile, config):
 )
 def test_traffic_is_what_the_stream_moves(vthreads, residual, window):
     shape = replace(SHAPE, inputs=2, outputs=2, residual=residual, **window)
-    found = space(shape, PAPER, vthreads)
-    picked = [found.tiles[i] for i in np.random.default_rng(0).integers(len(found), size=6)]
-    rows = features(shape, Space.of(picked), PAPER)
+    found = tile_space(shape, PAPER, vthreads)
+    picked = [found.candidates[i] for i in np.random.default_rng(0).integers(len(found), size=6)]
+    rows = features(shape, Table.of(picked), PAPER)
     for i, tile in enumerate(picked):
         row, (stream, gemms) = rows.row(i), moved(shape, tile, PAPER)
         for buffer in ("inp", "wgt", "out", *(["residual"] if residual else [])):
@@ -136,7 +139,7 @@ def test_invariants(data):
         1, 1, data.draw(blocks), data.draw(blocks), size, size, (kernel, kernel), (1, 1), pads,
         (1, 1), 0, 0, -128, 127,
     )  # fmt: skip
-    found = space(shape, PAPER, 1)
+    found = tile_space(shape, PAPER, 1)
     rows = features(shape, found, PAPER)
     column = {name: rows.values[:, i] for i, name in enumerate(rows.names)}
     assert np.isfinite(rows.values).all()
@@ -154,7 +157,7 @@ def test_invariants(data):
 
 def test_a_pool_by_hand():
     """64 channels in blocks of 16; 4 × 6 pixels of 6 × 6 under windows of 3 × 3, every second."""
-    row = features(POOL, Space.of([PoolTile(2, 4, 6, 2)]), PAPER).row(0)
+    row = features(POOL, Table.of([PoolTile(2, 4, 6, 2)]), PAPER).row(0)
     assert (row["trips.tile"], row["trips.step"], row["trips.part"]) == (4, 4, 4)  # 2 × 2
     assert row["inp@layer"] == 64 * 12 * 12
     assert row["inp@tile"] == 32 * 8 * 12  # with what the windows share, without the padding
@@ -200,9 +203,9 @@ def divides(template, tile):
 ], ids=lambda t: t.NAME)  # fmt: skip
 @pytest.mark.parametrize("vthreads", [1, 2])
 def test_what_a_tile_without_a_reduction_moves(template, vthreads):
-    found = [t for t in space(template, TINY, vthreads).tiles if divides(template, t)]
+    found = [t for t in tile_space(template, TINY, vthreads).candidates if divides(template, t)]
     picked = [found[i] for i in np.random.default_rng(0).integers(len(found), size=6)]
-    rows = features(template, Space.of(picked), TINY)
+    rows = features(template, Table.of(picked), TINY)
     for i, tile in enumerate(picked):
         row, (loaded, stored, commands) = rows.row(i), int8_traffic(template, tile, TINY)
         assert row["inp.moved"] == loaded, tile
@@ -211,8 +214,8 @@ def test_what_a_tile_without_a_reduction_moves(template, vthreads):
 
 
 def test_pools_and_additions_have_features():
-    pool = features(POOL, space(POOL, TINY, 2), TINY)
+    pool = features(POOL, tile_space(POOL, TINY, 2), TINY)
     assert (pool.values[:, pool.names.index("inp.again")] >= 1).all()
-    add = features(Add(64, 1, 1, 0, 0, 0, -128, 127), Space.of([VectorTile(16, 2)]), TINY)
+    add = features(Add(64, 1, 1, 0, 0, 0, -128, 127), Table.of([VectorTile(16, 2)]), TINY)
     row = add.row(0)
     assert (row["trips.tile"], row["inp.moved"], row["out.moved"]) == (4, 2 * 64 * 4, 64 * 4)

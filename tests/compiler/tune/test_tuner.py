@@ -73,7 +73,7 @@ def test_equal_layers_are_tuned_once_per_thread_count(layer, tiny):
     tasks = make_tasks([("a", layer), ("b", same), ("c", other)], tiny, (1, 2))
     found = [(t.layers, t.workload.vthreads) for t in tasks]
     assert found == [(["a", "b"], 1), (["a", "b"], 2), (["c"], 1), (["c"], 2)]
-    assert all(tile.vthreads == t.workload.vthreads for t in tasks for tile in t.space.tiles)
+    assert all(tile.vthreads == t.workload.vthreads for t in tasks for tile in t.space.candidates)
 
 
 @pytest.mark.parametrize("searcher", ["xgboost", "random", "grid", "genetic"])
@@ -143,7 +143,7 @@ def test_what_its_floor_rules_out_is_never_tried(tmp_path, layer, tiny):
     goal = float(np.quantile(floor, 0.02))
 
     def measured(tiles):
-        costs = [max(floor[task.space.index[t]], goal) for t in tiles]
+        costs = [max(floor[task.space.point(t)], goal) for t in tiles]
         return {i: Outcome("ok", int(np.ceil(cost))) for i, cost in enumerate(costs)}
 
     searcher = make_searcher(task, TransferData(), "random", 0)
@@ -163,7 +163,9 @@ def test_records_teach_the_search_of_another_layer(layer, tiny):
     shape = replace(layer.template, height=14, width=14)
     records = []
     (first,) = make_tasks([("a", layer)], tiny, (2,))
-    for tile, outcome in zip(first.space.tiles, made_up(first.space.tiles).values(), strict=True):
+    for tile, outcome in zip(
+        first.space.candidates, made_up(first.space.candidates).values(), strict=True
+    ):
         records.append(Record(first.workload, vars(tile), outcome.status, outcome.cycles))
     best = {}
     for name, transfer in (("taught", TransferData(records)), ("untaught", TransferData())):
@@ -178,7 +180,7 @@ def test_records_teach_the_search_of_another_layer(layer, tiny):
 
 def test_resuming_tells_the_searcher(layer, tiny):
     (task,) = make_tasks([("a", layer)], tiny, (2,))
-    record = Record(task.workload, vars(task.space.tiles[3]), "illegal", None)
+    record = Record(task.workload, vars(task.space.candidates[3]), "illegal", None)
     searcher = make_searcher(task, TransferData(), "random", 0)
     resume(task, searcher, [record, record])
     assert searcher.cost == {3: float("inf")}

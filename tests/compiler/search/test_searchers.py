@@ -8,18 +8,20 @@ from math import inf
 import numpy as np
 import pytest
 
-from vdla.compiler.tune.features import Features
-from vdla.compiler.tune.model import Ranker, TuneDependencyError
-from vdla.compiler.tune.search import (
+from vdla.compiler.search.ranker import Ranker, TuneDependencyError
+from vdla.compiler.search.searchers import (
     ALIKE,
-    SEARCHERS,
+    LEARNED,
+    UNTAUGHT,
     GridSearcher,
     ModelSearcher,
     RandomSearcher,
     Searcher,
     diverse,
 )
-from vdla.compiler.tune.space import Space
+from vdla.compiler.search.table import Features, Table
+
+SEARCHERS = (LEARNED, *UNTAUGHT)
 
 
 @dataclass(frozen=True)
@@ -31,28 +33,29 @@ class Point:
     c: str
 
 
-SPACE = Space.of([Point(a, b, c) for a in range(20) for b in range(20) for c in "xyz"])
+SPACE = Table.of([Point(a, b, c) for a in range(20) for b in range(20) for c in "xyz"])
 FEATURES = Features(  # with a floor that says nothing
-    ("a", "b", "x", "floor"), np.array([[p.a, p.b, p.c == "x", 0] for p in SPACE.tiles], np.float64)
+    ("a", "b", "x", "floor"),
+    np.array([[p.a, p.b, p.c == "x", 0] for p in SPACE.candidates], np.float64),
 )
 
 
 def cost(point: int) -> float:
     """A bowl with its bottom at (13, 4, x); some of the space is illegal."""
-    p = SPACE.tiles[point]
+    p = SPACE.candidates[point]
     if p.a == p.b:
         return inf
     return 100 + (p.a - 13) ** 2 + 2 * (p.b - 4) ** 2 + 30 * (p.c != "x")
 
 
-BEST = SPACE.index[Point(13, 4, "x")]
+BEST = SPACE.point(Point(13, 4, "x"))
 
 
-def make(name: str, seed: int, space: Space = SPACE) -> Searcher:
-    if name == "xgboost":
+def make(name: str, seed: int, space: Table[Point] = SPACE) -> Searcher:
+    if name == LEARNED:
         rows = Features(FEATURES.names, FEATURES.values[: len(space)])
         return ModelSearcher(space, seed, rows)
-    return SEARCHERS[name](space, seed)
+    return UNTAUGHT[name](space, seed)
 
 
 def trials_to_best(searcher: Searcher, batch: int = 8) -> int:
@@ -68,7 +71,7 @@ def trials_to_best(searcher: Searcher, batch: int = 8) -> int:
 
 @pytest.mark.parametrize("name", SEARCHERS)
 def test_every_searcher_proposes_every_tile_once(name):
-    small = Space.of(SPACE.tiles[:200])
+    small = Table.of(SPACE.candidates[:200])
     searcher = make(name, 1, small)
     seen = []
     while points := searcher.propose(30):
@@ -154,7 +157,7 @@ def test_records_of_another_workload_replace_the_random_start():
 
 
 def test_diversity_prefers_new_knob_values():
-    ranked = [SPACE.index[Point(13, b, "x")] for b in (4, 5, 6)] + [SPACE.index[Point(2, 9, "y")]]
+    ranked = [SPACE.point(Point(13, b, "x")) for b in (4, 5, 6)] + [SPACE.point(Point(2, 9, "y"))]
     scores = np.zeros(len(SPACE))
     scores[ranked] = [1.0, 0.9, 0.9, 0.89]
     assert diverse(SPACE, ranked, scores, 1) == ranked[:1]

@@ -1,63 +1,71 @@
-"""The declared schedule space of an operator: its legal tiles, and which of them are neighbours.
+"""A space whose candidates are listed: which of them are neighbours, and the features of them all.
 
-A tile's fields are its knobs. The space is the table of the legal tiles with one column of codes
-per knob, so whatever the tilings declare is searched and nothing illegal is ever proposed.
+A candidate's fields are its knobs. The space is the table of the legal candidates with one column
+of codes per knob, so whatever a target lists is searched and nothing illegal is ever proposed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vdla.compiler.targets.accelerator.operators.cost import TilingError
-from vdla.compiler.targets.accelerator.operators.template import AnyTemplate, Tile
-from vdla.isa.config import Config
+from vdla.compiler.search.points import Floats, Ints
 
-Ints = NDArray[np.int64]
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Row = TypeVar("Row", bound="DataclassInstance")
+Value = int | str  # of a knob
 
 
 @dataclass(frozen=True, eq=False)
-class Space:
-    """The legal tiles; a point is the position of one.
+class Table(Generic[Row]):
+    """The legal candidates, frozen dataclasses of one class; a point is the position of one.
 
-    ``knobs`` maps each field to its values in ascending order; ``codes`` [tiles, knobs] holds
-    each tile's position among them.
+    ``knobs`` maps each field to its values in ascending order; ``codes`` [rows, knobs] holds
+    each candidate's position among them.
     """
 
-    tiles: tuple[Tile, ...]
-    knobs: dict[str, tuple[Any, ...]]
+    candidates: tuple[Row, ...]
+    knobs: dict[str, tuple[Value, ...]]
     codes: Ints
 
     @classmethod
-    def of(cls, tiles: Sequence[Tile]) -> Space:
-        """The space of some tiles of one class.
+    def of(cls, candidates: Sequence[Row]) -> Table[Row]:
+        """The space of some candidates of one class.
 
         Raises:
             ValueError: there are none.
         """
-        if not tiles:
-            raise ValueError("space: expected at least one tile, found none")
+        if not candidates:
+            raise ValueError("space: expected at least one candidate, found none")
         knobs, columns = {}, []
-        for field in fields(tiles[0]):
-            column = [getattr(tile, field.name) for tile in tiles]
+        for field in fields(candidates[0]):
+            column = [getattr(each, field.name) for each in candidates]
             values = tuple(sorted(set(column)))
             code = {value: i for i, value in enumerate(values)}
             knobs[field.name] = values
             columns.append([code[value] for value in column])
-        return cls(tuple(tiles), knobs, np.array(columns, np.int64).T.copy())
+        return cls(tuple(candidates), knobs, np.array(columns, np.int64).T.copy())
 
     def __len__(self) -> int:
-        return len(self.tiles)
+        return len(self.candidates)
+
+    def candidate(self, point: int) -> Row:
+        """The candidate at a position."""
+        return self.candidates[point]
+
+    def point(self, candidate: Row) -> int | None:
+        """The position of a candidate; None where it isn't listed."""
+        return self._index.get(candidate)
 
     @cached_property
-    def index(self) -> dict[Tile, int]:
-        """The point, which is the position in ``tiles``, of each tile."""
-        return {tile: i for i, tile in enumerate(self.tiles)}
+    def _index(self) -> dict[Row, int]:
+        return {each: i for i, each in enumerate(self.candidates)}
 
     @cached_property
     def free(self) -> list[int]:
@@ -77,7 +85,7 @@ class Space:
         return drawn
 
     def neighbours(self, point: int) -> list[int]:
-        """The tiles that differ from one in a single free knob, ascending."""
+        """The points that differ from one in a single free knob, ascending."""
         order, start, size, _ = self._turns
         found: set[int] = set()
         for turn in range(len(order)):
@@ -109,7 +117,7 @@ class Space:
         return int(rng.choice(np.flatnonzero(same == same.max())))
 
     def _keys(self, columns: Sequence[int]) -> Ints:
-        """One number per tile, equal where all these columns are."""
+        """One number per point, equal where all these columns are."""
         keys = np.zeros(len(self), np.int64)
         for column in columns:
             keys = keys * (int(self.codes[:, column].max()) + 1) + self.codes[:, column]
@@ -117,9 +125,9 @@ class Space:
 
     @cached_property
     def _turns(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Per free knob [knobs, tiles]: the tiles in groups that differ in this knob alone.
+        """Per free knob [knobs, points]: the points in groups that differ in this knob alone.
 
-        (order, and for each tile: where its group starts in it, its size, the tile's rank there).
+        (order, and for each point: where its group starts in it, its size, its own rank there).
         """
         shape = (len(self.free), len(self))
         order, start, size, rank = (np.zeros(shape, np.int64) for _ in range(4))
@@ -134,14 +142,22 @@ class Space:
         return order, start, size, rank
 
 
-@lru_cache(maxsize=64)
-def space(template: AnyTemplate, config: Config, vthreads: int) -> Space:
-    """The space of a template for exactly so many virtual threads.
+@dataclass(frozen=True)
+class Features:
+    """What the learned model sees of every candidate of a table: a matrix [rows, features] with the
+    features' names.
 
-    Raises:
-        TilingError: no tile is legal.
+    One of them is ``floor``, the cost that a candidate can't go below: a bound and no estimate.
     """
-    tiles = list(template.tiles(config, vthreads))
-    if not tiles:
-        raise TilingError(f"{config.name}: expected a tile for {vthreads} threads, found none")
-    return Space.of(tiles)
+
+    names: tuple[str, ...]
+    values: Floats
+
+    @property
+    def floor(self) -> Floats:
+        """The cost of each candidate at the very least."""
+        return self.values[:, self.names.index("floor")]
+
+    def row(self, point: int) -> dict[str, float]:
+        """One candidate's features by name."""
+        return dict(zip(self.names, map(float, self.values[point]), strict=True))

@@ -1,4 +1,4 @@
-"""Searchers: which candidates to measure next, of declared tiles and of sketches.
+"""Searchers: which candidates to measure next, in spaces that are listed and in others.
 
 All speak one protocol: ``propose`` gives points of the space that were never proposed before,
 ``update`` tells what they cost. The same seed and the same answers give the same proposals.
@@ -7,18 +7,15 @@ All speak one protocol: ``propose`` gives points of the space that were never pr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vdla.compiler.tune.features import Features
-from vdla.compiler.tune.model import Ranker
-from vdla.compiler.tune.space import Ints, Space
+from vdla.compiler.search.points import Floats, Ints, Listed, Points
+from vdla.compiler.search.ranker import Ranker
+from vdla.compiler.search.table import Features
 
-Floats = NDArray[np.float64]
-Group = tuple[Floats, Floats]
+Group = tuple[Floats, Floats]  # features [points, features] and costs [points] of one space
 INF = float("inf")
 
 WARM = 8  # candidates drawn before the model is first asked
@@ -38,34 +35,13 @@ BROOD = 12
 GUESTS = 4
 
 
-class Points(Protocol):
-    """What a searcher needs of a space: its size, random points, neighbours, children.
-
-    ``Space`` lists declared tiles; ``cpu.space.SketchSpace`` makes points of sketches as needed.
-    """
-
-    def __len__(self) -> int: ...
-
-    def draw(self, known: Collection[int], count: int, rng: np.random.Generator) -> list[int]:
-        """Distinct points outside of ``known``."""
-
-    def step(self, points: Ints, rng: np.random.Generator) -> Ints:
-        """A random neighbour of each point."""
-
-    def cross(self, a: int, b: int, rng: np.random.Generator) -> int:
-        """A child of two points."""
-
-
-AnyPoints = TypeVar("AnyPoints", bound=Points)
-
-
-class Searcher(ABC, Generic[AnyPoints]):
+class Searcher(ABC):
     """A search over one space. ``cost`` maps each measured point to its cost, or infinity.
 
-    The cost is in cycles, or for a processor the time over that of the default schedule.
+    What a cost is, such as cycles, is the target's to say; the least is looked for.
     """
 
-    def __init__(self, space: AnyPoints, seed: int) -> None:
+    def __init__(self, space: Points, seed: int) -> None:
         self.space = space
         self.rng = np.random.default_rng(seed)
         self.cost: dict[int, float] = {}
@@ -85,7 +61,7 @@ class Searcher(ABC, Generic[AnyPoints]):
         return chosen
 
     def update(self, costs: Mapping[int, float]) -> None:
-        """Takes the measured cycles of points, proposed or not; infinity for an illegal one."""
+        """Takes the measured costs of points, proposed or not; infinity for an illegal one."""
         self.cost.update(costs)
         self.known.update(costs)
 
@@ -102,26 +78,23 @@ class Searcher(ABC, Generic[AnyPoints]):
         return self.space.draw(self.known, count, self.rng) if count > 0 else []
 
 
-AnySearcher = Searcher[Any]
-
-
-class RandomSearcher(Searcher[Points]):
+class RandomSearcher(Searcher):
     """Proposes points at random, each at most once."""
 
     def _choose(self, count: int) -> Sequence[int]:
         return self._random(count)
 
 
-class GridSearcher(Searcher[Space]):
-    """Proposes the points in the order in which the space has its tiles."""
+class GridSearcher(Searcher):
+    """Proposes the points in the order in which a space lists them."""
 
     def _choose(self, count: int) -> Sequence[int]:
         unknown = (i for i in range(len(self.space)) if i not in self.known)
         return [point for point, _ in zip(unknown, range(count), strict=False)]
 
 
-class GeneticSearcher(Searcher[Points]):
-    """A genetic algorithm on the knobs of tiles.
+class GeneticSearcher(Searcher):
+    """A genetic algorithm on the knobs of candidates.
 
     Parents are drawn by speed among the fastest, a child takes each knob from one of two parents,
     and some children mutate.
@@ -146,21 +119,23 @@ class GeneticSearcher(Searcher[Points]):
         return children
 
 
-class ModelSearcher(Searcher[Space]):
+class ModelSearcher(Searcher):
     """Simulated annealing on a learned model.
 
     What it draws at random has a floor near the lowest: the others can't be fast. Among those the
     floor doesn't decide: the very lowest belong to tiny tiles, which stall most.
 
     Args:
-        features: of every tile of the space.
-        transfer: (features, cycles) of other workloads' records, to learn from as well.
+        features: of every candidate of the space.
+        transfer: (features, costs) of other spaces, to learn from as well.
         chains, steps: parallel annealing chains, which go on from batch to batch.
     """
 
+    space: Listed
+
     def __init__(
         self,
-        space: Space,
+        space: Listed,
         seed: int,
         features: Features,
         transfer: Sequence[Group] = (),
@@ -176,8 +151,8 @@ class ModelSearcher(Searcher[Space]):
         measured = list(self.cost)
         groups = list(self.transfer)
         if measured:
-            cycles = np.array([self.cost[p] for p in measured])
-            groups.append((self.features.values[measured], cycles))
+            costs = np.array([self.cost[p] for p in measured])
+            groups.append((self.features.values[measured], costs))
         if len(measured) < WARM and not self.transfer:
             return []
         self.ranker.fit(groups)
@@ -219,7 +194,7 @@ class ModelSearcher(Searcher[Space]):
         return sorted(visited)
 
 
-class EvolutionSearcher(Searcher[Points]):
+class EvolutionSearcher(Searcher):
     """Evolution on a learned model (Ansor, OSDI'20, section 5): of points that needn't be listed.
 
     The fastest points measured and some random ones breed; after some generations those of the
@@ -228,7 +203,7 @@ class EvolutionSearcher(Searcher[Points]):
     Args:
         look: features [points, features] of some points; a row of NaN for one that isn't legal.
         names: the features'.
-        transfer: (features, costs) of other workloads, to learn from as well.
+        transfer: (features, costs) of other spaces, to learn from as well.
     """
 
     def __init__(
@@ -291,7 +266,7 @@ class EvolutionSearcher(Searcher[Points]):
                 scores[point] = float(score)
 
 
-def diverse(space: Space, ranked: Sequence[int], scores: Floats, count: int) -> list[int]:
+def diverse(space: Listed, ranked: Sequence[int], scores: Floats, count: int) -> list[int]:
     """Of ranked points the ``count`` with high scores and different knobs, chosen greedily.
 
     A knob's value that no chosen point has yet is worth a share of the ranked scores' spread.
@@ -312,9 +287,10 @@ def diverse(space: Space, ranked: Sequence[int], scores: Floats, count: int) -> 
     return chosen
 
 
-SEARCHERS: dict[str, Callable[..., AnySearcher]] = {
-    "xgboost": ModelSearcher,
+# Searchers without a model, by the names under which a user knows them.
+UNTAUGHT: dict[str, Callable[[Points, int], Searcher]] = {
     "random": RandomSearcher,
     "grid": GridSearcher,
     "genetic": GeneticSearcher,
 }
+LEARNED = "xgboost"  # the name of the searcher that learns, whichever fits the space

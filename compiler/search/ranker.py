@@ -1,8 +1,8 @@
 """The learned cost model: gradient-boosted trees that rank candidates.
 
-XGBoost's pairwise objective learns which of two candidates of one workload is faster. Cycles of
-different layers and machines are never compared with one another, so their records can be learned
-from together.
+XGBoost's pairwise objective learns which of two candidates of one space costs less. Costs of
+different spaces, such as layers on several machines, are never compared with one another, so their
+records can be learned from together.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vdla.compiler.search.points import Floats
 from vdla.support.errors import UserError
 
-Floats = NDArray[np.float64]
 ROUNDS = 60
 PARAMETERS = {
     "objective": "rank:pairwise",
@@ -35,7 +34,7 @@ class TuneDependencyError(UserError, ImportError):
 
 
 class Ranker:
-    """Ranks candidates by their features; a higher score is a faster candidate.
+    """Ranks candidates by their features; a higher score is a candidate that costs less.
 
     Raises:
         TuneDependencyError: XGBoost is not installed.
@@ -47,11 +46,11 @@ class Ranker:
         self.booster: Any = None
 
     def fit(self, groups: Sequence[tuple[Floats, Floats]]) -> None:
-        """Learns from groups of (features [n, features], cycles [n]); inf for an illegal one."""
+        """Learns from groups of (features [n, features], costs [n]); inf for an illegal one."""
         rows = np.concatenate([x for x, _ in groups])
-        speed = np.concatenate([_speed(cycles) for _, cycles in groups])
+        speed = np.concatenate([_speed(costs) for _, costs in groups])
         data = self.xgboost.DMatrix(rows, label=speed, feature_names=self.names)
-        data.set_group([len(cycles) for _, cycles in groups])
+        data.set_group([len(costs) for _, costs in groups])
         self.booster = self.xgboost.train({**PARAMETERS, "seed": self.seed}, data, ROUNDS)
 
     def score(self, rows: Floats) -> Floats:
@@ -73,7 +72,7 @@ def load_xgboost() -> Any:
     return xgboost
 
 
-def _speed(cycles: Floats) -> Floats:
-    """Relevance of each candidate: the group's best cycles over its own."""
-    finite = cycles[np.isfinite(cycles)]
-    return finite.min() / cycles if finite.size else np.zeros(len(cycles))
+def _speed(costs: Floats) -> Floats:
+    """Relevance of each candidate: the group's least cost over its own."""
+    finite = costs[np.isfinite(costs)]
+    return finite.min() / costs if finite.size else np.zeros(len(costs))
