@@ -45,18 +45,18 @@ from vdla.compiler.targets.accelerator.partition import partition
 from vdla.compiler.targets.accelerator.rewrites.fuse_host import fuse_host
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
+from vdla.compiler.targets.accelerator.search.choose import default_tile
+from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor, Vectors
 from vdla.compiler.targets.processor.kernels import untuned
 from vdla.compiler.targets.processor.rewrites.fuse_ops import fuse_ops
 from vdla.compiler.targets.processor.rewrites.images import block_images
 from vdla.compiler.targets.processor.rewrites.products import stack_products
+from vdla.compiler.targets.processor.search.function_records import FunctionRecords
 from vdla.compiler.targets.processor.steps import (
     check_external,
     host_kernels,
 )
-from vdla.compiler.tune.choose import default_tile
-from vdla.compiler.tune.cpu.records import FunctionRecords
-from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config
 from vdla.runtime.module import Module
 
@@ -89,7 +89,7 @@ class Options:
     device: str = ACCELERATOR
     vthreads: int = 2
     min_fill: float = 0.5
-    records: Records | None = BUNDLED
+    records: TileRecords | None = BUNDLED
     functions: FunctionRecords | None = None
     dump: Path | None = None
     progress: Progress = lambda what, done, total: None

@@ -7,7 +7,7 @@ import pytest
 from vdla.compiler import te
 from vdla.compiler.schedule import create_schedule
 from vdla.compiler.targets.processor.description.processor import AVX512
-from vdla.compiler.tune.cpu.function import Function
+from vdla.compiler.targets.processor.search.function import Function
 
 
 @pytest.fixture(scope="session")

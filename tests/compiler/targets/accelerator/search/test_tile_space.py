@@ -9,7 +9,7 @@ import pytest
 
 from vdla.compiler.targets.accelerator.operators.cost import TilingError
 from vdla.compiler.targets.accelerator.operators.pool import Pool2d
-from vdla.compiler.tune.tile_space import tile_space
+from vdla.compiler.targets.accelerator.search.tile_space import tile_space
 
 POOL = Pool2d("max", 1, 4, 12, 12, (3, 3), (2, 2), (1, 1, 1, 1), (1, 1), 0, 0, -128, 127)
 

@@ -19,15 +19,15 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import permutations
 from math import prod
-from typing import Any
 
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.stage import Stage
+from vdla.compiler.schedule.trace import Json
+from vdla.compiler.targets.processor.search.function import Function
+from vdla.compiler.targets.processor.search.sketch import Knob, Limit, Sketch
 from vdla.compiler.te.tensor import ComputeOp
 from vdla.compiler.tir.ir import Var
-from vdla.compiler.tune.cpu.function import Function
-from vdla.compiler.tune.cpu.sketch import Knob, Limit, Sketch
 
 LANES = 64  # of one vectorized loop, at most
 UNROLLED = 16  # steps of an element-wise loop, at most
@@ -81,7 +81,7 @@ class _Draft:
         steps = tuple(self.s.trace[self.begin :])
         return Sketch(rule, steps, tuple(self.knobs), tuple(self.limits))
 
-    def open(self, argument: str, values: Sequence[Any]) -> int:
+    def open(self, argument: str, values: Sequence[Json]) -> int:
         """Makes a knob of an argument of the last step; its number."""
         position = len(self.s.trace) - 1 - self.begin
         self.knobs.append(Knob(position, argument, tuple(values)))
@@ -92,7 +92,7 @@ class _Draft:
         outer, inner = stage.split(axis, factor=values[0])
         return outer, inner, self.open("factor", values)
 
-    def follow(self, knob: int, argument: str, values: Sequence[Any]) -> None:
+    def follow(self, knob: int, argument: str, values: Sequence[Json]) -> None:
         """Makes an argument of the last step change with a knob that there is."""
         there = (len(self.s.trace) - 1 - self.begin, argument, tuple(values))
         old = self.knobs[knob]

@@ -14,36 +14,32 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vdla.compiler.tune import tuner as module
-from vdla.compiler.tune.choose import default_tile
-from vdla.compiler.tune.measure import Outcome
-from vdla.compiler.tune.records import Log, Record, load
-from vdla.compiler.tune.tuner import (
-    TransferData,
-    TuneOptions,
-    make_searcher,
-    make_tasks,
-    resume,
-    search,
-    tune,
-)
-from vdla.compiler.tune.workload import Workload
+from vdla.compiler.search import tuner as module
+from vdla.compiler.search.records import Log, load
+from vdla.compiler.search.tuner import TuneOptions, tune
+from vdla.compiler.targets.accelerator.search.choose import default_tile
+from vdla.compiler.targets.accelerator.search.simulation import Cycles
+from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
+from vdla.compiler.targets.accelerator.search.tile_task import SEARCHERS, tile_tasks
+from vdla.compiler.targets.accelerator.search.transfer import TransferData
+from vdla.compiler.targets.accelerator.search.workload import Workload
 
 
-def made_up(tiles):
+def made_up(tile):
     """Cycles without a machine: rows and columns near 5 are best; some tiles are illegal."""
-    found = {}
-    for i, t in enumerate(tiles):
-        cycles = 100_000 + 10 * abs(t.rows - 5) + 7 * abs(t.cols - 5) + t.inputs
-        found[i] = Outcome("illegal", note="odd") if t.weights == 4 else Outcome("ok", cycles)
-    return found
+    if tile.weights == 4:
+        return Cycles("illegal", "odd")
+    cycles = 100_000 + 10 * abs(tile.rows - 5) + 7 * abs(tile.cols - 5) + tile.inputs
+    return Cycles("ok", cycles=cycles)
 
 
 class FakeMeasurer:
     """Stands in for the workers; answers in reverse order."""
 
-    def __init__(self, operators, config, workers, timeout):
-        self.config = config
+    answer = staticmethod(made_up)
+
+    def __init__(self, meters, workers, timeout):
+        self.meters = meters
 
     def __enter__(self):
         return self
@@ -51,8 +47,9 @@ class FakeMeasurer:
     def __exit__(self, *error):
         pass
 
-    def run(self, name, tiles):
-        yield from reversed(made_up(tiles).items())
+    def run(self, task, tiles):
+        for position in reversed(range(len(tiles))):
+            yield position, self.answer(tiles[position])
 
 
 @pytest.fixture
@@ -61,33 +58,33 @@ def fake(monkeypatch):
 
 
 def tuned(path, layers, config, **options):
-    tasks = make_tasks(layers, config, options.pop("vthreads", (2,)))
-    with Log(path) as log:
-        tune(tasks, config, log, TuneOptions(**options))
+    tasks = tile_tasks(layers, config, options.pop("vthreads", (2,)))
+    with Log(path, TileRecord) as log:
+        tune(tasks, log, TuneOptions(**options))
     return tasks
 
 
 def test_equal_layers_are_tuned_once_per_thread_count(layer, tiny):
     same = replace(layer, template=replace(layer.template, zero=3))
     other = replace(layer, template=replace(layer.template, height=14))
-    tasks = make_tasks([("a", layer), ("b", same), ("c", other)], tiny, (1, 2))
+    tasks = tile_tasks([("a", layer), ("b", same), ("c", other)], tiny, (1, 2))
     found = [(t.layers, t.workload.vthreads) for t in tasks]
     assert found == [(["a", "b"], 1), (["a", "b"], 2), (["c"], 1), (["c"], 2)]
     assert all(tile.vthreads == t.workload.vthreads for t in tasks for tile in t.space.candidates)
 
 
-@pytest.mark.parametrize("searcher", ["xgboost", "random", "grid", "genetic"])
+@pytest.mark.parametrize("searcher", SEARCHERS)
 def test_the_default_is_tried_first_and_every_trial_is_recorded(
     fake, tmp_path, layer, tiny, searcher
 ):
     path = tmp_path / "log"
     (task,) = tuned(path, [("a", layer)], tiny, trials=30, searcher=searcher)
-    records = load(path)
+    records = load(path, TileRecord)
     assert len(records) == task.trials == 30
     assert records[0].tile == vars(default_tile(layer.template, tiny, 2, None))
     assert len({json.dumps(dict(r.tile)) for r in records}) == 30
     costs = [r.cycles for r in records if r.status == "ok"]
-    assert task.cycles(task.best) == min(costs)
+    assert task.cycles(task.tile) == min(costs)
     assert task.cycles(task.default) == records[0].cycles
     assert task.counts == {s: sum(r.status == s for r in records) for s in task.counts}
 
@@ -96,16 +93,16 @@ def test_a_search_goes_on_from_its_log(fake, tmp_path, layer, tiny):
     path = tmp_path / "log"
     tuned(path, [("a", layer)], tiny, trials=20)
     (again,) = tuned(path, [("a", layer)], tiny, trials=20)
-    assert (again.resumed, again.trials, len(load(path))) == (20, 20, 20)
+    assert (again.resumed, again.trials, len(load(path, TileRecord))) == (20, 20, 20)
     (more,) = tuned(path, [("a", layer)], tiny, trials=33)
-    assert (more.resumed, more.trials, len(load(path))) == (20, 33, 33)
-    assert len({json.dumps(dict(r.tile)) for r in load(path)}) == 33
+    assert (more.resumed, more.trials, len(load(path, TileRecord))) == (20, 33, 33)
+    assert len({json.dumps(dict(r.tile)) for r in load(path, TileRecord)}) == 33
 
 
 def test_the_same_seed_tries_the_same_candidates(fake, tmp_path, layer, tiny):
     for name in ("one", "two"):
         tuned(tmp_path / name, [("a", layer)], tiny, trials=40)
-    one, two = (sorted(r.to_line() for r in load(tmp_path / n)) for n in ("one", "two"))
+    one, two = (sorted(r.to_line() for r in load(tmp_path / n, TileRecord)) for n in ("one", "two"))
     assert one == two
 
 
@@ -114,14 +111,14 @@ def test_other_configs_and_stale_sources_do_not_count_as_tried(fake, tmp_path, l
     other = tiny.override(["memory.latency=9"])
     tuned(path, [("a", layer)], other, trials=16)
     stale = [replace(r, sources="0" * 12, workload=Workload.of(layer.template, tiny, 2))
-             for r in load(path)]  # fmt: skip
-    with Log(path) as log:
+             for r in load(path, TileRecord)]  # fmt: skip
+    with Log(path, TileRecord) as log:
         for record in stale:
             log.append(record)
     (task,) = tuned(path, [("a", layer)], tiny, trials=16)
     assert (task.resumed, task.trials) == (0, 16)
     best = min(stale, key=lambda r: r.cycles or 1e9)
-    tried = [r.tile for r in load(path)[32:]]
+    tried = [r.tile for r in load(path, TileRecord)[32:]]
     assert tried.index(best.tile) <= 1  # known good, so measured again at once
 
 
@@ -130,25 +127,26 @@ def test_a_search_ends_near_the_bound(fake, tmp_path, layer, tiny):
     easy = replace(layer, macs=int(near) * tiny.macs_per_cycle)
     (task,) = tuned(tmp_path / "log", [("a", easy)], tiny, trials=200)
     assert task.trials < 200
-    assert task.bound >= 0.995 * task.costs[task.best]
+    assert task.bound >= 0.995 * task.least
     (again,) = tuned(tmp_path / "log", [("a", easy)], tiny, trials=200)
     assert again.trials == again.resumed == task.trials
     (whole,) = tuned(tmp_path / "log", [("a", easy)], tiny, trials=200, enough=1.1)
     assert whole.trials == 200
 
 
-def test_what_its_floor_rules_out_is_never_tried(tmp_path, layer, tiny):
-    (task,) = make_tasks([("a", layer)], tiny, (2,))
+def test_what_its_floor_rules_out_is_never_tried(fake, tmp_path, layer, tiny, monkeypatch):
+    (task,) = tile_tasks([("a", layer)], tiny, (2,))
     floor = task.features.floor
     goal = float(np.quantile(floor, 0.02))
 
-    def measured(tiles):
-        costs = [max(floor[task.space.point(t)], goal) for t in tiles]
-        return {i: Outcome("ok", int(np.ceil(cost))) for i, cost in enumerate(costs)}
+    def measured(tile):
+        return Cycles("ok", cycles=int(np.ceil(max(floor[task.space.point(tile)], goal))))
 
-    searcher = make_searcher(task, TransferData(), "random", 0)
-    search(task, searcher, measured, TuneOptions(trials=len(task.space), enough=1e9))
-    assert task.costs[task.best] == np.ceil(goal)
+    monkeypatch.setattr(FakeMeasurer, "answer", staticmethod(measured))
+    options = TuneOptions(trials=len(task.space), searcher="random", enough=1e9)
+    with Log(tmp_path / "log", TileRecord) as log:
+        tune([task], log, options)
+    assert task.least == np.ceil(goal)
     assert task.ruled_out > 0
     assert task.trials + task.ruled_out == len(task.space)
 
@@ -159,32 +157,38 @@ def test_a_small_space_is_used_up(fake, tmp_path, layer, tiny):
     assert task.trials == len(task.space)
 
 
-def test_records_teach_the_search_of_another_layer(layer, tiny):
+def test_records_teach_the_search_of_another_layer(fake, tmp_path, layer, tiny):
     shape = replace(layer.template, height=14, width=14)
-    records = []
-    (first,) = make_tasks([("a", layer)], tiny, (2,))
-    for tile, outcome in zip(
-        first.space.candidates, made_up(first.space.candidates).values(), strict=True
-    ):
-        records.append(Record(first.workload, vars(tile), outcome.status, outcome.cycles))
+    (first,) = tile_tasks([("a", layer)], tiny, (2,))
+    records = [first.record(tile, made_up(tile)) for tile in first.space.candidates]
     best = {}
-    for name, transfer in (("taught", TransferData(records)), ("untaught", TransferData())):
-        (task,) = make_tasks([("b", replace(layer, template=shape))], tiny, (2,))
-        searcher = make_searcher(task, transfer, "xgboost", 0)
-        search(task, searcher, made_up, TuneOptions(trials=8))
-        best[name] = task.costs[task.best]
+    for name, known in (("taught", records), ("untaught", [])):
+        (task,) = tile_tasks([("b", replace(layer, template=shape))], tiny, (2,))
+        with Log(tmp_path / name, TileRecord) as log:
+            log.records += known
+            tune([task], log, TuneOptions(trials=8))
+        best[name] = task.least
     assert best["taught"] < best["untaught"]
-    unreadable = replace(records[0], workload=replace(first.workload, shape='{"old":1}'))
-    assert TransferData([unreadable]).tables == {}
 
 
-def test_resuming_tells_the_searcher(layer, tiny):
-    (task,) = make_tasks([("a", layer)], tiny, (2,))
-    record = Record(task.workload, vars(task.space.candidates[3]), "illegal", None)
-    searcher = make_searcher(task, TransferData(), "random", 0)
-    resume(task, searcher, [record, record])
-    assert searcher.cost == {3: float("inf")}
+def test_records_of_other_templates_teach_nothing(layer, tiny):
+    (task,) = tile_tasks([("a", layer)], tiny, (2,))
+    record = task.record(task.default, Cycles("ok", cycles=5))
+    transfer = TransferData()
+    transfer.add([replace(record, workload=replace(task.workload, shape='{"old":1}'))])
+    assert transfer.tables == {}
+    transfer.add([record])
+    assert list(transfer.tables) == [task.workload]
+    assert transfer.groups(task.workload, task.features.names) == []
+
+
+def test_resuming_takes_a_record_once(layer, tiny):
+    (task,) = tile_tasks([("a", layer)], tiny, (2,))
+    record = task.record(task.space.candidates[3], Cycles("illegal"))
+    task.resume([record, record])
+    assert task.outcomes == {3: Cycles("illegal")}
     assert (task.resumed, task.counts) == (1, {"illegal": 1})
+    assert task.tile == task.default
 
 
 # Killed at random points ------------------------------------------------------------------------
@@ -192,13 +196,13 @@ def test_resuming_tells_the_searcher(layer, tiny):
 
 def test_a_killed_writer_loses_nothing_it_was_told_was_written(tmp_path, layer, tiny):
     path, rng = tmp_path / "log", random.Random(1)
-    record = Record(Workload.of(layer.template, tiny, 2), {"rows": 1}, "ok", 5)
+    record = TileRecord(Workload.of(layer.template, tiny, 2), {"rows": 1}, "ok", 5)
     total = 0
     for _ in range(25):
         told, tell = os.pipe()
         child = os.fork()
         if child == 0:
-            with Log(path) as log:
+            with Log(path, TileRecord) as log:
                 while True:
                     log.append(record)
                     os.write(tell, b".")
@@ -208,7 +212,7 @@ def test_a_killed_writer_loses_nothing_it_was_told_was_written(tmp_path, layer, 
         os.waitpid(child, 0)
         with os.fdopen(told, "rb") as pipe:
             total += len(pipe.read())
-        found = len(load(path)) if path.exists() else 0
+        found = len(load(path, TileRecord)) if path.exists() else 0
         assert total <= found <= total + 1
         total = found
     assert total > 25
@@ -235,10 +239,10 @@ def test_a_killed_search_goes_on_and_loses_no_record(tmp_path):
         raw = path.read_bytes()
         assert raw.startswith(before)
         before = raw[: raw.rfind(b"\n") + 1]
-    killed = len(load(path))
+    killed = len(load(path, TileRecord))
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     (row,) = json.loads(done.stdout)["layers"]
     assert (row["trials"], row["resumed"]) == (12, killed)
     assert path.read_bytes().startswith(before)
-    tiles = [json.dumps(dict(r.tile)) for r in load(path)]
+    tiles = [json.dumps(dict(r.tile)) for r in load(path, TileRecord)]
     assert len(tiles) == len(set(tiles)) == 12

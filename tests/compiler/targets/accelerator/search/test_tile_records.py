@@ -1,27 +1,20 @@
-"""Records: nothing written is ever lost, and nothing foreign is taken for ours."""
+"""Records of tiles: what a line is, whose it is, and which tile is taken."""
 
 from __future__ import annotations
 
 import json
-import os
-import resource
 from dataclasses import replace
 
 import pytest
 
-from vdla.compiler.tune import records as module
-from vdla.compiler.tune.choose import default_tile
-from vdla.compiler.tune.records import (
-    Log,
-    Record,
-    RecordError,
-    Records,
-    best,
-    export,
-    load,
+from vdla.compiler.search.records import Log, RecordError, best, load
+from vdla.compiler.targets.accelerator.search.choose import default_tile
+from vdla.compiler.targets.accelerator.search.tile_records import (
+    TileRecord,
+    TileRecords,
     make_tile,
 )
-from vdla.compiler.tune.workload import Workload, sources
+from vdla.compiler.targets.accelerator.search.workload import Workload, sources
 from vdla.isa.config import load_config
 from vdla.isa.identity import isa_hash
 
@@ -35,17 +28,17 @@ def workload(layer, tiny):
 def record(workload, layer, tiny):
     """Of a tile that the analytic model doesn't choose."""
     tile = next(t for t in layer.template.tiles(tiny, 2) if (t.rows, t.cols) == (2, 4))
-    return Record(workload, vars(tile), "ok", 1234)
+    return TileRecord(workload, vars(tile), "ok", 1234)
 
 
 def test_a_record_survives_the_disk(tmp_path, record):
     path = tmp_path / "log"
     bad = replace(record, status="illegal", cycles=None, note="“conflict”\nat 3")
-    with Log(path) as log:
+    with Log(path, TileRecord) as log:
         log.append(record)
         log.append(bad)
-    assert load(path) == [record, bad]
-    with Log(path) as log:
+    assert load(path, TileRecord) == [record, bad]
+    with Log(path, TileRecord) as log:
         assert log.records == [record, bad]
         assert log.cut == 0
     value = json.loads(path.read_text().splitlines()[0])
@@ -59,7 +52,7 @@ def test_a_knob_by_its_former_name(record):
     tile = {**record.tile}
     line = replace(record, tile={"keep": tile.pop("stationary"), **tile}).to_line()
     assert b'"keep":' in line
-    assert Record.from_line(line, "log:1").tile == record.tile
+    assert TileRecord.from_line(line, "log:1").tile == record.tile
 
 
 def test_a_workload_is_geometry_and_machine(layer, tiny, workload):
@@ -72,18 +65,6 @@ def test_a_workload_is_geometry_and_machine(layer, tiny, workload):
     assert Workload.of(shape, tiny.override(["token_queue=32"]), 2) != workload
     assert Workload.of(workload.like(), workload.config, 2) == workload
     assert workload.config.hash == tiny.hash
-
-
-@pytest.mark.parametrize("kept", [1, 10, 200, -1])
-def test_a_line_cut_off_is_removed_on_resuming(tmp_path, record, kept):
-    path, line = tmp_path / "log", record.to_line()
-    path.write_bytes(line + line[:kept])
-    assert load(path) == [record]
-    with Log(path) as log:
-        assert log.cut == len(line[:kept])
-        assert log.records == [record]
-        log.append(record)
-    assert path.read_bytes() == 2 * line
 
 
 @pytest.mark.parametrize(
@@ -101,7 +82,7 @@ def test_a_foreign_file_is_refused_and_left_alone(tmp_path, content, found):
     path = tmp_path / "log"
     path.write_bytes(content)
     with pytest.raises(RecordError) as refused:
-        Log(path)
+        Log(path, TileRecord)
     text = str(refused.value)
     assert text.startswith(f"{path}")
     assert "expected" in text
@@ -125,61 +106,8 @@ def test_a_damaged_line_is_named(tmp_path, record, key, value, found):
     damaged = json.dumps({**json.loads(record.to_line()), key: value})
     path.write_bytes(record.to_line() + damaged.encode() + b"\n")
     with pytest.raises(RecordError) as refused:
-        Log(path)
+        Log(path, TileRecord)
     assert str(refused.value) == f"{path}:2: expected a tuning record, found {found}"
-
-
-def test_one_search_at_a_time(tmp_path, record):
-    path = tmp_path / "log"
-    with Log(path) as log:
-        with pytest.raises(RecordError, match="found another search writing it"):
-            Log(path)
-        log.append(record)
-    with Log(path) as log:
-        assert log.records == [record]
-
-
-@pytest.mark.parametrize("part", [0, 17])
-def test_a_full_disk_loses_nothing(tmp_path, record, monkeypatch, part):
-    path = tmp_path / "log"
-    real = os.write
-
-    def full(file, data):
-        real(file, data[:part])
-        raise OSError(28, "No space left on device")
-
-    def partial(file, data):
-        return real(file, data[:part])
-
-    for broken in (full, partial):
-        with Log(path) as log:
-            log.append(record)
-            held = path.read_bytes()
-            monkeypatch.setattr(module.os, "write", broken)
-            with pytest.raises(OSError, match="No space left") as refused:
-                log.append(record)
-            monkeypatch.setattr(module.os, "write", real)
-            assert refused.value.filename == str(path)
-            assert path.read_bytes() == held
-            log.append(record)  # room again
-        assert path.read_bytes() == held + record.to_line()
-
-
-def test_a_disk_that_fills_up_in_the_middle_of_a_record(tmp_path, record):
-    path, line = tmp_path / "log", record.to_line()
-    child = os.fork()
-    if child == 0:  # a real short write: this process's files may not grow any further
-        resource.setrlimit(resource.RLIMIT_FSIZE, (2 * len(line) + 40, 2 * len(line) + 40))
-        code = 1
-        with Log(path) as log:
-            try:
-                for _ in range(5):
-                    log.append(record)
-            except OSError as error:
-                code = 0 if error.filename == str(path) else 2
-        os._exit(code)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert path.read_bytes() == 2 * line
 
 
 def test_best_prefers_fresh_figures(record):
@@ -191,14 +119,6 @@ def test_best_prefers_fresh_figures(record):
     assert best([failed]) == {}
 
 
-def test_export_keeps_the_best(tmp_path, record):
-    path = tmp_path / "best"
-    other = replace(record, workload=replace(record.workload, vthreads=1))
-    assert export([record, replace(record, cycles=99), other], path) == 2
-    assert sorted(r.cycles for r in load(path)) == [99, 1234]
-    assert list(tmp_path.iterdir()) == [path]
-
-
 def test_records_with_more(record):
     reads = []
 
@@ -206,7 +126,7 @@ def test_records_with_more(record):
         reads.append(1)
         return [record, replace(record, cycles=2000)]
 
-    kept = Records(read)
+    kept = TileRecords(read)
     equal, better = replace(record, tile={}), replace(record, cycles=99)
     other = replace(record, workload=replace(record.workload, vthreads=1))
     with_equal, with_better = kept.with_more([equal, other]), kept.with_more([better])
@@ -222,12 +142,12 @@ def test_default_tiles_come_from_records_where_they_fit(layer, tiny, record):
     chosen = make_tile(record)
     analytic_choice = shape.best(tiny, 2)
     assert chosen != analytic_choice
-    kept = Records(lambda: [record])
+    kept = TileRecords(lambda: [record])
     assert default_tile(shape, tiny, 2, kept) == chosen
     assert default_tile(shape, tiny, 2, None) == analytic_choice
     assert default_tile(shape, tiny, 1, kept) == shape.best(tiny, 1)
     other = tiny.override(["memory.latency=9"])
     assert default_tile(shape, other, 2, kept) == shape.best(other, 2)
     for wrong in ({**record.tile, "rows": 999}, {**record.tile, "newer": 1}, {"rows": 2}):
-        unusable = Records(lambda wrong=wrong: [replace(record, tile=wrong)])
+        unusable = TileRecords(lambda wrong=wrong: [replace(record, tile=wrong)])
         assert default_tile(shape, tiny, 2, unusable) == analytic_choice

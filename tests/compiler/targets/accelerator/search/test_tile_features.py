@@ -19,10 +19,9 @@ from vdla.compiler.targets.accelerator.operators.conv2d import Conv2d, ConvTile,
 from vdla.compiler.targets.accelerator.operators.minimum import Minimum
 from vdla.compiler.targets.accelerator.operators.pairwise import VectorTile
 from vdla.compiler.targets.accelerator.operators.pool import Pool2d, PoolTile
-from vdla.compiler.tune.features import features
-from vdla.compiler.tune.measure import measure
-from vdla.compiler.tune.tile_space import tile_space
-from vdla.compiler.tune.tuner import make_tasks
+from vdla.compiler.targets.accelerator.search.tile_features import features
+from vdla.compiler.targets.accelerator.search.tile_space import tile_space
+from vdla.compiler.targets.accelerator.search.tile_task import tile_tasks
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Alu, Gemm, Load, Mem, Store
 
@@ -67,10 +66,10 @@ def test_no_tile_is_faster_than_its_floor(tiny):
     (path,) = models.model_paths("digits").values()
     tried = 0
     operators, _ = accelerator_layers(import_onnx(path), tiny)
-    for task in make_tasks([(op.node.name, op) for op in operators], tiny, (1, 2)):
+    for task in tile_tasks([(op.node.name, op) for op in operators], tiny, (1, 2)):
         floor = task.features.floor
         for point in [int(floor.argmin()), *np.random.default_rng(0).integers(len(floor), size=1)]:
-            found = measure(task.operator, task.space.candidates[point], tiny)
+            found = task.meter.measure(task.space.candidates[point])
             assert found.cycles is None or found.cycles >= floor[point], task.space.candidates[
                 point
             ]

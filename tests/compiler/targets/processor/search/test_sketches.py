@@ -14,13 +14,13 @@ from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Step, from_json, to_json
 from vdla.compiler.targets.processor.codegen.llvm import jit
 from vdla.compiler.targets.processor.description.processor import NATIVE
+from vdla.compiler.targets.processor.search.function import Function
+from vdla.compiler.targets.processor.search.loop_features import NAMES, features
+from vdla.compiler.targets.processor.search.rules import derive, template
+from vdla.compiler.targets.processor.search.sketch import Knob, Limit, Sketch
+from vdla.compiler.targets.processor.search.sketch_space import SketchSpace
+from vdla.compiler.targets.processor.search.stopwatch import alike
 from vdla.compiler.tir.printer import show
-from vdla.compiler.tune.cpu.features import NAMES, features
-from vdla.compiler.tune.cpu.function import Function
-from vdla.compiler.tune.cpu.measure import alike
-from vdla.compiler.tune.cpu.rules import derive, template
-from vdla.compiler.tune.cpu.sketch import Knob, Limit, Sketch
-from vdla.compiler.tune.cpu.space import SketchSpace
 
 few = settings(max_examples=8, deadline=None)
 sizes = st.integers(1, 24)
@@ -99,7 +99,7 @@ def run(func, seed=0):
 def drawn(space, count, seed):
     """Some traces of a space."""
     points = space.draw((), count, np.random.default_rng(seed))
-    return [space.trace(point) for point in points]
+    return [space.candidate(point) for point in points]
 
 
 @few
@@ -124,7 +124,7 @@ def test_a_trace_replays_exactly_and_names_its_point(expression, seed):
         again.replay(from_json(to_json(s.trace)), function.intrinsics)
         assert show(again.mod) == show(s.mod)
         assert again.trace == s.trace == trace
-        assert space.trace(space.point_of(trace)) == trace
+        assert space.candidate(space.point(trace)) == trace
 
 
 @few
@@ -140,7 +140,7 @@ def test_children_and_neighbours_are_schedules(expression, seed):
         for point in (child, int(step)):
             number, codes = space.points[point]
             assert space.sketches[number].allows(codes)
-            function.code(space.trace(point))
+            function.code(space.candidate(point))
 
 
 def test_a_child_has_each_stage_from_one_parent(product):
@@ -148,10 +148,10 @@ def test_a_child_has_each_stage_from_one_parent(product):
     rng, met = np.random.default_rng(3), set()
     a, b = space.draw((), 2, rng)
     for _ in range(20):
-        child = space.trace(space.cross(a, b, rng))
+        child = space.candidate(space.cross(a, b, rng))
         for stage in ("out", "acc"):
             of = [
-                [s for s in t if s.stage == stage] for t in (child, space.trace(a), space.trace(b))
+                [s for s in t if s.stage == stage] for t in (child, *map(space.candidate, (a, b)))
             ]
             assert of[0] in of[1:]
             met.add((stage, of[0] == of[1]))

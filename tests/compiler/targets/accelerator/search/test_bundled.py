@@ -7,10 +7,16 @@ import pytest
 from vdla.compiler import models
 from vdla.compiler.build import accelerator_layers
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.tune.choose import default_tile
-from vdla.compiler.tune.measure import measure
-from vdla.compiler.tune.records import BUNDLED, BUNDLED_PATH, best, load, make_tile
-from vdla.compiler.tune.workload import Workload
+from vdla.compiler.search.records import best, load
+from vdla.compiler.targets.accelerator.search.choose import default_tile
+from vdla.compiler.targets.accelerator.search.simulation import Simulation
+from vdla.compiler.targets.accelerator.search.tile_records import (
+    BUNDLED,
+    BUNDLED_PATH,
+    TileRecord,
+    make_tile,
+)
+from vdla.compiler.targets.accelerator.search.workload import Workload
 from vdla.isa.config import config_names, load_config
 
 PAPER = load_config("paper")
@@ -22,7 +28,7 @@ def layers(model):
 
 def test_one_record_per_workload_of_a_bundled_config():
     hashes = {load_config(name).hash for name in config_names()}
-    bundled = load(BUNDLED_PATH)
+    bundled = load(BUNDLED_PATH, TileRecord)
     assert {r.workload.config.hash for r in bundled} <= hashes
     assert len(best(bundled)) == len(bundled)
     assert all(r.status == "ok" for r in bundled)
@@ -41,7 +47,7 @@ def test_recorded_cycles_are_measured_cycles(vthreads):
         tile = default_tile(op.template, PAPER, vthreads)
         record = BUNDLED.best[Workload.of(op.template, PAPER, tile.vthreads)]
         assert tile == make_tile(record)
-        found = measure(op, tile, PAPER)
+        found = Simulation(op, PAPER).measure(tile)
         assert found.status == "ok"
         if record.fresh:  # else: `make records` brings them up to date
             assert found.cycles == record.cycles

@@ -6,12 +6,12 @@ from functools import lru_cache
 
 from vdla.compiler.targets.accelerator.operators.cost import TilingError
 from vdla.compiler.targets.accelerator.operators.template import AnyTemplate, Tile
-from vdla.compiler.tune.records import BUNDLED, Records
+from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.isa.config import Config
 
 
 def default_tile(
-    template: AnyTemplate, config: Config, vthreads: int, records: Records | None = BUNDLED
+    template: AnyTemplate, config: Config, vthreads: int, records: TileRecords | None = BUNDLED
 ) -> Tile:
     """The best recorded tile of a template, else the one that the analytic model likes best.
 
@@ -26,7 +26,7 @@ def default_tile(
 
 @lru_cache
 def _default_tile(
-    template: AnyTemplate, config: Config, vthreads: int, records: Records | None
+    template: AnyTemplate, config: Config, vthreads: int, records: TileRecords | None
 ) -> Tile:
     for threads in range(vthreads, 0, -1):
         tuned = records.tile(template, config, threads) if records and template.TUNED else None

@@ -13,9 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import Any
 
-from vdla.compiler.schedule.trace import Step, Trace
+from vdla.compiler.schedule.trace import Json, Step, Trace
 
 Codes = tuple[int, ...]  # a position among each knob's values
 
@@ -30,10 +29,10 @@ class Knob:
 
     step: int
     argument: str
-    values: tuple[Any, ...]
-    follows: tuple[tuple[int, str, tuple[Any, ...]], ...] = ()
+    values: tuple[Json, ...]
+    follows: tuple[tuple[int, str, tuple[Json, ...]], ...] = ()
 
-    def settings(self, code: int) -> list[tuple[int, str, Any]]:
+    def settings(self, code: int) -> list[tuple[int, str, Json]]:
         """(step, argument, value) of all that it sets."""
         own = (self.step, self.argument, self.values[code])
         return [own, *((step, name, values[code]) for step, name, values in self.follows)]
@@ -47,7 +46,7 @@ class Limit:
     of: int
     at_most: bool = False
 
-    def allows(self, values: Sequence[Any]) -> bool:
+    def allows(self, values: Sequence[Json]) -> bool:
         """Whether values of all knobs keep to it."""
         found = prod(values[k] for k in self.knobs)
         return bool(found <= self.of if self.at_most else self.of % found == 0)
@@ -67,7 +66,7 @@ class Sketch:
         """How many combinations of values there are, those beyond the limits included."""
         return prod(len(knob.values) for knob in self.knobs)
 
-    def values(self, codes: Codes) -> list[Any]:
+    def values(self, codes: Codes) -> list[Json]:
         """Each knob's value."""
         return [knob.values[code] for knob, code in zip(self.knobs, codes, strict=True)]
 
@@ -123,7 +122,7 @@ class Sketch:
     def _code(self, knob: Knob, present: Mapping[int, Step]) -> int | None:
         """The code of a knob with which its steps are as they are; the first, if none is there."""
 
-        def agrees(step: int, name: str, value: Any) -> bool:
+        def agrees(step: int, name: str, value: Json) -> bool:
             if not name:
                 return bool(value) == (step in present)
             return step not in present or present[step].args[name] == value

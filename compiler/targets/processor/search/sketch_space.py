@@ -12,7 +12,7 @@ import numpy as np
 
 from vdla.compiler.schedule.trace import Trace
 from vdla.compiler.search.points import Ints
-from vdla.compiler.tune.cpu.sketch import Codes, Sketch
+from vdla.compiler.targets.processor.search.sketch import Codes, Sketch
 
 ATTEMPTS = 50  # to draw or breed what keeps to a sketch's limits
 MOST = 1 << 62
@@ -30,15 +30,15 @@ class SketchSpace:
         """How many schedules there are; at most, since sketches' limits take some away."""
         return min(sum(sketch.size for sketch in self.sketches), MOST)
 
-    def trace(self, point: int) -> Trace:
-        """The schedule's steps."""
+    def candidate(self, point: int) -> Trace:
+        """The steps of the schedule at a point."""
         sketch, codes = self.points[point]
         return self.sketches[sketch].trace(codes)
 
-    def point_of(self, trace: Trace) -> int | None:
+    def point(self, candidate: Trace) -> int | None:
         """The point of a schedule; None if no sketch has it."""
         for number, sketch in enumerate(self.sketches):
-            codes = sketch.codes(trace)
+            codes = sketch.codes(candidate)
             if codes is not None:
                 return self._point(number, codes)
         return None

@@ -14,16 +14,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import median
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vdla.compiler.schedule.errors import ScheduleError
-from vdla.compiler.schedule.trace import Step
+from vdla.compiler.schedule.trace import Trace
+from vdla.compiler.search.measurer import Meter
+from vdla.compiler.search.outcomes import Outcome
 from vdla.compiler.targets.processor.codegen.llvm import CodegenError, NativeFunction, jit
-from vdla.compiler.tune.cpu.function import Function
-from vdla.compiler.tune.measure import Outcome
+from vdla.compiler.targets.processor.search.function import Function
 
 ROUNDS = 7  # in which both run
 SETS = 6  # of rounds, at most
@@ -31,7 +32,7 @@ CALM = 1.05  # times its shortest time: the default schedule takes no longer in 
 ROUND_SECONDS = 2e-3  # that each runs in a round, at least; what is shorter runs several times
 ALIKE = 1e-4  # of the largest result, by which another order of sums may differ
 
-Arrays = list[NDArray[Any]]
+Array = NDArray[np.generic]
 
 
 @dataclass(frozen=True)
@@ -51,27 +52,39 @@ class Timing(Outcome):
         return self.seconds / self.reference
 
 
-def measure(function: Function, trace: Sequence[Step], config: object = None) -> Timing:
-    """Compiles a candidate, compares its result and times it."""
-    try:
-        (code,) = jit([function.code(trace)]).values()
-    except (ScheduleError, CodegenError) as error:
-        return Timing("illegal", note=str(error))
-    reference = _reference(function)
-    arrays = reference.arrays
-    code(*arrays)
-    if not alike(arrays[-1], reference.wanted):
-        return Timing("illegal", note="its result differs from the default schedule's")
-    ours: list[float] = []
-    for _ in range(SETS):
-        more, theirs = in_turns(lambda: code(*arrays), lambda: reference.code(*arrays))
-        ours += more
-        calm = min(theirs) <= CALM * reference.seconds
-        reference.seconds = min(reference.seconds, *theirs)
-        if calm:
-            break
-    spread = median(ours) / min(ours) - 1
-    return Timing("ok", seconds=min(ours), reference=reference.seconds, spread=spread)
+@dataclass(frozen=True, eq=False)
+class Stopwatch(Meter[Trace, Timing]):
+    """What times the schedules of a function; two at a time would slow each other down."""
+
+    ALONE: ClassVar[bool] = True
+
+    function: Function
+
+    def measure(self, candidate: Trace) -> Timing:
+        """Compiles a schedule, compares its result and times it."""
+        try:
+            (code,) = jit([self.function.code(candidate)]).values()
+        except (ScheduleError, CodegenError) as error:
+            return Timing("illegal", str(error))
+        reference = _reference(self.function)
+        arrays = reference.arrays
+        code(*arrays)
+        if not alike(arrays[-1], reference.wanted):
+            return Timing("illegal", "its result differs from the default schedule's")
+        ours: list[float] = []
+        for _ in range(SETS):
+            more, theirs = in_turns(lambda: code(*arrays), lambda: reference.code(*arrays))
+            ours += more
+            calm = min(theirs) <= CALM * reference.seconds
+            reference.seconds = min(reference.seconds, *theirs)
+            if calm:
+                break
+        spread = median(ours) / min(ours) - 1
+        return Timing("ok", seconds=min(ours), reference=reference.seconds, spread=spread)
+
+    def lost(self, status: str, note: str) -> Timing:
+        """The outcome of a schedule that no answer came for."""
+        return Timing(status, note)
 
 
 @dataclass
@@ -79,8 +92,8 @@ class Reference:
     """A function as it is without any search, arrays for it, its result, its shortest time yet."""
 
     code: NativeFunction
-    arrays: Arrays
-    wanted: NDArray[Any]
+    arrays: list[Array]
+    wanted: Array
     seconds: float
 
 
@@ -96,7 +109,7 @@ def _reference(function: Function) -> Reference:
     return Reference(code, arrays, wanted, min(times))
 
 
-def random_array(shape: Sequence[int], dtype: str, rng: np.random.Generator) -> NDArray[Any]:
+def random_array(shape: Sequence[int], dtype: str, rng: np.random.Generator) -> Array:
     """Any floats around 0, any integers."""
     kind = np.dtype(dtype)
     if kind == np.bool_:
@@ -109,7 +122,7 @@ def random_array(shape: Sequence[int], dtype: str, rng: np.random.Generator) -> 
     return rng.standard_normal(shape).astype(kind)
 
 
-def alike(found: NDArray[Any], wanted: NDArray[Any]) -> bool:
+def alike(found: Array, wanted: Array) -> bool:
     """Whether results are equal; of floats, to rounding."""
     if found.dtype.kind != "f":
         return bool(np.array_equal(found, wanted))
