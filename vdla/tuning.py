@@ -46,10 +46,10 @@ def tile_tasks(model: str | Path, options: Tune) -> list[TileTask]:
     _check_searcher(options, tile_task.SEARCHERS)
     config = resolve(options.config, options.settings)
     placed = place_models(model_files(model), config, options.shapes)
-    found = [each for one in placed.values() for each in one.layers]
-    wanted = [each for each in found if options.layer in ("", each[0])]
+    layers = [each for one in placed.values() for each in one.layers]
+    wanted = [each for each in layers if options.layer in ("", each[0])]
     if not wanted:
-        names = ", ".join(dict.fromkeys(name for name, _ in found))
+        names = ", ".join(dict.fromkeys(name for name, _ in layers))
         layer = f"a layer {options.layer} for the accelerator"
         raise ModelError(str(model), layer, names or "none")
     return tile_task.tile_tasks(wanted, config, options.vthreads)
@@ -86,14 +86,14 @@ def search(
     Raises:
         OSError: the log can't be written any more; every record before is in it.
     """
-    told = TuneOptions(
+    how = TuneOptions(
         trials=options.trials,
         searcher=options.searcher,
         seed=options.seed,
         workers=options.workers,
         progress=options.progress,
     )
-    tuner.tune(tasks, log, told)
+    tuner.tune(tasks, log, how)
 
 
 def _one_of(option: str, found: str, known: Iterable[str]) -> None:

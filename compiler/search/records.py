@@ -26,7 +26,7 @@ from vdla.support.files import write_bytes
 
 SCHEMA = 2
 
-Json = Mapping[str, Any]  # what a line holds
+Line = Mapping[str, Any]  # the object that one holds
 
 
 class RecordError(UserError):
@@ -63,12 +63,12 @@ class Record(ABC):
         """Whether schedules may be chosen by it."""
         return True
 
-    def to_json(self) -> Json:
+    def to_json(self) -> Line:
         """The line as a dictionary, without its schema."""
         return asdict(self)
 
     @classmethod
-    def from_json(cls, line: Json) -> Self:
+    def from_json(cls, line: Line) -> Self:
         """The record of which ``to_json`` made ``line``.
 
         Raises:
@@ -83,7 +83,7 @@ class Record(ABC):
             raise ValueError(f"status {self.outcome.status!r}")
 
     @classmethod
-    def foreign(cls, line: Json) -> str | None:
+    def foreign(cls, line: Line) -> str | None:
         """What a line that isn't such a record is instead; None where nobody knows."""
         return None
 
@@ -262,7 +262,7 @@ def _parse(raw: bytes, path: Path, of: type[AnyRecord]) -> Iterator[AnyRecord]:
         yield of.from_line(line, f"{path}:{number}")
 
 
-def _parsed(line: bytes) -> Json:
+def _parsed(line: bytes) -> Line:
     """A line's object; nothing where it holds none."""
     try:
         value = json.loads(line)

@@ -19,7 +19,7 @@ Group = tuple[Floats, Floats]  # features [points, features] and costs [points] 
 INF = float("inf")
 
 WARM = 8  # candidates drawn before the model is first asked
-# Candidates whose floor, the lower bound of their cycles, is at most this many times the lowest are
+# Candidates whose floor, the lower bound of their cost, is at most this many times the lowest are
 # drawn from alike: the floor leaves out stalls, which make a larger difference than that.
 ALIKE = 1.05
 CHAINS = 64
@@ -164,7 +164,7 @@ class ModelSearcher(Searcher):
         return diverse(self.space, ranked, scores, guided)
 
     def _random(self, count: int) -> list[int]:
-        """As that of every searcher; those whose floor is high are left out."""
+        """Distinct unknown points whose floor is among the low ones."""
         if count <= 0:
             return []
         points = np.array([p for p in range(len(self.space)) if p not in self.known])
@@ -180,12 +180,12 @@ class ModelSearcher(Searcher):
         here, level = self.chains, scores[self.chains] / spread
         visited, best, idle = set(here.tolist()), level.max(), 0
         for temperature in np.linspace(1, 0, self.steps):
-            there = self.space.step(here, self.rng)
-            gain = scores[there] / spread - level
+            moved = self.space.step(here, self.rng)
+            gain = scores[moved] / spread - level
             accept = np.exp(np.minimum(gain / (temperature + 1e-5), 0)) > self.rng.random(len(here))
-            here = np.where(accept, there, here)
+            here = np.where(accept, moved, here)
             level = scores[here] / spread
-            visited.update(there.tolist())
+            visited.update(moved.tolist())
             idle = 0 if level.max() > best else idle + 1
             best = max(best, level.max())
             if idle >= PATIENCE and temperature < 0.5:
@@ -267,7 +267,7 @@ class EvolutionSearcher(Searcher):
 
 
 def diverse(space: Listed, ranked: Sequence[int], scores: Floats, count: int) -> list[int]:
-    """Of ranked points the ``count`` with high scores and different knobs, chosen greedily.
+    """Chooses ``count`` of some ranked points greedily, for high scores and different knobs.
 
     A knob's value that no chosen point has yet is worth a share of the ranked scores' spread.
     """

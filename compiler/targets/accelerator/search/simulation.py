@@ -44,10 +44,10 @@ class Simulation(Meter[Tile, Cycles]):
         try:
             built = layer_program(self.operator, candidate, self.config)
             stream = built.program.instructions
-            found = built.check()
-            if found:
-                note = f"{found[0].kind} at {found[0].index}: {found[0].text}"
-                return Cycles("illegal", note)
+            findings = built.check()
+            if findings:
+                first = findings[0]
+                return Cycles("illegal", f"{first.kind} at {first.index}: {first.text}")
             base = built.program.base
             run = simulate(self.config, stream, built.dram, base, numerics=False)
         except (AllocationError, CodegenError, SimulationError) as error:

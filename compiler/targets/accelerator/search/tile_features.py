@@ -35,8 +35,8 @@ def features(template: AnyTemplate, space: Table[Tile], config: Config) -> Featu
     columns: dict[str, Floats] = {}
     for points, tile in alike(space.candidates):
         nest = template.nest(tile, config)
-        found = {**_memory(nest), **_cycles(nest, config), **_counts(nest, tile.vthreads, config)}
-        for name, value in found.items():
+        part = {**_memory(nest), **_cycles(nest, config), **_counts(nest, tile.vthreads, config)}
+        for name, value in part.items():
             columns.setdefault(name, np.empty(len(space)))[points] = value
     columns |= _knobs(space, knobs)
     return Features(tuple(columns), np.stack(list(columns.values()), axis=1))

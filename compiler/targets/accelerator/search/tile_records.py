@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from vdla.compiler.search.records import Json, Record, RecordError, Records, load, own_version
+from vdla.compiler.search.records import Line, Record, RecordError, Records, load, own_version
 from vdla.compiler.targets.accelerator.operators.template import BY_NAME, AnyTemplate, Tile
 from vdla.compiler.targets.accelerator.search.simulation import Cycles
 from vdla.compiler.targets.accelerator.search.workload import Workload, sources
@@ -62,12 +62,12 @@ class TileRecord(Record):
         """Whether it is of this instruction set."""
         return self.isa == isa_hash()
 
-    def to_json(self) -> Json:
+    def to_json(self) -> Line:
         """The line as a dictionary, without its schema."""
         return {**super().to_json(), "workload": self.workload.to_json()}
 
     @classmethod
-    def from_json(cls, line: Json) -> Self:
+    def from_json(cls, line: Line) -> Self:
         """The record of which ``to_json`` made ``line``, its tile with today's names of the knobs.
 
         Raises:

@@ -50,7 +50,7 @@ class Workload:
         return BY_NAME[self.kind].from_json(json.loads(self.shape))
 
     def to_json(self) -> dict[str, Any]:
-        """As a record holds it; the config's hash is there for the reader."""
+        """What a record holds of it; the config's hash is there for the reader."""
         return {
             "kind": self.kind,
             "shape": json.loads(self.shape),

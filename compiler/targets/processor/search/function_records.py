@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 from vdla.compiler.schedule.trace import Json, Trace, from_json, to_json
-from vdla.compiler.search.records import Record, Records, own_version
+from vdla.compiler.search.records import Line, Record, Records, own_version
 from vdla.compiler.targets.processor.description.processor import (
     AVX2,
     AVX512,
@@ -87,7 +87,7 @@ class FunctionRecord(Record):
         return from_json([dict(step) for step in self.trace])
 
     @classmethod
-    def foreign(cls, line: Mapping[str, Json]) -> str | None:
+    def foreign(cls, line: Line) -> str | None:
         """What a line that isn't such a record is instead; None where nobody knows."""
         return "one of an accelerator" if "tile" in line else None
 

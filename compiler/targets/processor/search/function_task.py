@@ -82,7 +82,7 @@ class FunctionTask(Task[Trace, Timing, FunctionRecord]):
 
     @property
     def spread(self) -> float | None:
-        """Of the best candidate's runs: by what part the median was longer than the shortest."""
+        """By what part the median of the best candidate's runs was longer than the shortest."""
         return None if self.best is None else self.outcomes[self.best].spread
 
     @property

@@ -87,14 +87,14 @@ class Work:
         return 0
 
     def distances(self) -> list[int]:
-        """Of each buffer with an element used again: the bytes touched in between."""
-        found = []
+        """The bytes touched between two uses of an element, for each buffer that has such."""
+        touched = []
         for access in self.accesses:
             again = [n for n, loop in enumerate(self.loops) if loop.var not in access.moves]
             if again:
                 inside = self.loops[again[-1] + 1 :]
-                found.append(sum(other.touched(inside) for other in self.accesses))
-        return found
+                touched.append(sum(other.touched(inside) for other in self.accesses))
+        return touched
 
 
 def features(func: PrimFunc) -> dict[str, float]:
@@ -134,8 +134,8 @@ NAMES = (
 
 def row(func: PrimFunc) -> Floats:
     """The features in the order of ``NAMES``."""
-    found = features(func)
-    return np.array([found[name] for name in NAMES])
+    values = features(func)
+    return np.array([values[name] for name in NAMES])
 
 
 def _reads(work: Work) -> int:

@@ -94,9 +94,9 @@ class _Draft:
 
     def follow(self, knob: int, argument: str, values: Sequence[Json]) -> None:
         """Makes an argument of the last step change with a knob that there is."""
-        there = (len(self.s.trace) - 1 - self.begin, argument, tuple(values))
+        setting = (len(self.s.trace) - 1 - self.begin, argument, tuple(values))
         old = self.knobs[knob]
-        self.knobs[knob] = replace(old, follows=(*old.follows, there))
+        self.knobs[knob] = replace(old, follows=(*old.follows, setting))
 
     def reorder(self, stage: Stage, orders: Sequence[Sequence[Var]]) -> int:
         """Loops in one of some orders; the knob."""
@@ -123,10 +123,12 @@ class _Draft:
         Raises:
             ScheduleError: there is none.
         """
-        found = [s for s in self.s.stages.values() if isinstance(s.op, ComputeOp) and s.reduce_axis]
-        if not found:
+        reductions = [
+            s for s in self.s.stages.values() if isinstance(s.op, ComputeOp) and s.reduce_axis
+        ]
+        if not reductions:
             raise ScheduleError("sketch: expected a reduction, found none")
-        return _plain(max(found, key=lambda stage: _volume(stage, stage.leaf_iter_vars)))
+        return _plain(max(reductions, key=lambda stage: _volume(stage, stage.leaf_iter_vars)))
 
 
 def _plain(stage: Stage) -> Stage:

@@ -48,8 +48,8 @@ class Limit:
 
     def allows(self, values: Sequence[Json]) -> bool:
         """Whether values of all knobs keep to it."""
-        found = prod(values[k] for k in self.knobs)
-        return bool(found <= self.of if self.at_most else self.of % found == 0)
+        product = prod(values[k] for k in self.knobs)
+        return bool(product <= self.of if self.at_most else self.of % product == 0)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Sketch:
         return [step for step in steps if step is not None]
 
     def canonical(self, codes: Codes) -> Codes:
-        """The same schedule's codes, with 0 for knobs of steps that are left out."""
+        """Codes of one schedule made equal: 0 for the knobs of steps that are left out."""
         values = self.values(codes)
         gone = {k.step for k, v in zip(self.knobs, values, strict=True) if not k.argument and not v}
         return tuple(
@@ -97,15 +97,15 @@ class Sketch:
         )
 
     def codes(self, trace: Trace) -> Codes | None:
-        """The reverse of ``trace``; None for steps that aren't this sketch's."""
+        """The codes with which ``trace`` makes some steps; None where they aren't this sketch's."""
         present, left = dict[int, Step](), list(trace)
         for position in range(len(self.steps)):
             if left and self._fits(position, left[0]):
                 present[position] = left.pop(0)
             elif (position, "") not in self._open:
                 return None
-        found = [self._code(knob, present) for knob in self.knobs]
-        return None if left or None in found else tuple(code for code in found if code is not None)
+        codes = [self._code(knob, present) for knob in self.knobs]
+        return None if left or None in codes else tuple(code for code in codes if code is not None)
 
     @cached_property
     def _open(self) -> set[tuple[int, str]]:
@@ -116,8 +116,8 @@ class Sketch:
         """Whether a step is the one at a position, but for what is open."""
         own = self.steps[position]
         fixed = {k: v for k, v in own.args.items() if (position, k) not in self._open}
-        found = {k: v for k, v in step.args.items() if (position, k) not in self._open}
-        return (own.primitive, own.stage, fixed) == (step.primitive, step.stage, found)
+        given = {k: v for k, v in step.args.items() if (position, k) not in self._open}
+        return (own.primitive, own.stage, fixed) == (step.primitive, step.stage, given)
 
     def _code(self, knob: Knob, present: Mapping[int, Step]) -> int | None:
         """The code of a knob with which its steps are as they are; the first, if none is there."""
