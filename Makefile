@@ -33,7 +33,7 @@ records: .venv/ready
 	mkdir -p build
 	for model in resnet18 resnet18-convs mobilenet digits; do \
 	  $(BIN)/vdla tune $$model -c paper --vthreads 1,2 --workers $(JOBS) \
-	    --log build/records.jsonl --export compiler/tune/data/best.jsonl || exit 1; \
+	    --log build/records.jsonl --export compiler/targets/accelerator/search/data/best.jsonl || exit 1; \
 	done
 
 lint: .venv/ready

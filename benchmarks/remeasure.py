@@ -15,9 +15,14 @@ from itertools import product
 from vdla.compiler import models
 from vdla.compiler.build import accelerator_layers
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.tune.measure import measure
-from vdla.compiler.tune.records import BUNDLED_PATH, Record, best, export, load, make_tile
-from vdla.compiler.tune.workload import Workload, sources
+from vdla.compiler.search.records import best, export, load
+from vdla.compiler.targets.accelerator.search.simulation import Simulation
+from vdla.compiler.targets.accelerator.search.tile_records import (
+    BUNDLED_PATH,
+    TileRecord,
+    make_tile,
+)
+from vdla.compiler.targets.accelerator.search.workload import Workload, sources
 from vdla.isa.identity import isa_hash
 
 MODELS = ("resnet18", "resnet18-convs", "mobilenet", "digits")
@@ -26,7 +31,8 @@ VTHREADS = (1, 2)
 
 def main() -> None:
     """Writes the records, whole or not at all."""
-    known, found = best(load(BUNDLED_PATH)), dict[Workload, Record]()
+    bundled = best(load(BUNDLED_PATH, TileRecord)).values()
+    known, found = {r.workload: r for r in bundled}, dict[Workload, TileRecord]()
     configs = {workload.machine: workload.config for workload in known}
     paths = [path for model in MODELS for path in models.model_paths(model).values()]
     for config, path in product(configs.values(), paths):
@@ -35,7 +41,7 @@ def main() -> None:
                 tile = make_tile(known[workload]) if workload in known else None
                 if tile is None or workload in found:
                     continue
-                outcome = measure(op, tile, config)
+                outcome = Simulation(op, config).measure(tile)
                 if outcome.status != "ok":
                     sys.exit(
                         f"{path.stem} {op.node.name}: expected a legal tile, found {outcome.note}"

@@ -22,13 +22,15 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from vdla.api import tuning_tasks
-from vdla.compiler.tune.measure import Measurer
-from vdla.compiler.tune.records import Log, Record, make_tile
-from vdla.compiler.tune.search import GridSearcher, RandomSearcher, Searcher
-from vdla.compiler.tune.tuner import Task, TransferData, known_good, make_searcher
+from vdla.compiler.search.measurer import Measurer
+from vdla.compiler.search.records import Log
+from vdla.compiler.search.searchers import GridSearcher, RandomSearcher, Searcher
+from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
+from vdla.compiler.targets.accelerator.search.tile_task import TileTask
+from vdla.compiler.targets.accelerator.search.transfer import TransferData
 from vdla.isa.config import load_config
 from vdla.options import Tune
+from vdla.tuning import tile_tasks
 
 NEAR = 0.98
 OPTIMAL = 0.995  # of the bound: nobody needs to look for a better one
@@ -37,7 +39,7 @@ LONG = 96  # trials of the search that looks for the best schedule
 BLIND = (RandomSearcher, GridSearcher)  # what they measure changes nothing about what comes next
 TAUGHT = "xgboost, taught"  # by the records of the other layers
 
-Measure = Callable[[Task, Sequence[int]], list[float]]
+Measure = Callable[[TileTask, Sequence[int]], list[float]]
 
 
 def main() -> None:
@@ -53,25 +55,25 @@ def main() -> None:
     asked = parser.parse_args()
     searchers = [name.replace("+", ", ") for name in asked.searchers.split(",")]
     config = load_config(asked.config)
-    tasks = tuning_tasks("resnet18-convs", Tune(asked.cache, config))
-    operators = {task.layers[0]: task.operator for task in tasks}
+    tasks = tile_tasks("resnet18-convs", Tune(asked.cache, config))
+    number = {task.layers[0]: n for n, task in enumerate(tasks)}
+    meters = [task.meter for task in tasks]
     console = Console()
-    with Log(asked.cache) as log, Measurer(operators, config, asked.workers) as measurer:
+    with Log(asked.cache, TileRecord) as log, Measurer(meters, asked.workers) as measurer:
         costs = _remembered(tasks, log.records)
 
-        def measure(task: Task, points: Sequence[int]) -> list[float]:
+        def measure(task: TileTask, points: Sequence[int]) -> list[float]:
             known = costs[task.layers[0]]
-            tiles = [task.space.tiles[p] for p in points if p not in known]
-            for position, outcome in measurer.run(task.layers[0], tiles):
-                tile = tiles[position]
-                found = (outcome.status, outcome.cycles, outcome.note)
-                log.append(Record(task.workload, vars(tile), *found))
-                known[task.space.index[tile]] = outcome.cycles or inf
+            new = [p for p in points if p not in known]
+            tiles = [task.space.candidates[p] for p in new]
+            for position, outcome in measurer.run(number[task.layers[0]], tiles):
+                log.append(task.record(tiles[position], outcome))
+                known[new[position]] = outcome.cost
             return [known[p] for p in points]
 
         for task in tasks:
             console.print(f"{task.layers[0]}: looking for the best", style="dim")
-            measure(task, known_good(task, log.records))
+            measure(task, task.known_good(log.records))
             bound = task.bound / OPTIMAL
             reach(task, _searcher(task, "xgboost", 0, []), measure, bound, LONG)
         trials: dict[str, dict[str, list[float]]] = {}
@@ -94,7 +96,7 @@ def main() -> None:
     _print_gains(console, tasks, costs)
 
 
-def reach(task: Task, searcher: Searcher, measure: Measure, goal: float, limit: int) -> float:
+def reach(task: TileTask, searcher: Searcher, measure: Measure, goal: float, limit: int) -> float:
     """Trials until the first schedule of at most ``goal`` cycles; infinity beyond ``limit``."""
     tried, best = 0, inf
     while tried < limit and (points := searcher.propose(min(BATCH, limit - tried))):
@@ -105,17 +107,17 @@ def reach(task: Task, searcher: Searcher, measure: Measure, goal: float, limit: 
         searcher.update(dict(zip(points, found, strict=True)))
         tried, best = tried + len(points), min(best, *found)
         if not isinstance(searcher, BLIND):
-            searcher.rule_out(task.beaten(best))
+            searcher.rule_out(task.pruned(best))
     return inf
 
 
 def _trials(
-    task: Task,
+    task: TileTask,
     name: str,
     seed: int,
     measure: Measure,
     costs: dict[str, dict[int, float]],
-    records: Sequence[Record],
+    records: Sequence[TileRecord],
     limit: int,
 ) -> float:
     """Trials of one run to the best known; measuring may find a better one, which then counts."""
@@ -123,7 +125,7 @@ def _trials(
     while True:
         best = min(costs[task.layers[0]].values())
 
-        def hopeful(task: Task, points: Sequence[int]) -> list[float]:
+        def hopeful(task: TileTask, points: Sequence[int]) -> list[float]:
             measured = [p for p in points if floor[p] <= best / NEAR]
             found = dict(zip(measured, measure(task, measured), strict=True))
             return [found.get(p, inf) for p in points]
@@ -135,26 +137,31 @@ def _trials(
             return needed
 
 
-def _searcher(task: Task, name: str, seed: int, records: Sequence[Record]) -> Searcher:
-    transfer = TransferData(records) if name == TAUGHT else TransferData()
-    return make_searcher(task, transfer, name.split(",")[0], seed)
+def _searcher(task: TileTask, name: str, seed: int, records: Sequence[TileRecord]) -> Searcher:
+    task.transfer = TransferData()
+    return task.searcher(name.split(",")[0], seed, records if name == TAUGHT else [])
 
 
-def _remembered(tasks: Sequence[Task], records: Sequence[Record]) -> dict[str, dict[int, float]]:
+def _remembered(
+    tasks: Sequence[TileTask], records: Sequence[TileRecord]
+) -> dict[str, dict[int, float]]:
     """Cycles by layer and point that the cache holds."""
     costs: dict[str, dict[int, float]] = {task.layers[0]: {} for task in tasks}
     by_workload = {task.workload: task for task in tasks}
     for record in records:
         task = by_workload.get(record.workload)
-        tile = make_tile(record)
-        if task is not None and record.fresh and tile in task.space.index:
-            costs[task.layers[0]][task.space.index[tile]] = record.cycles or inf
+        known = task.recall(record) if task is not None else None
+        if task is not None and known is not None:
+            tile, outcome = known
+            point = task.space.point(tile)
+            if point is not None:
+                costs[task.layers[0]][point] = outcome.cost
     return costs
 
 
 def _print_trials(
     console: Console,
-    tasks: Sequence[Task],
+    tasks: Sequence[TileTask],
     trials: dict[str, dict[str, list[float]]],
     limit: int,
 ) -> None:
@@ -177,12 +184,12 @@ def _count(value: float, limit: int) -> str:
 
 
 def _print_gains(
-    console: Console, tasks: Sequence[Task], costs: dict[str, dict[int, float]]
+    console: Console, tasks: Sequence[TileTask], costs: dict[str, dict[int, float]]
 ) -> None:
     table = Table("layer", "default", "best known", "default is slower by", "measured")
     for task in tasks:
         known = costs[task.layers[0]]
-        default, best = known[task.space.index[task.default]], min(known.values())
+        default, best = known[task.space.point(task.default)], min(known.values())
         slower = f"{100 * (default / best - 1):.1f} %"
         table.add_row(task.layers[0], f"{default:,.0f}", f"{best:,.0f}", slower, f"{len(known):,}")
     console.print(table)

@@ -23,14 +23,14 @@ from vdla.compiler.graph.passes import optimize
 from vdla.compiler.placement import ACCELERATOR, HOST, Placements
 from vdla.compiler.targets.accelerator.operators.template import Operator
 from vdla.compiler.targets.accelerator.refusal import MIN_FILL
+from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.accelerator.target import Accelerator
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.targets.processor.kernels import untuned
+from vdla.compiler.targets.processor.search.function_records import FunctionRecords
 from vdla.compiler.targets.processor.steps import check_external
 from vdla.compiler.targets.processor.target import Host
 from vdla.compiler.targets.target import NoCodeError, Target, place, place_node
-from vdla.compiler.tune.cpu.records import FunctionRecords
-from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config
 from vdla.runtime.module import Module
 
@@ -53,7 +53,7 @@ class Options:
     device: str = ACCELERATOR
     vthreads: int = 2
     min_fill: float = MIN_FILL
-    records: Records | None = BUNDLED
+    records: TileRecords | None = BUNDLED
     functions: FunctionRecords | None = None
     dump: Path | None = None
     progress: Progress = lambda what, done, total: None

@@ -6,7 +6,6 @@ run("digits", Run(x, device="board", board="ulx3s"))  # or the object itself
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,29 +24,31 @@ from vdla.boards import find_board
 from vdla.boards.board import Bitstream, Board
 from vdla.boards.connect import connect
 from vdla.boards.flows import find_flow, folder_of
-from vdla.compiler.build import Options, compile_model, place_models, placed_graph
-from vdla.compiler.frontend.errors import ModelError
+from vdla.compiler.build import Options, compile_model
 from vdla.compiler.frontend.onnx import import_onnx, is_quantized
 from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.frontend.shapes import Shapes, shapes_like
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.models.quantizer import quantize as quantize_model
 from vdla.compiler.placement import HOST, device_of
+from vdla.compiler.search.records import Log
+from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
+from vdla.compiler.targets.accelerator.search.tile_task import TileTask
 from vdla.compiler.targets.processor.codegen.link import find_linker
-from vdla.compiler.targets.processor.description.processor import NATIVE, Processor, find_processor
-from vdla.compiler.tune.cpu import tuner as cpu_tuner
-from vdla.compiler.tune.cpu.function import functions_of
-from vdla.compiler.tune.cpu.records import FunctionLog
-from vdla.compiler.tune.cpu.tuner import STRATEGIES, FunctionOptions, FunctionTask
-from vdla.compiler.tune.files import tuned, tuned_functions
-from vdla.compiler.tune.model import load_xgboost
-from vdla.compiler.tune.records import Log
-from vdla.compiler.tune.search import SEARCHERS
-from vdla.compiler.tune.tuner import Task, TuneOptions, make_tasks
-from vdla.compiler.tune.tuner import tune as tune_tasks
+from vdla.compiler.targets.processor.description.processor import Processor, find_processor
+from vdla.compiler.targets.processor.search.function_records import FunctionRecord
+from vdla.compiler.targets.processor.search.function_task import FunctionTask
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
-from vdla.lookup import is_module, model_file, model_files, random_inputs, resolve
+from vdla.lookup import (
+    is_module,
+    model_file,
+    model_files,
+    random_inputs,
+    resolve,
+    tuned_functions,
+    tuned_tiles,
+)
 from vdla.options import Compare, Compile, Quantize, Run, Synth, Tune
 from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.devices.named import NAMES, make_device, module_config
@@ -55,6 +56,7 @@ from vdla.runtime.dtypes import STORED
 from vdla.runtime.executor import Executor, RunResult, check_inputs
 from vdla.runtime.module import Module
 from vdla.spelling import UsageError, require, takes
+from vdla.tuning import CPU, check_target, function_tasks, search, tile_tasks
 
 __all__ = [
     "check", "compare", "compile", "load", "prepare", "quantize", "run", "same_schedule", "sweep",
@@ -62,8 +64,6 @@ __all__ = [
 ]  # fmt: skip
 
 Array = NDArray[Any]
-CPU = "cpu"  # the target of a search
-TARGETS = ("accelerator", CPU)
 
 
 @takes(Compile)
@@ -88,7 +88,7 @@ def compile(model: str | Path, options: Compile) -> Module:
     told = Options(
         device=device_of(options.device),
         vthreads=options.vthreads,
-        records=tuned(options.records),
+        records=tuned_tiles(options.records),
         functions=tuned_functions(options.records),
         dump=options.dump,
         progress=options.progress,
@@ -200,7 +200,7 @@ def _compiled_for(model: str | Path, config: Config, options: Run) -> Module:
     """An ONNX model compiled for the device."""
     told = Options(
         device=device_of(options.device),
-        records=tuned(options.records),
+        records=tuned_tiles(options.records),
         functions=tuned_functions(options.records),
         progress=options.progress,
         host=processor(options.target),
@@ -277,7 +277,7 @@ def compare(model: str | Path, options: Compare) -> Comparison:
         UsageError: several latencies, for which there is ``sweep``.
     """
     _at_one_latency(options)
-    chosen, told = resolve(options.config, options.settings), tuned(options.records)
+    chosen, told = resolve(options.config, options.settings), tuned_tiles(options.records)
     files = model_files(model)
     found = compare_models(files, chosen, options.vthreads, options.progress, told, options.shapes)
     return replace(found, published=published(model, chosen))
@@ -292,7 +292,7 @@ def sweep(model: str | Path, options: Compare) -> Sweep:
     """
     if not options.latencies:
         raise UsageError("--latency: expected some latencies, found none")
-    chosen, told = resolve(options.config, options.settings), tuned(options.records)
+    chosen, told = resolve(options.config, options.settings), tuned_tiles(options.records)
     found = sweep_latency(
         model_files(model), chosen, options.latencies, options.vthreads, options.progress, told,
         options.shapes,
@@ -310,7 +310,7 @@ def same_schedule(model: str | Path, options: Compare) -> SameSchedule:
     _at_one_latency(options)
     chosen = resolve(options.config, options.settings)
     work = find_workload(model_files(model), chosen, options.shapes)
-    told = tuned(options.records)
+    told = tuned_tiles(options.records)
     return compare_hiding(work, chosen, max(options.vthreads), options.progress, told)
 
 
@@ -330,7 +330,7 @@ def quantize(model: str | Path, output: str | Path, options: Quantize | None = N
 
 
 @takes(Tune)
-def tune(model: str | Path, options: Tune) -> list[Task] | list[FunctionTask]:
+def tune(model: str | Path, options: Tune) -> list[TileTask] | list[FunctionTask]:
     """Searches schedules for every accelerator layer of a model or of ``resnet18-convs``; with the
     target ``cpu``, for every function of a model on this processor.
 
@@ -342,89 +342,13 @@ def tune(model: str | Path, options: Tune) -> list[Task] | list[FunctionTask]:
     check_target(options)
     if options.target == CPU:
         functions = function_tasks(model, options)
-        with FunctionLog(Path(options.log)) as lines:
-            search_functions(functions, options, lines)
+        with Log(Path(options.log), FunctionRecord) as function_log:
+            search(functions, options, function_log)
         return functions
-    tasks = tuning_tasks(model, options)
-    with Log(Path(options.log)) as opened:
-        search(tasks, options, opened)
-    return tasks
-
-
-def check_target(options: Tune) -> None:
-    """Raises UsageError where there is no such target, or it takes no such option."""
-    _one_of("--target", options.target, TARGETS)
-    require(options)
-
-
-def search(tasks: Sequence[Task], options: Tune, log: Log) -> None:
-    """As ``tune``, for tasks that are known and in a log that is open."""
-    told = TuneOptions(
-        trials=options.trials, searcher=options.searcher, seed=options.seed,
-        workers=options.workers, vthreads=tuple(options.vthreads), progress=options.progress,
-    )  # fmt: skip
-    tune_tasks(tasks, resolve(options.config, options.settings), log, told)
-
-
-def function_tasks(model: str | Path, options: Tune) -> list[FunctionTask]:
-    """What there is to search for on this processor: a model's distinct functions, or one layer's.
-
-    Raises:
-        ModelError: the model has no such layer with schedules to choose from.
-        UsageError: no such searcher or strategy.
-    """
-    _one_of("--strategy", options.strategy, STRATEGIES)
-    _one_of("--searcher", options.searcher, cpu_tuner.SEARCHERS)
-    if options.searcher == "xgboost":
-        load_xgboost()
-    graph = import_onnx(model_file(model), options.shapes, floats=True)
-    placed = placed_graph(graph, resolve("paper"), Options(device=HOST))
-    functions = functions_of(*placed, NATIVE)
-    wanted = [f for f in functions if not options.layer or options.layer in f.layers]
-    tasks = cpu_tuner.make_tasks(wanted, options.strategy)
-    if not tasks:
-        there = cpu_tuner.make_tasks(functions, options.strategy)
-        names = ", ".join(name for task in there for name in task.function.layers)
-        what = f"a layer {options.layer}" if options.layer else "layers"
-        expected = f"{what} that --strategy {options.strategy} can schedule"
-        raise ModelError(str(model), expected, names or "none")
-    return tasks
-
-
-def search_functions(tasks: Sequence[FunctionTask], options: Tune, log: FunctionLog) -> None:
-    """As ``tune`` with the target ``cpu``, for tasks that are known and in a log that is open."""
-    told = FunctionOptions(
-        trials=options.trials * len(tasks), searcher=options.searcher, seed=options.seed,
-        progress=options.progress,
-    )  # fmt: skip
-    cpu_tuner.tune(tasks, log, told)
-
-
-def _one_of(option: str, found: str, known: Iterable[str]) -> None:
-    """Raises UsageError where an option has none of its values."""
-    if found not in known:
-        raise UsageError(f"{option}: expected one of {', '.join(known)}, found {found}")
-
-
-def tuning_tasks(model: str | Path, options: Tune) -> list[Task]:
-    """What there is to search for in a model: its distinct layers, or one of them.
-
-    Raises:
-        ModelError: the model has no accelerator layer of that name.
-        UsageError: no such searcher.
-    """
-    _one_of("--searcher", options.searcher, SEARCHERS)
-    if options.searcher == "xgboost":
-        load_xgboost()
-    config = resolve(options.config, options.settings)
-    placed = place_models(model_files(model), config, options.shapes)
-    found = [each for one in placed.values() for each in one.layers]
-    wanted = [each for each in found if options.layer in ("", each[0])]
-    if not wanted:
-        names = ", ".join(dict.fromkeys(name for name, _ in found))
-        layer = f"a layer {options.layer} for the accelerator"
-        raise ModelError(str(model), layer, names or "none")
-    return make_tasks(wanted, config, options.vthreads)
+    tiles = tile_tasks(model, options)
+    with Log(Path(options.log), TileRecord) as tile_log:
+        search(tiles, options, tile_log)
+    return tiles
 
 
 @takes(Synth)

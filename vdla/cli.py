@@ -179,9 +179,12 @@ def tune(
     json: Json = False,
 ) -> None:
     """Search schedules on the cycle simulator; resumes from the log."""
-    from vdla.commands import tuning
+    from vdla.commands import functions, tiles
+    from vdla.tuning import CPU, check_target
 
-    tuning.tune(model, options, export, json)
+    check_target(options)
+    command = functions if options.target == CPU else tiles
+    command.tune(model, options, export, json)
 
 
 @app.command()

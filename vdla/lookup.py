@@ -1,4 +1,4 @@
-"""What names stand for: a config, a model's files; and random inputs for a module."""
+"""What names stand for: a config, a model's files, tuned schedules; and random inputs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 
 from vdla.compiler import models
 from vdla.compiler.frontend.errors import ModelError
+from vdla.compiler.search.records import holds, load
+from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords, load_own
+from vdla.compiler.targets.processor.search.function_records import FunctionRecord, FunctionRecords
 from vdla.isa.config import Config, load_config
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.module import Module, TensorInfo
 from vdla.spelling import UsageError
 
 Array = NDArray[Any]
+Tuned = str | Path | TileRecords | FunctionRecords | None
 UNSIGNED = ("uint4", "uint2")  # dtypes that are stored as others, without a sign
 
 
@@ -103,3 +107,34 @@ def model_file(model: str | Path) -> Path:
         known = ", ".join(models.MODELS)
         raise ModelError(str(model), f"an ONNX file or one of {known}", "neither")
     return path
+
+
+def tuned_tiles(choice: Tuned) -> TileRecords | None:
+    """Tuned schedules for the accelerator: the bundled ones, with those of a log; or, for "none",
+    no schedules.
+
+    Raises:
+        RecordError: the file holds something else, or schedules for another instruction set.
+        OSError: it can't be read.
+    """
+    if choice is None or isinstance(choice, TileRecords | FunctionRecords):
+        return choice if isinstance(choice, TileRecords) else BUNDLED
+    if str(choice) == "none":
+        return None
+    path = Path(choice)
+    return BUNDLED if holds(path, FunctionRecord) else BUNDLED.with_more(load_own(path))
+
+
+def tuned_functions(choice: Tuned) -> FunctionRecords | None:
+    """Tuned schedules for a processor: a log's, if it holds such.
+
+    Raises:
+        RecordError: the file holds something else.
+        OSError: it can't be read.
+    """
+    if choice is None or isinstance(choice, TileRecords | FunctionRecords):
+        return choice if isinstance(choice, FunctionRecords) else None
+    if str(choice) == "none" or not holds(Path(choice), FunctionRecord):
+        return None
+    records = load(Path(choice), FunctionRecord)
+    return FunctionRecords(lambda: records)

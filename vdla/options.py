@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vdla.compiler.frontend.shapes import Shapes
+    from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
     from vdla.compiler.targets.processor.description.processor import Processor
-    from vdla.compiler.tune.cpu.records import FunctionRecords
-    from vdla.compiler.tune.records import Records
+    from vdla.compiler.targets.processor.search.function_records import FunctionRecords
     from vdla.isa.config import Config
 
     Inputs = Mapping[str, NDArray[Any]]
@@ -194,7 +194,7 @@ class Compile(Sized):
     dump: Path | None = option(
         None, "--dump", typed=Path | None, help="Folder for the text after each pass."
     )
-    records: str | Path | Records | FunctionRecords | None = _records()
+    records: str | Path | TileRecords | FunctionRecords | None = _records()
     shapes: Shapes | None = _shapes()
     progress: Progress = _quiet
 
@@ -232,7 +232,7 @@ class Run(Sized):
         help="Run on the RTL of the whole board instead.",
     )  # fmt: skip
     target: str | Processor | None = _target("native, or less of it: native,-winograd.")
-    records: str | Path | Records | FunctionRecords | None = _records()
+    records: str | Path | TileRecords | FunctionRecords | None = _records()
     shapes: Shapes | None = _shapes()
     samples: int = option(
         8, "--samples", typed=int, only=[Only("check"), Only("input", given=False)], min=1,
@@ -281,7 +281,7 @@ class Compare(Sized):
     config: str | Path | Config = _config("paper")
     vthreads: Sequence[int] = _vthreads((1, 2))
     settings: Sequence[str] = _settings()
-    records: str | Path | Records | None = _records()
+    records: str | Path | TileRecords | None = _records()
     shapes: Shapes | None = _shapes()
     latencies: Sequence[int] = option(
         (),

@@ -18,8 +18,8 @@ from vdla.compiler.graph.ops.blocks import pack, unpack
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.targets.accelerator.operators.cost import TilingError
+from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.standalone import layer_program
-from vdla.compiler.tune.choose import default_tile
 from vdla.isa.config import load_config
 from vdla.sim.machine import simulate
 

@@ -11,8 +11,8 @@ import pytest
 from vdla.compiler.build import Options, accelerator_layers
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.standalone import LayerProgram, layer_program
-from vdla.compiler.tune.choose import default_tile
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Engine, Instruction
 from vdla.sim.checker import check

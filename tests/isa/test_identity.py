@@ -10,13 +10,15 @@ from vdla import api
 from vdla.compiler import models
 from vdla.compiler.build import accelerator_layers
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.tune.records import Record, RecordError, Records, export
-from vdla.compiler.tune.workload import Workload
+from vdla.compiler.search.records import RecordError, export
+from vdla.compiler.targets.accelerator.search.tile_records import TileRecord, TileRecords
+from vdla.compiler.targets.accelerator.search.workload import Workload
 from vdla.isa import fields, identity, instructions, numbers
 from vdla.isa.config import config_names, load_config
 from vdla.isa.identity import DIGITS, PROBES, Identity, isa_hash
 from vdla.isa.instructions import BY_OPCODE, Alu, Finish, Gemm, Load, Store, Uop
 from vdla.isa.program import Program, ProgramError
+from vdla.lookup import tuned_tiles
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.executor import Executor
@@ -172,20 +174,20 @@ def test_a_tuning_record_of_another_isa(change, tmp_path):
     graph = import_onnx(models.model_path("digits"))
     shape = accelerator_layers(graph, TINY)[0][0].template
     tile = next(iter(shape.tiles(TINY, 1)))
-    old = Record(Workload.of(shape, TINY, 1), vars(tile), "ok", 5)
+    old = TileRecord(Workload.of(shape, TINY, 1), vars(tile), "ok", 5)
     assert old.fresh
-    assert Records(lambda: [old]).tile(shape, TINY, 1) == tile
+    assert TileRecords(lambda: [old]).tile(shape, TINY, 1) == tile
     path, before = tmp_path / "log", isa_hash()
     export([old], path)
     change()
     assert not old.fresh
-    assert Records(lambda: [old]).tile(shape, TINY, 1) is None
+    assert TileRecords(lambda: [old]).tile(shape, TINY, 1) is None
     with pytest.raises(RecordError) as caught:
-        api.tuned(path)
+        tuned_tiles(path)
     assert str(caught.value) == (
         f"{path}: tuned for another instruction set: expected ISA {isa_hash()}, found {before}; "
         "tune again"
     )
     new = replace(old, isa=isa_hash(), cycles=7)
     path.write_bytes(old.to_line() + new.to_line())
-    assert api.tuned(path).best[new.workload].cycles == 7
+    assert tuned_tiles(path).best[new.workload].cycles == 7

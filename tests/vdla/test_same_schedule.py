@@ -14,8 +14,8 @@ from vdla.analysis.comparison import find_workload
 from vdla.analysis.same_schedule import VARIANTS
 from vdla.cli import app
 from vdla.compiler import models
+from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.standalone import layer_program
-from vdla.compiler.tune.choose import default_tile
 from vdla.isa.config import load_config
 from vdla.sim.checker import check
 from vdla.sim.machine import simulate

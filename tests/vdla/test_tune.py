@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from vdla import api
-from vdla.compiler.tune.records import Log, Record, Records, load
-from vdla.compiler.tune.workload import Workload
+from vdla.compiler.search.records import Log, load
+from vdla.compiler.targets.accelerator.search.tile_records import TileRecord, TileRecords
+from vdla.compiler.targets.accelerator.search.workload import Workload
 from vdla.isa.config import load_config
 from vdla.isa.identity import isa_hash
 
@@ -50,9 +51,9 @@ def test_it_prints_json_and_exports_the_best(vdla, tmp_path, logged):
         assert row["tile"]["vthreads"] == 2
     assert log.read_bytes() == logged.read_bytes()
     assert f"wrote {best}: the best of 5 workloads" in done.err
-    exported = {r.cycles for r in load(best)}
+    exported = {r.cycles for r in load(best, TileRecord)}
     assert exported == {row["best_cycles"] for row in layers}
-    assert len(load(best)) == 5
+    assert len(load(best, TileRecord)) == 5
 
 
 def test_it_prints_a_table(vdla, tmp_path, logged):
@@ -66,8 +67,8 @@ def test_it_prints_a_table(vdla, tmp_path, logged):
 
 def test_exported_records_choose_the_schedules(tmp_path, logged):
     config = load_config("tiny")
-    record = next(r for r in load(logged) if r.workload.kind == "conv" and r.cycles)
-    kept = Records(lambda: [record])
+    record = next(r for r in load(logged, TileRecord) if r.workload.kind == "conv" and r.cycles)
+    kept = TileRecords(lambda: [record])
     module = api.compile("digits", config, records=kept)
     tiles = {layer["name"]: layer["tile"] for layer in module.metadata["layers"]}
     assert " ".join(f"{k}={v}" for k, v in record.tile.items()) in tiles.values()
@@ -77,7 +78,8 @@ def test_exported_records_choose_the_schedules(tmp_path, logged):
 
 def test_own_records_are_used_by_the_commands(vdla, tmp_path, logged):
     record = max(
-        (r for r in load(logged) if r.workload.kind == "conv" and r.cycles), key=lambda r: r.cycles
+        (r for r in load(logged, TileRecord) if r.workload.kind == "conv" and r.cycles),
+        key=lambda r: r.cycles,
     )
     own = tmp_path / "own.jsonl"
     own.write_bytes(record.to_line())
@@ -117,7 +119,7 @@ def test_what_does_not_count_is_said(vdla, tmp_path, logged):
     ) in done.err
     assert f"{log}: 1 records are of other sources and don't count as tried" in done.err
     assert f"{log}: {count} records are of other configs and only teach the model" in done.err
-    assert len(load(log)) == count + 1
+    assert len(load(log, TileRecord)) == count + 1
 
 
 def test_wrong_options(vdla, tmp_path, monkeypatch):
@@ -158,7 +160,7 @@ def test_foreign_logs(vdla, tmp_path, logged):
     log.write_bytes(logged.read_bytes().replace(b'"schema":2', b'"schema":3'))
     assert refused(vdla(*command)) == f"{log}:1: expected schema 2, found 3"
     log.write_bytes(logged.read_bytes())
-    with Log(log):
+    with Log(log, TileRecord):
         assert refused(vdla(*command)) == (
             f"{log}: expected a log for this search alone, found another search writing it"
         )
@@ -182,9 +184,9 @@ def test_lost_candidates_are_told(vdla, tmp_path):
     config = load_config("tiny")
     log = tmp_path / "log"
     task = api.tune("digits", tmp_path / "first", config, layer="pool2")[0]
-    with Log(log) as opened:
-        for tile, status in zip(task.space.tiles, ("crash", "timeout"), strict=True):
-            opened.append(Record(task.workload, vars(tile), status, None, "it did"))
+    with Log(log, TileRecord) as opened:
+        for tile, status in zip(task.space.candidates, ("crash", "timeout"), strict=True):
+            opened.append(TileRecord(task.workload, vars(tile), status, None, "it did"))
     assert isinstance(task.workload, Workload)
     done = vdla("tune", "digits", "-c", "tiny", "--layer", "pool2", "--trials", 2, "--log", log)
     assert done.code == 0

@@ -17,9 +17,9 @@ from vdla.compiler.build import place_models
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.placement import ACCELERATOR, host_layers, report
 from vdla.compiler.targets.accelerator.operators.template import Operator, tile_text
+from vdla.compiler.targets.accelerator.search.choose import default_tile
+from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.accelerator.standalone import LayerProgram, layer_program
-from vdla.compiler.tune.choose import default_tile
-from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config
 from vdla.sim.machine import Run, simulate
 
@@ -121,7 +121,7 @@ def compare_models(
     config: Config,
     vthreads: Sequence[int] = (1, 2),
     progress: Progress = lambda what, done, total: None,
-    records: Records | None = BUNDLED,
+    records: TileRecords | None = BUNDLED,
     shapes: Shapes | None = None,
 ) -> Comparison:
     """Compares every accelerator layer with multiply-adds in some models.
@@ -164,7 +164,7 @@ def measure(
     config: Config,
     vthreads: Sequence[int],
     progress: Progress = lambda what, done, total: None,
-    records: Records | None = BUNDLED,
+    records: TileRecords | None = BUNDLED,
 ) -> Comparison:
     """Simulates every layer of a workload with every number of virtual threads."""
     layers = []
@@ -175,7 +175,7 @@ def measure(
 
 
 def _measure(
-    name: str, op: Operator, config: Config, vthreads: Sequence[int], records: Records | None
+    name: str, op: Operator, config: Config, vthreads: Sequence[int], records: TileRecords | None
 ) -> Layer:
     compute = op.macs / config.macs_per_cycle
     measured = {}

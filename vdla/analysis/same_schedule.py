@@ -19,9 +19,9 @@ from typing import Any
 
 from vdla.analysis.comparison import Progress, Workload
 from vdla.compiler.targets.accelerator.operators.template import Operator, Tile, tile_text
+from vdla.compiler.targets.accelerator.search.choose import default_tile
+from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.accelerator.standalone import layer_program
-from vdla.compiler.tune.choose import default_tile
-from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config
 from vdla.sim.machine import simulate
 
@@ -84,7 +84,7 @@ def same_schedule(
     config: Config,
     vthreads: int = 2,
     progress: Progress = lambda what, done, total: None,
-    records: Records | None = BUNDLED,
+    records: TileRecords | None = BUNDLED,
 ) -> SameSchedule:
     """Simulates every layer of a workload in every variant of its schedule for ``vthreads``."""
     layers = []

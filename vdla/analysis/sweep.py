@@ -13,7 +13,7 @@ from typing import Any
 
 from vdla.analysis.comparison import Comparison, Progress, find_workload, measure
 from vdla.compiler.frontend.shapes import Shapes
-from vdla.compiler.tune.records import BUNDLED, Records
+from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.isa.config import Config
 
 
@@ -67,7 +67,7 @@ def sweep_latency(
     latencies: Sequence[int],
     vthreads: Sequence[int] = (1, 2),
     progress: Progress = lambda what, done, total: None,
-    records: Records | None = BUNDLED,
+    records: TileRecords | None = BUNDLED,
     shapes: Shapes | None = None,
 ) -> Sweep:
     """Measures some models at every latency, in the order given.

@@ -28,9 +28,9 @@ from vdla.compiler.targets.accelerator.refusal import MIN_FILL, refusal
 from vdla.compiler.targets.accelerator.rewrites.fuse_host import fuse_host
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
+from vdla.compiler.targets.accelerator.search.choose import default_tile
+from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.target import Layout, NoCodeError, Report, Rewrite, Target
-from vdla.compiler.tune.choose import default_tile
-from vdla.compiler.tune.records import BUNDLED, Records
 from vdla.isa.config import Config
 
 # What keeps an operator from the accelerator: no tile or no instructions of its schedule.
@@ -61,7 +61,7 @@ class Accelerator(Target):
     config: Config
     vthreads: int = 2
     min_fill: float = MIN_FILL
-    records: Records | None = BUNDLED
+    records: TileRecords | None = BUNDLED
 
     @property
     def rewrites(self) -> Sequence[tuple[str, Rewrite]]:

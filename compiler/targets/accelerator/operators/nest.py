@@ -2,8 +2,8 @@
 
 A template declares the loops that its schedule makes around a tile, outermost first, and inside how
 many of them each tensor crosses the port. All sizes follow from that and from the indices of its
-expression (``access.py``); ``tests/compiler/tune/test_features.py`` holds them against the lowered
-streams.
+expression (``access.py``); ``search/test_tile_features.py`` of this target's tests holds them
+against the lowered streams.
 
     nest  := loop … issue …
     loop  := level axis size           cuts what is left of an axis into portions of ``size``

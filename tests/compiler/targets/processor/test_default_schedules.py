@@ -17,7 +17,7 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.targets.processor.description.processor import V4, Processor, find_processor
-from vdla.compiler.tune.cpu.function import functions_of
+from vdla.compiler.targets.processor.search.function import functions_of
 from vdla.isa.config import load_config
 
 GOLDEN = Path(__file__).parent

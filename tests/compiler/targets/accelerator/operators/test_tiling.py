@@ -17,8 +17,8 @@ from vdla.compiler.targets.accelerator.operators.conv2d.sizes import kept_copies
 from vdla.compiler.targets.accelerator.operators.minimum import Minimum
 from vdla.compiler.targets.accelerator.operators.pool import Pool2d
 from vdla.compiler.targets.accelerator.operators.template import Template
-from vdla.compiler.tune import choose
-from vdla.compiler.tune.choose import default_tile
+from vdla.compiler.targets.accelerator.search import choose
+from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.isa.config import config_names, load_config
 
 NETWORKS = ("resnet18", "mobilenet")

@@ -1,0 +1,235 @@
+"""The search over some tasks, from and into a log of records.
+
+What the log already holds counts as tried, so a search that was stopped goes on where it was. Round
+by round a policy, which a target may bring, says which task goes on; its searcher proposes
+candidates, and the workers measure them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Generic, Self
+
+from vdla.compiler.search.measurer import TIMEOUT, Measurer, Meter
+from vdla.compiler.search.outcomes import AnyOutcome
+from vdla.compiler.search.points import Candidate, Space
+from vdla.compiler.search.records import AnyRecord, Log
+from vdla.compiler.search.searchers import LEARNED, Searcher
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """How to search.
+
+    ``trials`` is the most candidates per task, those in the log included; tasks that share theirs
+    have them on average. A task's search ends before that where its best is within ``enough`` of
+    its bound. ``batch`` is how many are proposed at a time. ``timeout`` is in seconds per
+    candidate. ``progress`` is told (what, done, of).
+    """
+
+    trials: int = 64
+    searcher: str = LEARNED
+    seed: int = 0
+    workers: int = 2
+    batch: int = 8
+    timeout: float = TIMEOUT
+    enough: float = 0.995
+    progress: Progress = lambda what, done, total: None
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Whose round it is: the number of a task, how many trials it has ``left``, and how many of all
+    the search's trials are ``done`` with."""
+
+    number: int
+    left: int
+    done: int
+
+
+@dataclass(eq=False)
+class Task(ABC, Generic[Candidate, AnyOutcome, AnyRecord]):
+    """One thing to be scheduled, the ``layers`` that share it, and how its search stands.
+
+    ``outcomes`` are by point, ``resumed`` of them were in the log. ``history`` has what the search
+    had come to after each round; it is ``used_up`` where the space has nothing new.
+    """
+
+    layers: Sequence[str]
+    space: Space[Candidate]
+    meter: Meter[Candidate, AnyOutcome]
+    outcomes: dict[int, AnyOutcome] = field(default_factory=dict, init=False)
+    resumed: int = field(default=0, init=False)
+    history: list[float] = field(default_factory=list, init=False)
+    used_up: bool = field(default=False, init=False)
+
+    # What a target brings ---------------------------------------------------------------------
+
+    @abstractmethod
+    def searcher(self, name: str, seed: int, records: Sequence[AnyRecord]) -> Searcher:
+        """A searcher over the space; one that learns may start from a log's records."""
+
+    @abstractmethod
+    def record(self, candidate: Candidate, outcome: AnyOutcome) -> AnyRecord:
+        """The record of what became of a candidate, just now."""
+
+    @abstractmethod
+    def recall(self, record: AnyRecord) -> tuple[Candidate, AnyOutcome] | None:
+        """The candidate of a record, with its outcome; None where it says nothing of this task."""
+
+    @property
+    def bound(self) -> float:
+        """A cost that no candidate goes below."""
+        return 0.0
+
+    def known_good(self, records: Sequence[AnyRecord]) -> Sequence[int]:
+        """Points to try before the searcher is asked."""
+        return ()
+
+    def hopeless(self) -> Sequence[int]:
+        """Points that can't cost less than the best one, and needn't be tried."""
+        return ()
+
+    @classmethod
+    def next_task(cls, tasks: Sequence[Self], options: TuneOptions) -> Turn | None:
+        """The policy: which of some tasks has the next round; None where the search is over.
+
+        Unless a target has another one, each has its own trials, and its turn until it is done.
+        """
+        for number, task in enumerate(tasks):
+            left = options.trials - task.trials
+            if left > 0 and task.is_open(options.enough):
+                return Turn(number, left, number * options.trials + task.trials)
+        return None
+
+    # How it stands ----------------------------------------------------------------------------
+
+    @property
+    def trials(self) -> int:
+        """Candidates tried, those in the log included."""
+        return len(self.outcomes)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Candidates tried, by status."""
+        return Counter(outcome.status for outcome in self.outcomes.values())
+
+    @property
+    def best(self) -> int | None:
+        """The point of the least cost; None where no trial succeeded."""
+        legal = [point for point, outcome in self.outcomes.items() if outcome.cost < inf]
+        return min(legal, key=lambda point: self.outcomes[point].cost, default=None)
+
+    @property
+    def least(self) -> float:
+        """The least cost; infinity where no trial succeeded."""
+        return inf if self.best is None else self.outcomes[self.best].cost
+
+    @property
+    def level(self) -> float:
+        """What the search has come to, as ``history`` has it after each round."""
+        return self.least
+
+    @property
+    def ruled_out(self) -> int:
+        """Points that weren't tried since they are hopeless."""
+        return sum(point not in self.outcomes for point in self.hopeless())
+
+    def is_open(self, enough: float) -> bool:
+        """Whether there is something to try, and the best isn't within ``enough`` of the bound."""
+        return not self.used_up and self.bound < enough * self.least
+
+    def note(self, point: int, outcome: AnyOutcome) -> float:
+        """Keeps what became of a candidate; gives its cost."""
+        self.outcomes[point] = outcome
+        return outcome.cost
+
+    def resume(self, records: Iterable[AnyRecord]) -> None:
+        """Takes over what a log holds of this task."""
+        for candidate, outcome in filter(None, map(self.recall, records)):
+            point = self.space.point(candidate)
+            if point is not None and point not in self.outcomes:
+                self.note(point, outcome)
+        self.resumed = self.trials
+        if self.trials:
+            self.history.append(self.level)
+
+
+def tune(
+    tasks: Sequence[Task[Candidate, AnyOutcome, AnyRecord]],
+    log: Log[AnyRecord],
+    options: TuneOptions,
+) -> None:
+    """Searches until no task has another round; what was found is in the tasks and in the log.
+
+    Raises:
+        OSError: the log can't be written any more; every record before is in it.
+        TuneDependencyError: the searcher needs a package that isn't there.
+    """
+    if not tasks:
+        return
+    for task in tasks:
+        task.resume(log.records)
+    meters = [task.meter for task in tasks]
+    with Measurer(meters, options.workers, options.timeout) as measurer:
+        search = _Search(tasks, log, options, measurer)
+        while (turn := type(tasks[0]).next_task(tasks, options)) is not None:
+            search.round(turn)
+
+
+class _Search(Generic[Candidate, AnyOutcome, AnyRecord]):
+    """A search under way; a task has a searcher from its first round on."""
+
+    def __init__(
+        self,
+        tasks: Sequence[Task[Candidate, AnyOutcome, AnyRecord]],
+        log: Log[AnyRecord],
+        options: TuneOptions,
+        measurer: Measurer[Candidate, AnyOutcome],
+    ) -> None:
+        self.tasks, self.log, self.options, self.measurer = tasks, log, options, measurer
+        self.searchers: dict[int, Searcher] = {}
+        self.first: dict[int, Sequence[int]] = {}
+
+    def round(self, turn: Turn) -> None:
+        """Proposes some candidates of a task and measures them."""
+        if turn.number not in self.searchers:
+            self._tell(turn)
+            self._begin(turn.number)
+        task, searcher = self.tasks[turn.number], self.searchers[turn.number]
+        searcher.rule_out(task.hopeless())
+        count = min(self.options.batch, self.options.trials, turn.left)  # so that each has its turn
+        first = [point for point in self.first[turn.number] if point not in task.outcomes]
+        points = first[:count] or searcher.propose(count)
+        task.used_up = not points
+        outcomes = self._measured(turn, [task.space.candidate(point) for point in points])
+        # In the order of the proposals: which worker was faster must not matter.
+        searcher.update({point: task.note(point, outcomes[n]) for n, point in enumerate(points)})
+        task.history.append(task.level)
+
+    def _begin(self, number: int) -> None:
+        """Makes a task's searcher, which knows what was tried before."""
+        task, records = self.tasks[number], self.log.records
+        searcher = task.searcher(self.options.searcher, self.options.seed, records)
+        searcher.update({point: outcome.cost for point, outcome in task.outcomes.items()})
+        self.searchers[number], self.first[number] = searcher, task.known_good(records)
+
+    def _measured(self, turn: Turn, candidates: Sequence[Candidate]) -> dict[int, AnyOutcome]:
+        """The candidates' outcomes by position; each is written down, and told of, as it comes."""
+        outcomes: dict[int, AnyOutcome] = {}
+        for position, outcome in self.measurer.run(turn.number, candidates):
+            self.log.append(self.tasks[turn.number].record(candidates[position], outcome))
+            outcomes[position] = outcome
+            self._tell(turn, len(outcomes))
+        return outcomes
+
+    def _tell(self, turn: Turn, measured: int = 0) -> None:
+        """Tells how far the search has come, with what is measured of a turn."""
+        total = len(self.tasks) * self.options.trials
+        self.options.progress(self.tasks[turn.number].layers[0], turn.done + measured, total)

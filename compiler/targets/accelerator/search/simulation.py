@@ -1,0 +1,64 @@
+"""Cycles of a tile, in one of the workers.
+
+A candidate is compiled, its stream proved sound by the static checker, and only then run on the
+cycle simulator, timing alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vdla.compiler.search.measurer import Meter
+from vdla.compiler.search.outcomes import Outcome
+from vdla.compiler.targets.accelerator.codegen.allocate import AllocationError
+from vdla.compiler.targets.accelerator.codegen.leaf import CodegenError
+from vdla.compiler.targets.accelerator.operators.template import Operator, Tile
+from vdla.compiler.targets.accelerator.standalone import layer_program
+from vdla.isa.config import Config
+from vdla.isa.instructions import Finish
+from vdla.sim.checker import check
+from vdla.sim.machine import SimulationError, simulate, warm_up
+
+
+@dataclass(frozen=True)
+class Cycles(Outcome):
+    """An outcome with the cycles that a layer takes by itself, from cold buffers."""
+
+    cycles: int | None = None
+
+    @property
+    def cost(self) -> float:
+        """The cycles; infinity where there are none."""
+        return float("inf") if self.cycles is None else float(self.cycles)
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation(Meter[Tile, Cycles]):
+    """What measures the tiles of an operator on a machine."""
+
+    operator: Operator
+    config: Config
+
+    def measure(self, candidate: Tile) -> Cycles:
+        """Compiles, checks and times one tile, alone and cold."""
+        try:
+            built = layer_program(self.operator, candidate, self.config)
+            stream = built.program.instructions
+            findings = built.check()
+            if findings:
+                first = findings[0]
+                return Cycles("illegal", f"{first.kind} at {first.index}: {first.text}")
+            base = built.program.base
+            run = simulate(self.config, stream, built.dram, base, numerics=False)
+        except (AllocationError, CodegenError, SimulationError) as error:
+            return Cycles("illegal", str(error))
+        return Cycles("ok", cycles=run.cycles)
+
+    def lost(self, status: str, note: str) -> Cycles:
+        """The outcome of a tile that no answer came for."""
+        return Cycles(status, note)
+
+    def warm_up(self) -> None:
+        """Has the simulator's and the checker's loops compiled."""
+        warm_up()
+        check(self.config, [Finish()])

@@ -1,0 +1,54 @@
+"""What the measurements of all workloads teach a search for another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+import numpy as np
+
+from vdla.compiler.search.points import Floats
+from vdla.compiler.search.searchers import Group
+from vdla.compiler.search.table import Features, Table
+from vdla.compiler.targets.accelerator.operators.template import Tile
+from vdla.compiler.targets.accelerator.search.tile_features import features
+from vdla.compiler.targets.accelerator.search.tile_records import TileRecord, make_tile
+from vdla.compiler.targets.accelerator.search.workload import Workload
+from vdla.isa.config import ConfigError
+
+
+class TransferData:
+    """Measurements of workloads, as groups for the ranker; ``tables`` has features and cycles."""
+
+    def __init__(self) -> None:
+        self.tables: dict[Workload, tuple[Features, Floats]] = {}
+
+    def add(self, records: Sequence[TileRecord]) -> None:
+        """Takes in the records of the workloads that it doesn't know yet."""
+        new: dict[Workload, dict[Tile, float]] = {}
+        for record in records:
+            tile = make_tile(record) if record.usable else None
+            if record.workload not in self.tables and tile is not None:
+                cost = inf if record.cycles is None else float(record.cycles)
+                new.setdefault(record.workload, {})[tile] = cost
+        for workload, costs in new.items():
+            try:
+                seen = features(workload.like(), Table.of(list(costs)), workload.config)
+            except (ConfigError, KeyError, TypeError):  # of a compiler with other templates
+                continue
+            self.tables[workload] = (seen, np.array(list(costs.values())))
+
+    def groups(self, workload: Workload, names: Sequence[str]) -> list[Group]:
+        """(features by these names, cycles) of every other workload of this kind."""
+        return [
+            (_columns(seen, names), cycles)
+            for other, (seen, cycles) in self.tables.items()
+            if other != workload and other.kind == workload.kind and np.isfinite(cycles).any()
+        ]
+
+
+def _columns(seen: Features, names: Sequence[str]) -> Floats:
+    """Features by name; one that isn't there is missing, which the trees can take."""
+    column = {name: i for i, name in enumerate(seen.names)}
+    missing = np.full(len(seen.values), np.nan)
+    return np.stack([seen.values[:, column[n]] if n in column else missing for n in names], axis=1)

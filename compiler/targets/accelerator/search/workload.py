@@ -1,0 +1,97 @@
+"""What a measurement is of: an operator's geometry on one machine.
+
+Zero points, scales and clipping bounds change results and no cycle, so layers that differ in
+nothing else are one workload, tuned once.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from vdla import compiler, isa, sim
+from vdla.compiler.targets.accelerator.operators.template import BY_NAME, AnyTemplate
+from vdla.isa.config import Config, parse_config
+from vdla.support.files import digest
+
+
+@dataclass(frozen=True)
+class Workload:
+    """An operator's geometry, a machine with its memory, and the number of virtual threads.
+
+    ``shape`` and ``machine`` are canonical JSON, so that workloads can be compared and hashed.
+    """
+
+    kind: str
+    shape: str
+    machine: str
+    vthreads: int
+
+    @classmethod
+    def of(cls, template: AnyTemplate, config: Config, vthreads: int) -> Workload:
+        """The workload of a layer's template on a config, with so many virtual threads."""
+        machine = {key: value for key, value in asdict(config).items() if key != "name"}
+        return cls(template.NAME, _text(template.to_json()), _text(machine), vthreads)
+
+    @property
+    def config(self) -> Config:
+        """The config of the accelerator, under a stand-in for its name, which doesn't count."""
+        return parse_config(json.loads(self.machine), "recorded", "record")
+
+    def like(self) -> AnyTemplate:
+        """A template of this geometry, with made-up numbers.
+
+        Raises:
+            KeyError, TypeError: today's templates have other names or fields.
+        """
+        return BY_NAME[self.kind].from_json(json.loads(self.shape))
+
+    def to_json(self) -> dict[str, Any]:
+        """What a record holds of it; the config's hash is there for the reader."""
+        return {
+            "kind": self.kind,
+            "shape": json.loads(self.shape),
+            "config": self.config.hash,
+            "machine": json.loads(self.machine),
+            "vthreads": self.vthreads,
+        }
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Workload:
+        """The workload of which ``to_json`` made ``value``.
+
+        Raises:
+            KeyError: a part is missing.
+            ValueError: a part is of another type.
+        """
+        types = {"kind": str, "shape": dict, "machine": dict, "vthreads": int}
+        for key, wanted in types.items():
+            if type(value[key]) is not wanted:
+                raise ValueError(f"workload with {key} {value[key]!r}")
+        shape, machine = _text(value["shape"]), _text(value["machine"])
+        return cls(value["kind"], shape, machine, value["vthreads"])
+
+
+def _text(value: dict[str, Any]) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+ISA_SOURCES = ("config", "fields", "identity", "instructions", "numbers", "program")
+
+
+@cache
+def sources() -> str:
+    """Twelve hex digits over all that decides a cycle: ISA, simulator, and the way to a stream.
+
+    Cycles recorded under other digits are stale. Registers, manuals and links don't count.
+    """
+    root, spec = Path(compiler.__path__[0]), Path(isa.__path__[0])
+    wing = root / "targets" / "accelerator"
+    parts = [wing / part for part in ("codegen", "description", "operators", "passes")]
+    parts += [root / part for part in ("schedule", "te", "tir")]
+    files = [wing / "lower.py", *(spec / f"{name}.py" for name in ISA_SOURCES)]
+    folders = [Path(sim.__path__[0]), *parts]
+    return digest([*files, *folders], digits=12)

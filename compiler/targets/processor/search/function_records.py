@@ -1,0 +1,115 @@
+"""Processor schedules that were timed, as lines of a log.
+
+    {"schema": 2, "function": "5e1c…", "processor": "x86-64-v4 vnni", "trace": [{…}, …],
+     "status": "ok", "seconds": 0.00061, "reference": 0.00072, "spread": 0.03, "note": "",
+     "version": "0.1.0"}
+
+The function's digest is over its text without any schedule, so a record is of one expression on one
+kind of processor, whatever network it came from. ``reference`` is the default schedule's time, by
+turns with the candidate's; records are compared by the ratio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Self
+
+from vdla.compiler.schedule.trace import Json, Trace, from_json, to_json
+from vdla.compiler.search.records import Line, Record, Records, own_version
+from vdla.compiler.targets.processor.description.processor import (
+    AVX2,
+    AVX512,
+    NEON32,
+    NEON64,
+    SSE,
+    VNNI,
+    Processor,
+)
+from vdla.compiler.targets.processor.search.stopwatch import Timing
+
+PROCESSORS = {
+    SSE: "x86-64-v2",
+    AVX2: "x86-64-v3",
+    AVX512: "x86-64-v4",
+    VNNI: "x86-64-v4 vnni",
+    NEON32: "armv7 neon",
+    NEON64: "armv8",
+}
+
+Key = tuple[str, str]  # a function's digest, and the kind of processor
+
+WORTH = 0.97  # of the default schedule's time: what is nearer to it may be chance
+
+
+def processor(target: Processor) -> str:
+    """The kind of processor that a target is, as far as schedules go."""
+    return PROCESSORS.get(target.vectors, target.cpu)
+
+
+@dataclass(frozen=True)
+class FunctionRecord(Record):
+    """One schedule's measurement: times in seconds, None unless ``status`` is "ok"."""
+
+    KIND: ClassVar[str] = "a tuning record of a processor"
+    MARK: ClassVar[str] = "function"
+
+    function: str
+    processor: str
+    trace: Sequence[Mapping[str, Json]]
+    status: str
+    seconds: float | None = None
+    reference: float | None = None
+    spread: float | None = None
+    note: str = ""
+    version: str = field(default_factory=own_version)
+
+    @classmethod
+    def of(cls, key: Key, trace: Trace, outcome: Timing) -> Self:
+        """The record of what became of a schedule, just now."""
+        (function, kind), o = key, outcome
+        steps = to_json(trace)
+        return cls(function, kind, steps, o.status, o.seconds, o.reference, o.spread, o.note)
+
+    @property
+    def key(self) -> Key:
+        """The function and the kind of processor: records of both can be compared."""
+        return self.function, self.processor
+
+    @property
+    def outcome(self) -> Timing:
+        """What became of the schedule."""
+        return Timing(self.status, self.note, self.seconds, self.reference, self.spread)
+
+    @property
+    def steps(self) -> Trace:
+        """The schedule."""
+        return from_json([dict(step) for step in self.trace])
+
+    @classmethod
+    def foreign(cls, line: Line) -> str | None:
+        """What a line that isn't such a record is instead; None where nobody knows."""
+        return "one of an accelerator" if "tile" in line else None
+
+    def check(self) -> None:
+        """Raises ValueError, which says what there is, unless it is a record that makes sense."""
+        super().check()
+        for name in ("seconds", "reference"):
+            value = getattr(self, name)
+            if (isinstance(value, float) and value > 0) != (self.status == "ok"):
+                raise ValueError(f"status {self.status} with {name} {value!r}")
+        if not isinstance(self.trace, list) or not all(_is_step(step) for step in self.trace):
+            raise ValueError("a trace that isn't a list of steps")
+
+
+def _is_step(step: object) -> bool:
+    return isinstance(step, dict) and {"primitive", "stage"} <= step.keys()
+
+
+class FunctionRecords(Records[FunctionRecord]):
+    """Records to schedule functions by."""
+
+    def trace(self, function: str, target: Processor) -> Trace | None:
+        """The best schedule of a function; None where the default is as good."""
+        record = self.best.get((function, processor(target)))
+        return record.steps if record is not None and record.outcome.cost < WORTH else None

@@ -1,0 +1,182 @@
+"""Searches for schedules of a model's functions on this processor.
+
+Each distinct function is a task, and trials go where they gain the model most. After a first round
+of each, the next round goes to the task whose share of the model's time falls fastest, as far as
+can be foretold: Ansor's gradient (OSDI'20, section 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Self
+
+import numpy as np
+
+from vdla.compiler.schedule.errors import ScheduleError
+from vdla.compiler.schedule.trace import Trace
+from vdla.compiler.search.points import Floats
+from vdla.compiler.search.searchers import LEARNED, UNTAUGHT, EvolutionSearcher, Searcher
+from vdla.compiler.search.tuner import Task, TuneOptions, Turn
+from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
+from vdla.compiler.targets.processor.search.function import Function
+from vdla.compiler.targets.processor.search.function_records import FunctionRecord, Key, processor
+from vdla.compiler.targets.processor.search.loop_features import NAMES, row
+from vdla.compiler.targets.processor.search.rules import derive, template
+from vdla.compiler.targets.processor.search.sketch import Sketch
+from vdla.compiler.targets.processor.search.sketch_space import SketchSpace
+from vdla.compiler.targets.processor.search.stopwatch import Stopwatch, Timing
+
+STRATEGIES: dict[str, Callable[[Function], list[Sketch]]] = {"template": template, "sketch": derive}
+SEARCHERS = (LEARNED, "random", "genetic")  # a grid has no order where nothing is listed
+
+# Of Ansor's gradient: how much the last rounds' gain counts beside what may be left to gain, and
+# how fast a function may become, over the best operations per second among functions of its rule.
+LAST = 0.2
+SIMILAR = 2.0
+ROUNDS_BACK = 3
+
+
+@dataclass(eq=False)
+class FunctionTask(Task[Trace, Timing, FunctionRecord]):
+    """The search for one function on a processor.
+
+    ``reference`` is the default schedule's shortest time in seconds; ``history`` has the best time
+    after each round. ``rows`` are the features of the points looked at so far.
+    """
+
+    space: SketchSpace
+    function: Function
+    key: Key
+    reference: float = field(default=inf, init=False)
+    rows: dict[int, Floats] = field(default_factory=dict, init=False)
+
+    @classmethod
+    def of(cls, function: Function, sketches: Sequence[Sketch], target: Processor = NATIVE) -> Self:
+        """The task of a function whose schedules are those of some sketches."""
+        space, meter = SketchSpace(sketches), Stopwatch(function)
+        return cls(function.layers, space, meter, function, (function.digest, processor(target)))
+
+    # How it stands ----------------------------------------------------------------------------
+
+    @property
+    def weight(self) -> int:
+        """How many layers have the function."""
+        return len(self.layers)
+
+    @property
+    def ratio(self) -> float:
+        """The best time over the default schedule's, which is taken where nothing is faster."""
+        return min(self.least, 1.0)
+
+    @property
+    def seconds(self) -> float:
+        """The function's shortest time as it would now be compiled."""
+        return self.reference * self.ratio
+
+    @property
+    def level(self) -> float:
+        """The shortest time, which falls as the default schedule's does, too."""
+        return self.seconds
+
+    @property
+    def spread(self) -> float | None:
+        """By what part the median of the best candidate's runs was longer than the shortest."""
+        return None if self.best is None else self.outcomes[self.best].spread
+
+    @property
+    def rule(self) -> str | None:
+        """The rule that made the best candidate's sketch; None where the default is faster."""
+        if self.best is None or self.ratio == 1:
+            return None
+        return self.space.sketches[self.space.points[self.best][0]].rule
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that derived its sketches, which functions of one kind share."""
+        return tuple(sketch.rule for sketch in self.space.sketches)
+
+    def note(self, point: int, outcome: Timing) -> float:
+        """Keeps what became of a candidate; gives its cost."""
+        if outcome.reference is not None:
+            self.reference = min(self.reference, outcome.reference)
+        return super().note(point, outcome)
+
+    # What the search asks ---------------------------------------------------------------------
+
+    def look(self, points: Sequence[int]) -> Floats:
+        """Features [points, features]; NaN for a point whose steps don't apply."""
+        for point in points:
+            if point not in self.rows:
+                try:
+                    self.rows[point] = row(self.function.code(self.space.candidate(point)))
+                except ScheduleError:
+                    self.rows[point] = np.full(len(NAMES), np.nan)
+        return np.array([self.rows[point] for point in points])
+
+    def searcher(self, name: str, seed: int, records: Sequence[FunctionRecord]) -> Searcher:
+        """A searcher over the schedules; the learned one starts from nothing."""
+        if name != LEARNED:
+            return UNTAUGHT[name](self.space, seed)
+        return EvolutionSearcher(self.space, seed, self.look, NAMES)
+
+    def record(self, candidate: Trace, outcome: Timing) -> FunctionRecord:
+        """The record of what became of a schedule, just now."""
+        return FunctionRecord.of(self.key, candidate, outcome)
+
+    def recall(self, record: FunctionRecord) -> tuple[Trace, Timing] | None:
+        """The schedule of a record of this function on this processor, with its outcome."""
+        return (record.steps, record.outcome) if record.key == self.key else None
+
+    @classmethod
+    def next_task(cls, tasks: Sequence[Self], options: TuneOptions) -> Turn | None:
+        """The policy: a task that had no round, else the steepest; None where the search is over.
+
+        Tasks share their trials.
+        """
+        done = sum(task.trials for task in tasks)
+        left = options.trials * len(tasks) - done
+        number = steepest(tasks) if left > 0 else None
+        return None if number is None else Turn(number, left, done)
+
+
+def function_tasks(functions: Sequence[Function], strategy: str) -> list[FunctionTask]:
+    """The functions for which a strategy has schedules to choose from."""
+    spaces = ((function, STRATEGIES[strategy](function)) for function in functions)
+    return [FunctionTask.of(function, sketches) for function, sketches in spaces if sketches]
+
+
+def steepest(tasks: Sequence[FunctionTask]) -> int | None:
+    """The number of the task that gains most by another round, or of one that had none; None where
+    all are used up."""
+    open_ = [n for n, task in enumerate(tasks) if not task.used_up]
+    for n in open_:
+        if not tasks[n].history:
+            return n
+    return max(open_, key=lambda n: gain(tasks[n], tasks), default=None)
+
+
+def gain(task: FunctionTask, tasks: Sequence[FunctionTask]) -> float:
+    """How much of the model's time, in seconds, another round of a task is expected to take off.
+
+    Ansor's gradient: what the last rounds gained, and the least of what a task gains if it goes on
+    at the mean pace so far, and if it comes near the speed of tasks like it.
+    """
+    if not np.isfinite(task.seconds):  # nothing succeeded yet: whether it can isn't known
+        return 0.0
+    rounds = len(task.history)
+    back = task.history[max(rounds - 1 - ROUNDS_BACK, 0)]
+    recent = (back - task.seconds) / min(rounds, ROUNDS_BACK) if np.isfinite(back) else 0.0
+    pace = task.seconds / rounds
+    alike = [t for t in tasks if t.rules == task.rules and np.isfinite(t.seconds)]
+    fastest = max(t.function.operations / t.seconds for t in alike)
+    left = max(task.seconds - task.function.operations / (SIMILAR * fastest), 0.0)
+    return task.weight * (LAST * recent + (1 - LAST) * min(pace, left))
+
+
+def model_ratio(tasks: Sequence[FunctionTask]) -> float:
+    """The time of all functions with their best schedules over that with the default ones."""
+    timed = [task for task in tasks if np.isfinite(task.reference)]
+    before = sum(task.weight * task.reference for task in timed)
+    return sum(task.weight * task.seconds for task in timed) / before if timed else 1.0

@@ -1,1 +1,0 @@
-"""Schedule search: a declared space, features, a learned model, searchers, measurement, records."""

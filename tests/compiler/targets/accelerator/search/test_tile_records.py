@@ -1,0 +1,153 @@
+"""Records of tiles: what a line is, whose it is, and which tile is taken."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from vdla.compiler.search.records import Log, RecordError, best, load
+from vdla.compiler.targets.accelerator.search.choose import default_tile
+from vdla.compiler.targets.accelerator.search.tile_records import (
+    TileRecord,
+    TileRecords,
+    make_tile,
+)
+from vdla.compiler.targets.accelerator.search.workload import Workload, sources
+from vdla.isa.config import load_config
+from vdla.isa.identity import isa_hash
+
+
+@pytest.fixture
+def workload(layer, tiny):
+    return Workload.of(layer.template, tiny, 2)
+
+
+@pytest.fixture
+def record(workload, layer, tiny):
+    """Of a tile that the analytic model doesn't choose."""
+    tile = next(t for t in layer.template.tiles(tiny, 2) if (t.rows, t.cols) == (2, 4))
+    return TileRecord(workload, vars(tile), "ok", 1234)
+
+
+def test_a_record_survives_the_disk(tmp_path, record):
+    path = tmp_path / "log"
+    bad = replace(record, status="illegal", cycles=None, note="“conflict”\nat 3")
+    with Log(path, TileRecord) as log:
+        log.append(record)
+        log.append(bad)
+    assert load(path, TileRecord) == [record, bad]
+    with Log(path, TileRecord) as log:
+        assert log.records == [record, bad]
+        assert log.cut == 0
+    value = json.loads(path.read_text().splitlines()[0])
+    assert (value["schema"], value["cycles"], value["sources"]) == (2, 1234, sources())
+    assert value["isa"] == isa_hash()
+    assert value["workload"]["config"] == load_config("tiny").hash
+    assert make_tile(record).rows == 2
+
+
+def test_a_knob_by_its_former_name(record):
+    tile = {**record.tile}
+    line = replace(record, tile={"keep": tile.pop("stationary"), **tile}).to_line()
+    assert b'"keep":' in line
+    assert TileRecord.from_line(line, "log:1").tile == record.tile
+
+
+def test_a_workload_is_geometry_and_machine(layer, tiny, workload):
+    shape = layer.template
+    assert Workload.of(replace(shape, zero=7, low=-3, in_zero=1), tiny, 2) == workload
+    assert Workload.of(shape, replace(tiny, name="other"), 2) == workload
+    assert Workload.of(replace(shape, height=13), tiny, 2) != workload
+    assert Workload.of(shape, tiny, 1) != workload
+    assert Workload.of(shape, tiny.override(["memory.latency=9"]), 2) != workload
+    assert Workload.of(shape, tiny.override(["token_queue=32"]), 2) != workload
+    assert Workload.of(workload.like(), workload.config, 2) == workload
+    assert workload.config.hash == tiny.hash
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"a,b\n1,2\n", "found 'a,b'"),
+        (b"no newline", "found 'no newline'"),
+        (b"\x00\xff\x00\n", "expected a tuning record"),
+        (b"[]\n", "found '[]'"),
+        (b'{"schema": 1, "cycles": 3}\n', "expected schema 2, found 1"),
+        (b'{"schema": 2}\n', "found a record without 'workload'"),
+    ],
+)
+def test_a_foreign_file_is_refused_and_left_alone(tmp_path, content, found):
+    path = tmp_path / "log"
+    path.write_bytes(content)
+    with pytest.raises(RecordError) as refused:
+        Log(path, TileRecord)
+    text = str(refused.value)
+    assert text.startswith(f"{path}")
+    assert "expected" in text
+    assert found in text
+    assert "\n" not in text
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "found"),
+    [
+        ("status", "fine", "status 'fine'"),
+        ("cycles", None, "status ok with cycles None"),
+        ("cycles", -3, "status ok with cycles -3"),
+        ("tile", [1], "tile [1]"),
+        ("workload", {"kind": 3}, "workload with kind 3"),
+    ],
+)
+def test_a_damaged_line_is_named(tmp_path, record, key, value, found):
+    path = tmp_path / "log"
+    damaged = json.dumps({**json.loads(record.to_line()), key: value})
+    path.write_bytes(record.to_line() + damaged.encode() + b"\n")
+    with pytest.raises(RecordError) as refused:
+        Log(path, TileRecord)
+    assert str(refused.value) == f"{path}:2: expected a tuning record, found {found}"
+
+
+def test_best_prefers_fresh_figures(record):
+    stale = replace(record, sources="0" * 12, cycles=1)
+    slow = replace(record, cycles=2000)
+    failed = replace(record, status="crash", cycles=None)
+    assert best([stale, slow, record, failed]) == {record.workload: record}
+    assert best([stale]) == {record.workload: stale}
+    assert best([failed]) == {}
+
+
+def test_records_with_more(record):
+    reads = []
+
+    def read():
+        reads.append(1)
+        return [record, replace(record, cycles=2000)]
+
+    kept = TileRecords(read)
+    equal, better = replace(record, tile={}), replace(record, cycles=99)
+    other = replace(record, workload=replace(record.workload, vthreads=1))
+    with_equal, with_better = kept.with_more([equal, other]), kept.with_more([better])
+    assert not reads
+    assert with_equal.best == {record.workload: record, other.workload: other}
+    assert with_better.best == {record.workload: better}
+    assert kept.best == {record.workload: record}
+    assert reads == [1]
+
+
+def test_default_tiles_come_from_records_where_they_fit(layer, tiny, record):
+    shape = layer.template
+    chosen = make_tile(record)
+    analytic_choice = shape.best(tiny, 2)
+    assert chosen != analytic_choice
+    kept = TileRecords(lambda: [record])
+    assert default_tile(shape, tiny, 2, kept) == chosen
+    assert default_tile(shape, tiny, 2, None) == analytic_choice
+    assert default_tile(shape, tiny, 1, kept) == shape.best(tiny, 1)
+    other = tiny.override(["memory.latency=9"])
+    assert default_tile(shape, other, 2, kept) == shape.best(other, 2)
+    for wrong in ({**record.tile, "rows": 999}, {**record.tile, "newer": 1}, {"rows": 2}):
+        unusable = TileRecords(lambda wrong=wrong: [replace(record, tile=wrong)])
+        assert default_tile(shape, tiny, 2, unusable) == analytic_choice

@@ -1,0 +1,21 @@
+"""A small product, as a function to be scheduled."""
+
+from __future__ import annotations
+
+import pytest
+
+from vdla.compiler import te
+from vdla.compiler.schedule import create_schedule
+from vdla.compiler.targets.processor.description.processor import AVX512
+from vdla.compiler.targets.processor.search.function import Function
+
+
+@pytest.fixture(scope="session")
+def product():
+    """60 rows by 96 columns, over 12, with a ReLU."""
+    a, b = te.placeholder((60, 12), "float32", "a"), te.placeholder((12, 96), "float32", "b")
+    r = te.reduce_axis((0, 12), "r")
+    acc = te.compute((60, 96), lambda y, x: te.sum(a[y, r] * b[r, x], axis=r), "acc")
+    zero = te.const(0.0, "float32")
+    result = te.compute((60, 96), lambda y, x: te.maximum(acc[y, x], zero), "out")
+    return Function(("product",), create_schedule(result).built, result, (), AVX512)

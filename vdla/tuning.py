@@ -1,0 +1,109 @@
+"""What there is to search for in a model, by a user's options, and the search for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from vdla.compiler.build import Options, place_models, placed_graph
+from vdla.compiler.frontend.errors import ModelError
+from vdla.compiler.frontend.onnx import import_onnx
+from vdla.compiler.placement import HOST
+from vdla.compiler.search import tuner
+from vdla.compiler.search.outcomes import AnyOutcome
+from vdla.compiler.search.points import Candidate
+from vdla.compiler.search.ranker import load_xgboost
+from vdla.compiler.search.records import AnyRecord, Log
+from vdla.compiler.search.searchers import LEARNED
+from vdla.compiler.search.tuner import Task, TuneOptions
+from vdla.compiler.targets.accelerator.search import tile_task
+from vdla.compiler.targets.accelerator.search.tile_task import TileTask
+from vdla.compiler.targets.processor.description.processor import NATIVE
+from vdla.compiler.targets.processor.search import function_task
+from vdla.compiler.targets.processor.search.function import functions_of
+from vdla.compiler.targets.processor.search.function_task import FunctionTask
+from vdla.lookup import model_file, model_files, resolve
+from vdla.options import Tune
+from vdla.spelling import UsageError, require
+
+CPU = "cpu"  # the target of a search
+TARGETS = ("accelerator", CPU)
+
+
+def check_target(options: Tune) -> None:
+    """Raises UsageError where there is no such target, or it takes no such option."""
+    _one_of("--target", options.target, TARGETS)
+    require(options)
+
+
+def tile_tasks(model: str | Path, options: Tune) -> list[TileTask]:
+    """What there is to search for in a model: its distinct layers, or one of them.
+
+    Raises:
+        ModelError: the model has no accelerator layer of that name.
+        UsageError: no such searcher.
+    """
+    _check_searcher(options, tile_task.SEARCHERS)
+    config = resolve(options.config, options.settings)
+    placed = place_models(model_files(model), config, options.shapes)
+    layers = [each for one in placed.values() for each in one.layers]
+    wanted = [each for each in layers if options.layer in ("", each[0])]
+    if not wanted:
+        names = ", ".join(dict.fromkeys(name for name, _ in layers))
+        layer = f"a layer {options.layer} for the accelerator"
+        raise ModelError(str(model), layer, names or "none")
+    return tile_task.tile_tasks(wanted, config, options.vthreads)
+
+
+def function_tasks(model: str | Path, options: Tune) -> list[FunctionTask]:
+    """What there is to search for on this processor: a model's distinct functions, or one layer's.
+
+    Raises:
+        ModelError: the model has no such layer with schedules to choose from.
+        UsageError: no such searcher or strategy.
+    """
+    _one_of("--strategy", options.strategy, function_task.STRATEGIES)
+    _check_searcher(options, function_task.SEARCHERS)
+    graph = import_onnx(model_file(model), options.shapes, floats=True)
+    placed = placed_graph(graph, resolve("paper"), Options(device=HOST))
+    functions = functions_of(*placed, NATIVE)
+    wanted = [f for f in functions if not options.layer or options.layer in f.layers]
+    tasks = function_task.function_tasks(wanted, options.strategy)
+    if not tasks:
+        others = function_task.function_tasks(functions, options.strategy)
+        names = ", ".join(name for task in others for name in task.layers)
+        what = f"a layer {options.layer}" if options.layer else "layers"
+        expected = f"{what} that --strategy {options.strategy} can schedule"
+        raise ModelError(str(model), expected, names or "none")
+    return tasks
+
+
+def search(
+    tasks: Sequence[Task[Candidate, AnyOutcome, AnyRecord]], options: Tune, log: Log[AnyRecord]
+) -> None:
+    """Searches for some tasks, from and into a log that is open.
+
+    Raises:
+        OSError: the log can't be written any more; every record before is in it.
+    """
+    how = TuneOptions(
+        trials=options.trials,
+        searcher=options.searcher,
+        seed=options.seed,
+        workers=options.workers,
+        progress=options.progress,
+    )
+    tuner.tune(tasks, log, how)
+
+
+def _one_of(option: str, found: str, known: Iterable[str]) -> None:
+    """Raises UsageError where an option has none of its values."""
+    if found not in known:
+        raise UsageError(f"{option}: expected one of {', '.join(known)}, found {found}")
+
+
+def _check_searcher(options: Tune, known: Iterable[str]) -> None:
+    """Raises UsageError where there is no such searcher, and the ranker's error without XGBoost."""
+    _one_of("--searcher", options.searcher, known)
+    if options.searcher == LEARNED:
+        load_xgboost()
