@@ -31,7 +31,7 @@ from vdla.runtime.module import HostCode, TensorInfo
 from vdla.runtime.native import host_machine
 from vdla.runtime.plan import Accelerate, Host, Onnx, Plan, Step, accelerator_steps
 
-Kernels = dict[str, HostKernel]
+Kernels = Mapping[str, HostKernel]
 
 
 def host_kernels(
@@ -45,7 +45,7 @@ def host_kernels(
     Nodes whose functions are the same but for their names share the first one. ``traces`` gives
     tuned schedules.
     """
-    kernels: Kernels = {}
+    kernels: dict[str, HostKernel] = {}
     known: dict[str, PrimFunc] = {}
     symbols: set[str] = set()
     seen = views(graph, placements)

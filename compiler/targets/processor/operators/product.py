@@ -164,8 +164,9 @@ class ByteProduct(_Product, Template[QDense | MatMulInteger]):
     @classmethod
     def of(cls, node: QDense | MatMulInteger, recipe: Recipe, processor: Processor) -> ByteProduct:
         """The sums, and what takes zero points and shifts off them."""
-        make = _dense if isinstance(node, QDense) else _matmul
-        return cls(*make(node, recipe, processor.vectors))
+        if isinstance(node, QDense):
+            return cls(*_dense(node, recipe, processor.vectors))
+        return cls(*_matmul(node, recipe, processor.vectors))
 
 
 def _dense(node: QDense, recipe: Recipe, vectors: Vectors) -> tuple[Product, Tensor]:
