@@ -18,14 +18,14 @@ from vdla.compiler.targets.accelerator.target import Lowered
 from vdla.compiler.targets.processor.description.processor import Processor
 from vdla.compiler.targets.processor.in_place import in_place
 from vdla.compiler.targets.processor.steps import (
-    Kernels,
+    Functions,
     constant_image,
     external_models,
-    host_code,
-    host_constants,
-    host_work,
+    function_constants,
+    function_work,
     index_sizes,
     make_steps,
+    native_code,
     tensor_table,
 )
 from vdla.isa.asm import disassemble
@@ -45,7 +45,7 @@ class Network:
     placements: Placements
     operators: Mapping[str, Operator]
     lowered: Mapping[str, Lowered]
-    kernels: Kernels
+    functions: Functions
 
 
 def assemble(network: Network, config: Config, host: Processor, dump: Dumper) -> Module:
@@ -55,9 +55,9 @@ def assemble(network: Network, config: Config, host: Processor, dump: Dumper) ->
         TargetError: there is no linker for the processor.
     """
     graph = network.graph
-    kernels, shared = in_place(graph, network.placements, network.kernels)
-    network = replace(network, kernels=kernels)
-    steps = make_steps(graph, network.placements, kernels)
+    functions, shared = in_place(graph, network.placements, network.functions)
+    network = replace(network, functions=functions)
+    steps = make_steps(graph, network.placements, functions)
     linkers = _line_up(steps, network, config)
     constants = _constants(network, linkers)
     memory = plan_memory(graph, constants, shared)
@@ -72,7 +72,7 @@ def assemble(network: Network, config: Config, host: Processor, dump: Dumper) ->
         dram_bytes=max(ends, default=align(memory.total_bytes)),
         steps=steps,
         constants=constant_image(memory, constants),
-        host=host_code(kernels, host),
+        host=native_code(functions, host),
         external=external_models(graph),
         programs={name: program.to_bytes() for name, program in programs.items()},
         config=asdict(config),
@@ -86,7 +86,7 @@ def assemble(network: Network, config: Config, host: Processor, dump: Dumper) ->
                 "activations": memory.arena_bytes,
                 "tensors": sum(graph.tensors[name].nbytes for name in memory.offsets),
             },
-            "work": host_work(graph, kernels),
+            "work": function_work(graph, functions),
             "indices": index_sizes(graph),
             "streams": {
                 name: {"layers": _runs(each.layers), "stages": each.stages}
@@ -109,7 +109,7 @@ def _line_up(plan: Plan, network: Network, config: Config) -> dict[str, Linker]:
 def _constants(network: Network, linkers: Mapping[str, Linker]) -> dict[str, Array]:
     """All that the host and the accelerator read and nothing writes."""
     graph = network.graph
-    constants: dict[str, Array] = host_constants(graph, network.kernels)
+    constants: dict[str, Array] = function_constants(graph, network.functions)
     for op in network.operators.values():
         constants.update(op.constants)
         constants.update({n: graph.constants[n] for n in _stored(op.node, graph)})

@@ -26,7 +26,7 @@ from vdla.compiler.targets.accelerator.refusal import MIN_FILL
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.accelerator.target import Accelerator
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
-from vdla.compiler.targets.processor.kernels import untuned
+from vdla.compiler.targets.processor.functions import untuned
 from vdla.compiler.targets.processor.search.function_records import FunctionRecords
 from vdla.compiler.targets.processor.steps import check_external
 from vdla.compiler.targets.processor.target import Host

@@ -1,10 +1,9 @@
-"""The frame of a host operator: what a node's function reads, and in which order.
+"""A node's function as it is written down: what it reads, and in which order.
 
-A node's ``express`` gets a :class:`HostRecipe`, reads its operands from it and returns its result.
-
-A :class:`HostRecipe` collects the inputs while an operator's expression is written down; ``kernel``
-makes the function. Tensors that only the function needs (rearranged weights, packed scales) become
-constants named after the node.
+A node's ``express`` gets a :class:`FunctionRecipe`, reads its operands from it and returns its
+result. The recipe collects the inputs meanwhile; ``function`` is made of it when its schedule is
+known. Tensors that only the function needs (rearranged weights, packed scales) become constants
+named after the node.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ def plain(node: Node, recipe: Recipe) -> Tensor:
 
 
 @dataclass(frozen=True)
-class HostKernel:
-    """A host function: ``args`` names the tensors it gets, its result last."""
+class NodeFunction:
+    """A function with the tensors that it gets, its result last, and constants of its own."""
 
     func: PrimFunc
     args: tuple[str, ...]
@@ -38,8 +37,8 @@ class HostKernel:
 
 
 @dataclass
-class HostRecipe:
-    """The inputs of one host function, in order.
+class FunctionRecipe:
+    """The inputs of one function, in order.
 
     ``expression`` writes a node's expression: the node's own, or one that a target prefers.
     """
@@ -139,9 +138,9 @@ class HostRecipe:
                     s[tensor].compute_inline()
         return s
 
-    def kernel(self, func: PrimFunc) -> HostKernel:
-        """The finished function with what it gets for this node."""
-        return HostKernel(func, (*self.args, self.node.output), self.constants)
+    def function(self, func: PrimFunc) -> NodeFunction:
+        """A scheduled function with what it gets for this node."""
+        return NodeFunction(func, (*self.args, self.node.output), self.constants)
 
 
 def _moves(tensor: Tensor) -> bool:

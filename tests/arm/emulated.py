@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from vdla.compiler.targets.processor.description.processor import NATIVE, find_processor
-from vdla.compiler.targets.processor.kernels import host_kernel
-from vdla.compiler.targets.processor.steps import host_code
+from vdla.compiler.targets.processor.functions import node_function
+from vdla.compiler.targets.processor.steps import native_code
 from vdla.isa.config import parse_config
 from vdla.runtime import Executor, Module, ModuleError, TensorInfo
 from vdla.runtime.devices.sim import SimDevice
@@ -108,13 +108,13 @@ def module_of(kernel, target) -> Module:
         tensors[param.name] = info = TensorInfo(param.shape, param.dtype, end)
         end += -(-info.nbytes // 64) * 64
     step = Host("f", kernel.func.name, tuple(names))
-    host = host_code({"": kernel}, target)
+    host = native_code({"": kernel}, target)
     return Module(tensors, names[:-1], names[-1:], end, (step,), host=host)
 
 
 def _prepared(node, graph, known, target):
     """A node's module for a processor, and what it is given."""
-    kernel = host_kernel(node, graph, "f", target)
+    kernel = node_function(node, graph, "f", target)
     given = {**known, **kernel.constants}
     inputs = {
         param.name: given[name].reshape(param.shape)

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from vdla.compiler.graph.express import HostKernel
+from vdla.compiler.graph.express import NodeFunction
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.plan import lifetimes
 from vdla.compiler.placement import Placements
-from vdla.compiler.targets.processor.steps import Kernels, on_host_alone, views
+from vdla.compiler.targets.processor.steps import Functions, on_processor_alone, views
 from vdla.compiler.tir.arith import same
 from vdla.compiler.tir.injective import stores_once
 from vdla.compiler.tir.ir import Buffer, Evaluate, Expr, Load, Prefetch, PrimFunc, Stmt, Store
@@ -27,26 +27,28 @@ from vdla.compiler.tir.visitor import direct_exprs, replace_buffer, walk, walk_e
 Shared = dict[str, str]  # a tensor to the one whose bytes it is
 
 
-def in_place(graph: Graph, placements: Placements, kernels: Kernels) -> tuple[Kernels, Shared]:
+def in_place(
+    graph: Graph, placements: Placements, functions: Functions
+) -> tuple[Functions, Shared]:
     """The functions, some of which write over an operand now, and all tensors that share bytes.
 
     Not where an accelerator takes part: its streams have their addresses.
     """
-    if not on_host_alone(placements):
-        return kernels, {}
-    sharing = _Sharing(graph, placements, kernels)
+    if not on_processor_alone(placements):
+        return functions, {}
+    sharing = _Sharing(graph, placements, functions)
     for number, node in enumerate(graph.nodes):
-        if node.name in kernels:
+        if node.name in functions:
             sharing.write_over(number, node)
-    return sharing.kernels, sharing.shared
+    return sharing.functions, sharing.shared
 
 
 class _Sharing:
     """``last`` is, by the tensor whose bytes they are, the last node that reads any of them;
     ``made`` are the functions that write over, which several nodes may have."""
 
-    def __init__(self, graph: Graph, placements: Placements, kernels: Kernels) -> None:
-        self.graph, self.kernels = graph, dict(kernels)
+    def __init__(self, graph: Graph, placements: Placements, functions: Functions) -> None:
+        self.graph, self.functions = graph, dict(functions)
         self.shared = views(graph, placements)
         self.made: dict[tuple[str, tuple[int, ...]], PrimFunc] = {}
         self.last: dict[str, int] = {}
@@ -60,25 +62,25 @@ class _Sharing:
 
     def write_over(self, number: int, node: Node) -> None:
         """Has a node write over an operand, if there is one that it may."""
-        kernel = self.kernels[node.name]
-        store = _only_store(kernel.func)
+        function = self.functions[node.name]
+        store = _only_store(function.func)
         if store is None:
             return
         operands: dict[str, list[int]] = {}
-        for place, name in enumerate(kernel.args[:-1]):
+        for place, name in enumerate(function.args[:-1]):
             operands.setdefault(self.root(name), []).append(place)
         for root, places in operands.items():
-            if self.last.get(root) == number and _overwritable(kernel.func, places, store):
-                self.join(node, kernel, tuple(places), root)  # constants have no last reader
+            if self.last.get(root) == number and _overwritable(function.func, places, store):
+                self.join(node, function, tuple(places), root)  # constants have no last reader
                 return
 
-    def join(self, node: Node, kernel: HostKernel, places: tuple[int, ...], root: str) -> None:
+    def join(self, node: Node, function: NodeFunction, places: tuple[int, ...], root: str) -> None:
         """Makes a node's result the bytes of ``root``, which all parameters in ``places`` are."""
-        key = (kernel.func.name, places)
+        key = (function.func.name, places)
         if key not in self.made:
-            self.made[key] = _over(kernel.func, places)
-        args = tuple(name for place, name in enumerate(kernel.args) if place not in places)
-        self.kernels[node.name] = replace(kernel, func=self.made[key], args=args)
+            self.made[key] = _over(function.func, places)
+        args = tuple(name for place, name in enumerate(function.args) if place not in places)
+        self.functions[node.name] = replace(function, func=self.made[key], args=args)
         self.last[root] = self.last.pop(node.output)
         seen = [view for view, name in self.shared.items() if name == node.output]
         self.shared.update(dict.fromkeys((node.output, *seen), root))

@@ -1,7 +1,7 @@
-"""From a laid-out graph to the steps of a module: what ``build`` needs of the host's side.
+"""From a laid-out graph to the steps of a module, as far as a processor takes part.
 
-In order: :func:`host_kernels` (functions and their own constants), :func:`host_constants` (what
-they read), then ``plan_memory`` over those and the accelerator's, then :func:`make_steps`,
+In order: :func:`node_functions` (functions and their own constants), :func:`function_constants`
+(what they read), then ``plan_memory`` over those and the accelerator's, then :func:`make_steps`,
 :func:`tensor_table` and :func:`constant_image`.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.express import HostKernel
+from vdla.compiler.graph.express import NodeFunction
 from vdla.compiler.graph.ir import Array, Graph
 from vdla.compiler.graph.plan import MemoryPlan
 from vdla.compiler.placement import (
@@ -24,28 +24,28 @@ from vdla.compiler.placement import (
 from vdla.compiler.targets.processor.codegen.link import link_shared
 from vdla.compiler.targets.processor.codegen.llvm import compile_object
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor, TargetError
-from vdla.compiler.targets.processor.kernels import Traces, host_kernel, symbol_of, untuned
+from vdla.compiler.targets.processor.functions import Traces, node_function, symbol_of, untuned
 from vdla.compiler.tir.ir import Buffer, PrimFunc
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.module import HostCode, TensorInfo
 from vdla.runtime.native import host_machine
 from vdla.runtime.plan import Accelerate, Host, Onnx, Plan, Step, accelerator_steps
 
-Kernels = Mapping[str, HostKernel]
+Functions = Mapping[str, NodeFunction]
 
 
-def host_kernels(
+def node_functions(
     graph: Graph,
     placements: Placements,
-    target: Processor = NATIVE,
+    processor: Processor = NATIVE,
     traces: Traces = untuned,
-) -> Kernels:
+) -> Functions:
     """Node name to its host function, for every node placed on the host.
 
     Nodes whose functions are the same but for their names share the first one. ``traces`` gives
     tuned schedules.
     """
-    kernels: dict[str, HostKernel] = {}
+    functions: dict[str, NodeFunction] = {}
     known: dict[str, PrimFunc] = {}
     symbols: set[str] = set()
     seen = views(graph, placements)
@@ -55,9 +55,11 @@ def host_kernels(
         symbol = base = symbol_of(node)
         while symbol in symbols:
             symbol = f"{base}_{len(symbols)}"
-        kernel = kernels[node.name] = host_kernel(node, graph, symbol, target, traces, known)
-        symbols.add(kernel.func.name)
-    return kernels
+        function = functions[node.name] = node_function(
+            node, graph, symbol, processor, traces, known
+        )
+        symbols.add(function.func.name)
+    return functions
 
 
 def views(graph: Graph, placements: Placements) -> dict[str, str]:
@@ -65,7 +67,7 @@ def views(graph: Graph, placements: Placements) -> dict[str, str]:
 
     An accelerator's streams have their addresses, and nothing of them is to change.
     """
-    if not on_host_alone(placements):
+    if not on_processor_alone(placements):
         return {}
     found: dict[str, str] = {}
     for node in graph.nodes:
@@ -74,16 +76,16 @@ def views(graph: Graph, placements: Placements) -> dict[str, str]:
     return found
 
 
-def on_host_alone(placements: Placements) -> bool:
+def on_processor_alone(placements: Placements) -> bool:
     """Whether every node has a host function."""
     return all(placement.device == HOST for placement in placements.values())
 
 
-def host_work(graph: Graph, kernels: Kernels) -> dict[str, int]:
+def function_work(graph: Graph, functions: Functions) -> dict[str, int]:
     """How many operations each host function takes, by its node's name."""
     found = {}
     for node in graph.nodes:
-        if node.name in kernels:
+        if node.name in functions:
             parts = node.parts if isinstance(node, ops.Fused) else (node,)
             found[node.name] = sum(
                 part.work([graph.tensors[n].shape for n in part.inputs],
@@ -105,16 +107,17 @@ def index_sizes(graph: Graph) -> dict[str, int]:
     return found
 
 
-def check_external(graph: Graph, target: Processor) -> None:
+def check_external(graph: Graph, processor: Processor) -> None:
     """Raises TargetError where a target has to run operators that only onnxruntime has.
 
     A board's processor gets compiled code alone.
     """
     for node in graph.nodes:
-        if isinstance(node, ops.External) and not target.is_native:
+        if isinstance(node, ops.External) and not processor.is_native:
             raise TargetError(
                 f"node {node.name} ({node.op}): expected operators that vdla compiles for "
-                f"{target.cpu}, found one for onnxruntime ({node.reason}); the native host has it"
+                f"{processor.cpu}, found one for onnxruntime ({node.reason}); the native host has "
+                "it"
             )
 
 
@@ -123,7 +126,7 @@ def external_models(graph: Graph) -> dict[str, bytes]:
     return {node.name: node.model for node in graph.nodes if isinstance(node, ops.External)}
 
 
-def host_constants(graph: Graph, kernels: Kernels) -> dict[str, Array]:
+def function_constants(graph: Graph, functions: Functions) -> dict[str, Array]:
     """Every constant that a host function or onnxruntime reads, or that is a result."""
     external = (node for node in graph.nodes if isinstance(node, ops.External))
     needed: dict[str, Array] = {
@@ -135,16 +138,16 @@ def host_constants(graph: Graph, kernels: Kernels) -> dict[str, Array]:
     needed.update(
         (name, graph.constants[name]) for name in graph.outputs if name in graph.constants
     )
-    for kernel in kernels.values():
-        for name in kernel.args:
-            if name in kernel.constants:
-                needed[name] = kernel.constants[name]
+    for function in functions.values():
+        for name in function.args:
+            if name in function.constants:
+                needed[name] = function.constants[name]
             elif name in graph.constants:
                 needed[name] = graph.constants[name]
     return needed
 
 
-def make_steps(graph: Graph, placements: Placements, kernels: Kernels) -> Plan:
+def make_steps(graph: Graph, placements: Placements, functions: Functions) -> Plan:
     """The module's run plan; neighbouring accelerator nodes share one program, which is the
     caller's to make."""
     steps: list[Step] = []
@@ -161,8 +164,8 @@ def make_steps(graph: Graph, placements: Placements, kernels: Kernels) -> Plan:
         elif isinstance(node, ops.External):
             steps.append(Onnx(node.name, node.name, (*node.inputs, node.output)))
         else:
-            kernel = kernels[node.name]
-            steps.append(Host(node.name, kernel.func.name, kernel.args))
+            function = functions[node.name]
+            steps.append(Host(node.name, function.func.name, function.args))
     return tuple(steps)
 
 
@@ -189,7 +192,7 @@ def constant_image(plan: MemoryPlan, constants: Mapping[str, Array]) -> bytes:
     return image.tobytes()
 
 
-def host_code(kernels: Kernels, target: Processor = NATIVE) -> HostCode | None:
+def native_code(functions: Functions, processor: Processor = NATIVE) -> HostCode | None:
     """The host functions, ready for a target; None if there are none.
 
     For this machine they are an object file, which the runtime links with LLVM; for another, which
@@ -198,14 +201,16 @@ def host_code(kernels: Kernels, target: Processor = NATIVE) -> HostCode | None:
     Raises:
         TargetError: there is no linker for the target.
     """
-    if not kernels:
+    if not functions:
         return None
-    funcs = {kernel.func.name: kernel.func for kernel in kernels.values()}
-    code = compile_object(funcs.values(), target)
+    funcs = {function.func.name: function.func for function in functions.values()}
+    code = compile_object(funcs.values(), processor)
     sizes = {name: tuple(map(_bytes, func.params)) for name, func in funcs.items()}
-    if target.is_native:
+    if processor.is_native:
         return HostCode(code, *host_machine(), sizes)
-    return HostCode(link_shared(code, target), target.triple, target.cpu, target.features, sizes)
+    return HostCode(
+        link_shared(code, processor), processor.triple, processor.cpu, processor.features, sizes
+    )
 
 
 def _bytes(param: Buffer) -> int:

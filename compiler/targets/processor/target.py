@@ -10,11 +10,11 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.placement import HOST, ONNXRUNTIME, Placement, Placements
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
-from vdla.compiler.targets.processor.kernels import Traces, untuned
+from vdla.compiler.targets.processor.functions import Traces, untuned
 from vdla.compiler.targets.processor.rewrites.fuse_ops import fuse_ops
 from vdla.compiler.targets.processor.rewrites.images import block_images
 from vdla.compiler.targets.processor.rewrites.products import stack_products
-from vdla.compiler.targets.processor.steps import Kernels, host_kernels
+from vdla.compiler.targets.processor.steps import Functions, node_functions
 from vdla.compiler.targets.target import Layout, Target
 from vdla.compiler.user import registered
 
@@ -61,9 +61,9 @@ class Host(Target):
 
     def finish(
         self, graph: Graph, placements: Placements, lowered: Mapping[str, object]
-    ) -> Kernels:
+    ) -> Functions:
         """Its functions."""
-        return host_kernels(graph, placements, self.processor, self.traces)
+        return node_functions(graph, placements, self.processor, self.traces)
 
 
 def _placed(run: Callable[[Graph], Graph]) -> Layout:

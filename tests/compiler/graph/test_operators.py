@@ -13,7 +13,7 @@ from vdla.compiler.graph.ops import functions
 from vdla.compiler.graph.parser import parse_graph
 from vdla.compiler.graph.printer import beside, format_graph
 from vdla.compiler.targets.processor.codegen.llvm import jit
-from vdla.compiler.targets.processor.kernels import host_kernel
+from vdla.compiler.targets.processor.functions import node_function
 
 RNG = np.random.default_rng(3)
 NAMES = {"name": "n", "output": "y"}
@@ -31,7 +31,7 @@ def check(node, *args, dtype=None, rtol=1e-6):
     assert again.nodes == (node,)
     want = node.evaluate(list(args), types["y"])
     assert (want.shape, str(want.dtype)) == (shape, types["y"].dtype)
-    kernel = host_kernel(again.nodes[0], graph)
+    kernel = node_function(again.nodes[0], graph)
     given = {**dict(zip(names, args, strict=True)), **kernel.constants}
     found = np.empty(shape, types["y"].dtype)
     arrays = [np.array(given[name], order="C") for name in kernel.args[:-1]]
@@ -90,7 +90,7 @@ def test_shifts_beyond_the_bits():
     a, b = np.array([-8, 4, -1, 4], np.int8), np.array([8, 9, -1, 1], np.int8)
     for function, want in (("shl", [0, 0, 0, 8]), ("shr", [-1, 0, -1, 2])):
         node = ops.Binary(**NAMES, a="a", b="b", function=function)
-        kernel = host_kernel(
+        kernel = node_function(
             node, Graph(("a", "b"), ("y",), (node,), dict.fromkeys("aby", TensorType((4,), "int8")))
         )
         found = np.empty(4, np.int8)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.targets.processor.codegen.llvm import jit
-from vdla.compiler.targets.processor.kernels import host_kernel
+from vdla.compiler.targets.processor.functions import node_function
 from vdla.compiler.tir.ir import Alloc, For, If, Seq
 
 SHAPE = (3, 7, 2)
@@ -26,7 +26,7 @@ def kernel(node, shape, dtype):
         "x": TensorType(shape, dtype),
         "y": TensorType(node.result_shape([shape]), result),
     }
-    return host_kernel(node, Graph(("x",), ("y",), (node,), types)).func, types["y"]
+    return node_function(node, Graph(("x",), ("y",), (node,), types)).func, types["y"]
 
 
 def check(node, x):

@@ -229,12 +229,12 @@ none:
 """
 
 
-def builtins_ir(target: Processor) -> str:
+def builtins_ir(processor: Processor) -> str:
     """The code for a target, as LLVM's text."""
-    pause = PAUSES.get(target.machine, "")
+    pause = PAUSES.get(processor.machine, "")
     declared = pause.replace("call", "declare").replace(" 1", "")
-    clock = 6 if "darwin" in target.system else 1  # CLOCK_MONOTONIC
+    clock = 6 if "darwin" in processor.system else 1  # CLOCK_MONOTONIC
     return CODE.format(
-        pause=pause, declared=declared, long=f"i{target.size_bits}", clock=clock,
+        pause=pause, declared=declared, long=f"i{processor.size_bits}", clock=clock,
         open=OPEN, closed=CLOSED, over=OVER, linger=LINGER,
     )  # fmt: skip

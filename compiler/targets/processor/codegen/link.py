@@ -16,32 +16,33 @@ from tempfile import TemporaryDirectory
 from vdla.compiler.targets.processor.description.processor import Processor, TargetError
 
 
-def find_linker(target: Processor) -> list[str]:
+def find_linker(processor: Processor) -> list[str]:
     """The command that links for a target.
 
     Raises:
         TargetError: there is none.
     """
-    for tool in (f"{target.gnu}-ld", "ld.lld"):
+    for tool in (f"{processor.gnu}-ld", "ld.lld"):
         path = shutil.which(tool)
         if path:
             return [path]
     if find_spec("ziglang"):
         return [sys.executable, "-m", "ziglang", "ld.lld"]
     raise TargetError(
-        f"host {target.cpu}: expected a linker ({target.gnu}-ld, ld.lld or ziglang), found none; "
-        f"install with: apt-get install binutils-{target.gnu.replace('_', '-')}, "
+        f"host {processor.cpu}: expected a linker "
+        f"({processor.gnu}-ld, ld.lld or ziglang), found none; "
+        f"install with: apt-get install binutils-{processor.gnu.replace('_', '-')}, "
         "or pip install 'vdla[arm]'"
     )
 
 
-def link_shared(code: bytes, target: Processor) -> bytes:
+def link_shared(code: bytes, processor: Processor) -> bytes:
     """The shared object with everything that the object file ``code`` exports.
 
     Raises:
         TargetError: there is no linker, or it refuses.
     """
-    linker = find_linker(target)
+    linker = find_linker(processor)
     with TemporaryDirectory() as folder:
         source, linked = Path(folder, "host.o"), Path(folder, "host.so")
         source.write_bytes(code)
@@ -49,5 +50,5 @@ def link_shared(code: bytes, target: Processor) -> bytes:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             first = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
-            raise TargetError(f"host {target.cpu}: expected {linker[0]} to link, found: {first}")
+            raise TargetError(f"host {processor.cpu}: expected {linker[0]} to link, found: {first}")
         return linked.read_bytes()

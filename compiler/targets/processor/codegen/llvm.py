@@ -48,7 +48,7 @@ class CodegenError(Exception):
     """The function can't be compiled for this target, or was called with arrays that don't fit."""
 
 
-def compile_ir(funcs: Iterable[PrimFunc], target: Processor = NATIVE) -> str:
+def compile_ir(funcs: Iterable[PrimFunc], processor: Processor = NATIVE) -> str:
     """The functions as LLVM IR, not optimized.
 
     Raises:
@@ -56,19 +56,19 @@ def compile_ir(funcs: Iterable[PrimFunc], target: Processor = NATIVE) -> str:
     """
     module = ll.Module(name="vdla")
     for func in funcs:
-        _check_supported(func, target)
-        emit_function(module, func, ll.IntType(target.size_bits))
+        _check_supported(func, processor)
+        emit_function(module, func, ll.IntType(processor.size_bits))
     return str(module)
 
 
-def compile_object(funcs: Iterable[PrimFunc], target: Processor = NATIVE) -> bytes:
+def compile_object(funcs: Iterable[PrimFunc], processor: Processor = NATIVE) -> bytes:
     """The functions as an object file, optimized, which exports each by its name.
 
     Raises:
         CodegenError: as ``compile_ir``; or LLVM doesn't know the target.
     """
-    machine = _target_machine(target, reloc="pic")
-    module = _optimized(compile_ir(funcs, target), machine, target)
+    machine = _target_machine(processor, reloc="pic")
+    module = _optimized(compile_ir(funcs, processor), machine, processor)
     return machine.emit_object(module)  # type: ignore[no-any-return]
 
 
@@ -154,29 +154,29 @@ def _initialize(native: bool) -> None:
         llvm.initialize_all_asmprinters()
 
 
-def _target_machine(target: Processor, reloc: str = "default") -> Any:
+def _target_machine(processor: Processor, reloc: str = "default") -> Any:
     """LLVM's description of a target, with which it optimizes and emits."""
-    _initialize(target.is_native)
-    if target.is_native:
-        features = target.features or llvm.get_host_cpu_features().flatten()
+    _initialize(processor.is_native)
+    if processor.is_native:
+        features = processor.features or llvm.get_host_cpu_features().flatten()
         found = llvm.Target.from_triple(llvm.get_process_triple())
-        cpu = target.cpu or llvm.get_host_cpu_name()
+        cpu = processor.cpu or llvm.get_host_cpu_name()
     else:
-        features, cpu = target.features, target.cpu
+        features, cpu = processor.features, processor.cpu
         try:
-            found = llvm.Target.from_triple(target.triple)
+            found = llvm.Target.from_triple(processor.triple)
         except RuntimeError as error:
             raise CodegenError(
-                f"target: expected a triple that LLVM knows, found {target.triple!r}"
+                f"target: expected a triple that LLVM knows, found {processor.triple!r}"
             ) from error
     return found.create_target_machine(cpu=cpu, features=features, opt=3, reloc=reloc)
 
 
-def _optimized(text: str, machine: Any, target: Processor) -> Any:
+def _optimized(text: str, machine: Any, processor: Processor) -> Any:
     """The parsed module with what it brings along, after LLVM's -O3 pipeline for ``machine``, or
     the -O1 one."""
-    module, quick = llvm.parse_assembly(text), target.quick
-    module.link_in(llvm.parse_assembly(builtins_ir(target)))
+    module, quick = llvm.parse_assembly(text), processor.quick
+    module.link_in(llvm.parse_assembly(builtins_ir(processor)))
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     module.verify()
@@ -215,7 +215,7 @@ def _emit_entry(module: ll.Module, func: PrimFunc, body: ll.Function) -> None:
     builder.ret_void()
 
 
-def _check_supported(func: PrimFunc, target: Processor) -> None:
+def _check_supported(func: PrimFunc, processor: Processor) -> None:
     """Raises where a function has on-chip buffers, which a CPU doesn't, or intrinsic calls that are
     none of the target's instructions."""
     name = func.name
@@ -228,11 +228,11 @@ def _check_supported(func: PrimFunc, target: Processor) -> None:
                 f"{name}: {intrin.name}: a tensor intrinsic has no native "
                 f"code; expand it first (tir.expand_intrinsics)"
             )
-        known = target.vectors.dots
+        known = processor.vectors.dots
         if intrin.lowering.instruction not in known:
             raise CodegenError(
                 f"{name}: {intrin.name}: expected {' or '.join(known)} on "
-                f"{target.cpu or target.machine}, found {intrin.lowering.instruction}"
+                f"{processor.cpu or processor.machine}, found {intrin.lowering.instruction}"
             )
     buffers = [*func.params, *(s.buffer for s in walk(func.body) if isinstance(s, Alloc))]
     for buffer in buffers:

@@ -12,7 +12,7 @@ from vdla.compiler.placement import HOST, Placements
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.trace import Step, Trace
 from vdla.compiler.targets.processor.description.processor import Processor, Vectors
-from vdla.compiler.targets.processor.kernels import digest_of, express, intrinsics
+from vdla.compiler.targets.processor.functions import digest_of, express, intrinsics
 from vdla.compiler.targets.processor.operators import schedule_function
 from vdla.compiler.targets.processor.operators.template import AnyTemplate
 from vdla.compiler.targets.processor.passes import with_inits
@@ -84,18 +84,23 @@ class Function:
         return s.trace[len(self.base) :]
 
 
-def functions_of(graph: Graph, placements: Placements, target: Processor) -> list[Function]:
+def functions_of(graph: Graph, placements: Placements, processor: Processor) -> list[Function]:
     """The distinct functions of a laid-out graph's nodes on the host, in the nodes' order."""
     found: dict[str, Function] = {}
     seen = views(graph, placements)
     for node in graph.nodes:
         if placements[node.name].device != HOST or node.output in seen:
             continue
-        expression = express(node, graph, target)
+        expression = express(node, graph, processor)
         s = expression.unscheduled(NAME)
         key = digest_of(s.mod)
         layers = (*found[key].layers, node.name) if key in found else (node.name,)
         found[key] = Function(
-            layers, s.built, expression.result, expression.template, tuple(s.trace), target.vectors
+            layers,
+            s.built,
+            expression.result,
+            expression.template,
+            tuple(s.trace),
+            processor.vectors,
         )
     return list(found.values())

@@ -42,9 +42,9 @@ Key = tuple[str, str]  # a function's digest, and the kind of processor
 WORTH = 0.97  # of the default schedule's time: what is nearer to it may be chance
 
 
-def processor(target: Processor) -> str:
+def processor_kind(processor: Processor) -> str:
     """The kind of processor that a target is, as far as schedules go."""
-    return PROCESSORS.get(target.vectors, target.cpu)
+    return PROCESSORS.get(processor.vectors, processor.cpu)
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _is_step(step: object) -> bool:
 class FunctionRecords(Records[FunctionRecord]):
     """Records to schedule functions by."""
 
-    def trace(self, function: str, target: Processor) -> Trace | None:
+    def trace(self, function: str, processor: Processor) -> Trace | None:
         """The best schedule of a function; None where the default is as good."""
-        record = self.best.get((function, processor(target)))
+        record = self.best.get((function, processor_kind(processor)))
         return record.steps if record is not None and record.outcome.cost < WORTH else None

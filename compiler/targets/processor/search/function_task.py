@@ -21,7 +21,11 @@ from vdla.compiler.search.searchers import LEARNED, UNTAUGHT, EvolutionSearcher,
 from vdla.compiler.search.tuner import Task, TuneOptions, Turn
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.targets.processor.search.function import Function
-from vdla.compiler.targets.processor.search.function_records import FunctionRecord, Key, processor
+from vdla.compiler.targets.processor.search.function_records import (
+    FunctionRecord,
+    Key,
+    processor_kind,
+)
 from vdla.compiler.targets.processor.search.loop_features import NAMES, row
 from vdla.compiler.targets.processor.search.rules import derive, template
 from vdla.compiler.targets.processor.search.sketch import Sketch
@@ -53,10 +57,14 @@ class FunctionTask(Task[Trace, Timing, FunctionRecord]):
     rows: dict[int, Floats] = field(default_factory=dict, init=False)
 
     @classmethod
-    def of(cls, function: Function, sketches: Sequence[Sketch], target: Processor = NATIVE) -> Self:
+    def of(
+        cls, function: Function, sketches: Sequence[Sketch], processor: Processor = NATIVE
+    ) -> Self:
         """The task of a function whose schedules are those of some sketches."""
         space, meter = SketchSpace(sketches), Stopwatch(function)
-        return cls(function.layers, space, meter, function, (function.digest, processor(target)))
+        return cls(
+            function.layers, space, meter, function, (function.digest, processor_kind(processor))
+        )
 
     # How it stands ----------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.targets.processor.codegen.llvm import jit
 from vdla.compiler.targets.processor.description import processor as description
 from vdla.compiler.targets.processor.description.processor import AVX2, AVX512, NATIVE, SSE
-from vdla.compiler.targets.processor.kernels import host_kernel
+from vdla.compiler.targets.processor.functions import node_function
 from vdla.compiler.targets.processor.operators.product import packed, tile_of
 from vdla.compiler.tir.printer import show
 
@@ -35,7 +35,7 @@ def kernel_of(node, graph, vectors=None):
     """The host function of one node."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(description, "_native_vectors", lambda: vectors or AVX512)
-        return host_kernel(node, graph, "f", NATIVE)
+        return node_function(node, graph, "f", NATIVE)
 
 
 def text_of(node, shapes, result):

@@ -18,7 +18,7 @@ from vdla.compiler.graph.ir import Graph, GraphError, TensorType
 from vdla.compiler.targets.processor.codegen.llvm import jit
 from vdla.compiler.targets.processor.description import processor as description
 from vdla.compiler.targets.processor.description.processor import AVX2, AVX512, NATIVE, SSE
-from vdla.compiler.targets.processor.kernels import host_kernel
+from vdla.compiler.targets.processor.functions import node_function
 from vdla.compiler.targets.processor.operators.product import packed_words
 from vdla.compiler.tir.printer import show
 from vdla.runtime import Executor
@@ -33,7 +33,7 @@ def kernel_of(node, graph, vectors):
     with pytest.MonkeyPatch.context() as patch:
         if vectors:
             patch.setattr(description, "_native_vectors", lambda: vectors)
-        return host_kernel(node, graph, "f", NATIVE)
+        return node_function(node, graph, "f", NATIVE)
 
 
 def equal(node, known, data, vectors):

@@ -16,7 +16,7 @@ from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.targets.processor.description import processor as description
 from vdla.compiler.targets.processor.description.processor import AVX512, NATIVE, SSE
-from vdla.compiler.targets.processor.kernels import host_kernel
+from vdla.compiler.targets.processor.functions import node_function
 from vdla.compiler.targets.processor.operators.winograd import cook_toom, transformed_weights
 from vdla.compiler.targets.processor.rewrites.images import block_images
 from vdla.compiler.tir.printer import show
@@ -73,7 +73,7 @@ def text_of(graph, vectors=AVX512, host=NATIVE):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(description, "_native_vectors", lambda: vectors)
         blocked = block_images(graph, vectors)
-        return show(host_kernel(blocked.node("second"), blocked, "f", host).func)
+        return show(node_function(blocked.node("second"), blocked, "f", host).func)
 
 
 def check(graph):

@@ -12,7 +12,7 @@ from vdla.compiler.targets.processor.description.processor import NATIVE
 from vdla.compiler.targets.processor.search.function_records import (
     FunctionRecord,
     FunctionRecords,
-    processor,
+    processor_kind,
 )
 from vdla.compiler.targets.processor.search.stopwatch import Timing
 
@@ -21,7 +21,7 @@ TIMING = Timing("ok", seconds=0.016, reference=0.02, spread=0.0)
 
 def record_of(product, **changes):
     trace = [Step("vectorize", "out", {"axis": "out.x"})]
-    made = FunctionRecord.of((product.digest, processor(NATIVE)), trace, TIMING)
+    made = FunctionRecord.of((product.digest, processor_kind(NATIVE)), trace, TIMING)
     return replace(made, **changes)
 
 
@@ -61,7 +61,7 @@ def test_a_log_of_the_accelerator_is_refused(tmp_path):
 def test_the_best_that_is_worth_it_is_taken(tmp_path, product):
     slow, fast, near = (record_of(product, seconds=s) for s in (0.018, 0.015, 0.0199))
     chosen = FunctionRecords(lambda: [slow, fast])
-    assert chosen.best[product.digest, processor(NATIVE)] is fast
+    assert chosen.best[product.digest, processor_kind(NATIVE)] is fast
     assert chosen.trace(product.digest, NATIVE) == fast.steps
     assert FunctionRecords(lambda: [near]).trace(product.digest, NATIVE) is None
     other = replace(fast, processor="another")

@@ -17,8 +17,8 @@ from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate, evaluate_node
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.processor.codegen.llvm import jit
-from vdla.compiler.targets.processor.kernels import host_kernel, symbol_of
-from vdla.compiler.targets.processor.steps import host_kernels
+from vdla.compiler.targets.processor.functions import node_function, symbol_of
+from vdla.compiler.targets.processor.steps import node_functions
 from vdla.compiler.targets.processor.target import Host
 from vdla.compiler.targets.target import place
 from vdla.compiler.tir.interp import run
@@ -28,7 +28,7 @@ RNG = np.random.default_rng(11)
 
 def run_kernel(graph, node, values, interpret=False):
     """What the node's host function writes, given the tensors' values."""
-    kernel = host_kernel(node, graph, "f")
+    kernel = node_function(node, graph, "f")
     known = {**values, **kernel.constants}
     params = kernel.func.params
     arrays = [
@@ -299,7 +299,7 @@ def test_interpreter_and_native_code_agree_with_the_reference():
 def test_a_kernels_name():
     graph = small_network()
     node = graph.nodes[1]
-    assert host_kernel(node, graph).func.name == symbol_of(node) == "host_conv4"
+    assert node_function(node, graph).func.name == symbol_of(node) == "host_conv4"
 
 
 def test_equal_functions_are_shared_and_names_stay_apart():
@@ -307,7 +307,7 @@ def test_equal_functions_are_shared_and_names_stay_apart():
     x = m.input("x", (1, 4, 4, 4), 0.5)
     m.output(m.max_pool(m.max_pool(x, 1, 1), 1, 1))
     graph = optimize(import_model(m.model()))
-    kernels = host_kernels(graph, place(graph, [Host(alone=True)]))
+    kernels = node_functions(graph, place(graph, [Host(alone=True)]))
     pools = [k for n, k in kernels.items() if n.startswith("maxpool")]
     assert len(pools) == 2
     assert pools[0].func is pools[1].func

@@ -1,4 +1,4 @@
-"""Host functions: a node in, a function of loop IR and its arguments out."""
+"""Functions of a processor: a node in, a function of loop IR and its arguments out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from vdla.compiler.graph.express import HostKernel, HostRecipe
+from vdla.compiler.graph.express import FunctionRecipe, NodeFunction
 from vdla.compiler.graph.ir import Graph, Node, Recipe
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.errors import ScheduleError
@@ -26,38 +26,38 @@ from vdla.compiler.tir.printer import show
 Traces = Callable[[str, Processor], Sequence[Step] | None]  # of a function's digest
 
 
-def untuned(digest: str, target: Processor) -> None:
+def untuned(digest: str, processor: Processor) -> None:
     """No tuned schedule for any function."""
 
 
-def host_kernel(
+def node_function(
     node: Node,
     graph: Graph,
     symbol: str | None = None,
-    target: Processor = NATIVE,
+    processor: Processor = NATIVE,
     traces: Traces = untuned,
     known: dict[str, PrimFunc] | None = None,
-) -> HostKernel:
+) -> NodeFunction:
     """The host function of a node of a laid-out graph, with its arguments and own constants.
 
     ``traces`` gives the tuned schedule of a function, by its digest, where there is one. ``known``
     has functions by their digests: one that is there already is taken, whatever its name, and
     others are put there.
     """
-    expression = express(node, graph, target)
+    expression = express(node, graph, processor)
     schedule = expression.unscheduled(symbol or symbol_of(node))
     digest, known = digest_of(schedule.mod), {} if known is None else known
     if digest not in known:
-        if not _replayed(schedule, target, traces(digest, target)):
+        if not _replayed(schedule, processor, traces(digest, processor)):
             schedule = expression.unscheduled(symbol or symbol_of(node))
-            schedule_function(schedule, expression.result, expression.template, target.vectors)
+            schedule_function(schedule, expression.result, expression.template, processor.vectors)
         known[digest] = with_promises(with_inits(schedule.mod))
-    kernel = expression.recipe.kernel(known[digest])
+    kernel = expression.recipe.function(known[digest])
     _check_indices(kernel, graph)
     return kernel
 
 
-def _check_indices(kernel: HostKernel, graph: Graph) -> None:
+def _check_indices(kernel: NodeFunction, graph: Graph) -> None:
     """Raises BoundsError where a constant leaves the range that indices need of it."""
     for param, name in zip(kernel.func.params, kernel.args, strict=True):
         if param.value_range is None:
@@ -75,7 +75,7 @@ def _check_indices(kernel: HostKernel, graph: Graph) -> None:
 class Expression:
     """A node's function before it is scheduled, and the template of it or of one of its parts."""
 
-    recipe: HostRecipe
+    recipe: FunctionRecipe
     result: Tensor
     template: AnyTemplate | None
 
@@ -96,17 +96,17 @@ def express(node: Node, graph: Graph, processor: Processor) -> Expression:
         templates.append(template.of(part, recipe, processor))
         return templates[-1].result
 
-    recipe = HostRecipe(node, graph, expressed)
+    recipe = FunctionRecipe(node, graph, expressed)
     result = expressed(node, recipe)
     return Expression(recipe, result, templates[0] if templates else None)
 
 
-def _replayed(schedule: Schedule, target: Processor, trace: Sequence[Step] | None) -> bool:
+def _replayed(schedule: Schedule, processor: Processor, trace: Sequence[Step] | None) -> bool:
     """Schedules as a trace says, if there is one whose primitives are still today's."""
     if trace is None:
         return False
     try:
-        schedule.replay(list(trace), intrinsics(target.vectors))
+        schedule.replay(list(trace), intrinsics(processor.vectors))
     except ScheduleError:
         return False
     return True
