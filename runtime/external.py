@@ -26,6 +26,8 @@ class Session:
         options = ort.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 4  # errors come as exceptions
+        # Without VNNI an x86 adds two products of uint8 and int8 in 16 bits, which saturate.
+        options.add_session_config_entry("session.x64quantprecision", "1")
         try:
             self.session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime has no common base class for its errors
