@@ -221,17 +221,27 @@ def tracked() -> list[str]:
 
 def stages(mutant: Mutant, covering: Covering, limit: int) -> Iterator[Stage]:
     """The tests that a mutant is given, one stage after the other."""
-    longest = max((key for key in STAGES if f"{mutant.file}/".startswith(key)), key=len)
-    for text in STAGES[longest]:
-        words = text.split()
-        settings = dict(word.split("=", 1) for word in words if "=" in word)
-        tests = [word for word in words if "=" not in word]
-        if tests == [COVERING]:
+    for text in STAGES[_key(mutant)]:
+        stage = _parsed(text)
+        if stage.tests == [COVERING]:
             tests = covering.tests(mutant.file, mutant.lines)
             sums = accumulate(covering.seconds[test] for test in tests)
             tests = [test for test, total in zip(tests, sums, strict=True) if total < limit]
-        if tests:
-            yield Stage(tests, settings)
+            stage = Stage(tests, stage.settings)
+        if stage.tests:
+            yield stage
+
+
+def _key(mutant: Mutant) -> str:
+    """Under which the stages of a mutant's tests are listed."""
+    return max((key for key in STAGES if f"{mutant.file}/".startswith(key)), key=len)
+
+
+def _parsed(text: str) -> Stage:
+    """An entry of ``STAGES``."""
+    words = text.split()
+    settings = dict(word.split("=", 1) for word in words if "=" in word)
+    return Stage([word for word in words if "=" not in word], settings)
 
 
 @dataclass(frozen=True)
@@ -344,6 +354,7 @@ def run(chosen: list[Mutant], workers: int, limit: int) -> Iterator[tuple[Mutant
             trees.put(tree := Tree(Path(folder).resolve() / str(number)))
         covering = Covering(tree.folder, NOTES / digest(ROOT, tracked()))
         covering.note(tree.environment(), workers)
+        _check_stages(chosen, tree, limit)
         unchanged = tree.verilog() if any(m.file.startswith("hw/") for m in chosen) else ""
 
         def one(mutant: Mutant) -> str | None:
@@ -355,6 +366,18 @@ def run(chosen: list[Mutant], workers: int, limit: int) -> Iterator[tuple[Mutant
                 trees.put(tree)
 
         yield from zip(chosen, pool.map(one, chosen), strict=True)
+
+
+def _check_stages(chosen: list[Mutant], tree: Tree, limit: int) -> None:
+    """Runs the tests that stages name, with nothing planted.
+
+    Raises:
+        RuntimeError: one of them fails; it would notice every mutant.
+    """
+    texts = {text for mutant in chosen for text in STAGES[_key(mutant)] if text != COVERING}
+    for text in sorted(texts):
+        if noticed := tree.run(_parsed(text), "", HANGS * limit + 60):
+            raise RuntimeError(f"{text}: expected that all tests pass as they are, found {noticed}")
 
 
 def main() -> None:

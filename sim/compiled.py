@@ -49,8 +49,11 @@ def compile_once(what: str, run: Callable[[], object]) -> None:
     numba's cache mixes up entries that two processes write at once, so one compiles at a time. When
     it is done it seals every entry and leaves a mark in the cache; who finds the mark, and every
     sealed entry whole, only reads and waits for nobody. Damaged entries are compiled again: numba
-    would run what stands in them.
+    would run what stands in them. Where numba is switched off, nothing is compiled.
     """
+    if numba.config.DISABLE_JIT:
+        run()
+        return
     folder = Path(os.environ.get("NUMBA_CACHE_DIR") or numba.config.CACHE_DIR)
     mark = folder / f"{what}-{_circumstances()}.compiled"
     if mark.exists() and all(map(is_sealed, _sealed())):

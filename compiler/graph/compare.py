@@ -14,6 +14,7 @@ import numpy as np
 from vdla.compiler.graph.ir import Array, Graph, Node
 from vdla.compiler.graph.reference import evaluate_node, iter_layers
 from vdla.compiler.graph.rounding import undecided
+from vdla.runtime.external import exact_session
 from vdla.support.errors import UserError
 
 Evaluate = Callable[[Graph, Node, Sequence[Array]], Array]
@@ -63,21 +64,16 @@ def ort_session(model: Any, fuse: bool = True) -> Any:
     """An onnxruntime session on one thread for a path or a model in memory.
 
     Without ``fuse`` it runs every node as it stands in the file, so that it rounds in other places.
+    Products of uint8 and int8 are exact where it can (``runtime.external.exact_session``).
 
     Raises:
         OnnxruntimeError: it doesn't take the model.
     """
     import onnxruntime
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # errors come as exceptions
-    if not fuse:
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     source = str(model) if isinstance(model, str | Path) else model.SerializeToString()
     with _named():
-        return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+        return exact_session(onnxruntime, source, fuse)
 
 
 def ort_run(model: Any, inputs: Mapping[str, Array], fuse: bool = True) -> dict[str, Array]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from vdla.runtime.errors import ModuleError
 from vdla.runtime.external import Session
@@ -43,6 +43,20 @@ def test_it_takes_one_thread():
     """As the other host steps do."""
     options = Session(model()).session.get_session_options()
     assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
+
+
+def test_products_of_bytes_do_not_saturate():
+    """Two products of uint8 and int8 exceed 16 bits, in which an x86 without VNNI adds them."""
+    a, b = np.full((4, 64), 255, np.uint8), np.full((64, 16), 127, np.int8)
+    node = helper.make_node("MatMulInteger", ["a", "b"], ["y"])
+    ends = [("a", TensorProto.UINT8, [4, 64]), ("y", TensorProto.INT32, [4, 16])]
+    infos = [helper.make_tensor_value_info(*end) for end in ends]
+    weights = [numpy_helper.from_array(b, "b")]
+    graph = helper.make_graph([node], "g", infos[:1], infos[1:], weights)
+    opsets = [helper.make_opsetid("", 17)]
+    built = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    result = Session(built.SerializeToString()).run([a])
+    np.testing.assert_array_equal(result, a.astype(np.int32) @ b.astype(np.int32))
 
 
 def test_a_model_that_does_not_run_is_one_line():

@@ -30,6 +30,12 @@ assert check(load_config("tiny"), [Finish()]) == []
 """
 
 
+def test_without_numba_loops_run_as_python():
+    """As whoever looks for a fault in them, or measures what tests notice, has them run."""
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    subprocess.run([sys.executable, "-c", USE], env=environment, check=True, timeout=120)
+
+
 def test_what_is_compiled_waits_for_no_lock():
     """Another process compiles something else meanwhile, for as long as it likes."""
     warm_up()
