@@ -206,8 +206,10 @@ def instruction_address(config: Config, base: int, index: int) -> int:
 
 
 def most_instructions(config: Config) -> int:
-    """The longest program: what PROGRAM_LENGTH can say, and what the address space can hold."""
-    return min((1 << INDEX_BITS) - 1, (1 << DRAM_BITS) // instruction_bytes(config))
+    """The longest program: what PROGRAM_LENGTH can say. The address space holds it, since no
+    instruction has more than 256 bytes."""
+    assert instruction_bytes(config) << INDEX_BITS <= 1 << DRAM_BITS
+    return (1 << INDEX_BITS) - 1
 
 
 def reset_value(register: Register, config: Config) -> int:

@@ -6,6 +6,7 @@ import pytest
 from amaranth.lib.wiring import In, Out
 
 from vdla.hw import interfaces
+from vdla.hw.fifo import Fifo
 from vdla.hw.layout import instruction_bits
 from vdla.isa.config import load_config
 from vdla.isa.registers import INDEX_BITS, Cause, Fault
@@ -77,3 +78,11 @@ def test_what_units_tell_each_other():
         "enable": (Out, 3), "address": (Out, range(9)), "data": (Out, 5),
     }  # fmt: skip
     assert ports(interfaces.write_port(9, 5))["enable"] == (Out, 1)
+
+
+def test_a_queue_of_bits():
+    """Both hand-overs are one bit each, as whoever inverts them takes for granted."""
+    assert ports(Fifo(width=8, depth=4).signature) == {
+        "w_en": (In, 1), "w_rdy": (Out, 1), "w_data": (In, 8), "r_en": (In, 1), "r_rdy": (Out, 1),
+        "r_data": (Out, 8),
+    }  # fmt: skip

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import permutations
 
 import pytest
 
 from vdla.isa.config import Config, ConfigError, Memory, config_names, load_config
+from vdla.isa.instructions import Gemm
 
 REQUIRED = {
     "block_in": 4,
@@ -162,3 +163,12 @@ def test_files_that_are_no_config(tmp_path):
     assert error(path) == f"{path}: expected block_out, found no such key"
     path.write_bytes(b"\xff\xfe")
     assert error(path).startswith(f"{path}: expected TOML, found ")
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4, 5, 64, 65])
+def test_instructions_number_every_micro_op_and_not_twice_as_many(depth):
+    config = replace(load_config("tiny"), uop_bytes=4 * depth)
+    assert config.uop_depth == depth
+    first, last = Gemm.bounds(config)["uop_begin"]
+    assert first == 0
+    assert depth - 1 <= last < 2 * (depth - 1) + (depth == 2)

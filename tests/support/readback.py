@@ -7,10 +7,11 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
-from vdla.compiler import build, lower
+from vdla.compiler import build
 from vdla.compiler.graph import passes
 from vdla.compiler.graph.parser import parse_graph
 from vdla.compiler.graph.printer import beside, format_graph
+from vdla.compiler.targets.accelerator import lower, target
 from vdla.compiler.targets.processor.codegen import llvm
 from vdla.compiler.tir.ir import Buffer, Evaluate, Seq, Var, seq
 from vdla.compiler.tir.ir.intrin import TensorIntrin
@@ -119,8 +120,8 @@ def every_program_reads_back():
 
     patch.setattr(lower, "show", shown)
     patch.setattr(llvm, "emit_function", emitted)
-    for home, name in ((passes, "verify"), (build, "verify"), (build, "layout"),
-                       (build, "fuse_host")):  # fmt: skip
+    for home, name in ((passes, "verify"), (build, "verify"), (target, "layout"),
+                       (target, "fuse_host")):  # fmt: skip
         patch.setattr(home, name, checked(getattr(home, name)))
     yield
     patch.undo()

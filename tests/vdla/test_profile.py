@@ -16,7 +16,7 @@ from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, TensorType
-from vdla.compiler.host import peak
+from vdla.compiler.targets.processor import peak
 from vdla.compiler.targets.processor.description.processor import NATIVE
 from vdla.isa.config import load_config
 from vdla.options import Run

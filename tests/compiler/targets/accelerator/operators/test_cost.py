@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vdla.compiler.targets.accelerator.lower import lower_schedule
+from vdla.compiler.targets.accelerator.operators import cost as cost_model
 from vdla.compiler.targets.accelerator.operators.conv2d import Conv2d, ConvTile, Residual
 from vdla.compiler.targets.accelerator.operators.cost import (
     STARTUP,
@@ -42,6 +43,18 @@ def test_a_tile_alone(side, gemm):
     )  # fmt: skip
     least = 300 + 200 + max(gemm, side) + 70 + 90 + 2 * PAPER.memory.latency
     assert least <= estimate(work, PAPER) <= least + 4 * STARTUP
+
+
+@pytest.mark.parametrize(("inp_every", "wgt_every"), [(1, 1000), (1000, 1)])
+def test_a_place_is_free_a_hand_over_after_its_last_use(inp_every, wgt_every, monkeypatch):
+    """With one copy of what streams by, every tile waits for the place that the last one read."""
+    work = TileCost(
+        pairs=0, singles=20, threads=1, steps=1, parts=1, inp=300, wgt=300, gemm=500, side=0,
+        alu=0, store=10, shared=False, stages=1, inp_every=inp_every, wgt_every=wgt_every,
+    )  # fmt: skip
+    short = estimate(work, PAPER)
+    monkeypatch.setattr(cost_model, "STARTUP", STARTUP + 100)
+    assert estimate(work, PAPER) >= short + 19 * 100
 
 
 @pytest.mark.parametrize("residual", [None, Residual(1, 1, 0, 0, -128, 127)])

@@ -88,6 +88,15 @@ def test_indices_below_zero_are_divided_towards_minus_infinity(divisor):
     np.testing.assert_array_equal(found, want)
 
 
+def test_an_index_that_is_never_negative_is_divided_without_a_sign():
+    """Which takes fewer instructions."""
+    a = te.placeholder((7,), "int32", "a")
+    out = te.compute((20,), lambda i: a[i // 3], "out")
+    text = llvm.compile_ir([te.create_prim_func([a], out)])
+    assert " udiv " in text
+    assert " sdiv " not in text
+
+
 @pytest.mark.parametrize(
     "source", ["int8", "uint16", "int32", "uint64", "float16", "float32", "bool"]
 )

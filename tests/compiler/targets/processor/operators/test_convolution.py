@@ -9,6 +9,10 @@ from floats import Net
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.targets.processor.description.processor import find_processor
+from vdla.compiler.targets.processor.functions import node_function
+from vdla.compiler.targets.processor.rewrites.images import block_images
+from vdla.compiler.tir.printer import show
 from vdla.isa.config import load_config
 from vdla.runtime.executor import Executor
 
@@ -30,3 +34,20 @@ def test_windows_and_groups(window, pad, group):
     np.testing.assert_allclose(
         Executor(module).run(data).outputs[z], want, rtol=0, atol=5e-5 * np.abs(want).max()
     )
+
+
+@pytest.mark.parametrize(
+    ("side", "channels", "bands"),
+    [(56, 64, True), (3, 64, False), (56, 512, False)],
+    ids=["many tiles, few weights", "few tiles", "many weights"],
+)
+def test_threads_share_bands_where_each_keeps_the_weights(side, channels, bands):
+    """Else they share a band's copying, then its tiles, and read the weights together."""
+    net = Net(1, 64, side, side)
+    x = net.add(ops.Conv2d, data="x", weight=net.constant(64, 64, 1, 1))
+    weight = net.constant(channels, 64, 3, 3)
+    y = net.add(ops.Conv2d, data=x, weight=weight, pads=(1,) * 4)
+    processor = find_processor("x86-64-v4,-winograd")
+    graph = block_images(net.graph(y), processor.vectors)
+    text = show(node_function(graph.producers()[f"{y}.blocks"], graph, "f", processor).func)
+    assert (text.index(" parallel:") < text.index("alloc padded")) is bands
