@@ -25,7 +25,10 @@ ROOMS = ("support", "isa", "sim", "hw", "compiler", "runtime", "boards", "vdla")
 OPERATORS = (
     "compiler/graph/ops",
     "compiler/targets/accelerator/operators",
-    "compiler/targets/processor",
+    "compiler/targets/processor/operators",
+    "compiler/targets/processor/functions.py",
+    "compiler/targets/processor/in_place.py",
+    "compiler/targets/processor/steps.py",
     "compiler/graph/express.py",
 )
 MANY = 8  # parameters

@@ -330,6 +330,19 @@ def test_micro_ops_that_were_loaded_count_too():
     expect(clock, Fault.ADDRESS, clock.start[1] + 3 + 2, 1)
 
 
+def test_the_last_micro_op_of_several_words_leaves_acc():
+    """A word of an 8-byte port is two micro-ops: of three words, the sixth goes beyond."""
+    settings = ["port_bytes=8", "block_in=8", "block_out=8"]
+    config = load_config("tiny", settings)
+    assert config.uops_per_word == 2
+    base = config.depth("acc") - 28
+    text = "LOAD memory=UOP x_size=3 y_size=1 z_size=1 push_next\n"
+    stream, dram = image(text + f"GEMM pop_prev uop_count=6 dst_base={base}", *settings)
+    uops = b"".join(Uop(dst=dst).encode(config) for dst in (0, 1, 2, 3, 4, 28))
+    dram[: len(uops)] = np.frombuffer(uops, np.uint8)
+    assert both(stream, dram).fault == Fault.ADDRESS
+
+
 # ADDRESS: STORE -----------------------------------------------------------------------------------
 
 
