@@ -41,6 +41,12 @@ class Custom(Template[ops.Custom, UserTile]):
     attributes: str
 
     @classmethod
+    def refusal(cls, node: ops.Custom, graph: Graph, config: Config, min_fill: float) -> str | None:
+        """Nothing says how the accelerator is to run an operator without a schedule."""
+        has_schedule = registered(node.operator).schedule is not None
+        return None if has_schedule else "a user's operator without a schedule"
+
+    @classmethod
     def placed(cls, node: ops.Custom) -> str:
         """Whatever its types are."""
         return "a user's schedule"
