@@ -216,6 +216,14 @@ def test_transfers_stay_inside_a_tensor(text, message):
     assert not message or found[0].text.startswith(message)
 
 
+def test_a_transfer_of_padding_alone_reads_no_tensor():
+    """Even where it would begin before all of them."""
+    text = "LOAD memory=INP dram_base=4 x_size=0 y_size=1 z_size=1 pad_x0=3"
+    program = assemble(f".base 0x800\n{text}\nFINISH", TINY)
+    image = memory_image(program, 4096)
+    assert check(TINY, program.instructions, image, program.base, {"b": (64, 160)}) == []
+
+
 def test_bounds_of_micro_ops():
     """A micro-op's own index counts too, and an immediate operand has none."""
     uops = ".uop 0x0 dst=0 src=120\n"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import vdla
+from vdla.compiler.targets.accelerator.codegen.axes import Iteration
 from vdla.compiler.targets.accelerator.lower import lower_function, lower_schedule
 from vdla.compiler.targets.accelerator.operators.add import Add
 from vdla.compiler.targets.accelerator.operators.conv2d import Conv2d, ConvTile
@@ -220,3 +221,12 @@ func main(a: int32[8, 4], out: int32[1, 4]):
 """
     found, _ = computed(text, ROWS, out=(1, 4))
     np.testing.assert_array_equal(found[0], ROWS[start:].sum(axis=0))
+
+
+@pytest.mark.parametrize(("start", "alike"), [(3, True), (2, False)])
+def test_operands_lie_in_one_place_where_their_axes_begin_there(start, alike):
+    """One is three entries behind the buffer's first by itself, the other by a loop of one step."""
+    iteration = object.__new__(Iteration)
+    iteration.first, iteration.start = {"a": 3, "b": 0}, {"a": 0, "b": start}
+    iteration.space, iteration.axes = {"a": "acc", "b": "acc"}, []
+    assert iteration.same_place("a", "b") is alike
