@@ -20,13 +20,14 @@ from typing import Any, ClassVar
 
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.placement import Placement, Placements
+from vdla.support.errors import UserError
 
 Rewrite = Callable[[Graph], Graph]
 Layout = Callable[[Graph, Placements], tuple[Graph, Placements]]
 Report = Callable[[str, str], None]  # of a pass's name, and the program's text after it
 
 
-class NoCodeError(Exception):
+class NoCodeError(UserError):
     """A target has no code for an operator after all; says why."""
 
 

@@ -36,9 +36,9 @@ class Function:
     layers: tuple[str, ...]
     built: Built
     result: Tensor
-    template: AnyTemplate | None
     base: tuple[Step, ...]
     vectors: Vectors
+    template: AnyTemplate | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -99,8 +99,8 @@ def functions_of(graph: Graph, placements: Placements, processor: Processor) -> 
             layers,
             s.built,
             expression.result,
-            expression.template,
             tuple(s.trace),
             processor.vectors,
+            expression.template,
         )
     return list(found.values())
