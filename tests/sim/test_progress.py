@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vdla import api
-from vdla.compiler import lower
+from vdla.compiler.targets.accelerator import lower
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Engine, Finish, Gemm, Load, Mem, Store
 from vdla.sim.checker import check
