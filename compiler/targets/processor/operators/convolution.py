@@ -43,7 +43,9 @@ from vdla.compiler.targets.processor.operators.image import (
     Reading,
     block_for,
     divisor,
+    float_parameters,
     int8_of_sums,
+    integer_parameters,
     is_depthwise,
     places_of_a_tile,
     read_data,
@@ -170,10 +172,7 @@ def _blocks_at_once(blocks: int, places: int, registers: int) -> int:
 
 def _float_sums(conv: Conv2d, recipe: Recipe) -> tuple[Data, Tensor]:
     """[N, O/l, H, W, l]: bias + Σ data * weight in float32."""
-    values = recipe.value(conv.bias) if conv.bias is not None else None
-    weight = recipe.value(conv.weight)
-    assert weight is not None
-    start = np.zeros(len(weight), np.float32) if values is None else values
+    weight, start = float_parameters(conv, recipe)
     inner = recipe.block(conv.data) or weight.shape[1]
     data, sums, _ = _dots(conv, recipe, _split(recipe, conv, weight, inner), start)
     return data, sums
@@ -181,9 +180,7 @@ def _float_sums(conv: Conv2d, recipe: Recipe) -> tuple[Data, Tensor]:
 
 def _integer_sums(conv: QConv2d, recipe: Recipe) -> tuple[Data, Tensor, IterVar | None]:
     """[N, O/l, H, W, l]: bias + Σ (data - zero) * weight in int32, and the axis of a word."""
-    weight, bias = recipe.value(conv.weight), recipe.value(conv.bias)
-    assert weight is not None
-    assert bias is not None
+    weight, bias = integer_parameters(conv, recipe)
     more = (conv.in_zp + 128) * weight.astype(np.int64).sum(axis=(1, 2, 3))
     start = (bias - more).astype(np.int32)  # of sums that fit in int32 modulo 2**32
     inner = recipe.block(conv.data) or -(-weight.shape[1] // WORD_BYTES) * WORD_BYTES

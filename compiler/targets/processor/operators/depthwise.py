@@ -33,7 +33,9 @@ from vdla.compiler.targets.processor.operators.image import (
     Reading,
     block_for,
     divisor,
+    float_parameters,
     int8_of_sums,
+    integer_parameters,
     is_depthwise,
     largest_sum,
     places_of_a_tile,
@@ -127,18 +129,13 @@ class Depthwise(Template[AnyConv2d]):
 
 def _float_sums(conv: Conv2d, recipe: Recipe) -> tuple[Data, Tensor]:
     """[N, C/l, H, W, l]: bias + Σ data * weight in float32."""
-    values = recipe.value(conv.bias) if conv.bias is not None else None
-    weight = recipe.value(conv.weight)
-    assert weight is not None
-    start = np.zeros(len(weight), np.float32) if values is None else values
+    weight, start = float_parameters(conv, recipe)
     return _taps(conv, recipe, weight, start, Reading.floats())
 
 
 def _integer_sums(conv: QConv2d, recipe: Recipe) -> tuple[Data, Tensor]:
     """[N, C/l, H, W, l]: bias + Σ (data - zero) * weight, exactly."""
-    weight, bias = recipe.value(conv.weight), recipe.value(conv.bias)
-    assert weight is not None
-    assert bias is not None
+    weight, bias = integer_parameters(conv, recipe)
     if largest_sum(weight, bias, conv.in_zp) < EXACT_FLOAT:
         floats, start = weight.astype(np.float32), bias.astype(np.float32)
         return _taps(conv, recipe, floats, start, Reading.centered(conv.in_zp, "float32"))

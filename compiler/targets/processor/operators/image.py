@@ -16,7 +16,7 @@ from vdla.compiler import te
 from vdla.compiler.graph.express import clipped, inside, requantized
 from vdla.compiler.graph.ir import Array, Known, Pair, Recipe, Shape, TensorType
 from vdla.compiler.graph.numbers import pack_scales
-from vdla.compiler.graph.ops.conv2d import AnyConv2d, QConv2d, QConv2dAdd
+from vdla.compiler.graph.ops.conv2d import AnyConv2d, Conv2d, QConv2d, QConv2dAdd
 from vdla.compiler.schedule.stage import Stage
 from vdla.compiler.targets.processor.operators.nests import in_registers
 from vdla.compiler.te import Tensor
@@ -29,6 +29,23 @@ WHOLE = 1.5 * 2**23  # float32 has no bits for a fraction from 2**23 to 2**24
 INT32 = 2.0**31 - 256  # below it, no zero point makes an int32 overflow
 
 Place = Callable[..., Expr]  # of n, block, y, x, channel in the block
+
+
+def float_parameters(conv: Conv2d, recipe: Recipe) -> tuple[Array, Array]:
+    """The weights [O, I/groups, KH, KW] and the bias [O] of a convolution of floats; 0 where it has
+    no bias."""
+    weight = recipe.value(conv.weight)
+    assert weight is not None
+    bias = recipe.value(conv.bias) if conv.bias is not None else None
+    return weight, np.zeros(len(weight), np.float32) if bias is None else bias
+
+
+def integer_parameters(conv: QConv2d, recipe: Recipe) -> tuple[Array, Array]:
+    """The weights [O, I/groups, KH, KW] and the bias [O] of a convolution of int8."""
+    weight, bias = recipe.value(conv.weight), recipe.value(conv.bias)
+    assert weight is not None
+    assert bias is not None
+    return weight, bias
 
 
 def divisor(size: int, most: int) -> int:
@@ -206,9 +223,7 @@ def int8_of_sums(
 
     ``fused``: one instruction of the processor multiplies and adds float32, rounding once.
     """
-    weight, bias = recipe.value(conv.weight), recipe.value(conv.bias)
-    assert weight is not None
-    assert bias is not None
+    weight, bias = integer_parameters(conv, recipe)
     most = largest_sum(weight, bias, conv.in_zp)
     lanes = recipe.block(conv.output)
     scale = _scaled(recipe, lanes, pack_scales(conv.scale), most, fused=fused)

@@ -38,7 +38,7 @@ from vdla.compiler.graph.ir import Array, Graph, Node, Recipe
 from vdla.compiler.graph.ops.conv2d import Conv2d
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.processor.description.processor import Processor
-from vdla.compiler.targets.processor.operators.image import divisor
+from vdla.compiler.targets.processor.operators.image import divisor, float_parameters
 from vdla.compiler.targets.processor.operators.nests import in_registers, share
 from vdla.compiler.targets.processor.operators.template import Template
 from vdla.compiler.te import Tensor
@@ -97,10 +97,7 @@ class Winograd(Template[Conv2d]):
     @classmethod
     def of(cls, node: Conv2d, recipe: Recipe, processor: Processor) -> Winograd:
         """The transforms, the products between them, and the bias."""
-        weight = recipe.value(node.weight)
-        assert weight is not None
-        given = recipe.value(node.bias) if node.bias is not None else None
-        start = np.zeros(len(weight), np.float32) if given is None else given
+        weight, start = float_parameters(node, recipe)
         n, o, oh, ow = recipe.shape(node.output)
         lanes = processor.vectors.lanes
         wide = divisor(o // lanes, WIDE)
