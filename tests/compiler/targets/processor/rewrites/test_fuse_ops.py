@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 from floats import Net
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from onnx import TensorProto, helper, numpy_helper
 
 from vdla.compiler.build import Options, compile_graph
+from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.compare import ort_run
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.targets.processor.description.processor import NATIVE
 from vdla.compiler.targets.processor.rewrites.fuse_ops import fuse_ops
@@ -170,3 +174,33 @@ def test_rows_that_others_read_stay():
     graph = net.graph(last, net.unary("exp", net.nodes[0].output))
     assert [n.op for n in stack_products(graph).nodes] == ["Reshape", "MatMul", "Unary"]
     check(graph)
+
+
+def test_what_follows_a_dense_layer_of_integers_is_one_function_with_it(tmp_path):
+    """Here int8 results become floats again without a DequantizeLinear."""
+    rng, path = np.random.default_rng(5), tmp_path / "m.onnx"
+    weights = {
+        "sx": np.float32(0.02), "z": np.int8(3), "sw": np.float32(0.01), "zw": np.int8(0),
+        "sy": np.float32(0.2), "w": rng.integers(-127, 127, (64, 32)).astype(np.int8),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "sx", "z"], ["xq"]),
+        helper.make_node("DequantizeLinear", ["xq", "sx", "z"], ["xd"]),
+        helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["wd"]),
+        helper.make_node("MatMul", ["xd", "wd"], ["t"]),
+        helper.make_node("QuantizeLinear", ["t", "sy", "z"], ["tq"]),
+        helper.make_node("Cast", ["tq"], ["c"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["c", "sx"], ["y"]),
+    ]
+    ends = [helper.make_tensor_value_info(*e) for e in (("x", 1, [5, 64]), ("y", 1, [5, 32]))]
+    known = [numpy_helper.from_array(np.asarray(a), n) for n, a in weights.items()]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], known)
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    module = compile_graph(import_onnx(path, floats=True), PAPER, Options(device="cpu"))
+    assert [row["op"] for row in module.metadata["placement"]] == ["Quantize", "QDense"]
+    x = {"x": rng.standard_normal((5, 64)).astype(np.float32)}
+    want = ort_run(path, x, fuse=False)["y"]
+    off = np.abs(Executor(module).run(x).outputs["y"] - want)
+    assert off.max() <= 0.021  # a step where float32 may round either way
+    assert (off > 0.001).mean() <= 0.02
