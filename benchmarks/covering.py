@@ -1,9 +1,9 @@
 """Which tests run a line of the sources, and how long each test takes.
 
-All tests run once as they are, under coverage.py with a context for each test, and must pass. The
-notes are kept by the sources they are of. Not seen are lines that another process runs, that numba
-compiled, and that a test needs but had been run before it: what a fixture ran for the first test of
-a file therefore counts for all tests of that file.
+All tests but three very slow ones (``LONGER``) run once as they are, under coverage.py with a
+context for each test, and must pass. The notes are kept by the sources they are of. Not seen are
+lines that another process runs, that numba compiled, and that a test needs but had been run before
+it: what a fixture ran for the first test of a file therefore counts for all tests of that file.
 """
 
 from __future__ import annotations
@@ -21,6 +21,11 @@ from typing import Any
 from coverage import CoverageData
 
 OPTIONS = ("-q", "-p", "no:cacheprovider", "-m", "not long or formal or cases")
+LONGER = (  # than all the tests that a mutant is given
+    "tests/compiler/frontend/test_onnx_cases.py::test_cases[Attention]",
+    "tests/e2e/test_fuzz.py::test_a_hundred_pairs",
+    "tests/hw/formal/test_fetch.py::test_dispatch[paper]",
+)
 TIMES = re.compile(r"\s*([\d.]+)s (?:setup|call|teardown)\s+(\S.*?)\s*")
 
 
@@ -50,7 +55,8 @@ class Covering:
         )  # the next tree has another name
         command = [sys.executable, "-m", "pytest", *OPTIONS, "-n", str(workers), "--durations=0",
                    "--durations-min=0", "-vv", "--cov", f"--cov-config={settings}",
-                   "--cov-context=test", "--cov-report=", "tests"]  # fmt: skip
+                   "--cov-context=test", "--cov-report=",
+                   *(f"--deselect={test}" for test in LONGER), "tests"]  # fmt: skip
         print("running all tests once as they are …", file=sys.stderr, flush=True)
         done = subprocess.run(
             command, cwd=self.tree, env=environment, capture_output=True, text=True, check=False
