@@ -28,6 +28,7 @@ from vdla.compiler.targets.processor.steps import (
     native_code,
     tensor_table,
 )
+from vdla.compiler.targets.target import Code
 from vdla.isa.asm import disassemble
 from vdla.isa.config import Config
 from vdla.isa.identity import Identity
@@ -46,6 +47,7 @@ class Network:
     operators: Mapping[str, Operator]
     lowered: Mapping[str, Lowered]
     functions: Functions
+    codes: Mapping[str, Code]
 
 
 def assemble(network: Network, config: Config, host: Processor, dump: Dumper) -> Module:
@@ -57,7 +59,7 @@ def assemble(network: Network, config: Config, host: Processor, dump: Dumper) ->
     graph = network.graph
     functions, shared = in_place(graph, network.placements, network.functions)
     network = replace(network, functions=functions)
-    steps = make_steps(graph, network.placements, functions)
+    steps = make_steps(graph, network.placements, functions, network.codes)
     linkers = _line_up(steps, network, config)
     constants = _constants(network, linkers)
     memory = plan_memory(graph, constants, shared)
@@ -74,6 +76,7 @@ def assemble(network: Network, config: Config, host: Processor, dump: Dumper) ->
         constants=constant_image(memory, constants),
         host=native_code(functions, host),
         external=external_models(graph),
+        outside={name: code.code for name, code in network.codes.items()},
         programs={name: program.to_bytes() for name, program in programs.items()},
         config=asdict(config),
         identity=Identity.of(config),
@@ -109,7 +112,7 @@ def _line_up(plan: Plan, network: Network, config: Config) -> dict[str, Linker]:
 def _constants(network: Network, linkers: Mapping[str, Linker]) -> dict[str, Array]:
     """All that the host and the accelerator read and nothing writes."""
     graph = network.graph
-    constants: dict[str, Array] = function_constants(graph, network.functions)
+    constants = function_constants(graph, {**network.functions, **network.codes})
     for op in network.operators.values():
         constants.update(op.constants)
         constants.update({n: graph.constants[n] for n in _stored(op.node, graph)})

@@ -21,16 +21,16 @@ from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.placement import ACCELERATOR, HOST, Placements
-from vdla.compiler.targets.accelerator.operators.template import Operator
-from vdla.compiler.targets.accelerator.refusal import MIN_FILL
+from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, Operator
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.accelerator.target import Accelerator
+from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.targets.processor.functions import untuned
 from vdla.compiler.targets.processor.search.function_records import FunctionRecords
 from vdla.compiler.targets.processor.steps import check_external
 from vdla.compiler.targets.processor.target import Host
-from vdla.compiler.targets.target import NoCodeError, Target, place, place_node
+from vdla.compiler.targets.target import Target, place, place_node
 from vdla.isa.config import Config
 from vdla.runtime.module import Module
 
@@ -47,7 +47,7 @@ class Options:
     ``records`` are tuned schedules to use where they fit; None leaves all to the analytic model.
     ``functions`` are those of the host's functions. ``dump`` is a folder for the program's text
     after every pass. ``progress`` is told (what, done, of). ``host`` is the processor that runs
-    what the accelerator doesn't.
+    what the accelerator doesn't. ``target`` is another package's, in the accelerator's place.
     """
 
     device: str = ACCELERATOR
@@ -58,10 +58,18 @@ class Options:
     dump: Path | None = None
     progress: Progress = lambda what, done, total: None
     host: Processor = NATIVE
+    target: Target | None = None
+
+    @property
+    def accelerated(self) -> bool:
+        """Whether the network is compiled for the accelerator."""
+        return self.device != HOST and self.target is None
 
     def targets(self, config: Config) -> tuple[Target, ...]:
         """What a network is compiled for, in the order in which they are asked."""
         traces = self.functions.trace if self.functions else untuned
+        if self.target is not None:
+            return (self.target, Host(self.host, traces=traces))
         if self.device == HOST:
             return (Host(self.host, alone=True, traces=traces),)
         return (self.accelerator(config), Host(self.host, traces=traces))
@@ -86,7 +94,7 @@ def compile_model(
         TargetError: there is no linker for the host's processor, or it would need onnxruntime.
     """
     options = options or Options()
-    graph = import_onnx(path, shapes, floats=options.device == HOST)
+    graph = import_onnx(path, shapes, floats=not options.accelerated)
     return compile_graph(graph, config, options)
 
 
@@ -110,12 +118,15 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
     compilation.lower(options.progress)
     compilation.lay_out()
     made = compilation.finish()
+    others = (codes for device, codes in made.items() if device not in (ACCELERATOR, HOST))
+    codes = {name: code for found in others for name, code in found.items()}
     network = Network(
         compilation.graph,
         compilation.placements,
         made.get(ACCELERATOR, {}),
         compilation.lowered,
         made[HOST],
+        codes,
     )
     return assemble(network, config, options.host, compilation.dump)
 

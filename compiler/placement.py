@@ -34,7 +34,7 @@ def host_layers(rows: Sequence[Mapping[str, str]]) -> tuple[list[str], int]:
     What only converts numbers or their layout on the way to the accelerator is no layer.
     """
     layers = [row for row in rows if not (row["op"] in BY_OP and BY_OP[row["op"]].CONVERTS)]
-    return [row["name"] for row in layers if row["device"] != ACCELERATOR], len(layers)
+    return [row["name"] for row in layers if row["device"] in (HOST, ONNXRUNTIME)], len(layers)
 
 
 def host_remark(rows: Sequence[Mapping[str, str]]) -> str:

@@ -2,8 +2,8 @@
 
 The image holds constants, activations and programs at the offsets the module gives. Host functions
 get pointers into it, the accelerator gets the same image: nothing is copied between them. What
-onnxruntime runs reads from the image, and its result is copied there. Host functions in a row are
-one call.
+onnxruntime runs reads from the image, and its result is copied there; targets of other packages get
+views of it. Host functions in a row are one call.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from vdla.runtime.errors import DeviceError, InputError, ModuleError
 from vdla.runtime.external import Session
 from vdla.runtime.module import HostCode, Module, TensorInfo
 from vdla.runtime.native import NativeLibrary
-from vdla.runtime.plan import Accelerate, Host, Onnx, Step
+from vdla.runtime.outside import load_code
+from vdla.runtime.plan import Accelerate, Host, Onnx, Outside, Step
 from vdla.runtime.threads import Pool, available
 from vdla.runtime.turns import Turns
 from vdla.support.machine import memory_bytes
@@ -144,6 +145,8 @@ class Executor:
         assert not isinstance(step, Host)
         if isinstance(step, Onnx):
             action: Callable[[], DeviceResult | None] = self._prepare_external(step)
+        elif isinstance(step, Outside):
+            action = self._prepare_outside(step)
         else:
             program = self.module.programs[step.program]
             given = self._touched(self.module.steps[:number], self.module.inputs)
@@ -163,6 +166,16 @@ class Executor:
 
         def run() -> None:
             result[...] = session.run(operands)
+
+        return run
+
+    def _prepare_outside(self, step: Outside) -> Callable[[], DeviceResult | None]:
+        call = load_code(step.target, self.module.outside[step.code])
+        arrays = [self.tensor(name) for name in step.args]
+
+        def run() -> DeviceResult | None:
+            cycles = call(arrays)
+            return None if cycles is None else DeviceResult(cycles)
 
         return run
 
@@ -264,11 +277,14 @@ def _check_step(module: Module, step: Step) -> None:
         known = step.program in module.programs
     elif isinstance(step, Onnx):
         known = step.model in module.external
+    elif isinstance(step, Outside):
+        known = step.code in module.outside
     else:
         known = module.host is not None
     if not known:
         raise ModuleError(
-            f"steps: expected a program, host code or ONNX model of the module, found {step!r}"
+            "steps: expected a program, host code, ONNX model or code of the module, "
+            f"found {step!r}"
         )
     if isinstance(step, Host) and module.host is not None:
         _check_call(module.host, step, module.tensors)

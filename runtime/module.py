@@ -8,7 +8,7 @@ Layout, little-endian, without gaps, so that every byte is covered by a check::
     crc       u32       CRC-32 of the header
     header    JSON      see Module.header
     sections            one behind another: constants, host code, one per accelerator program,
-                        one per ONNX model
+                        one per ONNX model, one per code for another package's target
 
 The header lists each section's name, size and CRC-32 in file order.
 """
@@ -37,6 +37,7 @@ FORMAT_VERSION = 5
 PREFIX = struct.Struct("<8sIII")
 NOBODY = Identity("", "")  # of a module without programs
 CONSTANTS, HOST_CODE, PROGRAM, EXTERNAL = "constants", "host", "program:", "onnx:"
+OUTSIDE = "outside:"
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,9 @@ class HostCode:
 class Module:
     """A compiled network.
 
-    ``steps`` are its run plan. ``programs`` and ``external`` are the programs and ONNX models that
-    they name; ``tensors`` have their places in one DRAM image of ``dram_bytes``, which begins with
-    the ``constants``.
+    ``steps`` are its run plan. ``programs``, ``external`` and ``outside`` are the programs, ONNX
+    models and codes for other packages' targets that they name. ``tensors`` have their places in
+    one DRAM image of ``dram_bytes``, which begins with the ``constants``.
     """
 
     tensors: dict[str, TensorInfo]
@@ -88,6 +89,7 @@ class Module:
     host: HostCode | None = None
     programs: dict[str, bytes] = field(default_factory=dict)
     external: dict[str, bytes] = field(default_factory=dict)
+    outside: dict[str, bytes] = field(default_factory=dict)
     config: dict[str, Any] = field(default_factory=dict)
     identity: Identity = NOBODY
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -129,6 +131,7 @@ class Module:
             sections[HOST_CODE] = self.host.code
         sections.update({PROGRAM + name: code for name, code in self.programs.items()})
         sections.update({EXTERNAL + name: model for name, model in self.external.items()})
+        sections.update({OUTSIDE + name: code for name, code in self.outside.items()})
         table = [
             {"name": name, "size": len(data), "crc32": zlib.crc32(data)}
             for name, data in sections.items()
@@ -248,6 +251,7 @@ def _module(header: dict[str, Any], sections: dict[str, bytes]) -> Module:
         host=host and _host_code(sections[HOST_CODE], host),
         programs=_named(sections, PROGRAM),
         external=_named(sections, EXTERNAL),
+        outside=_named(sections, OUTSIDE),
         config=header["config"],
         identity=Identity(header["isa_hash"], header["config_hash"]),
         metadata=header["metadata"],

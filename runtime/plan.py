@@ -3,10 +3,12 @@
 Grammar::
 
     Plan        := Step*                          in the order in which they run
-    Step        := Host | Accelerate | Onnx
+    Step        := Host | Accelerate | Onnx | Outside
     Host        := name function args             calls a host function
     Accelerate  := program layers                 runs a program on the accelerator
     Onnx        := name model args                runs one of the module's ONNX models
+    Outside     := name target code args          runs one of the module's codes for a target that a
+                                                  package of its own brings
 
 ``args`` are tensors of the module, the result last. An accelerator's program knows itself where its
 bytes lie in DRAM. In a module's file a step is a JSON object whose ``kind`` tells which it is.
@@ -62,10 +64,25 @@ class Onnx:
         return self.name
 
 
-Step = Host | Accelerate | Onnx
+@dataclass(frozen=True)
+class Outside:
+    """Code that the runtime of another package's target runs, for the node ``name``."""
+
+    KIND: ClassVar[str] = "outside"
+
+    name: str
+    target: str
+    code: str
+    args: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Step = Host | Accelerate | Onnx | Outside
 Plan = tuple[Step, ...]
-STEPS: dict[str, type[Host] | type[Accelerate] | type[Onnx]] = {
-    step.KIND: step for step in (Host, Accelerate, Onnx)
+STEPS: dict[str, type[Host] | type[Accelerate] | type[Onnx] | type[Outside]] = {
+    step.KIND: step for step in (Host, Accelerate, Onnx, Outside)
 }
 
 

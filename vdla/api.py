@@ -30,14 +30,21 @@ from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.frontend.shapes import Shapes, shapes_like
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.models.quantizer import quantize as quantize_model
-from vdla.compiler.placement import HOST, device_of
+from vdla.compiler.placement import device_of
 from vdla.compiler.search.records import Log
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
 from vdla.compiler.targets.accelerator.search.tile_task import TileTask
+from vdla.compiler.targets.errors import TargetError
+from vdla.compiler.targets.outside import load_target, outside_targets
 from vdla.compiler.targets.processor.codegen.link import find_linker
-from vdla.compiler.targets.processor.description.processor import Processor, find_processor
+from vdla.compiler.targets.processor.description.processor import (
+    PROCESSORS,
+    Processor,
+    find_processor,
+)
 from vdla.compiler.targets.processor.search.function_records import FunctionRecord
 from vdla.compiler.targets.processor.search.function_task import FunctionTask
+from vdla.compiler.targets.target import Target
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
 from vdla.lookup import (
@@ -55,6 +62,7 @@ from vdla.runtime.devices.named import NAMES, make_device, module_config
 from vdla.runtime.dtypes import STORED
 from vdla.runtime.executor import Executor, RunResult, check_inputs
 from vdla.runtime.module import Module
+from vdla.runtime.plan import Outside
 from vdla.spelling import UsageError, require, takes
 from vdla.tuning import CPU, check_target, function_tasks, search, tile_tasks
 
@@ -83,7 +91,7 @@ def compile(model: str | Path, options: Compile) -> Module:
         raise UsageError(f"--device: expected one of {known}, found {options.device}")
     require(options)
     board = find_board(options.board) if options.board else None
-    host = processor(options.target or (board.host if board else None))
+    target, host = compile_target(options.target or (board.host if board else None), options.device)
     config = resolve(options.config or (board.config if board else "paper"), options.settings)
     told = Options(
         device=device_of(options.device),
@@ -93,6 +101,7 @@ def compile(model: str | Path, options: Compile) -> Module:
         dump=options.dump,
         progress=options.progress,
         host=host,
+        target=target,
     )
     return compile_model(model_file(model), config, told, options.shapes)
 
@@ -189,6 +198,7 @@ def _refuse_native(module: Module, name: str) -> None:
     found = [f"onnxruntime's {step}" for step in module.external]
     if module.host:
         found.append(f"code for {module.host.triple}")
+    found += dict.fromkeys(f"code for {s.target}" for s in module.steps if isinstance(s, Outside))
     if found:
         raise UsageError(
             f"--no-native: expected {name} to hold programs for the accelerator alone, "
@@ -198,14 +208,43 @@ def _refuse_native(module: Module, name: str) -> None:
 
 def _compiled_for(model: str | Path, config: Config, options: Run) -> Module:
     """An ONNX model compiled for the device."""
-    told = Options(
+    told = _compile_options(options)
+    return compile_model(model_file(model), config, told, given_shapes(model, options))
+
+
+def _compile_options(options: Run) -> Options:
+    """How a model that is to be run is compiled."""
+    target, host = compile_target(options.target, options.device)
+    return Options(
         device=device_of(options.device),
         records=tuned_tiles(options.records),
         functions=tuned_functions(options.records),
         progress=options.progress,
-        host=processor(options.target),
+        host=host,
+        target=target,
     )
-    return compile_model(model_file(model), config, told, given_shapes(model, options))
+
+
+def compile_target(name: str | Processor | None, device: str) -> tuple[Target | None, Processor]:
+    """Another package's target, if the name is one's, and the processor for the rest.
+
+    Raises:
+        TargetError: there is no such target or processor, or its package can't be loaded.
+        UsageError: a device that the target doesn't run on.
+    """
+    outside = outside_targets()
+    if isinstance(name, str) and name in outside and name not in PROCESSORS:
+        if device != "sim":
+            raise UsageError(
+                f"--target {name}: expected --device sim, where another package's target runs its "
+                f"code, found --device {device}"
+            )
+        return load_target(name), processor(None)
+    try:
+        return None, processor(name)
+    except TargetError as error:
+        more = f"; installed packages bring {', '.join(outside)}" if outside else ""
+        raise TargetError(f"{error}{more}") from None
 
 
 def processor(target: str | Processor | None) -> Processor:
@@ -250,8 +289,9 @@ def check(model: Module | str | Path, options: Run) -> Check:
         inputs = [dict(options.inputs)]
     else:
         inputs = [random_inputs(module, seed) for seed in range(options.samples)]
-    graph = optimize(import_onnx(path, shapes, floats=device_of(options.device) == HOST))
-    layers = per_layer(graph, path, inputs[0], config, options.device)
+    told = _compile_options(options)
+    graph = optimize(import_onnx(path, shapes, floats=not told.accelerated))
+    layers = per_layer(graph, path, inputs[0], config, told, options.device)
     quantized = is_quantized(load_onnx(path))
     return Check(layers, whole(graph, path, ready, inputs), quantized, relative_bound(graph))
 

@@ -133,7 +133,8 @@ def _target(examples: str) -> Any:
         "--target",
         typed=str | None,
         metavar="P",
-        help=f"The processor of what the accelerator leaves: {examples}",
+        help=f"The processor of what the accelerator leaves: {examples}; or, in the accelerator's "
+        "place, a target that another package brings.",
     )
 
 
@@ -186,7 +187,7 @@ class Compile(Sized):
         metavar="B",
         help="For this board: its config, its processor.",
     )
-    target: str | Processor | None = _target("native, x86-64-v3, cortex-a9, …")
+    target: str | Processor | None = _target("native, x86-64-v3, cortex-a9 …")
     vthreads: int = option(
         2, "--vthreads", typed=int, only=[Only("device", "sim", "rtl")], min=1, max=8,
         help="Virtual threads.",
@@ -231,7 +232,7 @@ class Run(Sized):
         False, "--virtual", typed=bool, only=[ON_BOARD],
         help="Run on the RTL of the whole board instead.",
     )  # fmt: skip
-    target: str | Processor | None = _target("native, or less of it: native,-winograd.")
+    target: str | Processor | None = _target("native, or less of it: native,-winograd")
     records: str | Path | TileRecords | FunctionRecords | None = _records()
     shapes: Shapes | None = _shapes()
     samples: int = option(

@@ -16,19 +16,29 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.ir import Array, Graph, Node
 from vdla.compiler.placement import Placement, Placements
-from vdla.support.errors import UserError
 
 Rewrite = Callable[[Graph], Graph]
 Layout = Callable[[Graph, Placements], tuple[Graph, Placements]]
 Report = Callable[[str, str], None]  # of a pass's name, and the program's text after it
 
 
-class NoCodeError(UserError):
-    """A target has no code for an operator after all; says why."""
+@dataclass(frozen=True)
+class Code:
+    """What the runtime of another package's target runs for one node.
+
+    ``args`` are the tensors that it gets, its result last; ``constants`` are those of them that it
+    alone needs.
+    """
+
+    target: str
+    code: bytes
+    args: tuple[str, ...]
+    constants: Mapping[str, Array]
 
 
 class Target(ABC):

@@ -40,7 +40,10 @@ def test_the_two_sides():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"kind": "gpu"}, "steps: expected one of kind host, vdla, onnxruntime, found 'gpu'"),
+        (
+            {"kind": "gpu"},
+            "steps: expected one of kind host, vdla, onnxruntime, outside, found 'gpu'",
+        ),
         ({"function": 3}, "steps: expected function of a host step, found 3"),
         ({"args": ["x", 1]}, "steps: expected args of a host step, found ['x', 1]"),
         ({"args": "x"}, "steps: expected args of a host step, found 'x'"),

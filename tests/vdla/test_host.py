@@ -12,8 +12,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from vdla import api
 from vdla.boards import MODULES, find_board
+from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.processor.codegen import link
-from vdla.compiler.targets.processor.description.processor import TargetError, find_processor
+from vdla.compiler.targets.processor.description.processor import find_processor
 from vdla.runtime import Executor, Module, ModuleError, native
 from vdla.runtime.module import HostCode
 from vdla.runtime.native import check_machine

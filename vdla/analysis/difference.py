@@ -25,7 +25,6 @@ from vdla.compiler.graph.compare import (
     ort_tensors,
 )
 from vdla.compiler.graph.ir import Graph, Node
-from vdla.compiler.placement import device_of
 from vdla.isa.config import Config
 from vdla.runtime.devices.named import make_device
 from vdla.runtime.executor import Executor
@@ -91,18 +90,23 @@ class Check:
 
 
 def per_layer(
-    graph: Graph, path: Path, inputs: Mapping[str, Array], config: Config, device: str = "sim"
+    graph: Graph,
+    path: Path,
+    inputs: Mapping[str, Array],
+    config: Config,
+    options: Options,
+    device: str = "sim",
 ) -> list[LayerDifference]:
     """The difference of every integer layer of ``path``'s optimized ``graph``.
 
-    Each is fed onnxruntime's tensors.
+    Each is compiled for the device and target of ``options``, and fed onnxruntime's tensors.
     """
+    told = Options(device=options.device, target=options.target)
 
     def evaluate(graph: Graph, node: Node, operands: Sequence[Array]) -> Array:
         alone = isolate(graph, node)
         values = dict(zip(node.inputs, operands, strict=True))
-        options = Options(device=device_of(device))
-        module = compile_graph(alone, config, options)
+        module = compile_graph(alone, config, told)
         result = Executor(module, make_device(module, device)).run(
             {name: values[name] for name in alone.inputs}
         )

@@ -26,6 +26,7 @@ from vdla.runtime.dtypes import to_write
 from vdla.runtime.errors import InputError
 from vdla.runtime.executor import Executor, RunResult
 from vdla.runtime.module import Module
+from vdla.runtime.plan import Outside
 from vdla.sim.trace import write_trace
 from vdla.spelling import UsageError
 from vdla.support.files import atomic_write
@@ -171,7 +172,7 @@ def _report(
             {
                 "device": device,
                 "config": config.name,
-                "cycles": cycles if module.accelerated else None,
+                "cycles": None if results[0].cycles is None else cycles,
                 "host_layers": host_layers(placement)[0],
                 "seconds": seconds,
                 "outputs": summary,
@@ -192,6 +193,9 @@ def _report(
         )
         if remark := host_remark(placement):
             console.print(remark)
+    elif results[0].cycles is not None:
+        targets = dict.fromkeys(s.target for s in module.steps if isinstance(s, Outside))
+        console.print(f"{many}{cycles:,} cycles on {', '.join(targets)}")
     console.print(f"{many}{seconds:.3f} s on device {device}")
 
 

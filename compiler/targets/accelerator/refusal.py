@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from vdla.compiler.graph.ir import Graph, Node
-from vdla.compiler.targets.accelerator.operators.template import BY_NODE
+from vdla.compiler.targets.accelerator.operators.template import BY_NODE, MIN_FILL
 from vdla.isa.config import Config
-
-MIN_FILL = 0.5  # below this share of the input lanes, a convolution is better off on the host
 
 
 def refusal(node: Node, graph: Graph, config: Config, min_fill: float = MIN_FILL) -> str | None:

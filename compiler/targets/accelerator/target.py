@@ -18,19 +18,21 @@ from vdla.compiler.targets.accelerator.lower import lower_schedule
 from vdla.compiler.targets.accelerator.operators.cost import TilingError
 from vdla.compiler.targets.accelerator.operators.template import (
     BY_NODE,
+    MIN_FILL,
     AnyTemplate,
     Operator,
     Tile,
     operator_of,
     template_of,
 )
-from vdla.compiler.targets.accelerator.refusal import MIN_FILL, refusal
+from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.compiler.targets.accelerator.rewrites.fuse_host import fuse_host
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
-from vdla.compiler.targets.target import Layout, NoCodeError, Report, Rewrite, Target
+from vdla.compiler.targets.errors import NoCodeError
+from vdla.compiler.targets.target import Layout, Report, Rewrite, Target
 from vdla.isa.config import Config
 
 # What keeps an operator from the accelerator: no tile or no instructions of its schedule.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -21,15 +22,17 @@ from vdla.compiler.placement import (
     HOST,
     Placements,
 )
+from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.processor.codegen.link import link_shared
 from vdla.compiler.targets.processor.codegen.llvm import compile_object
-from vdla.compiler.targets.processor.description.processor import NATIVE, Processor, TargetError
+from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.targets.processor.functions import Traces, node_function, symbol_of, untuned
+from vdla.compiler.targets.target import Code
 from vdla.compiler.tir.ir import Buffer, PrimFunc
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.module import HostCode, TensorInfo
 from vdla.runtime.native import host_machine
-from vdla.runtime.plan import Accelerate, Host, Onnx, Plan, Step, accelerator_steps
+from vdla.runtime.plan import Accelerate, Host, Onnx, Outside, Plan, Step, accelerator_steps
 
 Functions = Mapping[str, NodeFunction]
 
@@ -126,8 +129,10 @@ def external_models(graph: Graph) -> dict[str, bytes]:
     return {node.name: node.model for node in graph.nodes if isinstance(node, ops.External)}
 
 
-def function_constants(graph: Graph, functions: Functions) -> dict[str, Array]:
-    """Every constant that a host function or onnxruntime reads, or that is a result."""
+def function_constants(
+    graph: Graph, functions: Mapping[str, NodeFunction | Code]
+) -> dict[str, Array]:
+    """Every constant that a function or onnxruntime reads, or that is a result."""
     external = (node for node in graph.nodes if isinstance(node, ops.External))
     needed: dict[str, Array] = {
         name: graph.constants[name]
@@ -147,9 +152,14 @@ def function_constants(graph: Graph, functions: Functions) -> dict[str, Array]:
     return needed
 
 
-def make_steps(graph: Graph, placements: Placements, functions: Functions) -> Plan:
+def make_steps(
+    graph: Graph,
+    placements: Placements,
+    functions: Functions,
+    codes: Mapping[str, Code] = MappingProxyType({}),
+) -> Plan:
     """The module's run plan; neighbouring accelerator nodes share one program, which is the
-    caller's to make."""
+    caller's to make. ``codes`` are those of nodes on other packages' targets."""
     steps: list[Step] = []
     seen = views(graph, placements)
     for node in graph.nodes:
@@ -161,6 +171,8 @@ def make_steps(graph: Graph, placements: Placements, functions: Functions) -> Pl
                 steps[-1] = replace(last, layers=(*last.layers, node.name))
             else:
                 steps.append(Accelerate(f"program{len(accelerator_steps(steps))}", (node.name,)))
+        elif code := codes.get(node.name):
+            steps.append(Outside(node.name, code.target, node.name, code.args))
         elif isinstance(node, ops.External):
             steps.append(Onnx(node.name, node.name, (*node.inputs, node.output)))
         else:

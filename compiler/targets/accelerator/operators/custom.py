@@ -13,7 +13,7 @@ from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.accelerator.description import intrinsics
 from vdla.compiler.targets.accelerator.operators.cost import TileCost
 from vdla.compiler.targets.accelerator.operators.nest import Nest
-from vdla.compiler.targets.accelerator.operators.template import Binding, Template, Tile
+from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, Binding, Template, Tile
 from vdla.compiler.user import Type, UserOperator, registered
 from vdla.isa.config import Config
 
@@ -41,7 +41,9 @@ class Custom(Template[ops.Custom, UserTile]):
     attributes: str
 
     @classmethod
-    def refusal(cls, node: ops.Custom, graph: Graph, config: Config, min_fill: float) -> str | None:
+    def refusal(
+        cls, node: ops.Custom, graph: Graph, config: Config, min_fill: float = MIN_FILL
+    ) -> str | None:
         """Nothing says how the accelerator is to run an operator without a schedule."""
         has_schedule = registered(node.operator).schedule is not None
         return None if has_schedule else "a user's operator without a schedule"

@@ -20,7 +20,7 @@ from vdla.compiler.targets.accelerator.operators.cost import (
     transfer,
 )
 from vdla.compiler.targets.accelerator.operators.nest import Issue, Loop, Nest
-from vdla.compiler.targets.accelerator.operators.template import N, Template, Tile
+from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, N, Template, Tile
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import Config
@@ -72,7 +72,9 @@ class Pairwise(Template[N, VectorTile]):
         """What is computed, and with which instructions."""
 
     @classmethod
-    def refusal(cls, node: N, graph: Graph, config: Config, min_fill: float) -> str | None:
+    def refusal(
+        cls, node: N, graph: Graph, config: Config, min_fill: float = MIN_FILL
+    ) -> str | None:
         """Only images and vectors have channel blocks."""
         rank = len(graph.tensors[node.output].shape)
         return None if rank in (2, 4) else f"a tensor of {rank} dimensions has no channel blocks"

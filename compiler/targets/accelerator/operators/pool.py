@@ -26,7 +26,13 @@ from vdla.compiler.targets.accelerator.operators.cost import (
     transfer,
 )
 from vdla.compiler.targets.accelerator.operators.nest import Issue, Loop, Nest
-from vdla.compiler.targets.accelerator.operators.template import Binding, Template, Tile, elements
+from vdla.compiler.targets.accelerator.operators.template import (
+    MIN_FILL,
+    Binding,
+    Template,
+    Tile,
+    elements,
+)
 from vdla.compiler.targets.accelerator.operators.window import Window, only_padding
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
@@ -72,7 +78,9 @@ class Pool2d(Window, Template[QPool, PoolTile]):
     high: int
 
     @classmethod
-    def refusal(cls, node: QPool, graph: Graph, config: Config, min_fill: float) -> str | None:
+    def refusal(
+        cls, node: QPool, graph: Graph, config: Config, min_fill: float = MIN_FILL
+    ) -> str | None:
         """An average whose divisor varies, or windows that see nothing of the image."""
         if isinstance(node, ops.QAvgPool) and not node.uniform:
             return "the divisor of the average varies at the edges"

@@ -1,4 +1,4 @@
-"""What the accelerator can be given: one template per operator, and the protocol they all speak.
+"""What the accelerator can be given: one template per operator, and their protocol.
 
 A **template** is an operator at one size, without a graph: it knows its expression, the tiles that
 it can be cut into, and what each of them costs. Its **tile** is a point of that space: with it the
@@ -12,7 +12,7 @@ whoever places, compiles or tunes asks here, and knows no operator by name.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, replace
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -22,11 +22,14 @@ from numpy.typing import NDArray
 
 from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.schedule import Schedule
+from vdla.compiler.targets import template
 from vdla.compiler.targets.accelerator.operators.cost import Places, TileCost, TilingError, cheapest
 from vdla.compiler.targets.accelerator.operators.nest import Nest
 from vdla.isa.config import Config
 
 Array = NDArray[np.generic]
+
+MIN_FILL = 0.5  # below this share of the input lanes, a convolution is better off on the host
 
 BY_NODE: dict[type[Node], type[AnyTemplate]] = {}
 BY_NAME: dict[str, type[AnyTemplate]] = {}
@@ -58,11 +61,11 @@ class Binding:
     dram_bytes: int
 
 
-class Template(ABC, Generic[N, T]):
+class Template(template.Template[N, Config], Generic[N, T]):
     """An operator of one size: a frozen dataclass; ``N`` are its nodes, ``T`` its tiles.
 
-    ``NAME`` is what records call it, ``TILE`` the class of its tiles, ``NOUN`` what errors call it,
-    and ``NODES`` are the graph nodes that it is for. ``NUMBERS`` are the fields that change results
+    ``NAME`` is what records call it, ``TILE`` the class of its tiles, ``NOUN`` what errors call it.
+    ``NUMBERS`` are the fields that change results
     and no cycle (zero points, clipping bounds, factors), so that templates which differ in nothing
     else share their tile. A template with ``TUNED`` false has one tile, and nothing to search for.
     """
@@ -71,7 +74,6 @@ class Template(ABC, Generic[N, T]):
     NAME: ClassVar[str]
     TILE: ClassVar[type[Tile]]
     NOUN: ClassVar[str]
-    NODES: ClassVar[tuple[type[Node], ...]]
     NUMBERS: ClassVar[Mapping[str, object]] = {}
     TUNED: ClassVar[bool] = True
 
@@ -84,7 +86,9 @@ class Template(ABC, Generic[N, T]):
     # From the graph ---------------------------------------------------------------------------
 
     @classmethod
-    def refusal(cls, node: N, graph: Graph, config: Config, min_fill: float) -> str | None:
+    def refusal(
+        cls, node: N, graph: Graph, config: Config, min_fill: float = MIN_FILL
+    ) -> str | None:
         """Why a node of ``NODES`` can't or shouldn't run on the accelerator; None if it should.
 
         Args:

@@ -16,7 +16,8 @@ import numpy as np
 
 from vdla.compiler.graph import ir, ops
 from vdla.compiler.graph.ir import Array, Graph, Node, TensorType
-from vdla.compiler.targets.accelerator.refusal import MIN_FILL, refusal
+from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
+from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.isa.config import Config
 
 CHOICES = ((False, True), (True, False), (True, True))  # whether to fold rows, columns

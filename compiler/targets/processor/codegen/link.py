@@ -13,7 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from vdla.compiler.targets.processor.description.processor import Processor, TargetError
+from vdla.compiler.targets.errors import TargetError
+from vdla.compiler.targets.processor.description.processor import Processor
 
 
 def find_linker(processor: Processor) -> list[str]:

@@ -6,12 +6,7 @@ from collections.abc import Set
 from dataclasses import dataclass, replace
 from functools import cache
 
-from vdla.support.errors import UserError
-
-
-class TargetError(UserError):
-    """A host processor that isn't known, or that this machine can't make code for."""
-
+from vdla.compiler.targets.errors import TargetError
 
 DOTS = ("vpdpbusd", "pmaddwd", "multiply")  # who has one has those behind it
 SPREAD = 4  # registers for parts of words, where it takes several instructions to multiply them

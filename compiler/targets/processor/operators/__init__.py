@@ -1,8 +1,8 @@
 """How a processor computes an operator: templates, and a schedule for expressions without one.
 
-``template`` has the protocol. A template's file is one algorithm: which nodes it fits, its
+``template`` has the protocol. A template's file is one algorithm: which nodes it takes, their
 expression, its schedule. ``TEMPLATES`` lists them, the preferred ones first; to add one is to add a
-file and its name here. ``plain`` schedules what none of them fits.
+file and its name here. ``plain`` schedules what none of them takes.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from vdla.compiler.targets.processor.operators.plain import schedule_plain
 from vdla.compiler.targets.processor.operators.product import ByteProduct, FloatProduct
 from vdla.compiler.targets.processor.operators.template import AnyTemplate
 from vdla.compiler.targets.processor.operators.winograd import Winograd
+from vdla.compiler.targets.template import first_template, templates_for
 from vdla.compiler.te import Tensor
 
 TEMPLATES: tuple[type[AnyTemplate], ...] = (
@@ -25,16 +26,10 @@ TEMPLATES: tuple[type[AnyTemplate], ...] = (
 )  # fmt: skip
 
 
-def templates_for(node: Node) -> list[type[AnyTemplate]]:
-    """The templates for nodes of a node's kind, the preferred ones first."""
-    return [template for template in TEMPLATES if type(node) in template.NODES]
-
-
 def template_for(node: Node, graph: Graph, processor: Processor) -> type[AnyTemplate] | None:
-    """The first template that fits a node of a laid-out graph; None where its own expression is
+    """The first template that takes a node of a laid-out graph; None where its own expression is
     taken."""
-    fitting = (t for t in templates_for(node) if t.fits(node, graph, processor))
-    return next(fitting, None)
+    return first_template(TEMPLATES, node, graph, processor)[0]
 
 
 def channel_block(
@@ -48,7 +43,9 @@ def channel_block(
         known: the names of the graph's constants.
         vectors: the processor's.
     """
-    wanted = (t.channel_block(node, operands, known, vectors) for t in templates_for(node))
+    wanted = (
+        t.channel_block(node, operands, known, vectors) for t in templates_for(TEMPLATES, node)
+    )
     return next(filter(None, wanted), 0) or node.channel_block(operands)
 
 

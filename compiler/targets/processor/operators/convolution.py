@@ -88,11 +88,12 @@ class Convolution(Template[AnyConv2d]):
         return block_for(node, operands, known, (lanes, lanes // 2)) if node.groups == 1 else 0
 
     @classmethod
-    def fits(cls, node: AnyConv2d, graph: Graph, processor: Processor) -> bool:
-        """Whether the result lies in blocks of channels."""
+    def refusal(cls, node: AnyConv2d, graph: Graph, processor: Processor) -> str | None:
+        """The result has to lie in blocks of channels."""
         data, weight = (graph.tensors[name].shape for name in (node.data, node.weight))
-        blocks = graph.tensors[node.output].block > 0
-        return blocks and not is_depthwise(node, data, weight)
+        if not graph.tensors[node.output].block:
+            return "its channels don't lie in blocks"
+        return "it is depthwise" if is_depthwise(node, data, weight) else None
 
     @classmethod
     def of(cls, node: AnyConv2d, recipe: Recipe, processor: Processor) -> Convolution:

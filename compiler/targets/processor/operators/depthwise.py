@@ -75,10 +75,12 @@ class Depthwise(Template[AnyConv2d]):
         return block_for(node, operands, known, sizes)
 
     @classmethod
-    def fits(cls, node: AnyConv2d, graph: Graph, processor: Processor) -> bool:
-        """Whether the result lies in blocks of channels that see each other not at all."""
+    def refusal(cls, node: AnyConv2d, graph: Graph, processor: Processor) -> str | None:
+        """The result has to lie in blocks of channels that don't see each other."""
         data, weight = (graph.tensors[name].shape for name in (node.data, node.weight))
-        return graph.tensors[node.output].block > 0 and is_depthwise(node, data, weight)
+        if not graph.tensors[node.output].block:
+            return "its channels don't lie in blocks"
+        return None if is_depthwise(node, data, weight) else "it isn't depthwise"
 
     @classmethod
     def of(cls, node: AnyConv2d, recipe: Recipe, processor: Processor) -> Depthwise:

@@ -130,9 +130,10 @@ class FloatProduct(_Product, Template[MatMul | Dense]):
     NODES: ClassVar[tuple[type[Node], ...]] = (MatMul, Dense)
 
     @classmethod
-    def fits(cls, node: MatMul | Dense, graph: Graph, processor: Processor) -> bool:
-        """Whether it is a product of float32."""
-        return graph.tensors[node.output].dtype == "float32"
+    def refusal(cls, node: MatMul | Dense, graph: Graph, processor: Processor) -> str | None:
+        """It has to be a product of float32."""
+        dtype = graph.tensors[node.output].dtype
+        return None if dtype == "float32" else f"it is a product of {dtype}"
 
     @classmethod
     def of(cls, node: MatMul | Dense, recipe: Recipe, processor: Processor) -> FloatProduct:
@@ -155,11 +156,6 @@ class ByteProduct(_Product, Template[QDense | MatMulInteger]):
     """Products of int8 or uint8 by constant int8, with zero points, in int32."""
 
     NODES: ClassVar[tuple[type[Node], ...]] = (QDense, MatMulInteger)
-
-    @classmethod
-    def fits(cls, node: QDense | MatMulInteger, graph: Graph, processor: Processor) -> bool:
-        """Always: weights of these nodes are constants."""
-        return True
 
     @classmethod
     def of(cls, node: QDense | MatMulInteger, recipe: Recipe, processor: Processor) -> ByteProduct:

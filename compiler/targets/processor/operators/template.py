@@ -1,34 +1,26 @@
-"""How a processor computes a node: the protocol of this folder's templates.
+"""What a processor's templates add to those of all targets: how channels should lie.
 
-A **template** is one algorithm for some kinds of nodes: it says which nodes it fits, writes their
-expression for the processor's vectors, and schedules it. It holds the tensors of its expression, so
-its schedule finds them by themselves. A node that no template fits has its own plain expression,
-which ``plain`` schedules.
+A template is one algorithm for some kinds of nodes. A node that no template takes has its own plain
+expression, which ``plain`` schedules.
 
 A function may compute several nodes (``graph.ops.Fused``); one of them at most has a template, and
-what is fused behind it is the epilogue: :meth:`Template.schedule` gets the function's last tensor.
+what is fused behind it is the epilogue: ``schedule`` gets the function's last tensor.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, TypeVar
 
-from vdla.compiler.graph.ir import Graph, Known, Node, Recipe, TensorType
-from vdla.compiler.schedule import Schedule
+from vdla.compiler.graph.ir import Known, Node, TensorType
 from vdla.compiler.targets.processor.description.processor import Processor, Vectors
-from vdla.compiler.te import Tensor
+from vdla.compiler.targets.template import ScheduledTemplate
 
 N = TypeVar("N", bound=Node)
 
 
-class Template(ABC, Generic[N]):
-    """An algorithm for the nodes of ``NODES``: a frozen dataclass of its expression's tensors."""
-
-    NODES: ClassVar[tuple[type[Node], ...]]
-
-    result: Tensor  # what the node writes
+class Template(ScheduledTemplate[N, Processor]):
+    """An algorithm for the nodes of ``NODES``."""
 
     @classmethod
     def channel_block(
@@ -46,25 +38,6 @@ class Template(ABC, Generic[N]):
             0 where the channels are to lie as the node itself says (``Node.channel_block``).
         """
         return 0
-
-    @classmethod
-    @abstractmethod
-    def fits(cls, node: N, graph: Graph, processor: Processor) -> bool:
-        """Whether it computes a node of a laid-out graph, and is worth it."""
-
-    @classmethod
-    @abstractmethod
-    def of(cls, node: N, recipe: Recipe, processor: Processor) -> Self:
-        """The expression of a node that it fits, written with ``recipe``."""
-
-    @property
-    def placed(self) -> tuple[Tensor, ...]:
-        """Tensors that move elements and that its schedule places: they aren't computed inline."""
-        return ()
-
-    @abstractmethod
-    def schedule(self, s: Schedule, result: Tensor) -> None:
-        """Schedules a function that computes the node and, from it, ``result``."""
 
 
 AnyTemplate = Template[Any]

@@ -81,18 +81,22 @@ class Winograd(Template[Conv2d]):
     registers: int
 
     @classmethod
-    def fits(cls, node: Conv2d, graph: Graph, processor: Processor) -> bool:
-        """Whether it is a 3 by 3 convolution of stride 1, large enough, in blocks of channels."""
+    def refusal(cls, node: Conv2d, graph: Graph, processor: Processor) -> str | None:
+        """It has to be a 3 by 3 convolution of stride 1, large enough, in blocks of channels."""
         data, weight, result = (
             graph.tensors[name] for name in (node.data, node.weight, node.output)
         )
         plain = (node.strides, node.dilations, node.groups) == ((1, 1), (1, 1), 1)
-        blocks = data.block == result.block == processor.vectors.lanes
+        if not processor.winograd:
+            return "the processor is to do without"
+        if not plain or weight.shape[2:] != (TAPS, TAPS):
+            return f"it isn't {TAPS} by {TAPS}, of stride 1, one group and no dilation"
+        if not data.block == result.block == processor.vectors.lanes:
+            return "its channels don't lie in blocks of a vector"
         size = FLOAT_BYTES * SIDE**2 * weight.shape[0] * weight.shape[1]
-        return (
-            processor.winograd and plain and blocks and weight.shape[2:] == (TAPS, TAPS)
-            and min(result.shape[2:]) >= LEAST and size <= MOST_BYTES
-        )  # fmt: skip
+        if min(result.shape[2:]) < LEAST or size > MOST_BYTES:
+            return "its image is too small, or its weights are too large"
+        return None
 
     @classmethod
     def of(cls, node: Conv2d, recipe: Recipe, processor: Processor) -> Winograd:

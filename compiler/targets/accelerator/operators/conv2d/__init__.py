@@ -22,7 +22,7 @@ from vdla.compiler.targets.accelerator.operators.conv2d.sizes import (
 from vdla.compiler.targets.accelerator.operators.conv2d.space import Space
 from vdla.compiler.targets.accelerator.operators.cost import TileCost
 from vdla.compiler.targets.accelerator.operators.nest import Nest
-from vdla.compiler.targets.accelerator.operators.template import Array, Binding, Template
+from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, Array, Binding, Template
 from vdla.compiler.targets.accelerator.operators.window import only_padding
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
@@ -48,7 +48,11 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
 
     @classmethod
     def refusal(
-        cls, node: ops.QConv2d | ops.QDense, graph: Graph, config: Config, min_fill: float
+        cls,
+        node: ops.QConv2d | ops.QDense,
+        graph: Graph,
+        config: Config,
+        min_fill: float = MIN_FILL,
     ) -> str | None:
         """Too few input channels, or windows that see nothing of the image."""
         if isinstance(node, ops.QDense):

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 import pytest
 
 from vdla.compiler import te
+from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.processor.codegen import link
 from vdla.compiler.targets.processor.codegen.llvm import compile_object
 from vdla.compiler.targets.processor.description.processor import (
@@ -20,7 +21,6 @@ from vdla.compiler.targets.processor.description.processor import (
     PROCESSORS,
     SSE,
     Processor,
-    TargetError,
     find_processor,
 )
 

@@ -1,0 +1,59 @@
+"""Code for targets that live in packages of their own: the package's runtime runs it.
+
+A package names a function under the entry points ``vdla.runtimes``, by its target's name. It gets
+the code that the target's compiler made of one node, once, and returns what runs it over arrays:
+
+    def load(code: bytes) -> Callable[[Sequence[Array]], int | None]
+
+The arrays are views of the module's image as its tensors have their shapes, the node's result last;
+it is written in place. The number returned is how many cycles that took; None where the target
+counts none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.metadata import entry_points
+from typing import Any
+
+from numpy.typing import NDArray
+
+from vdla.runtime.errors import DeviceError, ModuleError
+
+GROUP = "vdla.runtimes"
+
+Array = NDArray[Any]
+Run = Callable[[Sequence[Array]], int | None]
+
+
+def load_code(target: str, code: bytes) -> Run:
+    """Makes the code of one node ready to be run as often as you like.
+
+    Running it raises DeviceError where the package's runtime raises anything.
+
+    Raises:
+        ModuleError: no installed package has a runtime for the target, or it can't take the code.
+    """
+    found = {entry.name: entry for entry in entry_points(group=GROUP)}
+    if target not in found:
+        known = ", ".join(found) or "none"
+        raise ModuleError(
+            f"module: expected an installed package with a runtime for {target} "
+            f"(entry points {GROUP}), found {known}"
+        )
+    try:
+        run: Run = found[target].load()(code)
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise ModuleError(
+            f"module: expected {found[target].value} to take its code, found {what}"
+        ) from error
+
+    def guarded(arrays: Sequence[Array]) -> int | None:
+        try:
+            return run(arrays)
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            raise DeviceError(f"device {target}: expected its code to run, found {what}") from error
+
+    return guarded
