@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError, Node
-from vdla.compiler.graph.passes import optimize
+from vdla.compiler.graph.passes import PIPELINE, optimize
+from vdla.compiler.graph.spec import Pass, Spec, spec_of
 from vdla.compiler.placement import ACCELERATOR, HOST, Placements
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, Operator
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
@@ -141,21 +143,23 @@ def placed_graph(
 
 @dataclass
 class _Compilation:
-    """A graph on its way through its targets; ``lowered`` is the code of nodes that have it."""
+    """A graph on its way through its targets; ``lowered`` is the code of nodes that have it, and
+    ``spec`` is what the graph may hold by now."""
 
     graph: Graph
     targets: Sequence[Target]
     dump: Dumper
     placements: Placements = field(default_factory=dict)
     lowered: dict[str, Any] = field(default_factory=dict)
+    spec: Spec = field(default_factory=Spec)
 
     def rewrite(self) -> None:
         """Optimizes the graph, has each target change it, and places its nodes."""
+        self.spec = reduce(Spec.after, PIPELINE, spec_of(self.graph))
         self.graph = optimize(self.graph, dump=self.dump.graph)
         for target in self.targets:
-            for name, run in target.rewrites:
-                self.graph = verify(run(self.graph))
-                self.dump.graph(name, self.graph)
+            for each in target.rewrites:
+                self._check(each, each.run(self.graph))
         self.placements = place(self.graph, self.targets)
 
     def lower(self, progress: Progress) -> None:
@@ -180,9 +184,15 @@ class _Compilation:
     def lay_out(self) -> None:
         """Gives each target its tensors as it wants them, with the copies between devices."""
         for target in self.targets:
-            for name, run in target.layouts:
-                self.graph, self.placements = run(self.graph, self.placements)
-                self.dump.graph(name, self.graph)
+            for each in target.layouts:
+                graph, self.placements = each.run(self.graph, self.placements)
+                self._check(each, graph)
+
+    def _check(self, done: Pass[Any], graph: Graph) -> None:
+        """Takes the graph that a pass left, if it is one that it may leave."""
+        self.spec = self.spec.after(done)
+        self.graph = verify(graph, self.spec)
+        self.dump.graph(done.name, graph)
 
     def finish(self) -> dict[str, Mapping[str, Any]]:
         """What each target made of its nodes, by its device."""

@@ -1,6 +1,7 @@
-"""The typing rules: what every pass leaves behind has to be a well-typed graph.
+"""The rules of a graph: what every pass leaves behind has to be well typed, and of its kinds.
 
-Each operator has its own rule (``Node.result_shape``); :func:`verify` checks a whole graph by them.
+Each operator has its own rule (``Node.result_shape``), each pass says which kinds of nodes it may
+leave (``spec.py``); :func:`verify` checks a whole graph by them.
 """
 
 from __future__ import annotations
@@ -10,18 +11,25 @@ from math import prod
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import TENSOR_DTYPES, Graph, GraphError, Node, TensorType
+from vdla.compiler.graph.spec import Spec, unfused
 
 
-def verify(graph: Graph) -> Graph:
+def verify(graph: Graph, spec: Spec | None = None) -> Graph:
     """Checks every rule of :mod:`vdla.compiler.graph.ir` and returns the graph.
+
+    Args:
+        graph: of any pass.
+        spec: what it may hold after that pass; without it, any kinds of nodes.
 
     Raises:
         GraphError: names the node or tensor, what was expected and what was found.
     """
     known = set(graph.inputs) | set(graph.constants)
     names: set[str] = set()
+    if spec is not None:
+        spec.check(graph)
     _verify_tensors(graph)
-    for node in graph.nodes:
+    for node in unfused(graph.nodes):
         if node.name in names:
             raise GraphError(f"expected one node called {node.name}, found two")
         names.add(node.name)
@@ -39,7 +47,7 @@ def verify(graph: Graph) -> Graph:
 
 
 def _verify_tensors(graph: Graph) -> None:
-    used = {name for node in graph.nodes for name in (*node.inputs, node.output)}
+    used = {name for node in unfused(graph.nodes) for name in (*node.inputs, node.output)}
     for name, kind in graph.tensors.items():
         if kind.dtype not in TENSOR_DTYPES:
             raise GraphError(

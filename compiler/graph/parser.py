@@ -21,15 +21,14 @@ fields that are left out take the class's defaults. Order counts: what a node re
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, fields, replace
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import (
     BY_OP,
@@ -120,7 +119,7 @@ class Parser:
         graph = Graph(tuple(inputs), tuple(outputs), tuple(nodes), self.tensors, self.constants,
                       name, self.reasons)  # fmt: skip
         try:
-            verify(replace(graph, nodes=tuple(_unfused(nodes))))
+            verify(graph)
         except GraphError as error:
             raise self.read.refused(str(error), self.places.get(error.node, start)) from None
         return graph
@@ -345,12 +344,6 @@ class _Draft:
 def operators() -> dict[str, type[Node]]:
     """Every operator of the graph IR, by the name of its class."""
     return dict(sorted(BY_OP.items()))
-
-
-def _unfused(nodes: list[Node]) -> Iterator[Node]:
-    """The nodes with the parts of fused ones in their place."""
-    for node in nodes:
-        yield from node.parts if isinstance(node, ops.Fused) else (node,)
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -9,7 +9,8 @@ A graph goes through its targets in order. Each of them
     layouts     changes how tensors lie, once it is known where every operator runs
     finish      says what every operator is in the graph that is laid out
 
-Rewrites and layouts are lists of named passes. The last target refuses nothing.
+Rewrites and layouts are lists of named passes, with the kinds of nodes that each adds. The last
+target refuses nothing.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from vdla.compiler.graph.ir import Array, Graph, Node
+from vdla.compiler.graph.passes import Rewrite
+from vdla.compiler.graph.spec import Pass
 from vdla.compiler.placement import Placement, Placements
 
-Rewrite = Callable[[Graph], Graph]
 Layout = Callable[[Graph, Placements], tuple[Graph, Placements]]
 Report = Callable[[str, str], None]  # of a pass's name, and the program's text after it
 
@@ -51,13 +53,13 @@ class Target(ABC):
     LOWERS: ClassVar[bool] = False
 
     @property
-    def rewrites(self) -> Sequence[tuple[str, Rewrite]]:
-        """Passes before placement, by name."""
+    def rewrites(self) -> Sequence[Pass[Rewrite]]:
+        """Passes before placement."""
         return ()
 
     @property
-    def layouts(self) -> Sequence[tuple[str, Layout]]:
-        """Passes after placement, by name."""
+    def layouts(self) -> Sequence[Pass[Layout]]:
+        """Passes after placement."""
         return ()
 
     @abstractmethod

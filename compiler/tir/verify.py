@@ -29,6 +29,7 @@ from vdla.compiler.tir.ir import (
 )
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.region import accesses, scoped
+from vdla.compiler.tir.spec import LoopSpec
 from vdla.compiler.tir.visitor import (
     direct_exprs,
     expr_vars,
@@ -42,9 +43,12 @@ NUMBERS = ("int32", "int64")
 Covered = dict[int, tuple[Block, Ranges]]
 
 
-def verify(func: PrimFunc, covered: Covered | None = None) -> PrimFunc:
+def verify(
+    func: PrimFunc, covered: Covered | None = None, spec: LoopSpec | None = None
+) -> PrimFunc:
     """The function itself, if it is well formed; run between passes.
 
+    ``spec`` is what it may hold after the pass that it comes from; all kinds of statements without.
     ``covered`` is for a function that is changed step by step: it keeps which blocks, by their
     ``id``, were found to stay within their regions and in which ranges, so that what a step leaves
     alone isn't proved again.
@@ -52,6 +56,8 @@ def verify(func: PrimFunc, covered: Covered | None = None) -> PrimFunc:
     Raises:
         IRError: it isn't; the message names the place and what is wrong there.
     """
+    if spec is not None:
+        spec.check(func)
     _Verifier(func, {} if covered is None else covered).check()
     return func
 

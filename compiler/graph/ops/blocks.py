@@ -1,4 +1,4 @@
-"""Between N, C, H, W and the channel blocks in which the accelerator reads and writes images."""
+"""Between N, C, H, W and the channel blocks in which targets read and write images."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Array, IntegerNode, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import DTYPES, Array, Node, Recipe, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blocks(IntegerNode, operator=False):
-    """What the two share; blocks are of ``block`` channels."""
+class Blocks(Node, operator=False):
+    """What the two share; blocks are of ``block`` channels, of any type."""
+
+    READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
+    WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES)
 
     data: str
     block: int

@@ -2,47 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.passes import external, fold, fuse, fuse_integer
+from vdla.compiler.graph.spec import INTEGER, Kinds, Pass, spec_of
 
-Pass = Callable[[Graph], Graph]
 Dump = Callable[[str, Graph], None]
+Rewrite = Callable[[Graph], Graph]
 
-PIPELINE: tuple[tuple[str, Pass], ...] = (
-    ("fold_batch_norm", fold.fold_batch_norm),
-    ("to_int8", fuse.to_int8),
-    ("merge_duplicates", fold.merge_duplicates),
-    ("move_qdq", fuse.move_qdq),
-    ("fuse_qdq", fuse.fuse_qdq),
-    ("remove_dead", fold.remove_dead),
-    ("fuse_clip", fuse_integer.fuse_clip),
-    ("fuse_residual", fuse_integer.fuse_residual),
-    ("fold_flatten", fold.fold_flatten),
-    ("fold_constants", fold.fold_constants),
-    ("remove_dead_again", fold.remove_dead),
-    ("join_external", external.join_external),
+MOVING: Kinds = frozenset((ops.QMaxPool, ops.QTranspose))  # they change places with rounding
+RESIDUAL: Kinds = frozenset((ops.QConv2dAdd,))
+
+PIPELINE: tuple[Pass[Rewrite], ...] = (
+    Pass("fold_batch_norm", fold.fold_batch_norm),
+    Pass("to_int8", fuse.to_int8, adds=MOVING | {ops.FlipSign}),
+    Pass("merge_duplicates", fold.merge_duplicates),
+    Pass("move_qdq", fuse.move_qdq),
+    Pass("fuse_qdq", fuse.fuse_qdq, adds=INTEGER - RESIDUAL),
+    Pass("remove_dead", fold.remove_dead),
+    Pass("fuse_clip", fuse_integer.fuse_clip),
+    Pass("fuse_residual", fuse_integer.fuse_residual, adds=RESIDUAL),
+    Pass("fold_flatten", fold.fold_flatten),
+    Pass("fold_constants", fold.fold_constants),
+    Pass("remove_dead_again", fold.remove_dead),
+    Pass("join_external", external.join_external),
 )
 
 
 def optimize(
     graph: Graph,
-    pipeline: tuple[tuple[str, Pass], ...] = PIPELINE,
+    pipeline: Sequence[Pass[Rewrite]] = PIPELINE,
     dump: Dump | None = None,
 ) -> Graph:
     """Runs ``pipeline``, checking the graph after every pass.
 
     Args:
         graph: an imported model.
-        pipeline: names and passes.
+        pipeline: the passes.
         dump: called with each pass's name and the graph after it.
     """
     if dump:
         dump("imported", graph)
-    for name, run in pipeline:
-        graph = verify(run(graph))
+    spec = spec_of(graph)
+    for each in pipeline:
+        spec = spec.after(each)
+        graph = verify(each.run(graph), spec)
         if dump:
-            dump(name, graph)
+            dump(each.name, graph)
     return graph

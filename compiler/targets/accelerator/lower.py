@@ -27,6 +27,7 @@ from vdla.compiler.tir.in_bounds import check_all_bounds
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.lower import flatten_blocks
 from vdla.compiler.tir.printer import show
+from vdla.compiler.tir.spec import FLAT, LoopSpec
 from vdla.compiler.tir.verify import verify
 from vdla.isa.config import Config
 from vdla.isa.instructions import Finish, Instruction
@@ -34,9 +35,10 @@ from vdla.sim.checker.progress import prove_progress
 
 Dump = Callable[[str, str], None]
 
-PASSES: tuple[tuple[str, Callable[[PrimFunc], PrimFunc]], ...] = (
-    ("virtual_threads", inject_virtual_threads),
-    ("in_place", unify_inplace),
+THREADED = FLAT.after("virtual_threads", loops=frozenset(("vthread",)))
+PASSES: tuple[tuple[LoopSpec, Callable[[PrimFunc], PrimFunc]], ...] = (
+    (THREADED, inject_virtual_threads),
+    (THREADED.after("in_place"), unify_inplace),
 )
 
 
@@ -72,13 +74,13 @@ def lower_function(func: PrimFunc, config: Config, dump: Dump | None = None) -> 
         if dump is not None:  # a search lowers thousands of functions that nobody reads
             dump(name, text())
 
-    func = check_all_bounds(verify(split_fused(flatten_blocks(func))))
+    func = check_all_bounds(verify(split_fused(flatten_blocks(func)), spec=FLAT))
     check_intrinsics(func, config)
     told("loops", lambda: show(func))
     check_threads(func, config)
-    for name, run in PASSES:
-        func = verify(run(func))
-        told(name, lambda: show(func))
+    for spec, run in PASSES:
+        func = verify(run(func), spec=spec)
+        told(spec.name, lambda: show(func))
     bases = allocate(func, config)
     told("allocate", lambda: "".join(
         f"{b.scope:9} {base:6} {b.name} {list(b.shape)}\n" for b, base in bases.items()

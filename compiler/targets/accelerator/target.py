@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.passes import Rewrite
+from vdla.compiler.graph.spec import LAYOUT, Pass
 from vdla.compiler.placement import ACCELERATOR, Placement, Placements
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.targets.accelerator.codegen.allocate import AllocationError
@@ -32,7 +35,7 @@ from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.errors import NoCodeError
-from vdla.compiler.targets.target import Layout, Report, Rewrite, Target
+from vdla.compiler.targets.target import Layout, Report, Target
 from vdla.isa.config import Config
 
 # What keeps an operator from the accelerator: no tile or no instructions of its schedule.
@@ -66,17 +69,24 @@ class Accelerator(Target):
     records: TileRecords | None = BUNDLED
 
     @property
-    def rewrites(self) -> Sequence[tuple[str, Rewrite]]:
+    def rewrites(self) -> Sequence[Pass[Rewrite]]:
         """Convolutions of few channels get more of them."""
-        return (("fold_taps", lambda graph: fold_taps(graph, self.config, self.min_fill)),)
+
+        def folded(graph: Graph) -> Graph:
+            return fold_taps(graph, self.config, self.min_fill)
+
+        return (Pass("fold_taps", folded, adds=frozenset((ops.Im2col,))),)
 
     @property
-    def layouts(self) -> Sequence[tuple[str, Layout]]:
+    def layouts(self) -> Sequence[Pass[Layout]]:
         """Channel blocks for the accelerator; the host's conversions as one pass each."""
-        block = self.config.channel_block
+
+        def laid_out(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
+            return layout(graph, placements, self.config.channel_block)
+
         return (
-            ("layout", lambda graph, placements: layout(graph, placements, block)),
-            ("fuse_host", fuse_host),
+            Pass("layout", laid_out, adds=LAYOUT, blocks=True),
+            Pass("fuse_host", fuse_host, adds=frozenset((ops.Fused,))),
         )
 
     def refusal(self, node: Node, graph: Graph) -> str | None:

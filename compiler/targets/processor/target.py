@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.passes import Rewrite
+from vdla.compiler.graph.spec import LAYOUT, Pass
 from vdla.compiler.placement import HOST, ONNXRUNTIME, Placement, Placements
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.targets.processor.functions import Traces, untuned
@@ -35,17 +37,23 @@ class Host(Target):
     traces: Traces = untuned
 
     @property
-    def layouts(self) -> Sequence[tuple[str, Layout]]:
+    def layouts(self) -> Sequence[Pass[Layout]]:
         """Blocks of channels, and several operators as one function, in a graph that is the
         processor's alone: beside an accelerator, tensors lie as both of them read them."""
         if not self.alone:
             return ()
-        passes: tuple[tuple[str, Callable[[Graph], Graph]], ...] = (
-            ("stack_products", stack_products),
-            ("block_images", lambda graph: block_images(graph, self.processor.vectors)),
-            ("fuse_ops", lambda graph: fuse_ops(graph, self.processor)),
+
+        def blocked(graph: Graph) -> Graph:
+            return block_images(graph, self.processor.vectors)
+
+        def fused(graph: Graph) -> Graph:
+            return fuse_ops(graph, self.processor)
+
+        return (
+            Pass("stack_products", _placed(stack_products)),
+            Pass("block_images", _placed(blocked), adds=LAYOUT, blocks=True),
+            Pass("fuse_ops", _placed(fused), adds=frozenset((ops.Fused,))),
         )
-        return [(name, _placed(run)) for name, run in passes]
 
     def refusal(self, node: Node, graph: Graph) -> str | None:
         """Nothing: it runs every operator, by onnxruntime if by no other means."""
@@ -66,7 +74,7 @@ class Host(Target):
         return node_functions(graph, placements, self.processor, self.traces)
 
 
-def _placed(run: Callable[[Graph], Graph]) -> Layout:
+def _placed(run: Rewrite) -> Layout:
     """A pass over a graph that is the processor's alone, with the placements behind it."""
 
     def laid_out(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:

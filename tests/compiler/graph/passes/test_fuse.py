@@ -92,7 +92,7 @@ def test_residual_fuses_into_the_later_convolution():
 
 
 def test_residual_fusion_is_exact():
-    unfused = [(n, p) for n, p in PIPELINE if n != "fuse_residual"]
+    unfused = [each for each in PIPELINE if each.name != "fuse_residual"]
     before = imported(residual_block)
     plain = optimize(before, tuple(unfused))
     assert "QAdd" in kinds(plain)
@@ -124,7 +124,7 @@ def test_a_relu_behind_a_quantization_becomes_the_convolutions_clip():
     graph = optimize(before)
     assert kinds(graph) == ["Quantize", "QConv2d", "Dequantize"]
     assert graph.nodes[1].lo == graph.nodes[1].out_zp
-    unfused = tuple((n, p) for n, p in PIPELINE if n != "fuse_clip")
+    unfused = tuple(each for each in PIPELINE if each.name != "fuse_clip")
     assert "QClip" in kinds(optimize(before, unfused))
     same_values(optimize(before, unfused), graph)
 
@@ -381,16 +381,16 @@ def test_every_pass_keeps_the_meaning():
 
     graph = imported(build, "uint8", 4)
     step = max(n.scale[0] for n in graph.nodes if isinstance(n, ops.Dequantize))
-    for name, run in PIPELINE:
-        after = verify(run(graph))
-        same_values(graph, after, atol=3 * step if name == "fuse_qdq" else 0.0)
+    for each in PIPELINE:
+        after = verify(each.run(graph))
+        same_values(graph, after, atol=3 * step if each.name == "fuse_qdq" else 0.0)
         graph = after
 
 
 def test_dump_gets_the_graph_after_every_pass():
     seen = []
     optimize(imported(conv_block), dump=lambda name, graph: seen.append((name, graph)))
-    assert [n for n, _ in seen] == ["imported", *(n for n, _ in PIPELINE)]
+    assert [n for n, _ in seen] == ["imported", *(each.name for each in PIPELINE)]
     assert "QConv2d(" in format_graph(seen[-1][1])
 
 

@@ -63,6 +63,6 @@ def test_passes_keep_the_result(name, config):
     (want,) = evaluate(unscheduled, *inputs)
     func = scheduled.lower()
     np.testing.assert_array_equal(evaluate(func, *inputs)[0], want)
-    for title, run in PASSES:
+    for spec, run in PASSES:
         func = run(func)
-        np.testing.assert_array_equal(evaluate(func, *inputs)[0], want, err_msg=title)
+        np.testing.assert_array_equal(evaluate(func, *inputs)[0], want, err_msg=spec.name)

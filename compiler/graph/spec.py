@@ -1,0 +1,84 @@
+"""Named passes over a graph, and which kinds of nodes may exist after each.
+
+What the frontend makes may exist from the beginning. Kinds that only passes make, ``MADE``, may
+exist from the pass on that says so: :attr:`Pass.adds`. Images lie as N, C, H, W up to a pass that
+gives them blocks of channels. ``verify(graph, spec)`` checks that, beside the types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import BY_OP, Graph, GraphError, IntegerNode, Node
+
+F = TypeVar("F", bound=Callable[..., Any])
+Kinds = frozenset[type[Node]]
+
+# A file's Reshape is on int8 at once where its tensor is; Im2col is made by a target alone.
+_INTEGER = (kind for kind in BY_OP.values() if issubclass(kind, IntegerNode))
+INTEGER: Kinds = frozenset(_INTEGER) - {ops.QReshape, ops.Im2col}
+LAYOUT: Kinds = frozenset((ops.Pack, ops.Unpack))
+MADE: Kinds = INTEGER | LAYOUT | {ops.FlipSign, ops.Im2col, ops.Fused}
+
+
+@dataclass(frozen=True)
+class Pass(Generic[F]):
+    """A pass over graphs; ``adds`` are the kinds of nodes that may exist from it on.
+
+    ``blocks`` says that it gives images blocks of channels.
+    """
+
+    name: str
+    run: F
+    adds: Kinds = frozenset()
+    blocks: bool = False
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a graph may hold after the pass called ``name``: of the kinds in ``MADE``, those of
+    ``made``; images in blocks of channels where ``blocks`` says so."""
+
+    name: str = "imported"
+    made: Kinds = frozenset()
+    blocks: bool = False
+
+    def after(self, done: Pass[Any]) -> Spec:
+        """What it may hold after one more pass."""
+        return Spec(done.name, self.made | done.adds, self.blocks or done.blocks)
+
+    def check(self, graph: Graph) -> None:
+        """Raises GraphError where a graph holds a node or a tensor that it may not hold."""
+        for node in graph.nodes:
+            self._check_node(node)
+        for name, kind in graph.tensors.items():
+            if kind.block and not self.blocks:
+                raise GraphError(
+                    f"after {self.name}: expected images as [N, C, H, W], found {name} in blocks "
+                    f"of {kind.block} channels"
+                )
+
+    def _check_node(self, node: Node) -> None:
+        if type(node) in MADE - self.made:
+            known = ", ".join(sorted(kind.__name__ for kind in self.made)) or "none"
+            raise GraphError(
+                f"after {self.name}: expected no kinds of nodes that passes make but {known}, "
+                f"found {node.name} ({type(node).__name__})"
+            )
+        for part in node.parts if isinstance(node, ops.Fused) else ():
+            self._check_node(part)
+
+
+def spec_of(graph: Graph) -> Spec:
+    """The spec of a graph that passes may have changed already: with the kinds that it has."""
+    fused = {ops.Fused for node in graph.nodes if isinstance(node, ops.Fused)}
+    return Spec(made=frozenset({type(node) for node in unfused(graph.nodes)} | fused) & MADE)
+
+
+def unfused(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Nodes, with the parts of fused ones in their place."""
+    for node in nodes:
+        yield from node.parts if isinstance(node, ops.Fused) else (node,)
