@@ -222,6 +222,11 @@ class Node:
         """Whether what ``maker`` writes may be computed where this operator reads it."""
         return False
 
+    def with_addition(self, addition: Node) -> Node | None:
+        """This operator and an addition of its result as one, bit for bit; None where there is no
+        such operator."""
+        return None
+
     def work(self, shapes: Sequence[Shape], result: Shape) -> int:
         """How many operations it takes, a multiplication and an addition being two; one for each
         element that it writes unless it says otherwise."""

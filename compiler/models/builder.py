@@ -15,7 +15,7 @@ from onnx import helper, numpy_helper
 
 from vdla.compiler.graph import ir, ops
 from vdla.compiler.graph.ir import Array
-from vdla.compiler.models.window import Window
+from vdla.compiler.graph.window import Window
 
 OPSET = 17
 IR_VERSION = 8
@@ -65,9 +65,7 @@ class Builder:
             data=data,
             weight="",
             groups=groups,
-            strides=window.strides,
-            pads=window.pads,
-            dilations=window.dilations,
+            **window.steps,
         )
         weight = weight.astype(np.float32)
         raw = node.evaluate([self.values[data], weight], UNUSED)
@@ -82,7 +80,11 @@ class Builder:
             self.weight(f"{name}.bias", bias),
         ]
         value = raw * factor[:, 0] + bias[:, None, None]
-        attributes = {"group": groups, "dilations": list(window.dilations), **window.sizes()}
+        attributes = {
+            "group": groups,
+            "dilations": list(window.dilations),
+            **window_attributes(window),
+        }
         return self.emit("Conv", name, inputs, value, **attributes)
 
     def relu(self, data: str) -> str:
@@ -107,12 +109,11 @@ class Builder:
             name=name,
             output=name,
             data=data,
-            kernel=window.kernel,
-            strides=window.strides,
-            pads=window.pads,
+            kernel=window.size,
+            **window.steps,
         )
         value = node.evaluate([self.values[data]], UNUSED)
-        return self.emit("MaxPool", name, [data], value, **window.sizes())
+        return self.emit("MaxPool", name, [data], value, **window_attributes(window))
 
     def global_pool(self, name: str, data: str) -> str:
         """A ``GlobalAveragePool``, the mean over height and width; gives the name of its output."""
@@ -165,3 +166,12 @@ def images(shape: tuple[int, ...], count: int, seed: int) -> Array:
         picture += rng.uniform(0.05, 0.5) * rng.standard_normal(picture.shape)
         result[i] = picture
     return result.astype(np.float32)
+
+
+def window_attributes(window: Window) -> dict[str, list[int]]:
+    """ONNX's attributes of convolutions and pools, but dilations: pools here have none."""
+    return {
+        "kernel_shape": list(window.kernel),
+        "strides": list(window.strides),
+        "pads": list(window.pads),
+    }

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from vdla.compiler.graph.ir import Array
+from vdla.compiler.graph.window import Window
 from vdla.compiler.models.builder import Builder, images
-from vdla.compiler.models.window import Window
 
 IMAGE = (1, 3, 224, 224)
 CALIBRATION_SEED = 20180713

@@ -17,7 +17,7 @@ from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.plan import align, lifetimes, plan_memory
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.models.window import Window
+from vdla.compiler.graph.window import Window
 from vdla.compiler.placement import Placement, report
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.target import place

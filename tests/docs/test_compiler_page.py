@@ -11,7 +11,7 @@ from qdq import QdqModel
 
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend import import_model
-from vdla.compiler.models.window import Window
+from vdla.compiler.graph.window import Window
 from vdla.isa.config import load_config
 
 PAGE = Path(__file__).parents[2] / "docs" / "compiler.md"

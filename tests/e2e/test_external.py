@@ -17,7 +17,7 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.compare import ort_run
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.models.window import Window
+from vdla.compiler.graph.window import Window
 
 X = (1, 8, 6, 6)
 

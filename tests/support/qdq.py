@@ -20,8 +20,8 @@ import onnx
 from onnx import helper, numpy_helper
 
 from vdla.compiler.graph.ir import Array, Pads
-from vdla.compiler.models.builder import IR_VERSION, OPSET
-from vdla.compiler.models.window import Window
+from vdla.compiler.graph.window import Window
+from vdla.compiler.models.builder import IR_VERSION, OPSET, window_attributes
 
 
 class QdqModel:
@@ -150,7 +150,11 @@ class QdqModel:
                 self.bias(f"{name}.bias", channels, scales * np.float32(self.scales[x]))
             )
         out = (n, channels, *window.places((h, w)))
-        attributes = {"group": groups, "dilations": list(window.dilations), **window.sizes()}
+        attributes = {
+            "group": groups,
+            "dilations": list(window.dilations),
+            **window_attributes(window),
+        }
         y = self.node("Conv", operands, out, **attributes)
         spread = float(np.sqrt(shape[1] * window.taps)) * 40 * 60
         scale = self.scales[x] * float(scales.mean()) * spread / self.rng.uniform(30, 60)
@@ -187,7 +191,7 @@ class QdqModel:
     def max_pool(self, x: str, kernel: int, stride: int, pads: Pads = (0, 0, 0, 0)) -> str:
         """A max pool; the quantization stays."""
         window = Window((kernel, kernel), (stride, stride), pads)
-        y = self.node("MaxPool", [x], self._pool_shape(x, window), **window.sizes())
+        y = self.node("MaxPool", [x], self._pool_shape(x, window), **window_attributes(window))
         return self._same_quant(x, y)
 
     def average_pool(
@@ -195,7 +199,7 @@ class QdqModel:
     ) -> str:
         """An average pool."""
         window = Window((kernel, kernel), (stride, stride), pads)
-        attributes = {"count_include_pad": int(include_pad), **window.sizes()}
+        attributes = {"count_include_pad": int(include_pad), **window_attributes(window)}
         y = self.node("AveragePool", [x], self._pool_shape(x, window), **attributes)
         return self.quantized(y, float(np.float32(self.scales[x] * self.pick(0.4, 0.8))))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from qdq import QdqModel
 
-from vdla.compiler.models.window import Window
+from vdla.compiler.graph.window import Window
 
 ACCELERATED = 10  # kinds, the first ones, that the accelerator takes
 MOST = 5 << 20  # multiply-adds of a layer: what a simulated machine does in a second

@@ -6,75 +6,41 @@ Images have two dimensions. A signal is an image of one row, a volume one image 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
-from typing import TypedDict
 
 from vdla.compiler.frontend.converters import converts
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Pads, Pair
+from vdla.compiler.graph.ir import Pair
 from vdla.compiler.graph.ops.take import OUTSIDE
-from vdla.compiler.graph.ops.window import window_extent
+from vdla.compiler.graph.window import Window
 
 RANKS = {3: "[N, C, W]", 4: "[N, C, H, W]", 5: "[N, C, D, H, W]"}
 
 
-class Steps(TypedDict):
-    """The fields of an image's node that say where its window goes, the pads apart."""
+def _last(window: Window, count: int) -> Window:
+    """A window over the last dimensions alone, two at least: a signal is one row."""
+    first, fill = window.rank - count, max(2 - count, 0)
+    low, high = window.pads[first : window.rank], window.pads[window.rank + first :]
+    return Window(
+        kernel=(1,) * fill + window.kernel[first:],
+        strides=(1,) * fill + window.strides[first:],
+        dilations=(1,) * fill + window.dilations[first:],
+        pads=((0,) * fill + low + (0,) * fill + high),
+    )
 
-    strides: Pair
-    dilations: Pair
 
-
-@dataclass(frozen=True)
-class Sliding:
-    """A window over the dimensions behind channels; of pads the first ones come all first."""
-
-    kernel: tuple[int, ...]
-    strides: tuple[int, ...]
-    dilations: tuple[int, ...]
-    pads: tuple[int, ...]
-
-    @property
-    def rank(self) -> int:
-        """How many dimensions it has."""
-        return len(self.kernel)
-
-    def last(self, count: int) -> Sliding:
-        """Over the last ones alone, two at least: a signal is one row."""
-        first = self.rank - count
-        fill = max(2 - count, 0)
-        pads = self.pads[first : self.rank], self.pads[self.rank + first :]
-        return Sliding(
-            (1,) * fill + self.kernel[first:],
-            (1,) * fill + self.strides[first:],
-            (1,) * fill + self.dilations[first:],
-            ((0,) * fill + pads[0] + (0,) * fill + pads[1]),
-        )
-
-    @property
-    def first(self) -> Sliding:
-        """Over the first one of three alone, along the rows of an image."""
-        low, high = self.pads[0], self.pads[self.rank]
-        return Sliding(
-            (self.kernel[0], 1), (self.strides[0], 1), (self.dilations[0], 1), (low, 0, high, 0)
-        )
-
-    @property
-    def steps(self) -> Steps:
-        """The fields of an image's node."""
-        return {
-            "strides": (self.strides[0], self.strides[1]),
-            "dilations": (self.dilations[0], self.dilations[1]),
-        }
-
-    @property
-    def margins(self) -> Pads:
-        """The pads of an image's node."""
-        top, left, bottom, right = self.pads
-        return top, left, bottom, right
+def _first(window: Window) -> Window:
+    """A window over the first one of three dimensions alone, along the rows of an image."""
+    low, high = window.pads[0], window.pads[window.rank]
+    return Window(
+        kernel=(window.kernel[0], 1),
+        strides=(window.strides[0], 1),
+        dilations=(window.dilations[0], 1),
+        pads=(low, 0, high, 0),
+    )
 
 
 def _several(view: OnnxNode, name: str, rank: int) -> tuple[int, ...]:
@@ -85,14 +51,14 @@ def _several(view: OnnxNode, name: str, rank: int) -> tuple[int, ...]:
     return values
 
 
-def _sliding(view: OnnxNode, kernel: tuple[int, ...]) -> Sliding:
+def _sliding(view: OnnxNode, kernel: tuple[int, ...]) -> Window:
     rank = len(kernel)
     strides, dilations = _several(view, "strides", rank), _several(view, "dilations", rank)
-    window = Sliding(kernel, strides, dilations, (0,) * (2 * rank))
+    window = Window(kernel, strides, (0,) * (2 * rank), dilations)
     return replace(window, pads=_pads(view, window))
 
 
-def _pads(view: OnnxNode, window: Sliding) -> tuple[int, ...]:
+def _pads(view: OnnxNode, window: Window) -> tuple[int, ...]:
     mode, rank = view.text("auto_pad", "NOTSET"), window.rank
     if mode == "VALID":
         return window.pads
@@ -105,10 +71,8 @@ def _pads(view: OnnxNode, window: Sliding) -> tuple[int, ...]:
     if mode not in ("SAME_UPPER", "SAME_LOWER"):
         raise view.error("auto_pad NOTSET, VALID, SAME_UPPER or SAME_LOWER", mode)
     low, high = [], []
-    for size, k, stride, dilation in zip(
-        view.shape(0)[2:], window.kernel, window.strides, window.dilations, strict=True
-    ):
-        total = max((-(-size // stride) - 1) * stride + dilation * (k - 1) + 1 - size, 0)
+    for size, extent, stride in zip(view.shape(0)[2:], window.extents, window.strides, strict=True):
+        total = max((-(-size // stride) - 1) * stride + extent - size, 0)
         half = total // 2
         low.append(half if mode == "SAME_UPPER" else total - half)
         high.append(total - low[-1])
@@ -144,7 +108,6 @@ def _conv(view: OnnxNode) -> None:
             weight=view.operand(1),
             bias=view.optional(2),
             groups=groups,
-            pads=window.margins,
             **window.steps,
         )
         view.draft.emit(node, "float32")
@@ -175,22 +138,18 @@ def _finish_conv(view: OnnxNode, make: Maker, found: str) -> None:
     make.result(make.cast(found, view.dtype(0)))
 
 
-def _convolved(make: Maker, data: str, weight: str, window: Sliding, groups: int) -> str:
+def _convolved(make: Maker, data: str, weight: str, window: Window, groups: int) -> str:
     """``Σ data * weight`` over a signal, an image or a volume: of it, image by image."""
     shape, kernel = make.shape(data), make.shape(weight)
     if window.rank < 3:
         if window.rank == 1:
             data = make.reshape(data, (*shape[:2], 1, shape[2]))
             weight = make.reshape(weight, (*kernel[:2], 1, kernel[2]))
-        flat = window.last(window.rank)
-        node = ops.Conv2d(
-            **make.names(), data=data, weight=weight, groups=groups, pads=flat.margins, **flat.steps
-        )
+        flat = _last(window, window.rank)
+        node = ops.Conv2d(**make.names(), data=data, weight=weight, groups=groups, **flat.steps)
         found = make.add(node, "float32")
         return found if window.rank == 2 else _without_row(make, found)
-    count = window_extent(
-        shape[2], kernel[2], window.strides[0], window.pads[0], window.pads[3], window.dilations[0]
-    )
+    count = window.places(shape[2:])[0]
     total = ""
     for tap in range(kernel[2]):
         start = tap * window.dilations[0] - window.pads[0]
@@ -198,7 +157,7 @@ def _convolved(make: Maker, data: str, weight: str, window: Sliding, groups: int
         inside = [p if 0 <= p < shape[2] else OUTSIDE for p in places]
         images = _images(make, make.along(data, 2, inside))
         part = make.reshape(make.along(weight, 2, [tap]), (*kernel[:2], *kernel[3:]))
-        found = _convolved(make, images, part, window.last(2), groups)
+        found = _convolved(make, images, part, _last(window, 2), groups)
         total = make.binary("add", total, found) if total else found
     return _volume(make, total, shape[0], count)
 
@@ -228,10 +187,8 @@ def _conv_transpose(view: OnnxNode) -> None:
     if len(weight) != rank + 2 or weight[0] != shape[1] or shape[1] % groups:
         raise view.error(f"a weight of shape [{shape[1]}, O, …]", list(weight))
     kernel = weight[2:]
-    plain = (0,) * (2 * rank)
-    window = Sliding(
-        kernel, _several(view, "strides", rank), _several(view, "dilations", rank), plain
-    )
+    strides, dilations = _several(view, "strides", rank), _several(view, "dilations", rank)
+    window = Window(kernel, strides, (0,) * (2 * rank), dilations)
     tables: list[Sequence[int]] = [range(shape[0]), range(shape[1])]
     for axis, (low, high) in enumerate(_cut(view, window)):
         stride, size = window.strides[axis], shape[2 + axis]
@@ -251,7 +208,7 @@ def _conv_transpose(view: OnnxNode) -> None:
     _finish_conv(view, make, _convolved(make, data, turned, still, groups))
 
 
-def _cut(view: OnnxNode, window: Sliding) -> list[Pair]:
+def _cut(view: OnnxNode, window: Window) -> list[Pair]:
     """How much of the full result goes, in front and behind along each dimension."""
     rank, shape = window.rank, view.shape(0)[2:]
     extra = view.integers("output_padding", (0,) * rank)
@@ -263,7 +220,7 @@ def _cut(view: OnnxNode, window: Sliding) -> list[Pair]:
         return [(pads[n], pads[n + rank] - extra[n]) for n in range(rank)]
     found = []
     for n, size in enumerate(wanted[-rank:]):
-        full = (shape[n] - 1) * window.strides[n] + window.dilations[n] * (window.kernel[n] - 1) + 1
+        full = (shape[n] - 1) * window.strides[n] + window.extents[n]
         total = max(full + extra[n] - size, 0)  # what the sum lacks is behind it
         low = total // 2 if mode == "SAME_UPPER" else total - total // 2
         found.append((low, full - low - size))
@@ -273,7 +230,7 @@ def _cut(view: OnnxNode, window: Sliding) -> list[Pair]:
 # Pools -------------------------------------------------------------------------------------------
 
 
-def _pool_window(view: OnnxNode) -> Sliding:
+def _pool_window(view: OnnxNode) -> Window:
     rank, kernel = _dimensions(view), view.integers("kernel_shape", ())
     if len(kernel) != rank:
         numbers = {1: "one", 2: "two", 3: "three"}
@@ -282,13 +239,12 @@ def _pool_window(view: OnnxNode) -> Sliding:
     return _ceiled(view, window) if view.integer("ceil_mode", 0) else window
 
 
-def _ceiled(view: OnnxNode, window: Sliding) -> Sliding:
+def _ceiled(view: OnnxNode, window: Window) -> Window:
     """The pads with which rounding down takes the places that ``ceil_mode`` rounds up to."""
-    pads, rank = list(window.pads), window.rank
-    for i, size in enumerate(view.shape(0)[2:]):
-        stride, dilation, kernel = window.strides[i], window.dilations[i], window.kernel[i]
-        floor = window_extent(size, kernel, stride, pads[i], pads[i + rank], dilation)
-        reach = dilation * (kernel - 1) + 1
+    pads, rank, image = list(window.pads), window.rank, view.shape(0)[2:]
+    floors, extents = window.places(image), window.extents
+    for i, size in enumerate(image):
+        stride, floor, reach = window.strides[i], floors[i], extents[i]
         places = -(-(size + pads[i] + pads[i + rank] - reach) // stride) + 1
         if (places - 1) * stride >= size + pads[i]:  # the last window would see only padding
             places -= 1
@@ -297,7 +253,7 @@ def _ceiled(view: OnnxNode, window: Sliding) -> Sliding:
     return replace(window, pads=tuple(pads))
 
 
-def _pooled(make: Maker, data: str, window: Sliding, include: bool | None = None) -> str:
+def _pooled(make: Maker, data: str, window: Window, include: bool | None = None) -> str:
     """The largest elements, or where ``include`` is given the means, of a signal, an image or a
     volume: of it first in each image, then from image to image."""
     shape = make.shape(data)
@@ -307,24 +263,21 @@ def _pooled(make: Maker, data: str, window: Sliding, include: bool | None = None
     if window.rank == 2:
         return _pooled_image(make, data, window, include)
     flat = make.reshape(data, (shape[0], shape[1] * shape[2], *shape[3:]))
-    inner = _pooled_image(make, flat, window.last(2), include)
+    inner = _pooled_image(make, flat, _last(window, 2), include)
     h, w = make.shape(inner)[2:]
     rows = make.reshape(inner, (shape[0], shape[1], shape[2], h * w))
-    found = _pooled_image(make, rows, window.first, include)
+    found = _pooled_image(make, rows, _first(window), include)
     return make.reshape(found, (*shape[:2], make.shape(found)[2], h, w))
 
 
-def _pooled_image(make: Maker, data: str, window: Sliding, include: bool | None) -> str:
-    window = window if window.rank == 2 else window.last(window.rank)
+def _pooled_image(make: Maker, data: str, window: Window, include: bool | None) -> str:
+    window = window if window.rank == 2 else _last(window, window.rank)
     node: ops.MaxPool | ops.AvgPool
-    kernel = (window.kernel[0], window.kernel[1])
     if include is None:
-        node = ops.MaxPool(
-            **make.names(), data=data, kernel=kernel, pads=window.margins, **window.steps
-        )
+        node = ops.MaxPool(**make.names(), data=data, kernel=window.size, **window.steps)
     else:
         node = ops.AvgPool(
-            **make.names(), data=data, kernel=kernel, pads=window.margins, **window.steps,
+            **make.names(), data=data, kernel=window.size, **window.steps,
             include_pad=include,
         )  # fmt: skip
     return make.add(node, "float32")

@@ -32,7 +32,7 @@ from vdla.compiler.graph.ops.softmax import Softmax
 from vdla.compiler.graph.ops.storage import Decode, Encode
 from vdla.compiler.graph.ops.take import Take
 from vdla.compiler.graph.ops.transpose import QTranspose, Transpose
-from vdla.compiler.graph.ops.window import Window
+from vdla.compiler.graph.ops.window import Windowed
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
@@ -90,5 +90,5 @@ __all__ = [
     "Unary",
     "Unpack",
     "Where",
-    "Window",
+    "Windowed",
 ]

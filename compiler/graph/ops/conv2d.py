@@ -16,11 +16,12 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.express import clipped, inside, requantized, shifted
-from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
-from vdla.compiler.graph.island import Island, Quantizable
+from vdla.compiler.graph.ir import Array, Node, Pair, Recipe, Shape, TensorType
+from vdla.compiler.graph.island import Island
 from vdla.compiler.graph.numbers import add_terms, pack_scales, requantize
-from vdla.compiler.graph.ops.add import fixed_point_sum
+from vdla.compiler.graph.ops.add import QAdd, fixed_point_sum
 from vdla.compiler.graph.ops.products import (
+    FloatProducts,
     Products,
     QProducts,
     bias_of,
@@ -28,24 +29,28 @@ from vdla.compiler.graph.ops.products import (
     quantized_products,
     word_of,
 )
-from vdla.compiler.graph.ops.window import Window
+from vdla.compiler.graph.ops.window import Windowed
 from vdla.compiler.graph.rounding import in_the_middle
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnyConv2d(Products, Window, operator=False):
+class AnyConv2d(Products, Windowed, operator=False):
     """What all convolutions share. ``groups`` of channels see each other alone."""
 
     groups: int = 1
     bias: str | None
 
+    def kernel_of(self, shapes: Sequence[Shape]) -> Pair:
+        _, _, h, w = shapes[1]
+        return h, w
+
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         data, weight = shapes[0], shapes[1]
         if len(weight) != 4:
             raise self.error("a weight of shape [O, I, KH, KW]", list(weight))
-        h, w = self.places(data, weight[2:])
+        h, w = self.places(shapes)
         if self.groups < 1:
             raise self.error("at least 1 group", self.groups)
         if data[1] != weight[1] * self.groups:
@@ -142,10 +147,8 @@ def _weight(recipe: Recipe, name: str, order: tuple[int, ...]) -> Callable[..., 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Conv2d(AnyConv2d, Quantizable):
+class Conv2d(FloatProducts, AnyConv2d):
     """``bias[o] + Σ data * weight``."""
-
-    bias: str | None = None
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         total = self.products(args[0], args[1])
@@ -191,6 +194,27 @@ class QConv2d(QProducts, AnyConv2d):
             return requantized(acc[b, y, x, c], word(c), self.out_zp, self.lo, self.hi)
 
         return self.finished(recipe, value)
+
+    def with_addition(self, addition: Node) -> Node | None:
+        """A :class:`QConv2dAdd`."""
+        if type(self) is not QConv2d or not isinstance(addition, QAdd):
+            return None
+        first = addition.a == self.output
+        values = dict(self.attributes())
+        return QConv2dAdd(
+            name=self.name,
+            output=addition.output,
+            data=self.data,
+            weight=self.weight,
+            bias=self.bias,
+            residual=addition.b if first else addition.a,
+            add_scales=addition.scales if first else (addition.scales[1], addition.scales[0]),
+            res_zp=addition.b_zp if first else addition.a_zp,
+            add_zp=addition.out_zp,
+            add_lo=addition.lo,
+            add_hi=addition.hi,
+            **values,
+        )
 
     def finished(self, recipe: Recipe, value: Callable[..., Expr]) -> Tensor:
         """The node's result from the convolution's int8 value at an element, as the result lies."""

@@ -10,9 +10,10 @@ import numpy as np
 from vdla.compiler import te
 from vdla.compiler.graph.express import requantized
 from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
-from vdla.compiler.graph.island import Island, Quantizable
+from vdla.compiler.graph.island import Island
 from vdla.compiler.graph.numbers import pack_scales, requantize
 from vdla.compiler.graph.ops.products import (
+    FloatProducts,
     Products,
     QProducts,
     bias_of,
@@ -38,10 +39,8 @@ class AnyDense(Products, operator=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dense(AnyDense, Quantizable):
+class Dense(FloatProducts, AnyDense):
     """``bias[o] + Σ_i data[n, i] * weight[o, i]``."""
-
-    bias: str | None = None
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         total = args[0].reshape(args[0].shape[:2]) @ args[1].T

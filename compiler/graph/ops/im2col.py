@@ -9,13 +9,13 @@ from typing import ClassVar
 from vdla.compiler import te
 from vdla.compiler.graph.express import inside
 from vdla.compiler.graph.ir import Array, IntegerNode, Pair, Recipe, Shape, TensorType
-from vdla.compiler.graph.ops.window import Window
+from vdla.compiler.graph.ops.window import Windowed
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 
 
 @dataclass(frozen=True, kw_only=True)
-class Im2col(IntegerNode, Window):
+class Im2col(IntegerNode, Windowed):
     """What each window sees, as channels: [N, C, H, W] to [N, C*KH*KW, OH, OW].
 
     Channel ``(c * KH + ky) * KW + kx`` is tap (ky, kx) of channel c; padding holds ``fill``.
@@ -27,8 +27,11 @@ class Im2col(IntegerNode, Window):
     kernel: Pair
     fill: int
 
+    def kernel_of(self, shapes: Sequence[Shape]) -> Pair:
+        return self.kernel
+
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
-        h, w = self.places(shapes[0], self.kernel)
+        h, w = self.places(shapes)
         return (shapes[0][0], shapes[0][1] * self.kernel[0] * self.kernel[1], h, w)
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:

@@ -14,19 +14,22 @@ from vdla.compiler.graph.express import requantized
 from vdla.compiler.graph.ir import Array, IntegerNode, Node, Pair, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import f32, pack_scales, pool_scale, requantize
-from vdla.compiler.graph.ops.window import Window
+from vdla.compiler.graph.ops.window import Windowed
 from vdla.compiler.te import IterVar, Tensor
 from vdla.compiler.tir.ir import Expr
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pool(Window, operator=False):
+class Pool(Windowed, operator=False):
     """A window that leaves the channels as they are."""
 
     kernel: Pair
 
+    def kernel_of(self, shapes: Sequence[Shape]) -> Pair:
+        return self.kernel
+
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
-        return (*shapes[0][:2], *self.places(shapes[0], self.kernel))
+        return (*shapes[0][:2], *self.places(shapes))
 
     def channel_block(self, operands: Sequence[TensorType]) -> int:
         """As its operand lies."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import ClassVar, TypedDict
@@ -11,7 +11,7 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Array, IntegerNode, Node, Recipe, Shape
-from vdla.compiler.graph.island import Island
+from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import pack_scales
 from vdla.compiler.tir.ir import Expr
 
@@ -40,6 +40,22 @@ class Products(Node, operator=False):
         scale = getattr(self, "scale", None)
         if scale is not None and len(scale) != channels:
             raise self.error(f"{channels} scales", len(scale))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloatProducts(Products, Quantizable, operator=False):
+    """``bias[o] + Σ data * weight``."""
+
+    bias: str | None = None
+
+    def scaled(
+        self, factor: Array, offset: Array, constants: Mapping[str, Array]
+    ) -> tuple[Array, Array]:
+        """The weights and the bias of the sums times ``factor`` plus ``offset``, one of each for
+        every output channel."""
+        weight = constants[self.weight]
+        bias = constants[self.bias] if self.bias else np.zeros_like(factor)
+        return weight * factor.reshape(-1, *[1] * (weight.ndim - 1)), bias * factor + offset
 
 
 @dataclass(frozen=True, kw_only=True)

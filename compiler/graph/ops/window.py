@@ -1,4 +1,4 @@
-"""Windows over images: what convolutions and pools share."""
+"""Nodes whose windows step over images: what convolutions and pools share."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import numpy as np
 from vdla.compiler import te
 from vdla.compiler.graph.express import inside
 from vdla.compiler.graph.ir import Array, Node, Pads, Pair, Recipe, Shape
+from vdla.compiler.graph.window import Window
 from vdla.compiler.tir.ir import Expr
 
 
 @dataclass(frozen=True, kw_only=True)
-class Window(Node, operator=False):
+class Windowed(Node, operator=False):
     """Where a window goes over the last two dimensions of ``data``."""
 
     data: str
@@ -22,25 +23,33 @@ class Window(Node, operator=False):
     pads: Pads = (0, 0, 0, 0)
     dilations: Pair = (1, 1)
 
-    def places(self, shape: Shape, kernel: Sequence[int]) -> tuple[int, int]:
-        """The height and width of the result for data of ``shape``.
+    def kernel_of(self, shapes: Sequence[Shape]) -> Pair:
+        """Rows and columns of its window, for operands of ``shapes``."""
+        raise NotImplementedError
+
+    def window(self, shapes: Sequence[Shape]) -> Window:
+        """Its window, for operands of ``shapes``."""
+        return Window(self.kernel_of(shapes), self.strides, self.pads, self.dilations)
+
+    def places(self, shapes: Sequence[Shape]) -> Pair:
+        """The height and width of the result for operands of ``shapes``.
 
         Raises:
             GraphError: no image, or one smaller than its window.
         """
+        shape, window = shapes[0], self.window(shapes)
         if len(shape) != 4:
             raise self.error("data of shape [N, C, H, W]", list(shape))
         for key, least in (("strides", 1), ("dilations", 1), ("pads", 0)):
             values = getattr(self, key)
             if min(values) < least:
                 raise self.error(f"{key} of at least {least}", list(values))
-        top, left, bottom, right = self.pads
-        h = window_extent(shape[2], kernel[0], self.strides[0], top, bottom, self.dilations[0])
-        w = window_extent(shape[3], kernel[1], self.strides[1], left, right, self.dilations[1])
+        h, w = window.places(shape[2:])
         if h < 1 or w < 1:
-            padded = [shape[2] + top + bottom, shape[3] + left + right]
+            rows, columns = window.kernel
             raise self.error(
-                f"a padded image no smaller than its {kernel[0]}x{kernel[1]} window", padded
+                f"a padded image no smaller than its {rows}x{columns} window",
+                list(window.padded(shape[2:])),
             )
         return h, w
 
@@ -50,8 +59,8 @@ class Window(Node, operator=False):
         padded = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=pad)
         n, c, h, w = padded.shape
         (sh, sw), (dh, dw) = self.strides, self.dilations
-        oh = window_extent(h, kernel[0], sh, 0, 0, dh)
-        ow = window_extent(w, kernel[1], sw, 0, 0, dw)
+        unpadded = Window(tuple(kernel), self.strides, dilations=self.dilations)
+        oh, ow = unpadded.places((h, w))
         s = padded.strides
         return np.lib.stride_tricks.as_strided(
             padded,
@@ -76,10 +85,3 @@ class Window(Node, operator=False):
             return te.select(here, data(b, c, row, column), outside)
 
         return seen
-
-
-def window_extent(
-    size: int, kernel: int, stride: int, before: int, after: int, dilation: int
-) -> int:
-    """How many places a window takes along one dimension."""
-    return (size + before + after - dilation * (kernel - 1) - 1) // stride + 1

@@ -8,11 +8,12 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node, TensorType
+from vdla.compiler.graph.ops.products import FloatProducts
 from vdla.compiler.graph.reference import evaluate_node
 
 
 def fold_batch_norm(graph: Graph) -> Graph:
-    """Moves a BatchNorm into the convolution before it, where the weights are still float.
+    """Moves a BatchNorm into the weights of what it normalizes.
 
     before: y = BatchNorm(Conv2d(x, w, b), f, o)     after: y = Conv2d(x, w*f, b*f + o)
     """
@@ -21,21 +22,19 @@ def fold_batch_norm(graph: Graph) -> Graph:
     swallowed: set[str] = set()
     folded: dict[str, Node] = {}
     for node in graph.nodes:
-        conv = makers.get(node.data) if isinstance(node, ops.BatchNorm) else None
-        if not (isinstance(node, ops.BatchNorm) and isinstance(conv, ops.Conv2d)):
+        maker = makers.get(node.data) if isinstance(node, ops.BatchNorm) else None
+        if not (isinstance(node, ops.BatchNorm) and isinstance(maker, FloatProducts)):
             continue
-        known = conv.weight in constants and (conv.bias is None or conv.bias in constants)
-        if not known or len(uses[conv.output]) != 1 or conv.output in graph.outputs:
+        known = maker.weight in constants and (maker.bias is None or maker.bias in constants)
+        if not known or len(uses[maker.output]) != 1 or maker.output in graph.outputs:
             continue
+        weight, bias = f"{maker.name}.weight.folded", f"{maker.name}.bias.folded"
         factor, offset = constants[node.factor], constants[node.offset]
-        old = constants[conv.bias] if conv.bias else np.zeros_like(factor)
-        weight, bias = f"{conv.name}.weight.folded", f"{conv.name}.bias.folded"
-        constants[weight] = constants[conv.weight] * factor[:, None, None, None]
-        constants[bias] = old * factor + offset
+        constants[weight], constants[bias] = maker.scaled(factor, offset, constants)
         for name in (weight, bias):
             tensors[name] = TensorType(constants[name].shape, "float32")
-        swallowed.add(conv.name)
-        folded[node.name] = replace(conv, output=node.output, weight=weight, bias=bias)
+        swallowed.add(maker.name)
+        folded[node.name] = replace(maker, output=node.output, weight=weight, bias=bias)
     kept = tuple(folded.get(n.name, n) for n in graph.nodes if n.name not in swallowed)
     return replace(graph, nodes=kept, tensors=tensors, constants=constants)
 

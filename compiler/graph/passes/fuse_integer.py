@@ -38,11 +38,11 @@ def fuse_clip(graph: Graph) -> Graph:
 
 
 def fuse_residual(graph: Graph) -> Graph:
-    """Joins an addition to the convolution that makes one of its operands.
+    """Joins an addition to what makes one of its operands, where ``Node.with_addition`` says how.
 
     before: v = QConv2d(x); y = QAdd(v, r)           after: y = QConv2dAdd(x, residual=r)
-    The convolution's result must have no other use; of two, the later one is taken, so that the
-    other operand is there. The arithmetic is that of the two nodes, bit for bit.
+    The operand must have no other use; of two, the later one is taken, so that the other one is
+    there. The arithmetic is that of the two nodes, bit for bit.
     """
     uses, makers = graph.uses(), graph.producers()
     order = {node.name: i for i, node in enumerate(graph.nodes)}
@@ -51,36 +51,14 @@ def fuse_residual(graph: Graph) -> Graph:
     for node in graph.nodes:
         if not isinstance(node, ops.QAdd):
             continue
-        convs = [
-            maker
-            for name in (node.a, node.b)
-            if type(maker := makers.get(name)) is ops.QConv2d
-            and len(uses[name]) == 1
-            and name not in graph.outputs
+        ours = (n for n in (node.a, node.b) if len(uses[n]) == 1 and n not in graph.outputs)
+        found = [
+            (order[maker.name], maker.name, joined)
+            for maker in map(makers.get, ours)
+            if maker is not None and (joined := maker.with_addition(node)) is not None
         ]
-        if convs:
-            conv = max(convs, key=lambda n: order[n.name])
-            assert isinstance(conv, ops.QConv2d)
-            fused[node.name] = _with_residual(conv, node)
-            taken.add(conv.name)
+        if found:
+            _, maker_name, fused[node.name] = max(found, key=lambda each: each[0])
+            taken.add(maker_name)
     nodes = [fused.get(n.name, n) for n in graph.nodes if n.name not in taken]
     return replace(graph, nodes=tuple(nodes))
-
-
-def _with_residual(conv: ops.QConv2d, add: ops.QAdd) -> ops.QConv2dAdd:
-    first = add.a == conv.output
-    values = dict(conv.attributes())
-    return ops.QConv2dAdd(
-        name=conv.name,
-        output=add.output,
-        data=conv.data,
-        weight=conv.weight,
-        bias=conv.bias,
-        residual=add.b if first else add.a,
-        add_scales=add.scales if first else (add.scales[1], add.scales[0]),
-        res_zp=add.b_zp if first else add.a_zp,
-        add_zp=add.out_zp,
-        add_lo=add.lo,
-        add_hi=add.hi,
-        **values,
-    )

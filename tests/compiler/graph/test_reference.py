@@ -21,7 +21,7 @@ from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ops.blocks import pack, unpack
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.models.window import Window
+from vdla.compiler.graph.window import Window
 
 
 def check(m, seed):

@@ -33,7 +33,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
     Tile,
     elements,
 )
-from vdla.compiler.targets.accelerator.operators.window import Window, only_padding
+from vdla.compiler.targets.accelerator.operators.window import Windowed, only_padding
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.config import Config
@@ -54,7 +54,7 @@ class PoolTile(Tile):
 
 
 @dataclass(frozen=True)
-class Pool2d(Window, Template[QPool, PoolTile]):
+class Pool2d(Windowed, Template[QPool, PoolTile]):
     """A pool over channel blocks; ``kind`` is "max" or "sum" (of values less ``in_zero``)."""
 
     NAME = "pool"

@@ -6,12 +6,13 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.window import Window
 from vdla.compiler.targets.accelerator.codegen.axes import MAX_PAD
 from vdla.compiler.targets.accelerator.operators.access import Size
 
 
-class Window:
-    """The sizes of a template whose windows step over an image of channel blocks."""
+class Windowed:
+    """A template whose windows step over an image of channel blocks: the fields that say how."""
 
     height: int
     width: int
@@ -21,20 +22,19 @@ class Window:
     dilations: tuple[int, int]
 
     @property
-    def window(self) -> tuple[int, int]:
-        """Rows and columns from a window's first tap to its last."""
-        (kh, kw), (dy, dx) = self.kernel, self.dilations
-        return (kh - 1) * dy + 1, (kw - 1) * dx + 1
+    def window(self) -> Window:
+        """Its window."""
+        return Window(self.kernel, self.strides, self.pads, self.dilations)
 
     @property
     def out_height(self) -> int:
         """Rows of the output."""
-        return (self.height + self.pads[0] + self.pads[2] - self.window[0]) // self.strides[0] + 1
+        return self.window.places((self.height, self.width))[0]
 
     @property
     def out_width(self) -> int:
         """Columns of the output."""
-        return (self.width + self.pads[1] + self.pads[3] - self.window[1]) // self.strides[1] + 1
+        return self.window.places((self.height, self.width))[1]
 
     @property
     def padded(self) -> bool:
@@ -64,20 +64,15 @@ class Window:
         return f"a {self.kernel[0]}×{self.kernel[1]} {noun}{padded}"
 
 
-def _kernel(node: ops.QConv2d | ops.QMaxPool | ops.QAvgPool, graph: Graph) -> tuple[int, ...]:
-    if isinstance(node, ops.QConv2d):
-        return graph.tensors[node.weight].shape[2:]
-    return node.kernel
-
-
-def only_padding(node: ops.QConv2d | ops.QMaxPool | ops.QAvgPool, graph: Graph) -> str | None:
+def only_padding(node: ops.Windowed, graph: Graph) -> str | None:
     """Why the host is the place for windows that never look at the image, in a direction: strides
     step over all of it."""
-    kernel = _kernel(node, graph)
-    image, out = graph.tensors[node.data].shape[2:], graph.tensors[node.output].shape[2:]
-    for i in range(2):
-        positions = range(-node.pads[i], out[i] * node.strides[i] - node.pads[i], node.strides[i])
-        taps = range(0, kernel[i] * node.dilations[i], node.dilations[i])
-        if not any(0 <= p + tap < image[i] for p in positions for tap in taps):
+    window = node.window([graph.tensors[name].shape for name in node.inputs])
+    image = graph.tensors[node.data].shape[2:]
+    for i, (size, count) in enumerate(zip(image, window.places(image), strict=True)):
+        stride, first = window.strides[i], -window.pads[i]
+        positions = range(first, count * stride + first, stride)
+        taps = range(0, window.kernel[i] * window.dilations[i], window.dilations[i])
+        if not any(0 <= p + tap < size for p in positions for tap in taps):
             return "every window lies in the padding"
     return None

@@ -14,7 +14,7 @@ from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.passes import PIPELINE, fold, fuse, fuse_integer, optimize
 from vdla.compiler.graph.printer import format_graph
 from vdla.compiler.graph.reference import evaluate
-from vdla.compiler.models.window import Window
+from vdla.compiler.graph.window import Window
 
 
 def kinds(graph):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vdla.compiler.targets.accelerator.operators.template import Tile
-from vdla.compiler.targets.accelerator.operators.window import Window
+from vdla.compiler.targets.accelerator.operators.window import Windowed
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class ConvTile(Tile):
 
 
 @dataclass(frozen=True)
-class ConvSizes(Window):
+class ConvSizes(Windowed):
     """``inputs`` and ``outputs`` count channel blocks per group.
 
     ``in_zero`` pads; ``zero``, ``low``, ``high`` finish the requantization.

@@ -13,8 +13,8 @@ from vdla.compiler.build import Options, compile_graph, placed_graph
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, TensorType
-from vdla.compiler.graph.ops.window import window_extent
 from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.graph.window import Window
 from vdla.compiler.targets.accelerator.rewrites.fuse_host import fuse_host
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
@@ -33,12 +33,7 @@ def network(
 ) -> Graph:  # fmt: skip
     """[Quantize →] QConv2d → Dequantize."""
     rng = np.random.default_rng(1)
-    out = tuple(
-        window_extent(n, k, s, before, after, d)
-        for n, k, s, before, after, d in zip(
-            size, kernel, strides, pads[:2], pads[2:], dilations, strict=True
-        )
-    )
+    out = Window(kernel, strides, pads, dilations).places(size)
     constants = {
         "w": rng.integers(-128, 128, (outputs, channels, *kernel), np.int8),
         "b": rng.integers(-900, 900, outputs, np.int32),
