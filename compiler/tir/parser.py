@@ -121,7 +121,7 @@ class _Parser(ExprParser):
         if self.read.token.kind == "name" and not self.read.sees("in", "align"):
             _, copies = self.attached("x", "a number of copies (x2)")
         if self.read.take("in"):
-            ends = ir.INT_RANGES["int64"]
+            ends = ir.INT_RANGES["int64"][0], ir.INT_RANGES["uint64"][1]
             low = self.read.integer("the least value", *ends)
             self.read.expect("..")
             values = low, self.read.integer("the greatest value", *ends)

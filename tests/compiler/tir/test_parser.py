@@ -191,6 +191,11 @@ def functions(draw):
     return PrimFunc(draw(NAMES), params, a_stmt(draw, 3, [], list(params)))
 
 
+def test_a_promise_of_the_greatest_integers_is_read_back():
+    x = Buffer("x", (), "uint64", value_range=(0, 2**64 - 1))
+    reads_back(PrimFunc("f", (x,), Store(x, (), Const(0, "uint64"))))
+
+
 @MANY
 @given(func=functions())
 def test_any_tree_is_read_back(func):
