@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from vdla.compiler.graph.ir import Graph, Known, Node, TensorType
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.processor.description.processor import Processor, Vectors
+from vdla.compiler.targets.processor.operators.columns import Columns
 from vdla.compiler.targets.processor.operators.convolution import Convolution
 from vdla.compiler.targets.processor.operators.depthwise import Depthwise
 from vdla.compiler.targets.processor.operators.plain import schedule_plain
@@ -22,7 +23,7 @@ from vdla.compiler.targets.template import first_template, templates_for
 from vdla.compiler.te import Tensor
 
 TEMPLATES: tuple[type[AnyTemplate], ...] = (
-    Winograd, Depthwise, Convolution, FloatProduct, ByteProduct,
+    Winograd, Depthwise, Convolution, Columns, FloatProduct, ByteProduct,
 )  # fmt: skip
 
 
