@@ -2,7 +2,7 @@
 
     python benchmarks/cpu.py [--models resnet18,mobilenet,…] [--dtypes float32,int8,uint8]
                              [--threads 1,2] [--target native] [--runs 30] [--layers] [--json]
-    python benchmarks/cpu.py --products [--runs 30] [--json]
+    python benchmarks/cpu.py --products | --convolutions [--runs 30] [--json]
 
 Both run one input on as many threads; onnxruntime has its default graph optimization. What is
 timed is the second of two runs in a row, as in a program that runs a network again and again.
@@ -15,8 +15,9 @@ A ratio is vdla's time over onnxruntime's: of the shortest runs, which others' w
 disturbs least, and of the medians. ``error`` is the largest difference of outputs over the largest
 output. ``--layers`` prints each function's time instead. ``--products`` prints square products of
 matrices, of floats and of uint8 by int8 weights, and what share they have of the processor's peak
-(``compiler/targets/processor/peak.py``). By ``--target x86-64-v3`` vdla uses that processor's
-instructions.
+(``compiler/targets/processor/peak.py``); ``--convolutions`` prints convolutions of floats to
+numbers of channels that fill no vector, likewise. By ``--target x86-64-v3`` vdla uses that
+processor's instructions.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
+from math import prod
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -52,6 +54,14 @@ IMAGES = {"resnet18": networks.resnet18, "mobilenet": networks.mobilenet,
 SEQUENCES = {"encoder": sequences.encoder, "language_model": sequences.language_model}
 QUANTIZED = ("resnet18", "mobilenet")
 SIZES = (256, 512, 1024)  # of square products
+CONVOLUTIONS = {  # data, weights, stride along a row
+    "filter bank to 258": ((1, 1, 1, 16128), (258, 1, 1, 256), 128),
+    "3 x 3, 64 to 1": ((1, 64, 162, 162), (1, 64, 3, 3), 1),
+    "3 x 3, 64 to 3": ((1, 64, 98, 98), (3, 64, 3, 3), 1),
+    "1 x 1, 64 to 1": ((1, 64, 160, 160), (1, 64, 1, 1), 1),
+    "5 x 5, 16 to 6": ((1, 16, 100, 100), (6, 16, 5, 5), 2),
+    "3 x 3, 3 to 10": ((1, 3, 102, 103), (10, 3, 3, 3), 1),
+}
 PAUSE = 0.1  # seconds before each turn: onnxruntime's threads look for work for some 50 ms
 PEAK_EVERY = 10  # runs of a product
 
@@ -74,10 +84,10 @@ class Row:
 
 
 @dataclass(frozen=True)
-class ProductRow:
-    """A product of square matrices on one thread."""
+class OperatorRow:
+    """One operator on one thread."""
 
-    size: int
+    operator: str
     dtype: str
     isa: str
     gflops: float
@@ -208,15 +218,50 @@ def u8s8(size: int) -> onnx.GraphProto:
     return helper.make_graph([node], "product", [a], [c], [numpy_helper.from_array(weights, "b")])
 
 
-PRODUCTS = {"float32": sgemm, "int8": u8s8}
+def convolution(data: Sequence[int], weight: Sequence[int], stride: int) -> onnx.GraphProto:
+    """A convolution of an image, as many columns apart as ``stride``; without padding."""
+    (n, _, h, w), (o, _, kh, kw) = data, weight
+    weights = np.random.default_rng(0).standard_normal(weight).astype(np.float32)
+    result = [n, o, h - kh + 1, (w - kw) // stride + 1]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, data)
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, result)
+    node = helper.make_node("Conv", ["x", "w"], ["y"], strides=[1, stride])
+    return helper.make_graph(
+        [node], "convolution", [x], [y], [numpy_helper.from_array(weights, "w")]
+    )
 
 
-def products(folder: Path, runs: int) -> Iterator[ProductRow]:
+@dataclass(frozen=True)
+class Operator:
+    """An operator alone: its name for people, its graph, its operations."""
+
+    name: str
+    dtype: str
+    graph: onnx.GraphProto
+    operations: int
+
+
+def products() -> Iterator[Operator]:
     """Square products of both kinds."""
+    for (dtype, make), size in product({"float32": sgemm, "int8": u8s8}.items(), SIZES):
+        yield Operator(f"product of {size} x {size}", dtype, make(size), 2 * size**3)
+
+
+def convolutions() -> Iterator[Operator]:
+    """Convolutions of floats to numbers of channels that fill no vector."""
+    for name, (data, weight, stride) in CONVOLUTIONS.items():
+        graph = convolution(data, weight, stride)
+        (result,) = graph.output
+        size = prod(d.dim_value for d in result.type.tensor_type.shape.dim)
+        yield Operator(name, "float32", graph, 2 * size * prod(weight[1:]))
+
+
+def operators(cases: Iterable[Operator], folder: Path, runs: int) -> Iterator[OperatorRow]:
+    """Each operator beside onnxruntime's, and beside the peak."""
     opset = helper.make_opsetid("", 17)
-    for (dtype, make), size in product(PRODUCTS.items(), SIZES):
-        path = folder / "product.onnx"
-        onnx.save(helper.make_model(make(size), opset_imports=[opset], ir_version=8), path)
+    for case in cases:
+        path, dtype = folder / "operator.onnx", case.dtype
+        onnx.save(helper.make_model(case.graph, opset_imports=[opset], ir_version=8), path)
         module = vdla.compile(path, device="cpu")
         ready, session, given = Executor(module, threads=1), session_of(path, 1), inputs_of(module)
         ours, theirs, most = list[float](), list[float](), 0.0
@@ -227,9 +272,9 @@ def products(folder: Path, runs: int) -> Iterator[ProductRow]:
             start = time.perf_counter()
             session.run(None, given)
             theirs.append(time.perf_counter() - start)
-        rate = 2 * size**3 / min(ours)
-        yield ProductRow(size, dtype, isa(), rate / 1e9, most / 1e9, rate / most,
-                         min(ours) / min(theirs))  # fmt: skip
+        rate = case.operations / min(ours)
+        yield OperatorRow(case.name, dtype, isa(), rate / 1e9, most / 1e9, rate / most,
+                          min(ours) / min(theirs))  # fmt: skip
 
 
 def listed(text: str) -> list[str]:
@@ -247,16 +292,16 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--layers", action="store_true")
     parser.add_argument("--products", action="store_true")
+    parser.add_argument("--convolutions", action="store_true")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    console, rows = Console(), list[Row | ProductRow]()
+    console, rows = Console(), list[Row | OperatorRow]()
+    alone = [*(products() if arguments.products else ()),
+             *(convolutions() if arguments.convolutions else ())]  # fmt: skip
     with TemporaryDirectory() as name:
         folder = Path(name)
-        if arguments.products:
-            rows += products(folder, arguments.runs)
-        for model, dtype in (
-            [] if arguments.products else product(arguments.models, arguments.dtypes)
-        ):
+        rows += operators(alone, folder, arguments.runs)
+        for model, dtype in [] if alone else product(arguments.models, arguments.dtypes):
             if dtype != "float32" and model not in QUANTIZED:
                 continue
             case = compiled(model, dtype, arguments.target, folder)
