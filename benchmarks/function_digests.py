@@ -53,7 +53,7 @@ def networks(count: int, folder: Path) -> Iterator[Path]:
 def digest(path: Path, device: str, processor: Processor) -> str:
     """Sixteen hex digits over all functions of a network."""
     graph = import_onnx(path, floats=device == "cpu")
-    options = Options(device=device, host=processor)
+    options = Options(device=device, processor=processor)
     graph, placements = placed_graph(graph, load_config("tiny"), options)
     text = hashlib.sha256()
     for name, function in node_functions(graph, placements, processor).items():

@@ -106,7 +106,7 @@ def _plain(name: str) -> str:
 def run_case(base: Any, case: Any, quick: bool = True) -> Outcome:
     """Imports, compiles, runs and compares one case."""
     operator = operator_of(base)
-    options = Options("cpu", host=Processor(quick=quick))
+    options = Options("cpu", processor=Processor(quick=quick))
     try:
         model, inputs = _with_constants(case, base)
         graph = import_model(model, "model")

@@ -50,8 +50,8 @@ class Network:
     codes: Mapping[str, Code]
 
 
-def assemble(network: Network, config: Config, host: Processor, dump: Dumper) -> Module:
-    """Lays out DRAM, links the streams, and puts everything into a module for a host's processor.
+def assemble(network: Network, config: Config, processor: Processor, dump: Dumper) -> Module:
+    """Lays out DRAM, links the streams, and puts everything into a module for a processor.
 
     Raises:
         TargetError: there is no linker for the processor.
@@ -74,7 +74,7 @@ def assemble(network: Network, config: Config, host: Processor, dump: Dumper) ->
         dram_bytes=max(ends, default=align(memory.total_bytes)),
         steps=steps,
         constants=constant_image(memory, constants),
-        host=native_code(functions, host),
+        host=native_code(functions, processor),
         external=external_models(graph),
         outside={name: code.code for name, code in network.codes.items()},
         programs={name: program.to_bytes() for name, program in programs.items()},
@@ -110,7 +110,7 @@ def _line_up(plan: Plan, network: Network, config: Config) -> dict[str, Linker]:
 
 
 def _constants(network: Network, linkers: Mapping[str, Linker]) -> dict[str, Array]:
-    """All that the host and the accelerator read and nothing writes."""
+    """All that the processor and the accelerator read and nothing writes."""
     graph = network.graph
     constants = function_constants(graph, {**network.functions, **network.codes})
     for op in network.operators.values():

@@ -22,7 +22,7 @@ from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.graph.passes import PIPELINE, optimize
 from vdla.compiler.graph.spec import Pass, Spec, spec_of
-from vdla.compiler.placement import ACCELERATOR, HOST, Placements
+from vdla.compiler.placement import ACCELERATOR, PROCESSOR, Placements
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, Operator
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.accelerator.target import Accelerator
@@ -31,7 +31,7 @@ from vdla.compiler.targets.processor.description.processor import NATIVE, Proces
 from vdla.compiler.targets.processor.functions import untuned
 from vdla.compiler.targets.processor.search.function_records import FunctionRecords
 from vdla.compiler.targets.processor.steps import check_external
-from vdla.compiler.targets.processor.target import Host
+from vdla.compiler.targets.processor.target import ProcessorTarget
 from vdla.compiler.targets.target import Target, place, place_node
 from vdla.isa.config import Config
 from vdla.runtime.module import Module
@@ -47,9 +47,9 @@ class Options:
     ``device`` "cpu" leaves the accelerator out. ``vthreads`` is how many virtual threads default
     schedules use. ``min_fill`` is the share of the input lanes a convolution must fill.
     ``records`` are tuned schedules to use where they fit; None leaves all to the analytic model.
-    ``functions`` are those of the host's functions. ``dump`` is a folder for the program's text
-    after every pass. ``progress`` is told (what, done, of). ``host`` is the processor that runs
-    what the accelerator doesn't. ``target`` is another package's, in the accelerator's place.
+    ``functions`` are those of the processor's functions. ``dump`` is a folder for the text after
+    every pass. ``progress`` is told (what, done, of). ``processor`` runs what the accelerator
+    doesn't. ``target`` is another package's, in the accelerator's place.
     """
 
     device: str = ACCELERATOR
@@ -59,22 +59,22 @@ class Options:
     functions: FunctionRecords | None = None
     dump: Path | None = None
     progress: Progress = lambda what, done, total: None
-    host: Processor = NATIVE
+    processor: Processor = NATIVE
     target: Target | None = None
 
     @property
     def accelerated(self) -> bool:
         """Whether the network is compiled for the accelerator."""
-        return self.device != HOST and self.target is None
+        return self.device != PROCESSOR and self.target is None
 
     def targets(self, config: Config) -> tuple[Target, ...]:
         """What a network is compiled for, in the order in which they are asked."""
         traces = self.functions.trace if self.functions else untuned
         if self.target is not None:
-            return (self.target, Host(self.host, traces=traces))
-        if self.device == HOST:
-            return (Host(self.host, alone=True, traces=traces),)
-        return (self.accelerator(config), Host(self.host, traces=traces))
+            return (self.target, ProcessorTarget(self.processor, traces=traces))
+        if self.device == PROCESSOR:
+            return (ProcessorTarget(self.processor, alone=True, traces=traces),)
+        return (self.accelerator(config), ProcessorTarget(self.processor, traces=traces))
 
     def accelerator(self, config: Config) -> Accelerator:
         """The accelerator of a config, as these options have it."""
@@ -92,8 +92,8 @@ def compile_model(
     Raises:
         ModelError: the file is not a model that can be compiled; for the accelerator, one without
             quantized operators.
-        TilingError: the config's buffers can't hold one tile of some operator, and no host can.
-        TargetError: there is no linker for the host's processor, or it would need onnxruntime.
+        TilingError: the config's buffers can't hold one tile of an operator, and no processor can.
+        TargetError: there is no linker for the processor, or it would need onnxruntime.
     """
     options = options or Options()
     graph = import_onnx(path, shapes, floats=not options.accelerated)
@@ -116,21 +116,21 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
             )
     compilation = _Compilation(graph, options.targets(config), Dumper(options.dump))
     compilation.rewrite()
-    check_external(compilation.graph, options.host)
+    check_external(compilation.graph, options.processor)
     compilation.lower(options.progress)
     compilation.lay_out()
     made = compilation.finish()
-    others = (codes for device, codes in made.items() if device not in (ACCELERATOR, HOST))
+    others = (codes for device, codes in made.items() if device not in (ACCELERATOR, PROCESSOR))
     codes = {name: code for found in others for name, code in found.items()}
     network = Network(
         compilation.graph,
         compilation.placements,
         made.get(ACCELERATOR, {}),
         compilation.lowered,
-        made[HOST],
+        made[PROCESSOR],
         codes,
     )
-    return assemble(network, config, options.host, compilation.dump)
+    return assemble(network, config, options.processor, compilation.dump)
 
 
 def placed_graph(

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from vdla.compiler.graph.ir import BY_OP, Graph
 
-ACCELERATOR, HOST = "vdla", "cpu"
-ONNXRUNTIME = "onnxruntime"  # on the host, for operators that vdla lacks
+ACCELERATOR, PROCESSOR = "vdla", "cpu"
+ONNXRUNTIME = "onnxruntime"  # on the processor, for operators that vdla lacks
 
 
 def device_of(device: str) -> str:
     """Where a module for some device runs what can be accelerated: devices but ``cpu`` have an
     accelerator, simulated or not."""
-    return HOST if device == HOST else ACCELERATOR
+    return PROCESSOR if device == PROCESSOR else ACCELERATOR
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,18 @@ class Placement:
 Placements = dict[str, Placement]
 
 
-def host_layers(rows: Sequence[Mapping[str, str]]) -> tuple[list[str], int]:
-    """Of a report's rows: the layers that run on the host, and how many layers there are.
+def processor_layers(rows: Sequence[Mapping[str, str]]) -> tuple[list[str], int]:
+    """Of a report's rows: the layers that run on the processor, and how many layers there are.
 
     What only converts numbers or their layout on the way to the accelerator is no layer.
     """
     layers = [row for row in rows if not (row["op"] in BY_OP and BY_OP[row["op"]].CONVERTS)]
-    return [row["name"] for row in layers if row["device"] in (HOST, ONNXRUNTIME)], len(layers)
+    return [row["name"] for row in layers if row["device"] in (PROCESSOR, ONNXRUNTIME)], len(layers)
 
 
-def host_remark(rows: Sequence[Mapping[str, str]]) -> str:
+def processor_remark(rows: Sequence[Mapping[str, str]]) -> str:
     """What to say beside a cycle count of a report's rows; nothing where all layers are in it."""
-    left, count = host_layers(rows)
+    left, count = processor_layers(rows)
     if not left:
         return ""
     return f"{len(left)} of {count} layers on the host: their time is not in the cycles"

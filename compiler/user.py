@@ -2,7 +2,7 @@
 
 A node of an ONNX file whose ``domain::OpType`` is registered becomes one operator of the network.
 With a schedule it is compiled like any layer and joins the instruction stream; without one, or
-where the schedule doesn't fit the config, the host runs its expression.
+where the schedule doesn't fit the config, the processor runs its expression.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def register_operator(
     Args:
         name: ``domain::OpType``; the domain isn't ONNX's own.
         expression: from input tensors and ONNX attributes (as keywords) to the output tensor.
-        schedule: for the accelerator; without one the host runs the expression.
+        schedule: for the accelerator; without one the processor runs the expression.
 
     Raises:
         OperatorError: the name isn't of that form, or its domain is ONNX's.

@@ -100,7 +100,7 @@ def compile(model: str | Path, options: Compile) -> Module:
         functions=tuned_functions(options.records),
         dump=options.dump,
         progress=options.progress,
-        host=host,
+        processor=host,
         target=target,
     )
     return compile_model(model_file(model), config, told, options.shapes)
@@ -220,7 +220,7 @@ def _compile_options(options: Run) -> Options:
         records=tuned_tiles(options.records),
         functions=tuned_functions(options.records),
         progress=options.progress,
-        host=host,
+        processor=host,
         target=target,
     )
 

@@ -31,7 +31,7 @@ from vdla.compiler.targets.accelerator.description import intrinsics as declare
 from vdla.compiler.targets.accelerator.lower import Linker, describe, lower_function
 from vdla.compiler.targets.accelerator.standalone import Standalone, standalone
 from vdla.compiler.targets.processor.codegen import llvm
-from vdla.compiler.targets.processor.passes import to_host
+from vdla.compiler.targets.processor.passes import to_processor
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.in_bounds import with_promises
 from vdla.compiler.tir.ir import Buffer, PrimFunc
@@ -284,7 +284,7 @@ class CpuKernel(Kernel):
 
     def __init__(self, func: PrimFunc, params: Sequence[Buffer], passes: dict[str, str]) -> None:
         super().__init__(func, params, passes)
-        native = to_host(PrimFunc(func.name, tuple(params), func.body))
+        native = to_processor(PrimFunc(func.name, tuple(params), func.body))
         self.passes["loops"] = show(native)
         self.passes["llvm"] = llvm.compile_ir([native])
         self._entry = llvm.jit([native], available())[func.name]

@@ -8,7 +8,7 @@ from pathlib import Path
 from vdla.compiler.build import Options, place_models, placed_graph
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.placement import HOST
+from vdla.compiler.placement import PROCESSOR
 from vdla.compiler.search import tuner
 from vdla.compiler.search.outcomes import AnyOutcome
 from vdla.compiler.search.points import Candidate
@@ -65,7 +65,7 @@ def function_tasks(model: str | Path, options: Tune) -> list[FunctionTask]:
     _one_of("--strategy", options.strategy, function_task.STRATEGIES)
     _check_searcher(options, function_task.SEARCHERS)
     graph = import_onnx(model_file(model), options.shapes, floats=True)
-    placed = placed_graph(graph, resolve("paper"), Options(device=HOST))
+    placed = placed_graph(graph, resolve("paper"), Options(device=PROCESSOR))
     functions = functions_of(*placed, NATIVE)
     wanted = [f for f in functions if not options.layer or options.layer in f.layers]
     tasks = function_task.function_tasks(wanted, options.strategy)

@@ -52,7 +52,7 @@ def import_onnx(path: str | Path, shapes: Shapes | None = None, floats: bool = F
         shapes: sizes that the file leaves open: whole shapes of inputs, or the sizes of symbolic
             dimensions, by name.
         floats: whether a model without QuantizeLinear and DequantizeLinear will do, as it does for
-            the host alone.
+            a processor alone.
 
     Raises:
         ModelError: the file is not an ONNX model, not quantized, dynamic, or has an operator that

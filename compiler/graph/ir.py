@@ -1,7 +1,7 @@
 """The typed graph: one node per operator, one entry per tensor.
 
 Here is what all operators have in common. Each operator itself is a class of a file in ``ops``: its
-fields and what they mean, its typing rule, its meaning in numpy, its expression for the host.
+fields and what they mean, its typing rule, its meaning in numpy, its plain expression.
 
 Grammar::
 
@@ -103,7 +103,7 @@ class TensorType:
 
 
 class Recipe(Protocol):
-    """What an operator writes its host function with: its operands as tensor expressions."""
+    """What an operator writes its function with: its operands as tensor expressions."""
 
     @property
     def out_shape(self) -> Shape:
@@ -161,7 +161,7 @@ class Node:
         ELEMENTWISE: whether an element of the result needs the same element of its operands alone.
         CLIPS: whether the last thing it does is to clip to its fields ``lo`` and ``hi``.
         CONVERTS: what it only converts where integers begin or end: "numbers", "layout" or nothing.
-        HOST_REASON: why an accelerator of int8 tensors has no instruction for it.
+        NOT_ACCELERATED: why an accelerator of int8 tensors has no instruction for it.
         OPERATOR: false for a class that others only derive from.
     """
 
@@ -173,7 +173,7 @@ class Node:
     ELEMENTWISE: ClassVar[bool] = False
     CLIPS: ClassVar[bool] = False
     CONVERTS: ClassVar[str] = ""
-    HOST_REASON: ClassVar[str] = ""
+    NOT_ACCELERATED: ClassVar[str] = ""
     OPERATOR: ClassVar[bool] = False
 
     name: str
@@ -198,12 +198,12 @@ class Node:
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         """Its meaning: the result for these operands, of logical shapes, as numpy arrays.
 
-        The oracle for the accelerator and for host code; integer operators are exact.
+        The oracle for all targets; integer operators are exact.
         """
         raise NotImplementedError
 
     def express(self, recipe: Recipe) -> Tensor:
-        """Its result as a tensor expression, for the host; integers equal ``evaluate``'s."""
+        """Its result as a tensor expression; integers equal ``evaluate``'s."""
         raise NotImplementedError
 
     def channel_block(self, operands: Sequence[TensorType]) -> int:

@@ -214,7 +214,7 @@ def test_a_boards_processor_has_no_onnxruntime(vdla, tmp_path):
         assert line.err.startswith("vdla: node gridsample")
         assert line.err.endswith(
             "(GridSample): expected operators that vdla compiles for cortex-a53, found one for "
-            "onnxruntime (no operator GridSample here); the native host has it\n"
+            "onnxruntime (no operator GridSample here); this machine has it\n"
         )
     assert line.code == 2
 

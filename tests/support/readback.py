@@ -121,7 +121,7 @@ def every_program_reads_back():
     patch.setattr(lower, "show", shown)
     patch.setattr(llvm, "emit_function", emitted)
     for home, name in ((passes, "verify"), (build, "verify"), (target, "layout"),
-                       (target, "fuse_host")):  # fmt: skip
+                       (target, "fuse_conversions")):  # fmt: skip
         patch.setattr(home, name, checked(getattr(home, name)))
     yield
     patch.undo()

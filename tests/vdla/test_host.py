@@ -167,6 +167,6 @@ def test_wrong_names_and_missing_linkers(vdla, tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda tool: None)
     monkeypatch.setattr(link, "find_spec", lambda name: None)
     assert refused("--board", "pynq-z2").startswith(
-        "vdla: host cortex-a9: expected a linker (arm-linux-gnueabihf-ld, ld.lld or ziglang), "
+        "vdla: target cortex-a9: expected a linker (arm-linux-gnueabihf-ld, ld.lld or ziglang), "
         "found none; install with: "
     )

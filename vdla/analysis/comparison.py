@@ -15,7 +15,7 @@ from typing import Any
 from vdla.analysis.published import Published
 from vdla.compiler.build import place_models
 from vdla.compiler.frontend.shapes import Shapes
-from vdla.compiler.placement import ACCELERATOR, host_layers, report
+from vdla.compiler.placement import ACCELERATOR, processor_layers, report
 from vdla.compiler.targets.accelerator.operators.template import Operator, tile_text
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
@@ -94,7 +94,7 @@ class Comparison:
             "config": self.config.name,
             "memory": {"latency": memory.latency, "bytes_per_cycle": memory.bytes_per_cycle},
             "layers": [_layer_json(layer) for layer in self.layers],
-            "host_layers": host_layers(self.placement)[0],
+            "host_layers": processor_layers(self.placement)[0],
             "total": {
                 "macs": self.macs,
                 "bound_cycles": sum(layer.bound_cycles for layer in self.layers),

@@ -21,7 +21,7 @@ from vdla.commands.output import (
     table,
     write_text,
 )
-from vdla.compiler.placement import host_remark
+from vdla.compiler.placement import processor_remark
 from vdla.lookup import resolve
 from vdla.options import Compare, CompareOutput
 from vdla.sim.trace import write_trace
@@ -95,7 +95,7 @@ def _print_comparison(found: Comparison) -> None:
     )
     title = f"latency hiding on {found.config.name}, memory {found.config.memory.name}"
     table(f"{title}; columns by virtual threads", columns, rows)
-    if remark := host_remark(found.placement):
+    if remark := processor_remark(found.placement):
         console.print(remark)
 
 

@@ -18,7 +18,7 @@ from vdla.commands.output import check_folder, console, log, print_json, progres
 from vdla.commands.transform import print_placement
 from vdla.compiler import models
 from vdla.compiler.graph.compare import ort_run
-from vdla.compiler.placement import host_layers, host_remark
+from vdla.compiler.placement import processor_layers, processor_remark
 from vdla.isa.config import Config
 from vdla.lookup import random_inputs
 from vdla.options import Run, RunFiles
@@ -173,7 +173,7 @@ def _report(
                 "device": device,
                 "config": config.name,
                 "cycles": None if results[0].cycles is None else cycles,
-                "host_layers": host_layers(placement)[0],
+                "host_layers": processor_layers(placement)[0],
                 "seconds": seconds,
                 "outputs": summary,
                 "placement": placement,
@@ -191,7 +191,7 @@ def _report(
             f"{many}{cycles:,} cycles on {config.name} (memory {config.memory.name}): "
             f"{at_clock:.2f} ms at {config.clock_mhz} MHz"
         )
-        if remark := host_remark(placement):
+        if remark := processor_remark(placement):
             console.print(remark)
     elif results[0].cycles is not None:
         targets = dict.fromkeys(s.target for s in module.steps if isinstance(s, Outside))

@@ -1,7 +1,7 @@
 """The graph's operators: a file each, all found by being here.
 
 A file holds the node (or the float node and its int8 counterpart), with its typing rule, its
-meaning in numpy, its expression for the host and, for float nodes, what a quantized island around
+meaning in numpy, its plain expression and, for float nodes, what a quantized island around
 it becomes. ONNX's names for them are the frontend's, accelerator's schedules ``operators``'.
 """
 

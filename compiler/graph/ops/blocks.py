@@ -33,7 +33,7 @@ class Pack(Blocks):
     """[N, C, H, W] (or [N, C]) to channel blocks [N, ceil(C/block), H, W, block], filled with 0."""
 
     CONVERTS: ClassVar[str] = "layout"
-    HOST_REASON: ClassVar[str] = "layout change on the way to the accelerator"
+    NOT_ACCELERATED: ClassVar[str] = "layout change on the way to the accelerator"
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         return pack(args[0], self.block)
@@ -54,7 +54,7 @@ class Unpack(Blocks):
     """Channel blocks back to [N, C, H, W] (or [N, C])."""
 
     CONVERTS: ClassVar[str] = "layout"
-    HOST_REASON: ClassVar[str] = "layout change on the way from the accelerator"
+    NOT_ACCELERATED: ClassVar[str] = "layout change on the way from the accelerator"
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         return unpack(args[0], kind.shape)

@@ -82,7 +82,7 @@ class Clip(Quantizable):
 class QClip(IntegerNode):
     """Relu, Clip and change of scale: ``clip(rq(data - in_zp, scale) + out_zp, lo, hi)``."""
 
-    HOST_REASON: ClassVar[str] = "change of scale alone; not supported on the accelerator"
+    NOT_ACCELERATED: ClassVar[str] = "change of scale alone; not supported on the accelerator"
 
     data: str
     scale: float

@@ -91,7 +91,7 @@ class QConcat(IntegerNode, AnyConcat):
     A part whose scale is 1 and whose zero point is ``out_zp`` is a plain copy.
     """
 
-    HOST_REASON: ClassVar[str] = "concatenation moves bytes; no arithmetic for the accelerator"
+    NOT_ACCELERATED: ClassVar[str] = "concatenation moves bytes; no arithmetic for the accelerator"
 
     scales: tuple[float, ...]
     zps: tuple[int, ...]

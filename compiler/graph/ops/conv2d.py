@@ -1,8 +1,8 @@
 """Convolutions of images.
 
-On the host a convolution runs over a padded copy of its data in N, H, W, C order, centered and
-widened to int16, with its weights as [O, KH, KW * I]: the innermost loop is a dot product over
-neighbouring bytes of a row, which LLVM vectorizes. A depthwise convolution has no such product;
+Their plain expression reads a padded copy of the data in N, H, W, C order, centered and widened to
+int16, and weights as [O, KH, KW * I]: the innermost loop is a dot product over neighbouring bytes
+of a row, which LLVM vectorizes. A depthwise convolution has no such product;
 there the channels are the innermost loop.
 """
 

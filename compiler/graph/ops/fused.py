@@ -1,4 +1,4 @@
-"""Host operators in a row as one function."""
+"""Operators in a row as one function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vdla.compiler.te import Tensor
 
 @dataclass(frozen=True, kw_only=True)
 class Fused(Node):
-    """Host nodes in a row as one function: ``parts``, each reading what the one before writes.
+    """Nodes in a row as one function: ``parts``, each reading what the one before writes.
 
     ``operands`` are the tensors that they read and none of them writes.
     """

@@ -22,7 +22,7 @@ class Im2col(IntegerNode, Windowed):
     """
 
     CONVERTS: ClassVar[str] = "layout"
-    HOST_REASON: ClassVar[str] = "layout change on the way to the accelerator"
+    NOT_ACCELERATED: ClassVar[str] = "layout change on the way to the accelerator"
 
     kernel: Pair
     fill: int

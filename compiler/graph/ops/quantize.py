@@ -55,7 +55,7 @@ class Quantize(Scaled, Quantizable):
     """``saturate(round_half_even(data / scale[c]) + zero_point[c])`` to the output's dtype."""
 
     CONVERTS: ClassVar[str] = "numbers"
-    HOST_REASON: ClassVar[str] = "float input becomes integers"
+    NOT_ACCELERATED: ClassVar[str] = "float input becomes integers"
     WRITES: ClassVar[frozenset[str]] = frozenset({"int8", "uint8"})
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
@@ -89,7 +89,7 @@ class Dequantize(Scaled):
     """``(data - zero_point[c]) * scale[c]`` in float32."""
 
     CONVERTS: ClassVar[str] = "numbers"
-    HOST_REASON: ClassVar[str] = "integers become float output"
+    NOT_ACCELERATED: ClassVar[str] = "integers become float output"
     READS: ClassVar[frozenset[str]] = frozenset({"int8", "uint8", "int32"})
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
@@ -113,7 +113,7 @@ class FlipSign(Node):
     """uint8 to int8 or back, the value moved by 128: the top bit flipped."""
 
     CONVERTS: ClassVar[str] = "numbers"
-    HOST_REASON: ClassVar[str] = "unsigned bytes become signed at the boundary"
+    NOT_ACCELERATED: ClassVar[str] = "unsigned bytes become signed at the boundary"
     READS: ClassVar[frozenset[str]] = frozenset({"int8", "uint8"})
     WRITES: ClassVar[frozenset[str]] = frozenset({"int8", "uint8"})
 

@@ -35,7 +35,7 @@ class AnyReshape(Node, operator=False):
 class QReshape(IntegerNode, AnyReshape):
     """:class:`Reshape` on integers."""
 
-    HOST_REASON: ClassVar[str] = "channel blocks can't be reshaped in place"
+    NOT_ACCELERATED: ClassVar[str] = "channel blocks can't be reshaped in place"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,7 +40,7 @@ class AnyTranspose(Node, operator=False):
 class QTranspose(IntegerNode, AnyTranspose):
     """:class:`Transpose` on integers."""
 
-    HOST_REASON: ClassVar[str] = "channel blocks can't be transposed in place"
+    NOT_ACCELERATED: ClassVar[str] = "channel blocks can't be transposed in place"
 
 
 @dataclass(frozen=True, kw_only=True)

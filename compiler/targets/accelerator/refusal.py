@@ -1,4 +1,4 @@
-"""Why the accelerator leaves a node to the host."""
+"""Why the accelerator leaves a node to the processor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def refusal(node: Node, graph: Graph, config: Config, min_fill: float = MIN_FILL
     """
     if template := BY_NODE.get(type(node)):
         return template.refusal(node, graph, config, min_fill)
-    if node.HOST_REASON:
-        return node.HOST_REASON
+    if node.NOT_ACCELERATED:
+        return node.NOT_ACCELERATED
     name = f"float operator {getattr(node, 'function', node.op)}"
     return f"{name}: {graph.reasons[node.name]}" if node.name in graph.reasons else name

@@ -29,7 +29,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
     template_of,
 )
 from vdla.compiler.targets.accelerator.refusal import refusal
-from vdla.compiler.targets.accelerator.rewrites.fuse_host import fuse_host
+from vdla.compiler.targets.accelerator.rewrites.fuse_conversions import fuse_conversions
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
 from vdla.compiler.targets.accelerator.search.choose import default_tile
@@ -79,18 +79,18 @@ class Accelerator(Target):
 
     @property
     def layouts(self) -> Sequence[Pass[Layout]]:
-        """Channel blocks for the accelerator; the host's conversions as one pass each."""
+        """Channel blocks for the accelerator; the processor's conversions as one pass each."""
 
         def laid_out(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
             return layout(graph, placements, self.config.channel_block)
 
         return (
             Pass("layout", laid_out, adds=LAYOUT, blocks=True),
-            Pass("fuse_host", fuse_host, adds=frozenset((ops.Fused,))),
+            Pass("fuse_conversions", fuse_conversions, adds=frozenset((ops.Fused,))),
         )
 
     def refusal(self, node: Node, graph: Graph) -> str | None:
-        """Why a node is better off on a host: no template, or one that says so."""
+        """Why a node is better off on the processor: no template, or one that says so."""
         return refusal(node, graph, self.config, self.min_fill)
 
     def placement(self, node: Node, refusals: Sequence[str]) -> Placement:

@@ -38,7 +38,7 @@ def node_function(
     traces: Traces = untuned,
     known: dict[str, PrimFunc] | None = None,
 ) -> NodeFunction:
-    """The host function of a node of a laid-out graph, with its arguments and own constants.
+    """The function of a node of a laid-out graph, with its arguments and own constants.
 
     ``traces`` gives the tuned schedule of a function, by its digest, where there is one. ``known``
     has functions by their digests: one that is there already is taken, whatever its name, and

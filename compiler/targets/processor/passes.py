@@ -36,7 +36,7 @@ def with_inits(func: PrimFunc) -> PrimFunc:
     return replace(func, body=rewrite(func.body, split))
 
 
-def to_host(func: PrimFunc) -> PrimFunc:
+def to_processor(func: PrimFunc) -> PrimFunc:
     """A tensorized function as a processor can run it, without calls and on-chip memories."""
     body = func.body
     if has_intrinsics(body):

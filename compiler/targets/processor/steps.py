@@ -19,7 +19,7 @@ from vdla.compiler.graph.ir import Array, Graph
 from vdla.compiler.graph.plan import MemoryPlan
 from vdla.compiler.placement import (
     ACCELERATOR,
-    HOST,
+    PROCESSOR,
     Placements,
 )
 from vdla.compiler.targets.errors import TargetError
@@ -43,7 +43,7 @@ def node_functions(
     processor: Processor = NATIVE,
     traces: Traces = untuned,
 ) -> Functions:
-    """Node name to its host function, for every node placed on the host.
+    """Node name to its function, for every node placed on the processor.
 
     Nodes whose functions are the same but for their names share the first one. ``traces`` gives
     tuned schedules.
@@ -53,7 +53,7 @@ def node_functions(
     symbols: set[str] = set()
     seen = views(graph, placements)
     for node in graph.nodes:
-        if placements[node.name].device != HOST or node.output in seen:
+        if placements[node.name].device != PROCESSOR or node.output in seen:
             continue
         symbol = base = symbol_of(node)
         while symbol in symbols:
@@ -80,12 +80,12 @@ def views(graph: Graph, placements: Placements) -> dict[str, str]:
 
 
 def on_processor_alone(placements: Placements) -> bool:
-    """Whether every node has a host function."""
-    return all(placement.device == HOST for placement in placements.values())
+    """Whether every node runs on the processor."""
+    return all(placement.device == PROCESSOR for placement in placements.values())
 
 
 def function_work(graph: Graph, functions: Functions) -> dict[str, int]:
-    """How many operations each host function takes, by its node's name."""
+    """How many operations each function takes, by its node's name."""
     found = {}
     for node in graph.nodes:
         if node.name in functions:
@@ -119,7 +119,7 @@ def check_external(graph: Graph, processor: Processor) -> None:
         if isinstance(node, ops.External) and not processor.is_native:
             raise TargetError(
                 f"node {node.name} ({node.op}): expected operators that vdla compiles for "
-                f"{processor.cpu}, found one for onnxruntime ({node.reason}); the native host has "
+                f"{processor.cpu}, found one for onnxruntime ({node.reason}); this machine has "
                 "it"
             )
 
@@ -205,7 +205,7 @@ def constant_image(plan: MemoryPlan, constants: Mapping[str, Array]) -> bytes:
 
 
 def native_code(functions: Functions, processor: Processor = NATIVE) -> HostCode | None:
-    """The host functions, ready for a target; None if there are none.
+    """The functions, ready for a target; None if there are none.
 
     For this machine they are an object file, which the runtime links with LLVM; for another, which
     may have no LLVM, a shared object.

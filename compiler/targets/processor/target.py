@@ -10,7 +10,7 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.passes import Rewrite
 from vdla.compiler.graph.spec import LAYOUT, Pass
-from vdla.compiler.placement import HOST, ONNXRUNTIME, Placement, Placements
+from vdla.compiler.placement import ONNXRUNTIME, PROCESSOR, Placement, Placements
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.targets.processor.functions import Traces, untuned
 from vdla.compiler.targets.processor.rewrites.fuse_ops import fuse_ops
@@ -20,17 +20,17 @@ from vdla.compiler.targets.processor.steps import Functions, node_functions
 from vdla.compiler.targets.target import Layout, Target
 from vdla.compiler.user import registered
 
-ALONE = Placement(HOST, "device cpu has no accelerator")
+ALONE = Placement(PROCESSOR, "device cpu has no accelerator")
 
 
 @dataclass(frozen=True)
-class Host(Target):
+class ProcessorTarget(Target):
     """A processor; ``alone`` where no accelerator is beside it.
 
     ``traces`` gives the tuned schedules of its functions.
     """
 
-    DEVICE: ClassVar[str] = HOST
+    DEVICE: ClassVar[str] = PROCESSOR
 
     processor: Processor = NATIVE
     alone: bool = False
@@ -64,8 +64,8 @@ class Host(Target):
         if isinstance(node, ops.External):
             return Placement(ONNXRUNTIME, node.reason)
         if isinstance(node, ops.Custom) and registered(node.operator).schedule is None:
-            return Placement(HOST, "a user's operator without a schedule")
-        return Placement(HOST, refusals[0]) if refusals else ALONE
+            return Placement(PROCESSOR, "a user's operator without a schedule")
+        return Placement(PROCESSOR, refusals[0]) if refusals else ALONE
 
     def finish(
         self, graph: Graph, placements: Placements, lowered: Mapping[str, object]

@@ -41,7 +41,9 @@ def imported(nodes, inputs, outputs, constants=None):
 
 def runner(graph):
     """What runs a graph as native code, and as numpy; both have to agree."""
-    module = compile_graph(graph, load_config("tiny"), Options("cpu", host=Processor(quick=True)))
+    module = compile_graph(
+        graph, load_config("tiny"), Options("cpu", processor=Processor(quick=True))
+    )
     ready = Executor(module)
 
     def run(**inputs):

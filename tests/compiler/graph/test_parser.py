@@ -104,7 +104,7 @@ def test_a_dump_is_read_and_compiled(tmp_path):
         again = compile_graph(read[name], config)
         assert again.programs == module.programs
     laid_out, _ = placed_graph(import_onnx(model_path("digits")), config)
-    assert repr(read["fuse_host"].nodes) == repr(laid_out.nodes)
+    assert repr(read["fuse_conversions"].nodes) == repr(laid_out.nodes)
 
 
 def test_an_edited_dump_computes_what_it_says(tmp_path):

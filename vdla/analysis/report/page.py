@@ -20,7 +20,7 @@ from vdla.analysis.comparison import Comparison, Layer
 from vdla.analysis.published import VTA_SOURCE
 from vdla.analysis.same_schedule import SameSchedule
 from vdla.analysis.sweep import Sweep
-from vdla.compiler.placement import host_remark
+from vdla.compiler.placement import processor_remark
 from vdla.isa.config import Config
 from vdla.sim.trace import trace_events
 
@@ -98,7 +98,7 @@ def _data(
         "comparison": found.to_json(),
         "layers": {layer.name: _details(layer) for layer in found.layers},
         "placement": found.placement,
-        "remark": host_remark(found.placement),
+        "remark": processor_remark(found.placement),
         "peers": [vars(peer) for peer in others.hiding] if others else [],
         "vta": {"utilization": others.vta, "source": VTA_SOURCE} if others else None,
         "traced": traced.name,

@@ -29,7 +29,7 @@ from vdla.isa.config import Config
 
 Array = NDArray[np.generic]
 
-MIN_FILL = 0.5  # below this share of the input lanes, a convolution is better off on the host
+MIN_FILL = 0.5  # below this share of the input lanes, a convolution is better off on the processor
 
 BY_NODE: dict[type[Node], type[AnyTemplate]] = {}
 BY_NAME: dict[str, type[AnyTemplate]] = {}

@@ -65,7 +65,7 @@ class Windowed:
 
 
 def only_padding(node: ops.Windowed, graph: Graph) -> str | None:
-    """Why the host is the place for windows that never look at the image, in a direction: strides
+    """Why windows that never look at the image, in a direction, are left to the processor: strides
     step over all of it."""
     window = node.window([graph.tensors[name].shape for name in node.inputs])
     image = graph.tensors[node.data].shape[2:]

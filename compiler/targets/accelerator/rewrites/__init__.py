@@ -1,1 +1,1 @@
-"""Rewrites of a graph that the accelerator shares with a host."""
+"""Rewrites of a graph that the accelerator shares with a processor."""

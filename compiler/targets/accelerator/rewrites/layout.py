@@ -1,4 +1,4 @@
-"""Channel blocks for the accelerator, N, C, H, W for the host, and the copies between them."""
+"""Channel blocks for the accelerator, N, C, H, W for the processor, and the copies between them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.blocks import pack
 from vdla.compiler.placement import (
     ACCELERATOR,
-    HOST,
+    PROCESSOR,
     Placement,
     Placements,
 )
@@ -94,4 +94,4 @@ class _Layout:
 
     def add(self, node: Node) -> None:
         self.nodes.append(node)
-        self.placements[node.name] = Placement(HOST, node.HOST_REASON)
+        self.placements[node.name] = Placement(PROCESSOR, node.NOT_ACCELERATED)

@@ -1,7 +1,7 @@
 """Few input channels: a convolution's taps become channels, so that the lanes are filled.
 
-A first layer of 3 channels would fill 3 of 16 lanes. Its image is made on the host anyway, where it
-is quantized; there each window's row, column or all of it is written out as channels (im2col), and
+A first layer of 3 channels would fill 3 of 16 lanes. Its image is quantized on the processor
+anyway; there each window's row, column or all of it is written out as channels (im2col), and
 the accelerator gets a convolution with a smaller kernel over more channels.
 """
 
@@ -30,7 +30,7 @@ def fold_taps(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph
     after:  p = Im2col(x) kernel=(7, 7): [1, 147, 112, 112]; y = QConv2d(p, w': [64, 147, 1, 1])
 
     Of rows, columns and both, what takes the fewest cycles is folded. The data must come from the
-    host; bit for bit the result is the same.
+    processor; bit for bit the result is the same.
     """
     makers = graph.producers()
     nodes: list[Node] = []
@@ -52,7 +52,8 @@ def fold_taps(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph
 def _wanted(
     node: Node, makers: Mapping[str, Node], graph: Graph, config: Config, min_fill: float
 ) -> TypeGuard[ops.QConv2d]:
-    """Whether a node is a convolution of the host's data, refused for its few channels alone."""
+    """Whether a node is a convolution of what the processor makes, refused for its few channels
+    alone."""
     if type(node) is not ops.QConv2d or node.groups != 1:
         return False
     maker = makers.get(node.data)  # None: the caller

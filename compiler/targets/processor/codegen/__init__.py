@@ -1,1 +1,1 @@
-"""Code for machines: ``llvm`` for the host, ``vdla`` for the accelerator."""
+"""Code for machines: ``llvm`` and what it needs."""

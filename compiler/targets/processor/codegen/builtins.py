@@ -1,4 +1,4 @@
-"""The code that every object brings along: it calls host functions, and hands the steps of their
+"""The code that every object brings along: it calls functions, and hands the steps of their
 ``parallel`` loops to threads.
 
     vdla_call(calls, count, times)                  functions in a row, each with its buffers
@@ -9,7 +9,7 @@
 
 ``calls`` has a function and its buffers for each call; ``times`` gets the time after each.
 
-A host function gets the pool behind its buffers, or null. A parallel loop is a job: a function,
+A function gets the pool behind its buffers, or null. A parallel loop is a job: a function,
 what it reads, and how many tasks there are, each some steps of the loop. Whoever is free takes the
 next tasks, an eighth of those that are left, the calling thread too, which goes on when all are
 done. The pool's ``claim`` says which task is next and of which job: 40 bits count the jobs, 12 are

@@ -30,7 +30,7 @@ def find_linker(processor: Processor) -> list[str]:
     if find_spec("ziglang"):
         return [sys.executable, "-m", "ziglang", "ld.lld"]
     raise TargetError(
-        f"host {processor.cpu}: expected a linker "
+        f"target {processor.cpu}: expected a linker "
         f"({processor.gnu}-ld, ld.lld or ziglang), found none; "
         f"install with: apt-get install binutils-{processor.gnu.replace('_', '-')}, "
         "or pip install 'vdla[arm]'"
@@ -45,11 +45,13 @@ def link_shared(code: bytes, processor: Processor) -> bytes:
     """
     linker = find_linker(processor)
     with TemporaryDirectory() as folder:
-        source, linked = Path(folder, "host.o"), Path(folder, "host.so")
+        source, linked = Path(folder, "code.o"), Path(folder, "code.so")
         source.write_bytes(code)
         command = [*linker, "-shared", "--strip-all", "-o", str(linked), str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             first = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
-            raise TargetError(f"host {processor.cpu}: expected {linker[0]} to link, found: {first}")
+            raise TargetError(
+                f"target {processor.cpu}: expected {linker[0]} to link, found: {first}"
+            )
         return linked.read_bytes()

@@ -1,4 +1,4 @@
-"""A processor's instructions as tensor intrinsics, for ``tensorize`` in host functions.
+"""A processor's instructions as tensor intrinsics, for ``tensorize`` in its functions.
 
 dot4xN    a vector of N sums of four products of uint8 and int8 each (``codegen.emit_dot``)
 """

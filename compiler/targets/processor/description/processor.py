@@ -1,4 +1,4 @@
-"""The processors that host code can be compiled for, by name."""
+"""The processors that code can be compiled for, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A host function that is to be scheduled: its expression, and how a trace becomes its code."""
+"""A function that is to be scheduled: its expression, and how a trace becomes its code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 from math import prod
 
 from vdla.compiler.graph.ir import Graph
-from vdla.compiler.placement import HOST, Placements
+from vdla.compiler.placement import PROCESSOR, Placements
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.trace import Step, Trace
 from vdla.compiler.targets.processor.description.processor import Processor, Vectors
@@ -85,11 +85,11 @@ class Function:
 
 
 def functions_of(graph: Graph, placements: Placements, processor: Processor) -> list[Function]:
-    """The distinct functions of a laid-out graph's nodes on the host, in the nodes' order."""
+    """The distinct functions of a laid-out graph's nodes on the processor, in the nodes' order."""
     found: dict[str, Function] = {}
     seen = views(graph, placements)
     for node in graph.nodes:
-        if placements[node.name].device != HOST or node.output in seen:
+        if placements[node.name].device != PROCESSOR or node.output in seen:
             continue
         expression = express(node, graph, processor)
         s = expression.unscheduled(NAME)

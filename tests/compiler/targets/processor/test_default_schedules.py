@@ -100,7 +100,7 @@ def text_of(function):
 def test_default_schedules(name):
     texts, target = [], PROCESSORS[name]
     for network in (images, words, integers):
-        placed = placed_graph(network(), load_config("paper"), Options("cpu", host=target))
+        placed = placed_graph(network(), load_config("paper"), Options("cpu", processor=target))
         functions = functions_of(*placed, target)
         texts += [f"# {network.__name__}", *(text_of(function) for function in functions)]
     text, golden = "\n".join(texts) + "\n", GOLDEN / f"schedules-{name}.golden.txt"

@@ -1,4 +1,4 @@
-"""Host operators, compiled, against the numpy reference."""
+"""Operators on the processor, compiled, against the numpy reference."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.processor.codegen.llvm import jit
 from vdla.compiler.targets.processor.functions import node_function, symbol_of
 from vdla.compiler.targets.processor.steps import node_functions
-from vdla.compiler.targets.processor.target import Host
+from vdla.compiler.targets.processor.target import ProcessorTarget
 from vdla.compiler.targets.target import place
 from vdla.compiler.tir.interp import run
 
@@ -307,7 +307,7 @@ def test_equal_functions_are_shared_and_names_stay_apart():
     x = m.input("x", (1, 4, 4, 4), 0.5)
     m.output(m.max_pool(m.max_pool(x, 1, 1), 1, 1))
     graph = optimize(import_model(m.model()))
-    kernels = node_functions(graph, place(graph, [Host(alone=True)]))
+    kernels = node_functions(graph, place(graph, [ProcessorTarget(alone=True)]))
     pools = [k for n, k in kernels.items() if n.startswith("maxpool")]
     assert len(pools) == 2
     assert pools[0].func is pools[1].func

@@ -15,7 +15,7 @@ from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.graph.window import Window
-from vdla.compiler.targets.accelerator.rewrites.fuse_host import fuse_host
+from vdla.compiler.targets.accelerator.rewrites.fuse_conversions import fuse_conversions
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
 from vdla.compiler.targets.target import place
@@ -148,7 +148,7 @@ def test_folding_and_fusing_keep_every_bit(
     want = evaluate(graph, inputs)[OUTPUT]
     folded = verify(fold_taps(graph, config))
     np.testing.assert_array_equal(evaluate(folded, inputs)[OUTPUT], want)
-    fused, _ = fuse_host(
+    fused, _ = fuse_conversions(
         *layout(folded, place(folded, Options().targets(config)), config.channel_block)
     )
     np.testing.assert_array_equal(evaluate(fused, inputs)[OUTPUT], want)

@@ -75,8 +75,8 @@ def test_no_linker(name, monkeypatch):
         MACHINES[name]
     ]
     assert str(caught.value) == (
-        f"host {name}: expected a linker ({gnu}-ld, ld.lld or ziglang), found none; install with: "
-        f"apt-get install binutils-{gnu.replace('_', '-')}, or pip install 'vdla[arm]'"
+        f"target {name}: expected a linker ({gnu}-ld, ld.lld or ziglang), found none; "
+        f"install with: apt-get install binutils-{gnu.replace('_', '-')}, or pip install 'vdla[arm]'"
     )
 
 
@@ -88,7 +88,7 @@ def test_a_linker_that_refuses(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     with pytest.raises(TargetError) as caught:
         link.link_shared(b"", target)
-    assert str(caught.value) == f"host cortex-a9: expected {tool} to link, found: first"
+    assert str(caught.value) == f"target cortex-a9: expected {tool} to link, found: first"
 
 
 @pytest.mark.parametrize(

@@ -68,12 +68,12 @@ def graph_of(channels, outputs, height, width, pads=(1, 1, 1, 1), batch=1, bias=
     return verify(Graph(("x",), ("r",), (first, second, relu), tensors, constants))
 
 
-def text_of(graph, vectors=AVX512, host=NATIVE):
+def text_of(graph, vectors=AVX512, processor=NATIVE):
     """The second convolution's function."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(description, "_native_vectors", lambda: vectors)
         blocked = block_images(graph, vectors)
-        return show(node_function(blocked.node("second"), blocked, "f", host).func)
+        return show(node_function(blocked.node("second"), blocked, "f", processor).func)
 
 
 def check(graph):
@@ -108,7 +108,7 @@ def test_others_are_plain_sums(changes):
 
 def test_it_can_be_switched_off():
     graph = graph_of(16, 32, 14, 14)
-    assert "dots[" not in text_of(graph, host=replace(NATIVE, winograd=False))
+    assert "dots[" not in text_of(graph, processor=replace(NATIVE, winograd=False))
 
 
 def test_other_registers(monkeypatch):

@@ -1,4 +1,4 @@
-"""Host nodes that only move bytes join their neighbour, so that the boundary is one pass.
+"""Nodes that only move bytes join their neighbour on the processor: the boundary is one pass.
 
 before: q = Quantize(x); p = Im2col(q); p.packed = Pack(p)     after: p.packed = Quantize(x) + …
 before: l = Unpack(l.packed); y = Dequantize(l)                after: y = Dequantize(l.packed) + …
@@ -11,23 +11,23 @@ from dataclasses import replace
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.ops.fused import fuse
-from vdla.compiler.placement import HOST, Placements
+from vdla.compiler.placement import PROCESSOR, Placements
 
 
-def fuse_host(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
+def fuse_conversions(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
     """The laid-out graph with every chain of such nodes as one :class:`ops.Fused`."""
     placements, uses = dict(placements), graph.uses()
     chains: dict[str, list[Node]] = {}  # by what the chain writes
     order: list[list[Node]] = []
     for node in graph.nodes:
         chain = chains.pop(node.inputs[0], None) if _only_use(node, graph, uses) else None
-        if chain is None or placements[node.name].device != HOST or not _joins(chain, node):
+        if chain is None or placements[node.name].device != PROCESSOR or not _joins(chain, node):
             if chain is not None:
                 chains[node.inputs[0]] = chain
             chain = []
             order.append(chain)
         chain.append(node)
-        if placements[node.name].device == HOST:
+        if placements[node.name].device == PROCESSOR:
             chains[node.output] = chain
     nodes = []
     for chain in order:
