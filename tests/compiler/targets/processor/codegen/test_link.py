@@ -76,7 +76,8 @@ def test_no_linker(name, monkeypatch):
     ]
     assert str(caught.value) == (
         f"target {name}: expected a linker ({gnu}-ld, ld.lld or ziglang), found none; "
-        f"install with: apt-get install binutils-{gnu.replace('_', '-')}, or pip install 'vdla[arm]'"
+        f"install with: apt-get install binutils-{gnu.replace('_', '-')}, "
+        f"or pip install 'vdla[arm]'"
     )
 
 
