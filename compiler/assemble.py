@@ -29,6 +29,7 @@ from vdla.compiler.targets.processor.steps import (
     tensor_table,
 )
 from vdla.compiler.targets.target import Code
+from vdla.compiler.tir.printer import show
 from vdla.isa.asm import disassemble
 from vdla.isa.config import Config
 from vdla.isa.identity import Identity
@@ -57,7 +58,10 @@ def assemble(network: Network, config: Config, processor: Processor, dump: Dumpe
         TargetError: there is no linker for the processor.
     """
     graph = network.graph
+    _write_functions(network.functions, "loops", dump)
     functions, shared = in_place(graph, network.placements, network.functions)
+    changed = {n: f for n, f in functions.items() if f.func is not network.functions[n].func}
+    _write_functions(changed, "in_place", dump)
     network = replace(network, functions=functions)
     steps = make_steps(graph, network.placements, functions, network.codes)
     linkers = _line_up(steps, network, config)
@@ -97,6 +101,13 @@ def assemble(network: Network, config: Config, processor: Processor, dump: Dumpe
             },
         },
     )
+
+
+def _write_functions(functions: Functions, name: str, dump: Dumper) -> None:
+    """The text of a processor's functions after a pass, if anybody wants it."""
+    for node, function in functions.items():
+        if report := dump.layer(node):
+            report(name, show(function.func))
 
 
 def _line_up(plan: Plan, network: Network, config: Config) -> dict[str, Linker]:
