@@ -162,6 +162,10 @@ def test_other_operators(op, operands, constants, attributes):
     )
 
 
+def test_hard_swish_on_both_sides_of_its_bends():
+    agrees(one("HardSwish", "x"), {"x": np.linspace(-5, 5, 24, dtype=F).reshape(4, 6)}, {})
+
+
 def test_several_results():
     nodes = [
         helper.make_node("TopK", ["x", "k"], ["best", "where"]),
