@@ -10,11 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla.compiler.graph.plan import align
+from vdla.compiler.targets.accelerator.codegen.allocate import AllocationError
 from vdla.compiler.targets.accelerator.lower import UOPS, Linked, Linker, lower_schedule
 from vdla.compiler.targets.accelerator.operators.template import Operator, Tile
 from vdla.isa.config import Config
 from vdla.isa.program import Program
 from vdla.sim.checker import Finding, check
+from vdla.support.machine import memory_bytes
+
+ADDRESSES = 1 << 32  # bytes that an instruction's address reaches
 
 Array = NDArray[Any]
 
@@ -54,6 +58,9 @@ def standalone(
         sizes: bytes of every tensor that a caller fills or reads.
         constants: tensors that are known.
         hide: as ``Linker.link``.
+
+    Raises:
+        AllocationError: they are more than addresses of 32 bits reach, or than this machine has.
     """
     known = {**constants, UOPS: np.frombuffer(linker.uops, np.uint8)}
     addresses, ends, end = {}, {}, 0
@@ -61,6 +68,7 @@ def standalone(
         addresses[name] = end
         ends[name] = end + size
         end = align(end + max(size, 1))
+    _check_size(linker.config, end, sizes)
     linked = linker.link(addresses, end, hide=hide)
     program = Program(linker.config, linked.instructions, end)
     stream = np.frombuffer(program.stream(), np.uint8)
@@ -70,6 +78,17 @@ def standalone(
         dram[addresses[name] : addresses[name] + raw.size] = raw
     dram[end : end + stream.size] = stream
     return Standalone(program, linked, addresses, ends, dram)
+
+
+def _check_size(config: Config, found: int, sizes: Mapping[str, int]) -> None:
+    """Raises where tensors take more than there can be, before anything is allocated."""
+    most = min(ADDRESSES, memory_bytes())
+    if found > most:
+        name = max(sizes, key=lambda name: sizes[name])
+        raise AllocationError(
+            f"config {config.name}: expected tensors of at most {most:,} bytes in DRAM, "
+            f"found {found:,}; the largest, {name}, has {sizes[name]:,}"
+        )
 
 
 @dataclass(frozen=True)
