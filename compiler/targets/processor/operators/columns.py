@@ -67,36 +67,25 @@ class Columns(Template[Conv2d]):
     def of(cls, node: Conv2d, recipe: Recipe, processor: Processor) -> Columns:
         """The sums, and the image that they are."""
         lanes = processor.vectors.lanes
-        weight, bias = float_parameters(node, recipe)
         n, o, oh, ow = recipe.shape(node.output)
         channels, vectors = _tile(o, ow, lanes, processor.vectors.registers)
-        blocks, tiles = -(-o // channels), -(-ow // (vectors * lanes))
-        filled = np.zeros((blocks * channels, *weight.shape[1:]), np.float32)
-        filled[:o] = weight
-        table = recipe.constant(
-            "weight",
-            np.ascontiguousarray(
-                filled.reshape(blocks, channels, *weight.shape[1:]).transpose(0, 2, 3, 4, 1)
-            ),
-        )
-        begin = np.zeros(blocks * channels, np.float32)
-        begin[:o] = bias
-        start = recipe.constant("bias", begin.reshape(blocks, channels))
-        data, at = _read(node, recipe, tiles * vectors * lanes)
-        c, ry, rx = (
-            te.reduce_axis((0, size), name)
-            for size, name in zip(weight.shape[1:], ("c", "ry", "rx"), strict=True)
-        )
+        wide = vectors * lanes
+        blocks, tiles = -(-o // channels), -(-ow // wide)
+        table, start = _parameters(node, recipe, blocks, channels)
+        data, at = _read(node, recipe, tiles * wide)
+        _, i, kh, kw, _ = table.shape
+        steps = [te.reduce_axis((0, n), k) for n, k in ((i, "c"), (kh, "ry"), (kw, "rx"))]
 
         def dot(b: Expr, block: Expr, y: Expr, t: Expr, r: Expr, v: Expr, l: Expr) -> Expr:
+            c, ry, rx = steps
             seen = at(b, c, y, (t * vectors + v) * lanes + l, ry, rx)
-            return te.sum(seen * table[block, c, ry, rx, r], axis=[c, ry, rx], init=start[block, r])
+            return te.sum(seen * table[block, c, ry, rx, r], axis=[*steps], init=start[block, r])
 
         sums = te.compute((n, blocks, oh, tiles, channels, vectors, lanes), dot, "acc")
 
         def value(b: Expr, channel: Expr, y: Expr, x: Expr) -> Expr:
             block, r = te.floordiv(channel, channels), te.floormod(channel, channels)
-            t, rest = te.floordiv(x, vectors * lanes), te.floormod(x, vectors * lanes)
+            t, rest = te.floordiv(x, wide), te.floormod(x, wide)
             return sums[b, block, y, t, r, te.floordiv(rest, lanes), te.floormod(rest, lanes)]
 
         return cls(data, sums, te.compute(recipe.out_shape, value, "out"), lanes)
@@ -134,6 +123,19 @@ def _tile(channels: int, columns: int, lanes: int, registers: int) -> Pair:
     if columns % lanes == 0:  # no tile is cut
         return high, divisor(whole, most)
     return high, -(-whole // -(-whole // most))
+
+
+def _parameters(node: Conv2d, recipe: Recipe, blocks: int, channels: int) -> tuple[Tensor, Tensor]:
+    """The weights [O/r, I, KH, KW, r] and the bias [O/r, r], output channels filled up with 0."""
+    weight, bias = float_parameters(node, recipe)
+    whole = np.zeros((blocks * channels, *weight.shape[1:]), np.float32)
+    start = np.zeros(blocks * channels, np.float32)
+    whole[: len(weight)], start[: len(bias)] = weight, bias
+    table = whole.reshape(blocks, channels, *weight.shape[1:]).transpose(0, 2, 3, 4, 1)
+    return (
+        recipe.constant("weight", np.ascontiguousarray(table)),
+        recipe.constant("bias", start.reshape(blocks, channels)),
+    )
 
 
 def _read(node: Conv2d, recipe: Recipe, columns: int) -> tuple[Tensor | None, Callable[..., Expr]]:
