@@ -33,6 +33,11 @@ def error(*args) -> str:
     return str(caught.value)
 
 
+def test_comments_of_a_written_config_stand_in_one_column():
+    lines = load_config("paper").to_toml().splitlines()
+    assert {line.index("#") for line in lines if "#" in line} == {28}
+
+
 @pytest.mark.parametrize("name", config_names())
 def test_bundled_configs_print_as_they_read(name, tmp_path):
     config = load_config(name)

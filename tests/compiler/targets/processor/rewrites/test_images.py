@@ -265,6 +265,19 @@ def test_sums_too_large_for_float64_are_rounded_in_integers():
     check_integers(net.graph(net.qconv("x", 16, biases=1 << 30)), distinct=8)
 
 
+def test_results_beyond_int32_are_clipped_and_do_not_wrap():
+    """The largest sum, 64 * 128, times 2**18 is 2**31, which int32 hasn't."""
+    net = Integers((1, 1, 4, 4))
+    weight = np.full((16, 1, 1, 1), -64, np.int8)
+    y = net.add(
+        ops.QConv2d, data="x", weight=net.stored(weight), bias=net.stored(np.zeros(16, np.int32)),
+        in_zp=0, out_zp=0, scale=(2.0**18,) * 16,
+    )  # fmt: skip
+    graph, x = net.graph(y), np.full((1, 1, 4, 4), -128, np.int8)
+    assert (evaluate(graph, {"x": x})[y] == 127).all()
+    assert (compiled(graph, x)[y] == 127).all()
+
+
 def test_integer_pools_and_sums_of_blocks():
     net = Integers((1, 4, 9, 9))
     x, y = net.qconv("x", 16, zero=3), net.qconv("x", 16, zero=-8)
