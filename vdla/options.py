@@ -211,7 +211,7 @@ class Run(Sized):
     instead.
     ``threads`` share what the host computes; the results are the same for any number.
     ``no_native`` refuses a module that brings code for this processor, which runs with all that the
-    caller may do, or models for onnxruntime.
+    caller may do, for another package's target, or models for onnxruntime.
     ``waves`` is an FST file that the RTL writes; ``samples`` random inputs are what ``check``
     compares. ``report`` is told what takes long.
     """
@@ -244,7 +244,8 @@ class Run(Sized):
     )
     no_native: bool = option(
         False, "--no-native", typed=bool,
-        help="Refuse an M.vdla with code for this processor or models for onnxruntime.",
+        help="Refuse an M.vdla with code for this processor or another package's target, or "
+        "models for onnxruntime.",
     )  # fmt: skip
     waves: Path | None = None
     progress: Progress = _quiet
