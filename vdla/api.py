@@ -232,14 +232,16 @@ def compile_target(name: str | Processor | None, device: str) -> tuple[Target | 
         TargetError: there is no such target or processor, or its package can't be loaded.
         UsageError: a device that the target doesn't run on.
     """
+    if not isinstance(name, str) or name.partition(",")[0] in PROCESSORS:
+        return None, processor(name)
     outside = outside_targets()
-    if isinstance(name, str) and name in outside and name not in PROCESSORS:
+    if name in outside:
         if device != "sim":
             raise UsageError(
                 f"--target {name}: expected --device sim, where another package's target runs its "
                 f"code, found --device {device}"
             )
-        return load_target(name), processor(None)
+        return load_target(outside[name]), processor(None)
     try:
         return None, processor(name)
     except TargetError as error:

@@ -52,8 +52,13 @@ class Spec:
 
     def check(self, graph: Graph) -> None:
         """Raises GraphError where a graph holds a node or a tensor that it may not hold."""
-        for node in graph.nodes:
-            self._check_node(node)
+        for node in with_parts(graph):
+            if type(node) in MADE - self.made:
+                known = ", ".join(sorted(kind.__name__ for kind in self.made)) or "none"
+                raise GraphError(
+                    f"after {self.name}: expected no kinds of nodes that passes make but {known}, "
+                    f"found {node.name} ({type(node).__name__})"
+                )
         for name, kind in graph.tensors.items():
             if kind.block and not self.blocks:
                 raise GraphError(
@@ -61,21 +66,16 @@ class Spec:
                     f"of {kind.block} channels"
                 )
 
-    def _check_node(self, node: Node) -> None:
-        if type(node) in MADE - self.made:
-            known = ", ".join(sorted(kind.__name__ for kind in self.made)) or "none"
-            raise GraphError(
-                f"after {self.name}: expected no kinds of nodes that passes make but {known}, "
-                f"found {node.name} ({type(node).__name__})"
-            )
-        for part in node.parts if isinstance(node, ops.Fused) else ():
-            self._check_node(part)
-
 
 def spec_of(graph: Graph) -> Spec:
     """The spec of a graph that passes may have changed already: with the kinds that it has."""
-    fused = {ops.Fused for node in graph.nodes if isinstance(node, ops.Fused)}
-    return Spec(made=frozenset({type(node) for node in unfused(graph.nodes)} | fused) & MADE)
+    return Spec(made=frozenset(type(node) for node in with_parts(graph)) & MADE)
+
+
+def with_parts(graph: Graph) -> tuple[Node, ...]:
+    """A graph's nodes, fused ones with their parts behind all of them."""
+    parts = (part for node in graph.nodes if isinstance(node, ops.Fused) for part in node.parts)
+    return (*graph.nodes, *parts)
 
 
 def unfused(nodes: Iterable[Node]) -> Iterator[Node]:

@@ -85,13 +85,13 @@ def outside_targets() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
-def load_target(name: str) -> Target:
-    """The target that an installed package brings under a name.
+def load_target(entry: EntryPoint) -> Target:
+    """The target that an installed package brings, of ``outside_targets``.
 
     Raises:
         TargetError: its package can't be loaded, or brings something else.
     """
-    entry = outside_targets()[name]
+    name = entry.name
     try:
         target = entry.load()()
     except Exception as error:

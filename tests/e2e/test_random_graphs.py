@@ -21,7 +21,7 @@ from vdla.runtime.executor import Executor
 FLOATS, QDQ = 140, 60  # networks of `make test`
 FLOATS_LONG, QDQ_LONG = 3_600, 1_400  # of `make test-long`, beside those
 AT_ONCE = 10
-WHOLE = 4
+WHOLE = 4  # of so many networks, LLVM optimizes one as a user's
 RELATIVE = 1e-4  # of an output's largest value
 SHARE, STEPS = 0.02, 2  # of a quantized output: elements that may differ, by so many steps
 
