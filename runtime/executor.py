@@ -28,7 +28,7 @@ from vdla.runtime.errors import DeviceError, InputError, ModuleError
 from vdla.runtime.external import Session
 from vdla.runtime.module import HostCode, Module, TensorInfo
 from vdla.runtime.native import NativeLibrary
-from vdla.runtime.outside import load_code
+from vdla.runtime.outside import find_runtime, load_code
 from vdla.runtime.plan import Accelerate, Host, Onnx, Outside, Step
 from vdla.runtime.threads import Pool, available
 from vdla.runtime.turns import Turns
@@ -89,6 +89,8 @@ class Executor:
         self.threads = threads or available()
         shared = self.library if self.threads > 1 else None
         self._pool = Pool(shared, self.threads) if shared else None
+        targets = {step.target for step in module.steps if isinstance(step, Outside)}
+        self._runtimes = {target: find_runtime(target) for target in targets}
         numbered = groupby(enumerate(module.steps), lambda each: isinstance(each[1], Host))
         self._actions = [
             action
@@ -170,7 +172,7 @@ class Executor:
         return run
 
     def _prepare_outside(self, step: Outside) -> Callable[[], DeviceResult | None]:
-        call = load_code(step.target, self.module.outside[step.code])
+        call = load_code(self._runtimes[step.target], self.module.outside[step.code])
         arrays = [self.tensor(name) for name in step.args]
 
         def run() -> DeviceResult | None:

@@ -13,7 +13,7 @@ counts none.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from numpy.typing import NDArray
@@ -26,13 +26,11 @@ Array = NDArray[Any]
 Run = Callable[[Sequence[Array]], int | None]
 
 
-def load_code(target: str, code: bytes) -> Run:
-    """Makes the code of one node ready to be run as often as you like.
-
-    Running it raises DeviceError where the package's runtime raises anything.
+def find_runtime(target: str) -> EntryPoint:
+    """What an installed package brings to run a target's code.
 
     Raises:
-        ModuleError: no installed package has a runtime for the target, or it can't take the code.
+        ModuleError: there is no such package.
     """
     found = {entry.name: entry for entry in entry_points(group=GROUP)}
     if target not in found:
@@ -41,12 +39,23 @@ def load_code(target: str, code: bytes) -> Run:
             f"module: expected an installed package with a runtime for {target} "
             f"(entry points {GROUP}), found {known}"
         )
+    return found[target]
+
+
+def load_code(runtime: EntryPoint, code: bytes) -> Run:
+    """Makes the code of one node ready to be run as often as you like.
+
+    Running it raises DeviceError where the package's runtime raises anything.
+
+    Raises:
+        ModuleError: the runtime can't take the code.
+    """
     try:
-        run: Run = found[target].load()(code)
+        run: Run = runtime.load()(code)
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
         raise ModuleError(
-            f"module: expected {found[target].value} to take its code, found {what}"
+            f"module: expected {runtime.value} to take its code, found {what}"
         ) from error
 
     def guarded(arrays: Sequence[Array]) -> int | None:
@@ -54,6 +63,8 @@ def load_code(target: str, code: bytes) -> Run:
             return run(arrays)
         except Exception as error:
             what = f"{type(error).__name__}: {error}"
-            raise DeviceError(f"device {target}: expected its code to run, found {what}") from error
+            raise DeviceError(
+                f"device {runtime.name}: expected its code to run, found {what}"
+            ) from error
 
     return guarded
