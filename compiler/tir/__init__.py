@@ -5,6 +5,7 @@ from vdla.compiler.tir.expand import expand_intrinsics
 from vdla.compiler.tir.interp import InterpError, evaluate, run
 from vdla.compiler.tir.ir import (
     Alloc,
+    Barrier,
     Binary,
     Block,
     BlockIter,
@@ -49,6 +50,7 @@ from vdla.compiler.tir.visitor import (
 
 __all__ = [
     "Alloc",
+    "Barrier",
     "Binary",
     "Block",
     "BlockIter",

@@ -17,6 +17,7 @@ indented block, ``x,*`` is any number of x with commas between::
               | NAME "[" expr,* "]" "=" expr                     store
               | NAME "(" operand,* param,* ["first" "=" expr] ")" a tensor intrinsic's call
               | "prefetch" region
+              | "barrier"
     note    ::= "@" NAME "=" (NUMBER | STRING | "True" | "False")
     iter    ::= NAME ":" ("s" | "r") extent: INT "=" expr        spatial or reduce: s8, r16
     operand ::= NAME "=" NAME "[" expr,* "]"                     the lowest corner in a buffer
@@ -194,6 +195,9 @@ class _Parser(ExprParser):
             return rules[word]()
         if word == "prefetch":
             stmt = self.prefetch()
+        elif word == "barrier":
+            self.read.next()
+            stmt = ir.Barrier()
         elif kind not in ("name", "quoted") or word in RESERVED:
             raise self.read.error("a statement")
         elif self.read.after.text == "(":

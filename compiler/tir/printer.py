@@ -9,6 +9,7 @@ from vdla.compiler.tir.ir import (
     FLOATS,
     TRUE,
     Alloc,
+    Barrier,
     Binary,
     Block,
     Buffer,
@@ -58,7 +59,7 @@ SYMBOLS = {  # by operator: its symbol, and how tightly it binds
 }
 RESERVED = (
     "func", "for", "block", "where", "reads", "writes", "init", "alloc", "if", "else",
-    "prefetch", "pass", "and", "or", "not", "True", "False", "inf", "nan",
+    "prefetch", "barrier", "pass", "and", "or", "not", "True", "False", "inf", "nan",
 )  # fmt: skip
 
 
@@ -161,6 +162,8 @@ class _Printer:
                 yield self.call(call)
             case Prefetch(region):
                 yield f"prefetch {self.region(region)}"
+            case Barrier():
+                yield "barrier"
 
     def sequence(self, stmts: tuple[Stmt, ...]) -> Iterator[str]:
         """An Alloc reaches to the end of its block, or has one of its own."""

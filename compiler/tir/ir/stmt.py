@@ -14,6 +14,7 @@ Grammar::
                 | Seq(stmts: Stmt*)
                 | Evaluate(call: IntrinCall)
                 | Prefetch(region: Region)
+                | Barrier()
     BlockIter ::= BlockIter(var, extent: int, kind: spatial | reduce, binding: Expr)
     Region    ::= BufferRegion(buffer, ranges: (low: Expr, extent: int)*)
     IntrinCall::= IntrinCall(intrin, operands: BufferRef*, params: {name: Expr}, first: Expr | None)
@@ -24,8 +25,12 @@ Rules of meaning:
 - The steps of a parallel or vectorized loop don't depend on each other, and may run in any order or
   at the same time.
 - A vthread loop with the annotation ``threads`` deals its steps to that many virtual threads in
-  turn; without it each step is a thread. A thread loop's steps run in any order; the targets here
-  run them one after another.
+  turn; without it each step is a thread.
+- A thread loop's steps run in any order or at the same time: those of ``blockIdx.x`` … are groups,
+  those of ``threadIdx.x`` … threads of a group. A schedule may hold several loops of one tag, also
+  one inside another: each step of the outer one then runs all steps of the inner one.
+- A Barrier stands where there is one loop of each tag at most around it, those of ``threadIdx.x`` …
+  directly inside one another: all threads of a group reach it before any of them goes on.
 - A Block runs its body for the values its iterators are bound to, if its predicate (over the
   enclosing loops) holds. Its init runs first whenever every reduce iterator is 0. The body may
   mention the iterators and also the loops around the block.
@@ -45,6 +50,8 @@ from vdla.compiler.tir.ir.buffer import Buffer
 from vdla.compiler.tir.ir.expr import TRUE, Expr, Var
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 
+BLOCKS = ("blockIdx.x", "blockIdx.y", "blockIdx.z")  # the tags of loops over a grid's groups
+LANES = ("threadIdx.x", "threadIdx.y", "threadIdx.z")  # and over a group's threads
 THREADS = "threads"  # annotation of a vthread loop: how many threads its steps are dealt to
 LOOP_KINDS = ("serial", "parallel", "vectorized", "unrolled", "thread", "vthread")
 
@@ -229,6 +236,11 @@ class Prefetch(Stmt):
     """A hint that a region, which may leave its buffer, will be read soon; it changes nothing."""
 
     region: BufferRegion
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Barrier(Stmt):
+    """All threads of a group reach it, and see what the others wrote, before any goes on."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
