@@ -24,6 +24,8 @@ from vdla.compiler.schedule.tree import (
 from vdla.compiler.te.tensor import IterVar
 from vdla.compiler.tir.arith import Ranges, simplify
 from vdla.compiler.tir.ir import (
+    SHARED,
+    THREAD_TAGS,
     TRUE,
     ZERO,
     Binary,
@@ -64,6 +66,8 @@ def compute_at(func: PrimFunc, name: str, consumer: str, at: Var) -> tuple[PrimF
 
     Before: ``for i in 64: B[i] = f(i)``, ``for io in 8: for ii in 8: C[io*8 + ii] = B[io*8 + ii]``.
     After:  ``for io in 8: alloc B[8]; for i in 8: B[i] = f(io*8 + i); for ii in 8: C[..] = B[ii]``.
+
+    A stage in shared memory gets what all threads of a group read in that step.
     """
     producer = _find_producer(func, name)
     path = loop_path(func, at)
@@ -72,7 +76,8 @@ def compute_at(func: PrimFunc, name: str, consumer: str, at: Var) -> tuple[PrimF
     loop = path[-1]
     assert isinstance(loop, For)
     ranges = path_ranges(path)
-    box = touched(loop.body, producer.buffer, ranges, writes=False)
+    group = _group(path) if producer.buffer.scope == SHARED else {}
+    box = touched(loop.body, producer.buffer, ranges, writes=False, together=group)
     if box is None:
         raise ScheduleError(f"{where}: expected a reader of {name} inside, found none")
     if producer.whole:
@@ -81,6 +86,15 @@ def compute_at(func: PrimFunc, name: str, consumer: str, at: Var) -> tuple[PrimF
     body, buffer = _shrink(producer.buffer, box, moved, loop.body, ranges)
     root = replaced(func.body, loop, replace(loop, body=body))
     return replace(func, body=_remove(root, producer)), buffer
+
+
+def _group(path: Path) -> dict[Var, int]:
+    """The loops on a path whose steps are threads of one group, or virtual threads of a thread."""
+    return {
+        loop.var: loop.extent
+        for loop in loops_of(path)
+        if loop.kind == "vthread" or loop.thread_tag in THREAD_TAGS
+    }
 
 
 def _find_producer(func: PrimFunc, name: str) -> _Producer:

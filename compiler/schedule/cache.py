@@ -20,6 +20,9 @@ from vdla.compiler.schedule.tree import (
 from vdla.compiler.te.func import compute_nest
 from vdla.compiler.te.tensor import ComputeOp, IterVar, Reduce, Tensor, outputs_of
 from vdla.compiler.tir.ir import (
+    GLOBAL,
+    LOCAL,
+    SHARED,
     Block,
     Buffer,
     Expr,
@@ -215,13 +218,18 @@ def set_scope(func: PrimFunc, stage: str, old: Buffer, scope: str) -> tuple[Prim
             f"set_scope {stage}: expected an intermediate stage, found the "
             f"output {old.name}, which stays in scope {old.scope}"
         )
-    if old.alignments and scope != "global":
+    if old.alignments and _on_chip(scope):
         raise ScheduleError(
-            f"set_scope {stage}: expected scope global of an aligned buffer, found "
-            f"{scope}, where entries lie densely"
+            f"set_scope {stage}: expected scope global, shared or local of an aligned buffer, "
+            f"found {scope}, where entries lie densely"
         )
     new = replace(old, scope=scope)
     return replace(func, body=replace_buffer(func.body, old, new)), new
+
+
+def _on_chip(scope: str) -> bool:
+    """Whether a scope is one of an accelerator's memories, whose entries are whole vectors."""
+    return scope not in (GLOBAL, SHARED, LOCAL)
 
 
 def storage_align(
@@ -249,9 +257,9 @@ def storage_align(
             f"storage_align {stage}: expected an intermediate stage, found the "
             f"output {old.name}, which lies as numpy has it"
         )
-    if old.scope != "global":
+    if _on_chip(old.scope):
         raise ScheduleError(
-            f"storage_align {stage}: expected a buffer in scope global, found it "
+            f"storage_align {stage}: expected a buffer in scope global, shared or local, found it "
             f"in {old.scope}, where entries lie densely"
         )
     others = tuple(a for a in old.alignments if a[0] != dim)

@@ -80,7 +80,9 @@ class Schedule(State[Stage]):
 
         Args:
             tensor: an input, or a stage's tensor.
-            scope: the memory: ``"vdla.inp"``, ``"vdla.wgt"``, ``"vdla.acc"`` or ``"global"``.
+            scope: the memory: ``"global"``; ``"vdla.inp"``, ``"vdla.wgt"`` or ``"vdla.acc"`` on the
+                accelerator; on a GPU ``"shared"`` by the threads of a group, or ``"local"`` to a
+                thread.
             readers: the stage, or stages, that are to read the copy; others go on reading the
                 tensor.
 
@@ -122,7 +124,9 @@ class Schedule(State[Stage]):
 
         Args:
             tensor: what one ``te.compute`` makes.
-            scope: the memory: ``"vdla.inp"``, ``"vdla.wgt"``, ``"vdla.acc"`` or ``"global"``.
+            scope: the memory: ``"global"``; ``"vdla.inp"``, ``"vdla.wgt"`` or ``"vdla.acc"`` on the
+                accelerator; on a GPU ``"shared"`` by the threads of a group, or ``"local"`` to a
+                thread.
 
         Returns:
             The tensor that is now computed, with axes of its own.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from vdla.compiler.tir.arith import Linear, Ranges, bounds, difference, linear, rebuild, simplify
 from vdla.compiler.tir.ir import (
@@ -160,10 +161,20 @@ def accesses(stmt: Stmt) -> Iterator[tuple[bool, Buffer, tuple[Interval, ...], E
                 yield wrote, buffer, bound, extents
 
 
-def touched(stmt: Stmt, buffer: Buffer, ranges: Ranges, *, writes: bool) -> list[Interval] | None:
-    """The box of ``buffer`` that ``stmt`` reads (or writes), over the variables around ``stmt``."""
+def touched(
+    stmt: Stmt,
+    buffer: Buffer,
+    ranges: Ranges,
+    *,
+    writes: bool,
+    together: Extents = MappingProxyType({}),
+) -> list[Interval] | None:
+    """The box of ``buffer`` that ``stmt`` reads (or writes), over the variables around ``stmt``.
+
+    It is that of all steps of the loops ``together``, which are around ``stmt``.
+    """
     found: list[tuple[Interval, ...]] = []
-    inner: dict[Var, int] = {}
+    inner: dict[Var, int] = dict(together)
     for wrote, which, access, extents in accesses(stmt):
         if which is buffer and wrote == writes:
             found.append(access)

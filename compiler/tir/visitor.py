@@ -271,6 +271,16 @@ def substitute(stmt: Stmt, mapping: Mapping[Var, Expr]) -> Stmt:
     return rewrite(stmt, fe=lambda e: substitute_expr(e, mapping))
 
 
+def with_own_loops(stmt: Stmt) -> Stmt:
+    """A copy of a statement whose loops have variables of their own: it may stand beside it."""
+    fresh = {s.var: Var(s.var.name) for s in walk(stmt) if isinstance(s, For)}
+
+    def renamed(s: Stmt) -> Stmt:
+        return replace(s, var=fresh[s.var]) if isinstance(s, For) else s
+
+    return rewrite(substitute(stmt, dict[Var, Expr](fresh)), renamed)
+
+
 Reindex = Callable[[tuple[Expr, ...]], tuple[Expr, ...]]
 
 

@@ -5,7 +5,7 @@ has functions and statements, ``expr`` what they compute, ``buffer`` where, ``dt
 type. The intrinsics that statements call are in ``tir.intrin``.
 """
 
-from vdla.compiler.tir.ir.buffer import Buffer
+from vdla.compiler.tir.ir.buffer import GLOBAL, LOCAL, SHARED, Buffer
 from vdla.compiler.tir.ir.dtypes import DTYPES, FLOATS, INT_RANGES, is_float, is_int
 from vdla.compiler.tir.ir.error import BoundsError, IRError, TermError
 from vdla.compiler.tir.ir.expr import (
@@ -39,9 +39,9 @@ from vdla.compiler.tir.ir.expr import (
     const,
 )
 from vdla.compiler.tir.ir.stmt import (
-    BLOCKS,
-    LANES,
+    BLOCK_TAGS,
     LOOP_KINDS,
+    THREAD_TAGS,
     THREADS,
     Alloc,
     Barrier,
@@ -68,7 +68,7 @@ __all__ = [
     "ARITHMETIC",
     "BINARY_OPS",
     "BITWISE",
-    "BLOCKS",
+    "BLOCK_TAGS",
     "CALLS",
     "COMMUTATIVE",
     "COMPARISONS",
@@ -76,12 +76,15 @@ __all__ = [
     "FALSE",
     "FLOATS",
     "FLOAT_CALLS",
+    "GLOBAL",
     "INT_RANGES",
-    "LANES",
     "LIBRARY_CALLS",
+    "LOCAL",
     "LOGIC",
     "LOOP_KINDS",
+    "SHARED",
     "THREADS",
+    "THREAD_TAGS",
     "TRUE",
     "ZERO",
     "Alloc",

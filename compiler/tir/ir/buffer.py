@@ -3,7 +3,8 @@
 Grammar::
 
     Buffer ::= Buffer(name, shape: int*, dtype, scope, copies: int, value_range, alignments)
-                 scope: "global" | "vdla.acc" | ...; copies: what steps of a loop take in turn;
+                 scope: "global" | "shared" | "local" | "vdla.acc" | ...;
+                 copies: what steps of a loop take in turn;
                  value_range: (int, int) | None, what the caller promises of a parameter;
                  alignments: (dimension, factor, offset)*, its stride is offset modulo factor
 """
@@ -16,6 +17,8 @@ from functools import lru_cache
 from vdla.compiler.tir.ir.dtypes import DTYPES, INT_RANGES
 from vdla.compiler.tir.ir.error import TermError
 
+GLOBAL, SHARED, LOCAL = "global", "shared", "local"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
@@ -27,7 +30,8 @@ class Buffer:
         name: in the program's text; not necessarily unique.
         shape: the length of each dimension.
         dtype: of the elements.
-        scope: the memory: ``"global"``, or a target's own, such as ``"vdla.acc"``.
+        scope: the memory: ``"global"``; ``"shared"`` by the threads of a group; ``"local"`` to a
+            thread; or a target's own, such as ``"vdla.acc"``.
         copies: how many of the new ones have a place of their own in memory before the first one's
             is used again.
         value_range: bounds of a parameter's elements, both ends included; None where the dtype

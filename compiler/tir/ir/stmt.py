@@ -50,8 +50,8 @@ from vdla.compiler.tir.ir.buffer import Buffer
 from vdla.compiler.tir.ir.expr import TRUE, Expr, Var
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 
-BLOCKS = ("blockIdx.x", "blockIdx.y", "blockIdx.z")  # the tags of loops over a grid's groups
-LANES = ("threadIdx.x", "threadIdx.y", "threadIdx.z")  # and over a group's threads
+BLOCK_TAGS = ("blockIdx.x", "blockIdx.y", "blockIdx.z")  # the tags of loops over a grid's groups
+THREAD_TAGS = ("threadIdx.x", "threadIdx.y", "threadIdx.z")  # and over a group's threads
 THREADS = "threads"  # annotation of a vthread loop: how many threads its steps are dealt to
 LOOP_KINDS = ("serial", "parallel", "vectorized", "unrolled", "thread", "vthread")
 

@@ -1,0 +1,1 @@
+"""Code for GPUs: ``opencl`` writes OpenCL C."""

@@ -1,0 +1,75 @@
+"""What a GPU can hold: the limits that kernels are made for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from vdla.compiler.targets.errors import NoCodeError
+from vdla.compiler.tir.ir import BLOCK_TAGS, SHARED, Alloc, For, PrimFunc, Stmt
+from vdla.compiler.tir.visitor import stmt_children, walk
+from vdla.runtime.dtypes import dtype_of
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU's limits; as they stand, those that every GPU of the last ten years keeps.
+
+    Attributes:
+        group: the most threads of a group.
+        sides: the most threads of a group along x, y and z.
+        grid: the most groups along x, y and z.
+        shared: the bytes of memory that a group shares.
+    """
+
+    group: int = 256
+    sides: tuple[int, int, int] = (256, 256, 64)
+    grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
+    shared: int = 32768
+
+    def check(self, func: PrimFunc) -> PrimFunc:
+        """The function itself, if its kernels keep to the limits.
+
+        Args:
+            func: kernels, as ``passes.to_kernels`` gives them.
+
+        Raises:
+            NoCodeError: a kernel has too many threads or groups, or too much shared memory.
+        """
+        for kernel in kernels(func.body):
+            grid, group = extents(kernel)
+            self._check(func.name, "threads of a group", prod(group), self.group)
+            for n, axis in enumerate("xyz"):
+                self._check(func.name, f"threads of a group along {axis}", group[n], self.sides[n])
+                self._check(func.name, f"groups along {axis}", grid[n], self.grid[n])
+            self._check(func.name, "bytes of shared memory", shared_bytes(kernel), self.shared)
+        return func
+
+    def _check(self, name: str, what: str, count: int, limit: int) -> None:
+        if count > limit:
+            raise NoCodeError(f"{name}: expected at most {limit} {what}, found {count}")
+
+
+def kernels(stmt: Stmt) -> Iterator[Stmt]:
+    """The kernels of a function's body, in order: its nests less the buffers that they share."""
+    bound = isinstance(stmt, For)
+    if bound or not any(isinstance(s, For) and s.kind == "thread" for s in walk(stmt)):
+        yield stmt
+        return
+    for child in stmt_children(stmt):
+        yield from kernels(child)
+
+
+def extents(kernel: Stmt) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """How many groups a kernel has along x, y and z, and how many threads each of them."""
+    found = {s.thread_tag: s.extent for s in walk(kernel) if isinstance(s, For)}
+    x, y, z = (found.get(tag, 1) for tag in BLOCK_TAGS)
+    tx, ty, tz = (found.get(tag.replace("block", "thread"), 1) for tag in BLOCK_TAGS)
+    return (x, y, z), (tx, ty, tz)
+
+
+def shared_bytes(kernel: Stmt) -> int:
+    """The bytes of shared memory that a group of a kernel takes."""
+    buffers = (s.buffer for s in walk(kernel) if isinstance(s, Alloc))
+    return sum(b.span * dtype_of(b.dtype).itemsize for b in buffers if b.scope == SHARED)

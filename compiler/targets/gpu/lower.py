@@ -1,0 +1,83 @@
+"""From kernels in loop IR to what a module carries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from vdla.compiler.targets.gpu.codegen.opencl import Kernel, opencl
+from vdla.compiler.targets.gpu.description import Gpu, extents, kernels, shared_bytes
+from vdla.compiler.targets.gpu.passes import to_kernels
+from vdla.compiler.tir.ir import Alloc, Buffer, PrimFunc, Stmt, Store
+from vdla.compiler.tir.visitor import stmt_loads, walk
+from vdla.runtime.dtypes import dtype_of
+from vdla.runtime.kernels import OPENCL, KernelFunction, Kernels, Launch
+
+Report = Callable[[str, PrimFunc], None]
+
+
+def lower_function(func: PrimFunc, gpu: Gpu, report: Report = lambda name, func: None) -> PrimFunc:
+    """A scheduled function as kernels that a GPU can hold.
+
+    Raises:
+        NoCodeError: there are none; the message says why.
+    """
+    return gpu.check(to_kernels(func, report))
+
+
+def kernels_of(functions: Iterable[PrimFunc]) -> Kernels:
+    """What a module carries of functions that ``lower_function`` gave.
+
+    Raises:
+        NoCodeError: there is no OpenCL C for one of them.
+    """
+    sources: list[Kernel] = []
+    made: dict[str, KernelFunction] = {}
+    for func in functions:
+        own = _sources(func)
+        sources += own
+        made[func.name] = _function(func, own)
+    return Kernels(OPENCL, "", opencl(sources), made)
+
+
+def _sources(func: PrimFunc) -> list[Kernel]:
+    """A function's kernels with the buffers that each of them gets."""
+    everything = (*func.params, *_scratch(func))
+    return [
+        Kernel(f"{func.name}_{n}", [b for b in everything if b in _used(nest)], nest)
+        for n, nest in enumerate(kernels(func.body))
+    ]
+
+
+def _scratch(func: PrimFunc) -> list[Buffer]:
+    """The buffers that a function's kernels share, beside its parameters."""
+    own = {s.buffer for nest in kernels(func.body) for s in walk(nest) if isinstance(s, Alloc)}
+    allocs = (s.buffer for s in walk(func.body) if isinstance(s, Alloc))
+    return [buffer for buffer in allocs if buffer not in own]
+
+
+def _function(func: PrimFunc, sources: list[Kernel]) -> KernelFunction:
+    """A function's launches."""
+    everything = (*func.params, *_scratch(func))
+    numbers: Mapping[Buffer, int] = {buffer: n for n, buffer in enumerate(everything)}
+    launches = tuple(
+        Launch(
+            kernel.name,
+            *extents(kernel.body),
+            tuple(numbers[b] for b in kernel.buffers),
+            shared_bytes(kernel.body),
+        )
+        for kernel in sources
+    )
+    params = tuple(map(_bytes, func.params))
+    return KernelFunction(params, tuple(map(_bytes, _scratch(func))), launches)
+
+
+def _bytes(buffer: Buffer) -> int:
+    """The bytes that a buffer's memory holds."""
+    return buffer.span * dtype_of(buffer.dtype).itemsize
+
+
+def _used(nest: Stmt) -> set[Buffer]:
+    """The buffers that statements read or write."""
+    stores = {s.buffer for s in walk(nest) if isinstance(s, Store)}
+    return stores | {load.buffer for load in stmt_loads(nest)}
