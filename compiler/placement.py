@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from vdla.compiler.graph.ir import BY_OP, Graph
 
-ACCELERATOR, PROCESSOR = "vdla", "cpu"
+ACCELERATOR, PROCESSOR, GPU = "vdla", "cpu", "gpu"
 ONNXRUNTIME = "onnxruntime"  # on the processor, for operators that vdla lacks
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from vdla.compiler.graph.express import FunctionRecipe, NodeFunction
@@ -61,6 +62,41 @@ class ScheduledTemplate(Template[N, M]):
 
 
 AnyScheduled = ScheduledTemplate[Any, Any]
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A node's function before it is scheduled, and the template of it or of one of its parts."""
+
+    recipe: FunctionRecipe
+    result: Tensor
+    template: AnyScheduled | None
+
+    def unscheduled(self, symbol: str) -> Schedule:
+        """A schedule with no primitive applied but those that put element-wise parts in line."""
+        placed = self.template.placed if self.template else ()
+        return self.recipe.schedule(self.result, symbol, placed)
+
+
+def express(
+    node: Node, graph: Graph, templates: Sequence[type[AnyScheduled]], machine: object
+) -> Expression:
+    """The expression of a node of a laid-out graph, by the first template that takes it, or one of
+    the nodes that were fused; its own where none does."""
+    made: list[AnyScheduled] = []
+
+    def expressed(part: Node, recipe: Recipe) -> Tensor:
+        template, _ = first_template(templates, part, graph, machine)
+        if template is None:
+            return part.express(recipe)
+        made.append(template.of(part, recipe, machine))
+        return made[-1].result
+
+    recipe = FunctionRecipe(node, graph, expressed)
+    result = expressed(node, recipe)
+    return Expression(recipe, result, made[0] if made else None)
+
+
 S = TypeVar("S", bound=AnyScheduled)
 
 

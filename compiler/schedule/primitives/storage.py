@@ -61,10 +61,11 @@ class Storage(StageBase):
         """Widens the stride of ``axis``, so that its steps begin at chosen places in memory.
 
         It is for the CPU's caches, and for the banks of a GPU's shared memory. Elements one step
-        of ``axis`` apart then lie ``offset`` modulo ``factor`` elements apart. Before, rows of ``alloc B: int32[10, 8]`` lie 8 elements apart;
-        after ``s[B].storage_align(y, 16, 1)`` it is ``alloc B: int32[10, 8] align(0, 16, 1)``, and
-        they lie 17 apart. Rows that begin on lines of their own can be loaded faster; with an odd
-        stride, columns don't share a cache's set.
+        of ``axis`` apart then lie ``offset`` modulo ``factor`` elements apart. Before, rows of
+        ``alloc B: int32[10, 8]`` lie 8 elements apart; after ``s[B].storage_align(y, 16, 1)`` it is
+        ``alloc B: int32[10, 8] align(0, 16, 1)``, and they lie 17 apart. Rows that begin on lines
+        of their own can be loaded faster; with an odd stride, columns don't share a cache's set or
+        a bank.
 
         Args:
             axis: one of the stage's axes, as te made them.

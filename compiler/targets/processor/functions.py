@@ -5,19 +5,18 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from vdla.compiler.graph.express import FunctionRecipe, NodeFunction
-from vdla.compiler.graph.ir import Graph, Node, Recipe
+from vdla.compiler.graph.express import NodeFunction
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Step
 from vdla.compiler.targets.processor.description.intrinsics import dot4
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor, Vectors
-from vdla.compiler.targets.processor.operators import schedule_function, template_for
-from vdla.compiler.targets.processor.operators.template import AnyTemplate
+from vdla.compiler.targets.processor.operators import TEMPLATES, schedule_function
 from vdla.compiler.targets.processor.passes import with_inits
-from vdla.compiler.te import Tensor
+from vdla.compiler.targets.template import express
 from vdla.compiler.tir.in_bounds import with_promises
 from vdla.compiler.tir.ir import BoundsError, PrimFunc
 from vdla.compiler.tir.ir.intrin import TensorIntrin
@@ -44,7 +43,7 @@ def node_function(
     has functions by their digests: one that is there already is taken, whatever its name, and
     others are put there.
     """
-    expression = express(node, graph, processor)
+    expression = express(node, graph, TEMPLATES, processor)
     schedule = expression.unscheduled(symbol or symbol_of(node))
     digest, known = digest_of(schedule.mod), {} if known is None else known
     if digest not in known:
@@ -69,36 +68,6 @@ def _check_indices(kernel: NodeFunction, graph: Graph) -> None:
             raise BoundsError(
                 f"{kernel.func.name}: {name}: expected indices in {low}..{high}, found {shown}"
             )
-
-
-@dataclass(frozen=True)
-class Expression:
-    """A node's function before it is scheduled, and the template of it or of one of its parts."""
-
-    recipe: FunctionRecipe
-    result: Tensor
-    template: AnyTemplate | None
-
-    def unscheduled(self, symbol: str) -> Schedule:
-        """A schedule with no primitive applied but those that put element-wise parts in line."""
-        placed = self.template.placed if self.template else ()
-        return self.recipe.schedule(self.result, symbol, placed)
-
-
-def express(node: Node, graph: Graph, processor: Processor) -> Expression:
-    """The expression of a node of a laid-out graph, for a processor."""
-    templates: list[AnyTemplate] = []
-
-    def expressed(part: Node, recipe: Recipe) -> Tensor:
-        template = template_for(part, graph, processor)
-        if template is None:
-            return part.express(recipe)
-        templates.append(template.of(part, recipe, processor))
-        return templates[-1].result
-
-    recipe = FunctionRecipe(node, graph, expressed)
-    result = expressed(node, recipe)
-    return Expression(recipe, result, templates[0] if templates else None)
 
 
 def _replayed(schedule: Schedule, processor: Processor, trace: Sequence[Step] | None) -> bool:

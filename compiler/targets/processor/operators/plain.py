@@ -5,7 +5,8 @@ from __future__ import annotations
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.processor.description.processor import Vectors
 from vdla.compiler.targets.processor.operators.nests import schedule_nest
-from vdla.compiler.targets.processor.operators.rows import schedule_rows, shared_rows
+from vdla.compiler.targets.processor.operators.rows import schedule_rows
+from vdla.compiler.targets.rows import shared_rows
 from vdla.compiler.te import Tensor
 
 

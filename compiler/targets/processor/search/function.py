@@ -12,11 +12,12 @@ from vdla.compiler.placement import PROCESSOR, Placements
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.trace import Step, Trace
 from vdla.compiler.targets.processor.description.processor import Processor, Vectors
-from vdla.compiler.targets.processor.functions import digest_of, express, intrinsics
-from vdla.compiler.targets.processor.operators import schedule_function
+from vdla.compiler.targets.processor.functions import digest_of, intrinsics
+from vdla.compiler.targets.processor.operators import TEMPLATES, schedule_function
 from vdla.compiler.targets.processor.operators.template import AnyTemplate
 from vdla.compiler.targets.processor.passes import with_inits
 from vdla.compiler.targets.processor.steps import views
+from vdla.compiler.targets.template import express
 from vdla.compiler.te import Tensor
 from vdla.compiler.te.func import Built
 from vdla.compiler.tir.ir import PrimFunc
@@ -91,7 +92,7 @@ def functions_of(graph: Graph, placements: Placements, processor: Processor) -> 
     for node in graph.nodes:
         if placements[node.name].device != PROCESSOR or node.output in seen:
             continue
-        expression = express(node, graph, processor)
+        expression = express(node, graph, TEMPLATES, processor)
         s = expression.unscheduled(NAME)
         key = digest_of(s.mod)
         layers = (*found[key].layers, node.name) if key in found else (node.name,)

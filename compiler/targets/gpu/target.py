@@ -1,0 +1,67 @@
+"""A GPU as a target of the compiler: it runs what has an expression."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.express import NodeFunction
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.spec import Pass
+from vdla.compiler.placement import GPU, Placement, Placements
+from vdla.compiler.targets.gpu.description import Gpu
+from vdla.compiler.targets.gpu.functions import gpu_functions
+from vdla.compiler.targets.gpu.operators import TEMPLATES
+from vdla.compiler.targets.groups import fuse_groups
+from vdla.compiler.targets.target import Layout, Target
+from vdla.compiler.targets.template import first_template
+
+SEQUENTIAL = (ops.Cumulate, ops.TopK, ops.ScatterElements, ops.ScatterND)
+
+
+@dataclass(frozen=True)
+class GpuTarget(Target):
+    """A GPU; ``gpu`` are its limits."""
+
+    DEVICE: ClassVar[str] = GPU
+
+    gpu: Gpu = field(default_factory=Gpu)
+
+    @property
+    def layouts(self) -> Sequence[Pass[Layout]]:
+        """Several operators as one function."""
+        return (Pass("fuse_gpu", self._fused, adds=frozenset((ops.Fused,))),)
+
+    def refusal(self, node: Node, graph: Graph) -> str | None:
+        """Operators without an expression, and those whose steps need one another's results."""
+        if isinstance(node, ops.External):
+            return f"no kernel of a GPU: {node.reason}"
+        if isinstance(node, ops.Custom):
+            return "a user's operator has no kernel of a GPU"
+        if isinstance(node, SEQUENTIAL):
+            return f"{node.op} takes one step after the other"
+        return None
+
+    def placement(self, node: Node, refusals: Sequence[str]) -> Placement:
+        """On the GPU, because of what the accelerator says, or because there is none."""
+        return Placement(GPU, refusals[0] if refusals else "the GPU runs it")
+
+    def finish(
+        self, graph: Graph, placements: Placements, lowered: Mapping[str, object]
+    ) -> Mapping[str, NodeFunction]:
+        """Its kernels."""
+        return gpu_functions(graph, placements, self.gpu)
+
+    def _fused(self, graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
+        """The graph with groups of the GPU's operators as one each."""
+
+        def own(node: Node) -> bool:
+            return placements[node.name].device == GPU
+
+        def takes_epilogue(node: Node) -> bool:
+            return first_template(TEMPLATES, node, graph, self.gpu)[0] is not None
+
+        fused = fuse_groups(graph, takes_epilogue, own)
+        return fused, {node.name: placements[node.name] for node in fused.nodes}
