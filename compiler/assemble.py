@@ -15,6 +15,7 @@ from vdla.compiler.placement import Placements, report
 from vdla.compiler.targets.accelerator.lower import UOPS, Linked, Linker
 from vdla.compiler.targets.accelerator.operators.template import Operator, tile_text
 from vdla.compiler.targets.accelerator.target import Lowered
+from vdla.compiler.targets.gpu.lower import kernels_of
 from vdla.compiler.targets.processor.description.processor import Processor
 from vdla.compiler.targets.processor.in_place import in_place
 from vdla.compiler.targets.processor.steps import (
@@ -35,6 +36,7 @@ from vdla.isa.config import Config
 from vdla.isa.identity import Identity
 from vdla.isa.instructions import instruction_bytes
 from vdla.isa.program import Program
+from vdla.runtime.kernels import Kernels
 from vdla.runtime.module import Module
 from vdla.runtime.plan import Plan, accelerator_steps
 
@@ -48,6 +50,7 @@ class Network:
     operators: Mapping[str, Operator]
     lowered: Mapping[str, Lowered]
     functions: Functions
+    kernels: Functions
     codes: Mapping[str, Code]
 
 
@@ -59,11 +62,12 @@ def assemble(network: Network, config: Config, processor: Processor, dump: Dumpe
     """
     graph = network.graph
     _write_functions(network.functions, "loops", dump)
+    _write_functions(network.kernels, "kernels", dump)
     functions, shared = in_place(graph, network.placements, network.functions)
     changed = {n: f for n, f in functions.items() if f.func is not network.functions[n].func}
     _write_functions(changed, "in_place", dump)
     network = replace(network, functions=functions)
-    steps = make_steps(graph, network.placements, functions, network.codes)
+    steps = make_steps(graph, network.placements, functions, network.kernels, network.codes)
     linkers = _line_up(steps, network, config)
     constants = _constants(network, linkers)
     memory = plan_memory(graph, constants, shared)
@@ -80,6 +84,7 @@ def assemble(network: Network, config: Config, processor: Processor, dump: Dumpe
         constants=constant_image(memory, constants),
         host=native_code(functions, processor),
         external=external_models(graph),
+        kernels=_kernels(network),
         outside={name: code.code for name, code in network.codes.items()},
         programs={name: program.to_bytes() for name, program in programs.items()},
         config=asdict(config),
@@ -93,7 +98,7 @@ def assemble(network: Network, config: Config, processor: Processor, dump: Dumpe
                 "activations": memory.arena_bytes,
                 "tensors": sum(graph.tensors[name].nbytes for name in memory.offsets),
             },
-            "work": function_work(graph, functions),
+            "work": function_work(graph, {**functions, **network.kernels}),
             "indices": index_sizes(graph),
             "streams": {
                 name: {"layers": _runs(each.layers), "stages": each.stages}
@@ -101,6 +106,12 @@ def assemble(network: Network, config: Config, processor: Processor, dump: Dumpe
             },
         },
     )
+
+
+def _kernels(network: Network) -> Kernels | None:
+    """The kernels of a GPU's functions, if it has any."""
+    functions = {made.func.name: made.func for made in network.kernels.values()}
+    return kernels_of(functions.values()) if functions else None
 
 
 def _write_functions(functions: Functions, name: str, dump: Dumper) -> None:
@@ -123,7 +134,7 @@ def _line_up(plan: Plan, network: Network, config: Config) -> dict[str, Linker]:
 def _constants(network: Network, linkers: Mapping[str, Linker]) -> dict[str, Array]:
     """All that the processor and the accelerator read and nothing writes."""
     graph = network.graph
-    constants = function_constants(graph, {**network.functions, **network.codes})
+    constants = function_constants(graph, {**network.functions, **network.kernels, **network.codes})
     for op in network.operators.values():
         constants.update(op.constants)
         constants.update({n: graph.constants[n] for n in _stored(op.node, graph)})

@@ -22,11 +22,13 @@ from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.graph.passes import PIPELINE, optimize
 from vdla.compiler.graph.spec import Pass, Spec, spec_of
-from vdla.compiler.placement import ACCELERATOR, PROCESSOR, Placements
+from vdla.compiler.placement import ACCELERATOR, GPU, PROCESSOR, Placements
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, Operator
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.accelerator.target import Accelerator
 from vdla.compiler.targets.errors import NoCodeError
+from vdla.compiler.targets.gpu.description import ANY, Gpu
+from vdla.compiler.targets.gpu.target import GpuTarget
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.targets.processor.functions import untuned
 from vdla.compiler.targets.processor.search.function_records import FunctionRecords
@@ -44,15 +46,19 @@ Progress = Callable[[str, int, int], None]
 class Options:
     """How to compile.
 
-    ``device`` "cpu" leaves the accelerator out. ``vthreads`` is how many virtual threads default
-    schedules use. ``min_fill`` is the share of the input lanes a convolution must fill.
-    ``records`` are tuned schedules to use where they fit; None leaves all to the analytic model.
-    ``functions`` are those of the processor's functions. ``dump`` is a folder for the text after
-    every pass. ``progress`` is told (what, done, of). ``processor`` runs what the accelerator
-    doesn't. ``target`` is another package's, in the accelerator's place.
+    ``device`` "cpu" leaves the accelerator out, and "gpu" has a GPU in its place; ``host`` "gpu"
+    has a GPU run what the accelerator leaves. ``places`` are nodes that the user places, by their
+    names: on "vdla", "gpu" or "cpu". ``vthreads`` is how many virtual threads default schedules
+    use. ``min_fill`` is the share of the input lanes a convolution must fill. ``records`` are tuned
+    schedules to use where they fit; None leaves all to the analytic model. ``functions`` are those
+    of the processor's functions. ``dump`` is a folder for the text after every pass. ``progress``
+    is told (what, done, of). ``processor`` runs what the others don't; ``gpu`` is what kernels must
+    keep to. ``target`` is another package's, in the accelerator's place.
     """
 
     device: str = ACCELERATOR
+    host: str = PROCESSOR
+    places: Mapping[str, str] = field(default_factory=dict)
     vthreads: int = 2
     min_fill: float = MIN_FILL
     records: TileRecords | None = BUNDLED
@@ -60,21 +66,26 @@ class Options:
     dump: Path | None = None
     progress: Progress = lambda what, done, total: None
     processor: Processor = NATIVE
+    gpu: Gpu = ANY
     target: Target | None = None
 
     @property
     def accelerated(self) -> bool:
         """Whether the network is compiled for the accelerator."""
-        return self.device != PROCESSOR and self.target is None
+        return self.device not in (PROCESSOR, GPU) and self.target is None
 
     def targets(self, config: Config) -> tuple[Target, ...]:
         """What a network is compiled for, in the order in which they are asked."""
         traces = self.functions.trace if self.functions else untuned
+        before: list[Target] = []
         if self.target is not None:
-            return (self.target, ProcessorTarget(self.processor, traces=traces))
-        if self.device == PROCESSOR:
-            return (ProcessorTarget(self.processor, alone=True, traces=traces),)
-        return (self.accelerator(config), ProcessorTarget(self.processor, traces=traces))
+            before.append(self.target)
+        elif self.accelerated:
+            before.append(self.accelerator(config))
+        if GPU in (self.device, self.host):
+            before.append(GpuTarget(self.gpu))
+        alone = not before
+        return (*before, ProcessorTarget(self.processor, alone=alone, traces=traces))
 
     def accelerator(self, config: Config) -> Accelerator:
         """The accelerator of a config, as these options have it."""
@@ -114,13 +125,14 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
                 f"{kind.block} channels; a graph after the pass layout or block_images is laid out "
                 "for its device and doesn't compile again"
             )
-    compilation = _Compilation(graph, options.targets(config), Dumper(options.dump))
+    compilation = _compilation(graph, config, options)
     compilation.rewrite()
     check_external(compilation.graph, options.processor)
     compilation.lower(options.progress)
     compilation.lay_out()
     made = compilation.finish()
-    others = (codes for device, codes in made.items() if device not in (ACCELERATOR, PROCESSOR))
+    own = (ACCELERATOR, PROCESSOR, GPU)
+    others = (codes for device, codes in made.items() if device not in own)
     codes = {name: code for found in others for name, code in found.items()}
     network = Network(
         compilation.graph,
@@ -128,6 +140,7 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
         made.get(ACCELERATOR, {}),
         compilation.lowered,
         made[PROCESSOR],
+        made.get(GPU, {}),
         codes,
     )
     return assemble(network, config, options.processor, compilation.dump)
@@ -143,12 +156,16 @@ def placed_graph(
 
 @dataclass
 class _Compilation:
-    """A graph on its way through its targets; ``lowered`` is the code of nodes that have it, and
-    ``spec`` is what the graph may hold by now."""
+    """A graph on its way through its targets.
+
+    ``places`` are nodes that the user places, ``lowered`` is the code of nodes that have it, and
+    ``spec`` is what the graph may hold by now.
+    """
 
     graph: Graph
     targets: Sequence[Target]
     dump: Dumper
+    places: Mapping[str, str] = field(default_factory=dict)
     placements: Placements = field(default_factory=dict)
     lowered: dict[str, Any] = field(default_factory=dict)
     spec: Spec = field(default_factory=Spec)
@@ -160,7 +177,7 @@ class _Compilation:
         for target in self.targets:
             for each in target.rewrites:
                 self._check(each, each.run(self.graph))
-        self.placements = place(self.graph, self.targets)
+        self.placements = place(self.graph, self.targets, self.places)
 
     def lower(self, progress: Progress) -> None:
         """Has targets make the code of their nodes; a node without falls to the next target."""
@@ -204,10 +221,15 @@ class _Compilation:
 
 def _placed(graph: Graph, config: Config, options: Options) -> _Compilation:
     """A graph that is laid out, without any code."""
-    compilation = _Compilation(graph, options.targets(config), Dumper(options.dump))
+    compilation = _compilation(graph, config, options)
     compilation.rewrite()
     compilation.lay_out()
     return compilation
+
+
+def _compilation(graph: Graph, config: Config, options: Options) -> _Compilation:
+    """A graph at the beginning of its way."""
+    return _Compilation(graph, options.targets(config), Dumper(options.dump), options.places)
 
 
 # Layers alone -----------------------------------------------------------------------------------

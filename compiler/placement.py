@@ -12,9 +12,9 @@ ONNXRUNTIME = "onnxruntime"  # on the processor, for operators that vdla lacks
 
 
 def device_of(device: str) -> str:
-    """Where a module for some device runs what can be accelerated: devices but ``cpu`` have an
-    accelerator, simulated or not."""
-    return PROCESSOR if device == PROCESSOR else ACCELERATOR
+    """Where a module for some device runs what can be accelerated: devices but ``cpu`` and ``gpu``
+    have an accelerator, simulated or not."""
+    return device if device in (PROCESSOR, GPU) else ACCELERATOR
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,17 @@
 The image holds constants, activations and programs at the offsets the module gives. Host functions
 get pointers into it, the accelerator gets the same image: nothing is copied between them. What
 onnxruntime runs reads from the image, and its result is copied there; targets of other packages get
-views of it. Host functions in a row are one call.
+views of it. Host functions in a row are one call. A GPU has a memory of its own, where tensors lie
+as they do in the image: what one side needs of the other is copied before a step that reads it
+(``copies``), and kernels in a row are queued and not waited for.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,16 +22,19 @@ from numpy.typing import NDArray
 from vdla.isa.identity import other_isa
 from vdla.runtime import plan
 from vdla.runtime.calls import Calls
+from vdla.runtime.copies import Copies, constants_of, plan_copies
 from vdla.runtime.devices.base import Device, DeviceResult
 from vdla.runtime.devices.cpu import CpuDevice
 from vdla.runtime.dram import Ranges
 from vdla.runtime.dtypes import dtype_of, read_as
 from vdla.runtime.errors import DeviceError, InputError, ModuleError
 from vdla.runtime.external import Session
-from vdla.runtime.module import HostCode, Module, TensorInfo
+from vdla.runtime.gpu.base import Gpu, Program
+from vdla.runtime.gpu.opencl import find_gpu
+from vdla.runtime.module import Module, TensorInfo
 from vdla.runtime.native import NativeLibrary
 from vdla.runtime.outside import find_runtime, load_code
-from vdla.runtime.plan import Accelerate, Host, Onnx, Outside, Step
+from vdla.runtime.plan import Accelerate, Host, Onnx, Outside, Plan, Step
 from vdla.runtime.threads import Pool, available
 from vdla.runtime.turns import Turns
 from vdla.support.machine import memory_bytes
@@ -69,7 +74,8 @@ class Executor:
     Python threads that run one executor take turns, a whole run each: there is one image. Those
     that are to run at once need an executor each.
 
-    ``threads`` share the parallel loops of host functions; by default as many as there are
+    ``gpu`` runs kernels, if the module has any; by default the one that ``VDLA_GPU`` names, or the
+    best. ``threads`` share the parallel loops of host functions; by default as many as there are
     processors. The results are the same for any number.
 
     Raises:
@@ -78,7 +84,11 @@ class Executor:
     """
 
     def __init__(
-        self, module: Module, device: Device | None = None, threads: int | None = None
+        self,
+        module: Module,
+        device: Device | None = None,
+        threads: int | None = None,
+        gpu: Gpu | None = None,
     ) -> None:
         self.module, self._turns = module, Turns()
         self.device: Device = device or CpuDevice()
@@ -91,12 +101,8 @@ class Executor:
         self._pool = Pool(shared, self.threads) if shared else None
         targets = {step.target for step in module.steps if isinstance(step, Outside)}
         self._runtimes = {target: find_runtime(target) for target in targets}
-        numbered = groupby(enumerate(module.steps), lambda each: isinstance(each[1], Host))
-        self._actions = [
-            action
-            for on_host, steps in numbered
-            for action in ([self._calls(steps)] if on_host else map(self._prepare, steps))
-        ]
+        self._kernels = self._load_kernels(gpu) if module.kernels else None
+        self._actions = list(self._make_actions())
 
     def run(self, inputs: Mapping[str, Array]) -> RunResult:
         """One inference.
@@ -127,10 +133,64 @@ class Executor:
         data = self.dram[info.offset : info.offset + info.nbytes]
         return data.view(dtype_of(info.dtype)).reshape(info.shape)
 
-    def _calls(self, numbered: Iterable[tuple[int, Step]]) -> Action:
+    def _load_kernels(self, gpu: Gpu | None) -> Program:
+        """The module's kernels on a GPU, with the constants that they read in its memory."""
+        assert self.module.kernels is not None
+        found = gpu or find_gpu()
+        program = found.load(self.module.kernels, self.module.dram_bytes)
+        for name in constants_of(self.module.steps, _constants(self.module)):
+            program.upload(self.module.tensors[name].offset, self._bytes(name))
+        program.finish()
+        return program
+
+    def _make_actions(self) -> Iterator[Action]:
+        """What a run does, in order: copies, and steps, those of a row in one."""
+        module = self.module
+        before, last = plan_copies(module.steps, _constants(module), module.outputs)
+        for row in _rows(module.steps, before):
+            steps = [module.steps[number] for number in row]
+            yield from self._copy(before[row[0]])
+            if isinstance(steps[0], Host):
+                yield self._calls([step for step in steps if isinstance(step, Host)])
+            elif isinstance(steps[0], plan.Gpu):
+                yield self._launches([step for step in steps if isinstance(step, plan.Gpu)])
+            else:
+                yield self._prepare(row[0], steps[0])
+        yield from self._copy(last)
+
+    def _bytes(self, name: str) -> Array:
+        """A tensor's bytes in the image."""
+        info = self.module.tensors[name]
+        return self.dram[info.offset : info.offset + info.nbytes]
+
+    def _copy(self, copies: Copies) -> Iterator[Action]:
+        """One action for each tensor that is copied between the image and the GPU's memory."""
+        program = self._kernels
+        for name in (*copies.to_gpu, *copies.to_image):
+            assert program is not None
+            there = name in copies.to_gpu
+            move = program.upload if there else program.download
+            step = f"{name} to {'gpu' if there else 'cpu'}"
+            yield partial(
+                _timed, step, partial(move, self.module.tensors[name].offset, self._bytes(name))
+            )
+
+    def _launches(self, steps: Sequence[plan.Gpu]) -> Action:
+        """Functions of kernels in a row."""
+        program, tensors = self._kernels, self.module.tensors
+        assert program is not None
+        calls = [(s.function, [tensors[name].offset for name in s.args]) for s in steps]
+
+        def run() -> list[StepResult]:
+            seconds = [program.launch(*call) for call in calls]
+            program.finish()
+            return [StepResult(str(s), s.KIND, t()) for s, t in zip(steps, seconds, strict=True)]
+
+        return run
+
+    def _calls(self, steps: Sequence[Host]) -> Action:
         """Host functions in a row."""
         assert self.library is not None
-        steps = [step for _, step in numbered if isinstance(step, Host)]
         base, tensors = self.dram.ctypes.data, self.module.tensors
         functions = [(s.function, [base + tensors[name].offset for name in s.args]) for s in steps]
         calls = Calls(self.library, functions, self._pool)
@@ -141,10 +201,9 @@ class Executor:
 
         return run
 
-    def _prepare(self, numbered: tuple[int, Step]) -> Action:
-        """A step that is no host function."""
-        number, step = numbered
-        assert not isinstance(step, Host)
+    def _prepare(self, number: int, step: Step) -> Action:
+        """A step that is neither a host function nor kernels."""
+        assert not isinstance(step, Host | plan.Gpu)
         if isinstance(step, Onnx):
             action: Callable[[], DeviceResult | None] = self._prepare_external(step)
         elif isinstance(step, Outside):
@@ -187,6 +246,32 @@ class Executor:
         found = [self.module.tensors[name] for name in names]
         first = len(self.module.constants)
         return sorted((t.offset, t.offset + t.nbytes) for t in found if t.offset >= first)
+
+
+def _rows(steps: Plan, before: Sequence[Copies]) -> Iterator[list[int]]:
+    """The numbers of a plan's steps, those together that nothing comes between."""
+    row: list[int] = []
+    for number, step in enumerate(steps):
+        together = isinstance(step, Host | plan.Gpu) and before[number] == Copies()
+        if row and not (together and isinstance(steps[row[0]], type(step))):
+            yield row
+            row = []
+        row.append(number)
+    if row:
+        yield row
+
+
+def _constants(module: Module) -> set[str]:
+    """The tensors that nothing writes."""
+    size = len(module.constants)
+    return {name for name, info in module.tensors.items() if info.offset + info.nbytes <= size}
+
+
+def _timed(name: str, move: Callable[[], None]) -> list[StepResult]:
+    """A copy, with the time that it takes."""
+    began = time.perf_counter()
+    move()
+    return [StepResult(name, "copy", time.perf_counter() - began)]
 
 
 def check_inputs(module: Module, inputs: Mapping[str, Array]) -> None:
@@ -261,11 +346,16 @@ def _check_layout(module: Module) -> None:
         _check_step(module, step)
 
 
-def _check_call(host: HostCode, step: Host, tensors: Mapping[str, TensorInfo]) -> None:
+def _check_call(
+    functions: Mapping[str, tuple[int, ...]],
+    what: str,
+    step: Host | plan.Gpu,
+    tensors: Mapping[str, TensorInfo],
+) -> None:
     """A function's parameters must have the bytes of the tensors that it is called with."""
-    if step.function not in host.functions:
-        raise ModuleError(f"step {step}: expected a host function, found {step.function}")
-    wanted = host.functions[step.function]
+    if step.function not in functions:
+        raise ModuleError(f"step {step}: expected {what}, found {step.function}")
+    wanted = functions[step.function]
     found = tuple(tensors[name].nbytes for name in step.args if name in tensors)
     if len(found) == len(step.args) and found != wanted:
         raise ModuleError(
@@ -281,15 +371,21 @@ def _check_step(module: Module, step: Step) -> None:
         known = step.model in module.external
     elif isinstance(step, Outside):
         known = step.code in module.outside
+    elif isinstance(step, plan.Gpu):
+        known = module.kernels is not None
     else:
         known = module.host is not None
     if not known:
         raise ModuleError(
-            "steps: expected a program, host code, ONNX model or code of the module, "
+            "steps: expected a program, host code, kernels, ONNX model or code of the module, "
             f"found {step!r}"
         )
     if isinstance(step, Host) and module.host is not None:
-        _check_call(module.host, step, module.tensors)
-    unknown = [name for name in plan.host_tensors([step]) if name not in module.tensors]
+        _check_call(module.host.functions, "a host function", step, module.tensors)
+    if isinstance(step, plan.Gpu) and module.kernels is not None:
+        sizes = {name: f.params for name, f in module.kernels.functions.items()}
+        _check_call(sizes, "a function of kernels", step, module.tensors)
+    named = (*plan.reads(step), *plan.writes(step))
+    unknown = [name for name in named if name not in module.tensors]
     if unknown:
         raise ModuleError(f"step {step}: expected known tensors, found {unknown[0]}")

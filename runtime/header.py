@@ -43,6 +43,17 @@ TENSOR = _object({"shape": _list(SIZE), "dtype": {"enum": list(DTYPES)}, "offset
 HOST = _object(dict.fromkeys(("triple", "cpu", "features"), TEXT) | {
     "functions": _table(_list(SIZE, minItems=1)),
 })  # fmt: skip
+SIZES = _list({**SIZE, "minimum": 1}, minItems=3, maxItems=3)
+LAUNCH = _object({
+    "kernel": TEXT, "grid": SIZES, "group": SIZES, "args": _list(SIZE), "shared": SIZE,
+})  # fmt: skip
+KERNELS = _object({
+    "language": {"enum": ["opencl", "ptx"]},
+    "architecture": TEXT,
+    "functions": _table(_object({
+        "params": _list(SIZE, minItems=1), "scratch": _list(SIZE), "launches": _list(LAUNCH),
+    })),
+})  # fmt: skip
 LAYER = _object({
     "name": TEXT, "op": TEXT, "output": TEXT, "macs": SIZE, "dram_bytes": SIZE, "tile": TEXT,
 })  # fmt: skip
@@ -72,6 +83,7 @@ HEADER = _object({
     "dram_bytes": SIZE,
     "steps": _list({"type": "object"}),
     "host": {**HOST, "type": ["null", "object"]},
+    "kernels": {**KERNELS, "type": ["null", "object"]},
     "metadata": ALL_OR_NONE,
     "sections": _list(_object({"name": TEXT, "size": SIZE, "crc32": SIZE})),
 })  # fmt: skip

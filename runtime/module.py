@@ -7,8 +7,9 @@ Layout, little-endian, without gaps, so that every byte is covered by a check::
     length    u32       bytes of the header
     crc       u32       CRC-32 of the header
     header    JSON      see Module.header
-    sections            one behind another: constants, host code, one per accelerator program,
-                        one per ONNX model, one per code for another package's target
+    sections            one behind another: constants, host code, source of kernels, one per
+                        accelerator program, one per ONNX model, one per code for another package's
+                        target
 
 The header lists each section's name, size and CRC-32 in file order.
 """
@@ -25,19 +26,20 @@ from pathlib import Path
 from typing import Any
 
 from vdla.isa.identity import Identity
-from vdla.runtime import plan
+from vdla.runtime import kernels, plan
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.errors import ModuleError
 from vdla.runtime.header import check_header
+from vdla.runtime.kernels import Kernels
 from vdla.runtime.plan import Plan
 from vdla.support.files import write_bytes
 
 MAGIC = b"VDLAMOD\n"
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 PREFIX = struct.Struct("<8sIII")
 NOBODY = Identity("", "")  # of a module without programs
-CONSTANTS, HOST_CODE, PROGRAM, EXTERNAL = "constants", "host", "program:", "onnx:"
-OUTSIDE = "outside:"
+CONSTANTS, HOST_CODE, KERNELS = "constants", "host", "kernels"
+PROGRAM, EXTERNAL, OUTSIDE = "program:", "onnx:", "outside:"
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,10 @@ class HostCode:
 class Module:
     """A compiled network.
 
-    ``steps`` are its run plan. ``programs``, ``external`` and ``outside`` are the programs, ONNX
-    models and codes for other packages' targets that they name. ``tensors`` have their places in
-    one DRAM image of ``dram_bytes``, which begins with the ``constants``.
+    ``steps`` are its run plan. ``kernels`` are a GPU's; ``programs``, ``external`` and ``outside``
+    are the programs, ONNX models and codes for other packages' targets that the steps name.
+    ``tensors`` have their places in one DRAM image of ``dram_bytes``, which begins with the
+    ``constants``.
     """
 
     tensors: dict[str, TensorInfo]
@@ -87,6 +90,7 @@ class Module:
     steps: Plan
     constants: bytes = b""
     host: HostCode | None = None
+    kernels: Kernels | None = None
     programs: dict[str, bytes] = field(default_factory=dict)
     external: dict[str, bytes] = field(default_factory=dict)
     outside: dict[str, bytes] = field(default_factory=dict)
@@ -121,6 +125,7 @@ class Module:
                 "features": host.features,
                 "functions": {name: list(sizes) for name, sizes in host.functions.items()},
             },
+            "kernels": self.kernels and kernels.to_json(self.kernels),
             "metadata": self.metadata,
         }
 
@@ -129,6 +134,8 @@ class Module:
         sections = {CONSTANTS: self.constants}
         if self.host:
             sections[HOST_CODE] = self.host.code
+        if self.kernels:
+            sections[KERNELS] = self.kernels.source.encode()
         sections.update({PROGRAM + name: code for name, code in self.programs.items()})
         sections.update({EXTERNAL + name: model for name, model in self.external.items()})
         sections.update({OUTSIDE + name: code for name, code in self.outside.items()})
@@ -237,7 +244,7 @@ def _host_code(code: bytes, header: dict[str, Any]) -> HostCode:
 
 
 def _module(header: dict[str, Any], sections: dict[str, bytes]) -> Module:
-    host = header["host"]
+    host, gpu = header["host"], header["kernels"]
     return Module(
         tensors={
             name: TensorInfo(tuple(map(int, t["shape"])), t["dtype"], int(t["offset"]))
@@ -249,6 +256,7 @@ def _module(header: dict[str, Any], sections: dict[str, bytes]) -> Module:
         steps=tuple(map(plan.from_json, header["steps"])),
         constants=sections[CONSTANTS],
         host=host and _host_code(sections[HOST_CODE], host),
+        kernels=gpu and kernels.from_json(gpu, sections[KERNELS].decode()),
         programs=_named(sections, PROGRAM),
         external=_named(sections, EXTERNAL),
         outside=_named(sections, OUTSIDE),

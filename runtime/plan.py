@@ -3,15 +3,17 @@
 Grammar::
 
     Plan        := Step*                          in the order in which they run
-    Step        := Host | Accelerate | Onnx | Outside
+    Step        := Host | Accelerate | Gpu | Onnx | Outside
     Host        := name function args             calls a host function
-    Accelerate  := program layers                 runs a program on the accelerator
+    Accelerate  := program layers reads writes    runs a program on the accelerator
+    Gpu         := name function args             launches a function's kernels on the GPU
     Onnx        := name model args                runs one of the module's ONNX models
     Outside     := name target code args          runs one of the module's codes for a target that a
                                                   package of its own brings
 
 ``args`` are tensors of the module, the result last. An accelerator's program knows itself where its
-bytes lie in DRAM. In a module's file a step is a JSON object whose ``kind`` tells which it is.
+bytes lie in DRAM; ``reads`` and ``writes`` are the tensors that it shares with other steps. In a
+module's file a step is a JSON object whose ``kind`` tells which it is.
 """
 
 from __future__ import annotations
@@ -39,15 +41,35 @@ class Host:
 
 @dataclass(frozen=True)
 class Accelerate:
-    """A program of the accelerator; ``layers`` are the nodes that it computes."""
+    """A program of the accelerator; ``layers`` are the nodes that it computes.
+
+    ``reads`` are the tensors that it reads and that others write, ``writes`` those that others may
+    read.
+    """
 
     KIND: ClassVar[str] = "vdla"
 
     program: str
     layers: tuple[str, ...]
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.program
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A call of a function of the module's kernels, for the node ``name``."""
+
+    KIND: ClassVar[str] = "gpu"
+
+    name: str
+    function: str
+    args: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 @dataclass(frozen=True)
@@ -79,11 +101,14 @@ class Outside:
         return self.name
 
 
-Step = Host | Accelerate | Onnx | Outside
+Step = Host | Accelerate | Gpu | Onnx | Outside
 Plan = tuple[Step, ...]
-STEPS: dict[str, type[Host] | type[Accelerate] | type[Onnx] | type[Outside]] = {
-    step.KIND: step for step in (Host, Accelerate, Onnx, Outside)
+STEPS: dict[str, type[Host] | type[Accelerate] | type[Gpu] | type[Onnx] | type[Outside]] = {
+    step.KIND: step for step in (Host, Accelerate, Gpu, Onnx, Outside)
 }
+
+
+LISTS = ("args", "layers", "reads", "writes")  # the fields that are lists of names
 
 
 def accelerator_steps(plan: Sequence[Step]) -> list[Accelerate]:
@@ -92,9 +117,19 @@ def accelerator_steps(plan: Sequence[Step]) -> list[Accelerate]:
 
 
 def host_tensors(plan: Sequence[Step]) -> list[str]:
-    """The tensors that the steps on the host read and write, each once."""
+    """The tensors in the image that others than the accelerator read and write, each once."""
     hosts = (step for step in plan if not isinstance(step, Accelerate))
     return list(dict.fromkeys(name for step in hosts for name in step.args))
+
+
+def reads(step: Step) -> tuple[str, ...]:
+    """The tensors that a step reads."""
+    return step.reads if isinstance(step, Accelerate) else step.args[:-1]
+
+
+def writes(step: Step) -> tuple[str, ...]:
+    """The tensors that a step writes."""
+    return step.writes if isinstance(step, Accelerate) else step.args[-1:]
 
 
 def to_json(step: Step) -> dict[str, Any]:
@@ -118,7 +153,7 @@ def from_json(value: Mapping[str, Any]) -> Step:
     for f in fields(cls):
         given = value.get(f.name)
         is_list = isinstance(given, list) and all(isinstance(each, str) for each in given)
-        if not (is_list if f.name in ("args", "layers") else isinstance(given, str)):
+        if not (is_list if f.name in LISTS else isinstance(given, str)):
             raise ModuleError(f"steps: expected {f.name} of a {cls.KIND} step, found {given!r}")
         found[f.name] = tuple(given) if isinstance(given, list) else given
     return cls(**found)

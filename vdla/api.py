@@ -30,7 +30,7 @@ from vdla.compiler.frontend.onnx import load as load_onnx
 from vdla.compiler.frontend.shapes import Shapes, shapes_like
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.models.quantizer import quantize as quantize_model
-from vdla.compiler.placement import device_of
+from vdla.compiler.placement import GPU, PROCESSOR, device_of
 from vdla.compiler.search.records import Log
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
 from vdla.compiler.targets.accelerator.search.tile_task import TileTask
@@ -90,11 +90,14 @@ def compile(model: str | Path, options: Compile) -> Module:
         known = ", ".join(NAMES)
         raise UsageError(f"--device: expected one of {known}, found {options.device}")
     require(options)
+    check_host(options.host)
     board = find_board(options.board) if options.board else None
     target, host = compile_target(options.target or (board.host if board else None), options.device)
     config = resolve(options.config or (board.config if board else "paper"), options.settings)
     told = Options(
         device=device_of(options.device),
+        host=options.host,
+        places=options.places or {},
         vthreads=options.vthreads,
         records=tuned_tiles(options.records),
         functions=tuned_functions(options.records),
@@ -173,7 +176,13 @@ def _own_config(
     model: Module | str | Path, named: str | Path | Config | None, options: Run
 ) -> tuple[Module, Config]:
     """A module and its config, which the one named must be; memories may differ."""
-    built = {"shape": options.shapes, "records": options.records, "target": options.target}
+    built = {
+        "shape": options.shapes,
+        "records": options.records,
+        "target": options.target,
+        "place": options.places,
+        "host": options.host if options.host != PROCESSOR else None,
+    }
     for option in (option for option, value in built.items() if value is not None):
         what = "a module" if isinstance(model, Module) else f"the module {model}"
         raise UsageError(f"--{option}: expected an ONNX model, found {what}")
@@ -198,6 +207,8 @@ def _refuse_native(module: Module, name: str) -> None:
     found = [f"onnxruntime's {step}" for step in module.external]
     if module.host:
         found.append(f"code for {module.host.triple}")
+    if module.kernels:
+        found.append("kernels for a GPU")
     found += dict.fromkeys(f"code for {s.target}" for s in module.steps if isinstance(s, Outside))
     if found:
         raise UsageError(
@@ -215,14 +226,23 @@ def _compiled_for(model: str | Path, config: Config, options: Run) -> Module:
 def _compile_options(options: Run) -> Options:
     """How a model that is to be run is compiled."""
     target, host = compile_target(options.target, options.device)
+    check_host(options.host)
     return Options(
         device=device_of(options.device),
+        host=options.host,
+        places=options.places or {},
         records=tuned_tiles(options.records),
         functions=tuned_functions(options.records),
         progress=options.progress,
         processor=host,
         target=target,
     )
+
+
+def check_host(host: str) -> None:
+    """Raises UsageError unless a host is one of those that there are."""
+    if host not in (PROCESSOR, GPU):
+        raise UsageError(f"--host: expected {PROCESSOR} or {GPU}, found {host}")
 
 
 def compile_target(name: str | Processor | None, device: str) -> tuple[Target | None, Processor]:

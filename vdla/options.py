@@ -138,6 +138,39 @@ def _target(examples: str) -> Any:
     )
 
 
+def _host() -> Any:
+    return option(
+        "cpu",
+        "--host",
+        typed=str,
+        metavar="cpu|gpu",
+        help="What runs the operators that the accelerator leaves.",
+    )
+
+
+def _places() -> Any:
+    return option(
+        None,
+        "--place",
+        typed=list[str] | None,
+        shown=None,
+        read=lambda texts: places(texts or ()) or None,
+        metavar="NODE=DEVICE",
+        help="Run a node on vdla, gpu or cpu.",
+    )
+
+
+def places(texts: Sequence[str]) -> dict[str, str]:
+    """The values of ``--place``: a node's name to its device."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, device = text.rpartition("=")
+        if not equals or not name.strip() or not device.strip():
+            raise UsageError(f"--place: expected NODE=DEVICE, found {text!r}")
+        found[name.strip()] = device.strip()
+    return found
+
+
 def sizes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
     """The values of ``--shape``: a name to its one size, or to several with commas between."""
     found: dict[str, tuple[int, ...]] = {}
@@ -174,12 +207,13 @@ class Compile(Sized):
 
     ``records`` are tuned schedules: a log's path, "none", or None for the bundled ones. ``shapes``
     are sizes that the file leaves open, by name: an input's as a whole, or a symbolic dimension's:
-    ``{"image": (1, 3, 224, 224)}``, ``{"batch": 4}``.
+    ``{"image": (1, 3, 224, 224)}``, ``{"batch": 4}``. ``host`` gpu has a GPU run what the
+    accelerator leaves; ``places`` are nodes to run on vdla, gpu or cpu, by their names.
     """
 
     config: str | Path | Config | None = _config(None, "Default: paper, or the board's.")
     settings: Sequence[str] = _settings()
-    device: str = option("sim", "--device", typed=str, help="sim, or cpu for the host alone.")
+    device: str = option("sim", "--device", typed=str, help="sim; gpu, or cpu for the host alone.")
     board: str | None = option(
         None,
         "--board",
@@ -197,17 +231,20 @@ class Compile(Sized):
     )
     records: str | Path | TileRecords | FunctionRecords | None = _records()
     shapes: Shapes | None = _shapes()
+    host: str = _host()
+    places: Mapping[str, str] | None = _places()
     progress: Progress = _quiet
 
 
 @dataclass(frozen=True)
 class Run(Sized):
-    """What a model is run with, and where: ``device`` is sim, rtl, board or cpu.
+    """What a model is run with, and where: ``device`` is sim, rtl, board, gpu or cpu.
 
     ``inputs`` are one array per graph input, of its exact shape and dtype. For a model that isn't
     compiled yet, ``config``, ``records`` and ``shapes`` are as for ``compile``; sizes that it
     leaves open are the inputs' own unless ``shapes`` gives them. A module brings its config with
-    it. With the device board: ``port`` is where it is, ``virtual`` takes the RTL of the whole board
+    it. ``host`` gpu has a GPU run what the accelerator leaves; ``places`` are nodes to run on vdla,
+    gpu or cpu, by their names. With the device board: ``port`` is where it is, ``virtual`` takes the RTL of the whole board
     instead.
     ``threads`` share what the host computes; the results are the same for any number.
     ``no_native`` refuses a module that brings code for this processor, which runs with all that the
@@ -217,7 +254,7 @@ class Run(Sized):
     """
 
     inputs: Inputs | None = None
-    device: str = option("sim", "--device", typed=str, help="sim, rtl, board or cpu.")
+    device: str = option("sim", "--device", typed=str, help="sim, rtl, board, gpu or cpu.")
     config: str | Path | Config | None = _config(None, "Default: paper, or the board's.")
     settings: Sequence[str] = _settings()
     board: str | None = option(
@@ -247,6 +284,8 @@ class Run(Sized):
         help="Refuse an M.vdla with code for this processor or another package's target, or "
         "models for onnxruntime.",
     )  # fmt: skip
+    host: str = _host()
+    places: Mapping[str, str] | None = _places()
     waves: Path | None = None
     progress: Progress = _quiet
     report: Report = _silent

@@ -18,12 +18,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from vdla.compiler.graph.ir import Array, Graph, Node
 from vdla.compiler.graph.passes import Rewrite
 from vdla.compiler.graph.spec import Pass
 from vdla.compiler.placement import Placement, Placements
+from vdla.compiler.targets.errors import TargetError
 
 Layout = Callable[[Graph, Placements], tuple[Graph, Placements]]
 Report = Callable[[str, str], None]  # of a pass's name, and the program's text after it
@@ -99,9 +102,51 @@ class Target(ABC):
         """
 
 
-def place(graph: Graph, targets: Sequence[Target]) -> Placements:
-    """Node name to its placement: on the first target that doesn't refuse the node."""
-    return {node.name: place_node(node, graph, targets) for node in graph.nodes}
+def place(
+    graph: Graph, targets: Sequence[Target], places: Mapping[str, str] = MappingProxyType({})
+) -> Placements:
+    """Node name to its placement: on the first target that doesn't refuse the node.
+
+    ``places`` are the devices of nodes that the user places.
+
+    Raises:
+        TargetError: no node has such a name, no target is such a device, or it refuses the node.
+    """
+    _check_places(graph, targets, places)
+    return {
+        node.name: _placed_by_user(node, graph, targets, places[node.name])
+        if node.name in places
+        else place_node(node, graph, targets)
+        for node in graph.nodes
+    }
+
+
+def _check_places(graph: Graph, targets: Sequence[Target], places: Mapping[str, str]) -> None:
+    """Raises TargetError where a user's placement names no node or no device."""
+    names, devices = [node.name for node in graph.nodes], [target.DEVICE for target in targets]
+    for name, device in places.items():
+        if name not in names:
+            close = get_close_matches(name, names, 3, 0.4) or names[:3]
+            raise TargetError(
+                f"--place {name}={device}: expected a node's name, as {', '.join(close)}, "
+                f"found {name}"
+            )
+        if device not in devices:
+            raise TargetError(
+                f"--place {name}={device}: expected one of {', '.join(devices)}, found {device}"
+            )
+
+
+def _placed_by_user(node: Node, graph: Graph, targets: Sequence[Target], device: str) -> Placement:
+    """The placement of a node on the device that the user names."""
+    target = next(target for target in targets if device == target.DEVICE)
+    reason = target.refusal(node, graph)
+    if reason is not None:
+        raise TargetError(
+            f"--place {node.name}={device}: expected a node that {device} runs, found {node.op}: "
+            f"{reason}"
+        )
+    return target.placement(node, ["the user placed it there"])
 
 
 def place_node(

@@ -1,4 +1,4 @@
-"""The device without an accelerator: every step runs on the host."""
+"""The devices without an accelerator: every step runs on the host, or on a GPU."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from vdla.runtime.errors import DeviceError
 
 
 class CpuDevice:
-    """Takes modules whose every step is a host function."""
+    """Takes modules without programs for the accelerator; ``name`` is ``cpu`` or ``gpu``."""
 
-    name = "cpu"
     identity: Identity | None = None
+
+    def __init__(self, name: str = "cpu") -> None:
+        self.name = name
 
     def allocate(self, size: int, constants: bytes) -> Dram:
         """A DRAM image in the host's memory."""
@@ -24,4 +26,6 @@ class CpuDevice:
         self, program: bytes, dram: Dram, given: Ranges = (), wanted: Ranges = ()
     ) -> Callable[[], DeviceResult]:
         """Refuses: there is nothing here to run an accelerator program on."""
-        raise DeviceError("device cpu: expected host steps only, found an accelerator program")
+        raise DeviceError(
+            f"device {self.name}: expected host steps only, found an accelerator program"
+        )

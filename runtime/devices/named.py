@@ -14,7 +14,7 @@ from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.module import Module
 
-NAMES = ("sim", "rtl", "cpu")
+NAMES = ("sim", "rtl", "cpu", "gpu")
 
 
 def module_config(module: Module) -> Config:
@@ -34,8 +34,8 @@ def make_device(
 
     ``waves``: an FST file that the RTL writes; ``report`` is told of its one build.
     """
-    if device == "cpu":
-        return CpuDevice()
+    if device in ("cpu", "gpu"):
+        return CpuDevice(device)
     if device not in NAMES:
         raise DeviceError(f"device: expected one of {', '.join(NAMES)}, found {device}")
     own = module_config(module)

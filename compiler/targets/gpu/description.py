@@ -51,6 +51,9 @@ class Gpu:
             raise NoCodeError(f"{name}: expected at most {limit} {what}, found {count}")
 
 
+ANY = Gpu()
+
+
 def kernels(stmt: Stmt) -> Iterator[Stmt]:
     """The kernels of a function's body, in order: its nests less the buffers that they share."""
     bound = isinstance(stmt, For)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from vdla.compiler.graph import ops
@@ -11,7 +11,7 @@ from vdla.compiler.graph.express import NodeFunction
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.spec import Pass
 from vdla.compiler.placement import GPU, Placement, Placements
-from vdla.compiler.targets.gpu.description import Gpu
+from vdla.compiler.targets.gpu.description import ANY, Gpu
 from vdla.compiler.targets.gpu.functions import gpu_functions
 from vdla.compiler.targets.gpu.operators import TEMPLATES
 from vdla.compiler.targets.groups import fuse_groups
@@ -27,7 +27,7 @@ class GpuTarget(Target):
 
     DEVICE: ClassVar[str] = GPU
 
-    gpu: Gpu = field(default_factory=Gpu)
+    gpu: Gpu = ANY
 
     @property
     def layouts(self) -> Sequence[Pass[Layout]]:

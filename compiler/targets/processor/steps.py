@@ -8,14 +8,13 @@ In order: :func:`node_functions` (functions and their own constants), :func:`fun
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.express import NodeFunction
-from vdla.compiler.graph.ir import Array, Graph
+from vdla.compiler.graph.ir import Array, Graph, Node
 from vdla.compiler.graph.plan import MemoryPlan
 from vdla.compiler.placement import (
     ACCELERATOR,
@@ -32,7 +31,7 @@ from vdla.compiler.tir.ir import Buffer, PrimFunc
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.module import HostCode, TensorInfo
 from vdla.runtime.native import host_machine
-from vdla.runtime.plan import Accelerate, Host, Onnx, Outside, Plan, Step, accelerator_steps
+from vdla.runtime.plan import Accelerate, Gpu, Host, Onnx, Outside, Plan, Step, accelerator_steps
 
 Functions = Mapping[str, NodeFunction]
 
@@ -156,10 +155,12 @@ def make_steps(
     graph: Graph,
     placements: Placements,
     functions: Functions,
+    kernels: Functions = MappingProxyType({}),
     codes: Mapping[str, Code] = MappingProxyType({}),
 ) -> Plan:
     """The module's run plan; neighbouring accelerator nodes share one program, which is the
-    caller's to make. ``codes`` are those of nodes on other packages' targets."""
+    caller's to make. ``kernels`` are a GPU's functions, ``codes`` those of nodes on other packages'
+    targets."""
     steps: list[Step] = []
     seen = views(graph, placements)
     for node in graph.nodes:
@@ -167,10 +168,12 @@ def make_steps(
             continue
         if placements[node.name].device == ACCELERATOR:
             last = steps[-1] if steps else None
-            if isinstance(last, Accelerate):
-                steps[-1] = replace(last, layers=(*last.layers, node.name))
-            else:
-                steps.append(Accelerate(f"program{len(accelerator_steps(steps))}", (node.name,)))
+            if not isinstance(last, Accelerate):
+                last = Accelerate(f"program{len(accelerator_steps(steps))}", ())
+                steps.append(last)
+            steps[-1] = _with_layer(last, node, graph)
+        elif kernel := kernels.get(node.name):
+            steps.append(Gpu(node.name, kernel.func.name, kernel.args))
         elif code := codes.get(node.name):
             steps.append(Outside(node.name, code.target, node.name, code.args))
         elif isinstance(node, ops.External):
@@ -179,6 +182,17 @@ def make_steps(
             function = functions[node.name]
             steps.append(Host(node.name, function.func.name, function.args))
     return tuple(steps)
+
+
+def _with_layer(step: Accelerate, node: Node, graph: Graph) -> Accelerate:
+    """A step of the accelerator with one more layer."""
+    others = (n for n in graph.activations(node) if n not in (*step.reads, *step.writes))
+    return Accelerate(
+        step.program,
+        (*step.layers, node.name),
+        (*step.reads, *dict.fromkeys(others)),
+        (*step.writes, node.output),
+    )
 
 
 def tensor_table(

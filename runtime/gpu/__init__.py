@@ -1,0 +1,1 @@
+"""GPUs that run a module's kernels: ``base`` says what one is, ``opencl`` has OpenCL's devices."""

@@ -1,0 +1,114 @@
+"""What a GPU is to the executor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from vdla.runtime.errors import DeviceError
+from vdla.runtime.kernels import Extent, Kernels
+
+Array = NDArray[Any]
+ALIGN = 256  # bytes: where a buffer of scratch memory may begin
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most threads of a group, in all and along x, y and z; bytes of memory that a group
+    shares, and of one buffer."""
+
+    group: int
+    sides: Extent
+    shared: int
+    buffer: int
+
+
+class Program(Protocol):
+    """A module's kernels on a GPU, and its image in the GPU's memory."""
+
+    def upload(self, offset: int, data: Array) -> None:
+        """Copies bytes to the image."""
+        ...
+
+    def download(self, offset: int, data: Array) -> None:
+        """Copies bytes of the image into ``data``, once all that was launched has ended."""
+        ...
+
+    def launch(self, function: str, offsets: Sequence[int]) -> Callable[[], float]:
+        """Queues a function's kernels, its parameters being at these offsets of the image.
+
+        Returns:
+            What gives the seconds that they took, once all has ended.
+        """
+        ...
+
+    def finish(self) -> None:
+        """Waits until all that was launched has ended."""
+        ...
+
+
+class Gpu(Protocol):
+    """A GPU."""
+
+    @property
+    def name(self) -> str:
+        """As its driver calls it."""
+        ...
+
+    @property
+    def limits(self) -> Limits:
+        """What it can hold."""
+        ...
+
+    def load(self, kernels: Kernels, size: int) -> Program:
+        """Makes kernels ready over an image of ``size`` bytes.
+
+        Raises:
+            DeviceError: the kernels are for another GPU, or exceed what this one has.
+        """
+        ...
+
+
+def scratch_offsets(kernels: Kernels, size: int) -> tuple[dict[str, tuple[int, ...]], int]:
+    """Where each function's scratch buffers begin, behind an image of ``size`` bytes, and where all
+    of them end: functions run one after another, and share the bytes."""
+    start = _aligned(size)
+    end, found = start, dict[str, tuple[int, ...]]()
+    for name, function in kernels.functions.items():
+        at, offsets = start, list[int]()
+        for count in function.scratch:
+            offsets.append(at)
+            at = _aligned(at + count)
+        found[name], end = tuple(offsets), max(end, at)
+    return found, end
+
+
+def check_limits(name: str, limits: Limits, kernels: Kernels, size: int) -> None:
+    """Raises DeviceError where kernels over ``size`` bytes exceed what a GPU has."""
+    if size > limits.buffer:
+        raise DeviceError(
+            f"gpu {name}: expected a module of at most {limits.buffer:,} bytes, found {size:,}: "
+            "out of device memory"
+        )
+    for function in kernels.functions.values():
+        for launch in function.launches:
+            _check_limit(name, launch.kernel, "threads", prod(launch.group), limits.group)
+            for axis, count, most in zip("xyz", launch.group, limits.sides, strict=True):
+                _check_limit(name, launch.kernel, f"threads along {axis}", count, most)
+            _check_limit(name, launch.kernel, "shared bytes", launch.shared, limits.shared)
+
+
+def _check_limit(name: str, kernel: str, what: str, count: int, most: int) -> None:
+    if count > most:
+        raise DeviceError(
+            f"gpu {name}: expected groups of at most {most} {what}, found {count} in {kernel}; "
+            "compile the module for less"
+        )
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // ALIGN) * ALIGN

@@ -1,0 +1,228 @@
+"""GPUs, and what passes for them, through OpenCL.
+
+``VDLA_GPU`` chooses a device by a part of its name or of its platform's; without it real GPUs come
+first. Oclgrind, which checks kernels and takes a thousand times as long, is taken by name alone.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from vdla.runtime.errors import DeviceError, ModuleError
+from vdla.runtime.gpu.base import Array, Limits, Program, check_limits, scratch_offsets
+from vdla.runtime.kernels import OPENCL, Kernels, Launch
+
+CHOICE = "VDLA_GPU"
+CHECKER = "Oclgrind"
+INSTALL = (
+    "install a driver for OpenCL; without a GPU, `pip install pocl-binary-distribution` or "
+    "Debian's pocl-opencl-icd runs kernels on the processor"
+)
+ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
+LOG_LINES = 3  # of a compiler's complaint
+
+
+@dataclass(frozen=True)
+class OpenClGpu:
+    """A device of OpenCL; ``handle`` is pyopencl's."""
+
+    handle: Any
+
+    @property
+    def name(self) -> str:
+        """The device's name and its platform's."""
+        return f"{self.handle.name.strip()} ({self.handle.platform.name.strip()})"
+
+    @property
+    def limits(self) -> Limits:
+        """What the driver says."""
+        sides = [min(int(n), 2**31 - 1) for n in self.handle.max_work_item_sizes]
+        x, y, z = (*sides, 1, 1, 1)[:3]
+        return Limits(
+            self.handle.max_work_group_size,
+            (x, y, z),
+            self.handle.local_mem_size,
+            self.handle.max_mem_alloc_size,
+        )
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether it is one, and not a processor's."""
+        return bool(self.handle.type & _pyopencl().device_type.GPU)
+
+    def load(self, kernels: Kernels, size: int) -> Program:
+        """Compiles kernels and gives them memory."""
+        if kernels.language != OPENCL:
+            raise DeviceError(
+                f"gpu {self.name}: expected kernels in OpenCL C, found {kernels.language} for "
+                f"{kernels.architecture}"
+            )
+        offsets, end = scratch_offsets(kernels, size)
+        check_limits(self.name, self.limits, kernels, end)
+        return _Program(self, kernels, offsets, max(end, 1))
+
+
+@dataclass
+class _Program:
+    """Kernels compiled for a device, over one buffer of ``size`` bytes; ``scratch`` is where each
+    function's own buffers begin in it."""
+
+    gpu: OpenClGpu
+    kernels: Kernels
+    scratch: dict[str, tuple[int, ...]]
+    size: int
+
+    def __post_init__(self) -> None:
+        cl = _pyopencl()
+        with _errors(self.gpu.name):
+            self.context = cl.Context([self.gpu.handle])
+            profiled = cl.command_queue_properties.PROFILING_ENABLE
+            self.queue = cl.CommandQueue(self.context, properties=profiled)
+            self.memory = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, self.size)
+        self.built: dict[str, Any] = {}
+        program = self.program
+        for function in self.kernels.functions.values():
+            for launch in function.launches:
+                self.built[launch.kernel] = self._kernel(program, launch)
+
+    @cached_property
+    def program(self) -> Any:
+        """The compiled source."""
+        cl = _pyopencl()
+        device = self.gpu.handle
+        rounds = device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                source = cl.Program(self.context, self.kernels.source)
+                return source.build([ROUNDED] if rounds else [])
+        except cl.Error as error:
+            lines = [line for line in str(error).splitlines() if "error" in line.lower()]
+            found = " / ".join(lines[:LOG_LINES]) or str(error).splitlines()[0]
+            raise DeviceError(
+                f"gpu {self.gpu.name}: expected to compile the module's kernels, found {found}"
+            ) from None
+
+    def _kernel(self, program: Any, launch: Launch) -> Any:
+        cl = _pyopencl()
+        try:
+            return cl.Kernel(program, launch.kernel)
+        except cl.Error:
+            raise ModuleError(
+                f"module: expected a kernel {launch.kernel} in its source, found none"
+            ) from None
+
+    def upload(self, offset: int, data: Array) -> None:
+        """Copies bytes to the image."""
+        if data.nbytes:
+            with _errors(self.gpu.name):
+                _pyopencl().enqueue_copy(self.queue, self.memory, data, dst_offset=offset)
+
+    def download(self, offset: int, data: Array) -> None:
+        """Copies bytes of the image into ``data``."""
+        if data.nbytes:
+            with _errors(self.gpu.name):
+                _pyopencl().enqueue_copy(self.queue, data, self.memory, src_offset=offset)
+
+    def launch(self, function: str, offsets: Sequence[int]) -> Callable[[], float]:
+        """Queues a function's kernels."""
+        places, events = (*offsets, *self.scratch[function]), []
+        with _errors(self.gpu.name):
+            for launch in self.kernels.functions[function].launches:
+                threads = [a * b for a, b in zip(launch.grid, launch.group, strict=True)]
+                args = (np.uint64(places[n]) for n in launch.args)
+                kernel = self.built[launch.kernel]
+                events.append(kernel(self.queue, threads, list(launch.group), self.memory, *args))
+        return lambda: sum(1e-9 * (e.profile.end - e.profile.start) for e in events)
+
+    def finish(self) -> None:
+        """Waits until all has ended."""
+        with _errors(self.gpu.name):
+            self.queue.finish()
+
+
+class _errors:
+    """Turns what a driver raises into a DeviceError."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        cl = _pyopencl()
+        if isinstance(error, cl.MemoryError):
+            raise DeviceError(
+                f"gpu {self.name}: expected to get memory, found none left: out of device memory"
+            ) from None
+        if isinstance(error, cl.Error):
+            raise DeviceError(
+                f"gpu {self.name}: expected it to run, found {str(error).splitlines()[0]}"
+            ) from None
+
+
+def find_gpu() -> OpenClGpu:
+    """The device that ``VDLA_GPU`` names, or the best one.
+
+    Raises:
+        DeviceError: there is none, or none of that name.
+    """
+    wanted = os.environ.get(CHOICE, "")
+    found = list(gpus())
+    if not found:
+        raise DeviceError(f"gpu: expected a device of OpenCL, found none; {INSTALL}")
+    if wanted:
+        named = [gpu for gpu in found if wanted.lower() in gpu.name.lower()]
+        if not named:
+            known = ", ".join(gpu.name for gpu in found)
+            raise DeviceError(f"gpu: expected {CHOICE} to name one of {known}, found {wanted}")
+        return named[0]
+    usable = [gpu for gpu in found if CHECKER not in gpu.name]
+    if not usable:
+        raise DeviceError(
+            f"gpu: expected a device of OpenCL, found {CHECKER} alone, which checks kernels; "
+            f"{INSTALL}, or set {CHOICE}={CHECKER}"
+        )
+    return max(usable, key=lambda gpu: gpu.is_gpu)
+
+
+def gpus() -> Iterator[OpenClGpu]:
+    """All devices of all platforms.
+
+    Raises:
+        DeviceError: there is no pyopencl.
+    """
+    cl = _pyopencl()
+    try:
+        platforms = cl.get_platforms()
+    except cl.Error:  # there is no platform
+        return
+    for platform in platforms:
+        try:
+            yield from map(OpenClGpu, platform.get_devices())
+        except cl.Error:  # one without devices
+            continue
+
+
+def _pyopencl() -> Any:
+    """pyopencl, which is imported when it is first needed.
+
+    Raises:
+        DeviceError: it isn't installed, or finds no OpenCL to load.
+    """
+    try:
+        import pyopencl
+    except ImportError as error:
+        found = "none" if isinstance(error, ModuleNotFoundError) else str(error)
+        raise DeviceError(
+            f"gpu: expected pyopencl, found {found}; `pip install 'vdla[gpu]'` installs it"
+        ) from None
+    return pyopencl
