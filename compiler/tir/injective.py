@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vdla.compiler.tir.arith import Linear, Ranges, linear
-from vdla.compiler.tir.ir import ZERO, Binary, Const, Expr, Stmt, Store, Var
+from vdla.compiler.tir.ir import Binary, Const, Expr, Stmt, Store, Var
 from vdla.compiler.tir.region import scoped
 from vdla.compiler.tir.visitor import substitute_expr, walk_expr
 
@@ -26,10 +26,11 @@ def stores_once(body: Stmt, store: Store) -> bool:
 
 
 def offset(shape: tuple[int, ...], indices: tuple[Expr, ...]) -> Expr:
-    """The position of an element in row-major order, in elements."""
-    position: Expr = ZERO
+    """The position of an element in row-major order, in elements; an int64 where an index is."""
+    dtype = "int64" if any(index.dtype == "int64" for index in indices) else "int32"
+    position: Expr = Const(0, dtype)
     for size, index in zip(shape, indices, strict=True):
-        position = position * size + index
+        position = position * size + index.astype(dtype)
     return position
 
 

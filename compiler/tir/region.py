@@ -40,7 +40,7 @@ def interval(expr: Expr, inner: Extents, ranges: Ranges) -> Interval | None:
     """
     if not uses(expr, inner):
         return simplify(expr, ranges), 1
-    form = linear(expr, ranges)
+    form = linear(expr, {**ranges, **{v: (0, n - 1) for v, n in inner.items()}})
     low, high, rest = 0, 0, Linear(form.constant, {})
     for atom, k in form.terms.items():
         if not uses(atom, inner):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.express import NodeFunction
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.spec import Pass
-from vdla.compiler.placement import GPU, Placement, Placements
+from vdla.compiler.placement import GPU, PROCESSOR, Placement, Placements
+from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.targets.gpu.description import ANY, Gpu
-from vdla.compiler.targets.gpu.functions import gpu_functions
+from vdla.compiler.targets.gpu.functions import Known, gpu_function, gpu_functions
 from vdla.compiler.targets.gpu.operators import TEMPLATES
 from vdla.compiler.targets.groups import fuse_groups
 from vdla.compiler.targets.target import Layout, Target
@@ -23,16 +24,21 @@ SEQUENTIAL = (ops.Cumulate, ops.TopK, ops.ScatterElements, ops.ScatterND)
 
 @dataclass(frozen=True)
 class GpuTarget(Target):
-    """A GPU; ``gpu`` are its limits."""
+    """A GPU; ``gpu`` are its limits, ``known`` the functions that it has so far."""
 
     DEVICE: ClassVar[str] = GPU
 
     gpu: Gpu = ANY
+    known: Known = field(default_factory=dict, compare=False)
 
     @property
     def layouts(self) -> Sequence[Pass[Layout]]:
-        """Several operators as one function."""
-        return (Pass("fuse_gpu", self._fused, adds=frozenset((ops.Fused,))),)
+        """Several operators as one function; what has no kernels after all goes to the
+        processor."""
+        return (
+            Pass("fuse_gpu", self._fused, adds=frozenset((ops.Fused,))),
+            Pass("leave_to_processor", self._left),
+        )
 
     def refusal(self, node: Node, graph: Graph) -> str | None:
         """Operators without an expression, and those whose steps need one another's results."""
@@ -52,7 +58,7 @@ class GpuTarget(Target):
         self, graph: Graph, placements: Placements, lowered: Mapping[str, object]
     ) -> Mapping[str, NodeFunction]:
         """Its kernels."""
-        return gpu_functions(graph, placements, self.gpu)
+        return gpu_functions(graph, placements, self.gpu, self.known)
 
     def _fused(self, graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
         """The graph with groups of the GPU's operators as one each."""
@@ -65,3 +71,14 @@ class GpuTarget(Target):
 
         fused = fuse_groups(graph, takes_epilogue, own)
         return fused, {node.name: placements[node.name] for node in fused.nodes}
+
+    def _left(self, graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
+        """The placements with the processor for nodes that have no kernels."""
+        found = dict(placements)
+        for node in graph.nodes:
+            if placements[node.name].device == GPU:
+                try:
+                    gpu_function(node, graph, self.gpu, self.known)
+                except NoCodeError as error:
+                    found[node.name] = Placement(PROCESSOR, f"no kernels for the GPU: {error}")
+        return graph, found

@@ -279,9 +279,10 @@ class _Writer:
 
     def place(self, buffer: Buffer, indices: tuple[Expr, ...]) -> str:
         """The number of an element."""
-        total: Expr = const(0)
+        dtype = "int64" if any(index.dtype == "int64" for index in indices) else "int32"
+        total: Expr = const(0, dtype)
         for index, stride in zip(indices, buffer.strides, strict=True):
-            total = total + index * const(stride, index.dtype)
+            total = total + index.astype(dtype) * const(stride, dtype)
         return self.expr(simplify(total, self.ranges))
 
     # --- expressions ---

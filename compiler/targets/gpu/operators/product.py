@@ -27,7 +27,7 @@ from vdla.compiler.graph.ir import Graph, Node, Recipe
 from vdla.compiler.graph.ops.conv2d import AnyConv2d, Conv2d, QConv2d, QConv2dAdd
 from vdla.compiler.graph.ops.dense import AnyDense, Dense, QDense
 from vdla.compiler.graph.ops.elementwise import wide
-from vdla.compiler.graph.ops.matmul import MatMul, narrowed, spread
+from vdla.compiler.graph.ops.matmul import MatMul, spread
 from vdla.compiler.graph.ops.products import bias_of, word_of
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.gpu.description import Gpu
@@ -104,6 +104,7 @@ class Product:
         its stack.
         """
         out, sums, tile = s[result], s[self.sums], self.tile
+        columns = [axis for axis in columns if out.extent(axis) > 1] or columns[-1:]
         stack = [axis for axis in out.axis if axis not in (*rows, *columns)]
         out.reorder(*stack, *rows, *columns)
         y = out.fuse(*rows) if len(rows) > 1 else rows[0]
@@ -236,8 +237,9 @@ class MatrixProduct(_Template, ScheduledTemplate[MatMul, Gpu]):
         dtype = left(*zeros).dtype
         sizes = (*stack, m, n, a.shape[-1])
         made = product(sizes, left, right, dtype, lambda *i: te.const(0, dtype))
-        result = te.compute(recipe.out_shape, lambda *i: made.sums[i], "out")
-        return cls(made, narrowed(recipe, result))
+        kind = recipe.out_dtype
+        result = te.compute(recipe.out_shape, lambda *i: made.sums[i].astype(kind), "out")
+        return cls(made, result)
 
     def schedule(self, s: Schedule, result: Tensor) -> None:
         """A stack of products."""

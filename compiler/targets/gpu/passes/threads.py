@@ -13,6 +13,7 @@ before                                       after
 
 Rules:
 
+- A loop of one step leaves none.
 - Each nest that stands by itself is a kernel; buffers that several of them use are in global
   memory.
 - A buffer without a scope that is made inside a kernel is its thread's own where no loop over
@@ -92,11 +93,12 @@ def _each_kernel(stmt: Stmt, name: str) -> Stmt:
 
 
 def _extents(nest: Stmt) -> dict[str, int]:
-    """The tags of a kernel's loops, and the most steps that any loop of each has."""
+    """The tags of a kernel's loops, and the most steps that any loop of each has, where these are
+    several."""
     extents: dict[str, int] = {}
     for loop in thread_loops(nest):
         extents[loop.thread_tag] = max(loop.extent, extents.get(loop.thread_tag, 1))
-    return extents
+    return {tag: extent for tag, extent in extents.items() if extent > 1}
 
 
 def thread_loops(stmt: Stmt) -> Iterator[For]:
@@ -145,8 +147,11 @@ class _Dealer:
 
     def loop(self, loop: For, path: tuple[For, ...]) -> Stmt:
         """A loop's steps, each by the thread of its number."""
+        body = self.visit(loop.body, (*path, loop))
+        if loop.thread_tag not in self.extents:
+            return substitute(body, {loop.var: ZERO})
         var = self.variables[loop.thread_tag]
-        body = substitute(self.visit(loop.body, (*path, loop)), {loop.var: var})
+        body = substitute(body, {loop.var: var})
         if loop.extent < self.extents[loop.thread_tag]:
             return If(Binary("lt", var, Const(loop.extent, "int32")), body)
         return body
