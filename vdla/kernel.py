@@ -2,7 +2,7 @@
 
     s = te.create_schedule(C)
     ...                                          # split, cache_read, tensorize …
-    kernel = vdla.build(s, [A, B, C], "paper")   # or "cpu"
+    kernel = vdla.build(s, [A, B, C], "paper")   # or "cpu", or "gpu"
     run = kernel(a, b, c)                        # c is written in place
     run.cycles, run.causes, kernel.check(), kernel.passes["instructions"]
 
@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,9 @@ from vdla.compiler.targets.accelerator.description import Intrinsics
 from vdla.compiler.targets.accelerator.description import intrinsics as declare
 from vdla.compiler.targets.accelerator.lower import Linker, describe, lower_function
 from vdla.compiler.targets.accelerator.standalone import Standalone, standalone
+from vdla.compiler.targets.gpu.description import ANY
+from vdla.compiler.targets.gpu.lower import kernels_of
+from vdla.compiler.targets.gpu.lower import lower_function as to_gpu
 from vdla.compiler.targets.processor.codegen import llvm
 from vdla.compiler.targets.processor.passes import to_processor
 from vdla.compiler.te import Tensor
@@ -46,6 +50,8 @@ from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.devices.rtl import RtlDevice
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.errors import DeviceError, InputError
+from vdla.runtime.gpu.base import ALIGN, Gpu
+from vdla.runtime.gpu.opencl import find_gpu
 from vdla.runtime.threads import available
 from vdla.runtime.turns import Turns
 from vdla.sim.checker import Finding
@@ -56,7 +62,7 @@ from vdla.support.errors import UserError
 Array = NDArray[Any]
 Runner = Callable[[Sequence[Array]], "KernelRun"]
 DEVICES = ("sim", "rtl", "board")
-HOST = "cpu"
+HOST, GPU = "cpu", "gpu"
 
 
 class BuildError(UserError):
@@ -109,8 +115,8 @@ def build(
         program: from ``te.create_schedule``, or a tensorized function.
         args: its placeholders and outputs or their names, in the order in which the kernel takes
             their arrays; without them, all in the function's order.
-        target: a config, its name or TOML file; or "cpu", where tensorized stages run by what
-            their intrinsics declare.
+        target: a config, its name or TOML file; "cpu", where tensorized stages run by what their
+            intrinsics declare; or "gpu", for loops bound to ``blockIdx`` and ``threadIdx``.
         settings: ``KEY=VALUE`` overrides of the config or the memory.
         sizes: the sizes that the schedule leaves open, by the names that ``te.var`` gave them.
 
@@ -120,6 +126,7 @@ def build(
         ConfigError: the config doesn't exist or describes no machine.
         AllocationError: the buffers exceed what the config has.
         CodegenError: a stage isn't tensorized, or no instruction expresses an access.
+        NoCodeError: a GPU can't hold the kernel, or its threads can't be put in order.
     """
     if isinstance(program, Schedule):
         program, made = with_sizes(program, sizes)
@@ -134,6 +141,8 @@ def build(
         describe(program, passes.__setitem__)
     if target == HOST:
         return CpuKernel(func, params, passes)
+    if target == GPU:
+        return GpuKernel(func, params, passes)
     return AcceleratorKernel(func, params, passes, resolve(target, settings))
 
 
@@ -188,7 +197,7 @@ class Kernel:
 
         Args:
             arrays: in the order of ``build``'s arguments.
-            device: "sim" (the default), "rtl" or "board"; "cpu" for a kernel built for it.
+            device: "sim" (the default), "rtl" or "board"; "cpu" or "gpu" for a kernel built for it.
             board: the board's name, for the device "board".
             virtual: the board's RTL twin in its place.
             port: how a real board is reached.
@@ -305,6 +314,49 @@ class CpuKernel(Kernel):
             if param in self.written and own is not array:
                 array[...] = own
         return KernelRun(seconds)
+
+
+class GpuKernel(Kernel):
+    """A kernel for GPUs, which is compiled for the one that it runs on."""
+
+    def __init__(self, func: PrimFunc, params: Sequence[Buffer], passes: dict[str, str]) -> None:
+        super().__init__(func, params, passes)
+        lowered = to_gpu(func, ANY, lambda name, done: self.passes.__setitem__(name, show(done)))
+        self.kernels = kernels_of([lowered])
+        self.passes["opencl"] = self.kernels.source
+        self.order = {param: func.params.index(param) for param in params}
+
+    def _prepare(self, device: str, board: str | None, virtual: bool, port: str | None) -> Runner:
+        if device not in ("", GPU) or board or virtual or port:
+            raise DeviceError(
+                f'{self.name}: expected device "gpu", for which it was built, found {device!r}'
+            )
+        return _OnGpu(self, find_gpu()).run
+
+
+class _OnGpu:
+    """A kernel on a GPU, with the offsets of its parameters in the GPU's memory."""
+
+    def __init__(self, kernel: GpuKernel, gpu: Gpu) -> None:
+        self.kernel = kernel
+        sizes = kernel.kernels.functions[kernel.name].params
+        ends = list(accumulate(-(-size // ALIGN) * ALIGN for size in sizes))
+        self.offsets = [0, *ends[:-1]]
+        self.program = gpu.load(kernel.kernels, ends[-1])
+
+    def run(self, arrays: Sequence[Array]) -> KernelRun:
+        kernel, program = self.kernel, self.program
+        places = [(self.offsets[kernel.order[p]], p in kernel.written) for p in kernel.params]
+        for (offset, _), array in zip(places, arrays, strict=True):
+            program.upload(offset, np.ascontiguousarray(array))
+        seconds = program.launch(kernel.name, self.offsets)
+        program.finish()
+        for (offset, written), array in zip(places, arrays, strict=True):
+            if written:
+                found = np.empty(array.shape, array.dtype)
+                program.download(offset, found)
+                array[...] = found
+        return KernelRun(seconds())
 
 
 def _function(program: object) -> PrimFunc:

@@ -244,8 +244,8 @@ class Run(Sized):
     compiled yet, ``config``, ``records`` and ``shapes`` are as for ``compile``; sizes that it
     leaves open are the inputs' own unless ``shapes`` gives them. A module brings its config with
     it. ``host`` gpu has a GPU run what the accelerator leaves; ``places`` are nodes to run on vdla,
-    gpu or cpu, by their names. With the device board: ``port`` is where it is, ``virtual`` takes the RTL of the whole board
-    instead.
+    gpu or cpu, by their names. With the device board: ``port`` is where it is, ``virtual`` takes
+    the RTL of the whole board instead.
     ``threads`` share what the host computes; the results are the same for any number.
     ``no_native`` refuses a module that brings code for this processor, which runs with all that the
     caller may do, for another package's target, or models for onnxruntime.

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from vdla.compiler.tir.expand import expand_intrinsics
 from vdla.compiler.tir.ir import (
     Alloc,
+    Barrier,
     Binary,
     Block,
     Buffer,
@@ -64,12 +65,9 @@ def run(func: PrimFunc, arrays: Sequence[Array]) -> None:
     Raises:
         InterpError: an array doesn't fit its parameter, or the program does something undefined.
     """
-    if len(arrays) != len(func.params):
-        raise InterpError(f"{func.name}: expected {len(func.params)} arrays, found {len(arrays)}")
+    check_arrays(func, arrays)
     machine = Interpreter()
-    for param, array in zip(func.params, arrays, strict=True):
-        _check_array(func, param, array)
-        machine.memory[param] = array
+    machine.memory.update(zip(func.params, arrays, strict=True))
     with np.errstate(all="ignore"):
         machine.run(expand_intrinsics(func.body), {}, None)
 
@@ -88,6 +86,14 @@ def evaluate(func: PrimFunc, *inputs: Array) -> list[Array]:
     ]
     run(func, arrays)
     return [a for p, a in zip(func.params, arrays, strict=True) if p in written]
+
+
+def check_arrays(func: PrimFunc, arrays: Sequence[Array]) -> None:
+    """Raises InterpError unless there is one array that fits for each parameter."""
+    if len(arrays) != len(func.params):
+        raise InterpError(f"{func.name}: expected {len(func.params)} arrays, found {len(arrays)}")
+    for param, array in zip(func.params, arrays, strict=True):
+        _check_array(func, param, array)
 
 
 def _check_array(func: PrimFunc, param: Buffer, array: Array) -> None:
@@ -205,6 +211,8 @@ class Interpreter:
                     self.run(inner, env, mask)
             case Prefetch():
                 pass
+            case Barrier():
+                raise InterpError("a barrier: expected kernels to be run by group.run_groups")
             case _:
                 raise InterpError(f"cannot run {type(stmt).__name__}")
 
