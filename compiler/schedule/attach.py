@@ -33,6 +33,7 @@ from vdla.compiler.tir.ir import (
     Buffer,
     Expr,
     For,
+    If,
     PrimFunc,
     Stmt,
     Store,
@@ -125,12 +126,13 @@ def _find_producer(func: PrimFunc, name: str) -> _Producer:
 
 def _spatial_loops(where: str, block: Block, buffer: Buffer, nest: Stmt) -> tuple[Var, ...]:
     """The loop of each dimension of the stage, which must be unsplit."""
-    if not isinstance(block.body, Store):
+    store = _only_store(block)
+    if store is None:
         return ()
     extents = {s.var: s.extent for s in walk(nest) if isinstance(s, For)}
     bindings = block.bindings
     loops: list[Var] = []
-    for index, size in zip(block.body.indices, buffer.shape, strict=True):
+    for index, size in zip(store.indices, buffer.shape, strict=True):
         binding = bindings.get(index) if isinstance(index, Var) else None
         if not isinstance(binding, Var) or extents.get(binding) != size:
             found = show(index) if binding is None else show(binding)
@@ -140,6 +142,14 @@ def _spatial_loops(where: str, block: Block, buffer: Buffer, nest: Stmt) -> tupl
             )
         loops.append(binding)
     return tuple(loops)
+
+
+def _only_store(block: Block) -> Store | None:
+    """The store that a block's body is, under a condition or not; None for other bodies."""
+    body = block.body
+    if isinstance(body, If) and body.orelse is None:
+        body = body.then
+    return body if isinstance(body, Store) else None
 
 
 def _check_readers(where: str, func: PrimFunc, producer: _Producer, path: Path) -> None:
@@ -280,8 +290,8 @@ def _check_root(func: PrimFunc, block: Block, nest: Stmt) -> None:
 
 def _offsets(block: Block) -> list[Expr]:
     """Where in the whole tensor the stage's buffer begins; nothing for a statement."""
-    store = block.body
-    if not isinstance(store, Store):
+    store = _only_store(block)
+    if store is None:
         return []
     return [
         simplify(Binary("sub", i.var, index))

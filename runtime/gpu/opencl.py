@@ -26,6 +26,7 @@ INSTALL = (
     "Debian's pocl-opencl-icd runs kernels on the processor"
 )
 ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
+AS_WRITTEN = ["-cl-opt-disable"]  # a checker looks at the source's own accesses
 LOG_LINES = 3  # of a compiler's complaint
 
 
@@ -98,11 +99,12 @@ class _Program:
         cl = _pyopencl()
         device = self.gpu.handle
         rounds = device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
+        options = [ROUNDED] * bool(rounds) + AS_WRITTEN * (CHECKER in self.gpu.name)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 source = cl.Program(self.context, self.kernels.source)
-                return source.build([ROUNDED] if rounds else [])
+                return source.build(options)
         except cl.Error as error:
             lines = [line for line in str(error).splitlines() if "error" in line.lower()]
             found = " / ".join(lines[:LOG_LINES]) or str(error).splitlines()[0]

@@ -150,11 +150,7 @@ class _Dealer:
         body = self.visit(loop.body, (*path, loop))
         if loop.thread_tag not in self.extents:
             return substitute(body, {loop.var: ZERO})
-        var = self.variables[loop.thread_tag]
-        body = substitute(body, {loop.var: var})
-        if loop.extent < self.extents[loop.thread_tag]:
-            return If(Binary("lt", var, Const(loop.extent, "int32")), body)
-        return body
+        return substitute(body, {loop.var: self.variables[loop.thread_tag]})
 
     def alloc(self, buffer: Buffer, body: Stmt, path: tuple[For, ...]) -> Stmt:
         """A buffer where its scope has it: a group's outside of all loops over threads."""
@@ -180,18 +176,20 @@ class _Dealer:
         return SHARED if inside or not around & set(THREAD_TAGS) else LOCAL
 
     def store(self, store: Store, path: tuple[For, ...]) -> Stmt:
-        """A store by one of the threads that would all do the same."""
-        buffer = store.buffer
-        if buffer.scope == LOCAL:
-            return store
-        home = self.homes.get(buffer, 0)
-        if buffer in self.homes:
+        """A store by the threads whose steps it is, and by one of those that would do the same."""
+        buffer, made = store.buffer, store.buffer in self.homes
+        home = self.homes[buffer] if made and buffer.scope != LOCAL else 0
+        if made and buffer.scope != LOCAL:
             self.check_shared(store, path[:home])
-        bound = {loop.thread_tag for loop in path[home:]}
-        tags = THREAD_TAGS if buffer in self.homes else TAGS
-        absent = [tag for tag in tags if tag in self.extents and tag not in bound]
-        first = [Binary("eq", self.variables[tag], ZERO) for tag in absent]
-        return If(all_of(*first), store) if first else store
+        steps = {loop.thread_tag: loop.extent for loop in path[home:]}
+        conds = []
+        for tag in (tag for tag in TAGS if tag in self.extents):
+            var = self.variables[tag]
+            if steps.get(tag, self.extents[tag]) < self.extents[tag]:
+                conds.append(Binary("lt", var, Const(steps[tag], "int32")))
+            elif tag not in steps and (not made or tag in THREAD_TAGS) and buffer.scope != LOCAL:
+                conds.append(Binary("eq", var, ZERO))
+        return If(all_of(*conds), store) if conds else store
 
     def check_shared(self, store: Store, outer: Sequence[For]) -> None:
         """Raises NoCodeError where a store to shared memory depends on which of the threads around
