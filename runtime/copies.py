@@ -9,8 +9,9 @@ side alone is copied:
     Gpu   h: b -> c
     Host  i: c -> y              c to the image before it
 
-No copy overwrites what is still needed: a tensor is copied after it was written and before it is
-read for the last time, and while that lasts, the memory plan has nothing else at its place.
+A step's result is the latest value of its tensor, on the step's side alone. No copy overwrites what
+is still needed: a tensor is copied after it was written and before it is read for the last time,
+and while that lasts, the memory plan has nothing else at its place.
 """
 
 from __future__ import annotations
@@ -41,22 +42,23 @@ def plan_copies(
     """What is copied before each step of a plan, and at its end.
 
     Args:
-        plan: each tensor is written by one step at most.
-        constants: tensors that lie on both sides from the beginning.
+        plan: its steps, in order.
+        constants: tensors that nothing writes, and that lie on both sides from the beginning.
         outputs: tensors that are wanted on the image in the end.
     """
-    on_gpu, on_image = set(constants), set[str]()
-    made = {name for step in plan if isinstance(step, Gpu) for name in writes(step)}
+    on_gpu, off_image = set(constants), set[str]()  # of each tensor's latest value
     before = []
     for step in plan:
-        needed = dict.fromkeys(reads(step))
+        needed, written = dict.fromkeys(reads(step)), writes(step)
         if isinstance(step, Gpu):
             copied = tuple(name for name in needed if name not in on_gpu)
             before.append(Copies(to_gpu=copied))
-            on_gpu.update(copied, writes(step))
+            on_gpu.update(copied, written)
+            off_image.update(written)
         else:
-            copied = tuple(name for name in needed if name in made - on_image)
+            copied = tuple(name for name in needed if name in off_image)
             before.append(Copies(to_image=copied))
-            on_image.update(copied)
-    last = tuple(name for name in dict.fromkeys(outputs) if name in made - on_image)
+            on_gpu.difference_update(written)
+            off_image.difference_update(copied, written)
+    last = tuple(name for name in dict.fromkeys(outputs) if name in off_image)
     return before, Copies(to_image=last)
