@@ -31,6 +31,7 @@ from vdla.runtime.errors import DeviceError, InputError, ModuleError
 from vdla.runtime.external import Session
 from vdla.runtime.gpu.base import Gpu, Program
 from vdla.runtime.gpu.opencl import find_gpu
+from vdla.runtime.kernels import check_launches
 from vdla.runtime.module import Module, TensorInfo
 from vdla.runtime.native import NativeLibrary
 from vdla.runtime.outside import find_runtime, load_code
@@ -262,9 +263,11 @@ def _rows(steps: Plan, before: Sequence[Copies]) -> Iterator[list[int]]:
 
 
 def _constants(module: Module) -> set[str]:
-    """The tensors that nothing writes."""
+    """The tensors of the constants that nothing writes."""
     size = len(module.constants)
-    return {name for name, info in module.tensors.items() if info.offset + info.nbytes <= size}
+    written = {name for step in module.steps for name in plan.writes(step)}
+    found = {name for name, info in module.tensors.items() if info.offset + info.nbytes <= size}
+    return found - written - set(module.inputs)
 
 
 def _timed(name: str, move: Callable[[], None]) -> list[StepResult]:
@@ -342,6 +345,8 @@ def _check_layout(module: Module) -> None:
         if info.offset < 0 or info.offset + info.nbytes > size:
             end = info.offset + info.nbytes
             raise ModuleError(f"tensor {name}: expected to end by byte {size}, found {end}")
+    if module.kernels:
+        check_launches(module.kernels)
     for step in module.steps:
         _check_step(module, step)
 

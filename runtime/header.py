@@ -43,9 +43,9 @@ TENSOR = _object({"shape": _list(SIZE), "dtype": {"enum": list(DTYPES)}, "offset
 HOST = _object(dict.fromkeys(("triple", "cpu", "features"), TEXT) | {
     "functions": _table(_list(SIZE, minItems=1)),
 })  # fmt: skip
-SIZES = _list({**SIZE, "minimum": 1}, minItems=3, maxItems=3)
+COUNTS = _list({"type": "integer", "minimum": 1, "maximum": (1 << 31) - 1}, minItems=3, maxItems=3)
 LAUNCH = _object({
-    "kernel": TEXT, "grid": SIZES, "group": SIZES, "args": _list(SIZE), "shared": SIZE,
+    "kernel": TEXT, "grid": COUNTS, "group": COUNTS, "args": _list(SIZE), "shared": SIZE,
 })  # fmt: skip
 KERNELS = _object({
     "language": {"enum": ["opencl", "ptx"]},

@@ -19,6 +19,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from vdla.runtime.errors import ModuleError
+
 OPENCL, PTX = "opencl", "ptx"
 Extent = tuple[int, int, int]  # along x, y and z
 
@@ -70,6 +72,19 @@ def from_json(value: Mapping[str, Any], source: str) -> Kernels:
     """Kernels of a header that fits the schema, with their source."""
     functions = {name: _function(each) for name, each in value["functions"].items()}
     return Kernels(value["language"], value["architecture"], source, functions)
+
+
+def check_launches(kernels: Kernels) -> None:
+    """Raises ModuleError where a launch takes a buffer that its function doesn't have."""
+    for name, function in kernels.functions.items():
+        count = len(function.params) + len(function.scratch)
+        for launch in function.launches:
+            wrong = [number for number in launch.args if not 0 <= number < count]
+            if wrong:
+                raise ModuleError(
+                    f"function {name}: expected {launch.kernel} to take buffers from 0 to "
+                    f"{count - 1}, found {wrong[0]}"
+                )
 
 
 def _function(value: Mapping[str, Any]) -> KernelFunction:

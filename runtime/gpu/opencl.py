@@ -2,6 +2,10 @@
 
 ``VDLA_GPU`` chooses a device by a part of its name or of its platform's; without it real GPUs come
 first. Oclgrind, which checks kernels and takes a thousand times as long, is taken by name alone.
+
+Kernels are compiled without any of OpenCL's options for inexact arithmetic. That products and sums
+stay apart is said in the source itself, by ``#pragma OPENCL FP_CONTRACT OFF``; divisions and roots
+are rounded correctly where the device can.
 """
 
 from __future__ import annotations
@@ -58,6 +62,11 @@ class OpenClGpu:
         """Whether it is one, and not a processor's."""
         return bool(self.handle.type & _pyopencl().device_type.GPU)
 
+    @property
+    def is_checker(self) -> bool:
+        """Whether it only checks kernels, and says of itself that it is a GPU."""
+        return CHECKER in self.name
+
     def load(self, kernels: Kernels, size: int) -> Program:
         """Compiles kernels and gives them memory."""
         if kernels.language != OPENCL:
@@ -82,7 +91,7 @@ class _Program:
 
     def __post_init__(self) -> None:
         cl = _pyopencl()
-        with _errors(self.gpu.name):
+        with _errors(self.gpu, self.size):
             self.context = cl.Context([self.gpu.handle])
             profiled = cl.command_queue_properties.PROFILING_ENABLE
             self.queue = cl.CommandQueue(self.context, properties=profiled)
@@ -115,59 +124,73 @@ class _Program:
     def _kernel(self, program: Any, launch: Launch) -> Any:
         cl = _pyopencl()
         try:
-            return cl.Kernel(program, launch.kernel)
+            kernel = cl.Kernel(program, launch.kernel)
         except cl.Error:
             raise ModuleError(
                 f"module: expected a kernel {launch.kernel} in its source, found none"
             ) from None
+        wanted = 1 + len(launch.args)  # the memory, and an offset for each buffer
+        if kernel.num_args != wanted:
+            raise ModuleError(
+                f"module: expected a kernel {launch.kernel} of {wanted} arguments, found one of "
+                f"{kernel.num_args}"
+            )
+        return kernel
 
     def upload(self, offset: int, data: Array) -> None:
         """Copies bytes to the image."""
         if data.nbytes:
-            with _errors(self.gpu.name):
+            with _errors(self.gpu, self.size):
                 _pyopencl().enqueue_copy(self.queue, self.memory, data, dst_offset=offset)
 
     def download(self, offset: int, data: Array) -> None:
         """Copies bytes of the image into ``data``."""
         if data.nbytes:
-            with _errors(self.gpu.name):
+            with _errors(self.gpu, self.size):
                 _pyopencl().enqueue_copy(self.queue, data, self.memory, src_offset=offset)
 
     def launch(self, function: str, offsets: Sequence[int]) -> Callable[[], float]:
         """Queues a function's kernels."""
         places, events = (*offsets, *self.scratch[function]), []
-        with _errors(self.gpu.name):
+        with _errors(self.gpu, self.size):
             for launch in self.kernels.functions[function].launches:
                 threads = [a * b for a, b in zip(launch.grid, launch.group, strict=True)]
                 args = (np.uint64(places[n]) for n in launch.args)
                 kernel = self.built[launch.kernel]
                 events.append(kernel(self.queue, threads, list(launch.group), self.memory, *args))
-        return lambda: sum(1e-9 * (e.profile.end - e.profile.start) for e in events)
+
+        def seconds() -> float:
+            with _errors(self.gpu, self.size):
+                return sum(1e-9 * float(e.profile.end - e.profile.start) for e in events)
+
+        return seconds
 
     def finish(self) -> None:
         """Waits until all has ended."""
-        with _errors(self.gpu.name):
+        with _errors(self.gpu, self.size):
             self.queue.finish()
 
 
 class _errors:
-    """Turns what a driver raises into a DeviceError."""
+    """Turns what a driver raises into a DeviceError, beside ``size`` bytes of its memory."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, gpu: OpenClGpu, size: int) -> None:
+        self.gpu, self.size = gpu, size
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        cl = _pyopencl()
+        cl, name = _pyopencl(), self.gpu.name
         if isinstance(error, cl.MemoryError):
             raise DeviceError(
-                f"gpu {self.name}: expected to get memory, found none left: out of device memory"
+                f"gpu {name}: expected {self.size:,} bytes of its memory to be free, found it has "
+                f"{self.gpu.handle.global_mem_size:,} in all and not as many left: out of device "
+                "memory"
             ) from None
         if isinstance(error, cl.Error):
             raise DeviceError(
-                f"gpu {self.name}: expected it to run, found {str(error).splitlines()[0]}"
+                f"gpu {name}: expected it to run, found {str(error).splitlines()[0]}"
             ) from None
 
 
@@ -187,7 +210,7 @@ def find_gpu() -> OpenClGpu:
             known = ", ".join(gpu.name for gpu in found)
             raise DeviceError(f"gpu: expected {CHOICE} to name one of {known}, found {wanted}")
         return named[0]
-    usable = [gpu for gpu in found if CHECKER not in gpu.name]
+    usable = [gpu for gpu in found if not gpu.is_checker]
     if not usable:
         raise DeviceError(
             f"gpu: expected a device of OpenCL, found {CHECKER} alone, which checks kernels; "

@@ -282,12 +282,12 @@ def test_modules_that_point_outside(host):
     )
     steps = (Accelerate("ghost", ()),)
     assert module_error(accelerated(steps=steps), AddOne()) == (
-        "steps: expected a program, host code, ONNX model or code of the module, "
-        "found Accelerate(program='ghost', layers=())"
+        "steps: expected a program, host code, kernels, ONNX model or code of the module, "
+        "found Accelerate(program='ghost', layers=(), reads=(), writes=())"
     )
     steps = (Onnx("first", "ghost", ("x",)),)
     assert module_error(accelerated(steps=steps, external={"other": b""}), AddOne()) == (
-        "steps: expected a program, host code, ONNX model or code of the module, "
+        "steps: expected a program, host code, kernels, ONNX model or code of the module, "
         "found Onnx(name='first', model='ghost', args=('x',))"
     )
     steps = (Host("first", "ghost", ()),)

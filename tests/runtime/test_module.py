@@ -6,6 +6,7 @@ import json
 import re
 import struct
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from vdla.isa.identity import Identity
 from vdla.runtime import HostCode, Module, ModuleError, TensorInfo
 from vdla.runtime.devices.named import make_device
 from vdla.runtime.executor import Executor
+from vdla.runtime.kernels import KernelFunction, Kernels, Launch
 from vdla.runtime.module import FORMAT_VERSION, MAGIC, PREFIX
 from vdla.runtime.plan import Accelerate, Host
 from vdla.support.errors import UserError
@@ -70,6 +72,46 @@ def test_host_code_is_optional():
     plain = module()
     plain.host = None
     assert Module.from_bytes(plain.to_bytes()).host is None
+
+
+def with_kernels(**changes):
+    """A header's kernels, for the file that says something else of them."""
+    functions = {
+        "f": KernelFunction((12, 4), (8,), (Launch("k", (1, 2, 3), (4, 1, 1), (0, 2), 16),))
+    }
+    whole = module()
+    whole.kernels = replace(
+        Kernels("opencl", "", "__kernel void k() {} // ü", functions), **changes
+    )
+    return whole
+
+
+def test_kernels():
+    whole = with_kernels()
+    assert Module.from_bytes(whole.to_bytes()) == whole
+    assert Module.from_bytes(DATA).kernels is None
+
+
+@pytest.mark.parametrize(("launch", "field"), [
+    (Launch("k", (0, 1, 1), (1, 1, 1), (), 0), "grid[0]"),
+    (Launch("k", (1, 1, 1), (1, 1 << 31, 1), (), 0), "group[1]"),
+    (Launch("k", (1, 1), (1, 1, 1), (), 0), "grid"),
+    (Launch("k", (1, 1, 1), (1, 1, 1), (-1,), 0), "args[0]"),
+    (Launch("k", (1, 1, 1), (1, 1, 1), (), -1), "shared"),
+    (Launch(3, (1, 1, 1), (1, 1, 1), (), 0), "kernel"),
+])  # fmt: skip
+def test_launches_that_are_none(launch, field):
+    wrong = with_kernels(functions={"f": KernelFunction((4,), (), (launch,))})
+    assert message(wrong.to_bytes()).startswith(
+        f"m.vdla: header: kernels.functions.f.launches[0].{field}: expected it to "
+    )
+
+
+def test_kernels_in_no_language():
+    assert message(with_kernels(language="metal").to_bytes()) == (
+        "m.vdla: header: kernels.language: expected it to be one of ['opencl', 'ptx'], "
+        "found 'metal'"
+    )
 
 
 def test_the_same_module_is_the_same_file():
@@ -144,7 +186,7 @@ def test_errors():
     assert message(DATA[:20]) == f"m.vdla: expected at least {end} bytes, found 20: truncated"
     later = bytearray(DATA)
     struct.pack_into("<I", later, 8, FORMAT_VERSION + 1)
-    assert message(bytes(later)) == "m.vdla: expected module format 5, found format 6"
+    assert message(bytes(later)) == "m.vdla: expected module format 6, found format 7"
     assert message(DATA + b"!") == f"m.vdla: expected {len(DATA)} bytes, found {len(DATA) + 1}"
     changed = DATA.replace(b"VDLA program", b"VDLA PROGRAM")
     expected, found = zlib.crc32(b"VDLA program"), zlib.crc32(b"VDLA PROGRAM")

@@ -7,18 +7,24 @@ import pytest
 from vdla.runtime.errors import ModuleError
 from vdla.runtime.plan import (
     Accelerate,
+    Gpu,
     Host,
     Onnx,
+    Outside,
     accelerator_steps,
     from_json,
     host_tensors,
+    reads,
     to_json,
+    writes,
 )
 
 PLAN = (
     Host("pack", "host_pack", ("x", "y")),
-    Accelerate("program0", ("conv", "pool")),
+    Accelerate("program0", ("conv", "pool"), ("y",), ("t",)),
+    Gpu("twice", "gpu_twice", ("t", "y")),
     Onnx("resize", "resize", ("y", "z")),
+    Outside("dot", "dot8", "code0", ("y", "z")),
 )
 
 
@@ -28,21 +34,30 @@ def test_round_trip(step):
 
 
 def test_what_a_file_has():
-    assert to_json(PLAN[1]) == {"kind": "vdla", "program": "program0", "layers": ["conv", "pool"]}
+    assert to_json(PLAN[1]) == {
+        "kind": "vdla", "program": "program0", "layers": ["conv", "pool"], "reads": ["y"],
+        "writes": ["t"],
+    }  # fmt: skip
     assert to_json(PLAN[0])["kind"] == "host"
 
 
 def test_the_two_sides():
     assert accelerator_steps(PLAN) == [PLAN[1]]
-    assert host_tensors(PLAN) == ["x", "y", "z"]
+    assert host_tensors(PLAN) == ["x", "y", "t", "z"]
+
+
+def test_what_steps_read_and_write():
+    assert [(reads(step), writes(step)) for step in PLAN] == [
+        (("x",), ("y",)), (("y",), ("t",)), (("t",), ("y",)), (("y",), ("z",)), (("y",), ("z",)),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
         (
-            {"kind": "gpu"},
-            "steps: expected one of kind host, vdla, onnxruntime, outside, found 'gpu'",
+            {"kind": "npu"},
+            "steps: expected one of kind host, vdla, gpu, onnxruntime, outside, found 'npu'",
         ),
         ({"function": 3}, "steps: expected function of a host step, found 3"),
         ({"args": ["x", 1]}, "steps: expected args of a host step, found ['x', 1]"),

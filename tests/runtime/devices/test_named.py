@@ -48,5 +48,17 @@ def test_the_host_needs_no_config():
 
 def test_another_name():
     with pytest.raises(DeviceError) as caught:
-        make_device(MODULE, "gpu")
-    assert str(caught.value) == "device: expected one of sim, rtl, cpu, found gpu"
+        make_device(MODULE, "npu")
+    assert str(caught.value) == "device: expected one of sim, rtl, cpu, gpu, found npu"
+
+
+@pytest.mark.parametrize("name", ["cpu", "gpu"])
+def test_without_an_accelerator(name):
+    """Kernels run on either: a module that has some finds its GPU itself."""
+    device = make_device(MODULE, name)
+    assert (device.name, device.identity) == (name, None)
+    with pytest.raises(DeviceError) as caught:
+        device.load(b"", device.allocate(64, b""))
+    assert str(caught.value) == (
+        f"device {name}: expected host steps only, found an accelerator program"
+    )

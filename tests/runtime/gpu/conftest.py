@@ -1,0 +1,31 @@
+"""GPUs for the tests: one that is there, and drivers of some that aren't."""
+
+from __future__ import annotations
+
+import pytest
+from gpus import Driver
+
+from vdla.runtime.gpu import opencl
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    """``driver(platform, …)`` is what pyopencl finds from then on."""
+
+    def install(*platforms):
+        found = Driver(*platforms)
+        monkeypatch.setattr(opencl, "_pyopencl", lambda: found)
+        return found
+
+    monkeypatch.delenv(opencl.CHOICE, raising=False)
+    return install
+
+
+@pytest.fixture
+def gpu():
+    """A device that runs kernels; the test is skipped where there is none."""
+    pytest.importorskip("pyopencl")
+    try:
+        return opencl.find_gpu()
+    except opencl.DeviceError as error:
+        pytest.skip(str(error))
