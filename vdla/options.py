@@ -57,6 +57,25 @@ class Sized:
             )
 
 
+class Placed(Sized):
+    """Options with nodes that the user places, too."""
+
+    places: Mapping[str, str] | None
+
+    def __post_init__(self) -> None:
+        """Raises UsageError unless the places are a dictionary of names."""
+        super().__post_init__()
+        given = {} if self.places is None else self.places
+        named = isinstance(given, Mapping) and all(
+            isinstance(each, str) for pair in given.items() for each in pair
+        )
+        if not named:
+            raise UsageError(
+                "places: expected a dictionary of names, as {'conv1': 'gpu'}, "
+                f"found {self.places!r}"
+            )
+
+
 def _quiet(what: str, done: int, total: int) -> None:
     """Tells nobody."""
 
@@ -202,7 +221,7 @@ def numbers(option: str, text: str, low: int, high: int | None = None) -> list[i
 
 
 @dataclass(frozen=True)
-class Compile(Sized):
+class Compile(Placed):
     """How a model is compiled.
 
     ``records`` are tuned schedules: a log's path, "none", or None for the bundled ones. ``shapes``
@@ -237,7 +256,7 @@ class Compile(Sized):
 
 
 @dataclass(frozen=True)
-class Run(Sized):
+class Run(Placed):
     """What a model is run with, and where: ``device`` is sim, rtl, board, gpu or cpu.
 
     ``inputs`` are one array per graph input, of its exact shape and dtype. For a model that isn't

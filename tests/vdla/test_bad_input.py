@@ -254,9 +254,19 @@ def test_shapes_of_no_onnx_model(refused, vdla, tmp_path):
 
 
 def test_devices(refused):
-    line = "--device: expected one of sim, rtl, cpu, {}found gpu"
-    assert refused("run", "digits", "--device", "gpu") == line.format("board, ")
-    assert refused("compile", "digits", "-o", "m.vdla", "--device", "gpu") == line.format("")
+    line = "--device: expected one of sim, rtl, cpu, gpu, {}found npu"
+    assert refused("run", "digits", "--device", "npu") == line.format("board, ")
+    assert refused("compile", "digits", "-o", "m.vdla", "--device", "npu") == line.format("")
+
+
+def test_places_and_hosts(refused):
+    for text in ("conv1", "=gpu", "conv1=", " = "):
+        line = f"--place: expected NODE=DEVICE, found {text!r}"
+        assert refused("run", "digits", "--place", text) == line
+        assert refused("compile", "digits", "-o", "m.vdla", "--place", text) == line
+    line = "--host: expected cpu or gpu, found npu"
+    assert refused("run", "digits", "--host", "npu") == line
+    assert refused("compile", "digits", "-o", "m.vdla", "--host", "npu") == line
 
 
 def test_places_to_write(refused, tmp_path):

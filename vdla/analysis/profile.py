@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from vdla.compiler.graph.ir import BY_OP, IntegerNode, Node
 from vdla.compiler.targets.processor.peak import peak
 from vdla.runtime.executor import Executor, RunResult
+from vdla.runtime.plan import Host, Onnx
 from vdla.support.files import write_bytes
 
 RUNS = 20
+PROCESSOR_STEPS = (Host.KIND, Onnx.KIND)  # those that the processor's peak bounds
 SIMULATED = ("sim", "rtl")  # devices whose seconds are the simulation's own
 
 
@@ -26,7 +28,7 @@ class ProfiledStep:
     A program on a simulated accelerator has neither, but ``cycles``: how long it takes to simulate
     says nothing of the machine. ``gops`` are 10^9 operations per second, a multiplication and an
     addition being two, and ``of_peak`` their share of what all threads could do of the step's
-    element type; None for steps of other devices.
+    element type; None for steps of other devices, and for copies to and from a GPU's memory.
     """
 
     name: str
@@ -62,7 +64,7 @@ def profile(ready: Executor, inputs: Mapping[str, NDArray[Any]], runs: int = RUN
         op, operations = ops.get(step.name, step.kind), work.get(step.name)
         gops = operations / seconds if operations is not None else None
         integers = issubclass(BY_OP.get(op, Node), IntegerNode)
-        most = peaks["int8" if integers else "float32"]
+        most = peaks["int8" if integers else "float32"] if step.kind in PROCESSOR_STEPS else 0.0
         steps.append(
             ProfiledStep(
                 step.name, op, step.kind, seconds if counts else None,

