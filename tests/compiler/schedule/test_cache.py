@@ -135,13 +135,13 @@ def test_storage_align_errors():
     s[b].storage_align(b.axis[0], 8, 0)
     rejects(
         lambda: s[b].set_scope("vdla.acc"),
-        "set_scope B: expected scope global, shared or local of an aligned buffer, found vdla.acc, where "
-        "entries lie densely",
+        "set_scope B: expected scope global, shared or local of an aligned buffer, found "
+        "vdla.acc, where entries lie densely",
     )
     _, b, _, s = chain()
     s[b].set_scope("vdla.acc")
     rejects(
         lambda: s[b].storage_align(b.axis[0], 8, 0),
-        "storage_align B: expected a buffer in scope global, shared or local, found it in vdla.acc, where "
-        "entries lie densely",
+        "storage_align B: expected a buffer in scope global, shared or local, found it in "
+        "vdla.acc, where entries lie densely",
     )

@@ -164,7 +164,9 @@ class _Kernel:
     @classmethod
     def of(cls, name: str, nest: Stmt) -> _Kernel:
         """The kernel of a nest."""
-        grid, threads, inner = [], [], nest
+        grid: list[For] = []
+        threads: list[For] = []
+        inner = nest
         while isinstance(inner, Alloc) or (isinstance(inner, For) and inner.kind == "thread"):
             if isinstance(inner, For):
                 (grid if inner.thread_tag in BLOCK_TAGS else threads).append(inner)
@@ -199,7 +201,7 @@ class _Kernel:
         order = _Order(self)
         order.run()
         for each in list(order.barriers):
-            fewer = _Order(self, order.barriers - {each}, fixed=True)
+            fewer = _Order(self, order.barriers - {each})
             if fewer.run():
                 order = fewer
         return set(order.barriers)
@@ -284,21 +286,18 @@ class _Kernel:
 class _Order:
     """Statements in the order in which threads come to them, with barriers before some.
 
-    ``pending`` is what was touched since the last barrier. Where ``fixed``, no barriers are added.
+    ``pending`` is what was touched since the last barrier; ``missing`` says that one was added.
     """
 
     kernel: _Kernel
     barriers: frozenset[int] = frozenset()
-    fixed: bool = False
+    missing: bool = False
     pending: list[_Footprint] = field(default_factory=list)
 
     def run(self) -> bool:
-        """Goes through the kernel; whether these barriers are enough."""
-        try:
-            self.scan(self.kernel.body, {})
-        except _Missing:
-            return False
-        return True
+        """Goes through the kernel; whether the barriers that it began with are enough."""
+        self.scan(self.kernel.body, {})
+        return not self.missing
 
     def scan(self, stmt: Stmt, env: dict[Var, int]) -> None:
         """One statement, for values of the variables of the loops around it."""
@@ -341,8 +340,7 @@ class _Order:
         if id(stmt) in self.barriers:
             self.pending.clear()
         if any(before.meets(footprint) for before in self.pending):
-            if self.fixed:
-                raise _Missing
+            self.missing = True
             self.barriers |= {id(stmt)}
             self.pending.clear()
         if footprint.touched:
@@ -351,10 +349,6 @@ class _Order:
     def is_uniform(self, cond: Expr) -> bool:
         """Whether a condition is the same for all threads of a group."""
         return _computable(cond) and not expr_vars(cond) & set(self.kernel.coordinates)
-
-
-class _Missing(Exception):
-    """A barrier is needed where there is none."""
 
 
 def _tracked(body: Stmt) -> set[Buffer]:

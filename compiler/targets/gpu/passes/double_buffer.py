@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from vdla.compiler.schedule.tree import peel_allocs, wrap_allocs
 from vdla.compiler.tir.ir import (
@@ -73,8 +74,7 @@ def _ahead(loop: For) -> Stmt:
     def at(stmt: Stmt, step: Expr) -> Stmt:
         """A statement of a step, in the copies that are that step's."""
         for old, new in zip(buffers, deep, strict=True):
-            copy = loop.var % old.copies
-            stmt = replace_buffer(stmt, old, new, lambda indices, c=copy: (c, *indices))
+            stmt = replace_buffer(stmt, old, new, partial(_behind, loop.var % old.copies))
         return substitute(stmt, {loop.var: step})
 
     fill, use = seq(*parts[:count]), seq(*parts[count:])
@@ -96,6 +96,11 @@ def _fills(parts: Sequence[Stmt], buffers: Sequence[Buffer]) -> int:
             break
         count += 1
     return count
+
+
+def _behind(copy: Expr, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """An element's indices in one of several copies."""
+    return (copy, *indices)
 
 
 def _moved(buffer: Buffer) -> tuple[tuple[int, int, int], ...]:

@@ -19,7 +19,7 @@ from vdla.compiler.targets.processor.operators.plain import schedule_plain
 from vdla.compiler.targets.processor.operators.product import ByteProduct, FloatProduct
 from vdla.compiler.targets.processor.operators.template import AnyTemplate
 from vdla.compiler.targets.processor.operators.winograd import Winograd
-from vdla.compiler.targets.template import first_template, templates_for
+from vdla.compiler.targets.template import AnyScheduled, first_template, templates_for
 from vdla.compiler.te import Tensor
 
 TEMPLATES: tuple[type[AnyTemplate], ...] = (
@@ -51,7 +51,7 @@ def channel_block(
 
 
 def schedule_function(
-    s: Schedule, result: Tensor, template: AnyTemplate | None, vectors: Vectors
+    s: Schedule, result: Tensor, template: AnyScheduled | None, vectors: Vectors
 ) -> None:
     """Schedules a function that computes ``result``, by the template of one of its nodes if there
     is one."""

@@ -14,10 +14,9 @@ from vdla.compiler.schedule.trace import Step, Trace
 from vdla.compiler.targets.processor.description.processor import Processor, Vectors
 from vdla.compiler.targets.processor.functions import digest_of, intrinsics
 from vdla.compiler.targets.processor.operators import TEMPLATES, schedule_function
-from vdla.compiler.targets.processor.operators.template import AnyTemplate
 from vdla.compiler.targets.processor.passes import with_inits
 from vdla.compiler.targets.processor.steps import views
-from vdla.compiler.targets.template import express
+from vdla.compiler.targets.template import AnyScheduled, express
 from vdla.compiler.te import Tensor
 from vdla.compiler.te.func import Built
 from vdla.compiler.tir.ir import PrimFunc
@@ -39,7 +38,7 @@ class Function:
     result: Tensor
     base: tuple[Step, ...]
     vectors: Vectors
-    template: AnyTemplate | None = None
+    template: AnyScheduled | None = None
 
     @cached_property
     def digest(self) -> str:
