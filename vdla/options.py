@@ -162,6 +162,7 @@ def _host() -> Any:
         "cpu",
         "--host",
         typed=str,
+        only=[Only("device", "sim", "rtl", "board")],
         metavar="cpu|gpu",
         help="What runs the operators that the accelerator leaves.",
     )
