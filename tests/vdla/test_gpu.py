@@ -68,7 +68,7 @@ def test_a_module_has_its_places_already(vdla, tmp_path):
     path = tmp_path / "m.vdla"
     vdla("compile", "digits", "--device", "cpu", "-o", path)
     for option, value in (("--host", "gpu"), ("--place", "conv1=gpu")):
-        done = vdla("run", path, "--device", "cpu", option, value)
+        done = vdla("run", path, option, value)
         assert (done.code, done.err) == (
             2, f"vdla: {option}: expected an ONNX model, found the module {path}\n",
         )  # fmt: skip
