@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from vdla.compiler.targets.errors import NoCodeError
-from vdla.compiler.tir.ir import BLOCK_TAGS, SHARED, Alloc, For, PrimFunc, Stmt
+from vdla.compiler.tir.ir import BLOCK_TAGS, SHARED, THREAD_TAGS, Alloc, For, PrimFunc, Stmt
 from vdla.compiler.tir.visitor import stmt_children, walk
 from vdla.runtime.dtypes import dtype_of
 
@@ -68,7 +68,7 @@ def extents(kernel: Stmt) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     """How many groups a kernel has along x, y and z, and how many threads each of them."""
     found = {s.thread_tag: s.extent for s in walk(kernel) if isinstance(s, For)}
     x, y, z = (found.get(tag, 1) for tag in BLOCK_TAGS)
-    tx, ty, tz = (found.get(tag.replace("block", "thread"), 1) for tag in BLOCK_TAGS)
+    tx, ty, tz = (found.get(tag, 1) for tag in THREAD_TAGS)
     return (x, y, z), (tx, ty, tz)
 
 
