@@ -39,7 +39,7 @@ from vdla.compiler.tir.ir import (
 )
 from vdla.compiler.tir.lower import written_buffers
 from vdla.compiler.tir.ops import CALL_FUNCS, UFUNCS
-from vdla.compiler.tir.visitor import loads
+from vdla.compiler.tir.visitor import loads, walk
 
 Array = npt.NDArray[Any]
 Env = dict[Var, Array]
@@ -59,12 +59,18 @@ def run(func: PrimFunc, arrays: Sequence[Array]) -> None:
     """Runs a function on one array per parameter, in place.
 
     Args:
-        func: with blocks or without, intrinsic calls included: their behaviours are run.
+        func: with blocks or without, intrinsic calls included: their behaviours are run. Kernels
+            with barriers run as ``group`` says.
         arrays: C-contiguous, of the parameters' shapes and dtypes, in their order.
 
     Raises:
         InterpError: an array doesn't fit its parameter, or the program does something undefined.
     """
+    if has_barrier(func.body):
+        from vdla.compiler.tir.group import run_groups  # it is made of this file's Interpreter
+
+        run_groups(func, arrays, checked=False)
+        return
     check_arrays(func, arrays)
     machine = Interpreter()
     machine.memory.update(zip(func.params, arrays, strict=True))
@@ -88,6 +94,11 @@ def evaluate(func: PrimFunc, *inputs: Array) -> list[Array]:
     return [a for p, a in zip(func.params, arrays, strict=True) if p in written]
 
 
+def has_barrier(stmt: Stmt) -> bool:
+    """Whether there is a barrier in a statement: it then needs threads that run side by side."""
+    return any(isinstance(s, Barrier) for s in walk(stmt))
+
+
 def check_arrays(func: PrimFunc, arrays: Sequence[Array]) -> None:
     """Raises InterpError unless there is one array that fits for each parameter."""
     if len(arrays) != len(func.params):
@@ -108,7 +119,7 @@ def _check_array(func: PrimFunc, param: Buffer, array: Array) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Leaf:
+class Leaf:
     """The one store at the end of a loop nest, and how it accumulates."""
 
     size: int
@@ -148,24 +159,24 @@ class Interpreter:
 
     def __init__(self) -> None:
         self.memory: dict[Buffer, Array] = {}
-        self.leaves: dict[Stmt, _Leaf | None] = {}
+        self.leaves: dict[Stmt, Leaf | None] = {}
 
     # --- which nests are one grid ---
 
-    def leaf(self, stmt: Stmt) -> _Leaf | None:
+    def leaf(self, stmt: Stmt) -> Leaf | None:
         """The store at the end of a nest that can be run as one grid; None where it can't be."""
         if stmt not in self.leaves:
             self.leaves[stmt] = self.find_leaf(stmt)
         return self.leaves[stmt]
 
-    def find_leaf(self, stmt: Stmt) -> _Leaf | None:
+    def find_leaf(self, stmt: Stmt) -> Leaf | None:
         """As ``leaf``, which remembers what this finds."""
         match stmt:
             case For(_, extent, _, body):
                 below = self.leaf(body)
                 if below is None:
                     return None
-                return _Leaf(extent * below.size, below.store, below.reducer, below.source)
+                return Leaf(extent * below.size, below.store, below.reducer, below.source)
             case Block():
                 below = self.leaf(stmt.body)
                 if below is None:
@@ -177,7 +188,7 @@ class Interpreter:
                 return self.leaf(then)
             case Store():
                 found = _accumulation(stmt)
-                return None if found is None else _Leaf(1, stmt, *found)
+                return None if found is None else Leaf(1, stmt, *found)
         return None
 
     # --- statements ---
@@ -212,7 +223,7 @@ class Interpreter:
             case Prefetch():
                 pass
             case Barrier():
-                raise InterpError("a barrier: expected kernels to be run by group.run_groups")
+                raise InterpError("a barrier outside of threads that run side by side")
             case _:
                 raise InterpError(f"cannot run {type(stmt).__name__}")
 
