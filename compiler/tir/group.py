@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vdla.compiler.tir.expand import expand_intrinsics
-from vdla.compiler.tir.interp import (
+from vdla.compiler.tir.interpreter import (
     Env,
     InterpError,
     Interpreter,
