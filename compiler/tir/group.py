@@ -69,50 +69,65 @@ TAGS = (*BLOCK_TAGS, *THREAD_TAGS)
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong with a kernel.
+    """Something that is wrong with a kernel; as a string, one line.
 
     Attributes:
         kind: ``"race"``, ``"divergent barrier"`` or ``"uninitialized read"``.
         buffer: the buffer's name; empty for a barrier.
-        element: its element's number; in a buffer of which there are several, from its own start.
-        statements: what both sides do, the earlier first; one statement where there is one side.
-        sides: which thread, or which group, does each.
-        level: ``"thread"`` or ``"group"``.
+        element: the element's indices; none for a barrier.
+        statements: the first line of what each side does, the earlier one first; one statement
+            where there is one side. For a barrier, the condition that keeps threads from it.
+        sides: the coordinates of the thread, or group, that does each. For a barrier, those of one
+            that reaches it, and of one that doesn't.
+        writes: whether each side writes the element; empty for a barrier.
+        level: whether the sides are of a ``"thread"`` or a ``"group"``.
     """
 
     kind: str
     buffer: str
-    element: int
+    element: tuple[int, ...]
     statements: tuple[str, ...]
     sides: tuple[Coordinates, ...]
+    writes: tuple[bool, ...] = ()
     level: str = "thread"
 
     def __str__(self) -> str:
-        where = f" of {self.buffer}[{self.element}]" if self.buffer else ""
-        sides = zip(self.sides, self.statements, strict=True)
-        does = " and ".join(f"{self.level} {side} in `{text}`" for side, text in sides)
-        return f"{self.kind}{where}: {does}"
+        names = [f"{self.level} ({', '.join(map(str, side))})" for side in self.sides]
+        if not self.buffer:
+            here, absent = names
+            (text,) = self.statements
+            return f'{self.kind}: {here} reaches it and {absent} doesn\'t, parted by "{text}"'
+        does = " and ".join(
+            f'{name} {"writes" if wrote else "reads"} it in "{text}"'
+            for name, wrote, text in zip(names, self.writes, self.statements, strict=True)
+        )
+        place = f"{self.buffer}[{', '.join(map(str, self.element))}]"
+        return f"{self.kind}: {place}: {does}, {self._reason()}"
+
+    def _reason(self) -> str:
+        """What makes it wrong."""
+        if self.kind == "uninitialized read":
+            return "with nothing written to it before"
+        return "with no barrier between" if self.level == "thread" else "in one kernel"
 
 
-def run_groups(
-    func: PrimFunc, arrays: Sequence[Array], checked: bool = True
-) -> tuple[Finding, ...]:
+def run_groups(func: PrimFunc, arrays: Sequence[Array], checks: bool = True) -> tuple[Finding, ...]:
     """Runs kernels on one array per parameter, in place.
 
     Args:
         func: its kernels, and what else there is, one behind the other.
         arrays: C-contiguous, of the parameters' shapes and dtypes, in their order.
-        checked: whether to look for what is wrong.
+        checks: whether to look for what is wrong.
 
     Returns:
-        What is wrong, each pair of statements once.
+        What is wrong, each pair of statements once for a buffer.
 
     Raises:
         InterpError: an array doesn't fit its parameter, an access is out of bounds, or a barrier is
             where threads don't run side by side.
     """
     check_arrays(func, arrays)
-    machine = _Groups(checked)
+    machine = _Groups(checks)
     machine.memory.update(zip(func.params, arrays, strict=True))
     with np.errstate(all="ignore"):
         machine.run(expand_intrinsics(func.body), {}, None)
@@ -248,6 +263,7 @@ class _Groups(Interpreter):
         self.numbers: dict[Stmt, int] = {}
         self.with_barrier: dict[Stmt, bool] = {}
         self.statement: Stmt | None = None
+        self.conditions: list[tuple[Stmt, Array]] = []  # around it, and the threads they hold for
 
     # --- outside of threads ---
 
@@ -402,24 +418,32 @@ class _Groups(Interpreter):
             for it in block.reduce_iters:
                 first = first & (env[it.var] == 0)
             if first.any():
-                self.run(block.init, env, first)
-        self.run(block.body, env, mask)
+                self.run_some(block, block.init, env, first)
+        self.run_some(block, block.body, env, mask)
 
     def branch(self, stmt: If, env: Env, mask: Array) -> None:
         """A condition, with the threads for which it holds, and then the others."""
         cond = self.values(stmt.cond, env, mask)
         for side, chosen in ((stmt.then, mask & cond), (stmt.orelse, mask & ~cond)):
             if side is not None and chosen.any():
-                self.run(side, env, chosen)
+                self.run_some(stmt, side, env, chosen)
+
+    def run_some(self, condition: Stmt, inner: Stmt, env: Env, mask: Array) -> None:
+        """Runs what is inside a condition, for the threads for which it holds."""
+        self.conditions.append((condition, mask))
+        self.run(inner, env, mask)
+        self.conditions.pop()
 
     def barrier(self, stmt: Stmt, mask: Array) -> None:
         """Begins an epoch, if all threads are here."""
         assert self.group is not None
         self.epoch += 1
         if self.checked and not mask.all():
-            absent = self.group.thread(int(np.flatnonzero(~mask)[0]))
-            finding = Finding("divergent barrier", "", 0, ("absent",), (absent,))
-            self.findings.setdefault(("barrier", self.number_of(stmt)), finding)
+            here, absent = int(np.argmax(mask)), int(np.argmin(mask))
+            condition = next(c for c, holds in self.conditions if not holds[absent])
+            sides = (self.group.thread(here), self.group.thread(absent))
+            finding = Finding("divergent barrier", "", (), (_first_line(condition),), sides)
+            self.findings.setdefault(("divergent barrier", stmt), finding)
 
     def store_all(self, store: Store, env: Env, mask: Array) -> None:
         """A store by all threads of the mask."""
@@ -491,7 +515,9 @@ class _Groups(Interpreter):
         if wrong.size:
             first = wrong[0]
             side = self.side(int(who[first]), "thread")
-            self.report("uninitialized read", buffer, int(at[first]), (self.statement,), (side,))
+            self.report(
+                "uninitialized read", buffer, int(at[first]), (self.statement,), (side,), (False,)
+            )
 
     def check(
         self,
@@ -505,14 +531,16 @@ class _Groups(Interpreter):
         """Whether threads, or groups, touch what others touched, one of them to write."""
         if buffer not in trails:
             trails[buffer] = _Trail(self.memory[buffer].size)
+        trail = trails[buffer]
         epoch = self.epoch if level == "thread" else 0
-        for earlier, place in trails[buffer].clashes(at, who, epoch, writes):
+        for earlier, place in trail.clashes(at, who, epoch, writes):
             element = int(at[place])
             before = self.statements[earlier.statement[element]]
             sides = (int(earlier.who[element]), int(who[place]))
             told = (self.side(sides[0], level), self.side(sides[1], level))
-            self.report("race", buffer, element, (before, self.statement), told, level)
-        trails[buffer].note(at, who, epoch, self.number_of(self.statement), writes)
+            wrote = (earlier is trail.writer, writes)
+            self.report("race", buffer, element, (before, self.statement), told, wrote, level)
+        trail.note(at, who, epoch, self.number_of(self.statement), writes)
 
     def check_together(self, buffer: Buffer, at: Array, who: Array) -> None:
         """Whether two threads write one element at once."""
@@ -522,7 +550,7 @@ class _Groups(Interpreter):
             one, other = order[same[0]], order[same[0] + 1]
             sides = (self.side(int(who[one]), "thread"), self.side(int(who[other]), "thread"))
             pair = (self.statement, self.statement)
-            self.report("race", buffer, int(at[one]), pair, sides)
+            self.report("race", buffer, int(at[one]), pair, sides, (True, True))
 
     def side(self, number: int, level: str) -> Coordinates:
         """The coordinates of a thread or of a group."""
@@ -544,12 +572,28 @@ class _Groups(Interpreter):
         element: int,
         statements: tuple[Stmt | None, ...],
         sides: tuple[Coordinates, ...],
+        writes: tuple[bool, ...],
         level: str = "thread",
     ) -> None:
         """Keeps what is wrong, once for the statements and the buffer."""
         assert self.group is not None
         key = (kind, level, buffer, *(self.number_of(s) for s in statements))
         if key not in self.findings:
-            texts = tuple(show(s).splitlines()[0] for s in statements if s is not None)
+            texts = tuple(_first_line(s) for s in statements if s is not None)
             own = element % buffer.span if buffer in self.group.owners else element
-            self.findings[key] = Finding(kind, buffer.name, own, texts, sides, level)
+            indices = _indices(buffer, own)
+            self.findings[key] = Finding(kind, buffer.name, indices, texts, sides, writes, level)
+
+
+def _first_line(stmt: Stmt) -> str:
+    """The first line of a statement's text."""
+    return show(stmt).splitlines()[0]
+
+
+def _indices(buffer: Buffer, position: int) -> tuple[int, ...]:
+    """The indices of the element at a position in a buffer's memory."""
+    indices = []
+    for stride in buffer.strides:
+        indices.append(position // stride)
+        position %= stride
+    return tuple(indices)

@@ -31,7 +31,7 @@ def run(func: PrimFunc, arrays: Sequence[Array]) -> None:
         InterpError: an array doesn't fit its parameter, or the program does something undefined.
     """
     if has_barrier(func.body):
-        run_groups(func, arrays, checked=False)
+        run_groups(func, arrays, checks=False)
         return
     check_arrays(func, arrays)
     machine = Interpreter()

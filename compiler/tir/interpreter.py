@@ -296,8 +296,9 @@ class Interpreter:
             index = np.asarray(self.eval(expr, env, mask)).astype(np.int64)
             bad = (index < 0) | (index >= size)
             if np.any(bad):
-                if mask is None or np.any(bad & mask):
-                    worst = index[bad].flat[0]
+                wrong = bad if mask is None else np.logical_and(bad, mask)
+                if np.any(wrong):
+                    worst = np.broadcast_to(index, np.shape(wrong))[wrong].flat[0]
                     raise InterpError(
                         f"{buffer.name}: dimension {dim}: expected an index in "
                         f"0..{size - 1}, found {worst}"

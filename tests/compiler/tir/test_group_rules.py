@@ -65,6 +65,7 @@ func tree(A: int32[8], B: int32[1]):
                 B[0] = S[0] + S[1]
 """
 LOADING, SUMMING = "S[ty, tx] = A[by * 4 + ty, k * 4 + tx]", "sum[0] = sum[0] + S[ty, i] * T[i, tx]"
+STORING = "S[1, t // 2] = t"
 LOADING_T = "T[ty, tx] = B[k * 4 + ty, bx * 4 + tx]"
 
 
@@ -77,6 +78,17 @@ def findings(text: str) -> list[str]:
     return [str(found) for found in run_groups(func, drawn(func))]
 
 
+def race(place, first, text, second, other, reason="with no barrier between") -> str:
+    """The line for a race; both sides say who does what."""
+    return f'race: {place}: {first} it in "{text}" and {second} it in "{other}", {reason}'
+
+
+def unset(place, who, text) -> str:
+    """The line for an uninitialized read."""
+    reason = "with nothing written to it before"
+    return f'uninitialized read: {place}: {who} reads it in "{text}", {reason}'
+
+
 def without(func: PrimFunc, number: int) -> PrimFunc:
     """A function less one of its barriers."""
     gone = [s for s in walk(func.body) if isinstance(s, Barrier)][number]
@@ -86,11 +98,11 @@ def without(func: PrimFunc, number: int) -> PrimFunc:
 # What is right ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("checked", [True, False])
-def test_a_product_in_tiles(checked):
+@pytest.mark.parametrize("checks", [True, False])
+def test_a_product_in_tiles(checks):
     func = verify(parse(MATMUL))
     a, b, c = drawn(func)
-    assert run_groups(func, [a, b, c], checked) == ()
+    assert run_groups(func, [a, b, c], checks) == ()
     np.testing.assert_array_equal(c, a @ b)
     found = np.zeros_like(c)
     run(func, [a, b, found])
@@ -198,8 +210,10 @@ func f(A: int32[2, 4]):
     wanted = a[:, ::-1].copy()
     assert run_groups(func, [a]) == ()
     np.testing.assert_array_equal(a, wanted)
-    (found,) = findings(text.replace("            barrier\n", ""))
-    assert found.startswith("race of S[3]: thread (0, 3) in `S[x] = A[y, x]` and thread (0, 0) in")
+    assert findings(text.replace("            barrier\n", "")) == [
+        race("S[3]", "thread (0, 3) writes", "S[x] = A[y, x]", "thread (0, 0) reads",
+             "A[y, x] = S[3 - x]")
+    ]  # fmt: skip
 
 
 def test_loops_of_one_tag_inside_one_another_run_step_by_step():
@@ -248,21 +262,17 @@ func f(A: int32[7, 5], out: int32[7]):
 def test_the_barrier_before_the_tiles_are_filled_again():
     found = [str(f) for f in run_groups(without(parse(MATMUL), 0), drawn(parse(MATMUL)))]
     assert found == [
-        f"race of S[0]: thread (0, 3) in `{SUMMING}` and thread (0, 0) in `{LOADING}`",
-        f"race of T[0]: thread (3, 0) in `{SUMMING}` and thread (0, 0) in `{LOADING_T}`",
+        race("S[0, 0]", "thread (0, 3) reads", SUMMING, "thread (0, 0) writes", LOADING),
+        race("T[0, 0]", "thread (3, 0) reads", SUMMING, "thread (0, 0) writes", LOADING_T),
     ]
 
 
 def test_the_barrier_before_the_tiles_are_read():
     found = [str(f) for f in run_groups(without(parse(MATMUL), 1), drawn(parse(MATMUL)))]
-    assert (
-        found
-        == [
-            f"race of S[0]: thread (0, 0) in `{LOADING}` and thread (0, 1) in `{SUMMING}`",
-            f"race of T[0]: thread (0, 0) in `{LOADING_T}` and thread (1, 0) in `{SUMMING}`",
-            f"uninitialized read of S[0]: thread (0, 0) in `{SUMMING}`",
-        ][:2]
-    )
+    assert found == [
+        race("S[0, 0]", "thread (0, 0) writes", LOADING, "thread (0, 1) reads", SUMMING),
+        race("T[0, 0]", "thread (0, 0) writes", LOADING_T, "thread (1, 0) reads", SUMMING),
+    ]
 
 
 @pytest.mark.parametrize("number", range(3))
@@ -287,7 +297,7 @@ func f(B: float32[4]):
             B[t] = S[3]
             if t == 3:
                 S[3] = 5.0
-""") == ["race of S[3]: thread (2,) in `B[t] = S[3]` and thread (3,) in `S[3] = 5.0`"]
+""") == [race("S[3]", "thread (2) reads", "B[t] = S[3]", "thread (3) writes", "S[3] = 5.0")]
 
 
 def test_a_reader_that_writes_what_another_read_in_an_earlier_statement():
@@ -303,7 +313,7 @@ func f(B: float32[4]):
             if t == 1:
                 B[1] = S[0]
                 S[0] = 2.0
-""") == ["race of S[0]: thread (0,) in `B[0] = S[0]` and thread (1,) in `S[0] = 2.0`"]
+""") == [race("S[0]", "thread (0) reads", "B[0] = S[0]", "thread (1) writes", "S[0] = 2.0")]
 
 
 def test_every_earlier_statement_is_told():
@@ -316,8 +326,8 @@ func f(B: float32[4]):
             S[t + 4] = 2.0
             B[t] = S[t + 3]
 """) == [
-        "race of S[3]: thread (3,) in `S[t] = 1.0` and thread (0,) in `B[t] = S[t + 3]`",
-        "race of S[4]: thread (0,) in `S[t + 4] = 2.0` and thread (1,) in `B[t] = S[t + 3]`",
+        race("S[3]", "thread (3) writes", "S[t] = 1.0", "thread (0) reads", "B[t] = S[t + 3]"),
+        race("S[4]", "thread (0) writes", "S[t + 4] = 2.0", "thread (1) reads", "B[t] = S[t + 3]"),
     ]
 
 
@@ -349,7 +359,9 @@ func f(A: float32[8]):
                 A[(b * 2 + 2 + t) % 8] = A[t]
 """)
     write, copy = "A[t] = 1.0", "A[(b * 2 + 2 + t) % 8] = A[t]"
-    assert f"race of A[0]: group (2,) in `{copy}` and group (3,) in `{write}`" in found
+    assert (
+        race("A[0]", "group (2) reads", copy, "group (3) writes", write, "in one kernel") in found
+    )
 
 
 @pytest.mark.parametrize("scope", ["shared", "local"])
@@ -369,7 +381,7 @@ func f(B: int32[4]):
 """
     element = 2 if scope == "shared" else 0
     assert findings("\n".join(line for line in lines.splitlines() if line.strip())) == [
-        f"uninitialized read of S[{element}]: thread (2,) in `B[t] = S[{place}]`"
+        unset(f"S[{element}]", "thread (2)", f"B[t] = S[{place}]")
     ]
 
 
@@ -382,7 +394,7 @@ func f(B: int32[4]):
             if k == 0:
                 own[1] = 1
             B[t] = own[1]
-""") == ["uninitialized read of own[1]: thread (0,) in `B[t] = own[1]`"]
+""") == [unset("own[1]", "thread (0)", "B[t] = own[1]")]
 
 
 def test_sums_read_what_they_add_to():
@@ -391,7 +403,7 @@ func f(B: int32[4]):
     for t in 4 thread("threadIdx.x"):
         alloc own: int32[1] @"local"
         own[0] = own[0] + B[t]
-""") == ["uninitialized read of own[0]: thread (0,) in `own[0] = own[0] + B[t]`"]
+""") == [unset("own[0]", "thread (0)", "own[0] = own[0] + B[t]")]
 
 
 def test_a_condition_reads_too():
@@ -400,7 +412,7 @@ func f(B: int32[4]):
     alloc M: int32[1]
     if M[0] > 0:
         B[0] = 1
-""") == ["uninitialized read of M[0]: thread (0,) in `if M[0] > 0:`"]
+""") == [unset("M[0]", "thread (0)", "if M[0] > 0:")]
 
 
 def test_a_barrier_that_some_threads_reach():
@@ -414,8 +426,49 @@ func f(A: int32[6]):
 """)
     body = rewrite(func.body, lambda s: replace(s, then=Barrier()) if isinstance(s, If) else s)
     func = replace(func, body=body)  # which verify refuses
-    absent = Finding("divergent barrier", "", 0, ("absent",), ((1, 0),))
-    assert run_groups(func, drawn(func)) == (absent,)
+    found = Finding("divergent barrier", "", (), ("if y == 0:",), ((0, 0), (1, 0)))
+    assert run_groups(func, drawn(func)) == (found,)
+    assert str(found) == (
+        "divergent barrier: thread (0, 0) reaches it and thread (1, 0) doesn't, "
+        'parted by "if y == 0:"'
+    )
+
+
+def test_a_divergent_barrier_tells_the_condition_that_parts_the_threads():
+    t, b = Var("t"), Var("b")
+    inner = If(b < 2, If(t < 3, If(t < 6, Barrier())))
+    nest = For(b, 2, "thread", For(t, 4, "thread", inner, "threadIdx.x"), "blockIdx.x")
+    (found,) = run_groups(PrimFunc("f", (), nest), [])
+    assert str(found) == (
+        'divergent barrier: thread (0) reaches it and thread (3) doesn\'t, parted by "if t < 3:"'
+    )
+
+
+def test_each_pair_of_statements_is_told_once():
+    text = """
+func f(A: int32[8], B: int32[8]):
+    for b in 1 thread("blockIdx.x"):
+        alloc S: int32[8] @"shared"
+        for t in 4 thread("threadIdx.x"):
+            for k in 2:
+                S[t] = A[t]
+                B[t] = S[3 - t]
+"""
+    copy, use = "S[t] = A[t]", "B[t] = S[3 - t]"
+    assert findings(text) == [
+        race("S[3]", "thread (3) writes", copy, "thread (0) reads", use),
+        race("S[0]", "thread (3) reads", use, "thread (0) writes", copy),
+    ]
+
+
+def test_elements_between_padded_rows_have_their_indices():
+    assert findings("""
+func f(B: int32[4]):
+    for b in 1 thread("blockIdx.x"):
+        alloc S: int32[2, 3] @"shared" align(0, 8, 1)
+        for t in 4 thread("threadIdx.x"):
+            S[1, t // 2] = t
+""") == [race("S[1, 0]", "thread (0) writes", STORING, "thread (1) writes", STORING)]
 
 
 def test_a_barrier_under_a_condition_of_all_threads():
