@@ -59,6 +59,32 @@ def tiled(
     return s
 
 
+def strided(size: int = 32, tile: int = 16, threads: int = 4, depth: int = 8) -> Schedule:
+    """A product of matrices whose threads have parts that lie apart, as virtual threads."""
+    a, b = (te.placeholder((size, size), "float32", name) for name in "AB")
+    k = te.reduce_axis((0, size), "k")
+    c = te.compute((size, size), lambda y, x: te.sum(a[y, k] * b[k, x], axis=k), "C")
+    s = te.create_schedule(c)
+    sums = s.cache_write(c, "local")
+    factors = [s.cache_read(each, "shared", [sums]) for each in (a, b)]
+    y, x = s[c].axis
+    (by, y), (bx, x) = s[c].split(y, factor=tile), s[c].split(x, factor=tile)
+    (vy, ty), (vx, tx) = s[c].split(y, factor=threads), s[c].split(x, factor=threads)
+    s[c].reorder(by, bx, vy, vx, ty, tx)
+    for loop in (vy, vx):
+        s[c].bind(loop, te.thread_axis("vthread"))
+    bound(s[c], blockIdx_y=by, blockIdx_x=bx, threadIdx_y=ty, threadIdx_x=tx)
+    s[sums].compute_at(s[c], tx)
+    ko, ki = s[sums].split(s[sums].reduce_axis[0], factor=depth)
+    s[sums].reorder(ko, ki, *s[sums].axis)
+    for stage in map(s.__getitem__, factors):
+        stage.compute_at(s[sums], ko)
+        fused, tx = stage.split(stage.fuse(*stage.axis), factor=threads)
+        _, ty = stage.split(fused, factor=threads)
+        bound(stage, threadIdx_y=ty, threadIdx_x=tx)
+    return s
+
+
 def softmax(rows: int = 3, size: int = 300) -> Schedule:
     """Rows of a softmax: three reductions in trees, and what lies between them in shared memory."""
     x = te.placeholder((rows, size), "float32", "X")
@@ -103,6 +129,7 @@ SCHEDULES: dict[str, Callable[[], Schedule]] = {
     "naive": lambda: naive(16, 4),
     "tiled": lambda: tiled(16, 8, 2, 4),
     "tiled ahead": lambda: tiled(16, 8, 2, 4, ahead=True),
+    "virtual threads": strided,
     "softmax": softmax,
     "row sums": row_sums,
     "window": window,

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vdla.compiler.tir import Barrier, For, If, PrimFunc, Seq, Var, expand_intrinsics, verify
-from vdla.compiler.tir.group import Finding, run_groups
+from vdla.compiler.tir.group import run_groups
 from vdla.compiler.tir.interp import InterpError, Interpreter, run
 from vdla.compiler.tir.parser import parse
+from vdla.compiler.tir.trail import Finding
 from vdla.compiler.tir.visitor import rewrite, walk
 
 RNG = np.random.default_rng(41)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from vdla.compiler.targets.gpu.passes.barriers import insert_barriers
 from vdla.compiler.targets.gpu.passes.double_buffer import fill_ahead
 from vdla.compiler.targets.gpu.passes.threads import deal_threads
+from vdla.compiler.targets.gpu.passes.vthread import inject_virtual_threads
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.lower import flatten_blocks
 from vdla.compiler.tir.verify import verify
@@ -15,6 +16,7 @@ PASSES: Sequence[tuple[str, Callable[[PrimFunc], PrimFunc]]] = (
     ("flatten_blocks", flatten_blocks),
     ("fill_ahead", fill_ahead),
     ("deal_threads", deal_threads),
+    ("virtual_threads", inject_virtual_threads),
     ("insert_barriers", insert_barriers),
 )
 
