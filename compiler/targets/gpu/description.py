@@ -55,9 +55,14 @@ ANY = Gpu()
 
 
 def kernels(stmt: Stmt) -> Iterator[Stmt]:
-    """The kernels of a function's body, in order: its nests less the buffers that they share."""
-    bound = isinstance(stmt, For)
-    if bound or not any(isinstance(s, For) and s.kind == "thread" for s in walk(stmt)):
+    """The kernels of a function's body, in order: its nests less the buffers that they share.
+
+    A kernel of one group has no loop over groups, so the buffers that its threads share are
+    outermost in it.
+    """
+    threads = any(isinstance(s, For) and s.kind == "thread" for s in walk(stmt))
+    shared = isinstance(stmt, Alloc) and stmt.buffer.scope == SHARED
+    if isinstance(stmt, For) or shared or not threads:
         yield stmt
         return
     for child in stmt_children(stmt):
