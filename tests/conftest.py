@@ -52,6 +52,19 @@ def vdla(monkeypatch, capsys):
     return run
 
 
+@pytest.fixture
+def gpu():
+    """A GPU, or what passes for one; the test is skipped where there is none."""
+    pytest.importorskip("pyopencl")
+    from vdla.runtime.errors import DeviceError
+    from vdla.runtime.gpu.opencl import find_gpu
+
+    try:
+        return find_gpu()
+    except DeviceError as error:
+        pytest.skip(str(error))
+
+
 @pytest.fixture(scope="session")
 def once(tmp_path_factory):
     """What takes long is made once for all tests: ``once(name, make)`` gives what ``make`` gave."""

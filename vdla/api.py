@@ -35,6 +35,7 @@ from vdla.compiler.search.records import Log
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
 from vdla.compiler.targets.accelerator.search.tile_task import TileTask
 from vdla.compiler.targets.errors import TargetError
+from vdla.compiler.targets.gpu.description import ANY, Gpu
 from vdla.compiler.targets.outside import load_target, outside_targets
 from vdla.compiler.targets.processor.codegen.link import find_linker
 from vdla.compiler.targets.processor.description.processor import (
@@ -42,7 +43,7 @@ from vdla.compiler.targets.processor.description.processor import (
     Processor,
     find_processor,
 )
-from vdla.compiler.targets.search.function_records import FunctionRecord
+from vdla.compiler.targets.search.function_records import FunctionRecord, FunctionRecords
 from vdla.compiler.targets.search.function_task import FunctionTask
 from vdla.compiler.targets.target import Target
 from vdla.isa.config import Config
@@ -60,11 +61,13 @@ from vdla.options import Compare, Compile, Quantize, Run, Synth, Tune
 from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.devices.named import NAMES, make_device, module_config
 from vdla.runtime.dtypes import STORED
+from vdla.runtime.errors import DeviceError
 from vdla.runtime.executor import Executor, RunResult, check_inputs
+from vdla.runtime.gpu.opencl import find_gpu
 from vdla.runtime.module import Module
 from vdla.runtime.plan import Outside
 from vdla.spelling import UsageError, require, takes
-from vdla.tuning import CPU, check_target, function_tasks, search, tile_tasks
+from vdla.tuning import TASKS, check_target, function_tasks, search, tile_tasks
 
 __all__ = [
     "check", "compare", "compile", "load", "prepare", "quantize", "run", "same_schedule", "sweep",
@@ -94,13 +97,15 @@ def compile(model: str | Path, options: Compile) -> Module:
     board = find_board(options.board) if options.board else None
     target, host = compile_target(options.target or (board.host if board else None), options.device)
     config = resolve(options.config or (board.config if board else "paper"), options.settings)
+    functions = tuned_functions(options.records)
     told = Options(
         device=device_of(options.device),
         host=options.host,
         places=options.places or {},
         vthreads=options.vthreads,
         records=tuned_tiles(options.records),
-        functions=tuned_functions(options.records),
+        functions=functions,
+        gpu=_gpu(functions, options),
         dump=options.dump,
         progress=options.progress,
         processor=host,
@@ -227,16 +232,28 @@ def _compile_options(options: Run) -> Options:
     """How a model that is to be run is compiled."""
     target, host = compile_target(options.target, options.device)
     check_host(options.host)
+    functions = tuned_functions(options.records)
     return Options(
         device=device_of(options.device),
         host=options.host,
         places=options.places or {},
         records=tuned_tiles(options.records),
-        functions=tuned_functions(options.records),
+        functions=functions,
+        gpu=_gpu(functions, options),
         progress=options.progress,
         processor=host,
         target=target,
     )
+
+
+def _gpu(functions: FunctionRecords | None, options: Compile | Run) -> Gpu:
+    """What kernels are for: any GPU, or with tuned schedules the one at hand, if there is one."""
+    if functions is None or GPU not in (options.device, options.host):
+        return ANY
+    try:
+        return Gpu.of(find_gpu())
+    except DeviceError:
+        return ANY
 
 
 def check_host(host: str) -> None:
@@ -394,7 +411,7 @@ def quantize(model: str | Path, output: str | Path, options: Quantize | None = N
 @takes(Tune)
 def tune(model: str | Path, options: Tune) -> list[TileTask] | list[FunctionTask]:
     """Searches schedules for every accelerator layer of a model or of ``resnet18-convs``; with the
-    target ``cpu``, for every function of a model on this processor.
+    target ``cpu`` or ``gpu``, for every function of a model on this processor or the GPU at hand.
 
     Raises:
         RecordError: the log holds something else, or another search writes to it.
@@ -402,7 +419,7 @@ def tune(model: str | Path, options: Tune) -> list[TileTask] | list[FunctionTask
         UsageError: no such searcher, target or strategy.
     """
     check_target(options)
-    if options.target == CPU:
+    if options.target in TASKS:
         functions = function_tasks(model, options)
         with Log(Path(options.log), FunctionRecord) as function_log:
             search(functions, options, function_log)

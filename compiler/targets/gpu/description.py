@@ -10,6 +10,9 @@ from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.tir.ir import BLOCK_TAGS, SHARED, THREAD_TAGS, Alloc, For, PrimFunc, Stmt
 from vdla.compiler.tir.visitor import stmt_children, walk
 from vdla.runtime.dtypes import dtype_of
+from vdla.runtime.gpu.base import Gpu as Device
+
+LARGEST_GROUP = 1024  # threads: a processor that passes for a GPU says more, and gains nothing
 
 
 @dataclass(frozen=True)
@@ -21,12 +24,25 @@ class Gpu:
         sides: the most threads of a group along x, y and z.
         grid: the most groups along x, y and z.
         shared: the bytes of memory that a group shares.
+        name: the GPU's; empty where kernels are for any.
     """
 
     group: int = 256
     sides: tuple[int, int, int] = (256, 256, 64)
     grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
     shared: int = 32768
+    name: str = ""
+
+    @classmethod
+    def of(cls, device: Device) -> Gpu:
+        """The limits of a GPU that is at hand."""
+        own = device.limits
+        return cls(
+            group=min(own.group, LARGEST_GROUP),
+            sides=own.sides,
+            shared=own.shared,
+            name=device.name,
+        )
 
     def check(self, func: PrimFunc) -> PrimFunc:
         """The function itself, if its kernels keep to the limits.
