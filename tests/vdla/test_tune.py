@@ -279,7 +279,8 @@ def logged_on_gpu(tmp_path, gpu):
 def test_a_gpus_records_schedule_its_kernels(vdla, tmp_path, gpu, logged_on_gpu):
     lines = list(map(json.loads, logged_on_gpu.read_bytes().splitlines()))
     assert [(line["status"], line["processor"]) for line in lines] == [("ok", gpu.name)] * 2
-    record = lines[0] | {"seconds": 1.0, "reference": 2.0}  # so that it is worth taking
+    record = lines[1] | {"seconds": 1.0, "reference": 2.0}  # so that it is worth taking
+    assert lines[0]["trace"] != lines[1]["trace"]  # the first is the default schedule
     path = tmp_path / "best"
     path.write_bytes(json.dumps(record, separators=(",", ":")).encode() + b"\n")
     other = tmp_path / "other"
