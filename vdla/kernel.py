@@ -322,7 +322,7 @@ class GpuKernel(Kernel):
     def __init__(self, func: PrimFunc, params: Sequence[Buffer], passes: dict[str, str]) -> None:
         super().__init__(func, params, passes)
         lowered = to_gpu(func, ANY, lambda name, done: self.passes.__setitem__(name, show(done)))
-        self.kernels = kernels_of([lowered])
+        self.kernels = kernels_of([lowered], ANY)
         self.passes["opencl"] = self.kernels.source
         self.order = {param: func.params.index(param) for param in params}
 

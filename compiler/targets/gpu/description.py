@@ -10,6 +10,7 @@ from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.tir.ir import BLOCK_TAGS, SHARED, Alloc, For, PrimFunc, Stmt
 from vdla.compiler.tir.visitor import stmt_children, walk
 from vdla.runtime.dtypes import dtype_of
+from vdla.runtime.kernels import OPENCL
 
 
 @dataclass(frozen=True)
@@ -21,12 +22,16 @@ class Gpu:
         sides: the most threads of a group along x, y and z.
         grid: the most groups along x, y and z.
         shared: the bytes of memory that a group shares.
+        language: of its kernels: ``"opencl"``, or ``"ptx"`` for NVIDIA's alone.
+        architecture: what PTX is for, as ``"sm_80"``; empty for OpenCL.
     """
 
     group: int = 256
     sides: tuple[int, int, int] = (256, 256, 64)
     grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
     shared: int = 32768
+    language: str = OPENCL
+    architecture: str = ""
 
     def check(self, func: PrimFunc) -> PrimFunc:
         """The function itself, if its kernels keep to the limits.
