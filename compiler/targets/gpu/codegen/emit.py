@@ -5,6 +5,8 @@ Rules:
 - On a GPU, memory is in address space 1, and what a group shares in address space 3: one variable
   of the module for each such buffer. What a thread has itself is on its stack, and LLVM keeps it in
   registers where all indices are known: loops over it are unrolled.
+- A loop that an instruction of a warp does (``passes.lanes``) is that instruction on a GPU, and a
+  loop on a host.
 - On a host, which is for tests, a kernel takes the numbers of its block and thread as arguments
   behind the offsets, and does one thread's work. Whoever calls it has ``HOST_BARRIER`` wait for a
   group's other threads, and runs one group at a time, as there is one shared memory.
@@ -17,8 +19,10 @@ from collections.abc import Iterator
 from llvmlite import ir as ll
 
 from vdla.compiler.targets.errors import NoCodeError
+from vdla.compiler.targets.gpu.codegen.emit_mma import emit_product
 from vdla.compiler.targets.gpu.codegen.kernel import Kernel
 from vdla.compiler.targets.gpu.codegen.values import I8, I32, I64, Values, memory_type
+from vdla.compiler.targets.gpu.mma import MMA
 from vdla.compiler.targets.lanes import Value
 from vdla.compiler.tir.ir import (
     BLOCK_TAGS,
@@ -36,6 +40,7 @@ from vdla.compiler.tir.ir import (
     Seq,
     Stmt,
     Store,
+    Var,
 )
 from vdla.compiler.tir.visitor import direct_exprs, loads, uses, walk
 
@@ -70,6 +75,7 @@ class _Emitter:
         self.entry = self.entry_function.append_basic_block("entry")
         self.builder = ll.IRBuilder(self.entry_function.append_basic_block("start"))
         self.values = Values(kernel.name, module, self.builder)
+        self.lane = Var("lane")
 
     def pointer(self, space: int) -> Value:
         """A pointer into one of a GPU's memories; a host has but one."""
@@ -177,7 +183,11 @@ class _Emitter:
         self.values.ranges[loop.var] = (0, loop.extent - 1)
         if loop.kind == "thread":
             self.values.variables[loop.var] = self.number(loop)
+            if loop.thread_tag == THREAD_TAGS[0]:
+                self.lane = loop.var
             self.statement(loop.body)
+        elif MMA in dict(loop.annotations) and not self.on_host:
+            emit_product(self.values, loop, self.lane)
         elif loop.extent == 1:
             self.values.variables[loop.var] = I32(0)
             self.statement(loop.body)
