@@ -32,8 +32,9 @@ from rich.table import Table
 
 from vdla import api
 from vdla.compiler.frontend.shapes import Shapes, input_values, open_shape
-from vdla.options import Run, sizes
+from vdla.options import Run
 from vdla.runtime.plan import Onnx
+from vdla.spelling import sizes
 from vdla.support.errors import UserError
 
 SAMPLES, RUNS = 2, 10

@@ -131,8 +131,7 @@ class Executor:
     def tensor(self, name: str) -> Array:
         """A tensor's place in the image, as an array; reading it between runs shows its value."""
         info = self.module.tensors[name]
-        data = self.dram[info.offset : info.offset + info.nbytes]
-        return data.view(dtype_of(info.dtype)).reshape(info.shape)
+        return self._bytes(name).view(dtype_of(info.dtype)).reshape(info.shape)
 
     def _load_kernels(self, gpu: Gpu | None) -> Program:
         """The module's kernels on a GPU, with the constants that they read in its memory."""

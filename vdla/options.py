@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vdla.spelling import Only, UsageError, option
+from vdla.spelling import Only, UsageError, numbers, option, places, sizes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -162,6 +162,7 @@ def _host() -> Any:
         "cpu",
         "--host",
         typed=str,
+        only=[Only("device", "sim", "rtl", "board")],
         metavar="cpu|gpu",
         help="What runs the operators that the accelerator leaves.",
     )
@@ -177,44 +178,6 @@ def _places() -> Any:
         metavar="NODE=DEVICE",
         help="Run a node on vdla, gpu or cpu.",
     )
-
-
-def places(texts: Sequence[str]) -> dict[str, str]:
-    """The values of ``--place``: a node's name to its device."""
-    found: dict[str, str] = {}
-    for text in texts:
-        name, equals, device = text.rpartition("=")
-        if not equals or not name.strip() or not device.strip():
-            raise UsageError(f"--place: expected NODE=DEVICE, found {text!r}")
-        found[name.strip()] = device.strip()
-    return found
-
-
-def sizes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """The values of ``--shape``: a name to its one size, or to several with commas between."""
-    found: dict[str, tuple[int, ...]] = {}
-    for text in texts:
-        name, equals, listed = text.rpartition("=")
-        try:
-            found[name.strip()] = tuple(int(part) for part in listed.split(","))
-        except ValueError:
-            equals = ""
-        if not equals or not name.strip():
-            raise UsageError(f"--shape: expected NAME=N or INPUT=D0,D1,…, found {text!r}")
-    return found
-
-
-def numbers(option: str, text: str, low: int, high: int | None = None) -> list[int]:
-    """The value of an option that lists distinct numbers, with commas between them."""
-    try:
-        found = [int(part) for part in text.split(",")]
-    except ValueError:
-        found = []
-    inside = all(low <= n and (high is None or n <= high) for n in found)
-    if not found or not inside or len(set(found)) < len(found):
-        span = f"from {low} to {high}" if high is not None else f"from {low} up"
-        raise UsageError(f"{option}: expected distinct numbers {span}, found {text!r}")
-    return found
 
 
 # The commands' ------------------------------------------------------------------------------------

@@ -119,6 +119,47 @@ def _plain(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
+# What is typed ------------------------------------------------------------------------------------
+
+
+def places(texts: Sequence[str]) -> dict[str, str]:
+    """The values of ``--place``: a node's name to its device."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, device = text.rpartition("=")
+        if not equals or not name.strip() or not device.strip():
+            raise UsageError(f"--place: expected NODE=DEVICE, found {text!r}")
+        found[name.strip()] = device.strip()
+    return found
+
+
+def sizes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """The values of ``--shape``: a name to its one size, or to several with commas between."""
+    found: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        name, equals, listed = text.rpartition("=")
+        try:
+            found[name.strip()] = tuple(int(part) for part in listed.split(","))
+        except ValueError:
+            equals = ""
+        if not equals or not name.strip():
+            raise UsageError(f"--shape: expected NAME=N or INPUT=D0,D1,…, found {text!r}")
+    return found
+
+
+def numbers(option: str, text: str, low: int, high: int | None = None) -> list[int]:
+    """The value of an option that lists distinct numbers, with commas between them."""
+    try:
+        found = [int(part) for part in text.split(",")]
+    except ValueError:
+        found = []
+    inside = all(low <= n and (high is None or n <= high) for n in found)
+    if not found or not inside or len(set(found)) < len(found):
+        span = f"from {low} to {high}" if high is not None else f"from {low} up"
+        raise UsageError(f"{option}: expected distinct numbers {span}, found {text!r}")
+    return found
+
+
 # Functions that take options ----------------------------------------------------------------------
 
 P = ParamSpec("P")

@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from operator import index
 from typing import cast
 
-from vdla.compiler.tir.ir import Buffer, Expr, ExprLike, Load, Var, as_expr
+from vdla.compiler.tir.ir import (
+    BLOCK_TAGS,
+    THREAD_TAGS,
+    Buffer,
+    Expr,
+    ExprLike,
+    Load,
+    Var,
+    as_expr,
+)
 from vdla.compiler.tir.visitor import loads, substitute_expr, walk_expr
 from vdla.support.errors import UserError
 
@@ -389,14 +398,21 @@ def thread_axis(tag: str, threads: int | None = None) -> ThreadAxis:
     interleave. With ``threads`` the steps are dealt to that many virtual threads, which take turns
     step by step: a thread of a large tile computes while another one's is stored.
 
+    ``"blockIdx.x"`` and ``"threadIdx.x"``, with ``.y`` and ``.z``, are those of a GPU: each step of
+    the loop is a group of threads, or a thread of a group. The GPU target has such threads; the
+    others run their steps one after another.
+
     Args:
-        tag: ``"vthread"``, or another name such as ``"threadIdx.x"``. No target here has such
-            threads; their steps run one after another.
+        tag: ``"vthread"``, or one of a GPU's.
         threads: how many virtual threads share the steps.
 
     Raises:
-        TEError: ``threads`` is less than 1, or given with another tag.
+        TEError: there is no such tag; or ``threads`` is less than 1, or given with another tag than
+            ``"vthread"``.
     """
+    tags = ("vthread", *BLOCK_TAGS, *THREAD_TAGS)
+    if tag not in tags:
+        raise TEError(f"thread_axis: expected a tag of {', '.join(tags)}, found {tag!r}")
     few = threads is not None and (not isinstance(threads, int) or threads < 1)
     if few or (threads is not None and tag != "vthread"):
         raise TEError(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from vdla.compiler.tir.arith import Ranges, bounds, difference
 from vdla.compiler.tir.ir import (
+    BLOCK_TAGS,
     LOOP_KINDS,
+    THREAD_TAGS,
     Alloc,
+    Barrier,
     Binary,
     Block,
     BlockIter,
@@ -33,11 +36,15 @@ from vdla.compiler.tir.spec import LoopSpec
 from vdla.compiler.tir.visitor import (
     direct_exprs,
     expr_vars,
+    loads,
     stmt_children,
+    walk,
     walk_expr,
 )
 
 NUMBERS = ("int32", "int64")
+TAGS = (*BLOCK_TAGS, *THREAD_TAGS)
+UNIFORM = ("serial", "unrolled")  # loops of whose steps all threads of a group do the same
 
 
 Covered = dict[int, tuple[Block, Ranges]]
@@ -74,6 +81,8 @@ class _Verifier:
             if names.count(name) > 1:
                 raise IRError(f"{self.func.name}: two parameters are named {name}")
         self.stmt(self.func.body, (self.func.name,), {})
+        if any(isinstance(s, Barrier) for s in walk(self.func.body)):
+            self.barriers(self.func.body, (self.func.name,), ())
 
     def fail(self, path: tuple[str, ...], what: str) -> None:
         raise IRError(f"{' / '.join(path)}: {what}")
@@ -125,6 +134,8 @@ class _Verifier:
             self.fail(here, f"expected an extent of at least 1, found {loop.extent}")
         if loop.kind not in LOOP_KINDS:
             self.fail(here, f"expected a loop kind of {', '.join(LOOP_KINDS)}, found {loop.kind!r}")
+        if loop.kind == "thread" and loop.thread_tag not in TAGS:
+            self.fail(here, f"expected a tag of {', '.join(TAGS)}, found {loop.thread_tag!r}")
         self.stmt(loop.body, here, {**ranges, loop.var: (0, loop.extent - 1)})
 
     def alloc(self, buffer: Buffer, body: Stmt, path: tuple[str, ...], ranges: Ranges) -> None:
@@ -180,6 +191,42 @@ class _Verifier:
             if len(known) == len(parts) and not low <= sum(known) <= high:
                 self.fail(
                     path, f"{intrin.name}: {name}: expected {low} to {high}, found {sum(known)}"
+                )
+
+    # --- barriers ---
+
+    def barriers(self, stmt: Stmt, path: tuple[str, ...], around: tuple[Stmt, ...]) -> None:
+        """Every barrier is reached by all threads of its group, which run side by side."""
+        here = (*path, f"for {stmt.var.name}") if isinstance(stmt, For) else path
+        try:
+            if isinstance(stmt, For) and stmt.kind == "thread":
+                self.tag_once(stmt, here, around)
+            if isinstance(stmt, Barrier):
+                self.barrier(here, around)
+        except IRError as error:
+            error.stmt = stmt
+            raise
+        for child in stmt_children(stmt):
+            self.barriers(child, here, (*around, stmt))
+
+    def tag_once(self, loop: For, path: tuple[str, ...], around: tuple[Stmt, ...]) -> None:
+        if any(isinstance(s, For) and s.thread_tag == loop.thread_tag for s in around):
+            self.fail(
+                path,
+                "expected one loop of each tag around a statement, where a function has barriers, "
+                f"found two of {loop.thread_tag}",
+            )
+
+    def barrier(self, path: tuple[str, ...], around: tuple[Stmt, ...]) -> None:
+        nest = [n for n, s in enumerate(around) if _tag(s) in THREAD_TAGS]
+        if not nest:
+            self.fail(path, "barrier: expected it inside a loop over threads, found none around it")
+        threads = {s.var for s in around if isinstance(s, For) and s.thread_tag in THREAD_TAGS}
+        for n, outer in enumerate(around[nest[0] :], nest[0]):
+            found = _between(outer) if n < nest[-1] else _apart(outer, threads)
+            if found:
+                self.fail(
+                    path, f"barrier: expected all threads of a group to reach it, found {found}"
                 )
 
     # --- blocks ---
@@ -258,6 +305,33 @@ class _Verifier:
                 self.fail(path, f"variable {node.name} is used outside its loop or block")
             if isinstance(node, Load):
                 self.access(node.buffer, node.indices, path)
+
+
+def _tag(stmt: Stmt) -> str:
+    """The tag of a loop over groups or threads; empty for other statements."""
+    return stmt.thread_tag if isinstance(stmt, For) and stmt.kind == "thread" else ""
+
+
+def _between(stmt: Stmt) -> str:
+    """What keeps loops over threads from being directly inside one another; empty if nothing."""
+    if _tag(stmt) in THREAD_TAGS or isinstance(stmt, Alloc):
+        return ""
+    what = f"loop {stmt.var.name}" if isinstance(stmt, For) else "other statements"
+    return f"{what} between loops over threads"
+
+
+def _apart(stmt: Stmt, threads: Set[Var]) -> str:
+    """What may keep threads from a barrier inside a statement; empty if nothing."""
+    match stmt:
+        case If(cond) if expr_vars(cond) & threads or list(loads(cond)):
+            return f"it under a condition that may differ from thread to thread: {show(cond)}"
+        case Block(name=name):
+            return f"it in block {name}"
+        case For(var=var) if _tag(stmt) in BLOCK_TAGS:
+            return f"loop {var.name} over groups inside one over threads"
+        case For(var=var, kind=kind) if kind not in (*UNIFORM, "thread"):
+            return f"it in {kind} loop {var.name}"
+    return ""
 
 
 def _outside(

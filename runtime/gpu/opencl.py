@@ -108,7 +108,7 @@ class _Program:
         cl = _pyopencl()
         device = self.gpu.handle
         rounds = device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
-        options = [ROUNDED] * bool(rounds) + AS_WRITTEN * (CHECKER in self.gpu.name)
+        options = [ROUNDED] * bool(rounds) + AS_WRITTEN * self.gpu.is_checker
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

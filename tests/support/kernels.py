@@ -130,6 +130,7 @@ SCHEDULES: dict[str, Callable[[], Schedule]] = {
     "naive": lambda: naive(16, 4),
     "tiled": lambda: tiled(16, 8, 2, 4),
     "tiled ahead": lambda: tiled(16, 8, 2, 4, ahead=True),
+    "tiled ahead in two steps": lambda: tiled(8, 8, 2, 4, ahead=True),
     "virtual threads": strided,
     "softmax": softmax,
     "row sums": row_sums,

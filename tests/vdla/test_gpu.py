@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import pytest
@@ -67,7 +68,7 @@ def test_a_module_has_its_places_already(vdla, tmp_path):
     path = tmp_path / "m.vdla"
     vdla("compile", "digits", "--device", "cpu", "-o", path)
     for option, value in (("--host", "gpu"), ("--place", "conv1=gpu")):
-        done = vdla("run", path, "--device", "cpu", option, value)
+        done = vdla("run", path, option, value)
         assert (done.code, done.err) == (
             2, f"vdla: {option}: expected an ONNX model, found the module {path}\n",
         )  # fmt: skip
@@ -152,3 +153,21 @@ def test_what_the_doctor_says_of_devices(monkeypatch):
 def test_the_doctor_without_pyopencl(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyopencl", None)
     assert catalog._gpus() == []
+
+
+def test_a_gpu_is_no_host_of_a_processor(vdla):
+    done = vdla("run", "digits", "--device", "cpu", "--host", "gpu")
+    assert done.code == 2
+    assert "--host: expected --device sim or rtl or board, found cpu" in done.err
+
+
+def test_the_trace_shows_copies_and_kernels(vdla, gpu, tmp_path):
+    path = tmp_path / "trace.json"
+    done = vdla("run", "digits", "--images", 1, "--host", "gpu", "--trace", path)
+    assert done.code == 0, done.err
+    assert "traceEvents" in json.loads(path.read_text())
+    steps = json.loads((tmp_path / "trace.steps.json").read_text())["traceEvents"]
+    names = [event["name"] for event in steps if event["ph"] == "X"]
+    assert names[:2] == ["image to gpu", "image_QuantizeLinear"]
+    assert names[-1] == "logits to cpu"
+    assert "program0" in names

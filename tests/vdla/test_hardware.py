@@ -134,7 +134,10 @@ def test_run_on_the_rtl(vdla, tmp_path):
             ("run", "digits", "--device", "sim", "--trace", "waves.fst"),
             "--trace waves.fst: expected --device rtl for waves, found sim",
         ),
-        (("run", "digits", "--device", "gate"), "--device: expected one of sim, rtl, cpu, board"),
+        (
+            ("run", "digits", "--device", "gate"),
+            "--device: expected one of sim, rtl, cpu, gpu, board",
+        ),
     ],
 )
 def test_wrong_input(vdla, tmp_path, monkeypatch, arguments, message):

@@ -82,6 +82,15 @@ EXPRESSIONS = {
         lambda: te.thread_axis("vthread", "two"),
         "thread_axis: expected threads >= 1 and the tag vthread, found two and vthread",
     ),
+    "threads that no target has": (
+        lambda: te.thread_axis("threadIdx.w"),
+        "thread_axis: expected a tag of vthread, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, "
+        "threadIdx.y, threadIdx.z, found 'threadIdx.w'",
+    ),
+    "groups that share steps": (
+        lambda: te.thread_axis("blockIdx.x", 2),
+        "thread_axis: expected threads >= 1 and the tag vthread, found 2 and blockIdx.x",
+    ),
 }  # fmt: skip
 
 

@@ -213,13 +213,17 @@ def _print_causes(result: RunResult) -> None:
 
 
 def _write_run_trace(module: Module, result: RunResult, path: Path) -> None:
-    for step in result.steps:
-        if step.device is not None and step.device.trace is not None:
-            stream = module.metadata["streams"][step.name]
-            layers = [name for name, count in stream["layers"] for _ in range(count)]
-            write_trace(step.device.trace, path, layers=layers, stages=stream["stages"])
-            log.print(f"wrote {path}")
+    """The accelerator's cycles; the steps' seconds where it takes no part, and where a GPU does,
+    beside it."""
+    accelerated = next((s for s in result.steps if s.device and s.device.trace is not None), None)
+    if accelerated is not None and accelerated.device is not None:
+        stream = module.metadata["streams"][accelerated.name]
+        layers = [name for name, count in stream["layers"] for _ in range(count)]
+        write_trace(accelerated.device.trace, path, layers=layers, stages=stream["stages"])
+        log.print(f"wrote {path}")
+        if module.kernels is None:
             return
+        path = path.with_suffix(".steps.json")
     write_timeline(result, path)
     log.print(f"wrote {path}")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from vdla.compiler.targets.errors import NoCodeError
-from vdla.compiler.tir.ir import BLOCK_TAGS, SHARED, Alloc, For, PrimFunc, Stmt
+from vdla.compiler.tir.ir import BLOCK_TAGS, SHARED, THREAD_TAGS, Alloc, For, PrimFunc, Stmt
 from vdla.compiler.tir.visitor import stmt_children, walk
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.kernels import OPENCL
@@ -60,9 +60,14 @@ ANY = Gpu()
 
 
 def kernels(stmt: Stmt) -> Iterator[Stmt]:
-    """The kernels of a function's body, in order: its nests less the buffers that they share."""
-    bound = isinstance(stmt, For)
-    if bound or not any(isinstance(s, For) and s.kind == "thread" for s in walk(stmt)):
+    """The kernels of a function's body, in order: its nests less the buffers that they share.
+
+    A kernel of one group has no loop over groups, so the buffers that its threads share are
+    outermost in it.
+    """
+    threads = any(isinstance(s, For) and s.kind == "thread" for s in walk(stmt))
+    shared = isinstance(stmt, Alloc) and stmt.buffer.scope == SHARED
+    if isinstance(stmt, For) or shared or not threads:
         yield stmt
         return
     for child in stmt_children(stmt):
@@ -73,7 +78,7 @@ def extents(kernel: Stmt) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     """How many groups a kernel has along x, y and z, and how many threads each of them."""
     found = {s.thread_tag: s.extent for s in walk(kernel) if isinstance(s, For)}
     x, y, z = (found.get(tag, 1) for tag in BLOCK_TAGS)
-    tx, ty, tz = (found.get(tag.replace("block", "thread"), 1) for tag in BLOCK_TAGS)
+    tx, ty, tz = (found.get(tag, 1) for tag in THREAD_TAGS)
     return (x, y, z), (tx, ty, tz)
 
 

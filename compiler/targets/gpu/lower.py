@@ -9,7 +9,8 @@ from vdla.compiler.targets.gpu.codegen.opencl import opencl
 from vdla.compiler.targets.gpu.codegen.ptx import check_functions, ptx
 from vdla.compiler.targets.gpu.description import Gpu, extents, kernels, shared_bytes
 from vdla.compiler.targets.gpu.passes import to_kernels
-from vdla.compiler.tir.ir import Alloc, Buffer, PrimFunc, Stmt, Store
+from vdla.compiler.tir.ir import Alloc, Buffer, PrimFunc, Stmt
+from vdla.compiler.tir.lower import written_buffers
 from vdla.compiler.tir.visitor import stmt_loads, walk
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.kernels import PTX, KernelFunction, Kernels, Launch
@@ -88,5 +89,4 @@ def _bytes(buffer: Buffer) -> int:
 
 def _used(nest: Stmt) -> set[Buffer]:
     """The buffers that statements read or write."""
-    stores = {s.buffer for s in walk(nest) if isinstance(s, Store)}
-    return stores | {load.buffer for load in stmt_loads(nest)}
+    return written_buffers(nest) | {load.buffer for load in stmt_loads(nest)}

@@ -30,7 +30,9 @@ Rules of meaning:
   those of ``threadIdx.x`` … threads of a group. A schedule may hold several loops of one tag, also
   one inside another: each step of the outer one then runs all steps of the inner one.
 - A Barrier stands where there is one loop of each tag at most around it, those of ``threadIdx.x`` …
-  directly inside one another: all threads of a group reach it before any of them goes on.
+  directly inside one another: all threads of a group reach it before any of them goes on. Inside
+  them it is in serial and unrolled loops alone, and under no condition that may differ from thread
+  to thread.
 - A Block runs its body for the values its iterators are bound to, if its predicate (over the
   enclosing loops) holds. Its init runs first whenever every reduce iterator is 0. The body may
   mention the iterators and also the loops around the block.

@@ -115,7 +115,7 @@ def test_arrays_are_checked():
 
 
 def test_large_nests_run_in_pieces(monkeypatch):
-    monkeypatch.setattr(tir.interp, "GRID", 64)
+    monkeypatch.setattr(tir.interpreter, "GRID", 64)
     test_matmul()
     test_selects_evaluate_the_chosen_side_only()
 

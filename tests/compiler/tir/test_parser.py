@@ -465,3 +465,31 @@ def test_a_corrupted_text_is_a_function_or_refused(text, data):
         assert refused.column >= 1
     else:
         reads_back(func)
+
+
+# --- barriers -------------------------------------------------------------------------------------
+
+
+def test_barriers_are_read_back():
+    text = """func f(a: int32[4]):
+    for t in 4 thread("threadIdx.x"):
+        a[t] = t
+        barrier
+        for i in 2:
+            barrier"""
+    assert show(tir.verify(parse(text))) == text
+
+
+def test_a_barrier_has_nothing_behind_it():
+    with pytest.raises(
+        ParseError, match=r"^line 2, column 13: expected the end of the line, found"
+    ):
+        parse("func f(a: int32[4]):\n    barrier a")
+
+
+def test_a_refused_barrier_shows_its_place():
+    text = (
+        'func f():\n    for t in 4 thread("threadIdx.x"):\n        if t < 2:\n            barrier'
+    )
+    with pytest.raises(ParseError, match=r"^line 4, column 13: f / for t: barrier: expected all"):
+        parse(text)

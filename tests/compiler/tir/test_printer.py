@@ -9,7 +9,7 @@ from pathlib import Path
 
 from vdla import te
 from vdla.compiler import tir
-from vdla.compiler.tir import Buffer, For, If, Prefetch, Seq, Store, Var, show
+from vdla.compiler.tir import Barrier, Buffer, For, If, Prefetch, Seq, Store, Var, show
 from vdla.compiler.tir.ir import Not, Select, const, point
 from vdla.compiler.tir.printer import COMPARISON, SYMBOLS
 
@@ -99,3 +99,19 @@ def test_statements():
         "    else:",
         "        b[x] = x",
     ]
+
+
+def test_barriers():
+    t, a = Var("t"), Buffer("a", (4,), "int32", "shared")
+    body = Seq((Store(a, (t,), t), Barrier()))
+    assert show(For(t, 4, "thread", body, "threadIdx.x")).splitlines() == [
+        'for t in 4 thread("threadIdx.x"):',
+        "    a[t] = t",
+        "    barrier",
+    ]
+
+
+def test_a_buffer_named_as_a_barrier():
+    assert (
+        show(Store(Buffer("barrier", (4,), "int32"), (const(0),), const(1))) == "`barrier`[0] = 1"
+    )

@@ -7,6 +7,7 @@ import pytest
 from vdla.compiler import te
 from vdla.compiler.tir import (
     Alloc,
+    Barrier,
     Block,
     BlockIter,
     Buffer,
@@ -14,6 +15,7 @@ from vdla.compiler.tir import (
     BufferRegion,
     Evaluate,
     For,
+    If,
     IntrinCall,
     IRError,
     Load,
@@ -29,6 +31,7 @@ from vdla.compiler.tir.ir import const, point
 A = Buffer("A", (8,), "int32")
 B = Buffer("B", (8,), "int32")
 I, V = Var("i"), Var("v")
+T, U = Var("t"), Var("u")
 
 
 def func(body):
@@ -37,6 +40,10 @@ def func(body):
 
 def loop(body, var=I, extent=8, kind="serial"):
     return For(var, extent, kind, body)
+
+
+def threads(body, var, tag="threadIdx.x", extent=8):
+    return For(var, extent, "thread", body, tag)
 
 
 def copy(index=V, reads=None, writes=None, binding=I, extent=8, kind="spatial", **rest):
@@ -90,6 +97,74 @@ BAD = {
         loop(Store(A, (I,), I), kind="fast"),
         "f / for i: expected a loop kind of serial, parallel, vectorized, unrolled, "
         "thread, vthread, found 'fast'",
+    ),
+    "thread tag": (
+        threads(Seq(()), T, "threadIdx.w"),
+        "f / for t: expected a tag of blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, "
+        "threadIdx.y, threadIdx.z, found 'threadIdx.w'",
+    ),
+    "no thread tag": (
+        loop(Seq(()), kind="thread"),
+        "f / for i: expected a tag of blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, "
+        "threadIdx.y, threadIdx.z, found ''",
+    ),
+    "barrier without threads": (
+        threads(Barrier(), T, "blockIdx.x"),
+        "f / for t: barrier: expected it inside a loop over threads, found none around it",
+    ),
+    "barrier under a condition": (
+        threads(If(T < 4, Barrier()), T),
+        "f / for t: barrier: expected all threads of a group to reach it, "
+        "found it under a condition that may differ from thread to thread: t < 4",
+    ),
+    "barrier in the other case": (
+        threads(loop(If(T < 4, Seq(()), Barrier())), T),
+        "f / for t / for i: barrier: expected all threads of a group to reach it, "
+        "found it under a condition that may differ from thread to thread: t < 4",
+    ),
+    "barrier under a condition of what is loaded": (
+        threads(If(Load(A, (const(0),)) < 4, Barrier()), T),
+        "f / for t: barrier: expected all threads of a group to reach it, "
+        "found it under a condition that may differ from thread to thread: A[0] < 4",
+    ),
+    "barrier in threads under a condition": (
+        threads(If(const(True), threads(Barrier(), U, "threadIdx.y")), T),
+        "f / for t / for u: barrier: expected all threads of a group to reach it, "
+        "found other statements between loops over threads",
+    ),
+    "barrier in a block": (
+        threads(Block("wait", (), (), (), Barrier()), T),
+        "f / for t: barrier: expected all threads of a group to reach it, found it in block wait",
+    ),
+    "barrier in a vectorized loop": (
+        threads(loop(Barrier(), kind="vectorized"), T),
+        "f / for t / for i: barrier: expected all threads of a group to reach it, "
+        "found it in vectorized loop i",
+    ),
+    "barrier in a loop of virtual threads": (
+        threads(loop(Barrier(), kind="vthread"), T),
+        "f / for t / for i: barrier: expected all threads of a group to reach it, "
+        "found it in vthread loop i",
+    ),
+    "barrier in groups of threads": (
+        threads(threads(Barrier(), U, "blockIdx.x"), T),
+        "f / for t / for u: barrier: expected all threads of a group to reach it, "
+        "found loop u over groups inside one over threads",
+    ),
+    "barrier in threads of a loop's steps": (
+        threads(loop(threads(Barrier(), U, "threadIdx.y")), T),
+        "f / for t / for i / for u: barrier: expected all threads of a group to reach it, "
+        "found loop i between loops over threads",
+    ),
+    "barrier in one of several nests in threads": (
+        threads(Seq((threads(Barrier(), U, "threadIdx.y"), Seq(()))), T),
+        "f / for t / for u: barrier: expected all threads of a group to reach it, "
+        "found other statements between loops over threads",
+    ),
+    "a tag twice beside a barrier": (
+        threads(Seq((Barrier(), threads(Store(A, (U,), const(0)), U))), T),
+        "f / for t / for u: expected one loop of each tag around a statement, where a function "
+        "has barriers, found two of threadIdx.x",
     ),
     "extent": (
         loop(Store(A, (I,), I), extent=0),
@@ -152,6 +227,26 @@ def test_rejects_parameters_of_one_name():
 def test_accepts():
     good = func(Seq((loop(copy()), Evaluate(IntrinCall(ADD4, REFS, {"p": const(0)})))))
     assert verify(good) is good
+
+
+def test_accepts_barriers_that_all_threads_reach():
+    steps = loop(loop(Barrier(), Var("j"), kind="unrolled"))
+    inner = threads(Seq((steps, If(U < 4, Store(A, (U,), const(0))))), U, "threadIdx.y")
+    own, shared = Buffer("own", (1,), "int32", "local"), Buffer("shared", (8,), "int32", "shared")
+    nest = threads(Alloc(own, inner), T)
+    second = threads(Barrier(), Var("s"))
+    group = For(V, 2, "serial", threads(Alloc(shared, Seq((nest, second))), Var("b"), "blockIdx.x"))
+    assert verify(func(group))
+
+
+def test_accepts_barriers_under_conditions_of_a_whole_group():
+    b, k = Var("b"), Var("k")
+    body = For(k, 4, "serial", If(te.all(b < 1, k > 2), Barrier()))
+    assert verify(func(threads(threads(body, T), b, "blockIdx.x", 2)))
+
+
+def test_without_barriers_a_tag_may_come_again():
+    assert verify(func(threads(threads(Store(A, (U,), T), U), T)))
 
 
 def test_accepts_wider_regions():

@@ -268,7 +268,7 @@ class DenseProduct(_Template, ScheduledTemplate[AnyDense, Gpu]):
             def centered(b: Expr, k: Expr) -> Expr:
                 return (data[b, k].astype("int32") - zero).astype("int16")
 
-            bias = _within(start, weight.shape[0])
+            bias = _within(start, weight.shape[0], -1)
             made = product(sizes, centered, lambda k, o: weight[o, k], "int32", bias)
             word = word_of(recipe, node.scale)
             q = node
@@ -278,7 +278,7 @@ class DenseProduct(_Template, ScheduledTemplate[AnyDense, Gpu]):
 
             return cls(made, te.compute(recipe.out_shape, value, "out"))
         assert isinstance(node, Dense)
-        bias = _within(bias_of(recipe, node.bias, "float32"), weight.shape[0])
+        bias = _within(bias_of(recipe, node.bias, "float32"), weight.shape[0], -1)
         made = product(sizes, lambda b, k: data[b, k], lambda k, o: weight[o, k], "float32", bias)
         return cls(made, te.compute(recipe.out_shape, lambda b, c: made.sums[b, c], "out"))
 
@@ -328,7 +328,7 @@ class Convolution(_Template, ScheduledTemplate[AnyConv2d, Gpu]):
             return te.select(here, element, te.const(0, element.dtype))
 
         bias = bias_of(recipe, node.bias, kind)
-        start = _within_rows(bias, o)
+        start = _within(bias, o, -2)
         made = product((o, n * oh * ow, i * kh * kw), weights, seen, kind, start)
 
         def total(b: Expr, c: Expr, y: Expr, x: Expr) -> Expr:
@@ -349,21 +349,11 @@ class Convolution(_Template, ScheduledTemplate[AnyConv2d, Gpu]):
         self.product.schedule(s, result, [o], [n, y, x])
 
 
-def _within(bias: Callable[[Expr], Expr], size: int) -> Element:
-    """What sums begin with, by their column; 0 beyond the bias."""
+def _within(bias: Callable[[Expr], Expr], size: int, axis: int) -> Element:
+    """What sums begin with, by their index along an axis; 0 beyond the bias."""
 
     def start(*i: Expr) -> Expr:
-        value = bias(i[-1])
-        return te.select(inside(i[-1], size), value, te.const(0, value.dtype))
-
-    return start
-
-
-def _within_rows(bias: Callable[[Expr], Expr], size: int) -> Element:
-    """What sums begin with, by their row; 0 beyond the bias."""
-
-    def start(*i: Expr) -> Expr:
-        value = bias(i[-2])
-        return te.select(inside(i[-2], size), value, te.const(0, value.dtype))
+        value = bias(i[axis])
+        return te.select(inside(i[axis], size), value, te.const(0, value.dtype))
 
     return start

@@ -12,7 +12,7 @@ Rules:
 - Statements run in order, and so do the steps of loops. Between two barriers, threads of a group
   run in no order: what one of them writes there, no other may touch.
 - Which thread touches which element is computed, for all threads and all steps of inner loops, and
-  for the first steps of outer ones. That stands for all of their steps: an index may hold an outer
+  for the first steps of outer ones. These stand for steps that are left out: an index may hold the
   variable in a term that all accesses to the buffer share, or by its remainder. Where it holds it
   otherwise, or can't be computed, the access counts as one to every element by every thread.
 - A barrier that could be left out is left out.
@@ -180,6 +180,7 @@ class _Kernel:
         pairs = zip(self.threads, numbers, strict=True)
         self.coordinates = {loop.var: n.astype(np.int32)[:, None] for loop, n in pairs}
         self.tracked = _tracked(self.body)
+        self.long = {s.var for s in walk(self.body) if isinstance(s, For) and s.extent > STEPS}
         self.places: dict[Buffer, list[Linear]] = {}
         for access in self.accesses(self.body, {}, ()):
             self.places.setdefault(access.buffer, []).append(linear(access.place))
@@ -253,7 +254,7 @@ class _Kernel:
 
     def elements(self, access: _Access, env: Mapping[Var, int]) -> _Elements:
         """The elements of an access, with their threads."""
-        outer = [*(loop.var for loop in self.grid), *env]
+        outer = [*(loop.var for loop in self.grid), *(var for var in env if var in self.long)]
         loops = {v: n for v, n in access.loops.items() if _mentions(access, v)}
         shape = (self.count, prod(loops.values()))
         known = _computable(access.place) and prod(shape) <= LARGEST

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.kernels import bound
+from tests.support.kernels import bound, tiled
 from vdla import te
 from vdla.compiler.targets.errors import NoCodeError
-from vdla.compiler.targets.gpu.description import Gpu
+from vdla.compiler.targets.gpu.description import ANY, Gpu
+from vdla.compiler.targets.gpu.lower import kernels_of, lower_function
 from vdla.compiler.targets.gpu.passes import to_kernels
 from vdla.compiler.targets.gpu.passes.threads import deal_threads
 from vdla.compiler.tir import show
@@ -125,6 +126,13 @@ def test_buffers_that_threads_cannot_have(text, message):
     with pytest.raises(NoCodeError) as error:
         deal_threads(parse(text))
     assert str(error.value) == message
+
+
+def test_what_a_single_group_shares_is_no_scratch_memory():
+    func = lower_function(tiled(8, 8, 2, 4).mod, ANY)
+    (function,) = kernels_of([func], ANY).functions.values()
+    assert function.scratch == ()
+    assert [launch.shared for launch in function.launches] == [2 * 8 * 4 * 4]
 
 
 @pytest.mark.parametrize(

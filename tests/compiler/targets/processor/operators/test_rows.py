@@ -8,7 +8,8 @@ import pytest
 from vdla import te
 from vdla.compiler.schedule import create_schedule
 from vdla.compiler.targets.processor.description.processor import AVX512
-from vdla.compiler.targets.processor.operators.rows import schedule_rows, shared_rows
+from vdla.compiler.targets.processor.operators.rows import schedule_rows
+from vdla.compiler.targets.rows import shared_rows
 from vdla.compiler.tir.interp import run
 from vdla.compiler.tir.printer import show
 
