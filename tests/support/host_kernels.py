@@ -31,8 +31,11 @@ Work = Callable[[], None]
 Run = Callable[[list[Work]], None]
 
 
-def run_on_host(func: PrimFunc, arrays: list[np.ndarray]) -> None:
-    """Runs a scheduled function's kernels on one array for each parameter, in place."""
+def run_on_host(
+    func: PrimFunc, arrays: list[np.ndarray], link: Callable[[str], str] = lambda text: text
+) -> None:
+    """Runs a scheduled function's kernels on one array for each parameter, in place; ``link``
+    replaces in the LLVM IR what a host hasn't."""
     lowered = lower_function(func, GPU)
     function = kernels_of([lowered], GPU).functions[lowered.name]
     sizes = (*function.params, *function.scratch)
@@ -42,7 +45,7 @@ def run_on_host(func: PrimFunc, arrays: list[np.ndarray]) -> None:
     for place, array in zip(places, arrays, strict=False):
         memory[place : place + array.nbytes] = array.reshape(-1).view(np.uint8)
     sources = kernel_sources(lowered)
-    with _Machine(llvm_ir(sources, on_host=True)) as machine:
+    with _Machine(link(llvm_ir(sources, on_host=True))) as machine:
         for source, launch in zip(sources, function.launches, strict=True):
             takes = (memory.ctypes.data, *(places[n] for n in launch.args))
             waits = any(isinstance(s, Barrier) for s in walk(source.body))
@@ -102,8 +105,8 @@ def _in_turn(works: list[Work]) -> None:
 
 
 def _together(works: list[Work]) -> None:
-    """Runs some works at the same time."""
-    threads = [threading.Thread(target=work) for work in works]
+    """Runs some works at the same time, in threads that are called by their numbers."""
+    threads = [threading.Thread(target=work, name=str(n)) for n, work in enumerate(works)]
     for thread in threads:
         thread.start()
     for thread in threads:

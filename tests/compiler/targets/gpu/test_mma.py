@@ -11,14 +11,10 @@ from tests.support.kernels import on_tensor_cores
 from tests.support.ptxas import check_assembles
 from vdla import te
 from vdla.compiler.targets.errors import NoCodeError
-from vdla.compiler.targets.gpu.codegen.emit_mma import a_fragment, b_fragment, product_parts
 from vdla.compiler.targets.gpu.description import ANY, Gpu
 from vdla.compiler.targets.gpu.lower import kernels_of, lower_function
-from vdla.compiler.targets.gpu.mma import MMA, mma_f16, mma_s8
-from vdla.compiler.tir.arith import simplify
+from vdla.compiler.targets.gpu.mma import mma_f16, mma_s8
 from vdla.compiler.tir.interp import run
-from vdla.compiler.tir.ir import Const, For
-from vdla.compiler.tir.visitor import substitute_expr, walk
 from vdla.runtime.kernels import PTX
 
 RNG = np.random.default_rng(5)
@@ -70,51 +66,6 @@ def test_opencl_does_the_loops(name):
     run(s.mod, wanted)
     vdla.build(s, target="gpu")(*arrays)
     np.testing.assert_array_equal(arrays[2], wanted[2])
-
-
-def marked(s):
-    """The loop that the instruction does, and the lane's variable."""
-    loops = [x for x in walk(lower_function(s.mod, ANY).body) if isinstance(x, For)]
-    (lane,) = (loop.var for loop in loops if loop.thread_tag == "threadIdx.x")
-    (loop,) = (loop for loop in loops if MMA in dict(loop.annotations))
-    return loop, lane
-
-
-def places(loads, lane, number):
-    """The indices of some loads, in one lane."""
-    where = {lane: Const(number, "int32")}
-    return [tuple(int(simplify(substitute_expr(i, where)).value) for i in x.indices) for x in loads]
-
-
-@pytest.mark.parametrize("name", INTRINSICS)
-def test_lanes_bring_what_the_instruction_takes(name):
-    """The layouts of the PTX ISA's section 9.7.14, "Matrix fragments", written out by elements."""
-    mma = INTRINSICS[name].lowering
-    loop, lane = marked(on_tensor_cores(INTRINSICS[name]))
-    _, a, b = product_parts("main", loop)
-    width = mma.items
-    for number in range(32):
-        group, in_group = number // 4, number % 4
-        wanted_a = []
-        for i in range(4 * width):  # a0, a1, … as the manual counts them
-            low = i % (2 * width) < width
-            first = i < 2 * width
-            column = in_group * width + i % width + (0 if first else 4 * width)
-            wanted_a.append((group if low else group + 8, column))
-        wanted_b = [
-            (in_group * width + i % width + (0 if i < width else 4 * width), group)
-            for i in range(2 * width)
-        ]
-        found_a = [x for register in a_fragment(loop, a, lane, mma) for x in register]
-        found_b = [x for register in b_fragment(loop, b, lane, mma) for x in register]
-        assert places(found_a, lane, number) == wanted_a
-        assert places(found_b, lane, number) == wanted_b
-        where = {lane: Const(number, "int32")}
-        for e in range(4):  # c0, c1 in the group's row, c2, c3 eight below
-            at = {**where, loop.var: Const(e, "int32")}
-            y = simplify(substitute_expr(a.indices[0], at)).value
-            x = simplify(substitute_expr(b.indices[1], at)).value
-            assert (y, x) == (group + 8 * (e >= 2), in_group * 2 + e % 2)
 
 
 def test_a_warp_has_32_threads():
