@@ -57,6 +57,11 @@ def ptx(kernels: Sequence[Kernel], architecture: str) -> str:
     return text
 
 
+def check_architecture(architecture: str) -> None:
+    """Raises TargetError where LLVM doesn't know an architecture."""
+    ptx([], architecture)
+
+
 def llvm_ir(kernels: Sequence[Kernel], *, on_host: bool = False) -> str:
     """The kernels as LLVM IR, not optimized.
 
@@ -118,5 +123,6 @@ def _machine(architecture: str) -> Any:
 
 def _unknown(architecture: str) -> TargetError:
     return TargetError(
-        f"architecture: expected one that LLVM knows, as sm_80, found {architecture!r}"
+        "gpu: expected opencl, or an architecture of NVIDIA's that LLVM knows, as sm_80, found "
+        f"{architecture!r}"
     )

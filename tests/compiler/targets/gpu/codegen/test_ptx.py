@@ -19,6 +19,7 @@ from vdla.compiler.targets.gpu.codegen.kernel import Kernel
 from vdla.compiler.targets.gpu.codegen.ptx import ptx
 from vdla.compiler.targets.gpu.description import Gpu
 from vdla.compiler.targets.gpu.lower import kernel_sources, kernels_of, lower_function
+from vdla.compiler.targets.gpu.named import named_gpu
 from vdla.compiler.tir.interp import run
 from vdla.compiler.tir.ir import Buffer, Seq
 from vdla.isa.config import load_config
@@ -272,11 +273,19 @@ def test_buffers_that_an_int_does_not_count_have_no_code():
 
 @pytest.mark.parametrize("architecture", ["", "sm_8", "sm_77", "sm_80; rm", "gfx90a"])
 def test_architectures_that_llvm_does_not_know(architecture):
-    with pytest.raises(TargetError) as error:
-        ptx([], architecture)
-    assert str(error.value) == (
-        f"architecture: expected one that LLVM knows, as sm_80, found {architecture!r}"
-    )
+    for call in (lambda: ptx([], architecture), lambda: named_gpu(architecture)):
+        with pytest.raises(TargetError) as error:
+            call()
+        assert str(error.value) == (
+            "gpu: expected opencl, or an architecture of NVIDIA's that LLVM knows, as sm_80, found "
+            f"{architecture!r}"
+        )
+
+
+def test_gpus_by_name():
+    assert named_gpu("opencl") == Gpu()
+    for name in ARCHITECTURES:
+        assert named_gpu(name) == Gpu(language=PTX, architecture=name)
 
 
 def test_a_model_leaves_to_the_processor_what_has_no_code(tmp_path):
