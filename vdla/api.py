@@ -35,6 +35,8 @@ from vdla.compiler.search.records import Log
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
 from vdla.compiler.targets.accelerator.search.tile_task import TileTask
 from vdla.compiler.targets.errors import TargetError
+from vdla.compiler.targets.gpu.description import Gpu
+from vdla.compiler.targets.gpu.named import named_gpu
 from vdla.compiler.targets.outside import load_target, outside_targets
 from vdla.compiler.targets.processor.codegen.link import find_linker
 from vdla.compiler.targets.processor.description.processor import (
@@ -61,6 +63,7 @@ from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.devices.named import NAMES, make_device, module_config
 from vdla.runtime.dtypes import STORED
 from vdla.runtime.executor import Executor, RunResult, check_inputs
+from vdla.runtime.kernels import OPENCL
 from vdla.runtime.module import Module
 from vdla.runtime.plan import Outside
 from vdla.spelling import UsageError, require, takes
@@ -104,6 +107,7 @@ def compile(model: str | Path, options: Compile) -> Module:
         dump=options.dump,
         progress=options.progress,
         processor=host,
+        gpu=gpu_of(options),
         target=target,
     )
     return compile_model(model_file(model), config, told, options.shapes)
@@ -182,6 +186,7 @@ def _own_config(
         "target": options.target,
         "place": options.places,
         "host": options.host if options.host != PROCESSOR else None,
+        "gpu": options.gpu if options.gpu != OPENCL else None,
     }
     for option in (option for option, value in built.items() if value is not None):
         what = "a module" if isinstance(model, Module) else f"the module {model}"
@@ -235,6 +240,7 @@ def _compile_options(options: Run) -> Options:
         functions=tuned_functions(options.records),
         progress=options.progress,
         processor=host,
+        gpu=gpu_of(options),
         target=target,
     )
 
@@ -243,6 +249,21 @@ def check_host(host: str) -> None:
     """Raises UsageError unless a host is one of those that there are."""
     if host not in (PROCESSOR, GPU):
         raise UsageError(f"--host: expected {PROCESSOR} or {GPU}, found {host}")
+
+
+def gpu_of(options: Compile | Run) -> Gpu:
+    """What a GPU's kernels are made of.
+
+    Raises:
+        UsageError: no GPU takes part.
+        TargetError: there is no such architecture.
+    """
+    if options.gpu != OPENCL and GPU not in (options.device, options.host):
+        raise UsageError(
+            f"--gpu {options.gpu}: expected --device gpu or --host gpu, found --device "
+            f"{options.device} and --host {options.host}"
+        )
+    return named_gpu(options.gpu)
 
 
 def compile_target(name: str | Processor | None, device: str) -> tuple[Target | None, Processor]:

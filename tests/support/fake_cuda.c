@@ -33,7 +33,7 @@ enum {
 };
 #endif
 
-enum { MOST = 64, TOTAL = 1 << 20 };
+enum { MOST = 64, TOTAL = 1 << 20, LINE = 512 };
 
 static struct { char *base; size_t size; } memories[MOST];
 static struct module { char *text; } modules[MOST];
@@ -43,7 +43,7 @@ static int contexts[2];
 static struct { const char *name; int status; } failing;
 static int started, devices = 2;
 static float now; /* in milliseconds; each thing that is queued takes one */
-static char records[4096];
+static char records[1 << 16];
 static __thread void *current;
 
 /* for the tests */
@@ -154,11 +154,11 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
   BEGIN(0);
   switch (attribute) {
-    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = 128; break;
-    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X: *value = 64; break;
-    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y: *value = 32; break;
-    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z: *value = 16; break;
-    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK: *value = 1024; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = 1024; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X: *value = 1024; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y: *value = 512; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z: *value = 64; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK: *value = 49152; break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = device == 10 ? 8 : 9; break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = 0; break;
     default: return CUDA_ERROR_INVALID_VALUE;
@@ -275,9 +275,10 @@ CUresult cuLaunchKernel(CUfunction handle, unsigned int grid_x, unsigned int gri
   const struct function *function = (const struct function *)handle;
   if (!function->module->text || stream || extra) return CUDA_ERROR_INVALID_HANDLE;
   char *end = records + strlen(records);
+  if (end + LINE > records + sizeof records) return CUDA_ERROR_NOT_READY; /* ask it of less */
   end += sprintf(end, "%s grid %u %u %u group %u %u %u shared %u at", function->name, grid_x, grid_y,
                  grid_z, x, y, z, shared);
-  uint64_t offsets[8];
+  uint64_t offsets[16];
   int count = parameters_of(function) - 1;
   for (int n = 0; n < count; n++) {
     offsets[n] = *(uint64_t *)parameters[n + 1];

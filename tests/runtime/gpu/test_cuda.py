@@ -114,8 +114,8 @@ def test_a_driver_that_does_not_start(cuda, function, status, why):
 
 def test_limits_are_the_driver_s(cuda):
     gpu = runtime.find_gpu()
-    assert (gpu.limits.group, gpu.limits.sides) == (128, (64, 32, 16))
-    assert (gpu.limits.shared, gpu.limits.buffer, gpu.capability) == (1024, 1 << 20, (8, 0))
+    assert (gpu.limits.group, gpu.limits.sides) == (1024, (1024, 512, 64))
+    assert (gpu.limits.shared, gpu.limits.buffer, gpu.capability) == (49152, 1 << 20, (8, 0))
     assert device_error(lambda: gpu.load(ptx_kernels(), 2 << 20)) == (
         f"gpu {NAME}: expected a module of at most 1,048,576 bytes, found 2,097,408: out of device "
         "memory"
