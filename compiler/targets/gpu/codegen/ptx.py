@@ -26,10 +26,10 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite import ir as ll
 
-from vdla.compiler.targets.errors import NoCodeError, TargetError
+from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.gpu.codegen.emit import emit_kernel
 from vdla.compiler.targets.gpu.codegen.kernel import Kernel
-from vdla.compiler.targets.gpu.codegen.values import has_code
+from vdla.compiler.targets.gpu.codegen.values import has_code, no_code
 from vdla.compiler.tir.ir import Call, PrimFunc
 from vdla.compiler.tir.visitor import direct_exprs, walk, walk_expr
 
@@ -98,7 +98,7 @@ def check_functions(func: PrimFunc) -> PrimFunc:
     for stmt in walk(func.body):
         for e in (x for each in direct_exprs(stmt) for x in walk_expr(each)):
             if isinstance(e, Call) and not has_code(e.op, e.dtype):
-                raise NoCodeError(f"{func.name}: no PTX for {e.op} of {e.dtype}")
+                raise no_code(func.name, e.op, e.dtype)
     return func
 
 

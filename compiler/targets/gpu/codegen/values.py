@@ -21,6 +21,7 @@ from vdla.compiler.targets.mathematics import IN_LANES, Mathematics
 from vdla.compiler.tir.arith import bounds, is_index, simplify
 from vdla.compiler.tir.ir import (
     COMPARISONS,
+    FLOAT_CALLS,
     INT_RANGES,
     LOCAL,
     Binary,
@@ -63,6 +64,15 @@ def has_code(op: str, dtype: str) -> bool:
     if op == "rq" or op in INTRINSICS:
         return True
     return op in IN_LANES and TYPES[dtype] == FLOAT
+
+
+def no_code(name: str, op: str, dtype: str) -> NoCodeError:
+    """Says that a kernel calls a function which needs a library: NVIDIA's isn't linked."""
+    known = ", ".join(sorted(f for f in (*FLOAT_CALLS, "abs", "fma") if has_code(f, dtype)))
+    return NoCodeError(
+        f"{name}: expected a function that kernels in PTX have of {dtype} ({known}), found {op}; "
+        "those in OpenCL C have it"
+    )
 
 
 def is_unsigned(dtype: str) -> bool:
@@ -273,7 +283,7 @@ class Values:
         """One of the functions of expressions."""
         b = self.builder
         if not has_code(op, dtype):
-            raise NoCodeError(f"{self.name}: no PTX for {op} of {dtype}")
+            raise no_code(self.name, op, dtype)
         if op == "rq":
             return self._requantize(*args)
         if op in IN_LANES:

@@ -17,11 +17,12 @@ from vdla.compiler.build import Options, compile_model
 from vdla.compiler.targets.errors import NoCodeError, TargetError
 from vdla.compiler.targets.gpu.codegen.kernel import Kernel
 from vdla.compiler.targets.gpu.codegen.ptx import ptx
+from vdla.compiler.targets.gpu.codegen.values import has_code
 from vdla.compiler.targets.gpu.description import Gpu
 from vdla.compiler.targets.gpu.lower import kernel_sources, kernels_of, lower_function
 from vdla.compiler.targets.gpu.named import named_gpu
 from vdla.compiler.tir.interp import run
-from vdla.compiler.tir.ir import Buffer, Seq
+from vdla.compiler.tir.ir import FLOAT_CALLS, Buffer, Seq
 from vdla.isa.config import load_config
 from vdla.runtime.kernels import PTX
 
@@ -254,15 +255,40 @@ def test_the_assembler_refuses_what_is_wrong(tmp_path):
 # --- what has no code ---
 
 
-def test_functions_of_a_library_have_no_code():
-    for op, dtype in (("sin", "float32"), ("exp", "float64"), ("acosh", "float16")):
-        x = te.placeholder((8,), dtype, "X")
-        s = plain(te.compute((8,), lambda i, op=op, x=x: getattr(te, op)(x[i]), "out"))
-        with pytest.raises(NoCodeError) as error:
-            lower_function(s.mod, GPU)
-        assert str(error.value) == f"main: no PTX for {op} of {dtype}"
-        with pytest.raises(NoCodeError, match=f"no PTX for {op} of {dtype}"):
-            ptx(kernel_sources(lower_function(s.mod, Gpu())), "sm_80")
+FEW = "abs, floor, fma, rint, sqrt"
+MANY = "abs, erf, exp, floor, fma, log, rint, sqrt, tanh"
+LIBRARY = ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh")
+MISSING = [
+    *(("float32", op, MANY) for op in (*LIBRARY, "pow")),
+    *(("float16", op, MANY) for op in ("sin", "pow")),
+    *(("float64", op, FEW) for op in (*LIBRARY, "pow", "exp", "log", "tanh", "erf")),
+]
+
+
+@pytest.mark.parametrize(("dtype", "op", "known"), MISSING, ids=lambda value: value.split(",")[0])
+def test_functions_of_a_library_have_no_code(dtype, op, known):
+    x = te.placeholder((8,), dtype, "X")
+    function = (lambda value: te.power(value, value)) if op == "pow" else getattr(te, op)
+    s = plain(te.compute((8,), lambda i: function(x[i]), "out"))
+    line = (
+        f"expected a function that kernels in PTX have of {dtype} ({known}), found {op}; those in "
+        "OpenCL C have it"
+    )
+    with pytest.raises(NoCodeError) as error:
+        lower_function(s.mod, GPU)
+    assert str(error.value) == f"main: {line}"
+    sources = kernel_sources(lower_function(s.mod, Gpu()))
+    with pytest.raises(NoCodeError) as error:
+        ptx(sources, "sm_80")
+    assert str(error.value) == f"main_0: {line}"
+
+
+def test_every_function_has_code_or_a_reason():
+    """Those with code are in ``operators``, those without in ``MISSING``."""
+    for dtype, count in (("float32", len(LIBRARY) + 1), ("float64", len(LIBRARY) + 5)):
+        missing = {op for op in FLOAT_CALLS if not has_code(op, dtype)}
+        assert missing == {op for kind, op, _ in MISSING if kind == dtype}
+        assert len(missing) == count
 
 
 def test_buffers_that_an_int_does_not_count_have_no_code():
@@ -295,7 +321,10 @@ def test_a_model_leaves_to_the_processor_what_has_no_code(tmp_path):
     module = compile_model(path, load_config("tiny"), options)
     rows = {row["name"]: row for row in module.metadata["placement"]}
     assert rows["sine"]["device"] == "cpu"
-    assert "no PTX for sin of float32" in rows["sine"]["reason"]
+    assert rows["sine"]["reason"] == (
+        "no kernels for the GPU: gpu_sine: expected a function that kernels in PTX have of "
+        f"float32 ({MANY}), found sin; those in OpenCL C have it"
+    )
     assert rows["root"]["device"] == "gpu"
     assert (module.kernels.language, module.kernels.architecture) == (PTX, "sm_80")
     assert ".target sm_80" in module.kernels.source
