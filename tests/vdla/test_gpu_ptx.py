@@ -12,6 +12,7 @@ from cuda_driver import ptx_module
 
 import vdla as api
 from tests.support.kernels import on_tensor_cores, tiled
+from tests.support.ptxas import check_assembles
 from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.gpu.mma import mma_f16, mma_s8
 from vdla.compiler.tir.interp import run
@@ -47,7 +48,13 @@ def test_a_module_for_an_architecture(vdla, cuda, tmp_path):
     assert set(launches) == {line.split()[0] for line in cuda.launches}
 
 
-def test_beside_the_accelerator(cuda):
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90a", "sm_120"])
+def test_a_network_assembles(architecture, tmp_path):
+    module = api.compile("digits", device="gpu", gpu=architecture)
+    check_assembles(module.kernels.source, architecture, tmp_path)
+
+
+def test_beside_the_accelerator():
     module = api.compile("digits", host="gpu", gpu="sm_90a")
     assert (module.kernels.language, module.kernels.architecture) == ("ptx", "sm_90a")
 
