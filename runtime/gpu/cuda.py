@@ -14,7 +14,7 @@ import os
 import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ctypes import c_float, c_int, c_size_t, c_uint64, c_void_p
 from dataclasses import dataclass
 from functools import cached_property
@@ -93,9 +93,15 @@ class CudaGpu:
         check_limits(self.name, self.limits, kernels, end)
         return _Program(self, kernels, offsets, max(end, 1))
 
-    def enter(self) -> None:
-        """Makes the device the one that this Python thread's calls are for."""
-        self.driver.call("cuCtxSetCurrent", self.context)
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Has this Python thread's calls meant for the device, and leaves to others in the process
+        the one that they had."""
+        self.driver.call("cuCtxPushCurrent_v2", self.context)
+        try:
+            yield
+        finally:
+            self.driver.try_call("cuCtxPopCurrent_v2", ctypes.byref(c_void_p()))
 
     def _attribute(self, number: int) -> int:
         with _errors(self.name):
@@ -146,8 +152,7 @@ class _Program:
     @contextmanager
     def errors(self) -> Iterator[None]:
         """Has calls meant for the device, and what they raise as a DeviceError."""
-        with _errors(self.gpu.name, self):
-            self.gpu.enter()
+        with _errors(self.gpu.name, self), self.gpu.current():
             yield
 
     def _compiled(self) -> int:
@@ -247,8 +252,8 @@ def _give_back(owner: object, gpu: CudaGpu, function: str, handle: int) -> None:
     process ends, as the driver gives all back then, and may be gone before."""
 
     def give() -> None:
-        gpu.driver.try_call("cuCtxSetCurrent", gpu.context)
-        gpu.driver.try_call(function, handle)
+        with suppress(CudaError), gpu.current():
+            gpu.driver.try_call(function, handle)
 
     weakref.finalize(owner, give).atexit = False
 

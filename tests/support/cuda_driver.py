@@ -109,6 +109,11 @@ class FakeCuda:
         return self.library.fake_records().decode().splitlines()
 
     @property
+    def depth(self) -> int:
+        """How many contexts this thread has on its stack."""
+        return self.library.fake_depth()
+
+    @property
     def live(self) -> int:
         """How many modules, events and buffers nobody has given back."""
         return self.library.fake_live()

@@ -44,7 +44,8 @@ static struct { const char *name; int status; } failing;
 static int started, devices = 2;
 static float now; /* in milliseconds; each thing that is queued takes one */
 static char records[1 << 16];
-static __thread void *current;
+static __thread void *stack[4]; /* of contexts, the current one last */
+static __thread int depth;
 
 /* for the tests */
 
@@ -54,6 +55,8 @@ void fake_fail(const char *name, int status) {
 }
 
 void fake_devices(int count) { devices = count; }
+
+int fake_depth(void) { return depth; }
 
 const char *fake_records(void) { return records; }
 
@@ -69,7 +72,7 @@ int fake_live(void) {
 static CUresult begin(const char *name, int in_context) {
   if (failing.name && strcmp(failing.name, name) == 0) return (CUresult)failing.status;
   if (!started) return CUDA_ERROR_NOT_INITIALIZED;
-  return in_context && !current ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+  return in_context && !depth ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
 }
 
 #define BEGIN(in_context) \
@@ -178,9 +181,16 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuCtxSetCurrent(CUcontext context) {
+CUresult cuCtxPushCurrent_v2(CUcontext context) {
   BEGIN(0);
-  current = context;
+  if (depth == 4 || !context) return CUDA_ERROR_INVALID_CONTEXT;
+  stack[depth++] = context;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPopCurrent_v2(CUcontext *context) {
+  BEGIN(1);
+  *context = stack[--depth];
   return CUDA_SUCCESS;
 }
 

@@ -223,7 +223,7 @@ def test_memory_that_others_took(cuda):
 
 
 @pytest.mark.parametrize("function", [
-    "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuModuleGetFunction",
+    "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2", "cuModuleGetFunction",
 ])  # fmt: skip
 def test_a_device_that_is_lost_while_it_loads(cuda, function):
     cuda.fail(function, ILLEGAL_ADDRESS)
@@ -301,6 +301,21 @@ def test_what_is_taken_is_given_back(cuda):
     del executor
     gc.collect()
     assert cuda.live == 0
+
+
+def test_what_is_current_stays_so(cuda):
+    """Whoever else uses CUDA in the process has a current context, too."""
+    executor = Executor(ptx_module(*STEPS), gpu=runtime.find_gpu())
+    executor.run({"x": X})
+    assert cuda.depth == 0
+    cuda.fail("cuCtxSynchronize", ILLEGAL_ADDRESS)
+    with pytest.raises(DeviceError):
+        executor.run({"x": X})
+    assert cuda.depth == 0
+    cuda.fail("cuCtxPushCurrent_v2", ILLEGAL_ADDRESS)
+    del executor  # a lost device takes nothing back
+    gc.collect()
+    assert (cuda.depth, cuda.live > 0) == (0, True)
 
 
 def test_threads_each_have_the_device(nvidia):
