@@ -45,16 +45,16 @@ def run_on_host(
     for place, array in zip(places, arrays, strict=False):
         memory[place : place + array.nbytes] = array.reshape(-1).view(np.uint8)
     sources = kernel_sources(lowered)
-    with _Machine(link(llvm_ir(sources, on_host=True))) as machine:
+    with Machine(link(llvm_ir(sources, on_host=True))) as machine:
         for source, launch in zip(sources, function.launches, strict=True):
             takes = (memory.ctypes.data, *(places[n] for n in launch.args))
             waits = any(isinstance(s, Barrier) for s in walk(source.body))
-            machine.launch(launch, takes, _together if waits else _in_turn)
+            machine.launch(launch, takes, together if waits else in_turn)
     for place, array in zip(places, arrays, strict=False):
         array.reshape(-1).view(np.uint8)[:] = memory[place : place + array.nbytes]
 
 
-class _Machine:
+class Machine:
     """LLVM IR compiled into this process."""
 
     def __init__(self, text: str) -> None:
@@ -69,7 +69,7 @@ class _Machine:
         )
         self.engine.finalize_object()
 
-    def __enter__(self) -> _Machine:
+    def __enter__(self) -> Machine:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -98,13 +98,13 @@ def _places(extents) -> itertools.product:
     return itertools.product(*map(range, extents))
 
 
-def _in_turn(works: list[Work]) -> None:
+def in_turn(works: list[Work]) -> None:
     """Runs some works one behind the other."""
     for work in works:
         work()
 
 
-def _together(works: list[Work]) -> None:
+def together(works: list[Work]) -> None:
     """Runs some works at the same time, in threads that are called by their numbers."""
     threads = [threading.Thread(target=work, name=str(n)) for n, work in enumerate(works)]
     for thread in threads:
