@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[4]))
+sys.path.append(str(Path(__file__).parents[4]))
 
 from tests.support.kernels import SCHEDULES, plain, tiled
 from vdla import te
