@@ -241,6 +241,18 @@ def test_products_and_sums_are_rounded_each():
     assert "div.rn.f32" in text(softmax())
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_arithmetic_of_floats_is_ieee_s(dtype):
+    """No approximations, subnormal numbers stay, and each operation says how it rounds: without
+    that the assembler may join a product and a sum."""
+    source = text(each_operator(dtype)[0])
+    assert "approx" not in source
+    assert "ftz" not in source
+    found = re.findall(r"\b(?:add|sub|mul|fma|div|sqrt|rcp)\.([\w.]*f(?:16|32|64))\b", source)
+    assert found
+    assert set(found) <= {"rn.f16", "rn.f32", "rn.f64"}
+
+
 def test_a_product_is_added_at_once_where_it_says_so():
     x = te.placeholder((8,), "float32", "X")
     s = plain(te.compute((8,), lambda i: te.fma(x[i], x[i], x[i]), "out"))
