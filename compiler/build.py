@@ -27,13 +27,13 @@ from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, Opera
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.accelerator.target import Accelerator
 from vdla.compiler.targets.errors import NoCodeError
+from vdla.compiler.targets.functions import Traces, untuned
 from vdla.compiler.targets.gpu.description import ANY, Gpu
 from vdla.compiler.targets.gpu.target import GpuTarget
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
-from vdla.compiler.targets.processor.functions import untuned
-from vdla.compiler.targets.processor.search.function_records import FunctionRecords
 from vdla.compiler.targets.processor.steps import check_external
 from vdla.compiler.targets.processor.target import ProcessorTarget
+from vdla.compiler.targets.search.function_records import FunctionRecords
 from vdla.compiler.targets.target import Target, place, place_node
 from vdla.isa.config import Config
 from vdla.runtime.module import Module
@@ -76,7 +76,6 @@ class Options:
 
     def targets(self, config: Config) -> tuple[Target, ...]:
         """What a network is compiled for, in the order in which they are asked."""
-        traces = self.functions.trace if self.functions else untuned
         before: list[Target] = []
         if self.target is not None:
             before.append(self.target)
@@ -85,7 +84,14 @@ class Options:
         if GPU in (self.device, self.host):
             before.append(GpuTarget(self.gpu))
         alone = not before
-        return (*before, ProcessorTarget(self.processor, alone=alone, traces=traces))
+        return (
+            *before,
+            ProcessorTarget(self.processor, alone=alone, traces=self.traces(self.processor.kind)),
+        )
+
+    def traces(self, machine: str) -> Traces:
+        """The tuned schedules of functions on a machine."""
+        return self.functions.traces(machine) if self.functions else untuned
 
     def accelerator(self, config: Config) -> Accelerator:
         """The accelerator of a config, as these options have it."""

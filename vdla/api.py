@@ -44,8 +44,8 @@ from vdla.compiler.targets.processor.description.processor import (
     Processor,
     find_processor,
 )
-from vdla.compiler.targets.processor.search.function_records import FunctionRecord
-from vdla.compiler.targets.processor.search.function_task import FunctionTask
+from vdla.compiler.targets.search.function_records import FunctionRecord
+from vdla.compiler.targets.search.function_task import FunctionTask
 from vdla.compiler.targets.target import Target
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa

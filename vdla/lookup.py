@@ -13,7 +13,7 @@ from vdla.compiler import models
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.search.records import holds, load
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords, load_own
-from vdla.compiler.targets.processor.search.function_records import FunctionRecord, FunctionRecords
+from vdla.compiler.targets.search.function_records import FunctionRecord, FunctionRecords
 from vdla.isa.config import Config, load_config
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.module import Module, TensorInfo

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from vdla.compiler.frontend.shapes import Shapes
     from vdla.compiler.targets.accelerator.search.tile_records import TileRecords
     from vdla.compiler.targets.processor.description.processor import Processor
-    from vdla.compiler.targets.processor.search.function_records import FunctionRecords
+    from vdla.compiler.targets.search.function_records import FunctionRecords
     from vdla.isa.config import Config
 
     Inputs = Mapping[str, NDArray[Any]]

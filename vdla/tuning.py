@@ -19,9 +19,11 @@ from vdla.compiler.search.tuner import Task, TuneOptions
 from vdla.compiler.targets.accelerator.search import tile_task
 from vdla.compiler.targets.accelerator.search.tile_task import TileTask
 from vdla.compiler.targets.processor.description.processor import NATIVE
-from vdla.compiler.targets.processor.search import function_task
 from vdla.compiler.targets.processor.search.function import functions_of
-from vdla.compiler.targets.processor.search.function_task import FunctionTask
+from vdla.compiler.targets.processor.search.tasks import STRATEGIES
+from vdla.compiler.targets.processor.search.tasks import function_tasks as processor_tasks
+from vdla.compiler.targets.search import function_task
+from vdla.compiler.targets.search.function_task import FunctionTask
 from vdla.lookup import model_file, model_files, resolve
 from vdla.options import Tune
 from vdla.spelling import UsageError, require
@@ -62,15 +64,15 @@ def function_tasks(model: str | Path, options: Tune) -> list[FunctionTask]:
         ModelError: the model has no such layer with schedules to choose from.
         UsageError: no such searcher or strategy.
     """
-    _one_of("--strategy", options.strategy, function_task.STRATEGIES)
+    _one_of("--strategy", options.strategy, STRATEGIES)
     _check_searcher(options, function_task.SEARCHERS)
     graph = import_onnx(model_file(model), options.shapes, floats=True)
     placed = placed_graph(graph, resolve("paper"), Options(device=PROCESSOR))
     functions = functions_of(*placed, NATIVE)
     wanted = [f for f in functions if not options.layer or options.layer in f.layers]
-    tasks = function_task.function_tasks(wanted, options.strategy)
+    tasks = processor_tasks(wanted, options.strategy)
     if not tasks:
-        others = function_task.function_tasks(functions, options.strategy)
+        others = processor_tasks(functions, options.strategy)
         names = ", ".join(name for task in others for name in task.layers)
         what = f"a layer {options.layer}" if options.layer else "layers"
         expected = f"{what} that --strategy {options.strategy} can schedule"

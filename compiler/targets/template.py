@@ -11,7 +11,6 @@ The target's description (a config, a processor, a class of one's own) is the ``
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from vdla.compiler.graph.express import FunctionRecipe, NodeFunction
 from vdla.compiler.graph.ir import Graph, Node, Recipe
 from vdla.compiler.schedule import Schedule
+from vdla.compiler.targets.functions import symbol_of
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.in_bounds import with_promises
 
@@ -127,7 +127,6 @@ def scheduled(node: Node, graph: Graph, template: type[AnyScheduled], machine: A
     """
     recipe = FunctionRecipe(node, graph)
     made = template.of(node, recipe, machine)
-    symbol = "node_" + re.sub(r"\W", "_", node.name, flags=re.ASCII)
-    schedule = recipe.schedule(made.result, symbol, made.placed)
+    schedule = recipe.schedule(made.result, symbol_of("node_", node), made.placed)
     made.schedule(schedule, made.result)
     return recipe.function(with_promises(schedule.mod))

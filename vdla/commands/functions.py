@@ -9,8 +9,8 @@ from typing import ClassVar
 from vdla import tuning
 from vdla.commands.output import log, table
 from vdla.commands.tuning import Tuning, and_more
-from vdla.compiler.targets.processor.search.function_records import FunctionRecord
-from vdla.compiler.targets.processor.search.function_task import FunctionTask, model_ratio
+from vdla.compiler.targets.search.function_records import FunctionRecord
+from vdla.compiler.targets.search.function_task import FunctionTask, model_ratio
 from vdla.options import Tune
 
 

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-
 from vdla.compiler.graph.express import NodeFunction
 from vdla.compiler.graph.ir import Graph, Node
-from vdla.compiler.schedule import Schedule
-from vdla.compiler.schedule.errors import ScheduleError
-from vdla.compiler.schedule.trace import Step
+from vdla.compiler.targets.functions import Traces, digest_of, replayed, symbol_of, untuned
 from vdla.compiler.targets.processor.description.intrinsics import dot4
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor, Vectors
 from vdla.compiler.targets.processor.operators import TEMPLATES, schedule_function
@@ -20,13 +13,8 @@ from vdla.compiler.targets.template import express
 from vdla.compiler.tir.in_bounds import with_promises
 from vdla.compiler.tir.ir import BoundsError, PrimFunc
 from vdla.compiler.tir.ir.intrin import TensorIntrin
-from vdla.compiler.tir.printer import show
 
-Traces = Callable[[str, Processor], Sequence[Step] | None]  # of a function's digest
-
-
-def untuned(digest: str, processor: Processor) -> None:
-    """No tuned schedule for any function."""
+HOST = "host_"  # what its symbols begin with
 
 
 def node_function(
@@ -44,11 +32,11 @@ def node_function(
     others are put there.
     """
     expression = express(node, graph, TEMPLATES, processor)
-    schedule = expression.unscheduled(symbol or symbol_of(node))
+    schedule = expression.unscheduled(symbol or symbol_of(HOST, node))
     digest, known = digest_of(schedule.mod), {} if known is None else known
     if digest not in known:
-        if not _replayed(schedule, processor, traces(digest, processor)):
-            schedule = expression.unscheduled(symbol or symbol_of(node))
+        if not replayed(schedule, traces(digest), intrinsics(processor.vectors)):
+            schedule = expression.unscheduled(symbol or symbol_of(HOST, node))
             schedule_function(schedule, expression.result, expression.template, processor.vectors)
         known[digest] = with_promises(with_inits(schedule.mod))
     kernel = expression.recipe.function(known[digest])
@@ -68,28 +56,6 @@ def _check_indices(kernel: NodeFunction, graph: Graph) -> None:
             raise BoundsError(
                 f"{kernel.func.name}: {name}: expected indices in {low}..{high}, found {shown}"
             )
-
-
-def _replayed(schedule: Schedule, processor: Processor, trace: Sequence[Step] | None) -> bool:
-    """Schedules as a trace says, if there is one whose primitives are still today's."""
-    if trace is None:
-        return False
-    try:
-        schedule.replay(list(trace), intrinsics(processor.vectors))
-    except ScheduleError:
-        return False
-    return True
-
-
-def symbol_of(node: Node) -> str:
-    """The node's name as a linker takes it."""
-    return "host_" + re.sub(r"\W", "_", node.name, flags=re.ASCII)
-
-
-def digest_of(func: PrimFunc) -> str:
-    """Sixteen hex digits of a function's text less its name: equal ones can be scheduled alike."""
-    text = show(replace(func, name=""))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def intrinsics(vectors: Vectors) -> dict[str, TensorIntrin]:

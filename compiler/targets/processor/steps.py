@@ -22,10 +22,11 @@ from vdla.compiler.placement import (
     Placements,
 )
 from vdla.compiler.targets.errors import TargetError
+from vdla.compiler.targets.functions import Traces, symbol_of, untuned
 from vdla.compiler.targets.processor.codegen.link import link_shared
 from vdla.compiler.targets.processor.codegen.llvm import compile_object
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
-from vdla.compiler.targets.processor.functions import Traces, node_function, symbol_of, untuned
+from vdla.compiler.targets.processor.functions import HOST, node_function
 from vdla.compiler.targets.target import Code
 from vdla.compiler.tir.ir import Buffer, PrimFunc
 from vdla.runtime.dtypes import dtype_of
@@ -54,7 +55,7 @@ def node_functions(
     for node in graph.nodes:
         if placements[node.name].device != PROCESSOR or node.output in seen:
             continue
-        symbol = base = symbol_of(node)
+        symbol = base = symbol_of(HOST, node)
         while symbol in symbols:
             symbol = f"{base}_{len(symbols)}"
         function = functions[node.name] = node_function(

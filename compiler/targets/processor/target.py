@@ -11,8 +11,8 @@ from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.passes import Rewrite
 from vdla.compiler.graph.spec import LAYOUT, Pass
 from vdla.compiler.placement import ONNXRUNTIME, PROCESSOR, Placement, Placements
+from vdla.compiler.targets.functions import Traces, untuned
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
-from vdla.compiler.targets.processor.functions import Traces, untuned
 from vdla.compiler.targets.processor.rewrites.fuse_ops import fuse_ops
 from vdla.compiler.targets.processor.rewrites.images import block_images
 from vdla.compiler.targets.processor.rewrites.products import stack_products

@@ -89,6 +89,11 @@ class Processor:
         return NEON32 if self.triple.startswith("arm") else NEON64
 
     @property
+    def kind(self) -> str:
+        """What schedules depend on: those of one kind suit all processors of it."""
+        return KINDS.get(self.vectors, self.cpu)
+
+    @property
     def size_bits(self) -> int:
         """Bits of C's ``size_t``."""
         return 32 if self.triple.startswith("arm") else 64
@@ -134,6 +139,14 @@ PROCESSORS = {
     "cortex-a9": Processor("arm-unknown-linux-gnueabihf", "cortex-a9", "+neon"),
     "cortex-a53": Processor("aarch64-unknown-linux-gnu", "cortex-a53", "+neon"),
     "cortex-a72": Processor("aarch64-unknown-linux-gnu", "cortex-a72", "+neon"),
+}
+KINDS = {
+    SSE: "x86-64-v2",
+    AVX2: "x86-64-v3",
+    AVX512: "x86-64-v4",
+    VNNI: "x86-64-v4 vnni",
+    NEON32: "armv7 neon",
+    NEON64: "armv8",
 }
 WINOGRAD = "-winograd"
 

@@ -16,16 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from itertools import permutations
-from math import prod
 
-from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.stage import Stage
-from vdla.compiler.schedule.trace import Json
-from vdla.compiler.targets.processor.search.function import Function
-from vdla.compiler.targets.processor.search.sketch import Knob, Limit, Sketch
+from vdla.compiler.targets.processor.search.function import ProcessorFunction
+from vdla.compiler.targets.search.draft import Draft, divisors, orders, reuses, volume
+from vdla.compiler.targets.search.sketch import Knob, Limit, Sketch
 from vdla.compiler.te.tensor import ComputeOp
 from vdla.compiler.tir.ir import Var
 
@@ -34,7 +30,7 @@ UNROLLED = 16  # steps of an element-wise loop, at most
 COPIES = 64  # of an unrolled tile, at most: as many as code generation makes
 
 
-def derive(function: Function) -> list[Sketch]:
+def derive(function: ProcessorFunction) -> list[Sketch]:
     """The sketches of a function; none of one that has nothing to schedule."""
     rules: tuple[Callable[[_Draft], None], ...] = (_tile, _tile_at_root, _rfactor, _lanes)
     found: list[Sketch] = []
@@ -48,14 +44,14 @@ def derive(function: Function) -> list[Sketch]:
     return [sketch for sketch in found if sketch.steps]
 
 
-def template(function: Function) -> list[Sketch]:
+def template(function: ProcessorFunction) -> list[Sketch]:
     """The default schedule with the factors of its splits as knobs; nothing without splits."""
     trace = function.default
     s, knobs = function.schedule(), list[Knob]()
     for position, step in enumerate(trace):
         if step.primitive == "split":
             extent = s[step.stage].extent(s.axes[step.args["axis"]])
-            knobs.append(Knob(position, "factor", _divisors(extent)))
+            knobs.append(Knob(position, "factor", divisors(extent)))
         s.replay([step], function.intrinsics)
     if not knobs:
         return []
@@ -65,77 +61,18 @@ def template(function: Function) -> list[Sketch]:
     return [Sketch("template", tuple(trace), tuple(knobs), tuple(limits))]
 
 
-class _Draft:
-    """A schedule under way whose trace becomes a sketch's steps."""
+class _Draft(Draft[ProcessorFunction]):
+    """A processor's schedule under way."""
 
-    def __init__(self, function: Function) -> None:
-        self.function = function
-        self.s: Schedule = function.schedule()
-        self.begin = len(self.s.trace)
-        self.knobs: list[Knob] = []
-        self.limits: list[Limit] = []
-        self.lanes = function.vectors.lanes
-
-    def sketch(self, rule: str) -> Sketch:
-        """What was done, as a sketch."""
-        steps = tuple(self.s.trace[self.begin :])
-        return Sketch(rule, steps, tuple(self.knobs), tuple(self.limits))
-
-    def open(self, argument: str, values: Sequence[Json]) -> int:
-        """Makes a knob of an argument of the last step; its number."""
-        position = len(self.s.trace) - 1 - self.begin
-        self.knobs.append(Knob(position, argument, tuple(values)))
-        return len(self.knobs) - 1
-
-    def split(self, stage: Stage, axis: Var, values: Sequence[int]) -> tuple[Var, Var, int]:
-        """A split with one of some factors: the loops, and the knob."""
-        outer, inner = stage.split(axis, factor=values[0])
-        return outer, inner, self.open("factor", values)
-
-    def follow(self, knob: int, argument: str, values: Sequence[Json]) -> None:
-        """Makes an argument of the last step change with a knob that there is."""
-        setting = (len(self.s.trace) - 1 - self.begin, argument, tuple(values))
-        old = self.knobs[knob]
-        self.knobs[knob] = replace(old, follows=(*old.follows, setting))
-
-    def reorder(self, stage: Stage, orders: Sequence[Sequence[Var]]) -> int:
-        """Loops in one of some orders; the knob."""
-        stage.reorder(*orders[0])
-        return self.open("axes", [[self.s.axis_names[v] for v in order] for order in orders])
+    @property
+    def lanes(self) -> int:
+        """Floats in a vector."""
+        return self.function.processor.vectors.lanes
 
     def vectorize(self, stage: Stage, axis: Var) -> None:
         """A loop as lanes, or not."""
         stage.vectorize(axis)
         self.open("", (True, False))
-
-    @property
-    def result(self) -> Stage:
-        """The stage of the function's result.
-
-        Raises:
-            ScheduleError: it isn't one ``te.compute``, so that no rule knows its loops.
-        """
-        return _plain(self.s[self.function.result])
-
-    def anchor(self) -> Stage:
-        """The reduction with the most steps.
-
-        Raises:
-            ScheduleError: there is none.
-        """
-        reductions = [
-            s for s in self.s.stages.values() if isinstance(s.op, ComputeOp) and s.reduce_axis
-        ]
-        if not reductions:
-            raise ScheduleError("sketch: expected a reduction, found none")
-        return _plain(max(reductions, key=lambda stage: _volume(stage, stage.leaf_iter_vars)))
-
-
-def _plain(stage: Stage) -> Stage:
-    """A stage that all primitives can handle."""
-    if not isinstance(stage.op, ComputeOp) or len(stage.op.outputs) > 1 or stage.owner is not None:
-        raise ScheduleError(f"sketch {stage.name}: expected a stage of one tensor by te.compute")
-    return stage
 
 
 # The rules ----------------------------------------------------------------------------------------
@@ -144,7 +81,7 @@ def _plain(stage: Stage) -> Stage:
 def _tile(draft: _Draft) -> None:
     """Tiles of the result, in which the reduction is computed."""
     s, out, acc = draft.s, draft.result, draft.anchor()
-    if not _reuses(acc):
+    if not reuses(acc):
         raise ScheduleError("sketch: expected a reduction that reads something again")
     if out is acc:
         acc = s[s.cache_write(out.tensor, "global")]
@@ -157,8 +94,8 @@ def _tile(draft: _Draft) -> None:
         if extent == 1:
             outer.append(axis)
             continue
-        high, low, small = draft.split(out, axis, _divisors(extent, COPIES))
-        high, mid, band = draft.split(out, high, _divisors(extent))
+        high, low, small = draft.split(out, axis, divisors(extent, COPIES))
+        high, mid, band = draft.split(out, high, divisors(extent))
         draft.limits.append(Limit((small, band), extent))
         tile.append(small)
         outer.append(high)
@@ -167,7 +104,7 @@ def _tile(draft: _Draft) -> None:
     draft.limits.append(Limit(tuple(tile), COPIES, at_most=True))
     if not middle:
         raise ScheduleError("sketch: expected a loop to tile, found none")
-    turns = [(*outer, *turn, *inner, *vector) for turn in _orders(middle)]
+    turns = [(*outer, *turn, *inner, *vector) for turn in orders(middle)]
     order = draft.reorder(out, turns)
     for axis in inner:
         out.unroll(axis)
@@ -195,7 +132,7 @@ def _tile_at_root(draft: _Draft) -> None:
         if acc.extent(axis) == 1:
             outer.append(axis)
             continue
-        high, low, small = draft.split(acc, axis, _divisors(acc.extent(axis), COPIES))
+        high, low, small = draft.split(acc, axis, divisors(acc.extent(axis), COPIES))
         outer.append(high)
         inner.append(low)
         tile.append(small)
@@ -210,7 +147,7 @@ def _rfactor(draft: _Draft) -> None:
     """Parts of a reduction as lanes; the result adds them up."""
     acc, lanes = draft.anchor(), draft.lanes
     axis = max(acc.reduce_axis, key=acc.extent)
-    if _volume(acc, acc.axis) > _volume(acc, acc.reduce_axis) or acc.extent(axis) < 2 * lanes:
+    if volume(acc, acc.axis) > volume(acc, acc.reduce_axis) or acc.extent(axis) < 2 * lanes:
         raise ScheduleError("sketch: expected a long reduction to few results")
     factors = [lanes * n for n in (1, 2, 4) if lanes * n <= min(LANES, acc.extent(axis))]
     _, lane, _ = draft.split(acc, axis, factors)
@@ -227,12 +164,12 @@ def _lanes(draft: _Draft) -> None:
     """The innermost loop of the result as vectors, the next one unrolled."""
     out = draft.result
     for stage in draft.s.stages.values():
-        if stage.reduce_axis and (stage is out or _reuses(stage)):
+        if stage.reduce_axis and (stage is out or reuses(stage)):
             raise ScheduleError("sketch: expected nothing that is read again")
     vector = _vector(draft, out)
     rest = [v for v in out.leaf_iter_vars if v not in vector]
     if rest and out.extent(rest[-1]) > 1:
-        _, low, _ = draft.split(out, rest[-1], _divisors(out.extent(rest[-1]), UNROLLED))
+        _, low, _ = draft.split(out, rest[-1], divisors(out.extent(rest[-1]), UNROLLED))
         out.unroll(low)
     for axis in vector[-1:]:
         draft.vectorize(out, axis)
@@ -270,8 +207,8 @@ def _reduce(
     dots = draft.function.intrinsics
     if dots and acc.tensor.dtype == "int32" and acc.extent(reduced[-1]) == 4:
         words = [reduced.pop()]
-    orders = [(*outer, *reduced, *order, *lanes, *words) for order in _orders(tile)]
-    draft.reorder(acc, orders)
+    turns = [(*outer, *reduced, *order, *lanes, *words) for order in orders(tile)]
+    draft.reorder(acc, turns)
     for axis in tile:
         acc.unroll(axis)
     if words:
@@ -292,26 +229,3 @@ def _attach_producers(draft: _Draft, out: Stage, places: Sequence[Var]) -> None:
             draft.open("axis", names)
             draft.open("", (True, False))
         draft.vectorize(stage, stage.axis[-1])
-
-
-def _reuses(acc: Stage) -> bool:
-    """Whether a reduction reads some elements more than once."""
-    assert isinstance(acc.op, ComputeOp)
-    size = _volume(acc, acc.leaf_iter_vars)
-    return any(2 * prod(tensor.shape) <= size for tensor in acc.op.inputs)
-
-
-def _volume(stage: Stage, axes: Sequence[Var]) -> int:
-    return prod(stage.extent(axis) for axis in axes)
-
-
-def _orders(axes: Sequence[Var]) -> list[tuple[Var, ...]]:
-    """Orders of a few loops: all of up to four, of more those that move one loop to the end."""
-    if len(axes) <= 4:
-        return list(permutations(axes))
-    return [tuple(axes), *((*axes[:n], *axes[n + 1 :], axes[n]) for n in range(len(axes) - 1))]
-
-
-def _divisors(size: int, most: int | None = None) -> tuple[int, ...]:
-    """Ascending."""
-    return tuple(d for d in range(1, min(size, most or size) + 1) if size % d == 0)

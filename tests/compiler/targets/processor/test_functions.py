@@ -16,8 +16,9 @@ from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate, evaluate_node
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
+from vdla.compiler.targets.functions import symbol_of
 from vdla.compiler.targets.processor.codegen.llvm import jit
-from vdla.compiler.targets.processor.functions import node_function, symbol_of
+from vdla.compiler.targets.processor.functions import node_function
 from vdla.compiler.targets.processor.steps import node_functions
 from vdla.compiler.targets.processor.target import ProcessorTarget
 from vdla.compiler.targets.target import place
@@ -299,7 +300,7 @@ def test_interpreter_and_native_code_agree_with_the_reference():
 def test_a_kernels_name():
     graph = small_network()
     node = graph.nodes[1]
-    assert node_function(node, graph).func.name == symbol_of(node) == "host_conv4"
+    assert node_function(node, graph).func.name == symbol_of("host_", node) == "host_conv4"
 
 
 def test_equal_functions_are_shared_and_names_stay_apart():

@@ -14,12 +14,12 @@ from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Step, from_json, to_json
 from vdla.compiler.targets.processor.codegen.llvm import jit
 from vdla.compiler.targets.processor.description.processor import NATIVE
-from vdla.compiler.targets.processor.search.function import Function
+from vdla.compiler.targets.processor.search.function import ProcessorFunction
 from vdla.compiler.targets.processor.search.loop_features import NAMES, features
 from vdla.compiler.targets.processor.search.rules import derive, template
-from vdla.compiler.targets.processor.search.sketch import Knob, Limit, Sketch
-from vdla.compiler.targets.processor.search.sketch_space import SketchSpace
-from vdla.compiler.targets.processor.search.stopwatch import alike
+from vdla.compiler.targets.search.sketch import Knob, Limit, Sketch
+from vdla.compiler.targets.search.sketch_space import SketchSpace
+from vdla.compiler.targets.search.stopwatch import alike
 from vdla.compiler.tir.printer import show
 
 few = settings(max_examples=8, deadline=None)
@@ -28,7 +28,7 @@ sizes = st.integers(1, 24)
 
 def function_of(result, layers=("f",)):
     """The function of a tensor expression."""
-    return Function(layers, create_schedule(result).built, result, (), NATIVE.vectors)
+    return ProcessorFunction(layers, create_schedule(result).built, result, (), None, NATIVE)
 
 
 def matmul(n, m, k, relu):
@@ -193,7 +193,7 @@ def test_features_tell_schedules_apart(product):
     tiles = SketchSpace([s for s in derive(product) if s.rule == "tile"])
     found = [features(product.code(trace)) for trace in drawn(tiles, 6, 0)]
     assert plain["main.lanes"] == 1  # a logarithm, of 1 + 1
-    assert max(f["main.lanes"] for f in found) == np.log2(1 + product.vectors.lanes)
+    assert max(f["main.lanes"] for f in found) == np.log2(1 + product.processor.vectors.lanes)
     assert min(f["main.copies"] for f in found) < max(f["main.copies"] for f in found)
     assert all(np.isfinite(list(f.values())).all() for f in found)
 

@@ -8,20 +8,15 @@ import pytest
 
 from vdla.compiler.schedule.trace import Step
 from vdla.compiler.search.records import Log, RecordError, export, holds
-from vdla.compiler.targets.processor.description.processor import NATIVE
-from vdla.compiler.targets.processor.search.function_records import (
-    FunctionRecord,
-    FunctionRecords,
-    processor_kind,
-)
-from vdla.compiler.targets.processor.search.stopwatch import Timing
+from vdla.compiler.targets.search.function_records import FunctionRecord, FunctionRecords
+from vdla.compiler.targets.search.stopwatch import Timing
 
 TIMING = Timing("ok", seconds=0.016, reference=0.02, spread=0.0)
 
 
 def record_of(product, **changes):
     trace = [Step("vectorize", "out", {"axis": "out.x"})]
-    made = FunctionRecord.of((product.digest, processor_kind(NATIVE)), trace, TIMING)
+    made = FunctionRecord.of(product.digest, product.machine, trace, TIMING)
     return replace(made, **changes)
 
 
@@ -61,10 +56,10 @@ def test_a_log_of_the_accelerator_is_refused(tmp_path):
 def test_the_best_that_is_worth_it_is_taken(tmp_path, product):
     slow, fast, near = (record_of(product, seconds=s) for s in (0.018, 0.015, 0.0199))
     chosen = FunctionRecords(lambda: [slow, fast])
-    assert chosen.best[product.digest, processor_kind(NATIVE)] is fast
-    assert chosen.trace(product.digest, NATIVE) == fast.steps
-    assert FunctionRecords(lambda: [near]).trace(product.digest, NATIVE) is None
+    assert chosen.best[product.digest, product.machine] is fast
+    assert chosen.traces(product.machine)(product.digest) == fast.steps
+    assert FunctionRecords(lambda: [near]).traces(product.machine)(product.digest) is None
     other = replace(fast, processor="another")
-    assert FunctionRecords(lambda: [other]).trace(product.digest, NATIVE) is None
+    assert FunctionRecords(lambda: [other]).traces(product.machine)(product.digest) is None
     assert export([slow, fast, other], tmp_path / "best") == 2
     assert holds(tmp_path / "best", FunctionRecord)

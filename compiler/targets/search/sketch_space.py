@@ -12,7 +12,7 @@ import numpy as np
 
 from vdla.compiler.schedule.trace import Trace
 from vdla.compiler.search.points import Ints
-from vdla.compiler.targets.processor.search.sketch import Codes, Sketch
+from vdla.compiler.targets.search.sketch import Codes, Sketch
 
 ATTEMPTS = 50  # to draw or breed what keeps to a sketch's limits
 MOST = 1 << 62

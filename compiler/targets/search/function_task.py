@@ -1,4 +1,4 @@
-"""Searches for schedules of a model's functions on this processor.
+"""Searches for schedules of a model's functions on one machine.
 
 Each distinct function is a task, and trials go where they gain the model most. After a first round
 of each, the next round goes to the task whose share of the model's time falls fastest, as far as
@@ -7,10 +7,10 @@ can be foretold: Ansor's gradient (OSDI'20, section 6).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,20 +19,13 @@ from vdla.compiler.schedule.trace import Trace
 from vdla.compiler.search.points import Floats
 from vdla.compiler.search.searchers import LEARNED, UNTAUGHT, EvolutionSearcher, Searcher
 from vdla.compiler.search.tuner import Task, TuneOptions, Turn
-from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
-from vdla.compiler.targets.processor.search.function import Function
-from vdla.compiler.targets.processor.search.function_records import (
-    FunctionRecord,
-    Key,
-    processor_kind,
-)
-from vdla.compiler.targets.processor.search.loop_features import NAMES, row
-from vdla.compiler.targets.processor.search.rules import derive, template
-from vdla.compiler.targets.processor.search.sketch import Sketch
-from vdla.compiler.targets.processor.search.sketch_space import SketchSpace
-from vdla.compiler.targets.processor.search.stopwatch import Stopwatch, Timing
+from vdla.compiler.targets.errors import NoCodeError
+from vdla.compiler.targets.search.function import Function
+from vdla.compiler.targets.search.function_records import FunctionRecord
+from vdla.compiler.targets.search.sketch import Sketch
+from vdla.compiler.targets.search.sketch_space import SketchSpace
+from vdla.compiler.targets.search.stopwatch import Stopwatch, Timing
 
-STRATEGIES: dict[str, Callable[[Function], list[Sketch]]] = {"template": template, "sketch": derive}
 SEARCHERS = (LEARNED, "random", "genetic")  # a grid has no order where nothing is listed
 
 # Of Ansor's gradient: how much the last rounds' gain counts beside what may be left to gain, and
@@ -44,7 +37,7 @@ ROUNDS_BACK = 3
 
 @dataclass(eq=False)
 class FunctionTask(Task[Trace, Timing, FunctionRecord]):
-    """The search for one function on a processor.
+    """The search for one function.
 
     ``reference`` is the default schedule's shortest time in seconds; ``history`` has the best time
     after each round. ``rows`` are the features of the points looked at so far.
@@ -52,19 +45,14 @@ class FunctionTask(Task[Trace, Timing, FunctionRecord]):
 
     space: SketchSpace
     function: Function
-    key: Key
     reference: float = field(default=inf, init=False)
     rows: dict[int, Floats] = field(default_factory=dict, init=False)
 
     @classmethod
-    def of(
-        cls, function: Function, sketches: Sequence[Sketch], processor: Processor = NATIVE
-    ) -> Self:
-        """The task of a function whose schedules are those of some sketches."""
-        space, meter = SketchSpace(sketches), Stopwatch(function)
-        return cls(
-            function.layers, space, meter, function, (function.digest, processor_kind(processor))
-        )
+    def of(cls, stopwatch: Stopwatch[Any], sketches: Sequence[Sketch]) -> Self:
+        """The task of a stopwatch's function, whose schedules are those of some sketches."""
+        function = stopwatch.function
+        return cls(function.layers, SketchSpace(sketches), stopwatch, function)
 
     # How it stands ----------------------------------------------------------------------------
 
@@ -118,24 +106,25 @@ class FunctionTask(Task[Trace, Timing, FunctionRecord]):
         for point in points:
             if point not in self.rows:
                 try:
-                    self.rows[point] = row(self.function.code(self.space.candidate(point)))
-                except ScheduleError:
-                    self.rows[point] = np.full(len(NAMES), np.nan)
+                    self.rows[point] = self.function.features(self.space.candidate(point))
+                except (ScheduleError, NoCodeError):
+                    self.rows[point] = np.full(len(self.function.FEATURES), np.nan)
         return np.array([self.rows[point] for point in points])
 
     def searcher(self, name: str, seed: int, records: Sequence[FunctionRecord]) -> Searcher:
         """A searcher over the schedules; the learned one starts from nothing."""
         if name != LEARNED:
             return UNTAUGHT[name](self.space, seed)
-        return EvolutionSearcher(self.space, seed, self.look, NAMES)
+        return EvolutionSearcher(self.space, seed, self.look, self.function.FEATURES)
 
     def record(self, candidate: Trace, outcome: Timing) -> FunctionRecord:
         """The record of what became of a schedule, just now."""
-        return FunctionRecord.of(self.key, candidate, outcome)
+        return FunctionRecord.of(self.function.digest, self.function.machine, candidate, outcome)
 
     def recall(self, record: FunctionRecord) -> tuple[Trace, Timing] | None:
-        """The schedule of a record of this function on this processor, with its outcome."""
-        return (record.steps, record.outcome) if record.key == self.key else None
+        """The schedule of a record of this function on this machine, with its outcome."""
+        own = (self.function.digest, self.function.machine)
+        return (record.steps, record.outcome) if record.key == own else None
 
     @classmethod
     def next_task(cls, tasks: Sequence[Self], options: TuneOptions) -> Turn | None:
@@ -147,12 +136,6 @@ class FunctionTask(Task[Trace, Timing, FunctionRecord]):
         left = options.trials * len(tasks) - done
         number = steepest(tasks) if left > 0 else None
         return None if number is None else Turn(number, left, done)
-
-
-def function_tasks(functions: Sequence[Function], strategy: str) -> list[FunctionTask]:
-    """The functions for which a strategy has schedules to choose from."""
-    spaces = ((function, STRATEGIES[strategy](function)) for function in functions)
-    return [FunctionTask.of(function, sketches) for function, sketches in spaces if sketches]
 
 
 def steepest(tasks: Sequence[FunctionTask]) -> int | None:

@@ -6,8 +6,8 @@ import pytest
 
 from vdla.compiler import te
 from vdla.compiler.schedule import create_schedule
-from vdla.compiler.targets.processor.description.processor import AVX512
-from vdla.compiler.targets.processor.search.function import Function
+from vdla.compiler.targets.processor.description.processor import find_processor
+from vdla.compiler.targets.processor.search.function import ProcessorFunction
 
 
 @pytest.fixture(scope="session")
@@ -18,4 +18,5 @@ def product():
     acc = te.compute((60, 96), lambda y, x: te.sum(a[y, r] * b[r, x], axis=r), "acc")
     zero = te.const(0.0, "float32")
     result = te.compute((60, 96), lambda y, x: te.maximum(acc[y, x], zero), "out")
-    return Function(("product",), create_schedule(result).built, result, (), AVX512)
+    built, processor = create_schedule(result).built, find_processor("x86-64-v4")
+    return ProcessorFunction(("product",), built, result, (), None, processor)

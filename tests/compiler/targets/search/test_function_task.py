@@ -1,4 +1,4 @@
-"""The search on a processor: resuming, crashes and hangs, and who gets the trials."""
+"""The search for functions' schedules: resuming, crashes and hangs, and who gets the trials."""
 
 from __future__ import annotations
 
@@ -14,15 +14,12 @@ from vdla.compiler.schedule.trace import Step
 from vdla.compiler.search import tuner as module
 from vdla.compiler.search.records import Log, load
 from vdla.compiler.search.tuner import TuneOptions, tune
-from vdla.compiler.targets.processor.search.function_records import FunctionRecord
-from vdla.compiler.targets.processor.search.function_task import (
-    FunctionTask,
-    function_tasks,
-    gain,
-    model_ratio,
-)
 from vdla.compiler.targets.processor.search.rules import derive
-from vdla.compiler.targets.processor.search.stopwatch import Stopwatch, Timing
+from vdla.compiler.targets.processor.search.stopwatch import ProcessorStopwatch
+from vdla.compiler.targets.processor.search.tasks import function_tasks
+from vdla.compiler.targets.search.function_records import FunctionRecord
+from vdla.compiler.targets.search.function_task import FunctionTask, gain, model_ratio
+from vdla.compiler.targets.search.stopwatch import Timing
 
 
 def made_up(trace):
@@ -36,9 +33,10 @@ def made_up(trace):
 DEADLY = """
 import os, time
 from pathlib import Path
-from vdla.compiler.targets.processor.search.stopwatch import Stopwatch, Timing
+from vdla.compiler.targets.processor.search.stopwatch import ProcessorStopwatch
+from vdla.compiler.targets.search.stopwatch import Timing
 
-class Deadly(Stopwatch):
+class Deadly(ProcessorStopwatch):
     def measure(self, candidate):
         with Path(__file__).with_suffix(".calls").open("a") as calls:
             kind = calls.tell() % 4
@@ -123,7 +121,7 @@ def test_the_learned_search_beats_chance(fake, tmp_path, product):
     found = {}
     for name in ("xgboost", "random"):
         tiles = [sketch for sketch in derive(product) if sketch.rule == "tile"]
-        task = FunctionTask.of(product, tiles)
+        task = FunctionTask.of(ProcessorStopwatch(product), tiles)
         with Log(tmp_path / name, FunctionRecord) as log:
             tune([task], log, TuneOptions(trials=32, searcher=name))
         found[name] = task.ratio
@@ -142,13 +140,13 @@ def test_what_crashes_or_hangs_is_recorded_and_the_search_goes_on(tmp_path, prod
 
 
 def test_a_schedule_that_does_not_apply_never_runs(product):
-    outcome = Stopwatch(product).measure([Step("unroll", "acc", {"axis": "acc.nowhere"})])
+    outcome = ProcessorStopwatch(product).measure([Step("unroll", "acc", {"axis": "acc.nowhere"})])
     assert (outcome.status, outcome.cost) == ("illegal", inf)
     assert "acc.nowhere" in outcome.note
 
 
 def test_a_candidate_is_timed_beside_the_default(product):
-    outcome = Stopwatch(product).measure(product.default)
+    outcome = ProcessorStopwatch(product).measure(product.default)
     assert outcome.status == "ok"
     assert outcome.seconds > 0
     assert outcome.spread >= 0
@@ -161,7 +159,7 @@ def test_a_candidate_is_timed_beside_the_default(product):
 def task_of(function, layers, history, operations):
     stand_in = replace(function, layers=("layer",) * layers)
     stand_in.__dict__["operations"] = operations
-    task = FunctionTask.of(stand_in, derive(function))
+    task = FunctionTask.of(ProcessorStopwatch(stand_in), derive(function))
     task.reference, task.history = history[0], list(history)
     task.note(0, Timing("ok", seconds=history[-1], reference=history[0], spread=0.0))
     return task

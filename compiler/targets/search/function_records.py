@@ -1,12 +1,12 @@
-"""Processor schedules that were timed, as lines of a log.
+"""Schedules of functions that were timed, as lines of a log.
 
     {"schema": 2, "function": "5e1c…", "processor": "x86-64-v4 vnni", "trace": [{…}, …],
      "status": "ok", "seconds": 0.00061, "reference": 0.00072, "spread": 0.03, "note": "",
      "version": "0.1.0"}
 
 The function's digest is over its text without any schedule, so a record is of one expression on one
-kind of processor, whatever network it came from. ``reference`` is the default schedule's time, by
-turns with the candidate's; records are compared by the ratio.
+kind of processor, or on one GPU, whatever network it came from. ``reference`` is the default
+schedule's time, by turns with the candidate's; records are compared by the ratio.
 """
 
 from __future__ import annotations
@@ -17,34 +17,12 @@ from typing import ClassVar, Self
 
 from vdla.compiler.schedule.trace import Json, Trace, from_json, to_json
 from vdla.compiler.search.records import Line, Record, Records, own_version
-from vdla.compiler.targets.processor.description.processor import (
-    AVX2,
-    AVX512,
-    NEON32,
-    NEON64,
-    SSE,
-    VNNI,
-    Processor,
-)
-from vdla.compiler.targets.processor.search.stopwatch import Timing
+from vdla.compiler.targets.functions import Traces
+from vdla.compiler.targets.search.stopwatch import Timing
 
-PROCESSORS = {
-    SSE: "x86-64-v2",
-    AVX2: "x86-64-v3",
-    AVX512: "x86-64-v4",
-    VNNI: "x86-64-v4 vnni",
-    NEON32: "armv7 neon",
-    NEON64: "armv8",
-}
-
-Key = tuple[str, str]  # a function's digest, and the kind of processor
+Key = tuple[str, str]  # a function's digest, and the machine
 
 WORTH = 0.97  # of the default schedule's time: what is nearer to it may be chance
-
-
-def processor_kind(processor: Processor) -> str:
-    """The kind of processor that a target is, as far as schedules go."""
-    return PROCESSORS.get(processor.vectors, processor.cpu)
 
 
 @dataclass(frozen=True)
@@ -65,15 +43,14 @@ class FunctionRecord(Record):
     version: str = field(default_factory=own_version)
 
     @classmethod
-    def of(cls, key: Key, trace: Trace, outcome: Timing) -> Self:
-        """The record of what became of a schedule, just now."""
-        (function, kind), o = key, outcome
-        steps = to_json(trace)
-        return cls(function, kind, steps, o.status, o.seconds, o.reference, o.spread, o.note)
+    def of(cls, digest: str, machine: str, trace: Trace, outcome: Timing) -> Self:
+        """The record of what became of a function's schedule on a machine, just now."""
+        o, steps = outcome, to_json(trace)
+        return cls(digest, machine, steps, o.status, o.seconds, o.reference, o.spread, o.note)
 
     @property
     def key(self) -> Key:
-        """The function and the kind of processor: records of both can be compared."""
+        """The function and the machine: records of both can be compared."""
         return self.function, self.processor
 
     @property
@@ -109,7 +86,12 @@ def _is_step(step: object) -> bool:
 class FunctionRecords(Records[FunctionRecord]):
     """Records to schedule functions by."""
 
-    def trace(self, function: str, processor: Processor) -> Trace | None:
-        """The best schedule of a function; None where the default is as good."""
-        record = self.best.get((function, processor_kind(processor)))
-        return record.steps if record is not None and record.outcome.cost < WORTH else None
+    def traces(self, machine: str) -> Traces:
+        """The best schedules on a machine by their functions' digests; None for a function whose
+        default is as good."""
+
+        def trace(digest: str) -> Trace | None:
+            record = self.best.get((digest, machine))
+            return record.steps if record is not None and record.outcome.cost < WORTH else None
+
+        return trace

@@ -1,0 +1,105 @@
+"""A function that is to be scheduled: its expression, and how a trace becomes its code."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import ClassVar
+
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.schedule.trace import Step, Trace
+from vdla.compiler.search.points import Floats
+from vdla.compiler.targets.functions import digest_of
+from vdla.compiler.targets.template import AnyScheduled
+from vdla.compiler.te import Tensor
+from vdla.compiler.te.func import Built
+from vdla.compiler.tir.ir import PrimFunc
+from vdla.compiler.tir.ir.intrin import TensorIntrin
+
+CANDIDATE = "candidate"  # what a function is called while it is searched for
+
+
+@dataclass(frozen=True, eq=False)
+class Function(ABC):
+    """A node's function, to be scheduled in many ways; a target says for what machine.
+
+    ``layers`` are the nodes that have it, ``base`` the steps that every schedule of it begins with:
+    those that put the element-wise parts of a fused node in line. It goes to other processes.
+    ``FEATURES`` are the names of what the learned model sees.
+    """
+
+    FEATURES: ClassVar[Sequence[str]]
+
+    layers: tuple[str, ...]
+    built: Built
+    result: Tensor
+    base: tuple[Step, ...]
+    template: AnyScheduled | None
+
+    # What a target brings ---------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def machine(self) -> str:
+        """What its records are of: those of one machine can be compared."""
+
+    @abstractmethod
+    def schedule_default(self, s: Schedule) -> None:
+        """Schedules it as it is without any search."""
+
+    @abstractmethod
+    def code(self, trace: Sequence[Step]) -> PrimFunc:
+        """The function as a trace schedules it, to be compiled.
+
+        Raises:
+            ScheduleError: a step doesn't apply.
+            NoCodeError: the machine can't hold it.
+        """
+
+    @abstractmethod
+    def features(self, trace: Sequence[Step]) -> Floats:
+        """What the learned model sees of a trace, in the order of ``FEATURES``.
+
+        Raises:
+            ScheduleError, NoCodeError: as ``code``.
+        """
+
+    @property
+    def intrinsics(self) -> Mapping[str, TensorIntrin]:
+        """The machine's own instructions that steps may name."""
+        return {}
+
+    # What all have ----------------------------------------------------------------------------
+
+    @cached_property
+    def digest(self) -> str:
+        """What its records are found by."""
+        return digest_of(self.schedule().mod)
+
+    def schedule(self, trace: Sequence[Step] = ()) -> Schedule:
+        """A new schedule, with some steps applied behind the base.
+
+        Raises:
+            ScheduleError: a step doesn't apply.
+        """
+        s = Schedule(self.built)
+        s.replay([*self.base, *trace], self.intrinsics)
+        return s
+
+    @cached_property
+    def operations(self) -> int:
+        """How many values it computes, every step of a reduction counted."""
+        s = self.schedule()
+        return sum(
+            prod(stage.extent(axis) for axis in stage.leaf_iter_vars) for stage in s.stages.values()
+        )
+
+    @cached_property
+    def default(self) -> Trace:
+        """The steps of the schedule that it has without any search."""
+        s = self.schedule()
+        self.schedule_default(s)
+        return s.trace[len(self.base) :]
