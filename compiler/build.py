@@ -82,7 +82,7 @@ class Options:
         elif self.accelerated:
             before.append(self.accelerator(config))
         if GPU in (self.device, self.host):
-            before.append(GpuTarget(self.gpu))
+            before.append(GpuTarget(self.gpu, traces=self.traces(self.gpu.name)))
         alone = not before
         return (
             *before,

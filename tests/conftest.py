@@ -52,6 +52,19 @@ def vdla(monkeypatch, capsys):
     return run
 
 
+@pytest.fixture
+def gpu():
+    """A GPU, or what passes for one; the test is skipped where there is none."""
+    pytest.importorskip("pyopencl")
+    from vdla.runtime.errors import DeviceError
+    from vdla.runtime.gpu.opencl import find_gpu
+
+    try:
+        return find_gpu()
+    except DeviceError as error:
+        pytest.skip(str(error))
+
+
 @pytest.fixture(scope="session")
 def compiled_cuda(tmp_path_factory):
     """The library of a driver of CUDA's for tests."""

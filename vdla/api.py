@@ -35,8 +35,6 @@ from vdla.compiler.search.records import Log
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
 from vdla.compiler.targets.accelerator.search.tile_task import TileTask
 from vdla.compiler.targets.errors import TargetError
-from vdla.compiler.targets.gpu.description import Gpu
-from vdla.compiler.targets.gpu.named import named_gpu
 from vdla.compiler.targets.outside import load_target, outside_targets
 from vdla.compiler.targets.processor.codegen.link import find_linker
 from vdla.compiler.targets.processor.description.processor import (
@@ -50,6 +48,7 @@ from vdla.compiler.targets.target import Target
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
 from vdla.lookup import (
+    gpu_of,
     is_module,
     model_file,
     model_files,
@@ -63,11 +62,10 @@ from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.devices.named import NAMES, make_device, module_config
 from vdla.runtime.dtypes import STORED
 from vdla.runtime.executor import Executor, RunResult, check_inputs
-from vdla.runtime.kernels import OPENCL
 from vdla.runtime.module import Module
 from vdla.runtime.plan import Outside
 from vdla.spelling import UsageError, require, takes
-from vdla.tuning import CPU, check_target, function_tasks, search, tile_tasks
+from vdla.tuning import TASKS, check_target, function_tasks, search, tile_tasks
 
 __all__ = [
     "check", "compare", "compile", "load", "prepare", "quantize", "run", "same_schedule", "sweep",
@@ -97,17 +95,18 @@ def compile(model: str | Path, options: Compile) -> Module:
     board = find_board(options.board) if options.board else None
     target, host = compile_target(options.target or (board.host if board else None), options.device)
     config = resolve(options.config or (board.config if board else "paper"), options.settings)
+    functions = tuned_functions(options.records)
     told = Options(
         device=device_of(options.device),
         host=options.host,
         places=options.places or {},
         vthreads=options.vthreads,
         records=tuned_tiles(options.records),
-        functions=tuned_functions(options.records),
+        functions=functions,
+        gpu=gpu_of(options.gpu, options.device, options.host, functions),
         dump=options.dump,
         progress=options.progress,
         processor=host,
-        gpu=gpu_of(options),
         target=target,
     )
     return compile_model(model_file(model), config, told, options.shapes)
@@ -186,7 +185,7 @@ def _own_config(
         "target": options.target,
         "place": options.places,
         "host": options.host if options.host != PROCESSOR else None,
-        "gpu": options.gpu if options.gpu != OPENCL else None,
+        "gpu": options.gpu if options.gpu != "opencl" else None,
     }
     for option in (option for option, value in built.items() if value is not None):
         what = "a module" if isinstance(model, Module) else f"the module {model}"
@@ -232,15 +231,16 @@ def _compile_options(options: Run) -> Options:
     """How a model that is to be run is compiled."""
     target, host = compile_target(options.target, options.device)
     check_host(options.host)
+    functions = tuned_functions(options.records)
     return Options(
         device=device_of(options.device),
         host=options.host,
         places=options.places or {},
         records=tuned_tiles(options.records),
-        functions=tuned_functions(options.records),
+        functions=functions,
+        gpu=gpu_of(options.gpu, options.device, options.host, functions),
         progress=options.progress,
         processor=host,
-        gpu=gpu_of(options),
         target=target,
     )
 
@@ -249,21 +249,6 @@ def check_host(host: str) -> None:
     """Raises UsageError unless a host is one of those that there are."""
     if host not in (PROCESSOR, GPU):
         raise UsageError(f"--host: expected {PROCESSOR} or {GPU}, found {host}")
-
-
-def gpu_of(options: Compile | Run) -> Gpu:
-    """What a GPU's kernels are made of.
-
-    Raises:
-        UsageError: no GPU takes part.
-        TargetError: there is no such architecture.
-    """
-    if options.gpu != OPENCL and GPU not in (options.device, options.host):
-        raise UsageError(
-            f"--gpu {options.gpu}: expected --device gpu or --host gpu, found --device "
-            f"{options.device} and --host {options.host}"
-        )
-    return named_gpu(options.gpu)
 
 
 def compile_target(name: str | Processor | None, device: str) -> tuple[Target | None, Processor]:
@@ -415,7 +400,7 @@ def quantize(model: str | Path, output: str | Path, options: Quantize | None = N
 @takes(Tune)
 def tune(model: str | Path, options: Tune) -> list[TileTask] | list[FunctionTask]:
     """Searches schedules for every accelerator layer of a model or of ``resnet18-convs``; with the
-    target ``cpu``, for every function of a model on this processor.
+    target ``cpu`` or ``gpu``, for every function of a model on this processor or the GPU at hand.
 
     Raises:
         RecordError: the log holds something else, or another search writes to it.
@@ -423,7 +408,7 @@ def tune(model: str | Path, options: Tune) -> list[TileTask] | list[FunctionTask
         UsageError: no such searcher, target or strategy.
     """
     check_target(options)
-    if options.target == CPU:
+    if options.target in TASKS:
         functions = function_tasks(model, options)
         with Log(Path(options.log), FunctionRecord) as function_log:
             search(functions, options, function_log)

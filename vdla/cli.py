@@ -178,12 +178,12 @@ def tune(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Search schedules on the cycle simulator; resumes from the log."""
+    """Search schedules, on the cycle simulator or this machine; resumes from the log."""
     from vdla.commands import functions, tiles
-    from vdla.tuning import CPU, check_target
+    from vdla.tuning import TASKS, check_target
 
     check_target(options)
-    command = functions if options.target == CPU else tiles
+    command = functions if options.target in TASKS else tiles
     command.tune(model, options, export, json)
 
 

@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +50,7 @@ from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.devices.rtl import RtlDevice
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.errors import DeviceError, InputError
-from vdla.runtime.gpu.base import ALIGN, Gpu
+from vdla.runtime.gpu.base import Gpu, places
 from vdla.runtime.gpu.find import find_gpu
 from vdla.runtime.kernels import OPENCL
 from vdla.runtime.threads import available
@@ -347,18 +346,17 @@ class _OnGpu:
     def __init__(self, kernel: GpuKernel, gpu: Gpu) -> None:
         self.kernel = kernel
         sizes = kernel.kernels.functions[kernel.name].params
-        ends = list(accumulate(-(-size // ALIGN) * ALIGN for size in sizes))
-        self.offsets = [0, *ends[:-1]]
-        self.program = gpu.load(kernel.kernels, ends[-1])
+        self.offsets, size = places(sizes)
+        self.program = gpu.load(kernel.kernels, size)
 
     def run(self, arrays: Sequence[Array]) -> KernelRun:
         kernel, program = self.kernel, self.program
-        places = [(self.offsets[kernel.order[p]], p in kernel.written) for p in kernel.params]
-        for (offset, _), array in zip(places, arrays, strict=True):
+        where = [(self.offsets[kernel.order[p]], p in kernel.written) for p in kernel.params]
+        for (offset, _), array in zip(where, arrays, strict=True):
             program.upload(offset, np.ascontiguousarray(array))
         seconds = program.launch(kernel.name, self.offsets)
         program.finish()
-        for (offset, written), array in zip(places, arrays, strict=True):
+        for (offset, written), array in zip(where, arrays, strict=True):
             if written:
                 found = np.empty(array.shape, array.dtype)
                 program.download(offset, found)

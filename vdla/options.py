@@ -359,9 +359,9 @@ class Tune(Sized):
     """How schedules are searched for: the records' file, made or gone on with, and the search.
 
     ``trials`` is the most candidates per distinct layer, ``layer`` the one to search for; all
-    without it. With the target ``cpu``, where functions share their trials, it is the mean;
-    ``strategy`` says which schedules there are, and what is the accelerator's alone (``config``,
-    ``settings``, ``vthreads``, ``workers``) is refused.
+    without it. With the target ``cpu`` or ``gpu``, where functions share their trials, it is the
+    mean; ``strategy`` says which schedules there are, and what is the accelerator's alone
+    (``config``, ``settings``, ``vthreads``, ``workers``) is refused.
     """
 
     log: str | Path = option(
@@ -383,11 +383,11 @@ class Tune(Sized):
     shapes: Shapes | None = _shapes()
     progress: Progress = _quiet
     target: str = option(
-        "accelerator", "--target", typed=str, help="accelerator, or cpu for this processor."
+        "accelerator", "--target", typed=str, help="accelerator; cpu or gpu for the one at hand."
     )
     strategy: str = option(
-        "template", "--strategy", typed=str, only=[Only("target", "cpu")],
-        help="On the cpu: template, or sketch for none.",
+        "template", "--strategy", typed=str, only=[Only("target", "cpu", "gpu")],
+        help="On the cpu or gpu: template, or sketch for none.",
     )  # fmt: skip
 
 

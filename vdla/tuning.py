@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from vdla.compiler.build import Options, place_models, placed_graph
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.placement import PROCESSOR
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.placement import GPU, PROCESSOR
 from vdla.compiler.search import tuner
 from vdla.compiler.search.outcomes import AnyOutcome
 from vdla.compiler.search.points import Candidate
@@ -18,18 +20,22 @@ from vdla.compiler.search.searchers import LEARNED
 from vdla.compiler.search.tuner import Task, TuneOptions
 from vdla.compiler.targets.accelerator.search import tile_task
 from vdla.compiler.targets.accelerator.search.tile_task import TileTask
+from vdla.compiler.targets.gpu.description import Gpu
+from vdla.compiler.targets.gpu.search import tasks as gpu_tasks
+from vdla.compiler.targets.gpu.search.function import functions_of as gpu_functions
 from vdla.compiler.targets.processor.description.processor import NATIVE
-from vdla.compiler.targets.processor.search.function import functions_of
-from vdla.compiler.targets.processor.search.tasks import STRATEGIES
-from vdla.compiler.targets.processor.search.tasks import function_tasks as processor_tasks
+from vdla.compiler.targets.processor.search import tasks as processor_tasks
+from vdla.compiler.targets.processor.search.function import functions_of as processor_functions
 from vdla.compiler.targets.search import function_task
 from vdla.compiler.targets.search.function_task import FunctionTask
 from vdla.lookup import model_file, model_files, resolve
 from vdla.options import Tune
+from vdla.runtime.gpu.opencl import find_gpu
 from vdla.spelling import UsageError, require
 
-CPU = "cpu"  # the target of a search
-TARGETS = ("accelerator", CPU)
+ACCELERATOR, CPU = "accelerator", "cpu"  # targets of a search, beside the GPU
+TARGETS = (ACCELERATOR, CPU, GPU)
+TASKS: Mapping[str, Any] = {CPU: processor_tasks, GPU: gpu_tasks}
 
 
 def check_target(options: Tune) -> None:
@@ -58,26 +64,37 @@ def tile_tasks(model: str | Path, options: Tune) -> list[TileTask]:
 
 
 def function_tasks(model: str | Path, options: Tune) -> list[FunctionTask]:
-    """What there is to search for on this processor: a model's distinct functions, or one layer's.
+    """What there is to search for on this processor, or on the GPU at hand: a model's distinct
+    functions, or one layer's.
 
     Raises:
         ModelError: the model has no such layer with schedules to choose from.
+        DeviceError: there is no GPU.
         UsageError: no such searcher or strategy.
     """
-    _one_of("--strategy", options.strategy, STRATEGIES)
+    _one_of("--strategy", options.strategy, TASKS[options.target].STRATEGIES)
     _check_searcher(options, function_task.SEARCHERS)
     graph = import_onnx(model_file(model), options.shapes, floats=True)
-    placed = placed_graph(graph, resolve("paper"), Options(device=PROCESSOR))
-    functions = functions_of(*placed, NATIVE)
+    functions, make = _functions(graph, options.target), TASKS[options.target].function_tasks
     wanted = [f for f in functions if not options.layer or options.layer in f.layers]
-    tasks = processor_tasks(wanted, options.strategy)
+    tasks: list[FunctionTask] = make(wanted, options.strategy)
     if not tasks:
-        others = processor_tasks(functions, options.strategy)
+        others = make(functions, options.strategy)
         names = ", ".join(name for task in others for name in task.layers)
         what = f"a layer {options.layer}" if options.layer else "layers"
         expected = f"{what} that --strategy {options.strategy} can schedule"
         raise ModelError(str(model), expected, names or "none")
     return tasks
+
+
+def _functions(graph: Graph, target: str) -> Sequence[Any]:
+    """A network's distinct functions on this processor, or on the GPU at hand."""
+    if target == CPU:
+        placed = placed_graph(graph, resolve("paper"), Options(device=PROCESSOR))
+        return processor_functions(*placed, NATIVE)
+    gpu = Gpu.of(find_gpu())
+    placed = placed_graph(graph, resolve("paper"), Options(device=GPU, gpu=gpu))
+    return gpu_functions(*placed, gpu)
 
 
 def search(

@@ -104,6 +104,15 @@ def scratch_offsets(kernels: Kernels, size: int) -> tuple[dict[str, tuple[int, .
     return found, end
 
 
+def places(sizes: Sequence[int]) -> tuple[tuple[int, ...], int]:
+    """Where buffers of some bytes lie one behind the other, and where the last one ends."""
+    offsets, end = list[int](), 0
+    for size in sizes:
+        offsets.append(end)
+        end = _aligned(end + size)
+    return tuple(offsets), end
+
+
 def check_limits(name: str, limits: Limits, kernels: Kernels, size: int) -> None:
     """Raises DeviceError where kernels over ``size`` bytes exceed what a GPU has."""
     if size > limits.buffer:

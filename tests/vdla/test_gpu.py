@@ -10,19 +10,8 @@ from gpus import gpu_module, handle
 
 import vdla as api
 from vdla.commands import catalog
-from vdla.runtime import DeviceError
 from vdla.runtime.gpu import libcuda, opencl
 from vdla.spelling import UsageError
-
-
-@pytest.fixture
-def gpu():
-    """A device that runs kernels; the test is skipped where there is none."""
-    pytest.importorskip("pyopencl")
-    try:
-        return opencl.find_gpu()
-    except DeviceError as error:
-        pytest.skip(str(error))
 
 
 def run(vdla, *args):

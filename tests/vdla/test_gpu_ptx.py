@@ -14,8 +14,11 @@ import vdla as api
 from tests.support.kernels import on_tensor_cores, tiled
 from tests.support.ptxas import check_assembles
 from vdla.compiler.targets.errors import TargetError
+from vdla.compiler.targets.gpu.description import ANY, Gpu
 from vdla.compiler.targets.gpu.mma import mma_f16, mma_s8
+from vdla.compiler.targets.search.function_records import FunctionRecords
 from vdla.compiler.tir.interp import run
+from vdla.lookup import gpu_of
 from vdla.runtime.gpu import cuda as runtime
 from vdla.runtime.gpu import libcuda
 from vdla.spelling import UsageError
@@ -102,6 +105,17 @@ def test_architectures_that_there_are(vdla, tmp_path):
     with pytest.raises(TargetError) as error:
         api.build(tiled(16, 8, 2, 4), target="sm_77")
     assert str(error.value) == UNKNOWN
+
+
+def test_tuned_schedules_are_for_the_gpu_at_hand(cuda, monkeypatch):
+    named, tuned = Gpu(language="ptx", architecture="sm_80"), FunctionRecords([])
+    assert gpu_of("sm_80", "gpu", "cpu", None) == named
+    assert gpu_of("opencl", "cpu", "cpu", tuned) == ANY
+    found = gpu_of("sm_80", "sim", "gpu", tuned)
+    assert (found.language, found.architecture, found.name) == ("ptx", "sm_80", "Fake 80 (CUDA)")
+    assert (found.group, found.sides, found.shared) == (1024, (1024, 512, 64), 49152)
+    monkeypatch.setattr(libcuda, "LIBRARY", "libnone.so.1")
+    assert gpu_of("sm_80", "gpu", "cpu", tuned) == named
 
 
 # Kernels of schedules -----------------------------------------------------------------------------

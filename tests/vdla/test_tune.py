@@ -247,7 +247,7 @@ def test_a_processors_records_schedule_its_functions(tmp_path, logged_on_cpu):
 @pytest.mark.parametrize(
     ("option", "value", "told"),
     [
-        ("--target", "gpu", "--target: expected one of accelerator, cpu, found gpu"),
+        ("--target", "tpu", "--target: expected one of accelerator, cpu, gpu, found tpu"),
         ("--strategy", "luck", "--strategy: expected one of template, sketch, found luck"),
         ("--searcher", "grid", "--searcher: expected one of xgboost, random, genetic, found grid"),
         ("--layer", "nowhere", "digits: expected a layer nowhere that --strategy template can "
@@ -262,3 +262,45 @@ def test_what_a_processors_search_refuses(vdla, tmp_path, option, value, told):
 def test_a_log_of_a_processor_is_none_of_the_accelerator(vdla, logged_on_cpu):
     done = vdla("tune", "digits", "-c", "tiny", "--log", logged_on_cpu)
     assert f"{logged_on_cpu}:1: expected a tuning record" in refused(done)
+
+
+# On a GPU -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def logged_on_gpu(tmp_path, gpu):
+    """A log of a short search for one function."""
+    path = tmp_path / "log"
+    asked = {"target": "gpu", "strategy": "template", "layer": "conv2", "searcher": "random"}
+    api.tune("digits", path, trials=2, **asked)
+    return path
+
+
+def test_a_gpus_records_schedule_its_kernels(vdla, tmp_path, gpu, logged_on_gpu):
+    lines = list(map(json.loads, logged_on_gpu.read_bytes().splitlines()))
+    assert [(line["status"], line["processor"]) for line in lines] == [("ok", gpu.name)] * 2
+    record = lines[0] | {"seconds": 1.0, "reference": 2.0}  # so that it is worth taking
+    path = tmp_path / "best"
+    path.write_bytes(json.dumps(record, separators=(",", ":")).encode() + b"\n")
+    other = tmp_path / "other"
+    other.write_bytes(path.read_bytes().replace(gpu.name.encode(), b"another"))
+    plain, tuned, same = (
+        api.compile("digits", device="gpu", records=r) for r in ("none", path, other)
+    )
+    assert tuned.kernels.source != plain.kernels.source == same.kernels.source
+    found, wanted = (api.run(module, device="gpu").outputs for module in (tuned, plain))
+    for name, array in wanted.items():
+        np.testing.assert_array_equal(found[name], array)
+    asked = ("tune", "digits", "--target", "gpu", "--layer", "conv2", "--searcher", "random")
+    shown = vdla(*asked, "--trials", 2, "--log", logged_on_gpu)
+    assert "tuned on this gpu" in shown.out
+    assert "0 candidates measured in" in shown.out
+
+
+def test_a_gpu_is_needed_to_tune_one(vdla, tmp_path, monkeypatch):
+    monkeypatch.setenv("VDLA_GPU", "nowhere")
+    done = vdla(
+        "tune", "digits", "--target", "gpu", "--searcher", "random", "--log", tmp_path / "l"
+    )
+    assert refused(done).startswith("gpu: expected ")
+    assert not (tmp_path / "l").exists()

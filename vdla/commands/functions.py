@@ -1,4 +1,4 @@
-"""The command that searches schedules, for this processor: ``tune --target cpu``."""
+"""The command that searches schedules of functions: ``tune --target cpu`` and ``gpu``."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ class _FunctionTuning(Tuning[FunctionTask, FunctionRecord]):
             )
             for task in tasks
         ]
-        table("tuned on this processor; times over the default schedule's", columns, rows)
+        title = f"tuned on this {self.options.target}; times over the default schedule's"
+        table(title, columns, rows)
 
     def summary(self, tasks: Sequence[FunctionTask]) -> str:
         """How much faster all functions have become."""

@@ -10,7 +10,10 @@ from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.tir.ir import BLOCK_TAGS, SHARED, THREAD_TAGS, Alloc, For, PrimFunc, Stmt
 from vdla.compiler.tir.visitor import stmt_children, walk
 from vdla.runtime.dtypes import dtype_of
+from vdla.runtime.gpu.base import Gpu as Device
 from vdla.runtime.kernels import OPENCL
+
+LARGEST_GROUP = 1024  # threads: a processor that passes for a GPU says more, and gains nothing
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,7 @@ class Gpu:
         shared: the bytes of memory that a group shares.
         language: of its kernels: ``"opencl"``, or ``"ptx"`` for NVIDIA's alone.
         architecture: what PTX is for, as ``"sm_80"``; empty for OpenCL.
+        name: the GPU's; empty where kernels are for any.
     """
 
     group: int = 256
@@ -32,6 +36,20 @@ class Gpu:
     shared: int = 32768
     language: str = OPENCL
     architecture: str = ""
+    name: str = ""
+
+    @classmethod
+    def of(cls, device: Device, language: str = OPENCL, architecture: str = "") -> Gpu:
+        """The limits of a GPU that is at hand, and the code that it takes."""
+        own = device.limits
+        return cls(
+            group=min(own.group, LARGEST_GROUP),
+            sides=own.sides,
+            shared=own.shared,
+            language=language,
+            architecture=architecture,
+            name=device.name,
+        )
 
     def check(self, func: PrimFunc) -> PrimFunc:
         """The function itself, if its kernels keep to the limits.

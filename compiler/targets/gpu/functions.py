@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from vdla.compiler.graph.express import NodeFunction
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.placement import GPU, Placements
+from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.errors import ScheduleError
+from vdla.compiler.schedule.trace import Step
 from vdla.compiler.targets.errors import NoCodeError
+from vdla.compiler.targets.functions import Traces, digest_of, replayed, symbol_of, untuned
 from vdla.compiler.targets.gpu.description import ANY, Gpu
 from vdla.compiler.targets.gpu.lower import lower_function
 from vdla.compiler.targets.gpu.operators import TEMPLATES, schedule_function
-from vdla.compiler.targets.template import AnyScheduled, express
+from vdla.compiler.targets.template import AnyScheduled, Expression, express
 from vdla.compiler.tir.ir import BoundsError, PrimFunc
-from vdla.compiler.tir.printer import show
 
-Known = dict[str, PrimFunc]  # functions by what they compute, as text
+Known = dict[str, PrimFunc]  # kernels by the digests of what they compute
 
 
 def gpu_functions(
-    graph: Graph, placements: Placements, gpu: Gpu, known: Known
+    graph: Graph, placements: Placements, gpu: Gpu, known: Known, traces: Traces = untuned
 ) -> Mapping[str, NodeFunction]:
     """Node name to its kernels, for every node placed on the GPU.
 
     Nodes whose functions are the same but for their names share the first one.
     """
     own = (node for node in graph.nodes if placements[node.name].device == GPU)
-    return {node.name: gpu_function(node, graph, gpu, known) for node in own}
+    return {node.name: gpu_function(node, graph, gpu, known, traces) for node in own}
 
 
 def gpu_function(
-    node: Node, graph: Graph, gpu: Gpu = ANY, known: Known | None = None
+    node: Node,
+    graph: Graph,
+    gpu: Gpu = ANY,
+    known: Known | None = None,
+    traces: Traces = untuned,
 ) -> NodeFunction:
     """The kernels of a node of a laid-out graph, with its arguments and own constants.
 
@@ -43,35 +47,65 @@ def gpu_function(
         gpu: what the kernels are for.
         known: a function that is there already is taken, whatever its name, and others are put
             there.
+        traces: gives the tuned schedule of a function, by its digest, where there is one.
 
     Raises:
         NoCodeError: the GPU has no code for it; the message says why.
     """
-    known = {} if known is None else known
+    return expressed(node, graph, gpu, {} if known is None else known, traces)[1]
+
+
+def expressed(
+    node: Node, graph: Graph, gpu: Gpu, known: Known, traces: Traces = untuned
+) -> tuple[Expression, NodeFunction]:
+    """A node's expression, by a template where its kernels can be had, and the kernels."""
     try:
-        return _made(node, graph, TEMPLATES, gpu, known)
+        return _expressed(node, graph, TEMPLATES, gpu, known, traces)
     except NoCodeError:
-        return _made(node, graph, (), gpu, known)
+        return _expressed(node, graph, (), gpu, known, traces)
 
 
-def _made(
-    node: Node, graph: Graph, templates: Sequence[type[AnyScheduled]], gpu: Gpu, known: Known
-) -> NodeFunction:
-    """A node's kernels by one of some templates, or by none."""
+def _expressed(
+    node: Node,
+    graph: Graph,
+    templates: Sequence[type[AnyScheduled]],
+    gpu: Gpu,
+    known: Known,
+    traces: Traces,
+) -> tuple[Expression, NodeFunction]:
+    """A node's expression and kernels, by one of some templates, or by none."""
     try:
         expression = express(node, graph, templates, gpu)
-        schedule = expression.unscheduled(symbol_of(node, known))
-        text = show(replace(schedule.mod, name=""))
-        if text not in known:
-            schedule_function(schedule, expression.result, expression.template)
-            known[text] = lower_function(schedule.mod, gpu)
+        symbol = _symbol_of(node, known)
+        schedule = expression.unscheduled(symbol)
+        digest = digest_of(schedule.mod)
+        if digest not in known:
+            tuned = _tuned(schedule, gpu, traces(digest))
+            known[digest] = tuned or _default(expression, symbol, gpu)
     except (ScheduleError, BoundsError) as error:
         raise NoCodeError(str(error)) from error
-    return expression.recipe.function(known[text])
+    return expression, expression.recipe.function(known[digest])
 
 
-def symbol_of(node: Node, known: Known) -> str:
+def _default(expression: Expression, symbol: str, gpu: Gpu) -> PrimFunc:
+    """The kernels of an expression's schedule without any search."""
+    schedule = expression.unscheduled(symbol)
+    schedule_function(schedule, expression.result, expression.template)
+    return lower_function(schedule.mod, gpu)
+
+
+def _tuned(schedule: Schedule, gpu: Gpu, trace: Sequence[Step] | None) -> PrimFunc | None:
+    """The kernels as a trace schedules them; None where the GPU can't hold them."""
+    if not replayed(schedule, trace):
+        return None
+    try:
+        return lower_function(schedule.mod, gpu)
+    except NoCodeError:
+        return None
+
+
+def _symbol_of(node: Node, known: Known) -> str:
     """The node's name as C takes it, and as no other function is called."""
-    base = "gpu_" + re.sub(r"\W", "_", node.name, flags=re.ASCII)
+    base = symbol_of("gpu_", node)
     taken = {func.name for func in known.values()}
     return base if base not in taken else f"{base}_{len(taken)}"

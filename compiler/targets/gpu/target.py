@@ -12,6 +12,7 @@ from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.spec import Pass
 from vdla.compiler.placement import GPU, PROCESSOR, Placement, Placements
 from vdla.compiler.targets.errors import NoCodeError
+from vdla.compiler.targets.functions import Traces, untuned
 from vdla.compiler.targets.gpu.description import ANY, Gpu
 from vdla.compiler.targets.gpu.functions import Known, gpu_function, gpu_functions
 from vdla.compiler.targets.gpu.operators import TEMPLATES
@@ -24,12 +25,14 @@ SEQUENTIAL = (ops.Cumulate, ops.TopK, ops.ScatterElements, ops.ScatterND)
 
 @dataclass(frozen=True)
 class GpuTarget(Target):
-    """A GPU; ``gpu`` are its limits, ``known`` the functions that it has so far."""
+    """A GPU: ``gpu`` are its limits, ``known`` the functions that it has so far, and ``traces``
+    gives the tuned schedules of its functions."""
 
     DEVICE: ClassVar[str] = GPU
 
     gpu: Gpu = ANY
     known: Known = field(default_factory=dict, compare=False)
+    traces: Traces = untuned
 
     @property
     def layouts(self) -> Sequence[Pass[Layout]]:
@@ -58,7 +61,7 @@ class GpuTarget(Target):
         self, graph: Graph, placements: Placements, lowered: Mapping[str, object]
     ) -> Mapping[str, NodeFunction]:
         """Its kernels."""
-        return gpu_functions(graph, placements, self.gpu, self.known)
+        return gpu_functions(graph, placements, self.gpu, self.known, self.traces)
 
     def _fused(self, graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
         """The graph with groups of the GPU's operators as one each."""
@@ -78,7 +81,7 @@ class GpuTarget(Target):
         for node in graph.nodes:
             if placements[node.name].device == GPU:
                 try:
-                    gpu_function(node, graph, self.gpu, self.known)
+                    gpu_function(node, graph, self.gpu, self.known, self.traces)
                 except NoCodeError as error:
                     found[node.name] = Placement(PROCESSOR, f"no kernels for the GPU: {error}")
         return graph, found

@@ -67,6 +67,10 @@ class Function(ABC):
             ScheduleError, NoCodeError: as ``code``.
         """
 
+    def fits(self, trace: Sequence[Step]) -> bool:
+        """Whether the machine can hold what a trace makes, as far as that is soon seen."""
+        return True
+
     @property
     def intrinsics(self) -> Mapping[str, TensorIntrin]:
         """The machine's own instructions that steps may name."""

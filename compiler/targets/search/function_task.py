@@ -52,7 +52,7 @@ class FunctionTask(Task[Trace, Timing, FunctionRecord]):
     def of(cls, stopwatch: Stopwatch[Any], sketches: Sequence[Sketch]) -> Self:
         """The task of a stopwatch's function, whose schedules are those of some sketches."""
         function = stopwatch.function
-        return cls(function.layers, SketchSpace(sketches), stopwatch, function)
+        return cls(function.layers, SketchSpace(sketches, function.fits), stopwatch, function)
 
     # How it stands ----------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ There are far too many to list. A point is made when it is first drawn, bred or 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,11 +20,15 @@ MOST = 1 << 62
 
 @dataclass
 class SketchSpace:
-    """The points made so far, each a sketch's number and codes for its knobs."""
+    """The points made so far, each a sketch's number and codes for its knobs.
+
+    ``fits`` says whether a schedule suits the machine; there is no point for one that doesn't.
+    """
 
     sketches: Sequence[Sketch]
+    fits: Callable[[Trace], bool] = lambda trace: True
     points: list[tuple[int, Codes]] = field(default_factory=list)
-    index: dict[tuple[int, Codes], int] = field(default_factory=dict)
+    index: dict[tuple[int, Codes], int | None] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """How many schedules there are; at most, since sketches' limits take some away."""
@@ -96,11 +100,12 @@ class SketchSpace:
         return point
 
     def _point(self, number: int, codes: Codes) -> int | None:
-        """The number of a candidate; None beyond its sketch's limits."""
+        """The number of a candidate; None beyond its sketch's limits, and the machine's."""
         if not self.sketches[number].allows(codes):
             return None
         key = (number, self.sketches[number].canonical(codes))
         if key not in self.index:
-            self.index[key] = len(self.points)
-            self.points.append(key)
+            fits = self.fits(self.sketches[number].trace(key[1]))
+            self.index[key] = len(self.points) if fits else None
+            self.points += [key] if fits else []
         return self.index[key]

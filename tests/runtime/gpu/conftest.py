@@ -19,13 +19,3 @@ def driver(monkeypatch):
 
     monkeypatch.delenv(opencl.CHOICE, raising=False)
     return install
-
-
-@pytest.fixture
-def gpu():
-    """A device that runs kernels; the test is skipped where there is none."""
-    pytest.importorskip("pyopencl")
-    try:
-        return opencl.find_gpu()
-    except opencl.DeviceError as error:
-        pytest.skip(str(error))

@@ -109,10 +109,10 @@ class Product:
         out.reorder(*stack, *rows, *columns)
         y = out.fuse(*rows) if len(rows) > 1 else rows[0]
         x = out.fuse(*columns) if len(columns) > 1 else columns[0]
-        by, y = out.split(y, factor=min(tile.rows, out.extent(y)))
-        bx, x = out.split(x, factor=min(tile.columns, out.extent(x)))
         ty, y = out.split(y, factor=min(tile.part[0], out.extent(y)))
         tx, x = out.split(x, factor=min(tile.part[1], out.extent(x)))
+        by, ty = out.split(ty, factor=min(tile.threads[0], out.extent(ty)))
+        bx, tx = out.split(tx, factor=min(tile.threads[1], out.extent(tx)))
         out.reorder(*stack, by, bx, ty, tx, y, x)
         high, wide_ = out.extent(ty), out.extent(tx)
         if stack:

@@ -23,6 +23,18 @@ PASSES: Sequence[tuple[str, Callable[[PrimFunc], PrimFunc]]] = (
 )
 
 
+def to_threads(func: PrimFunc) -> PrimFunc:
+    """A scheduled function as kernels that still lack their barriers, to be looked at.
+
+    Raises:
+        NoCodeError: see ``deal_threads``.
+    """
+    for name, run in PASSES:
+        if name != "insert_barriers":
+            func = run(func)
+    return func
+
+
 def to_kernels(
     func: PrimFunc, report: Callable[[str, PrimFunc], None] = lambda name, func: None
 ) -> PrimFunc:

@@ -11,10 +11,11 @@ Rules:
 
 - Statements run in order, and so do the steps of loops. Between two barriers, threads of a group
   run in no order: what one of them writes there, no other may touch.
-- Which thread touches which element is computed, for all threads and all steps of inner loops, and
-  for the first steps of outer ones. These stand for steps that are left out: an index may hold the
-  variable in a term that all accesses to the buffer share, or by its remainder. Where it holds it
-  otherwise, or can't be computed, the access counts as one to every element by every thread.
+- Which thread touches which element is computed, for all threads and all steps of inner loops, for
+  the first steps of outer ones, and for one group. These stand for the others where an index holds
+  the loop's variable in a term that all accesses to the buffer share, or by its remainder. Where it
+  is held otherwise, all groups are computed, and the access in an outer loop, or one that can't be
+  computed, counts as one to every element by every thread.
 - A barrier that could be left out is left out.
 - A barrier never stands under a condition that differs from thread to thread.
 """
@@ -181,6 +182,7 @@ class _Kernel:
         self.coordinates = {loop.var: n.astype(np.int32)[:, None] for loop, n in pairs}
         self.tracked = _tracked(self.body)
         self.long = {s.var for s in walk(self.body) if isinstance(s, For) and s.extent > STEPS}
+        self.alike_in_groups: dict[Buffer, bool] = {}
         self.places: dict[Buffer, list[Linear]] = {}
         for access in self.accesses(self.body, {}, ()):
             self.places.setdefault(access.buffer, []).append(linear(access.place))
@@ -208,6 +210,13 @@ class _Kernel:
         return set(order.barriers)
 
     # --- what statements touch ---
+
+    def is_alike(self, buffer: Buffer) -> bool:
+        """Whether one group stands for all."""
+        if buffer not in self.alike_in_groups:
+            alike = all(self.alike(buffer, loop.var) for loop in self.grid)
+            self.alike_in_groups[buffer] = alike
+        return self.alike_in_groups[buffer]
 
     def alike(self, buffer: Buffer, var: Var) -> bool:
         """Whether some values of an outer variable stand for all: all accesses to a buffer hold it
@@ -254,11 +263,11 @@ class _Kernel:
 
     def elements(self, access: _Access, env: Mapping[Var, int]) -> _Elements:
         """The elements of an access, with their threads."""
-        outer = [*(loop.var for loop in self.grid), *(var for var in env if var in self.long)]
-        loops = {v: n for v, n in access.loops.items() if _mentions(access, v)}
+        groups = {} if self.is_alike(access.buffer) else {v.var: v.extent for v in self.grid}
+        loops = groups | {v: n for v, n in access.loops.items() if _mentions(access, v)}
         shape = (self.count, prod(loops.values()))
         known = _computable(access.place) and prod(shape) <= LARGEST
-        if not known or not all(self.alike(access.buffer, var) for var in outer):
+        if not known or not all(self.alike(access.buffer, v) for v in env if v in self.long):
             return _Elements(True)
         values: dict[Var, Any] = dict.fromkeys((loop.var for loop in self.grid), np.int32(0))
         values |= {var: np.int32(value) for var, value in env.items()} | self.coordinates
@@ -270,7 +279,9 @@ class _Kernel:
             inside &= self.holds(cond, values)
         places = np.broadcast_to(Interpreter().eval(access.place, values, None), shape)
         threads = np.broadcast_to(np.arange(self.count)[:, None], shape)
-        return _Elements.of(places[inside].astype(np.int64), threads[inside])
+        group = np.arange(shape[1]) // (shape[1] // prod(groups.values()))
+        places = places.astype(np.int64) + group * access.buffer.span  # each group's by itself
+        return _Elements.of(places[inside], threads[inside])
 
     def holds(self, cond: Expr, values: Mapping[Var, Any]) -> Any:
         """Where a condition may hold: everywhere if that can't be computed, or depends on outer

@@ -10,6 +10,7 @@ from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.targets.gpu.description import ANY, Gpu
 from vdla.compiler.targets.gpu.lower import kernels_of, lower_function
 from vdla.compiler.targets.gpu.passes import to_kernels
+from vdla.compiler.targets.gpu.passes.barriers import insert_barriers
 from vdla.compiler.targets.gpu.passes.threads import deal_threads
 from vdla.compiler.tir import show
 from vdla.compiler.tir.parser import parse
@@ -181,3 +182,17 @@ func f(A: float32[8], C: float32[8]):
 """)
     with pytest.raises(NoCodeError, match="need no barrier under a condition of their own"):
         to_kernels(func)
+
+
+def test_parts_of_one_result_that_lie_apart_need_no_barrier():
+    func = parse("""
+func f(A: float32[60], C: float32[6, 10]):
+    for b in 4 thread("blockIdx.x"):
+        for t in 8 thread("threadIdx.x"):
+            if b * 16 + t < 52:
+                C[(b * 16 + t) // 10, (b * 16 + t) % 10] = A[b * 16 + t]
+                C[(b * 16 + t + 8) // 10, (b * 16 + t + 8) % 10] = A[b * 16 + t + 8]
+""")
+    assert "barrier" not in show(insert_barriers(func))
+    with pytest.raises(NoCodeError, match="share C"):
+        insert_barriers(parse(show(func).replace("+ t + 8", "+ t + 7")))

@@ -1,0 +1,22 @@
+"""What is searched for on a GPU: a model's functions, by a strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from vdla.compiler.targets.gpu.search.function import GpuFunction
+from vdla.compiler.targets.gpu.search.rules import derive, template
+from vdla.compiler.targets.gpu.search.stopwatch import GpuStopwatch
+from vdla.compiler.targets.search.function_task import FunctionTask
+from vdla.compiler.targets.search.sketch import Sketch
+
+STRATEGIES: Mapping[str, Callable[[GpuFunction], list[Sketch]]] = {
+    "template": template,
+    "sketch": derive,
+}
+
+
+def function_tasks(functions: Sequence[GpuFunction], strategy: str) -> list[FunctionTask]:
+    """The functions for which a strategy has schedules to choose from."""
+    spaces = ((function, STRATEGIES[strategy](function)) for function in functions)
+    return [FunctionTask.of(GpuStopwatch(f), sketches) for f, sketches in spaces if sketches]
