@@ -15,6 +15,7 @@ from vdla.compiler.placement import Placements, report
 from vdla.compiler.targets.accelerator.lower import UOPS, Linked, Linker
 from vdla.compiler.targets.accelerator.operators.template import Operator, tile_text
 from vdla.compiler.targets.accelerator.target import Lowered
+from vdla.compiler.targets.gpu.description import Gpu
 from vdla.compiler.targets.gpu.lower import kernels_of
 from vdla.compiler.targets.processor.description.processor import Processor
 from vdla.compiler.targets.processor.in_place import in_place
@@ -54,11 +55,14 @@ class Network:
     codes: Mapping[str, Code]
 
 
-def assemble(network: Network, config: Config, processor: Processor, dump: Dumper) -> Module:
-    """Lays out DRAM, links the streams, and puts everything into a module for a processor.
+def assemble(
+    network: Network, config: Config, processor: Processor, gpu: Gpu, dump: Dumper
+) -> Module:
+    """Lays out DRAM, links the streams, and puts everything into a module for a processor and, if
+    it has kernels, a GPU.
 
     Raises:
-        TargetError: there is no linker for the processor.
+        TargetError: there is no linker for the processor, or the GPU's architecture isn't known.
     """
     graph = network.graph
     _write_functions(network.functions, "loops", dump)
@@ -84,7 +88,7 @@ def assemble(network: Network, config: Config, processor: Processor, dump: Dumpe
         constants=constant_image(memory, constants),
         host=native_code(functions, processor),
         external=external_models(graph),
-        kernels=_kernels(network),
+        kernels=_kernels(network, gpu),
         outside={name: code.code for name, code in network.codes.items()},
         programs={name: program.to_bytes() for name, program in programs.items()},
         config=asdict(config),
@@ -108,10 +112,10 @@ def assemble(network: Network, config: Config, processor: Processor, dump: Dumpe
     )
 
 
-def _kernels(network: Network) -> Kernels | None:
+def _kernels(network: Network, gpu: Gpu) -> Kernels | None:
     """The kernels of a GPU's functions, if it has any."""
     functions = {made.func.name: made.func for made in network.kernels.values()}
-    return kernels_of(functions.values()) if functions else None
+    return kernels_of(functions.values(), gpu) if functions else None
 
 
 def _write_functions(functions: Functions, name: str, dump: Dumper) -> None:

@@ -149,7 +149,7 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
         made.get(GPU, {}),
         codes,
     )
-    return assemble(network, config, options.processor, compilation.dump)
+    return assemble(network, config, options.processor, options.gpu, compilation.dump)
 
 
 def placed_graph(

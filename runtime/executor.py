@@ -30,7 +30,7 @@ from vdla.runtime.dtypes import dtype_of, read_as
 from vdla.runtime.errors import DeviceError, InputError, ModuleError
 from vdla.runtime.external import Session
 from vdla.runtime.gpu.base import Gpu, Program
-from vdla.runtime.gpu.opencl import find_gpu
+from vdla.runtime.gpu.find import find_gpu
 from vdla.runtime.kernels import check_launches
 from vdla.runtime.module import Module, TensorInfo
 from vdla.runtime.native import NativeLibrary
@@ -136,7 +136,7 @@ class Executor:
     def _load_kernels(self, gpu: Gpu | None) -> Program:
         """The module's kernels on a GPU, with the constants that they read in its memory."""
         assert self.module.kernels is not None
-        found = gpu or find_gpu()
+        found = gpu or find_gpu(self.module.kernels.language)
         program = found.load(self.module.kernels, self.module.dram_bytes)
         for name in constants_of(self.module.steps, _constants(self.module)):
             program.upload(self.module.tensors[name].offset, self._bytes(name))

@@ -66,6 +66,27 @@ def gpu():
 
 
 @pytest.fixture(scope="session")
+def compiled_cuda(tmp_path_factory):
+    """The library of a driver of CUDA's for tests."""
+    from cuda_driver import compile_fake
+
+    return compile_fake(tmp_path_factory.mktemp("cuda"))
+
+
+@pytest.fixture
+def cuda(compiled_cuda, tmp_path, monkeypatch):
+    """A driver of CUDA's for tests, in place of this machine's."""
+    from cuda_driver import FakeCuda
+
+    from vdla.runtime.gpu import libcuda
+
+    fake = FakeCuda(compiled_cuda, tmp_path)
+    monkeypatch.setattr(libcuda, "LIBRARY", fake.path)
+    monkeypatch.delenv("VDLA_GPU", raising=False)
+    return fake
+
+
+@pytest.fixture(scope="session")
 def once(tmp_path_factory):
     """What takes long is made once for all tests: ``once(name, make)`` gives what ``make`` gave."""
     folder = tmp_path_factory.getbasetemp()

@@ -35,7 +35,6 @@ from vdla.compiler.search.records import Log
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
 from vdla.compiler.targets.accelerator.search.tile_task import TileTask
 from vdla.compiler.targets.errors import TargetError
-from vdla.compiler.targets.gpu.description import ANY, Gpu
 from vdla.compiler.targets.outside import load_target, outside_targets
 from vdla.compiler.targets.processor.codegen.link import find_linker
 from vdla.compiler.targets.processor.description.processor import (
@@ -43,12 +42,13 @@ from vdla.compiler.targets.processor.description.processor import (
     Processor,
     find_processor,
 )
-from vdla.compiler.targets.search.function_records import FunctionRecord, FunctionRecords
+from vdla.compiler.targets.search.function_records import FunctionRecord
 from vdla.compiler.targets.search.function_task import FunctionTask
 from vdla.compiler.targets.target import Target
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
 from vdla.lookup import (
+    gpu_of,
     is_module,
     model_file,
     model_files,
@@ -61,9 +61,7 @@ from vdla.options import Compare, Compile, Quantize, Run, Synth, Tune
 from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.devices.named import NAMES, make_device, module_config
 from vdla.runtime.dtypes import STORED
-from vdla.runtime.errors import DeviceError
 from vdla.runtime.executor import Executor, RunResult, check_inputs
-from vdla.runtime.gpu.opencl import find_gpu
 from vdla.runtime.module import Module
 from vdla.runtime.plan import Outside
 from vdla.spelling import UsageError, require, takes
@@ -105,7 +103,7 @@ def compile(model: str | Path, options: Compile) -> Module:
         vthreads=options.vthreads,
         records=tuned_tiles(options.records),
         functions=functions,
-        gpu=_gpu(functions, options),
+        gpu=gpu_of(options.gpu, options.device, options.host, functions),
         dump=options.dump,
         progress=options.progress,
         processor=host,
@@ -187,6 +185,7 @@ def _own_config(
         "target": options.target,
         "place": options.places,
         "host": options.host if options.host != PROCESSOR else None,
+        "gpu": options.gpu if options.gpu != "opencl" else None,
     }
     for option in (option for option, value in built.items() if value is not None):
         what = "a module" if isinstance(model, Module) else f"the module {model}"
@@ -239,21 +238,11 @@ def _compile_options(options: Run) -> Options:
         places=options.places or {},
         records=tuned_tiles(options.records),
         functions=functions,
-        gpu=_gpu(functions, options),
+        gpu=gpu_of(options.gpu, options.device, options.host, functions),
         progress=options.progress,
         processor=host,
         target=target,
     )
-
-
-def _gpu(functions: FunctionRecords | None, options: Compile | Run) -> Gpu:
-    """What kernels are for: any GPU, or with tuned schedules the one at hand, if there is one."""
-    if functions is None or GPU not in (options.device, options.host):
-        return ANY
-    try:
-        return Gpu.of(find_gpu())
-    except DeviceError:
-        return ANY
 
 
 def check_host(host: str) -> None:

@@ -2,7 +2,7 @@
 
     s = te.create_schedule(C)
     ...                                          # split, cache_read, tensorize …
-    kernel = vdla.build(s, [A, B, C], "paper")   # or "cpu", or "gpu"
+    kernel = vdla.build(s, [A, B, C], "paper")   # or "cpu", "gpu", "sm_80"
     run = kernel(a, b, c)                        # c is written in place
     run.cycles, run.causes, kernel.check(), kernel.passes["instructions"]
 
@@ -30,9 +30,10 @@ from vdla.compiler.targets.accelerator.description import Intrinsics
 from vdla.compiler.targets.accelerator.description import intrinsics as declare
 from vdla.compiler.targets.accelerator.lower import Linker, describe, lower_function
 from vdla.compiler.targets.accelerator.standalone import Standalone, standalone
-from vdla.compiler.targets.gpu.description import ANY
+from vdla.compiler.targets.gpu.description import Gpu as Described
 from vdla.compiler.targets.gpu.lower import kernels_of
 from vdla.compiler.targets.gpu.lower import lower_function as to_gpu
+from vdla.compiler.targets.gpu.named import PREFIX, named_gpu
 from vdla.compiler.targets.processor.codegen import llvm
 from vdla.compiler.targets.processor.passes import to_processor
 from vdla.compiler.te import Tensor
@@ -50,7 +51,8 @@ from vdla.runtime.devices.rtl import RtlDevice
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.errors import DeviceError, InputError
 from vdla.runtime.gpu.base import Gpu, places
-from vdla.runtime.gpu.opencl import find_gpu
+from vdla.runtime.gpu.find import find_gpu
+from vdla.runtime.kernels import OPENCL
 from vdla.runtime.threads import available
 from vdla.runtime.turns import Turns
 from vdla.sim.checker import Finding
@@ -115,7 +117,8 @@ def build(
         args: its placeholders and outputs or their names, in the order in which the kernel takes
             their arrays; without them, all in the function's order.
         target: a config, its name or TOML file; "cpu", where tensorized stages run by what their
-            intrinsics declare; or "gpu", for loops bound to ``blockIdx`` and ``threadIdx``.
+            intrinsics declare; or "gpu", for loops bound to ``blockIdx`` and ``threadIdx``, by
+            OpenCL C; or NVIDIA's architecture, as "sm_80", the same by PTX.
         settings: ``KEY=VALUE`` overrides of the config or the memory.
         sizes: the sizes that the schedule leaves open, by the names that ``te.var`` gave them.
 
@@ -126,6 +129,7 @@ def build(
         AllocationError: the buffers exceed what the config has.
         CodegenError: a stage isn't tensorized, or no instruction expresses an access.
         NoCodeError: a GPU can't hold the kernel, or its threads can't be put in order.
+        TargetError: there is no such architecture.
     """
     if isinstance(program, Schedule):
         program, made = with_sizes(program, sizes)
@@ -140,8 +144,9 @@ def build(
         describe(program, passes.__setitem__)
     if target == HOST:
         return CpuKernel(func, params, passes)
-    if target == GPU:
-        return GpuKernel(func, params, passes)
+    if target == GPU or str(target).startswith(PREFIX):
+        gpu = named_gpu(OPENCL if target == GPU else str(target))
+        return GpuKernel(func, params, passes, gpu)
     return AcceleratorKernel(func, params, passes, resolve(target, settings))
 
 
@@ -318,11 +323,13 @@ class CpuKernel(Kernel):
 class GpuKernel(Kernel):
     """A kernel for GPUs, which is compiled for the one that it runs on."""
 
-    def __init__(self, func: PrimFunc, params: Sequence[Buffer], passes: dict[str, str]) -> None:
+    def __init__(
+        self, func: PrimFunc, params: Sequence[Buffer], passes: dict[str, str], gpu: Described
+    ) -> None:
         super().__init__(func, params, passes)
-        lowered = to_gpu(func, ANY, lambda name, done: self.passes.__setitem__(name, show(done)))
-        self.kernels = kernels_of([lowered])
-        self.passes["opencl"] = self.kernels.source
+        lowered = to_gpu(func, gpu, lambda name, done: self.passes.__setitem__(name, show(done)))
+        self.kernels = kernels_of([lowered], gpu)
+        self.passes[gpu.language] = self.kernels.source
         self.order = {param: func.params.index(param) for param in params}
 
     def _prepare(self, device: str, board: str | None, virtual: bool, port: str | None) -> Runner:
@@ -330,7 +337,7 @@ class GpuKernel(Kernel):
             raise DeviceError(
                 f'{self.name}: expected device "gpu", for which it was built, found {device!r}'
             )
-        return _OnGpu(self, find_gpu()).run
+        return _OnGpu(self, find_gpu(self.kernels.language)).run
 
 
 class _OnGpu:

@@ -11,11 +11,17 @@ from numpy.typing import NDArray
 
 from vdla.compiler import models
 from vdla.compiler.frontend.errors import ModelError
+from vdla.compiler.placement import GPU
 from vdla.compiler.search.records import holds, load
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords, load_own
+from vdla.compiler.targets.gpu.description import Gpu
+from vdla.compiler.targets.gpu.named import named_gpu
 from vdla.compiler.targets.search.function_records import FunctionRecord, FunctionRecords
 from vdla.isa.config import Config, load_config
 from vdla.runtime.dtypes import dtype_of
+from vdla.runtime.errors import DeviceError
+from vdla.runtime.gpu.find import find_gpu
+from vdla.runtime.kernels import OPENCL
 from vdla.runtime.module import Module, TensorInfo
 from vdla.spelling import UsageError
 
@@ -107,6 +113,29 @@ def model_file(model: str | Path) -> Path:
         known = ", ".join(models.MODELS)
         raise ModelError(str(model), f"an ONNX file or one of {known}", "neither")
     return path
+
+
+def gpu_of(name: str, device: str, host: str, tuned: FunctionRecords | None) -> Gpu:
+    """What a GPU's kernels are made of, by ``--gpu``'s name, and for which: any, or with tuned
+    schedules the one at hand, if there is one.
+
+    Raises:
+        UsageError: neither the device nor its host is a GPU.
+        TargetError: there is no such architecture.
+    """
+    takes_part = GPU in (device, host)
+    if name != OPENCL and not takes_part:
+        raise UsageError(
+            f"--gpu {name}: expected --device gpu or --host gpu, found --device {device} and "
+            f"--host {host}"
+        )
+    made = named_gpu(name)
+    if tuned is None or not takes_part:
+        return made
+    try:
+        return Gpu.of(find_gpu(made.language), made.language, made.architecture)
+    except DeviceError:
+        return made
 
 
 def tuned_tiles(choice: Tuned) -> TileRecords | None:

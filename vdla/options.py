@@ -168,6 +168,16 @@ def _host() -> Any:
     )
 
 
+def _gpu() -> Any:
+    return option(
+        "opencl",
+        "--gpu",
+        typed=str,
+        metavar="opencl|sm_80…",
+        help="A GPU's code: OpenCL C for any, or PTX for NVIDIA's of an architecture.",
+    )
+
+
 def _places() -> Any:
     return option(
         None,
@@ -190,7 +200,8 @@ class Compile(Placed):
     ``records`` are tuned schedules: a log's path, "none", or None for the bundled ones. ``shapes``
     are sizes that the file leaves open, by name: an input's as a whole, or a symbolic dimension's:
     ``{"image": (1, 3, 224, 224)}``, ``{"batch": 4}``. ``host`` gpu has a GPU run what the
-    accelerator leaves; ``places`` are nodes to run on vdla, gpu or cpu, by their names.
+    accelerator leaves; ``gpu`` is "opencl", or NVIDIA's architecture, as "sm_80"; ``places`` are
+    nodes to run on vdla, gpu or cpu, by their names.
     """
 
     config: str | Path | Config | None = _config(None, "Default: paper, or the board's.")
@@ -214,6 +225,7 @@ class Compile(Placed):
     records: str | Path | TileRecords | FunctionRecords | None = _records()
     shapes: Shapes | None = _shapes()
     host: str = _host()
+    gpu: str = _gpu()
     places: Mapping[str, str] | None = _places()
     progress: Progress = _quiet
 
@@ -225,9 +237,8 @@ class Run(Placed):
     ``inputs`` are one array per graph input, of its exact shape and dtype. For a model that isn't
     compiled yet, ``config``, ``records`` and ``shapes`` are as for ``compile``; sizes that it
     leaves open are the inputs' own unless ``shapes`` gives them. A module brings its config with
-    it. ``host`` gpu has a GPU run what the accelerator leaves; ``places`` are nodes to run on vdla,
-    gpu or cpu, by their names. With the device board: ``port`` is where it is, ``virtual`` takes
-    the RTL of the whole board instead.
+    it. ``host``, ``gpu`` and ``places`` are as for ``compile``, too. With the device board:
+    ``port`` is where it is, ``virtual`` takes the RTL of the whole board instead.
     ``threads`` share what the host computes; the results are the same for any number.
     ``no_native`` refuses a module that brings code for this processor, which runs with all that the
     caller may do, for another package's target, or models for onnxruntime.
@@ -267,6 +278,7 @@ class Run(Placed):
         "models for onnxruntime.",
     )  # fmt: skip
     host: str = _host()
+    gpu: str = _gpu()
     places: Mapping[str, str] | None = _places()
     waves: Path | None = None
     progress: Progress = _quiet
@@ -406,25 +418,16 @@ class Lockstep(Sized):
         0, "--seed", typed=int, only=[RANDOM_PROGRAMS], min=0, help="The first program's number."
     )
     model: str | None = option(
-        None,
-        "--model",
-        typed=str | None,
-        metavar="MODEL",
-        help="Run a model's program instead.",
+        None, "--model", typed=str | None, metavar="MODEL", help="Run a model's program instead."
     )
     coverage: bool = option(
         False, "--coverage", typed=bool, only=[RANDOM_PROGRAMS],
         help="Say which goals the programs have reached.",
     )  # fmt: skip
     memories: int = option(
-        3,
-        "--memories",
-        typed=int,
-        only=[RANDOM_PROGRAMS],
-        min=1,
-        max=3,
+        3, "--memories", typed=int, only=[RANDOM_PROGRAMS], min=1, max=3,
         help="Memories that each program meets; 1 for long runs.",
-    )
+    )  # fmt: skip
     workers: int = option(
         1, "--workers", typed=int, only=[RANDOM_PROGRAMS], min=1, max=64,
         help="Processes that run programs.",

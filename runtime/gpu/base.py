@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
@@ -13,6 +13,7 @@ from vdla.runtime.errors import DeviceError
 from vdla.runtime.kernels import Extent, Kernels
 
 Array = NDArray[Any]
+CHOICE = "VDLA_GPU"  # the environment variable that chooses a device
 ALIGN = 256  # bytes: where a buffer of scratch memory may begin
 
 
@@ -71,6 +72,22 @@ class Gpu(Protocol):
             DeviceError: the kernels are for another GPU, or exceed what this one has.
         """
         ...
+
+
+AnyGpu = TypeVar("AnyGpu", bound=Gpu)
+
+
+def named(found: Sequence[AnyGpu], wanted: str) -> AnyGpu:
+    """The first GPU that has a part of its name, in letters of either case.
+
+    Raises:
+        DeviceError: there is none of that name.
+    """
+    fitting = [gpu for gpu in found if wanted.lower() in gpu.name.lower()]
+    if not fitting:
+        known = ", ".join(gpu.name for gpu in found)
+        raise DeviceError(f"gpu: expected {CHOICE} to name one of {known}, found {wanted}")
+    return fitting[0]
 
 
 def scratch_offsets(kernels: Kernels, size: int) -> tuple[dict[str, tuple[int, ...]], int]:

@@ -20,10 +20,17 @@ from typing import Any
 import numpy as np
 
 from vdla.runtime.errors import DeviceError, ModuleError
-from vdla.runtime.gpu.base import Array, Limits, Program, check_limits, scratch_offsets
+from vdla.runtime.gpu.base import (
+    CHOICE,
+    Array,
+    Limits,
+    Program,
+    check_limits,
+    named,
+    scratch_offsets,
+)
 from vdla.runtime.kernels import OPENCL, Kernels, Launch
 
-CHOICE = "VDLA_GPU"
 CHECKER = "Oclgrind"
 INSTALL = (
     "install a driver for OpenCL; without a GPU, `pip install pocl-binary-distribution` or "
@@ -205,11 +212,7 @@ def find_gpu() -> OpenClGpu:
     if not found:
         raise DeviceError(f"gpu: expected a device of OpenCL, found none; {INSTALL}")
     if wanted:
-        named = [gpu for gpu in found if wanted.lower() in gpu.name.lower()]
-        if not named:
-            known = ", ".join(gpu.name for gpu in found)
-            raise DeviceError(f"gpu: expected {CHOICE} to name one of {known}, found {wanted}")
-        return named[0]
+        return named(found, wanted)
     usable = [gpu for gpu in found if not gpu.is_checker]
     if not usable:
         raise DeviceError(

@@ -8,6 +8,7 @@ from vdla import te
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.gpu.operators.plain import schedule_plain
 from vdla.compiler.te import Tensor
+from vdla.compiler.tir.ir.intrin import TensorIntrin
 
 
 def bound(stage, **loops):
@@ -135,3 +136,32 @@ SCHEDULES: dict[str, Callable[[], Schedule]] = {
     "row sums": row_sums,
     "window": window,
 }
+
+
+def on_tensor_cores(
+    intrin: TensorIntrin, rows: int = 32, columns: int = 16, depth: int = 64
+) -> Schedule:
+    """A product of matrices by a tensor core's instruction; a warp has each tile of the result."""
+    dtype, total = intrin.operands[1].dtype, intrin.output.dtype
+    a = te.placeholder((rows, depth), dtype, "A")
+    b = te.placeholder((depth, columns), dtype, "B")
+    k = te.reduce_axis((0, depth), "k")
+
+    def product(y, x):
+        return te.sum(a[y, k].astype(total) * b[k, x].astype(total), axis=k)
+
+    c = te.compute((rows, columns), product, "C")
+    s = te.create_schedule(c)
+    sums = s.cache_write(c, "warp")
+    factors = s.cache_read(a, "shared", [sums]), s.cache_read(b, "shared", [sums])
+    by, bx, _, _ = s[c].tile(*s[c].axis, 16, 8)
+    bound(s[c], blockIdx_y=by, blockIdx_x=bx)
+    s[sums].compute_at(s[c], bx)
+    ko, ki = s[sums].split(s[sums].reduce_axis[0], factor=intrin.operands[1].shape[1])
+    s[sums].reorder(ko, *s[sums].axis, ki)
+    for stage in map(s.__getitem__, factors):
+        stage.compute_at(s[sums], ko)
+        _, tx = stage.split(stage.fuse(*stage.axis), factor=32)
+        bound(stage, threadIdx_x=tx)
+    s[sums].tensorize(s[sums].axis[0], intrin)
+    return s

@@ -10,7 +10,7 @@ from gpus import gpu_module, handle
 
 import vdla as api
 from vdla.commands import catalog
-from vdla.runtime.gpu import opencl
+from vdla.runtime.gpu import libcuda, opencl
 from vdla.spelling import UsageError
 
 
@@ -125,7 +125,7 @@ def devices_found(monkeypatch, *names):
     devices = [opencl.OpenClGpu(handle(*name)) for name in names]
     monkeypatch.setattr(opencl.OpenClGpu, "is_gpu", property(lambda g: g.handle.type == 4))
     monkeypatch.setattr(opencl, "gpus", lambda: iter(devices))
-    return catalog._gpus()
+    return catalog._opencl_devices()
 
 
 def test_what_the_doctor_says_of_devices(monkeypatch):
@@ -141,7 +141,26 @@ def test_what_the_doctor_says_of_devices(monkeypatch):
 
 def test_the_doctor_without_pyopencl(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyopencl", None)
-    assert catalog._gpus() == []
+    assert catalog._opencl_devices() == []
+
+
+def test_the_doctor_lists_cuda_s_devices(vdla, cuda):
+    assert catalog._cuda_devices() == [
+        ("cuda: Fake 80 (CUDA)", "a GPU, for --gpu sm_80", ""),
+        ("cuda: Fake 90 (CUDA)", "a GPU, for --gpu sm_90", ""),
+    ]
+    assert "cuda: Fake 80 (CUDA)" in vdla("doctor", "--json").json["found"]
+    cuda.fail("cuDeviceGetName", 999)
+    assert catalog._cuda_devices() == [
+        ("cuda", "missing", "gpu device 10: expected it to run, found status 999")
+    ]
+
+
+def test_the_doctor_says_why_there_is_no_cuda(vdla, monkeypatch):
+    monkeypatch.setattr(libcuda, "LIBRARY", "libnone.so.1")
+    found = vdla("doctor", "--json").json
+    assert found["found"]["cuda"] == "missing"
+    assert found["install"]["cuda"] == "no libnone.so.1, which NVIDIA's driver brings"
 
 
 def test_a_gpu_is_no_host_of_a_processor(vdla):

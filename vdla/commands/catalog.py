@@ -103,7 +103,7 @@ def doctor(json: bool) -> None:
     for tool, install in TOOLS.items():
         path = shutil.which(tool)
         rows.append((tool, path or "missing", "" if path else install))
-    rows += _gpus()
+    rows += (*_opencl_devices(), *_cuda_devices())
     if json:
         found = {name: version for name, version, _ in rows}
         print_json({"found": found, "install": {name: how for name, _, how in rows if how}})
@@ -111,11 +111,12 @@ def doctor(json: bool) -> None:
     table("doctor", ("part", "found", "to install"), rows)
 
 
-def _gpus() -> list[tuple[str, str, str]]:
+def _opencl_devices() -> list[tuple[str, str, str]]:
     """A row for each device of OpenCL; where none of them would be taken, one that says what to
     install."""
     from vdla.runtime.errors import DeviceError
-    from vdla.runtime.gpu.opencl import CHECKER, CHOICE, INSTALL, gpus
+    from vdla.runtime.gpu.base import CHOICE
+    from vdla.runtime.gpu.opencl import CHECKER, INSTALL, gpus
 
     try:
         found = list(gpus())
@@ -128,6 +129,19 @@ def _gpus() -> list[tuple[str, str, str]]:
         rows.append((f"opencl: {gpu.name}", checks if gpu.is_checker else kind, ""))
     usable = [gpu for gpu in found if not gpu.is_checker]
     return rows if usable else [*rows, ("opencl", "missing", INSTALL)]
+
+
+def _cuda_devices() -> list[tuple[str, str, str]]:
+    """A row for each device of CUDA; where there is none, one that says why."""
+    from vdla.runtime.errors import DeviceError
+    from vdla.runtime.gpu.cuda import gpus
+
+    found, why = gpus()
+    try:
+        rows = [(f"cuda: {g.name}", f"a GPU, for --gpu {g.architecture}", "") for g in found]
+    except DeviceError as error:
+        return [("cuda", "missing", str(error))]
+    return rows or [("cuda", "missing", why)]
 
 
 def isa_doc(config: str, output: Path | None, settings: Sequence[str]) -> None:

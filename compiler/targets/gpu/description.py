@@ -11,6 +11,7 @@ from vdla.compiler.tir.ir import BLOCK_TAGS, SHARED, THREAD_TAGS, Alloc, For, Pr
 from vdla.compiler.tir.visitor import stmt_children, walk
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.gpu.base import Gpu as Device
+from vdla.runtime.kernels import OPENCL
 
 LARGEST_GROUP = 1024  # threads: a processor that passes for a GPU says more, and gains nothing
 
@@ -24,6 +25,8 @@ class Gpu:
         sides: the most threads of a group along x, y and z.
         grid: the most groups along x, y and z.
         shared: the bytes of memory that a group shares.
+        language: of its kernels: ``"opencl"``, or ``"ptx"`` for NVIDIA's alone.
+        architecture: what PTX is for, as ``"sm_80"``; empty for OpenCL.
         name: the GPU's; empty where kernels are for any.
     """
 
@@ -31,16 +34,20 @@ class Gpu:
     sides: tuple[int, int, int] = (256, 256, 64)
     grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
     shared: int = 32768
+    language: str = OPENCL
+    architecture: str = ""
     name: str = ""
 
     @classmethod
-    def of(cls, device: Device) -> Gpu:
-        """The limits of a GPU that is at hand."""
+    def of(cls, device: Device, language: str = OPENCL, architecture: str = "") -> Gpu:
+        """The limits of a GPU that is at hand, and the code that it takes."""
         own = device.limits
         return cls(
             group=min(own.group, LARGEST_GROUP),
             sides=own.sides,
             shared=own.shared,
+            language=language,
+            architecture=architecture,
             name=device.name,
         )
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from vdla.compiler.targets.gpu.codegen.opencl import Kernel, opencl
+from vdla.compiler.targets.gpu.codegen.kernel import Kernel
+from vdla.compiler.targets.gpu.codegen.opencl import opencl
+from vdla.compiler.targets.gpu.codegen.ptx import check_functions, ptx
 from vdla.compiler.targets.gpu.description import Gpu, extents, kernels, shared_bytes
 from vdla.compiler.targets.gpu.passes import to_kernels
 from vdla.compiler.tir.ir import Alloc, Buffer, PrimFunc, Stmt
 from vdla.compiler.tir.lower import written_buffers
 from vdla.compiler.tir.visitor import stmt_loads, walk
 from vdla.runtime.dtypes import dtype_of
-from vdla.runtime.kernels import OPENCL, KernelFunction, Kernels, Launch
+from vdla.runtime.kernels import PTX, KernelFunction, Kernels, Launch
 
 Report = Callable[[str, PrimFunc], None]
 
@@ -22,25 +24,32 @@ def lower_function(func: PrimFunc, gpu: Gpu, report: Report = lambda name, func:
     Raises:
         NoCodeError: there are none; the message says why.
     """
-    return gpu.check(to_kernels(func, report))
+    lowered = gpu.check(to_kernels(func, report))
+    return check_functions(lowered) if gpu.language == PTX else lowered
 
 
-def kernels_of(functions: Iterable[PrimFunc]) -> Kernels:
-    """What a module carries of functions that ``lower_function`` gave.
+def kernels_of(functions: Iterable[PrimFunc], gpu: Gpu) -> Kernels:
+    """What a module carries of functions that ``lower_function`` gave for that GPU.
 
     Raises:
-        NoCodeError: there is no OpenCL C for one of them.
+        NoCodeError: one of them has no code in the GPU's language.
+        TargetError: the GPU's architecture isn't known.
     """
     sources: list[Kernel] = []
     made: dict[str, KernelFunction] = {}
     for func in functions:
-        own = _sources(func)
+        own = kernel_sources(func)
         sources += own
         made[func.name] = _function(func, own)
-    return Kernels(OPENCL, "", opencl(sources), made)
+    return Kernels(gpu.language, gpu.architecture, _source(sources, gpu), made)
 
 
-def _sources(func: PrimFunc) -> list[Kernel]:
+def _source(sources: Sequence[Kernel], gpu: Gpu) -> str:
+    """Kernels in a GPU's language."""
+    return ptx(sources, gpu.architecture) if gpu.language == PTX else opencl(sources)
+
+
+def kernel_sources(func: PrimFunc) -> list[Kernel]:
     """A function's kernels with the buffers that each of them gets."""
     everything = (*func.params, *_scratch(func))
     return [

@@ -1,1 +1,1 @@
-"""Code for GPUs: ``opencl`` writes OpenCL C."""
+"""Code for GPUs: ``opencl`` writes OpenCL C, ``ptx`` PTX."""

@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from vdla.compiler.targets.errors import NoCodeError
+from vdla.compiler.targets.gpu.codegen.kernel import Kernel
 from vdla.compiler.tir.arith import bounds, is_index, simplify
 from vdla.compiler.tir.ir import (
     BLOCK_TAGS,
@@ -123,15 +124,6 @@ static {type} {name}_{type}({type} a, {type} b)
     return a {symbol} b{nan} ? a : b;
 }}
 """
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """One kernel's name, the buffers that it gets, in order, and its statements."""
-
-    name: str
-    buffers: Sequence[Buffer]
-    body: Stmt
 
 
 def opencl(kernels: Sequence[Kernel]) -> str:

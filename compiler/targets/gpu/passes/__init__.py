@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from vdla.compiler.targets.gpu.passes.barriers import insert_barriers
 from vdla.compiler.targets.gpu.passes.double_buffer import fill_ahead
+from vdla.compiler.targets.gpu.passes.lanes import deal_lanes
 from vdla.compiler.targets.gpu.passes.threads import deal_threads
 from vdla.compiler.targets.gpu.passes.vthread import inject_virtual_threads
 from vdla.compiler.tir.ir import PrimFunc
@@ -16,6 +17,7 @@ PASSES: Sequence[tuple[str, Callable[[PrimFunc], PrimFunc]]] = (
     ("flatten_blocks", flatten_blocks),
     ("fill_ahead", fill_ahead),
     ("deal_threads", deal_threads),
+    ("deal_lanes", deal_lanes),
     ("virtual_threads", inject_virtual_threads),
     ("insert_barriers", insert_barriers),
 )
@@ -41,7 +43,7 @@ def to_kernels(
     ``report`` gets the function after every pass, with the pass's name.
 
     Raises:
-        NoCodeError: see ``deal_threads`` and ``insert_barriers``.
+        NoCodeError: see ``deal_threads``, ``deal_lanes`` and ``insert_barriers``.
     """
     for name, run in PASSES:
         func = verify(run(func))

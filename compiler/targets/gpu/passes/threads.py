@@ -20,6 +20,7 @@ Rules:
   threads is inside; else its group shares it.
 - What the group shares is stored once: by the first thread along each dimension that no loop around
   the store is bound to, from the buffer's Alloc on. So is what all groups share.
+- What a warp has together is stored by all of its lanes (``passes.lanes``).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from dataclasses import dataclass, field, replace
 
 from vdla.compiler.schedule.tree import peel_allocs, wrap_allocs
 from vdla.compiler.targets.errors import NoCodeError
+from vdla.compiler.targets.gpu.mma import WARP
 from vdla.compiler.tir.ir import (
     BLOCK_TAGS,
     GLOBAL,
@@ -182,6 +184,8 @@ class _Dealer:
         if made and buffer.scope != LOCAL:
             self.check_shared(store, path[:home])
         steps = {loop.thread_tag: loop.extent for loop in path[home:]}
+        if any(load.buffer.scope == WARP for load in loads(store.value)):
+            steps.setdefault(THREAD_TAGS[0], self.extents.get(THREAD_TAGS[0], 1))
         conds = []
         for tag in (tag for tag in TAGS if tag in self.extents):
             var = self.variables[tag]

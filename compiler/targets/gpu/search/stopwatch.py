@@ -13,7 +13,7 @@ from vdla.compiler.targets.gpu.lower import kernels_of
 from vdla.compiler.targets.gpu.search.function import GpuFunction
 from vdla.compiler.targets.search.stopwatch import Array, Stopwatch
 from vdla.runtime.gpu.base import Gpu, Program, places
-from vdla.runtime.gpu.opencl import find_gpu
+from vdla.runtime.gpu.find import find_gpu
 
 
 class GpuStopwatch(Stopwatch[GpuFunction]):
@@ -21,10 +21,10 @@ class GpuStopwatch(Stopwatch[GpuFunction]):
 
     def runner(self, trace: Sequence[Step], arrays: Sequence[Array]) -> KernelRunner:
         """Kernels of a trace's schedule, over arrays in the GPU's memory."""
-        kernels = kernels_of([self.function.code(trace)])
+        kernels = kernels_of([self.function.code(trace)], self.function.gpu)
         ((name, function),) = kernels.functions.items()
         offsets, size = places(function.params)
-        program = _device().load(kernels, size)
+        program = _device(self.function.gpu.language).load(kernels, size)
         for offset, array in zip(offsets, arrays, strict=True):
             program.upload(offset, np.ascontiguousarray(array).reshape(-1).view(np.uint8))
         return KernelRunner(program, name, offsets, np.empty_like(arrays[-1]))
@@ -51,6 +51,6 @@ class KernelRunner:
 
 
 @cache
-def _device() -> Gpu:
-    """The GPU at hand."""
-    return find_gpu()
+def _device(language: str) -> Gpu:
+    """The GPU at hand that takes a language."""
+    return find_gpu(language)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from llvmlite import ir as ll
 
-from vdla.compiler.targets.processor.codegen.lanes import Value, splat
+from vdla.compiler.targets.lanes import Value, splat
 
 I16, I32 = ll.IntType(16), ll.IntType(32)
 BYTE, BYTES = 8, 4  # bits, and how many a word has

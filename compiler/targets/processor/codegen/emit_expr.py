@@ -1,7 +1,7 @@
 """LLVM instructions for expressions: values, indices, addresses of elements, and functions.
 
 In a vectorized loop a value that depends on the loop's variable is a vector, with a lane for each
-step; every other one stays a scalar until it meets a vector (``codegen.lanes``).
+step; every other one stays a scalar until it meets a vector (``targets.lanes``).
 """
 
 from __future__ import annotations
@@ -10,17 +10,7 @@ from collections.abc import Callable
 
 from llvmlite import ir as ll
 
-from vdla.compiler.targets.processor.codegen.emit_math import IN_LANES, Mathematics
-from vdla.compiler.targets.processor.codegen.emit_memory import (
-    I32,
-    I64,
-    SIZES,
-    TYPES,
-    Memory,
-    is_unsigned,
-    resized,
-)
-from vdla.compiler.targets.processor.codegen.lanes import (
+from vdla.compiler.targets.lanes import (
     Value,
     constant,
     element,
@@ -30,6 +20,16 @@ from vdla.compiler.targets.processor.codegen.lanes import (
     shaped,
     splat,
     together,
+)
+from vdla.compiler.targets.mathematics import IN_LANES, Mathematics
+from vdla.compiler.targets.processor.codegen.emit_memory import (
+    I32,
+    I64,
+    SIZES,
+    TYPES,
+    Memory,
+    is_unsigned,
+    resized,
 )
 from vdla.compiler.tir.arith import bounds, is_index
 from vdla.compiler.tir.ir import (

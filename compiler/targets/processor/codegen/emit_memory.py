@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from llvmlite import ir as ll
 
-from vdla.compiler.targets.processor.codegen.lanes import (
+from vdla.compiler.targets.lanes import (
     Value,
     constant,
     element,

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Sequence
 
 from llvmlite import ir as ll
 
+from vdla.compiler.targets.lanes import Value
 from vdla.compiler.targets.processor.codegen.builtins import TASKS
 from vdla.compiler.targets.processor.codegen.emit_memory import I32, POINTER
-from vdla.compiler.targets.processor.codegen.lanes import Value
 from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, For, Load, Prefetch, Stmt, Store, Var
 from vdla.compiler.tir.visitor import direct_exprs, walk, walk_expr
 

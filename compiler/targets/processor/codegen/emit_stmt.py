@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir as ll
 
+from vdla.compiler.targets.lanes import MOST_LANES, Value
 from vdla.compiler.targets.processor.codegen.builtins import PARALLEL
 from vdla.compiler.targets.processor.codegen.emit_dot import emit_dot
 from vdla.compiler.targets.processor.codegen.emit_expr import Expressions
@@ -14,7 +15,6 @@ from vdla.compiler.targets.processor.codegen.emit_parallel import (
     member,
     task_function,
 )
-from vdla.compiler.targets.processor.codegen.lanes import MOST_LANES, Value
 from vdla.compiler.targets.processor.description.intrinsics import Dot
 from vdla.compiler.tir.ir import (
     Alloc,

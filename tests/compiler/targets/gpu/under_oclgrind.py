@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[4]))
+sys.path.append(str(Path(__file__).parents[4]))
 
 from tests.support.kernels import SCHEDULES, plain, tiled
 from vdla import te
@@ -61,7 +61,7 @@ def halves():
 
 
 def made(func: PrimFunc) -> Kernels:
-    return kernels_of([lower_function(func, ANY)])
+    return kernels_of([lower_function(func, ANY)], ANY)
 
 
 schedules = {**SCHEDULES, "element-wise": elementwise, "maxima": many_outputs, "halves": halves}
@@ -70,5 +70,5 @@ for name, make in schedules.items():
 
 lowered = lower_function(tiled(16, 8, 2, 4).mod, ANY)
 body = rewrite(lowered.body, lambda s: Seq(()) if isinstance(s, Barrier) else s)
-faulty = kernels_of([PrimFunc(lowered.name, lowered.params, body)])
+faulty = kernels_of([PrimFunc(lowered.name, lowered.params, body)], ANY)
 print(f"race: {'reported' if run(faulty) else 'silent'}")

@@ -131,7 +131,7 @@ def test_buffers_that_threads_cannot_have(text, message):
 
 def test_what_a_single_group_shares_is_no_scratch_memory():
     func = lower_function(tiled(8, 8, 2, 4).mod, ANY)
-    (function,) = kernels_of([func]).functions.values()
+    (function,) = kernels_of([func], ANY).functions.values()
     assert function.scratch == ()
     assert [launch.shared for launch in function.launches] == [2 * 8 * 4 * 4]
 

@@ -16,7 +16,7 @@ import numpy as np
 from llvmlite import ir as ll
 from numpy.polynomial import Chebyshev, Polynomial
 
-from vdla.compiler.targets.processor.codegen.lanes import Value, constant, shaped
+from vdla.compiler.targets.lanes import Value, constant, shaped
 
 I32 = ll.IntType(32)
 LN2_HIGH = 0.693145751953125  # its first 15 bits: exact in float32 times a number of 8 bits
