@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 from typing import Any
@@ -59,6 +58,7 @@ from vdla.compiler.tir.ir import (
     Stmt,
     Store,
 )
+from vdla.compiler.tir.nest import Group, is_over, nest_of
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.trail import Array, Coordinates, Finding, Trail
 
@@ -88,65 +88,6 @@ def run_groups(func: PrimFunc, arrays: Sequence[Array], checks: bool = True) -> 
     return tuple(machine.findings.values())
 
 
-@dataclass
-class _Group:
-    """The group that runs: its number, None outside of kernels, its buffers, and how many threads
-    each of its loops has.
-
-    ``owners`` says which one each thread has of the buffers that there are several of.
-    """
-
-    number: int | None
-    buffers: set[Buffer] = field(default_factory=set)
-    sizes: Coordinates = ()
-    owners: dict[Buffer, Array] = field(default_factory=dict)
-
-    @property
-    def count(self) -> int:
-        """How many threads it has."""
-        return prod(self.sizes)
-
-    def thread(self, number: int) -> Coordinates:
-        """A thread's coordinates."""
-        return tuple(int(n) for n in np.unravel_index(number, self.sizes or (1,)))
-
-    def owns(self, buffer: Buffer) -> bool:
-        """Whether each thread has a buffer for itself."""
-        return buffer in self.owners and int(self.owners[buffer][-1]) == self.count - 1
-
-
-@dataclass
-class _Nest:
-    """Loops over threads directly inside one another, what is inside them, and the buffers in
-    between, each with how many of the loops are around it."""
-
-    loops: list[For]
-    buffers: list[tuple[Buffer, int]]
-    body: Stmt
-
-
-def _nest(stmt: Stmt, tags: Sequence[str]) -> _Nest:
-    """The nest of loops of different tags that a statement begins with."""
-    nest = _Nest([], [], stmt)
-    while True:
-        match nest.body:
-            case For(kind="thread", thread_tag=tag) as loop if tag in tags:
-                if tag in [outer.thread_tag for outer in nest.loops]:
-                    return nest
-                nest.loops.append(loop)
-                nest.body = loop.body
-            case Alloc(buffer, body):
-                nest.buffers.append((buffer, len(nest.loops)))
-                nest.body = body
-            case _:
-                return nest
-
-
-def _is_over(stmt: Stmt, tags: Sequence[str]) -> bool:
-    """Whether a statement is a loop over groups, or over threads."""
-    return isinstance(stmt, For) and stmt.kind == "thread" and stmt.thread_tag in tags
-
-
 class _Groups(Interpreter):
     """The state of one run: outside of kernels; in a group, between its nests of loops over
     threads; or in its threads, where a value is one for each of them, and a mask says which act."""
@@ -155,7 +96,7 @@ class _Groups(Interpreter):
         super().__init__()
         self.checked = checked
         self.findings: dict[tuple[Any, ...], Finding] = {}
-        self.group: _Group | None = None
+        self.group: Group | None = None
         self.side_by_side = False
         self.epoch = 0
         self.unset: dict[Buffer, Array] = {}  # elements that nothing was written to
@@ -178,9 +119,9 @@ class _Groups(Interpreter):
             self.run_threads(stmt, env, mask)
         elif not self.checked and not self.has_barrier(stmt):
             super().run(stmt, env, mask)
-        elif self.group is None and _is_over(stmt, TAGS):
+        elif self.group is None and is_over(stmt, TAGS):
             self.kernel(stmt, env)
-        elif self.group is not None and _is_over(stmt, THREAD_TAGS):
+        elif self.group is not None and is_over(stmt, THREAD_TAGS):
             self.nest(self.group, stmt, env)
         elif isinstance(stmt, Alloc):
             self.allocate(stmt.buffer)
@@ -213,7 +154,7 @@ class _Groups(Interpreter):
     def one_thread(self) -> Iterator[Array]:
         """What is outside of loops over threads runs as one thread; yields its mask."""
         outside = self.group
-        self.group = outside or _Group(None)
+        self.group = outside or Group(None)
         self.side_by_side = True
         self.epoch += 1
         yield np.ones(1, bool)
@@ -222,14 +163,14 @@ class _Groups(Interpreter):
 
     def kernel(self, stmt: Stmt, env: Env) -> None:
         """A kernel: its groups, one after the other."""
-        nest = _nest(stmt, BLOCK_TAGS)
+        nest = nest_of(stmt, BLOCK_TAGS)
         self.groups.clear()
         self.blocks = list(product(*(range(loop.extent) for loop in nest.loops)))
         buffers = [buffer for buffer, _ in nest.buffers]
         for number, block in enumerate(self.blocks):
             for loop, value in zip(nest.loops, block, strict=True):
                 env[loop.var] = np.int32(value)  # type: ignore[assignment]
-            self.group = _Group(number)
+            self.group = Group(number)
             for buffer in buffers:
                 self.allocate(buffer)
             self.run(nest.body, env, None)
@@ -237,9 +178,9 @@ class _Groups(Interpreter):
                 self.free(buffer)
         self.group = None
 
-    def nest(self, group: _Group, stmt: Stmt, env: Env) -> None:
+    def nest(self, group: Group, stmt: Stmt, env: Env) -> None:
         """A nest of loops over threads, side by side."""
-        nest = _nest(stmt, THREAD_TAGS)
+        nest = nest_of(stmt, THREAD_TAGS)
         group.sizes = sizes = tuple(loop.extent for loop in nest.loops)
         numbers = np.arange(group.count)
         for loop, values in zip(nest.loops, np.unravel_index(numbers, sizes), strict=True):
@@ -283,7 +224,7 @@ class _Groups(Interpreter):
         """Runs one statement for the threads of the mask."""
         match stmt:
             case For(var, extent, _, body):
-                if _is_over(stmt, TAGS) and self.has_barrier(body):
+                if is_over(stmt, TAGS) and self.has_barrier(body):
                     raise InterpError(
                         f"for {var.name}: a barrier inside loops over threads that aren't "
                         "directly inside one another"

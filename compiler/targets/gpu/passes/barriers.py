@@ -38,6 +38,7 @@ from vdla.compiler.tir.interp import Interpreter
 from vdla.compiler.tir.ir import (
     BLOCK_TAGS,
     LOCAL,
+    THREAD_TAGS,
     Alloc,
     Barrier,
     Binary,
@@ -55,6 +56,7 @@ from vdla.compiler.tir.ir import (
     Var,
     seq,
 )
+from vdla.compiler.tir.nest import nest_of
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.visitor import (
     direct_exprs,
@@ -165,14 +167,10 @@ class _Kernel:
     @classmethod
     def of(cls, name: str, nest: Stmt) -> _Kernel:
         """The kernel of a nest."""
-        grid: list[For] = []
-        threads: list[For] = []
-        inner = nest
-        while isinstance(inner, Alloc) or (isinstance(inner, For) and inner.kind == "thread"):
-            if isinstance(inner, For):
-                (grid if inner.thread_tag in BLOCK_TAGS else threads).append(inner)
-            inner = inner.body
-        return cls(name, grid, threads, inner)
+        found = nest_of(nest, (*BLOCK_TAGS, *THREAD_TAGS))
+        grid = [loop for loop in found.loops if loop.thread_tag in BLOCK_TAGS]
+        threads = [loop for loop in found.loops if loop.thread_tag not in BLOCK_TAGS]
+        return cls(name, grid, threads, found.body)
 
     def __post_init__(self) -> None:
         sizes = [loop.extent for loop in self.threads]
