@@ -1,14 +1,16 @@
 """ONNX's own node tests: what vdla compiles for the host, what it refuses, and what it gets wrong.
 
-    python benchmarks/onnx_node_tests.py [--operator NAME]... [--case TEXT] [--json | --table]
+    python benchmarks/onnx_node_tests.py [--operator NAME]... [--case TEXT] [--part K/N]
+                                         [--device cpu|gpu] [--json | --table]
 
 Each case of ``onnx.backend.test`` is a model of one operator, or of the operators that it stands
 for ("expanded"), with inputs and outputs. The model is imported, compiled for the device ``cpu``
-and run by vdla's runtime, and its outputs are compared at the case's own tolerances, in shape and
+or ``gpu`` and run by vdla's runtime, and its outputs are compared at the case's own tolerances, in shape and
 element type too. Every case is one of
 
     passed      the outputs are right. Of these ``onnxruntime`` counts the cases in which some node
-                was handed to onnxruntime, ``folded`` those that were computed while importing
+                was handed to onnxruntime, ``folded`` those that were computed while importing, and
+                ``gpu`` those in which some node ran there
     refused     the importer says in one line what it doesn't take
     wrong       an output is another
     error       anything else: an error in the compiler
@@ -46,7 +48,7 @@ from vdla.compiler.targets.processor.description.processor import Processor
 from vdla.isa.config import load_config
 from vdla.runtime.executor import Executor
 from vdla.runtime.module import Module
-from vdla.runtime.plan import Onnx
+from vdla.runtime.plan import Gpu, Onnx
 
 Array = NDArray[Any]
 CATEGORIES = ("passed", "refused", "wrong", "error")
@@ -103,10 +105,10 @@ def _plain(name: str) -> str:
     return name.replace("_", "").lower()
 
 
-def run_case(base: Any, case: Any, quick: bool = True) -> Outcome:
+def run_case(base: Any, case: Any, quick: bool = True, device: str = "cpu") -> Outcome:
     """Imports, compiles, runs and compares one case."""
     operator = operator_of(base)
-    options = Options("cpu", processor=Processor(quick=quick))
+    options = Options(device, processor=Processor(quick=quick))
     try:
         model, inputs = _with_constants(case, base)
         graph = import_model(model, "model")
@@ -128,6 +130,8 @@ def _where(graph: Graph, module: Module) -> str:
     """On what a module's steps run."""
     if graph.constants.keys() >= set(graph.outputs):
         return "folded"
+    if any(isinstance(step, Gpu) for step in module.steps):
+        return "gpu"
     return "onnxruntime" if any(isinstance(step, Onnx) for step in module.steps) else "vdla"
 
 
@@ -187,7 +191,9 @@ def difference(found: Sequence[Any], wanted: Sequence[Any], rtol: float, atol: f
     return ""
 
 
-def run_cases(chosen: Sequence[tuple[str, Any]], quick: bool = True) -> list[Outcome]:
+def run_cases(
+    chosen: Sequence[tuple[str, Any]], quick: bool = True, device: str = "cpu"
+) -> list[Outcome]:
     """Runs every case, saying on stderr how far it is."""
     found = []
     for number, (base, case) in enumerate(chosen):
@@ -196,7 +202,7 @@ def run_cases(chosen: Sequence[tuple[str, Any]], quick: bool = True) -> list[Out
                 f"\r{number}/{len(chosen)} {case.name:60.60}", end="", file=sys.stderr, flush=True
             )
         with warnings.catch_warnings(action="ignore"):
-            found.append(run_case(base, case, quick))
+            found.append(run_case(base, case, quick, device))
     print(file=sys.stderr)
     return found
 
@@ -209,6 +215,7 @@ def counts(outcomes: Sequence[Outcome]) -> dict[str, int]:
         "passed": kinds["passed"],
         "passed_onnxruntime": on["onnxruntime"],
         "passed_folded": on["folded"],
+        **({"passed_gpu": on["gpu"]} if on["gpu"] else {}),
         **{kind: kinds[kind] for kind in CATEGORIES[1:]},
         "total": len(outcomes),
     }
@@ -282,6 +289,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--operator", action="append", default=[], help="only this operator's")
     parser.add_argument("--case", default="", help="only those with this text in their names")
+    parser.add_argument("--part", default="1/1", help="K/N: every N-th, beginning with the K-th")
+    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="what runs them")
     parser.add_argument(
         "--optimized", action="store_true", help="by LLVM, too: some 5 times slower"
     )
@@ -289,8 +298,10 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help="a row per operator, as Markdown")
     options = parser.parse_args()
     chosen = [each for each in load_cases(options.operator) if options.case in each[1].name]
+    part, parts = map(int, options.part.split("/"))
+    chosen = chosen[part - 1 :: parts]
     start = time.perf_counter()
-    outcomes = run_cases(chosen, not options.optimized)
+    outcomes = run_cases(chosen, not options.optimized, options.device)
     seconds = time.perf_counter() - start
     if options.json:
         print(json.dumps({**report(outcomes), "seconds": round(seconds, 1)}, indent=1))

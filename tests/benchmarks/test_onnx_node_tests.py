@@ -43,6 +43,15 @@ def test_some_operators():
     )
 
 
+def test_some_operators_on_a_gpu(gpu):
+    names = ("Gemm", "Softmax", "ConvTranspose")
+    command = [sys.executable, RUNNER, "--device=gpu", "--part=1/3", "--json"]
+    command += [f"--operator={name}" for name in names]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    assert found["passed"] == found["passed_gpu"] == found["total"] > 10
+
+
 def test_what_is_wrong_is_seen(runner):
     x = np.array([1.0, 2.0], np.float32)
     assert runner.difference([x], [x], 1e-3, 1e-7) == ""
