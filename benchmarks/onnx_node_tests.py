@@ -5,8 +5,8 @@
 
 Each case of ``onnx.backend.test`` is a model of one operator, or of the operators that it stands
 for ("expanded"), with inputs and outputs. The model is imported, compiled for the device ``cpu``
-or ``gpu`` and run by vdla's runtime, and its outputs are compared at the case's own tolerances, in shape and
-element type too. Every case is one of
+or ``gpu`` and run by vdla's runtime, and its outputs are compared at the case's own tolerances, in
+shape and element type too. Every case is one of
 
     passed      the outputs are right. Of these ``onnxruntime`` counts the cases in which some node
                 was handed to onnxruntime, ``folded`` those that were computed while importing, and
