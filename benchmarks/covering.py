@@ -30,7 +30,7 @@ TIMES = re.compile(r"\s*([\d.]+)s (?:setup|call|teardown)\s+(\S.*?)\s*")
 
 
 def digest(folder: Path, files: Iterable[str]) -> str:
-    """Of the files' contents, in hex."""
+    """Sixteen hex digits of a digest of files' names and contents."""
     found = hashlib.sha256()
     for name in files:
         found.update(f"{name}\n".encode() + (folder / name).read_bytes())
@@ -89,7 +89,7 @@ class Covering:
         return data
 
     def tests(self, file: str, lines: range) -> list[str]:
-        """Those that run any of these lines, the quickest first. Of lines that are run at import
+        """Tests that run any of these lines, the quickest first. For lines that run at import
         only, all tests that run anything of the file."""
         by_line = self._data.contexts_by_lineno(file)
         found = self._named(by_line, lines)

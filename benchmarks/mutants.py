@@ -174,7 +174,7 @@ def _promises_alone(node: ast.AST, child: object) -> bool:
 
 
 def _lines(node: ast.stmt | ast.ExceptHandler | ast.match_case) -> range:
-    """Of a statement, or of what stands before its body."""
+    """Lines of a statement, or of what stands before its body."""
     first = node.pattern.lineno if isinstance(node, ast.match_case) else node.lineno
     body = getattr(node, "body", None)
     last = body[0].lineno - 1 if body else getattr(node, "end_lineno", first)

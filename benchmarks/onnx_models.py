@@ -85,7 +85,7 @@ def measure(path: Path, shapes: Shapes, samples: int, runs: int) -> Row:
 
 
 def fitting(graph: Any, shapes: Shapes) -> Shapes:
-    """Those of the sizes that are of this file's inputs or dimensions."""
+    """The sizes that belong to this file's inputs or dimensions."""
     values = {value.name: open_shape(value) for value in input_values(graph)}
     known = {*values, *(size for shape in values.values() for size in shape)}
     return {name: sizes for name, sizes in shapes.items() if name in known}

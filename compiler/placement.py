@@ -29,7 +29,7 @@ Placements = dict[str, Placement]
 
 
 def processor_layers(rows: Sequence[Mapping[str, str]]) -> tuple[list[str], int]:
-    """Of a report's rows: the layers that run on the processor, and how many layers there are.
+    """Layers of a report's rows that run on the processor, and the number of all layers.
 
     What only converts numbers or their layout on the way to the accelerator is no layer.
     """

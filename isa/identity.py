@@ -59,7 +59,7 @@ class Identity:
 
     @classmethod
     def of(cls, config: Config) -> Identity:
-        """Of this instruction set and a config."""
+        """The identity of this instruction set with a config."""
         return cls(isa_hash(), config.hash)
 
     @classmethod
@@ -69,7 +69,7 @@ class Identity:
 
     @property
     def words(self) -> tuple[int, int]:
-        """As registers hold it."""
+        """Both digests as numbers, as the identity registers hold them."""
         return int(self.isa, 16), int(self.config, 16)
 
 

@@ -72,7 +72,7 @@ class Register:
 
     @property
     def fields(self) -> tuple[Bits, ...]:
-        """Its bit fields; all of it as one, VALUE, where it has none."""
+        """Bit fields of the register; one field VALUE of 32 bits where none are declared."""
         return self.bits or (Bits("VALUE", 0, 32, self.doc),)
 
     def field(self, name: str) -> Bits:

@@ -172,7 +172,7 @@ class Module:
 
     @staticmethod
     def from_bytes(data: bytes, where: str = "module") -> Module:
-        """As :meth:`load`, for a file's contents; ``where`` opens the errors."""
+        """Reads a module from a file's contents; ``where`` opens the messages of errors."""
         header, start = _read_header(data, where)
         check_header(header, where)
         try:

@@ -125,7 +125,7 @@ def host_machine() -> tuple[str, str, str]:
 
 
 def board_machine() -> tuple[str, str, str]:
-    """The same without LLVM; of ARM's features NEON alone."""
+    """Triple, processor and features of a board, without LLVM; on ARM NEON alone is looked for."""
     triple = sysconfig.get_config_var("MULTIARCH") or sys.platform
     if triple.startswith("x86_64"):
         return triple, platform.machine(), _x86_features()

@@ -151,7 +151,7 @@ def jit(function: F) -> F:
 
 
 def jit_lean(function: F) -> F:
-    """As ``jit``, for a loop that makes no array and divides by nothing that could be 0.
+    """Compiles a loop that makes no array and never divides by 0, leaner than ``jit`` does.
 
     Numba counts references to arrays at every call, inlined or not, and took nine tenths of the
     time for it; it looks at every divisor, which took a twentieth.
@@ -176,7 +176,7 @@ def inline(function: F) -> F:
 
 
 def shared(function: F) -> F:
-    """As ``inline``, for a helper that is called from many places: they all call one function.
+    """Compiles a helper once for all of its callers, where ``inline`` would copy it into each.
 
     As a loop of its own it would be compiled anew for every constant that it is called with.
     """

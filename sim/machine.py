@@ -68,7 +68,7 @@ def simulate(
 
 
 def run_stream(stream: Stream, dram: Bytes, *, numerics: bool = True) -> Run:
-    """As ``simulate``, for a stream laid out once and run often."""
+    """Simulates a stream that was laid out before, and may be run often."""
     warm_up()
     return _run(stream, dram, numerics=numerics)
 

@@ -225,12 +225,12 @@ def unshared(flat: Flat) -> int:
 
 
 def area_in(folder: Path) -> Area:
-    """Of the netlist that yosys left there."""
+    """Area by unit of the netlist that yosys wrote to a folder."""
     return area(Flat(json.loads((folder / f"{NAME}.json").read_text())["modules"]))
 
 
 def total(units: Area) -> Counter[str]:
-    """Of all units."""
+    """The area of all units together."""
     return sum(units.values(), Counter())
 
 

@@ -18,7 +18,7 @@ COUNT_BITS = 9  # beats of a request: AXI's longest burst, or a frame of the ser
 
 
 def port(address_bits: int, beat_bits: int, tag_bits: int) -> Signature:
-    """As its user sees it."""
+    """Signature of a memory's port, as the port's user sees it."""
     return Signature(
         {
             "valid": Out(1),

@@ -34,7 +34,7 @@ MOST_DUE = 7  # refreshes put off; the chip allows eight
 
 
 def whole_clocks(nanoseconds: float, clock_hz: float) -> int:
-    """As many as last at least so long."""
+    """The least number of clocks that last ``nanoseconds``."""
     return ceil(nanoseconds * clock_hz / 1e9 - 1e-6)
 
 
@@ -74,7 +74,7 @@ class Chip:
 
     @property
     def address_bits(self) -> int:
-        """Of a byte."""
+        """Bits of a byte's address."""
         word = (self.word_bits // 8 - 1).bit_length()
         return self.row_bits + self.bank_bits + self.column_bits + word
 

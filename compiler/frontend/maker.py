@@ -42,7 +42,7 @@ class Maker:
         return self.draft.add_constant(name, np.asarray(value).astype(dtype))
 
     def like(self, value: object, name: str) -> str:
-        """The same in the type of another tensor."""
+        """Adds a constant of ``value`` in the element type of the tensor ``name``."""
         return self.constant(value, self.kind(name).dtype)
 
     def unary(self, function: str, data: str, alpha: float = 0.0, beta: float = 0.0) -> str:
@@ -70,13 +70,13 @@ class Maker:
         )
 
     def cast(self, data: str, dtype: str) -> str:
-        """The same numbers in another type."""
+        """Casts a tensor's numbers to another element type."""
         if self.kind(data).dtype == dtype:
             return data
         return self.add(ops.Cast(**self._names(), data=data), dtype)
 
     def reshape(self, data: str, shape: Shape) -> str:
-        """The same elements under another shape."""
+        """Reshapes a tensor; its elements keep their row-major order."""
         dtype = self.kind(data).dtype
         if self.shape(data) == shape:
             return data
@@ -101,7 +101,7 @@ class Maker:
         return self.add(node, self.kind(data).dtype)
 
     def along(self, data: str, axis: int, places: Sequence[int], fill: float = 0.0) -> str:
-        """As :meth:`take`, for one axis."""
+        """Takes elements along one axis, as :meth:`take` does along all."""
         tables: list[Sequence[int]] = [range(n) for n in self.shape(data)]
         tables[axis] = places
         return self.take(data, tables, fill)

@@ -43,7 +43,7 @@ class OnnxNode:
         return name
 
     def optional(self, index: int) -> str | None:
-        """As :meth:`operand`, None where it is left out."""
+        """The name of an operand, as by :meth:`operand`; None where the node leaves it out."""
         if index >= len(self.proto.input) or not self.proto.input[index]:
             return None
         name = str(self.proto.input[index])

@@ -216,7 +216,7 @@ class Importer(Draft):
             self.expand(view)
 
     def try_expand(self, view: OnnxNode) -> bool:
-        """As :meth:`expand`; False, too, where some node of the definition is refused."""
+        """Replaces a node by its definition; False without one, or where part is refused."""
         try:
             return self.expand(view)
         except ModelError:

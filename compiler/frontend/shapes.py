@@ -48,7 +48,7 @@ def known_shapes(graph: Any, where: str, shapes: Shapes | None) -> dict[str, Ope
 
 
 def static_shapes(graph: Any, where: str, shapes: Shapes | None) -> dict[str, tuple[int, ...]]:
-    """As :func:`known_shapes`, with nothing left open.
+    """Shapes of a graph's inputs, as :func:`known_shapes` gives them, with every size known.
 
     Raises:
         ModelError: a size is open and not given; says how to give it.

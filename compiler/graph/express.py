@@ -150,7 +150,7 @@ def _moves(tensor: Tensor) -> bool:
 
 
 def _viewed(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """The same elements under a shape that differs by dimensions of one at the end."""
+    """A tensor under a shape that differs by dimensions of size 1 at its end."""
     if tensor.shape == shape:
         return tensor
     rank = min(len(tensor.shape), len(shape))

@@ -196,14 +196,14 @@ class Node:
         raise NotImplementedError
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
-        """Its meaning: the result for these operands, of logical shapes, as numpy arrays.
+        """Computes the node with numpy: the result for operands of logical shapes.
 
         The oracle for all targets; integer operators are exact.
         """
         raise NotImplementedError
 
     def express(self, recipe: Recipe) -> Tensor:
-        """Its result as a tensor expression; integers equal ``evaluate``'s."""
+        """Writes the node as a tensor expression; integers equal ``evaluate``'s."""
         raise NotImplementedError
 
     def channel_block(self, operands: Sequence[TensorType]) -> int:
@@ -272,7 +272,7 @@ class Node:
         return frozenset(name for name in names if name is not None)
 
     def renamed(self, names: Mapping[str, str]) -> Self:
-        """The same node reading ``names[t]`` wherever it read ``t``."""
+        """A copy of the node that reads ``names[t]`` wherever this one reads ``t``."""
         changes: dict[str, Any] = {}
         for key in self.OPERANDS:
             value = getattr(self, key)
@@ -344,7 +344,7 @@ class Graph:
         tensors: Mapping[str, TensorType] | None = None,
         constants: Mapping[str, Array] | None = None,
     ) -> Graph:
-        """The same graph with other nodes, or with tensors and constants added or replaced."""
+        """A copy of the graph with other nodes, or with tensors and constants added or replaced."""
         return Graph(
             self.inputs,
             self.outputs,

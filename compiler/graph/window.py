@@ -56,13 +56,13 @@ class Window:
 
     @property
     def size(self) -> Pair:
-        """Of a window over an image: its rows and columns."""
+        """Rows and columns of a window over an image."""
         rows, columns = self.kernel
         return rows, columns
 
     @property
     def steps(self) -> Steps:
-        """Of a window over an image: how it steps, as a node's fields."""
+        """Strides, pads and dilations of a window over an image, as a node's fields."""
         (sh, sw), (dh, dw), (top, left, bottom, right) = self.strides, self.dilations, self.pads
         return {"strides": (sh, sw), "pads": (top, left, bottom, right), "dilations": (dh, dw)}
 

@@ -77,7 +77,7 @@ def quantize_model(
     *,
     unsigned: bool = False,
 ) -> None:
-    """As :func:`quantize`, for a model and samples in memory; activations may be uint8."""
+    """Quantizes a model in memory with samples in memory; activations are int8, or uint8."""
     from onnxruntime.quantization import (
         CalibrationDataReader,
         QuantFormat,

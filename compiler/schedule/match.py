@@ -250,7 +250,7 @@ class _Matcher:
         self.depth -= 1
 
     def ways(self, p: Expr, t: Expr, env: Binding) -> Iterator[Binding]:
-        """As ``unify``, without keeping what failed."""
+        """Every way to unify a pattern with an expression; failures are not kept."""
         if p.dtype != t.dtype:
             return
         match p:

@@ -101,7 +101,7 @@ S = TypeVar("S", bound=AnyScheduled)
 
 
 def templates_for(templates: Sequence[type[S]], node: Node) -> Iterator[type[S]]:
-    """Those for nodes of a node's kind, the preferred ones first."""
+    """Templates for nodes of a node's kind, the preferred ones first."""
     return (template for template in templates if type(node) in template.NODES)
 
 

@@ -70,7 +70,7 @@ def create_prim_func(
 
 
 def build(inputs: Sequence[Tensor], outputs: Sequence[Tensor], name: str) -> Built:
-    """As ``create_prim_func``, with the buffer of each tensor and the block of each operation.
+    """Makes a function, as ``create_prim_func``, with each tensor's buffer and operation's block.
 
     Tensors with equal names get distinct buffers: ``A``, ``A_1`` … A schedule is made from this.
 

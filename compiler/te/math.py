@@ -33,7 +33,7 @@ def if_then_else(cond: Expr, a: ExprLike, b: ExprLike) -> Expr:
 
 
 def select(cond: Expr, a: ExprLike, b: ExprLike) -> Expr:
-    """The same as ``if_then_else``: other than in TVM, only the chosen value is evaluated."""
+    """``a`` where the condition holds, else ``b``; unlike in TVM, only that one is evaluated."""
     return if_then_else(cond, a, b)
 
 

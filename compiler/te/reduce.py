@@ -103,7 +103,7 @@ class CommReducer:
     def _checked(
         self, what: str, found: Sequence[Any], dtypes: tuple[str, ...]
     ) -> tuple[Expr, ...]:
-        """As many expressions as ``dtypes``, of these; Python's numbers take them."""
+        """Values as expressions of ``dtypes``, one for each; Python's numbers are converted."""
         if len(found) != len(dtypes):
             raise TEError(
                 f"{self.name}: expected {len(dtypes)} values of {what}, one for each "

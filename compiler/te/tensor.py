@@ -178,7 +178,7 @@ class Tensor(Buffer):
         return Load(self, tuple(as_expr(i, "int32") for i in group))
 
     def __call__(self, *indices: ExprLike) -> Load:
-        """As ``A[i, j]``, with the indices as arguments."""
+        """The element ``A[i, j]``, its indices given as arguments."""
         return self[indices]
 
     def __iter__(self) -> Iterator[Load]:

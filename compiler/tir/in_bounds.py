@@ -263,8 +263,11 @@ class _Prover:
             raise
 
     def accesses(self, stmt: Stmt, facts: _Facts, env: Mapping[Var, Expr]) -> None:
-        """As ``stmt``. What an earlier statement loaded from a buffer that the function writes may
-        be another value by now."""
+        """Proves the accesses of a statement.
+
+        What an earlier statement loaded from a buffer that the function writes may be another value
+        by now.
+        """
         self.data = {node: var for node, var in self.data.items() if not self.changes(node)}
         match stmt:
             case For():

@@ -129,7 +129,7 @@ class Interpreter:
         return self.leaves[stmt]
 
     def find_leaf(self, stmt: Stmt) -> Leaf | None:
-        """As ``leaf``, which remembers what this finds."""
+        """Looks for the one store of a nest; ``leaf`` remembers the result."""
         match stmt:
             case For(_, extent, _, body):
                 below = self.leaf(body)

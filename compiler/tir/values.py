@@ -200,7 +200,7 @@ def _shift(operate: Callable[[int, int], int]) -> Callable[[Interval, Interval],
 
 
 def _bits(a: Interval, b: Interval, op: str) -> Interval:
-    """Of numbers that aren't negative; others tell nothing."""
+    """Bounds of a bitwise operation on numbers that aren't negative; else nothing is known."""
     if op == "bitand" and (a[0] >= 0 or b[0] >= 0):
         return 0, min(high for low, high in (a, b) if low >= 0)
     if op == "bitor" and a[0] >= 0 and b[0] >= 0:

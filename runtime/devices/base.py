@@ -24,7 +24,7 @@ class Device(Protocol):
 
     @property
     def name(self) -> str:
-        """As the user calls it: ``cpu``, ``sim``, …"""
+        """The device's name for users: ``cpu``, ``sim``, …"""
         ...
 
     @property

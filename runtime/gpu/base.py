@@ -57,7 +57,7 @@ class Gpu(Protocol):
 
     @property
     def name(self) -> str:
-        """As its driver calls it."""
+        """The device's name, as its driver has it."""
         ...
 
     @property

@@ -69,7 +69,7 @@ class CudaGpu:
 
     @cached_property
     def capability(self) -> tuple[int, int]:
-        """Its compute capability, as (8, 0) for sm_80."""
+        """The device's compute capability: (8, 0) for sm_80."""
         major, minor = map(self._attribute, libcuda.CAPABILITY)
         return major, minor
 

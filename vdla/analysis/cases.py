@@ -92,11 +92,11 @@ class Case:
         return Stream.of_bytes(self.config, self.raw, self.base)
 
     def with_instructions(self, instructions: Sequence[Instruction]) -> Case:
-        """The same case with another stream, at an address where it fits."""
+        """A copy of the case with another stream, at an address where it fits."""
         return self.with_raw(b"".join(each.encode(self.config) for each in instructions))
 
     def with_raw(self, raw: bytes) -> Case:
-        """The same case with other bytes for its stream."""
+        """A copy of the case with other bytes for its stream."""
         base = min(self.base, len(self.dram) - len(raw)) // self.config.port_bytes
         base *= self.config.port_bytes
         dram = self.dram.copy()

@@ -83,7 +83,7 @@ class Comparison:
         return sum(layer.measured[vthreads].cycles for layer in self.layers)
 
     def utilization(self, vthreads: int) -> float:
-        """Of the whole: the cycles its multiply-adds need over the cycles it takes."""
+        """Utilization of all layers: cycles that the multiply-adds need over cycles taken."""
         cycles = self.cycles(vthreads)
         return self.macs / self.config.macs_per_cycle / cycles if cycles else 0.0
 

@@ -163,7 +163,7 @@ def lockstep_in_parallel(
     memories: int = MEMORIES,
     coverage: Coverage | None = None,
 ) -> Iterator[Tally]:
-    """As ``lockstep``, in several processes; yields after each CHUNK of cases. Build the model
+    """Runs ``lockstep`` in several processes; yields after each CHUNK of cases. Build the model
     first.
 
     Raises:

@@ -51,12 +51,12 @@ class SameSchedule:
         return sum(layer.cycles[variant] for layer in self.layers)
 
     def utilization(self, variant: str) -> float:
-        """Of the whole: the cycles its multiply-adds need over the cycles it takes."""
+        """Utilization of all layers: cycles that the multiply-adds need over cycles taken."""
         macs = sum(layer.macs for layer in self.layers)
         return macs / self.config.macs_per_cycle / self.cycles(variant)
 
     def layer_utilization(self, layer: SameLayer, variant: str) -> float:
-        """Of one layer."""
+        """Utilization of one layer."""
         return layer.macs / self.config.macs_per_cycle / layer.cycles[variant]
 
     def to_json(self) -> dict[str, Any]:

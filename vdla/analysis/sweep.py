@@ -30,7 +30,7 @@ class Point:
         return int(self.total["cycles"][str(vthreads)])
 
     def utilization(self, vthreads: int) -> float:
-        """Of the whole, as ``Comparison.utilization``."""
+        """Utilization of all layers, as ``Comparison.utilization`` has it."""
         return float(self.total["utilization"][str(vthreads)])
 
 

@@ -105,7 +105,7 @@ def _matmul_integer(view: OnnxNode) -> None:
 
 
 def _zero_point(view: OnnxNode, make: Maker, index: int) -> str:
-    """As a vector; 0 where there is none."""
+    """A zero point as a vector; a single 0 where the node has none."""
     name = view.optional(index)
     if name is None:
         return make.constant([0], view.dtype(index - 2))

@@ -165,7 +165,7 @@ def _mod(view: OnnxNode) -> None:
 
 @converts("Pow")
 def _pow(view: OnnxNode) -> None:
-    """Of two types, ONNX gives the base's."""
+    """Imports a power; where base and exponent differ in type, the result has the base's."""
     dtype, other = view.dtype(0), view.dtype(1)
     if dtype == "int64" and other == "int64":
         raise view.unsupported("a power of floats or of int32", dtype)
@@ -190,7 +190,7 @@ def _shift(view: OnnxNode) -> None:
 
 @converts(*CHAINS)
 def _chain(view: OnnxNode) -> None:
-    """Of any number of operands."""
+    """Imports an operator of any number of operands as a chain of binary ones."""
     op, _ = view.proto.op_type, view.common_dtype()
     make, names = Maker(view), view.operands()
     found = reduce(lambda a, b: make.binary(CHAINS[op], a, b), names)

@@ -13,7 +13,7 @@ PLAIN = {"ReduceSum": "sum", "ReduceProd": "prod", "ReduceMax": "max", "ReduceMi
 
 
 def _axes(view: OnnxNode) -> tuple[int, ...]:
-    """Those that go: all of them where none is named and nothing says otherwise."""
+    """The reduced axes: all where the node names none and ``noop_with_empty_axes`` is not set."""
     rank = len(view.shape(0))
     found = view.axes(1, rank)
     if not found and view.integer("noop_with_empty_axes", 0):
@@ -30,7 +30,7 @@ def _reduce(view: OnnxNode) -> None:
 
 @converts("ReduceMean")
 def _mean(view: OnnxNode) -> None:
-    """Of an image, a pool, which the accelerator has."""
+    """Imports a mean; that of an image as a pool, which the accelerator has."""
     dtype, shape = view.real_dtype(), view.shape(0)
     axes, keep = _axes(view), bool(view.integer("keepdims", 1))
     make = Maker(view)

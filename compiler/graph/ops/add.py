@@ -56,7 +56,7 @@ class Add(Quantizable):
         return te.compute(recipe.out_shape, lambda *i: a(i) + b(i), "added")
 
     def channel_block(self, operands: Sequence[TensorType]) -> int:
-        """As both of its operands lie."""
+        """Channels per block of the result: those of both operands, which lie alike."""
         return common_block(operands)
 
     def quantized(self, island: Island) -> Node:
@@ -117,7 +117,7 @@ class QAdd(IntegerNode):
         return te.compute(recipe.out_shape, value, "added")
 
     def channel_block(self, operands: Sequence[TensorType]) -> int:
-        """As both of its operands lie."""
+        """Channels per block of the result: those of both operands, which lie alike."""
         return common_block(operands)
 
     def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, int]:

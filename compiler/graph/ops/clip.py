@@ -38,7 +38,7 @@ class Relu(Quantizable):
         return te.compute(recipe.out_shape, lambda *i: te.maximum(data[i], zero), "positive")
 
     def channel_block(self, operands: Sequence[TensorType]) -> int:
-        """As its operand lies."""
+        """Channels per block of the result: those of the operand."""
         return operands[0].block
 
     def quantized(self, island: Island) -> Node:
@@ -70,7 +70,7 @@ class Clip(Quantizable):
         )
 
     def channel_block(self, operands: Sequence[TensorType]) -> int:
-        """As its operand lies."""
+        """Channels per block of the result: those of the operand."""
         return operands[0].block
 
     def quantized(self, island: Island) -> Node:

@@ -64,7 +64,7 @@ class Unary(Node):
         return te.compute(recipe.out_shape, value, self.function)
 
     def channel_block(self, operands: Sequence[TensorType]) -> int:
-        """As its operand lies."""
+        """Channels per block of the result: those of the operand."""
         return operands[0].block
 
 
@@ -103,7 +103,7 @@ class Binary(Quantizable):
         return te.compute(recipe.out_shape, value, self.function)
 
     def channel_block(self, operands: Sequence[TensorType]) -> int:
-        """As both of its operands lie."""
+        """Channels per block of the result: those of both operands, which lie alike."""
         return common_block(operands)
 
     def quantized(self, island: Island) -> Node:
@@ -141,7 +141,7 @@ class Where(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class Cast(Node):
-    """The same numbers as the output's type: integers wrap, floats lose their fractions."""
+    """Converts numbers to the output's type: integers wrap, floats lose their fractions."""
 
     ELEMENTWISE: ClassVar[bool] = True
     READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
@@ -170,7 +170,7 @@ def wide(x: Expr) -> Expr:
 
 
 def widened(x: Array) -> Array:
-    """The same in numpy."""
+    """An array in the type that is computed in: float32 in the place of float16."""
     return x.astype(np.float32) if x.dtype == np.float16 else x
 
 

@@ -39,7 +39,7 @@ def like(value: float, x: Expr) -> Expr:
 
 
 def of(value: float, x: Array) -> Array:
-    """The same in numpy."""
+    """A number as an array of the type that ``x`` has."""
     return np.asarray(value, x.dtype)
 
 
@@ -218,7 +218,7 @@ UNARY_TESTS: dict[str, _Unary] = {  # whose results are bools
 
 
 def _quotient(a: Expr, b: Expr) -> Expr:
-    """Of integers rounded towards zero; by zero it is the dividend, as no trap may be."""
+    """A quotient; of integers rounded towards zero, and the dividend where the divisor is 0."""
     if is_float(a.dtype):
         return a / b
     zero, one = like(0, a), like(1, a)
@@ -242,7 +242,7 @@ def _quotient_array(a: Array, b: Array) -> Array:
 
 
 def _remainder(a: Expr, b: Expr) -> Expr:
-    """Of integers, with the sign of the divisor; 0 by zero."""
+    """A remainder of integers with the sign of the divisor; 0 where the divisor is 0."""
     zero, one = like(0, a), like(1, a)
     trap = te.equal(b, zero)
     if not a.dtype.startswith("uint"):
@@ -255,7 +255,7 @@ def _remainder_array(a: Array, b: Array) -> Array:
 
 
 def _fmod(a: Expr, b: Expr) -> Expr:
-    """Of integers, with the sign of the dividend."""
+    """A remainder of integers with the sign of the dividend."""
     return a - _quotient(a, b) * b
 
 
@@ -272,7 +272,7 @@ def _power_array(a: Array, b: Array) -> Array:
 
 
 def _left(a: Expr, b: Expr) -> Expr:
-    """Of a shift by fewer than none, or by as many bits as there are, nothing is left."""
+    """A left shift; 0 where the amount is negative, or no less than the bits of the type."""
     amount, within = _amount(b)
     return te.select(within, a << amount, like(0, a))
 

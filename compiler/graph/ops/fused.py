@@ -30,7 +30,7 @@ class Fused(Node):
         return next(boundary, self.parts[0].op)
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape | None:
-        """Its parts have been checked, one by one, before they were fused."""
+        """None: the shapes of the parts were checked, one by one, before they were fused."""
         return None
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:

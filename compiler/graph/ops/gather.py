@@ -26,7 +26,7 @@ def bounded(index: Expr, size: int) -> Expr:
 
 
 def bounded_array(index: Array, size: int) -> Array:
-    """The same in numpy."""
+    """Indices that lie within an axis, as numpy arrays."""
     wide = index.astype(np.int64)
     return np.clip(np.where(wide < 0, wide + size, wide), 0, size - 1)
 

@@ -32,7 +32,7 @@ class Pool(Windowed, operator=False):
         return (*shapes[0][:2], *self.places(shapes))
 
     def channel_block(self, operands: Sequence[TensorType]) -> int:
-        """As its operand lies."""
+        """Channels per block of the result: those of the operand."""
         return operands[0].block
 
     def work(self, shapes: Sequence[Shape], result: Shape) -> int:

@@ -41,7 +41,7 @@ class Scaled(Node, operator=False):
     def lookup(
         self, recipe: Recipe, values: Numbers, suffix: str, dtype: str
     ) -> Callable[[Sequence[Expr]], Expr]:
-        """The same as a function of an index: a constant, or a table along the axis."""
+        """Numbers as a function of an index: a constant, or a table along the axis."""
         axis = self.axis
         if axis is None:
             scalar = te.const(values[0], dtype)

@@ -1,4 +1,4 @@
-"""The same elements under another shape."""
+"""Reshapes: elements in row-major order under another shape."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class QReshape(IntegerNode, AnyReshape):
 
 @dataclass(frozen=True, kw_only=True)
 class Reshape(AnyReshape):
-    """The same elements in row-major order under the output's shape."""
+    """Reshape: elements in row-major order under the output's shape."""
 
     READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
     WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES)

@@ -47,7 +47,7 @@ class AnyScatter(Node, operator=False):
         raise NotImplementedError
 
     def places(self, indices: Array, updates: Array, shape: Shape) -> tuple[Array, ...]:
-        """The same of all updates, in numpy."""
+        """Where all updates go in a tensor of ``shape``: one array of indices per dimension."""
         raise NotImplementedError
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:

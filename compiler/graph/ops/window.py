@@ -28,7 +28,7 @@ class Windowed(Node, operator=False):
         raise NotImplementedError
 
     def window(self, shapes: Sequence[Shape]) -> Window:
-        """Its window, for operands of ``shapes``."""
+        """The node's window for operands of ``shapes``."""
         return Window(self.kernel_of(shapes), self.strides, self.pads, self.dilations)
 
     def places(self, shapes: Sequence[Shape]) -> Pair:

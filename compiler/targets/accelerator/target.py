@@ -116,7 +116,7 @@ class Accelerator(Target):
     def finish(
         self, graph: Graph, placements: Placements, lowered: Mapping[str, Lowered]
     ) -> dict[str, Operator]:
-        """Its operators: templates with their places in the graph."""
+        """Operators by their nodes' names: templates with their places in the graph."""
         operators = {}
         for node in graph.nodes:
             if placements[node.name].device == ACCELERATOR:

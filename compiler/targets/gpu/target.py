@@ -60,7 +60,7 @@ class GpuTarget(Target):
     def finish(
         self, graph: Graph, placements: Placements, lowered: Mapping[str, object]
     ) -> Mapping[str, NodeFunction]:
-        """Its kernels."""
+        """Kernels of the nodes on the GPU, by the nodes' names."""
         return gpu_functions(graph, placements, self.gpu, self.known, self.traces)
 
     def _fused(self, graph: Graph, placements: Placements) -> tuple[Graph, Placements]:

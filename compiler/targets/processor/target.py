@@ -70,7 +70,7 @@ class ProcessorTarget(Target):
     def finish(
         self, graph: Graph, placements: Placements, lowered: Mapping[str, object]
     ) -> Functions:
-        """Its functions."""
+        """Functions of the nodes on the processor, by the nodes' names."""
         return node_functions(graph, placements, self.processor, self.traces)
 
 

@@ -198,7 +198,7 @@ class Binary(Expr):
 
     @property
     def dtype(self) -> str:
-        """That of the operands; bool for comparisons and logic."""
+        """The type of the operands; bool for comparisons and logic."""
         if self.op in COMPARISONS or self.op in LOGIC:
             return "bool"
         return self.a.dtype
@@ -239,7 +239,7 @@ class Select(Expr):
 
     @property
     def dtype(self) -> str:
-        """That of both values."""
+        """The type of both values."""
         return self.a.dtype
 
 
@@ -265,7 +265,7 @@ class Load(Expr):
 
     @property
     def dtype(self) -> str:
-        """That of the buffer."""
+        """The type of the buffer's elements."""
         return self.buffer.dtype
 
 

@@ -85,7 +85,7 @@ class TileCost:
         return inp + wgt + self.tiles * (self.side + self.store)
 
     def candidate(self, number: int) -> TileCost:
-        """That of one candidate."""
+        """The cost of candidate ``number``, as scalars."""
         columns = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
         return TileCost(**{n: (c[number] if c.ndim else c).item() for n, c in columns.items()})
 

@@ -78,13 +78,13 @@ class Custom(Template[ops.Custom, UserTile]):
         yield UserTile()
 
     def best(self, config: Config, vthreads: int) -> UserTile:
-        """The same, without a look at what it costs."""
+        """The one tile of a user's schedule; no cost is needed to choose it."""
         return UserTile()
 
     def cost(self, tile: UserTile, config: Config) -> TileCost:
-        """Nobody knows; there is nothing to compare it with."""
+        """Not supported: a user's schedule has one tile, so no cost is needed."""
         raise NotImplementedError(f"{self.operator}: expected a template with several tiles")
 
     def nest(self, tile: UserTile, config: Config) -> Nest:
-        """As ``cost``."""
+        """Not supported: a user's schedule has one tile, so no nest is needed."""
         raise NotImplementedError(f"{self.operator}: expected a template with several tiles")

@@ -48,7 +48,7 @@ class Minimum(Pairwise[QMinimum]):
 
     @classmethod
     def of(cls, node: QMinimum, graph: Graph, config: Config) -> Minimum:
-        """Its zero points and limits; the scales are constants."""
+        """The template of a minimum, with its zero points and limits; scales are constants."""
         vectors, (a, b) = cls.vectors_of(node, graph, config), node.scales
         return cls(vectors, a == b, node.a_zp, node.b_zp, node.out_zp, node.lo, node.hi)
 
@@ -69,7 +69,7 @@ class Minimum(Pairwise[QMinimum]):
 
     @property
     def constant_rows(self) -> int:
-        """Its scales."""
+        """Rows of constants: one scale, or one per operand and one for the result."""
         return 1 if self.alike else 3
 
     def expression(self, config: Config) -> PairTensors:

@@ -93,7 +93,7 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
 
     @classmethod
     def of(cls, node: QPool, graph: Graph, config: Config) -> Pool2d:
-        """Its sizes; an average is a sum that the requantization divides."""
+        """The template of a pool; an average is a sum that the requantization divides."""
         if isinstance(node, ops.QMaxPool):
             kind, finish = "max", (0, 0, -128, 127)
         else:

@@ -108,7 +108,7 @@ class Template(template.Template[N, Config], Generic[N, T]):
 
     @abstractmethod
     def bind(self, node: N, graph: Graph, config: Config) -> Binding:
-        """Its tensors and constants in the graph."""
+        """The node's tensors and constants in the graph."""
 
     # The schedule space -----------------------------------------------------------------------
 
@@ -138,7 +138,7 @@ class Template(template.Template[N, Config], Generic[N, T]):
 
     @property
     def geometry(self) -> Self:
-        """It without its numbers: what tiles and cycles depend on."""
+        """A copy with every field that changes no cycle set to a neutral value."""
         numbers = {n: v for n, v in self.NUMBERS.items() if getattr(self, n) is not None}
         return replace(self, **numbers)
 
@@ -164,7 +164,7 @@ class Template(template.Template[N, Config], Generic[N, T]):
         return tile in self.tiles(config, vthreads, tile)
 
     def to_json(self) -> dict[str, object]:
-        """Its geometry as records hold it."""
+        """The fields of the geometry, as tuning records hold them."""
         found: dict[str, object] = {}
         for f in fields(self):
             value = getattr(self, f.name)

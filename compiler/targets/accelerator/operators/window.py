@@ -23,7 +23,7 @@ class Windowed:
 
     @property
     def window(self) -> Window:
-        """Its window."""
+        """Kernel, strides, pads and dilations as a window."""
         return Window(self.kernel, self.strides, self.pads, self.dilations)
 
     @property

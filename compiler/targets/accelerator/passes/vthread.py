@@ -68,7 +68,7 @@ def _lower(stmt: Stmt) -> Stmt:
 
 
 def _own(body: Stmt, threads: int) -> Stmt:
-    """As many copies of every accumulator allocated in a step as there are threads."""
+    """Gives every accumulator that a step allocates one copy for each thread."""
     for stmt in list(walk(body)):
         if isinstance(stmt, Alloc) and stmt.buffer.scope == ACC:
             new = replace(stmt.buffer, copies=stmt.buffer.copies * threads)

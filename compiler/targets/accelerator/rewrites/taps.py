@@ -98,7 +98,7 @@ class _Window(NamedTuple):
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """As the fields that every node with a window has."""
+        """Strides, pads and dilations, as fields of a node with a window."""
         down, across = self
         return {
             "strides": (down.stride, across.stride),

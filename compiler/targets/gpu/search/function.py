@@ -58,7 +58,7 @@ class GpuFunction(Function):
         return lower_function(func, self.gpu)
 
     def features(self, trace: Sequence[Step]) -> Floats:
-        """Of its kernels, whose barriers take long to find and tell little."""
+        """Features of the kernels before barriers, which take long to place and tell little."""
         return row(self._threads(self.schedule(trace).mod))
 
     def _threads(self, func: PrimFunc) -> PrimFunc:

@@ -66,7 +66,7 @@ class Processor:
 
     @property
     def machine(self) -> str:
-        """Its architecture: ``x86_64``, ``arm`` …"""
+        """The architecture: ``x86_64``, ``arm`` …"""
         return (self.triple or _native_triple()).partition("-")[0]
 
     @property
@@ -81,7 +81,7 @@ class Processor:
 
     @property
     def vectors(self) -> Vectors:
-        """Its vector registers."""
+        """The processor's vector registers."""
         if self.is_native:
             return _native_vectors()
         if self.machine == "x86_64":
@@ -101,7 +101,7 @@ class Processor:
 
 @cache
 def _native_triple() -> str:
-    """That of the machine that this runs on."""
+    """The triple of the machine that this runs on."""
     import llvmlite.binding as llvm  # whoever lists targets needs none
 
     return str(llvm.get_process_triple())
@@ -109,7 +109,7 @@ def _native_triple() -> str:
 
 @cache
 def _native_vectors() -> Vectors:
-    """Those of the machine that this runs on."""
+    """Vector registers of the machine that this runs on."""
     import llvmlite.binding as llvm
 
     found = llvm.get_host_cpu_features()
@@ -119,7 +119,7 @@ def _native_vectors() -> Vectors:
 
 
 def _x86_vectors(features: Set[str]) -> Vectors:
-    """Those of an x86-64 with these features, in LLVM's words."""
+    """Vector registers of an x86-64 with these features, in LLVM's words."""
     if {"avx512f", "avx512bw", "avx512vl"} <= features:
         return VNNI if "avx512vnni" in features else AVX512
     return AVX2 if {"avx2", "fma"} <= features else SSE

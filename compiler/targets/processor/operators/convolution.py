@@ -83,7 +83,7 @@ class Convolution(Template[AnyConv2d]):
     def channel_block(
         cls, node: AnyConv2d, operands: Sequence[TensorType], known: Known, vectors: Vectors
     ) -> int:
-        """As many channels as a vector has lanes, or half as many; of one group."""
+        """Channels per block: a vector's lanes, or half of them; 0 for several groups."""
         lanes = vectors.lanes
         return block_for(node, operands, known, (lanes, lanes // 2)) if node.groups == 1 else 0
 

@@ -131,7 +131,7 @@ class FloatProduct(_Product, Template[MatMul | Dense]):
 
     @classmethod
     def refusal(cls, node: MatMul | Dense, graph: Graph, processor: Processor) -> str | None:
-        """It has to be a product of float32."""
+        """Why not: the template takes products of float32 alone."""
         dtype = graph.tensors[node.output].dtype
         return None if dtype == "float32" else f"it is a product of {dtype}"
 

@@ -82,7 +82,7 @@ class Winograd(Template[Conv2d]):
 
     @classmethod
     def refusal(cls, node: Conv2d, graph: Graph, processor: Processor) -> str | None:
-        """It has to be a 3 by 3 convolution of stride 1, large enough, in blocks of channels."""
+        """Why not: it takes large 3 by 3 convolutions of stride 1 in blocks of channels."""
         data, weight, result = (
             graph.tensors[name] for name in (node.data, node.weight, node.output)
         )
@@ -200,7 +200,7 @@ class Winograd(Template[Conv2d]):
 
 @dataclass(frozen=True)
 class Matrices:
-    """Those of F(m, r): ``a`` [m, m+r-1], ``g`` [m+r-1, r], ``b`` [m+r-1, m+r-1]."""
+    """Winograd's matrices of F(m, r): ``a`` [m, m+r-1], ``g`` [m+r-1, r], ``b`` [m+r-1, m+r-1]."""
 
     a: Array
     g: Array

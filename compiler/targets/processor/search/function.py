@@ -39,7 +39,7 @@ class ProcessorFunction(Function):
 
     @property
     def intrinsics(self) -> Mapping[str, TensorIntrin]:
-        """Its dot products."""
+        """Dot product instructions of the processor, by name."""
         return intrinsics(self.processor.vectors)
 
     def schedule_default(self, s: Schedule) -> None:
@@ -51,7 +51,7 @@ class ProcessorFunction(Function):
         return with_inits(self.schedule(trace).mod)
 
     def features(self, trace: Sequence[Step]) -> Floats:
-        """Of its loops."""
+        """Features of the scheduled loops."""
         return row(self.code(trace))
 
 

@@ -68,7 +68,7 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
 
     @classmethod
     def of(cls, node: ops.QConv2d | ops.QDense, graph: Graph, config: Config) -> Conv2d:
-        """Its sizes, with groups merged until they fill channel blocks."""
+        """The template of a node, with groups merged until they fill channel blocks."""
         window = None if isinstance(node, ops.QDense) else node
         n, _, height, width = (*graph.tensors[node.data].shape, 1, 1)[:4]
         groups = window.groups if window else 1
