@@ -39,6 +39,7 @@ records: .venv/ready
 lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
+	$(BIN)/python benchmarks/language.py --check
 
 types: .venv/ready build/mypy
 	MYPYPATH=build/mypy $(BIN)/mypy -p vdla

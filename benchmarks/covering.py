@@ -31,10 +31,10 @@ TIMES = re.compile(r"\s*([\d.]+)s (?:setup|call|teardown)\s+(\S.*?)\s*")
 
 def digest(folder: Path, files: Iterable[str]) -> str:
     """Sixteen hex digits of a digest of files' names and contents."""
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for name in files:
-        found.update(f"{name}\n".encode() + (folder / name).read_bytes())
-    return found.hexdigest()[:16]
+        result.update(f"{name}\n".encode() + (folder / name).read_bytes())
+    return result.hexdigest()[:16]
 
 
 class Covering:
@@ -73,8 +73,8 @@ class Covering:
     def _write_seconds(self, text: str) -> None:
         seconds: dict[str, float] = {}
         for line in text.splitlines():
-            if found := TIMES.fullmatch(line):
-                seconds[found[2]] = seconds.get(found[2], 0.0) + float(found[1])
+            if result := TIMES.fullmatch(line):
+                seconds[result[2]] = seconds.get(result[2], 0.0) + float(result[1])
         (self.notes / "seconds.json").write_text(json.dumps(seconds))
 
     @cached_property
@@ -92,18 +92,18 @@ class Covering:
         """Tests that run any of these lines, the quickest first. For lines that run at import
         only, all tests that run anything of the file."""
         by_line = self._data.contexts_by_lineno(file)
-        found = self._named(by_line, lines)
-        if not found and any("" in by_line.get(line, ()) for line in lines):
-            found = self._named(by_line, by_line)
-        return sorted(found, key=lambda test: (self.seconds[test], test))
+        result = self._named(by_line, lines)
+        if not result and any("" in by_line.get(line, ()) for line in lines):
+            result = self._named(by_line, by_line)
+        return sorted(result, key=lambda test: (self.seconds[test], test))
 
     def _named(self, by_line: dict[int, list[str]], lines: Iterable[int]) -> set[str]:
         contexts = {each for line in lines for each in by_line.get(line, ()) if each}
-        found, shared = set(), set()
+        result, shared = set(), set()
         for context in contexts:
             test, _, phase = context.rpartition("|")
-            found.add(test)
+            result.add(test)
             if phase == "setup":
                 shared.add(test.partition("::")[0])
-        found |= {test for test in self.seconds if test.partition("::")[0] in shared}
-        return found & set(self.seconds)
+        result |= {test for test in self.seconds if test.partition("::")[0] in shared}
+        return result & set(self.seconds)

@@ -98,10 +98,10 @@ class OperatorRow:
 
 def isa() -> str:
     """The vector instructions that this processor has, by their newest extension."""
-    found = llvm.get_host_cpu_features()
+    result = llvm.get_host_cpu_features()
     names = {"amx-int8": "AMX", "avx512vnni": "AVX-512 VNNI", "avx512f": "AVX-512", "avx2": "AVX2",
              "neon": "NEON"}  # fmt: skip
-    return next((name for key, name in names.items() if found.get(key)), "none")
+    return next((name for key, name in names.items() if result.get(key)), "none")
 
 
 @dataclass(frozen=True)
@@ -130,9 +130,9 @@ def compare(case: Case, threads: int, runs: int) -> Row:
     module, path = case.module, case.path
     ready, session = Executor(module, threads=threads), session_of(path, threads)
     given = inputs_of(module)
-    found, wanted = ready.run(given).outputs, session.run(None, given)
+    result, wanted = ready.run(given).outputs, session.run(None, given)
     error = max(
-        float(np.abs(found[name] - want).max() / np.abs(want).max())
+        float(np.abs(result[name] - want).max() / np.abs(want).max())
         for name, want in zip(module.outputs, wanted, strict=True)
     )
     ours, theirs = in_turns(runs, lambda: ready.run(given), lambda: session.run(None, given))

@@ -185,7 +185,7 @@ def main() -> None:
             seconds[name].append(run(a, b, c))
             assert np.abs(c - wanted).max() < 1e-5 * size, name
     best = {name: median(times) for name, times in seconds.items()}
-    found = {
+    result = {
         "device": find_gpu().name,
         "naive over tiled": best["naive"] / best["tiled"],
         "tiled over hand-written": best["tiled"] / best["hand-written"],
@@ -194,14 +194,14 @@ def main() -> None:
         "loads": counts,
     }
     if options.json:
-        print(json.dumps(found))
+        print(json.dumps(result))
         return
-    print(f"product of {size} on {found['device']}, medians of {options.rounds}")
+    print(f"product of {size} on {result['device']}, medians of {options.rounds}")
     for name, value in best.items():
         loads = f"{counts[name]:>14,} loads" if name in counts else ""
         print(f"  {name:14} {1e3 * value:8.2f} ms {loads}")
     for name in ("naive over tiled", "tiled over hand-written", "naive loads over tiled loads"):
-        print(f"{name}: {found[name]:.2f}")
+        print(f"{name}: {result[name]:.2f}")
 
 
 if __name__ == "__main__":

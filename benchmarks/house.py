@@ -75,10 +75,10 @@ def undocumented() -> int:
         "--select",
         ",".join(DOCUMENTED),
     ]
-    found = subprocess.run(
+    result = subprocess.run(
         [*command, "--output-format", "json", *ROOMS], cwd=ROOT, capture_output=True, text=True
     )
-    return len(json.loads(found.stdout))
+    return len(json.loads(result.stdout))
 
 
 def twins(files: list[Path]) -> list[str]:
@@ -100,15 +100,15 @@ def loose(files: list[Path]) -> int:
 
 def knowing_convolutions(files: list[Path]) -> list[str]:
     """Files of the compiler that name a convolution, in code and not in an import alone."""
-    found = []
+    result = []
     for path in files:
         name = str(path.relative_to(ROOT))
         nodes = ast.walk(ast.parse(path.read_text()))
         used = {n.id if isinstance(n, ast.Name) else n.attr for n in nodes
                 if isinstance(n, ast.Name | ast.Attribute)}  # fmt: skip
         if name.startswith("compiler/") and used.intersection(CONVOLUTIONS):
-            found.append(name)
-    return found
+            result.append(name)
+    return result
 
 
 def measure() -> dict[str, object]:
@@ -137,11 +137,11 @@ def measure() -> dict[str, object]:
 
 def main() -> None:
     """Prints the figures, a line each; of lists their length and what they hold."""
-    found = measure()
+    result = measure()
     if "--json" in sys.argv:
-        print(json.dumps(found))
+        print(json.dumps(result))
         return
-    for name, value in found.items():
+    for name, value in result.items():
         if isinstance(value, list):
             print(f"{name:24}{len(value):>8}", *value, sep="\n    " if value else "")
         else:

@@ -45,16 +45,16 @@ def main() -> None:
     config = load_config(arguments.config)
     sweep = api.sweep(arguments.model, config, THREADS, latencies=latencies)
     table = Table("latency", "layers alone, 1", "2", "2 gains", "one stream, 1", "2", "2 gains")
-    found = []
+    result = []
     for point in sweep.points:
         slower = config.override([f"memory.latency={point.latency}"])
         alone = [point.cycles(v) for v in THREADS]
         stream = [network_cycles(arguments.model, slower, v) for v in THREADS]
-        found.append((point.latency, [*alone, *stream]))
+        result.append((point.latency, [*alone, *stream]))
         table.add_row(str(point.latency), *gain(*alone), *gain(*stream))
     table.add_section()
-    slowest = found[-1]
-    for latency, cycles in found[:-1]:
+    slowest = result[-1]
+    for latency, cycles in result[:-1]:
         losses = [f"{100 * (b / a - 1):+.2f} %" for a, b in zip(cycles, slowest[1], strict=True)]
         table.add_row(f"{latency} → {slowest[0]}", *losses[:2], "", *losses[2:], "")
     console = Console(width=110)

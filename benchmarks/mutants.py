@@ -118,16 +118,16 @@ def mutants(file: str) -> list[Mutant]:
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    found = []
+    result = []
     for function, lines, node, change in _changes(ast.parse(source), "", range(0)):
         start = starts[node.lineno - 1] + node.col_offset
         end = starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
         before, after = ast.unparse(node), ast.unparse(change)
         text = source.splitlines()[node.lineno - 1].decode().strip()
-        found.append(
+        result.append(
             Mutant(file, node.lineno, function, before, f"({after})", start, end, text, lines)
         )
-    return found
+    return result
 
 
 def _changes(
@@ -308,15 +308,15 @@ class Tree:
 
     def environment(self, file: str = "") -> dict[str, str]:
         """What tests run in, with a mutant of ``file``."""
-        found = {**os.environ, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
-        found["CXXFLAGS"] = "-O1"  # a mutant's model is built for longer than it runs
+        result = {**os.environ, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        result["CXXFLAGS"] = "-O1"  # a mutant's model is built for longer than it runs
         if file.startswith(
             ("isa/", "sim/", "hw/")
         ):  # what is compiled of a mutant is of no use to others
-            found["VDLA_CACHE"] = str(self.scratch)
+            result["VDLA_CACHE"] = str(self.scratch)
         if not file.startswith(COMPILED):
-            found["NUMBA_CACHE_DIR"] = str(self.folder / "numba")
-        return found
+            result["NUMBA_CACHE_DIR"] = str(self.folder / "numba")
+        return result
 
     def _pytest(
         self, tests: list[str], environment: dict[str, str], seconds: float
@@ -338,8 +338,8 @@ class Tree:
 
 def equivalents() -> dict[tuple[str, str, str, str], str]:
     """Known mutants that change nothing, with their reasons."""
-    found = _listed("mutant")
-    return {(m["file"], m["line"], m["before"], m["after"]): m["reason"] for m in found}
+    result = _listed("mutant")
+    return {(m["file"], m["line"], m["before"], m["after"]): m["reason"] for m in result}
 
 
 def _listed(kind: str) -> list[dict[str, str]]:

@@ -67,15 +67,15 @@ def measure(path: Path, shapes: Shapes, samples: int, runs: int) -> Row:
         row.nodes = len(graph.node)
         options = Run(device="cpu", shapes=fitting(graph, shapes), samples=samples)
         ready, _ = api.prepare(path, options)
-        found = api.check(path, options)
+        result = api.check(path, options)
     except UserError as error:
         row.refused = str(error)
         return row
-    row.holds, row.layers = found.holds, len(found.layers)
-    row.off = max((layer.share for layer in found.layers), default=0.0)
-    row.steps = max((layer.largest for layer in found.layers), default=0)
-    row.relative = max(each.relative for each in found.whole)
-    row.cosine = min(each.cosine for each in found.whole)
+    row.holds, row.layers = result.holds, len(result.layers)
+    row.off = max((layer.share for layer in result.layers), default=0.0)
+    row.steps = max((layer.largest for layer in result.layers), default=0)
+    row.relative = max(each.relative for each in result.whole)
+    row.cosine = min(each.cosine for each in result.whole)
     row.by_onnxruntime = [str(s) for s in ready.module.steps if isinstance(s, Onnx)]
     inputs, session = api.random_inputs(ready.module), single_thread(path)
     ours, theirs = in_turns(runs, lambda: ready.run(inputs), lambda: session.run(None, inputs))
@@ -94,18 +94,18 @@ def fitting(graph: Any, shapes: Shapes) -> Shapes:
 def table(rows: list[Row]) -> Table:
     """What people read."""
     titles = ("file", "nodes", "holds", "layers", "off", "relative", "ours ms", "ort ms", "ratio")
-    found = Table(*titles)
+    result = Table(*titles)
     for row in rows:
         if row.refused:
-            found.add_row(row.file, str(row.nodes), row.refused)
+            result.add_row(row.file, str(row.nodes), row.refused)
             continue
         off = f"{100 * row.off:.3g} % by {row.steps}"
         times = (row.ours_ms, row.onnxruntime_ms, row.ratio)
-        found.add_row(
+        result.add_row(
             row.file, str(row.nodes), "yes" if row.holds else "no", str(row.layers), off,
             f"{row.relative:.2g}", *(f"{v:.3g}" for v in times),
         )  # fmt: skip
-    return found
+    return result
 
 
 def main() -> None:

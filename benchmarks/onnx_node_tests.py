@@ -113,7 +113,7 @@ def run_case(base: Any, case: Any, quick: bool = True, device: str = "cpu") -> O
         model, inputs = _with_constants(case, base)
         graph = import_model(model, "model")
         module = compile_graph(graph, load_config("tiny"), options)
-        found = list(Executor(module).run(inputs).outputs.values())
+        result = list(Executor(module).run(inputs).outputs.values())
     except ModelError as error:
         return Outcome(case.name, operator, "refused", reason=str(error))
     except Exception as error:  # that there is one is what is counted
@@ -121,7 +121,7 @@ def run_case(base: Any, case: Any, quick: bool = True, device: str = "cpu") -> O
         return Outcome(case.name, operator, "error", reason=reason)
     on = _where(graph, module)
     wanted = [_array(value) for value in case.data_sets[0][1]]
-    if reason := difference(found, wanted, case.rtol, NOISE.get(case.name, case.atol)):
+    if reason := difference(result, wanted, case.rtol, NOISE.get(case.name, case.atol)):
         return Outcome(case.name, operator, "wrong", on, reason)
     return Outcome(case.name, operator, "passed", on)
 
@@ -171,11 +171,11 @@ def _constants_of(model: Any, node: Any) -> Iterator[str]:
             yield name
 
 
-def difference(found: Sequence[Any], wanted: Sequence[Any], rtol: float, atol: float) -> str:
+def difference(actual: Sequence[Any], wanted: Sequence[Any], rtol: float, atol: float) -> str:
     """What the first output is that isn't right; "" if all are."""
-    if len(found) != len(wanted):
-        return f"expected {len(wanted)} outputs, found {len(found)}"
-    for number, (got, want) in enumerate(zip(found, wanted, strict=True)):
+    if len(actual) != len(wanted):
+        return f"expected {len(wanted)} outputs, found {len(actual)}"
+    for number, (got, want) in enumerate(zip(actual, wanted, strict=True)):
         if (got.dtype, got.shape) != (want.dtype, want.shape):
             kinds = [f"{a.dtype}{list(a.shape)}" for a in (want, got)]
             return f"output {number}: expected {kinds[0]}, found {kinds[1]}"
@@ -195,16 +195,16 @@ def run_cases(
     chosen: Sequence[tuple[str, Any]], quick: bool = True, device: str = "cpu"
 ) -> list[Outcome]:
     """Runs every case, saying on stderr how far it is."""
-    found = []
+    result = []
     for number, (base, case) in enumerate(chosen):
         if sys.stderr.isatty() or number % 100 == 0:
             print(
                 f"\r{number}/{len(chosen)} {case.name:60.60}", end="", file=sys.stderr, flush=True
             )
         with warnings.catch_warnings(action="ignore"):
-            found.append(run_case(base, case, quick, device))
+            result.append(run_case(base, case, quick, device))
     print(file=sys.stderr)
-    return found
+    return result
 
 
 def counts(outcomes: Sequence[Outcome]) -> dict[str, int]:
@@ -279,9 +279,9 @@ def table(outcomes: Sequence[Outcome]) -> str:
 
 
 def _row(name: str, group: Sequence[Outcome]) -> str:
-    found = counts(group)
+    result = counts(group)
     keys = ("total", "passed", "passed_onnxruntime", "passed_folded", "refused")
-    return f"| {name} | " + " | ".join(str(found[key]) for key in keys) + " |"
+    return f"| {name} | " + " | ".join(str(result[key]) for key in keys) + " |"
 
 
 def main() -> None:

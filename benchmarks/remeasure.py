@@ -32,14 +32,14 @@ VTHREADS = (1, 2)
 def main() -> None:
     """Writes the records, whole or not at all."""
     bundled = best(load(BUNDLED_PATH, TileRecord)).values()
-    known, found = {r.workload: r for r in bundled}, dict[Workload, TileRecord]()
+    known, result = {r.workload: r for r in bundled}, dict[Workload, TileRecord]()
     configs = {workload.machine: workload.config for workload in known}
     paths = [path for model in MODELS for path in models.model_paths(model).values()]
     for config, path in product(configs.values(), paths):
         for op in accelerator_layers(import_onnx(path), config)[0]:
             for workload in (Workload.of(op.template, config, n) for n in VTHREADS):
                 tile = make_tile(known[workload]) if workload in known else None
-                if tile is None or workload in found:
+                if tile is None or workload in result:
                     continue
                 outcome = Simulation(op, config).measure(tile)
                 if outcome.status != "ok":
@@ -47,10 +47,10 @@ def main() -> None:
                         f"{path.stem} {op.node.name}: expected a legal tile, found {outcome.note}"
                     )
                 today = {"isa": isa_hash(), "sources": sources(), "cycles": outcome.cycles}
-                found[workload] = replace(known[workload], **today)
-    changed = sum(found[w].cycles != known[w].cycles for w in found)
-    export([*found.values(), *(known[w] for w in known if w not in found)], BUNDLED_PATH)
-    print(f"{len(found)} of {len(known)} measured, {changed} have other cycles")
+                result[workload] = replace(known[workload], **today)
+    changed = sum(result[w].cycles != known[w].cycles for w in result)
+    export([*result.values(), *(known[w] for w in known if w not in result)], BUNDLED_PATH)
+    print(f"{len(result)} of {len(known)} measured, {changed} have other cycles")
 
 
 if __name__ == "__main__":

@@ -47,13 +47,13 @@ def main() -> int:
         print("expected chromium, found none; install with: apt-get install chromium")
         return 2
     config = load_config("tiny", ["block_in=8", "block_out=8"])
-    found = compare_models({"C12": model_paths("resnet18-convs")["C12"]}, config)
-    (layer,) = found.layers
+    result = compare_models({"C12": model_paths("resnet18-convs")["C12"]}, config)
+    (layer,) = result.layers
     table = Table("what", "figure")
     table.add_row("instructions shown", f"{len(layer.measured[2].run.instructions):,}")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "report.html"
-        path.write_text(report_page("C12", found, layer), "utf-8")
+        path.write_text(report_page("C12", result, layer), "utf-8")
         table.add_row("file", f"{path.stat().st_size / 1e6:.1f} MB")
         root = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path=chromium, args=root)

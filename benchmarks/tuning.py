@@ -83,8 +83,8 @@ def main() -> None:
                     _trials(task, name, seed, measure, costs, log.records, asked.limit)
                     for seed in range(1 if name == "grid" else asked.seeds)
                 ]
-                found = trials[name][task.layers[0]]
-                counts = " ".join(_count(each, asked.limit) for each in found)
+                result = trials[name][task.layers[0]]
+                counts = " ".join(_count(each, asked.limit) for each in result)
                 console.print(f"{name} on {task.layers[0]}: {counts}", style="dim")
         for name in searchers:  # again, from memory: a later run may have raised the bar
             for task in tasks:
@@ -100,12 +100,12 @@ def reach(task: TileTask, searcher: Searcher, measure: Measure, goal: float, lim
     """Trials until the first schedule of at most ``goal`` cycles; infinity beyond ``limit``."""
     tried, best = 0, inf
     while tried < limit and (points := searcher.propose(min(BATCH, limit - tried))):
-        found = measure(task, points)
-        for position, cost in enumerate(found):
+        result = measure(task, points)
+        for position, cost in enumerate(result):
             if cost <= goal:
                 return tried + position + 1
-        searcher.update(dict(zip(points, found, strict=True)))
-        tried, best = tried + len(points), min(best, *found)
+        searcher.update(dict(zip(points, result, strict=True)))
+        tried, best = tried + len(points), min(best, *result)
         if not isinstance(searcher, BLIND):
             searcher.rule_out(task.pruned(best))
     return inf
@@ -127,8 +127,8 @@ def _trials(
 
         def hopeful(task: TileTask, points: Sequence[int]) -> list[float]:
             measured = [p for p in points if floor[p] <= best / NEAR]
-            found = dict(zip(measured, measure(task, measured), strict=True))
-            return [found.get(p, inf) for p in points]
+            result = dict(zip(measured, measure(task, measured), strict=True))
+            return [result.get(p, inf) for p in points]
 
         searcher = _searcher(task, name, seed, records)
         each = hopeful if isinstance(searcher, BLIND) else measure
@@ -168,9 +168,9 @@ def _print_trials(
     table = Table("layer", "space", *trials, title="trials to 98 % of the best known: median")
     for task in tasks:
         name = task.layers[0]
-        cells = [_count(median(found[name]), limit) for found in trials.values()]
+        cells = [_count(median(item[name]), limit) for item in trials.values()]
         table.add_row(name, f"{len(task.space):,}", *cells)
-    papers = [[runs for name, runs in found.items() if name != "C1"] for found in trials.values()]
+    papers = [[runs for name, runs in item.items() if name != "C1"] for item in trials.values()]
     table.add_section()
     layers = [median(map(median, layers)) for layers in papers]
     table.add_row("median of C2–C12", "", *(_count(each, limit) for each in layers))

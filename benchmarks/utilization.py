@@ -20,20 +20,22 @@ def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-c", "--config", default="paper")
-    found = vdla.compare("resnet18-convs", parser.parse_args().config)
+    result = vdla.compare("resnet18-convs", parser.parse_args().config)
     table = Table("layer", "one virtual thread", "two", "bound", "open VTA, tuned")
-    for layer in found.layers:
+    for layer in result.layers:
         shares = [f"{100 * layer.measured[v].utilization:.1f} %" for v in (1, 2)]
         bound = f"{100 * layer.compute_cycles / layer.bound_cycles:.1f} %"
-        vta = found.published.vta.get(layer.name) if found.published else None
+        vta = result.published.vta.get(layer.name) if result.published else None
         table.add_row(layer.name, *shares, bound, f"{100 * vta:.1f} %" if vta else "–")
-    table.add_row("all", *(f"{100 * found.utilization(v):.1f} %" for v in (1, 2)), end_section=True)
-    best = [max(layer.measured[v].utilization for layer in found.layers) for v in (1, 2)]
+    table.add_row(
+        "all", *(f"{100 * result.utilization(v):.1f} %" for v in (1, 2)), end_section=True
+    )
+    best = [max(layer.measured[v].utilization for layer in result.layers) for v in (1, 2)]
     table.add_row("best layer", *(f"{100 * b:.1f} %" for b in best))
     for peer in HIDING:
         table.add_row(peer.name, f"{100 * peer.without:.0f} %", f"{100 * peer.hidden:.0f} %")
     console = Console()
-    console.print(f"memory: {found.config.memory.name}; the papers measured a PYNQ board")
+    console.print(f"memory: {result.config.memory.name}; the papers measured a PYNQ board")
     console.print(table)
     for name, source in [*((peer.name, peer.source) for peer in HIDING), ("VTA", VTA_SOURCE)]:
         console.print(f"{name}: {source}")

@@ -70,21 +70,21 @@ def main() -> None:
     config = load_config(arguments.config)
     console = Console()
     for model in arguments.models.split(","):
-        found = {
+        result = {
             name: measure(model, chosen)
             for name, chosen in (
                 (config.memory.name, config),
                 ("0 cycles", config.override(["memory.latency=0"])),
             )
         }
-        table = Table("", *(f"memory {name}" for name in found), title=f"{model} on {config.name}")
-        totals = [whole.run.cycles for whole in found.values()]
-        for part in next(iter(found.values())).parts():
-            pairs = [(whole.parts()[part], whole.run.cycles) for whole in found.values()]
+        table = Table("", *(f"memory {name}" for name in result), title=f"{model} on {config.name}")
+        totals = [whole.run.cycles for whole in result.values()]
+        for part in next(iter(result.values())).parts():
+            pairs = [(whole.parts()[part], whole.run.cycles) for whole in result.values()]
             table.add_row(part, *(f"{n:,.0f} ({100 * n / of:.2f} %)" for n, of in pairs))
         table.add_section()
         table.add_row("cycles", *(f"{n:,}" for n in totals))
-        after = [w.run.cycles - w.second_layer for w in found.values()]
+        after = [w.run.cycles - w.second_layer for w in result.values()]
         table.add_row("from the second layer on", *(f"{n:,}" for n in after))
         if model == "resnet18":
             less = (f"{100 * (1 - n / VTA_RESNET18_CYCLES):.1f} % fewer" for n in after)

@@ -35,5 +35,5 @@ def find_board(name: str) -> Board:
     Raises:
         BoardError: there is none of that name, or a package that its file needs is missing.
     """
-    found: Board = find_module(name).BOARD
-    return found
+    result: Board = find_module(name).BOARD
+    return result

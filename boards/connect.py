@@ -48,8 +48,8 @@ def _find_port(board: Board) -> str:
     known = ports()
     matching = [port for port, what in known.items() if board.name in what.lower()]
     if len(matching) != 1:
-        found = ", ".join(f"{port} ({what})" for port, what in known.items()) or "no serial port"
-        raise BoardError(f"{_name(board)}: expected --port, or a port of that name, found {found}")
+        result = ", ".join(f"{port} ({what})" for port, what in known.items()) or "no serial port"
+        raise BoardError(f"{_name(board)}: expected --port, or a port of that name, found {result}")
     return matching[0]
 
 

@@ -100,8 +100,8 @@ def processor_of(board: Board) -> Processor:
     Raises:
         BoardError: it has none of these.
     """
-    found = SYSTEMS.get(board.device[:4].lower())
-    if found is None:
+    result = SYSTEMS.get(board.device[:4].lower())
+    if result is None:
         expected = ", ".join(SYSTEMS)
         raise BoardError(f"board {board.name}: expected one of {expected}, found {board.device}")
-    return found
+    return result

@@ -139,7 +139,7 @@ def compile_graph(graph: Graph, config: Config, options: Options | None = None) 
     made = compilation.finish()
     own = (ACCELERATOR, PROCESSOR, GPU)
     others = (codes for device, codes in made.items() if device not in own)
-    codes = {name: code for found in others for name, code in found.items()}
+    codes = {name: code for each in others for name, code in each.items()}
     network = Network(
         compilation.graph,
         compilation.placements,

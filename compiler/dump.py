@@ -23,8 +23,8 @@ class Dumper:
         if self.folder is None:
             return
         path = self.write("graph", name, format_graph(graph))
-        found = beside(graph)
-        new = {n: a for n, a in found.items() if not _same_array(a, self.values.get(n))}
+        result = beside(graph)
+        new = {n: a for n, a in result.items() if not _same_array(a, self.values.get(n))}
         self.values.update(new)
         write_values(path.with_suffix(".npz"), new)
 

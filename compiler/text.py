@@ -119,19 +119,19 @@ class Reader:
     def listed(self, opening: str, rule: Callable[[], Made], closing: str) -> list[Made]:
         """Any number of what ``rule`` reads, with commas between them, in brackets."""
         self.expect(opening)
-        found: list[Made] = []
+        result: list[Made] = []
         while not self.sees(closing):
-            found.append(rule())
+            result.append(rule())
             if not self.take(",") and not self.sees(closing):
                 raise self.error(f"',' or {closing!r}")
         self.next()
-        return found
+        return result
 
     def take(self, text: str) -> bool:
         """Takes the next token if it is this word or mark."""
-        if found := self.sees(text):
+        if result := self.sees(text):
             self.next()
-        return found
+        return result
 
     def expect(self, text: str) -> Token:
         """Takes this word or mark."""
@@ -179,7 +179,7 @@ class Reader:
         token = self.next()
         value = int(token.text[:DIGITS]) * (-1 if negative else 1)
         if len(token.text) > DIGITS or not low <= value <= high:
-            raise self.error(f"{what} from {low} to {high}", start, found=token.text)
+            raise self.error(f"{what} from {low} to {high}", start, actual=token.text)
         return value
 
     def number(self, what: str) -> int | float:
@@ -194,10 +194,10 @@ class Reader:
             raise self.error(f"{what} of at most {DIGITS} digits", token)
         return sign * int(token.text)
 
-    def error(self, expected: str, token: Token | None = None, found: str = "") -> ParseError:
+    def error(self, expected: str, token: Token | None = None, actual: str = "") -> ParseError:
         """Expected this, found the next token (or another one)."""
         token = token or self.token
-        return self.refused(f"expected {expected}, found {found or token}", token)
+        return self.refused(f"expected {expected}, found {actual or token}", token)
 
     def refused(self, what: str, token: Token) -> ParseError:
         """An error at a token."""
@@ -214,11 +214,11 @@ class Reader:
     def _tokens(self) -> Iterator[Token]:
         depths = [0]
         for number, line in enumerate(self.lines, 1):
-            found = list(self._line(number, line))
-            if not found:
+            result = list(self._line(number, line))
+            if not result:
                 continue
-            yield from self._indentation(found[0], depths)
-            yield from found
+            yield from self._indentation(result[0], depths)
+            yield from result
             yield Token("newline", "", number, len(line) + 1)
         last = len(self.lines)
         for _ in depths[1:]:

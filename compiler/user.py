@@ -53,10 +53,10 @@ class UserOperator:
         inputs = [te.placeholder(s, d, f"in{i}") for i, (s, d) in enumerate(types)]
         result = self.expression(*inputs, **attributes)
         if not isinstance(result, Tensor) or result.op is None:
-            found = result.name if isinstance(result, Tensor) else repr(result)
+            values = result.name if isinstance(result, Tensor) else repr(result)
             raise OperatorError(
                 f"{self.name}: expected its expression to return one tensor that it computes, "
-                f"found {found}"
+                f"found {values}"
             )
         return inputs, result
 

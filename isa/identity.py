@@ -74,10 +74,10 @@ class Identity:
 
 
 def other_isa(
-    expected: str, found: str, made: str = "compiled", again: str = "compile it again"
+    expected: str, actual: str, made: str = "compiled", again: str = "compile it again"
 ) -> str:
     """What is wrong with something that was ``made`` for another instruction set."""
-    return f"{made} for another instruction set: expected ISA {expected}, found {found}; {again}"
+    return f"{made} for another instruction set: expected ISA {expected}, found {actual}; {again}"
 
 
 @cache

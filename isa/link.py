@@ -81,7 +81,7 @@ def check(frame: bytes) -> bytes:
     Raises:
         FrameError: they don't go together.
     """
-    body, found = frame[:-CHECKSUM], int.from_bytes(frame[-CHECKSUM:], "little")
-    if zlib.crc32(body) != found:
-        raise FrameError(f"expected checksum {zlib.crc32(body):08x}, found {found:08x}")
+    body, result = frame[:-CHECKSUM], int.from_bytes(frame[-CHECKSUM:], "little")
+    if zlib.crc32(body) != result:
+        raise FrameError(f"expected checksum {zlib.crc32(body):08x}, found {result:08x}")
     return body

@@ -27,7 +27,7 @@ class Calls:
         self._call = library.function(CALL, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
         behind = pool.address if pool else 0
         self._buffers = [
-            (ctypes.c_void_p * (len(found) + 1))(*found, behind) for _, found in functions
+            (ctypes.c_void_p * (len(each) + 1))(*each, behind) for _, each in functions
         ]
         pairs = [
             pointer

@@ -136,8 +136,8 @@ class Executor:
     def _load_kernels(self, gpu: Gpu | None) -> Program:
         """The module's kernels on a GPU, with the constants that they read in its memory."""
         assert self.module.kernels is not None
-        found = gpu or find_gpu(self.module.kernels.language)
-        program = found.load(self.module.kernels, self.module.dram_bytes)
+        result = gpu or find_gpu(self.module.kernels.language)
+        program = result.load(self.module.kernels, self.module.dram_bytes)
         for name in constants_of(self.module.steps, _constants(self.module)):
             program.upload(self.module.tensors[name].offset, self._bytes(name))
         program.finish()
@@ -168,9 +168,9 @@ class Executor:
         program = self._kernels
         for name in (*copies.to_gpu, *copies.to_image):
             assert program is not None
-            there = name in copies.to_gpu
-            move = program.upload if there else program.download
-            step = f"{name} to {'gpu' if there else 'cpu'}"
+            uploads = name in copies.to_gpu
+            move = program.upload if uploads else program.download
+            step = f"{name} to {'gpu' if uploads else 'cpu'}"
             yield partial(
                 _timed, step, partial(move, self.module.tensors[name].offset, self._bytes(name))
             )
@@ -243,9 +243,9 @@ class Executor:
     def _touched(self, steps: Sequence[Step], others: Sequence[str]) -> Ranges:
         """The bytes of the tensors that some host steps read or write, and of some others."""
         names = dict.fromkeys((*plan.host_tensors(steps), *others))
-        found = [self.module.tensors[name] for name in names]
+        result = [self.module.tensors[name] for name in names]
         first = len(self.module.constants)
-        return sorted((t.offset, t.offset + t.nbytes) for t in found if t.offset >= first)
+        return sorted((t.offset, t.offset + t.nbytes) for t in result if t.offset >= first)
 
 
 def _rows(steps: Plan, before: Sequence[Copies]) -> Iterator[list[int]]:
@@ -265,8 +265,8 @@ def _constants(module: Module) -> set[str]:
     """The tensors of the constants that nothing writes."""
     size = len(module.constants)
     written = {name for step in module.steps for name in plan.writes(step)}
-    found = {name for name, info in module.tensors.items() if info.offset + info.nbytes <= size}
-    return found - written - set(module.inputs)
+    result = {name for name, info in module.tensors.items() if info.offset + info.nbytes <= size}
+    return result - written - set(module.inputs)
 
 
 def _timed(name: str, move: Callable[[], None]) -> list[StepResult]:
@@ -288,8 +288,8 @@ def check_inputs(module: Module, inputs: Mapping[str, Array]) -> None:
             raise InputError(f"input {name}: expected {info}, found nothing")
         array = read_as(np.asarray(inputs[name]), info.dtype)
         if array.shape != info.shape or array.dtype != dtype_of(info.dtype):
-            found = replace(info, shape=array.shape, dtype=str(array.dtype))
-            raise InputError(f"input {name}: expected {info}, found {found}")
+            result = replace(info, shape=array.shape, dtype=str(array.dtype))
+            raise InputError(f"input {name}: expected {info}, found {result}")
         _check_indices(name, array, module.metadata.get("indices", {}).get(name))
 
 
@@ -313,13 +313,13 @@ def _check_device(module: Module, device: Device) -> None:
             f"device {device.name}: expected a module with host steps only, "
             f"found {count} for the accelerator"
         )
-    wanted, found = device.identity, module.identity
-    if found.isa != wanted.isa:
-        raise DeviceError(f"device {device.name}: module {other_isa(wanted.isa, found.isa)}")
-    if found.config != wanted.config:
+    wanted, result = device.identity, module.identity
+    if result.isa != wanted.isa:
+        raise DeviceError(f"device {device.name}: module {other_isa(wanted.isa, result.isa)}")
+    if result.config != wanted.config:
         raise DeviceError(
             f"device {device.name}: expected a module for config {wanted.config}, "
-            f"found one for {found.config}"
+            f"found one for {result.config}"
         )
 
 
@@ -360,11 +360,11 @@ def _check_call(
     if step.function not in functions:
         raise ModuleError(f"step {step}: expected {what}, found {step.function}")
     wanted = functions[step.function]
-    found = tuple(tensors[name].nbytes for name in step.args if name in tensors)
-    if len(found) == len(step.args) and found != wanted:
+    result = tuple(tensors[name].nbytes for name in step.args if name in tensors)
+    if len(result) == len(step.args) and result != wanted:
         raise ModuleError(
             f"step {step}: expected tensors of {', '.join(map(str, wanted))} bytes, "
-            f"found {', '.join(map(str, found))}"
+            f"found {', '.join(map(str, result))}"
         )
 
 

@@ -187,8 +187,8 @@ class Module:
 
 def _read_header(data: bytes, where: str) -> tuple[dict[str, Any], int]:
     if data[: len(MAGIC)] != MAGIC:
-        found = repr(data[: len(MAGIC)]) if data else "an empty file"
-        raise ModuleError(f"{where}: expected a vdla module ({MAGIC!r}), found {found}")
+        result = repr(data[: len(MAGIC)]) if data else "an empty file"
+        raise ModuleError(f"{where}: expected a vdla module ({MAGIC!r}), found {result}")
     if len(data) < PREFIX.size:
         raise _truncated(where, PREFIX.size, len(data))
     _, version, length, crc = PREFIX.unpack_from(data)
@@ -224,14 +224,14 @@ def _read_sections(
     return sections
 
 
-def _truncated(where: str, expected: int, found: int) -> ModuleError:
-    return ModuleError(f"{where}: expected at least {expected} bytes, found {found}: truncated")
+def _truncated(where: str, expected: int, actual: int) -> ModuleError:
+    return ModuleError(f"{where}: expected at least {expected} bytes, found {actual}: truncated")
 
 
 def _check_crc(where: str, what: str, expected: int, data: bytes) -> None:
-    found = zlib.crc32(data)
-    if found != expected:
-        raise ModuleError(f"{where}: {what}: expected checksum {expected:08x}, found {found:08x}")
+    result = zlib.crc32(data)
+    if result != expected:
+        raise ModuleError(f"{where}: {what}: expected checksum {expected:08x}, found {result:08x}")
 
 
 def _named(sections: dict[str, bytes], prefix: str) -> dict[str, bytes]:

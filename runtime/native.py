@@ -74,8 +74,8 @@ class LinkedObject:
 
     def address(self, name: str) -> int | None:
         """Where a function is."""
-        found: int = self.engine.get_function_address(name)
-        return found
+        result: int = self.engine.get_function_address(name)
+        return result
 
 
 class SharedObject:
@@ -146,8 +146,8 @@ def check_machine(host: HostCode, where: str) -> None:
     """Raises ModuleError unless this machine can run the code."""
     triple, cpu, features = board_machine() if is_shared(host.code) else host_machine()
     if _platform(host.triple) != _platform(triple):
-        found = f"{host.triple} ({host.cpu})"
-        raise ModuleError(f"{where}: expected host code for {triple}, found {found}")
+        actual = f"{host.triple} ({host.cpu})"
+        raise ModuleError(f"{where}: expected host code for {triple}, found {actual}")
     missing = sorted(_enabled(host.features) - _enabled(features))
     if missing:
         some = ", ".join(missing[:4]) + (", …" if len(missing) > 4 else "")

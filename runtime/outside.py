@@ -32,14 +32,14 @@ def find_runtime(target: str) -> EntryPoint:
     Raises:
         ModuleError: there is no such package.
     """
-    found = {entry.name: entry for entry in entry_points(group=GROUP)}
-    if target not in found:
-        known = ", ".join(found) or "none"
+    result = {entry.name: entry for entry in entry_points(group=GROUP)}
+    if target not in result:
+        known = ", ".join(result) or "none"
         raise ModuleError(
             f"module: expected an installed package with a runtime for {target} "
             f"(entry points {GROUP}), found {known}"
         )
-    return found[target]
+    return result[target]
 
 
 def load_code(runtime: EntryPoint, code: bytes) -> Run:

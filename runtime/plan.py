@@ -149,11 +149,11 @@ def from_json(value: Mapping[str, Any]) -> Step:
         raise ModuleError(
             f"steps: expected one of kind {', '.join(STEPS)}, found {value.get('kind')!r}"
         )
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for f in fields(cls):
         given = value.get(f.name)
         is_list = isinstance(given, list) and all(isinstance(each, str) for each in given)
         if not (is_list if f.name in LISTS else isinstance(given, str)):
             raise ModuleError(f"steps: expected {f.name} of a {cls.KIND} step, found {given!r}")
-        found[f.name] = tuple(given) if isinstance(given, list) else given
-    return cls(**found)
+        result[f.name] = tuple(given) if isinstance(given, list) else given
+    return cls(**result)

@@ -54,7 +54,7 @@ class Token:
 
 def tokens(instructions: Sequence[Instruction]) -> list[Token]:
     """Every token that is pushed and popped; the n-th push of a queue meets its n-th pop."""
-    found = []
+    result = []
     for giver in Engine:
         for taker, push, pop in (
             (giver.next, "push_next", "pop_prev"),
@@ -62,15 +62,15 @@ def tokens(instructions: Sequence[Instruction]) -> list[Token]:
         ):
             givers = _with_flag(instructions, giver, push)
             takers = _with_flag(instructions, taker, pop)
-            found += [Token(g, t) for g, t in zip(givers, takers, strict=False)]
-    return found
+            result += [Token(g, t) for g, t in zip(givers, takers, strict=False)]
+    return result
 
 
 def records(run: Run) -> list[Record]:
     """The instructions of a run in program order, each with the stall before it."""
     ready = _ready(run)
     idle_from = [0, 0, 0]
-    found = []
+    result = []
     for index, each in enumerate(run.instructions):
         start, finish = int(run.start[index]), int(run.finish[index])
         stalled = max(start - idle_from[each.engine], 0)
@@ -81,8 +81,8 @@ def records(run: Run) -> list[Record]:
             cycle, other = ready.get(index, (-1, None))
             stall, waited_for = ("token", other) if cycle == start else ("fetch", None)
         idle_from[each.engine] = finish + 1
-        found.append(Record(index, each.engine, start, finish, stall, stalled, waited_for))
-    return found
+        result.append(Record(index, each.engine, start, finish, stall, stalled, waited_for))
+    return result
 
 
 def trace_events(

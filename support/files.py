@@ -87,10 +87,10 @@ def digest(sources: Iterable[Path], *, also: str = "", digits: int = 16) -> str:
         sources: Files, in the order given; of a folder, what SUFFIXES says, sorted by path.
         also: Whatever else a result depends on, such as versions of tools.
     """
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for source in sources:
         within = (path for path in source.rglob("*") if path.suffix in SUFFIXES)
         for path in sorted(within) if source.is_dir() else (source,):
-            found.update(path.read_bytes())
-    found.update(also.encode())
-    return found.hexdigest()[:digits]
+            result.update(path.read_bytes())
+    result.update(also.encode())
+    return result.hexdigest()[:digits]

@@ -96,7 +96,7 @@ def compile(model: str | Path, options: Compile) -> Module:
     target, host = compile_target(options.target or (board.host if board else None), options.device)
     config = resolve(options.config or (board.config if board else "paper"), options.settings)
     functions = tuned_functions(options.records)
-    told = Options(
+    compile_options = Options(
         device=device_of(options.device),
         host=options.host,
         places=options.places or {},
@@ -109,7 +109,7 @@ def compile(model: str | Path, options: Compile) -> Module:
         processor=host,
         target=target,
     )
-    return compile_model(model_file(model), config, told, options.shapes)
+    return compile_model(model_file(model), config, compile_options, options.shapes)
 
 
 def load(path: str | Path) -> Module:
@@ -208,23 +208,23 @@ def _own_config(
 
 def _refuse_native(module: Module, name: str) -> None:
     """Raises UsageError where a module brings more than programs for the accelerator."""
-    found = [f"onnxruntime's {step}" for step in module.external]
+    result = [f"onnxruntime's {step}" for step in module.external]
     if module.host:
-        found.append(f"code for {module.host.triple}")
+        result.append(f"code for {module.host.triple}")
     if module.kernels:
-        found.append("kernels for a GPU")
-    found += dict.fromkeys(f"code for {s.target}" for s in module.steps if isinstance(s, Outside))
-    if found:
+        result.append("kernels for a GPU")
+    result += dict.fromkeys(f"code for {s.target}" for s in module.steps if isinstance(s, Outside))
+    if result:
         raise UsageError(
             f"--no-native: expected {name} to hold programs for the accelerator alone, "
-            f"found {', '.join(found)}"
+            f"found {', '.join(result)}"
         )
 
 
 def _compiled_for(model: str | Path, config: Config, options: Run) -> Module:
     """An ONNX model compiled for the device."""
-    told = _compile_options(options)
-    return compile_model(model_file(model), config, told, given_shapes(model, options))
+    compile_options = _compile_options(options)
+    return compile_model(model_file(model), config, compile_options, given_shapes(model, options))
 
 
 def _compile_options(options: Run) -> Options:
@@ -301,8 +301,8 @@ def check(model: Module | str | Path, options: Run) -> Check:
         UsageError: a module, which has no ONNX file to compare with.
     """
     if isinstance(model, Module) or is_module(model):
-        found = "a module" if isinstance(model, Module) else str(model)
-        raise UsageError(f"--check: expected an ONNX model to compare with, found {found}")
+        result = "a module" if isinstance(model, Module) else str(model)
+        raise UsageError(f"--check: expected an ONNX model to compare with, found {result}")
     require(options, check=True, input=options.inputs is not None)
     ready, config = prepare(model, options)
     module = ready.module
@@ -317,9 +317,9 @@ def check(model: Module | str | Path, options: Run) -> Check:
         inputs = [dict(options.inputs)]
     else:
         inputs = [random_inputs(module, seed) for seed in range(options.samples)]
-    told = _compile_options(options)
-    graph = optimize(import_onnx(path, shapes, floats=not told.accelerated))
-    layers = per_layer(graph, path, inputs[0], config, told, options.device)
+    compile_options = _compile_options(options)
+    graph = optimize(import_onnx(path, shapes, floats=not compile_options.accelerated))
+    layers = per_layer(graph, path, inputs[0], config, compile_options, options.device)
     quantized = is_quantized(load_onnx(path))
     return Check(layers, whole(graph, path, ready, inputs), quantized, relative_bound(graph))
 
@@ -345,10 +345,12 @@ def compare(model: str | Path, options: Compare) -> Comparison:
         UsageError: several latencies, for which there is ``sweep``.
     """
     _at_one_latency(options)
-    chosen, told = resolve(options.config, options.settings), tuned_tiles(options.records)
+    chosen, tuned = resolve(options.config, options.settings), tuned_tiles(options.records)
     files = model_files(model)
-    found = compare_models(files, chosen, options.vthreads, options.progress, told, options.shapes)
-    return replace(found, published=published(model, chosen))
+    result = compare_models(
+        files, chosen, options.vthreads, options.progress, tuned, options.shapes
+    )
+    return replace(result, published=published(model, chosen))
 
 
 @takes(Compare)
@@ -360,12 +362,12 @@ def sweep(model: str | Path, options: Compare) -> Sweep:
     """
     if not options.latencies:
         raise UsageError("--latency: expected some latencies, found none")
-    chosen, told = resolve(options.config, options.settings), tuned_tiles(options.records)
-    found = sweep_latency(
-        model_files(model), chosen, options.latencies, options.vthreads, options.progress, told,
+    chosen, tuned = resolve(options.config, options.settings), tuned_tiles(options.records)
+    result = sweep_latency(
+        model_files(model), chosen, options.latencies, options.vthreads, options.progress, tuned,
         options.shapes,
     )  # fmt: skip
-    return replace(found, base=replace(found.base, published=published(model, chosen)))
+    return replace(result, base=replace(result.base, published=published(model, chosen)))
 
 
 @takes(Compare)
@@ -378,8 +380,8 @@ def same_schedule(model: str | Path, options: Compare) -> SameSchedule:
     _at_one_latency(options)
     chosen = resolve(options.config, options.settings)
     work = find_workload(model_files(model), chosen, options.shapes)
-    told = tuned_tiles(options.records)
-    return compare_hiding(work, chosen, max(options.vthreads), options.progress, told)
+    tuned = tuned_tiles(options.records)
+    return compare_hiding(work, chosen, max(options.vthreads), options.progress, tuned)
 
 
 def _at_one_latency(options: Compare) -> None:

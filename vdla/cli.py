@@ -71,8 +71,8 @@ def spelled(function: Function) -> Function:
 
     @wraps(function)
     def call(**typed: Any) -> None:
-        told = {name: read(kind, typed) for name, kind in groups.items()}
-        function(**typed, **told)
+        grouped = {name: read(kind, typed) for name, kind in groups.items()}
+        function(**typed, **grouped)
 
     call.__annotations__ = {p.name: p.annotation for p in parameters}
     call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]

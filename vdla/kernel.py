@@ -282,14 +282,14 @@ class _OnDevice:
             if param not in self.kernel.written:
                 self.views[param][...] = array
         began = time.perf_counter()
-        found = self.start()
+        result = self.start()
         seconds = time.perf_counter() - began
         for param, array in pairs:
             if param in self.kernel.written:
                 array[...] = self.views[param]
-        run = found.trace if isinstance(found.trace, Run) else None
-        causes = run.causes if run else found.extra.get("causes")
-        return KernelRun(seconds, found.cycles, causes, run, self.kernel.alone.linked.stages)
+        run = result.trace if isinstance(result.trace, Run) else None
+        causes = run.causes if run else result.extra.get("causes")
+        return KernelRun(seconds, result.cycles, causes, run, self.kernel.alone.linked.stages)
 
 
 class CpuKernel(Kernel):
@@ -358,9 +358,9 @@ class _OnGpu:
         program.finish()
         for (offset, written), array in zip(where, arrays, strict=True):
             if written:
-                found = np.empty(array.shape, array.dtype)
-                program.download(offset, found)
-                array[...] = found
+                result = np.empty(array.shape, array.dtype)
+                program.download(offset, result)
+                array[...] = result
         return KernelRun(seconds())
 
 
@@ -369,8 +369,8 @@ def _function(program: object) -> PrimFunc:
         return program.mod
     if isinstance(program, PrimFunc):
         return program
-    found = type(program).__name__
-    raise BuildError(f"build: expected a schedule or a function from vdla.parse, found {found}")
+    result = type(program).__name__
+    raise BuildError(f"build: expected a schedule or a function from vdla.parse, found {result}")
 
 
 def _parameters(
@@ -381,7 +381,7 @@ def _parameters(
     if not isinstance(args, list | tuple | None):
         raise BuildError(f"build: expected a list of arguments, found {args!r}")
     names = ", ".join(known)
-    found = []
+    result = []
     for arg in known if args is None else args:
         if isinstance(arg, Tensor) and isinstance(program, Schedule):
             buffer = program.built.buffers.get(arg)
@@ -391,11 +391,11 @@ def _parameters(
         if name not in known:
             shown = arg.name if isinstance(arg, Tensor) else repr(arg)
             raise BuildError(f"build: expected the arguments {names}, found {shown}")
-        found.append(known[name])
-    if len(set(found)) != len(found) or len(found) != len(known):
-        given = ", ".join(p.name for p in found) or "none"
+        result.append(known[name])
+    if len(set(result)) != len(result) or len(result) != len(known):
+        given = ", ".join(p.name for p in result) or "none"
         raise BuildError(f"build: expected each of the arguments {names} once, found {given}")
-    return found
+    return result
 
 
 def _check_array(where: str, param: Buffer, array: Array, written: bool) -> None:

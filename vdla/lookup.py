@@ -45,9 +45,9 @@ def resolve(config: str | Path | Config, settings: Iterable[str] = ()) -> Config
     return load_config(config, settings)
 
 
-def _expect(what: str, kinds: str, found: object, types: Any) -> None:
-    if not isinstance(found, types):
-        raise UsageError(f"{what}: expected {kinds}, found {type(found).__name__}")
+def _expect(what: str, kinds: str, actual: object, types: Any) -> None:
+    if not isinstance(actual, types):
+        raise UsageError(f"{what}: expected {kinds}, found {type(actual).__name__}")
 
 
 def is_module(model: Module | str | Path) -> bool:
@@ -68,9 +68,9 @@ def random_inputs(module: Module, seed: int = 0) -> dict[str, Array]:
     indices lie within their axis.
     """
     rng = np.random.default_rng(seed)
-    found = {name: _random(module.tensors[name], rng) for name in module.inputs}
+    result = {name: _random(module.tensors[name], rng) for name in module.inputs}
     sizes = module.metadata.get("indices", {})
-    return {name: x % sizes[name] if name in sizes else x for name, x in found.items()}
+    return {name: x % sizes[name] if name in sizes else x for name, x in result.items()}
 
 
 def _random(kind: TensorInfo, rng: np.random.Generator) -> Array:

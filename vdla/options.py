@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Inputs = Mapping[str, NDArray[Any]]
 
-Progress = Callable[[str, int, int], None]  # told (what, done, of)
+Progress = Callable[[str, int, int], None]  # called with (what, done, of)
 Report = Callable[[str], None]
 
 

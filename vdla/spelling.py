@@ -39,13 +39,13 @@ class Only:
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "given", given)
 
-    def refusal(self, option: str, found: object) -> str | None:
+    def refusal(self, option: str, actual: object) -> str | None:
         """What to say where the other option is ``found``; None where this one counts."""
         other = f"--{self.other}"
         if self.values:
             wanted = f"{other} {' or '.join(self.values)}"
-            return None if found in self.values else f"{option}: expected {wanted}, found {found}"
-        if bool(found) == self.given:
+            return None if actual in self.values else f"{option}: expected {wanted}, found {actual}"
+        if bool(actual) == self.given:
             return None
         if self.given:
             return f"{option}: expected {other}, found none"
@@ -87,30 +87,30 @@ def option(
 
 def spelling(of: Field[Any]) -> Spelling | None:
     """How the command line spells a field; None for one that only Python has."""
-    found: Spelling | None = of.metadata.get("spelling")
-    return found
+    result: Spelling | None = of.metadata.get("spelling")
+    return result
 
 
-def require(*told: Any, **others: object) -> None:
+def require(*chosen: Any, **others: object) -> None:
     """Refuses the options that would change nothing.
 
     Args:
-        told: objects of options' classes; what they say of where they count is held against all of
-            their fields.
+        chosen: objects of options' classes; what they say of where they count is held against all
+            of their fields.
         others: further options that there are, by name, as ``check=True``.
 
     Raises:
         UsageError: an option isn't as by default, and where it counts isn't here; names both.
     """
-    found = {name: value for one in told for name, value in vars(one).items()} | others
-    for one in told:
+    result = {name: value for one in chosen for name, value in vars(one).items()} | others
+    for one in chosen:
         for each in fields(one):
             how = spelling(each)
-            if how is None or _plain(found[each.name]) == _plain(each.default):
+            if how is None or _plain(result[each.name]) == _plain(each.default):
                 continue
             name = next(n for n in how.names if n.startswith("--"))
             for only in each.metadata["only"]:
-                if refusal := only.refusal(name, found.get(only.other)):
+                if refusal := only.refusal(name, result.get(only.other)):
                     raise UsageError(refusal)
 
 
@@ -124,40 +124,40 @@ def _plain(value: object) -> object:
 
 def places(texts: Sequence[str]) -> dict[str, str]:
     """The values of ``--place``: a node's name to its device."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for text in texts:
         name, equals, device = text.rpartition("=")
         if not equals or not name.strip() or not device.strip():
             raise UsageError(f"--place: expected NODE=DEVICE, found {text!r}")
-        found[name.strip()] = device.strip()
-    return found
+        result[name.strip()] = device.strip()
+    return result
 
 
 def sizes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
     """The values of ``--shape``: a name to its one size, or to several with commas between."""
-    found: dict[str, tuple[int, ...]] = {}
+    result: dict[str, tuple[int, ...]] = {}
     for text in texts:
         name, equals, listed = text.rpartition("=")
         try:
-            found[name.strip()] = tuple(int(part) for part in listed.split(","))
+            result[name.strip()] = tuple(int(part) for part in listed.split(","))
         except ValueError:
             equals = ""
         if not equals or not name.strip():
             raise UsageError(f"--shape: expected NAME=N or INPUT=D0,D1,…, found {text!r}")
-    return found
+    return result
 
 
 def numbers(option: str, text: str, low: int, high: int | None = None) -> list[int]:
     """The value of an option that lists distinct numbers, with commas between them."""
     try:
-        found = [int(part) for part in text.split(",")]
+        result = [int(part) for part in text.split(",")]
     except ValueError:
-        found = []
-    inside = all(low <= n and (high is None or n <= high) for n in found)
-    if not found or not inside or len(set(found)) < len(found):
+        result = []
+    inside = all(low <= n and (high is None or n <= high) for n in result)
+    if not result or not inside or len(set(result)) < len(result):
         span = f"from {low} to {high}" if high is not None else f"from {low} up"
         raise UsageError(f"{option}: expected distinct numbers {span}, found {text!r}")
-    return found
+    return result
 
 
 # Functions that take options ----------------------------------------------------------------------

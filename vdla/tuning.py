@@ -115,10 +115,10 @@ def search(
     tuner.tune(tasks, log, how)
 
 
-def _one_of(option: str, found: str, known: Iterable[str]) -> None:
+def _one_of(option: str, actual: str, known: Iterable[str]) -> None:
     """Raises UsageError where an option has none of its values."""
-    if found not in known:
-        raise UsageError(f"{option}: expected one of {', '.join(known)}, found {found}")
+    if actual not in known:
+        raise UsageError(f"{option}: expected one of {', '.join(known)}, found {actual}")
 
 
 def _check_searcher(options: Tune, known: Iterable[str]) -> None:

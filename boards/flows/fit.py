@@ -18,10 +18,10 @@ def check_fit(board: Board, config: Config, used: Mapping[str, float]) -> None:
         if (n := used.get(name, 0)) > most
     ]
     if over:
-        found = nearest(board, config, used)
+        result = nearest(board, config, used)
         raise BoardError(
             f"{board.name}: expected config {config.name} to fit {board.device}, "
-            f"found {', '.join(over)}; nearest that fits: {found.typed if found else 'none'}"
+            f"found {', '.join(over)}; nearest that fits: {result.typed if result else 'none'}"
         )
 
 

@@ -87,12 +87,12 @@ targets:
 
 def _ports(verilog: str) -> Ports:
     """The ports of the Verilog's module ``vdla``: direction and width."""
-    found = re.search(rf"^module {NAME}\(.*?^endmodule", verilog, re.MULTILINE | re.DOTALL)
-    assert found is not None
+    result = re.search(rf"^module {NAME}\(.*?^endmodule", verilog, re.MULTILINE | re.DOTALL)
+    assert result is not None
     return {
         name: (direction, int(high or 0) + 1)
         for direction, high, name in re.findall(
-            r"^  (in|out)put (?:\[(\d+):0\] )?(\w+);", found[0], re.MULTILINE
+            r"^  (in|out)put (?:\[(\d+):0\] )?(\w+);", result[0], re.MULTILINE
         )
     }
 

@@ -21,23 +21,23 @@ REACH = 64  # of the LUTs on a net, how far apart in the netlist two may be: net
 def pairs(functions: Sequence[frozenset[int]]) -> int:
     """How many LUTs hold two of the ``functions``, each given by the nets it takes."""
     partners = _partners(functions)
-    alone = {n: len(those) for n, those in enumerate(partners) if those}
+    alone = {n: len(some) for n, some in enumerate(partners) if some}
     queue = [(count, n) for n, count in alone.items()]
     heapify(queue)
-    found = 0
+    result = 0
     while queue:
         count, one = heappop(queue)
         if not count or alone.get(one) != count:  # none is left, or it has found one, or has fewer
             continue
         other = min((n for n in partners[one] if n in alone), key=lambda n: (alone[n], n))
-        found += 1
+        result += 1
         for paired in (one, other):
             del alone[paired]
             for n in partners[paired]:
                 if n in alone:
                     alone[n] -= 1
                     heappush(queue, (alone[n], n))
-    return found
+    return result
 
 
 def _partners(functions: Sequence[frozenset[int]]) -> list[set[int]]:
@@ -48,9 +48,9 @@ def _partners(functions: Sequence[frozenset[int]]) -> list[set[int]]:
             for net in nets:
                 on.setdefault(net, []).append(n)
     partners: list[set[int]] = [set() for _ in functions]
-    for those in on.values():
-        for place, one in enumerate(those):
-            for other in those[place + 1 : place + 1 + REACH]:
+    for users in on.values():
+        for place, one in enumerate(users):
+            for other in users[place + 1 : place + 1 + REACH]:
                 if len(functions[one] | functions[other]) <= INPUTS:
                     partners[one].add(other)
                     partners[other].add(one)

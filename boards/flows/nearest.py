@@ -60,9 +60,9 @@ def nearest(board: Board, config: Config, used: Mapping[str, float]) -> Candidat
     """
 
     def rank(candidate: Candidate) -> tuple[float, int, int]:
-        there = candidate.config
-        held = sum(getattr(there, f"{buffer}_bytes") for buffer in BUFFERS)
-        return distance(config, there), -there.macs_per_cycle, -held
+        smaller = candidate.config
+        held = sum(getattr(smaller, f"{buffer}_bytes") for buffer in BUFFERS)
+        return distance(config, smaller), -smaller.macs_per_cycle, -held
 
     ranked = sorted([*bundled(config), *halved(config, HALVINGS)], key=rank)
     return next((c for c in ranked if fits(board, estimate(board, config, used, c.config))), None)
@@ -137,10 +137,10 @@ def distance(config: Config, smaller: Config) -> float:
 def bundled(config: Config) -> Iterator[Candidate]:
     """The bundled configs that are smaller: somewhere less, and nowhere more."""
     for name in config_names():
-        there = load_config(name)
-        pairs = [(getattr(there, n), getattr(config, n)) for n in (*SIZES, "port_bytes")]
-        if all(less <= more for less, more in pairs) and distance(config, there):
-            yield Candidate(f"-c {name}", there)
+        other = load_config(name)
+        pairs = [(getattr(other, n), getattr(config, n)) for n in (*SIZES, "port_bytes")]
+        if all(less <= more for less, more in pairs) and distance(config, other):
+            yield Candidate(f"-c {name}", other)
 
 
 def halved(config: Config, most: int) -> Iterator[Candidate]:
@@ -154,9 +154,9 @@ def halved(config: Config, most: int) -> Iterator[Candidate]:
                 for name in dict.fromkeys(steps)
             ]
             try:
-                there = config.override(settings)
+                smaller = config.override(settings)
             except ConfigError:
                 continue
-            if any(there.depth(b) < min(DEEP, config.depth(b)) for b in BUFFERS):
+            if any(smaller.depth(b) < min(DEEP, config.depth(b)) for b in BUFFERS):
                 continue
-            yield Candidate(" ".join([start, *(f"--set {s}" for s in settings)]), there)
+            yield Candidate(" ".join([start, *(f"--set {s}" for s in settings)]), smaller)

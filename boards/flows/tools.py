@@ -23,10 +23,10 @@ def find(variable: str, name: str, wheel: str) -> str:
     if chosen := _chosen(variable):
         return chosen
     beside = Path(sys.executable).parent / f"yowasp-{name}"
-    found = str(beside) if beside.exists() else shutil.which(f"yowasp-{name}")
-    if found is None:
+    result = str(beside) if beside.exists() else shutil.which(f"yowasp-{name}")
+    if result is None:
         raise BoardError(f"{name}: expected it, found none; install with: pip install {wheel}")
-    return found
+    return result
 
 
 def find_yosys() -> str:
@@ -47,10 +47,10 @@ def _chosen(variable: str) -> str | None:
     chosen = os.environ.get(variable)
     if not chosen:
         return None
-    found = shutil.which(chosen)
-    if found is None:
+    result = shutil.which(chosen)
+    if result is None:
         raise BoardError(f"{variable}: expected a program, found {chosen}")
-    return found
+    return result
 
 
 def call(command: Sequence[str], folder: Path, log: str) -> None:

@@ -100,10 +100,10 @@ def utilization(report: Path) -> dict[str, float]:
     """
     text, used = report.read_text(), {}
     for name, row in ROWS.items():
-        found = re.search(rf"^\|\s*{row}\*?\s*\|\s*([\d.]+)", text, re.MULTILINE)
-        if found is None:
+        result = re.search(rf"^\|\s*{row}\*?\s*\|\s*([\d.]+)", text, re.MULTILINE)
+        if result is None:
             raise BoardError(f"{report}: expected a row {row}, found none")
-        used[name] = float(found[1])
+        used[name] = float(result[1])
     return used
 
 
@@ -113,7 +113,7 @@ def frequency(report: Path, clock_hz: float) -> float:
     Raises:
         BoardError: it has no worst slack.
     """
-    found = re.search(r"WNS\(ns\).*\n[\s-]+\n\s*(-?[\d.]+)", report.read_text())
-    if found is None:
+    result = re.search(r"WNS\(ns\).*\n[\s-]+\n\s*(-?[\d.]+)", report.read_text())
+    if result is None:
         raise BoardError(f"{report}: expected a worst negative slack, found none")
-    return 1e3 / (1e9 / clock_hz - float(found[1]))
+    return 1e3 / (1e9 / clock_hz - float(result[1]))

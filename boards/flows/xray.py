@@ -99,10 +99,10 @@ def frequency(log: Path) -> float:
     Raises:
         BoardError: it found none.
     """
-    found = re.findall(r"Max frequency for clock .*?: ([\d.]+) MHz", log.read_text())
-    if not found:
+    result = re.findall(r"Max frequency for clock .*?: ([\d.]+) MHz", log.read_text())
+    if not result:
         raise BoardError(f"{log}: expected a maximum frequency, found none")
-    return float(found[-1])
+    return float(result[-1])
 
 
 def _die(board: Board) -> str:

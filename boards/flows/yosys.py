@@ -181,9 +181,9 @@ def unit_of(path: str) -> str:
 
 def area(flat: Flat) -> Area:
     """LUT, FF, DSP and BRAM (in RAMB36) per unit."""
-    found: Area = {}
+    result: Area = {}
     for path, kind, _, _ in flat.cells:
-        count = found.setdefault(unit_of(path), Counter())
+        count = result.setdefault(unit_of(path), Counter())
         if _is_lut(kind):
             count["lut"] += 1
         elif kind in LUT_RAMS:
@@ -195,8 +195,8 @@ def area(flat: Flat) -> Area:
         elif kind in BLOCK_RAMS:
             count["bram"] += BLOCK_RAMS[kind]  # type: ignore[assignment]
     for unit, shareable in _shareable(flat).items():
-        found[unit]["lut"] -= pairs(shareable)
-    return found
+        result[unit]["lut"] -= pairs(shareable)
+    return result
 
 
 def _is_lut(kind: str) -> bool:
@@ -211,12 +211,12 @@ def _shareable(flat: Flat) -> dict[str, list[frozenset[int]]]:
         for pin in FED_BY_LUTS.get(kind.rstrip("0123456789"), ())
         for bit in pins[pin]
     }
-    found: dict[str, list[frozenset[int]]] = {}
+    result: dict[str, list[frozenset[int]]] = {}
     for path, kind, pins, _ in flat.cells:
         if _is_lut(kind) and not kind.startswith("SRL") and pins["O"][0] not in alone:
             nets = (bits[0] for pin, bits in pins.items() if pin != "O")
-            found.setdefault(unit_of(path), []).append(frozenset(n for n in nets if n is not None))
-    return found
+            result.setdefault(unit_of(path), []).append(frozenset(n for n in nets if n is not None))
+    return result
 
 
 def unshared(flat: Flat) -> int:

@@ -210,20 +210,20 @@ class Bridge(Component):
 
     def _act_on_registers(self, m: Module) -> None:
         bus, write = self.registers, self._is_write()
-        sent, told = Signal(), Signal()  # a write's address and its data were taken
+        addressed, written = Signal(), Signal()  # a write's address and its data were taken
         with m.Case(State.REGISTER):
             m.d.comb += [
                 bus.arvalid.eq(~write),
-                bus.awvalid.eq(write & ~sent),
-                bus.wvalid.eq(write & ~told),
+                bus.awvalid.eq(write & ~addressed),
+                bus.wvalid.eq(write & ~written),
             ]
             m.d.sync += [
-                sent.eq(sent | (bus.awvalid & bus.awready)),
-                told.eq(told | (bus.wvalid & bus.wready)),
+                addressed.eq(addressed | (bus.awvalid & bus.awready)),
+                written.eq(written | (bus.wvalid & bus.wready)),
             ]
-            wrote = (sent | bus.awready) & (told | bus.wready)
+            wrote = (addressed | bus.awready) & (written | bus.wready)
             with m.If(Mux(write, wrote, bus.arready)):
-                m.d.sync += [sent.eq(0), told.eq(0), self.state.eq(State.ANSWER)]
+                m.d.sync += [addressed.eq(0), written.eq(0), self.state.eq(State.ANSWER)]
         with m.Case(State.ANSWER):
             m.d.comb += [
                 bus.rready.eq(1),

@@ -74,11 +74,11 @@ class Top(Elaboratable):
 
 def platform(part: Part, led_pins: str, toolchain: str) -> XilinxPlatform:
     """Amaranth's platform of a board that uses nothing but LEDs, at 3.3 V."""
-    found = LEDResources(pins=led_pins, attrs=Attrs(IOSTANDARD="LVCMOS33")) if led_pins else []
+    result = LEDResources(pins=led_pins, attrs=Attrs(IOSTANDARD="LVCMOS33")) if led_pins else []
 
     class Platform(XilinxPlatform):
         device, package, speed = part.device, part.package, part.speed
-        resources = found
+        resources = result
         connectors = ()
 
     return Platform(toolchain=toolchain)

@@ -95,13 +95,13 @@ class VirtualSerialBoard:
 
     def close(self) -> int | None:
         """Ends the board; its exit code if it had ended by itself: 3 is a broken SDRAM rule."""
-        found = self._process.poll()
+        result = self._process.poll()
         self._process.kill()
         self._process.wait()
         if self._held >= 0:
             os.close(self._held)
             self._held = -1
-        return found
+        return result
 
     def __enter__(self) -> VirtualSerialBoard:
         return self

@@ -171,13 +171,13 @@ def _renamed(function: Any, node: Any, prefix: str) -> list[Any]:
 
 def _attributes(inner: Any, given: Mapping[str, Any]) -> list[Any]:
     """An inner node's attributes, with the outer node's in place of references."""
-    found = []
+    result = []
     for attribute in inner.attribute:
         if not attribute.ref_attr_name:
-            found.append(attribute)
+            result.append(attribute)
         elif attribute.ref_attr_name in given:
             copy = onnx.AttributeProto()
             copy.CopyFrom(given[attribute.ref_attr_name])
             copy.name = attribute.name
-            found.append(copy)
-    return found
+            result.append(copy)
+    return result

@@ -64,10 +64,10 @@ class Draft:
             return f"type {code}"
         name = str(onnx.TensorProto.DataType.Name(code)).lower()
         try:
-            found = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code))
+            result = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code))
         except (KeyError, TypeError, ValueError):
             return name
-        return name if found == np.object_ else str(found)
+        return name if result == np.object_ else str(result)
 
     def fresh(self, name: str) -> str:
         """``name``, or ``name`` with a number if it is taken."""

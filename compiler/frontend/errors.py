@@ -8,8 +8,8 @@ from vdla.support.errors import UserError
 class ModelError(UserError):
     """A model that can't be taken: one line with what was expected, what was found, and where."""
 
-    def __init__(self, where: str, expected: str, found: object) -> None:
-        line = f"{where}: expected {expected}, found {found}"
+    def __init__(self, where: str, expected: str, actual: object) -> None:
+        line = f"{where}: expected {expected}, found {actual}"
         super().__init__(" ".join(line.split()))
 
 
@@ -25,5 +25,5 @@ def first_line(error: Exception) -> str:
 
 def halves(message: str) -> tuple[str, str]:
     """An "…: expected A, found B" message as its two halves."""
-    expected, _, found = message.partition(", found ")
-    return expected.rpartition("expected ")[2], found
+    expected, _, result = message.partition(", found ")
+    return expected.rpartition("expected ")[2], result

@@ -85,10 +85,10 @@ class OnnxNode:
         Raises:
             ModelError: there are several.
         """
-        found = {self.draft.tensors[name].dtype for name in self.operands()[first:]}
-        if len(found) != 1:
-            raise self.error("operands of one type", ", ".join(sorted(found)) or "none")
-        return found.pop()
+        result = {self.draft.tensors[name].dtype for name in self.operands()[first:]}
+        if len(result) != 1:
+            raise self.error("operands of one type", ", ".join(sorted(result)) or "none")
+        return result.pop()
 
     def axis(self, value: int, rank: int) -> int:
         """An axis that may count from the end.
@@ -104,12 +104,12 @@ class OnnxNode:
         """The axes that operand ``index`` or the attribute ``axes`` names, ascending; None where
         neither does."""
         if self.optional(index) is not None:
-            found = [int(a) for a in self.constant(index, "axes").reshape(-1)]
+            result = [int(a) for a in self.constant(index, "axes").reshape(-1)]
         elif "axes" in self.attributes:
-            found = list(self.integers("axes", ()))
+            result = list(self.integers("axes", ()))
         else:
             return None
-        return tuple(sorted({self.axis(a, rank) for a in found}))
+        return tuple(sorted({self.axis(a, rank) for a in result}))
 
     def constant(self, index: int, what: str) -> Array:
         """The value of an operand that has to be known now."""
@@ -136,10 +136,10 @@ class OnnxNode:
         value = self.attributes.get(name, default)
         return value.decode() if isinstance(value, bytes) else str(value)
 
-    def error(self, expected: str, found: object) -> ModelError:
+    def error(self, expected: str, actual: object) -> ModelError:
         """The error that names this node."""
-        return ModelError(self.where, expected, found)
+        return ModelError(self.where, expected, actual)
 
-    def unsupported(self, expected: str, found: object) -> UnsupportedError:
+    def unsupported(self, expected: str, actual: object) -> UnsupportedError:
         """The error of a form that vdla doesn't have; onnxruntime then gets the node."""
-        return UnsupportedError(self.where, expected, found)
+        return UnsupportedError(self.where, expected, actual)

@@ -241,9 +241,9 @@ class Importer(Draft):
         for pair in body.pairs:
             kinds = [self.tensors[self.alias.get(name, name)] for name in pair]
             if kinds[0] != kinds[1]:
-                found = " and ".join(f"{kind.dtype}{list(kind.shape)}" for kind in kinds)
+                actual = " and ".join(f"{kind.dtype}{list(kind.shape)}" for kind in kinds)
                 where = f"{self.where}: node {pair[0].rpartition('.then.')[0]} (If)"
-                raise ModelError(where, "branches with results of one type and shape", found)
+                raise ModelError(where, "branches with results of one type and shape", actual)
 
     def convert(self, view: OnnxNode) -> None:
         """Adds a node of an operator that vdla has."""

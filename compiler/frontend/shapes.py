@@ -59,13 +59,13 @@ def static_shapes(graph: Any, where: str, shapes: Shapes | None) -> dict[str, tu
 
 def shapes_like(graph: Any, arrays: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     """Shapes for the inputs that leave sizes open, from arrays of the right number of sizes."""
-    found = {}
+    result = {}
     for value in input_values(graph):
         shape, array = open_shape(value), arrays.get(value.name)
         is_open = not all(isinstance(size, int) for size in shape)
         if is_open and array is not None and len(shape) == len(array.shape):
-            found[value.name] = tuple(array.shape)
-    return found
+            result[value.name] = tuple(array.shape)
+    return result
 
 
 def _sizes(name: str, given: int | Sequence[int], where: str) -> tuple[int, ...]:
@@ -107,9 +107,9 @@ def _symbol(
 def _closed(name: str, shape: Open, where: str) -> tuple[int, ...]:
     for index, size in enumerate(shape):
         if not isinstance(size, int):
-            found = "an unknown size" if size is None else repr(size)
-            found = f"{found} in dimension {index}; give it: {_option(name, shape)}"
-            raise ModelError(where, "a static shape", found)
+            result = "an unknown size" if size is None else repr(size)
+            result = f"{result} in dimension {index}; give it: {_option(name, shape)}"
+            raise ModelError(where, "a static shape", result)
     return tuple(size for size in shape if isinstance(size, int))
 
 

@@ -57,12 +57,12 @@ def _inferred(view: OnnxNode) -> dict[str, Any]:
         }
         schema = onnx.defs.get_schema(node.op_type, draft.opset, node.domain)
         opsets = [onnx.helper.make_opsetid("", draft.opset)]
-        found = onnx.shape_inference.infer_node_outputs(
+        result = onnx.shape_inference.infer_node_outputs(
             schema, node, kinds, values, opset_imports=opsets
         )
     except Exception:  # it knows no such operator, or refuses what the importer will refuse
         return {}
-    return dict(found)
+    return dict(result)
 
 
 def _kind(dtype: str, shape: tuple[int, ...]) -> Any:

@@ -52,11 +52,11 @@ def _named() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        found = " ".join(str(error).split())
+        actual = " ".join(str(error).split())
         version = onnxruntime.__version__
         raise OnnxruntimeError(
             f"onnxruntime: expected a model that onnxruntime {version} runs, to compare with, "
-            f"found {found}"
+            f"found {actual}"
         ) from None
 
 

@@ -58,9 +58,9 @@ def _verify_tensors(graph: Graph) -> None:
     for name, array in graph.constants.items():
         kind = graph.tensors[name]
         if array.shape != kind.shape or str(array.dtype) != kind.dtype:
-            found = f"{array.dtype}{list(array.shape)}"
+            actual = f"{array.dtype}{list(array.shape)}"
             raise GraphError(
-                f"constant {name}: expected {kind.dtype}{list(kind.shape)}, found {found}"
+                f"constant {name}: expected {kind.dtype}{list(kind.shape)}, found {actual}"
             )
 
 
@@ -83,12 +83,12 @@ def verify_dtypes(tensors: Mapping[str, TensorType], node: Node) -> None:
     Raises:
         GraphError: one of them isn't for this operator.
     """
-    out, found = tensors[node.output].dtype, _data_dtypes(tensors, node)
+    out, result = tensors[node.output].dtype, _data_dtypes(tensors, node)
     reads, writes = node.READS, node.WRITES
     if isinstance(node, ops.Foreign):
-        reads, writes = frozenset(found), frozenset({node.dtype})
-    if not found <= reads:
-        raise node.error(f"{' or '.join(sorted(reads))} data", ", ".join(sorted(found)))
+        reads, writes = frozenset(result), frozenset({node.dtype})
+    if not result <= reads:
+        raise node.error(f"{' or '.join(sorted(reads))} data", ", ".join(sorted(result)))
     if out not in writes:
         raise node.error(f"a {' or '.join(sorted(writes))} result", out)
 

@@ -240,9 +240,9 @@ class Node:
         """
         return None
 
-    def error(self, expected: str, found: object) -> GraphError:
+    def error(self, expected: str, actual: object) -> GraphError:
         """A rule of its own that it breaks."""
-        error = GraphError(f"node {self.name} ({self.op}): expected {expected}, found {found}")
+        error = GraphError(f"node {self.name} ({self.op}): expected {expected}, found {actual}")
         error.node = self.name
         return error
 
@@ -321,11 +321,11 @@ class Graph:
 
     def uses(self) -> dict[str, list[Node]]:
         """Tensor to the nodes that read it, once per read."""
-        found: dict[str, list[Node]] = {name: [] for name in self.tensors}
+        result: dict[str, list[Node]] = {name: [] for name in self.tensors}
         for node in self.nodes:
             for name in node.inputs:
-                found[name].append(node)
-        return found
+                result[name].append(node)
+        return result
 
     def node(self, name: str) -> Node:
         """The node called ``name``."""

@@ -182,8 +182,8 @@ class Parser:
             raise self.read.error(f"{wanted} for {name} among the values", token, "none")
         array = read_as(np.asarray(self.values[name]), kind.dtype)
         if array.shape != kind.shape or str(array.dtype) != kind.dtype:
-            found = f"{array.dtype}{list(array.shape)}"
-            raise self.read.error(f"{wanted} for {name} among the values", token, found)
+            actual = f"{array.dtype}{list(array.shape)}"
+            raise self.read.error(f"{wanted} for {name} among the values", token, actual)
         return array
 
     # --- nodes ---

@@ -62,16 +62,16 @@ def beside(graph: Graph) -> dict[str, Array]:
     Raises:
         GraphError: a constant's name is also the key of a field.
     """
-    found = dict(graph.constants)
+    result = dict(graph.constants)
     for node in graph.nodes:
         for each, key, value in _fields(node):
             name = field_key(each.name, key)
             if name in graph.constants:
                 raise GraphError(f"expected no constant called {name}, found one")
-            found[name] = (
+            result[name] = (
                 np.frombuffer(value, np.uint8) if isinstance(value, bytes) else np.asarray(value)
             )
-    return found
+    return result
 
 
 def field_key(node: str, field: str) -> str:

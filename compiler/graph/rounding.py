@@ -21,10 +21,10 @@ UNIT = 2.0**-24  # the relative error of one float32 operation
 
 def undecided(node: Node, operands: Sequence[Array]) -> Array | None:
     """Which elements of a node's result float32 may round either way; None for other nodes."""
-    found = node.before_rounding(operands)
-    if found is None:
+    result = node.before_rounding(operands)
+    if result is None:
         return None
-    return in_the_middle(*found)
+    return in_the_middle(*result)
 
 
 def in_the_middle(value: Array, size: Array, operations: Array | int) -> Array:

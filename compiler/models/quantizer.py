@@ -110,8 +110,8 @@ def quantize_model(
                 weight_type=QuantType.QInt8,
             )
         except Exception as error:  # onnxruntime has no common base class for its errors
-            found = str(error).strip() or repr(error)
-            raise ModelError(model.graph.name, "a model onnxruntime can quantize", found) from None
+            result = str(error).strip() or repr(error)
+            raise ModelError(model.graph.name, "a model onnxruntime can quantize", result) from None
         os.replace(written, target)
 
 
@@ -160,14 +160,14 @@ def _open(model: Any) -> Any:
 
 def _modern(model: Any, where: str) -> Any:
     """The model in an opset that has scales per channel."""
-    found = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 0)
-    if found >= PER_CHANNEL_OPSET:
+    result = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 0)
+    if result >= PER_CHANNEL_OPSET:
         return model
     try:
         return onnx.version_converter.convert_version(model, PER_CHANNEL_OPSET)
     except Exception as error:  # the converter raises what its C++ does
         expected = f"a model of opset {PER_CHANNEL_OPSET} or one that can be converted to it"
-        raise ModelError(where, expected, f"opset {found}: {error}") from None
+        raise ModelError(where, expected, f"opset {result}: {error}") from None
 
 
 def _read_samples(path: Path, inputs: Mapping[str, Open]) -> list[dict[str, Array]]:
@@ -181,8 +181,8 @@ def _read_samples(path: Path, inputs: Mapping[str, Open]) -> list[dict[str, Arra
     samples: list[dict[str, Array]] = []
     for name, shape in inputs.items():
         if name not in arrays:
-            found = ", ".join(arrays) or "nothing"
-            raise ModelError(str(path), f"an array called {name}", found)
+            result = ", ".join(arrays) or "nothing"
+            raise ModelError(str(path), f"an array called {name}", result)
         batches = _batches(np.asarray(arrays[name], np.float32), name, shape, str(path))
         samples = samples or [{} for _ in batches]
         if len(batches) != len(samples):

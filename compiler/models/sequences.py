@@ -116,5 +116,5 @@ def language_model(layers: int = 2, width: int = 650, words: int = 10000) -> Any
         x = g.add("Squeeze", y, g.constant(np.array([1])))
     scores = g.add("MatMul", x, g.weight(width, words))
     scores = g.add("Add", scores, g.weight(words, scale=0.1))
-    found = helper.make_tensor_value_info(scores, TensorProto.FLOAT, [1, 1, words])
-    return g.model(inputs, [found, *outputs])
+    result = helper.make_tensor_value_info(scores, TensorProto.FLOAT, [1, 1, words])
+    return g.model(inputs, [result, *outputs])

@@ -135,10 +135,10 @@ def _spatial_loops(where: str, block: Block, buffer: Buffer, nest: Stmt) -> tupl
     for index, size in zip(store.indices, buffer.shape, strict=True):
         binding = bindings.get(index) if isinstance(index, Var) else None
         if not isinstance(binding, Var) or extents.get(binding) != size:
-            found = show(index) if binding is None else show(binding)
+            result = show(index) if binding is None else show(binding)
             raise ScheduleError(
                 f"{where}: expected its spatial loops as te made them (one of 0..{size}), found "
-                f"{found}; split or fuse the stage after compute_at"
+                f"{result}; split or fuse the stage after compute_at"
             )
         loops.append(binding)
     return tuple(loops)

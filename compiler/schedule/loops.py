@@ -67,10 +67,10 @@ def fuse(func: PrimFunc, where: str, outer: Var, inner: Var) -> tuple[PrimFunc, 
     """
     a, b = get_loop(func, outer), get_loop(func, inner)
     if a.body is not b:
-        found = f"loop {a.body.var.name}" if isinstance(a.body, For) else type(a.body).__name__
+        result = f"loop {a.body.var.name}" if isinstance(a.body, For) else type(a.body).__name__
         raise ScheduleError(
             f"fuse {where}: expected {inner.name} (0..{b.extent}) directly inside "
-            f"{outer.name} (0..{a.extent}), found {found}"
+            f"{outer.name} (0..{a.extent}), found {result}"
         )
     _check_kinds(where, a, b)
     fused = Var(f"{outer.name}_{inner.name}")

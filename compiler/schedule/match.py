@@ -114,10 +114,10 @@ def match_intrinsic(intrin: TensorIntrin, region: Region) -> Binding:
     reason: Mismatch | None = None
     for mapping in _loop_mappings(intrin, region):
         matcher = _Matcher(intrin, region, mapping)
-        for found in matcher.matches():
-            violated = _out_of_range(intrin, found, region)
+        for each in matcher.matches():
+            violated = _out_of_range(intrin, each, region)
             if violated is None:
-                return found
+                return each
             reason = reason or violated
         reason = reason or matcher.mismatch()
     raise reason or Mismatch(
@@ -125,9 +125,9 @@ def match_intrinsic(intrin: TensorIntrin, region: Region) -> Binding:
     )
 
 
-def _out_of_range(intrin: TensorIntrin, found: Binding, region: Region) -> Mismatch | None:
+def _out_of_range(intrin: TensorIntrin, actual: Binding, region: Region) -> Mismatch | None:
     """The first operand or param whose values the behaviour doesn't hold for."""
-    for operand, ref in found.operands.items():
+    for operand, ref in actual.operands.items():
         if (needed := intrin.laws.ranges.get(operand.name)) is None:
             continue
         known = region.values.get(ref.buffer.name, INT_RANGES[ref.buffer.dtype])
@@ -139,7 +139,7 @@ def _out_of_range(intrin: TensorIntrin, found: Binding, region: Region) -> Misma
                 f"{needed[0]}), or promise it, as te.placeholder(..., value_range={needed})",
                 OUT_OF_RANGE,
             )
-    constants = {p.name: int(v.value) for p, v in found.params.items() if isinstance(v, Const)}
+    constants = {p.name: int(v.value) for p, v in actual.params.items() if isinstance(v, Const)}
     for name, needed in intrin.laws.ranges.items():
         terms = name.split(" + ")
         if all(term in constants for term in terms):
@@ -224,12 +224,12 @@ class _Matcher:
             parts[1] += f" from {show(self.region.init)}"
         return Mismatch(f"{', '.join(parts)}: {self.blame[1]}", self.blame[0])
 
-    def fail(self, expected: Expr | str, found: Expr | str, env: Binding) -> None:
+    def fail(self, expected: Expr | str, actual: Expr | str, env: Binding) -> None:
         """Remembers the mismatch that came after most had matched, and deepest in the tree."""
         matched = sum(value is not TRUE for value in env.params.values())  # by something there
         progress = (len(env.operands) + matched, self.depth)
         if progress > self.blame[0]:
-            want, have = (x if isinstance(x, str) else show(x) for x in (expected, found))
+            want, have = (x if isinstance(x, str) else show(x) for x in (expected, actual))
             self.blame = (progress, f"expected {want}, found {have}")
 
     # --- unification ---
@@ -238,10 +238,10 @@ class _Matcher:
         """Every way to make the pattern ``p`` equal to ``t``."""
         self.depth += 1
         hit = False
-        for found in self.ways(p, t, env):
+        for each in self.ways(p, t, env):
             hit = True
             self.depth -= 1
-            yield found
+            yield each
             self.depth += 1
         if not hit and p.dtype != t.dtype:
             self.fail(f"{show(p)} of {p.dtype}", f"{show(t)} of {t.dtype}", env)
@@ -288,8 +288,8 @@ class _Matcher:
         ordered = sorted(ps, key=lambda e: isinstance(e, Param))
         p, rest = ordered[0], ordered[1:]
         for n, t in enumerate(ts):
-            for found in self.unify(p, t, env):
-                yield from self.flat(op, rest, [*ts[:n], *ts[n + 1 :]], found)
+            for each in self.unify(p, t, env):
+                yield from self.flat(op, rest, [*ts[:n], *ts[n + 1 :]], each)
         if isinstance(p, Param) and p not in env.params and len(ts) <= len(rest):
             neutral = _neutral_element(op, p.dtype)
             if neutral is not None:
@@ -323,8 +323,8 @@ class _Matcher:
         if not ps:
             yield env
             return
-        for found in self.unify(ps[0], ts[0], env):
-            yield from self.sequence(ps[1:], ts[1:], found)
+        for each in self.unify(ps[0], ts[0], env):
+            yield from self.sequence(ps[1:], ts[1:], each)
 
     # --- operands ---
 

@@ -24,8 +24,8 @@ def foreign_operation(intrins: Sequence[TensorIntrin], region: Region) -> str | 
     for name, part in _operations(region.value):
         if name not in known:
             hint = f"; {INSTEAD[name]}" if name in INSTEAD else ""
-            there = ", ".join(sorted(known))
-            return f"{show(part)}: none has the operation {name}, they have {there}{hint}"
+            names = ", ".join(sorted(known))
+            return f"{show(part)}: none has the operation {name}, they have {names}{hint}"
     return None
 
 

@@ -291,7 +291,7 @@ def create_schedule(
 def _outputs(given: object) -> list[Tensor]:
     """The tensors that outputs stand for, and behind them what is computed together with them."""
     listed = list(given) if isinstance(given, list | tuple) else [given]
-    found: dict[Tensor, None] = {}
+    result: dict[Tensor, None] = {}
     for each in listed:
         if not isinstance(each, Tensor | Operation):
             what = "None, which is a placeholder's operation" if each is None else repr(each)
@@ -299,7 +299,7 @@ def _outputs(given: object) -> list[Tensor]:
                 "create_schedule: expected a tensor or an operation, as C or C.op, or a list of "
                 f"them, found {what}"
             )
-        found |= dict.fromkeys([each] if isinstance(each, Tensor) else each.outputs)
-    if not found:
+        result |= dict.fromkeys([each] if isinstance(each, Tensor) else each.outputs)
+    if not result:
         raise TEError("create_schedule: expected at least one output, found none")
-    return list(found | dict.fromkeys(t for one in found if one.op for t in one.op.outputs))
+    return list(result | dict.fromkeys(t for one in result if one.op for t in one.op.outputs))

@@ -54,8 +54,8 @@ def _checked(names: list[str], sizes: Mapping[str, int] | None) -> Sizes:
     """The sizes that a schedule needs, all of them and no others."""
     given = dict(sizes or {})
     if set(given) != set(names):
-        wanted, found = (", ".join(sorted(each)) or "none" for each in (names, given))
-        raise ScheduleError(f"sizes: expected those of te.var, {wanted}, found {found}")
+        wanted, result = (", ".join(sorted(each)) or "none" for each in (names, given))
+        raise ScheduleError(f"sizes: expected those of te.var, {wanted}, found {result}")
     for name, size in given.items():
         try:
             given[name] = index(size)

@@ -214,10 +214,10 @@ class StageBase:
                 f"{primitive} {self.name}: expected a loop, as {self.name}.axis[0], found {axis!r}"
             )
         if not self._owns(axis):
-            found = self.schedule.axis_names.get(axis, axis.name)
+            result = self.schedule.axis_names.get(axis, axis.name)
             mine = ", ".join(v.name for v in self.leaf_iter_vars)
             raise ScheduleError(
-                f"{primitive} {self.name}: expected one of its loops ({mine}), found {found}"
+                f"{primitive} {self.name}: expected one of its loops ({mine}), found {result}"
             )
         name = self._axis_name(axis)
         if axis in self.schedule.gone:

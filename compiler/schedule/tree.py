@@ -123,13 +123,13 @@ def refresh_regions(block: Block) -> Block:
 
 def in_domain(expr: Expr, extent: int, ranges: Ranges) -> Expr:
     """The condition that 0 <= expr < extent, without what is provable."""
-    found = bounds(expr, ranges)
+    limits = bounds(expr, ranges)
     low = Binary("ge", expr, Const(0, expr.dtype))
     high = Binary("lt", expr, Const(extent, expr.dtype))
     parts = []
-    if found is None or found[0] < 0:
+    if limits is None or limits[0] < 0:
         parts.append(low)
-    if found is None or found[1] >= extent:
+    if limits is None or limits[1] >= extent:
         parts.append(high)
     return all_of(*parts)
 

@@ -87,11 +87,11 @@ class Table(Generic[Row]):
     def neighbours(self, point: int) -> list[int]:
         """The points that differ from one in a single free knob, ascending."""
         order, start, size, _ = self._turns
-        found: set[int] = set()
+        result: set[int] = set()
         for turn in range(len(order)):
             first = start[turn, point]
-            found.update(order[turn, first : first + size[turn, point]].tolist())
-        return sorted(found - {point})
+            result.update(order[turn, first : first + size[turn, point]].tolist())
+        return sorted(result - {point})
 
     def step(self, points: Ints, rng: np.random.Generator) -> Ints:
         """A random neighbour of each point: first the knob is drawn, then its new value.

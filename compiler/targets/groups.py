@@ -83,16 +83,16 @@ class _Fuser:
             return [] if self.uses[node.output] == [end] else None
         if isinstance(node, ops.Transpose):
             return None
-        found: list[str] = []
+        result: list[str] = []
         waiting = [node]
         while waiting:
             for reader in self.uses[waiting.pop().output]:
                 if not reader.ELEMENTWISE or self._shape(reader) != shape:
                     return None
-                if reader is not end and reader.name not in found:
-                    found.append(reader.name)
+                if reader is not end and reader.name not in result:
+                    result.append(reader.name)
                     waiting.append(reader)
-        return found
+        return result
 
     def _shape(self, node: Node) -> Shape:
         return self.graph.tensors[node.output].physical
@@ -121,7 +121,7 @@ def _size(group: list[Node]) -> int:
 def _post_dominators(graph: Graph) -> dict[str, Node | None]:
     """Node name to its immediate post-dominator; None where that is the end (Cooper, Harvey and
     Kennedy, "A Simple, Fast Dominance Algorithm", 2001, on a graph without circles)."""
-    uses, found = graph.uses(), dict[str, Node | None]()
+    uses, result = graph.uses(), dict[str, Node | None]()
     depth: dict[str, int] = {}
     for node in reversed(graph.nodes):
         end: Node | None = None
@@ -129,10 +129,10 @@ def _post_dominators(graph: Graph) -> dict[str, Node | None]:
             readers = uses[node.output]
             end = readers[0] if readers else None
             for reader in readers[1:]:
-                end = _common(end, reader, found, depth)
-        found[node.name] = end
+                end = _common(end, reader, result, depth)
+        result[node.name] = end
         depth[node.name] = depth[end.name] + 1 if end else 0
-    return found
+    return result
 
 
 def _common(

@@ -77,12 +77,12 @@ class Mathematics:
         series = self._polynomial(square, polynomial("artanh", 0.0, 0.0296, 4))
         # f - s * (f - s² * series): 2s is f - s * f, and f is exact
         rest = b.fmul(s, b.fsub(f, b.fmul(square, series)))
-        found = b.fadd(self.fused(n, self._like(x, LN2_LOW), b.fneg(rest)), f)
-        found = self.fused(n, self._like(x, LN2_HIGH), found)
-        found = self._select("==", x, math.inf, x, found)
-        found = self._select("==", x, 0.0, self._like(x, -math.inf), found)
+        result = b.fadd(self.fused(n, self._like(x, LN2_LOW), b.fneg(rest)), f)
+        result = self.fused(n, self._like(x, LN2_HIGH), result)
+        result = self._select("==", x, math.inf, x, result)
+        result = self._select("==", x, 0.0, self._like(x, -math.inf), result)
         wrong = b.fcmp_unordered("<", x, self._like(x, 0.0))
-        return b.select(wrong, self._like(x, math.nan), found)
+        return b.select(wrong, self._like(x, math.nan), result)
 
     def tanh(self, x: Value) -> Value:
         """1 - 2 / (e^2|x| + 1) with the sign of x."""
@@ -114,8 +114,8 @@ class Mathematics:
 
     def _abs(self, x: Value) -> Value:
         bits = shaped(I32, x)
-        found = self.b.and_(self.b.bitcast(x, bits), constant(bits, (1 << 31) - 1))
-        return self.b.bitcast(found, x.type)
+        result = self.b.and_(self.b.bitcast(x, bits), constant(bits, (1 << 31) - 1))
+        return self.b.bitcast(result, x.type)
 
     def _power_of_two(self, n: Value, like: Value) -> Value:
         bits = n.type
@@ -170,5 +170,5 @@ def polynomial(name: str, low: float, high: float, degree: int) -> list[float]:
     """Coefficients, the lowest power's first, of a polynomial that is nearly a function from
     ``low`` to ``high``."""
     function = np.vectorize(FUNCTIONS[name], otypes=[np.float64])
-    found = Chebyshev.interpolate(function, degree, [low, high])
-    return [float(c) for c in found.convert(kind=Polynomial).coef]
+    result = Chebyshev.interpolate(function, degree, [low, high])
+    return [float(c) for c in result.convert(kind=Polynomial).coef]

@@ -95,11 +95,11 @@ def load_target(entry: EntryPoint) -> Target:
     try:
         target = entry.load()()
     except Exception as error:
-        found = f"{type(error).__name__}: {error}"
+        actual = f"{type(error).__name__}: {error}"
         raise TargetError(
-            f"target {name}: expected {entry.value} to load, found {found}"
+            f"target {name}: expected {entry.value} to load, found {actual}"
         ) from error
     if not isinstance(target, Target) or name != target.DEVICE:
-        found = f"{type(target).__name__} for {getattr(target, 'DEVICE', 'no device')}"
-        raise TargetError(f"target {name}: expected {entry.value} to be a Target, found {found}")
+        actual = f"{type(target).__name__} for {getattr(target, 'DEVICE', 'no device')}"
+        raise TargetError(f"target {name}: expected {entry.value} to be a Target, found {actual}")
     return target

@@ -114,13 +114,13 @@ def _output_dtypes(
 ) -> list[str]:
     """The dtype of each output: as given, or the one that all inputs share."""
     if dtype is None:
-        found = sorted({t.dtype for t in inputs})
-        if len(found) != 1:
+        result = sorted({t.dtype for t in inputs})
+        if len(result) != 1:
             raise TEError(
                 f"{name}: expected a dtype, as its inputs don't have one in common, "
-                f"found none ({', '.join(found) or 'no inputs'})"
+                f"found none ({', '.join(result) or 'no inputs'})"
             )
-        return found * count
+        return result * count
     dtypes = [dtype] * count if isinstance(dtype, str) else list(dtype)
     if len(dtypes) != count:
         raise TEError(f"{name}: expected {count} dtypes, one for each output, found {len(dtypes)}")

@@ -101,15 +101,15 @@ class CommReducer:
         return Reducer(self.name, lhs, rhs, plain, identity)
 
     def _checked(
-        self, what: str, found: Sequence[Any], dtypes: tuple[str, ...]
+        self, what: str, actual: Sequence[Any], dtypes: tuple[str, ...]
     ) -> tuple[Expr, ...]:
         """Values as expressions of ``dtypes``, one for each; Python's numbers are converted."""
-        if len(found) != len(dtypes):
+        if len(actual) != len(dtypes):
             raise TEError(
                 f"{self.name}: expected {len(dtypes)} values of {what}, one for each "
-                f"that is reduced, found {len(found)}"
+                f"that is reduced, found {len(actual)}"
             )
-        exprs = tuple(as_expr(v, t) for v, t in zip(found, dtypes, strict=True))
+        exprs = tuple(as_expr(v, t) for v, t in zip(actual, dtypes, strict=True))
         for expr, dtype in zip(exprs, dtypes, strict=True):
             if expr.dtype != dtype:
                 raise TEError(
@@ -126,9 +126,9 @@ class CommReducer:
                 f"is reduced, found {len(init)}"
             )
         exprs = tuple(as_expr(i, e.dtype) for i, e in zip(init, source, strict=True))
-        for found, value in zip(exprs, source, strict=True):
-            if found.dtype != value.dtype:
-                raise TEError(f"reduction: expected an init of {value.dtype}, found {found.dtype}")
+        for each, value in zip(exprs, source, strict=True):
+            if each.dtype != value.dtype:
+                raise TEError(f"reduction: expected an init of {value.dtype}, found {each.dtype}")
         return exprs
 
 

@@ -52,8 +52,8 @@ class ScanOp(Operation):
     def inputs(self) -> tuple[Tensor, ...]:
         """The tensors that inits and steps read from outside the scan, in order of appearance."""
         own = {*self.members, *self.state}
-        found = (x for t in self.members for x in t.compute_op.inputs if x not in own)
-        return tuple(dict.fromkeys(found))
+        result = (x for t in self.members for x in t.compute_op.inputs if x not in own)
+        return tuple(dict.fromkeys(result))
 
     @property
     def members(self) -> tuple[Tensor, ...]:

@@ -145,8 +145,8 @@ def at(value: int, sizes: Sizes) -> int:
 
 def size_names(outputs: Iterable[Tensor]) -> list[str]:
     """The sizes that tensors and all they need are made of."""
-    found = (value for tensor in producers(outputs) for value in _integers(tensor))
-    return sorted({name for value in found if isinstance(value, Size) for name in value.names})
+    result = (value for tensor in producers(outputs) for value in _integers(tensor))
+    return sorted({name for value in result if isinstance(value, Size) for name in value.names})
 
 
 def _integers(tensor: Tensor) -> Iterator[object]:

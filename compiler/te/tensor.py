@@ -156,8 +156,8 @@ class ComputeOp(Operation):
     def inputs(self) -> tuple[Tensor, ...]:
         """The tensors that the body reads, in order of appearance; a reduction's init is first."""
         exprs = self.body if self.reduce is None else (*self.reduce.init, *self.reduce.source)
-        found = (x.buffer for e in exprs for x in loads(e))
-        return tuple(dict.fromkeys(t for t in found if isinstance(t, Tensor)))
+        result = (x.buffer for e in exprs for x in loads(e))
+        return tuple(dict.fromkeys(t for t in result if isinstance(t, Tensor)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -306,14 +306,16 @@ def compute(
         raise TEError(f"{name}: expected a function of {len(dims)} indices, found {fcompute!r}")
     names = _axis_names(fcompute, len(dims), name)
     axis = tuple(IterVar(n, "int32", extent) for n, extent in zip(names, dims, strict=True))
-    found = fcompute(*axis)
+    result = fcompute(*axis)
     body = (
-        tuple(as_expr(e) for e in found) if isinstance(found, tuple | list) else (as_expr(found),)
+        tuple(as_expr(e) for e in result)
+        if isinstance(result, tuple | list)
+        else (as_expr(result),)
     )
     _check_body(name, body, axis)
     tensors = outputs_of(ComputeOp(name, axis, body), dims)
     # Types can't tell what a lambda gives, so the usual case is declared.
-    return tensors if isinstance(found, tuple | list) else tensors[0]  # type: ignore[return-value]
+    return tensors if isinstance(result, tuple | list) else tensors[0]  # type: ignore[return-value]
 
 
 def outputs_of(op: ComputeOp, shape: tuple[int, ...], scope: str = "global") -> tuple[Tensor, ...]:

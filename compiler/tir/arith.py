@@ -137,8 +137,8 @@ def _within(x: Linear, low: int, high: int, ranges: Ranges | None) -> bool:
     """Whether a form provably stays in ``low`` to ``high``."""
     if ranges is None:
         return False
-    found = linear_bounds(x, ranges)
-    return found is not None and found[0] >= low and found[1] <= high
+    limits = linear_bounds(x, ranges)
+    return limits is not None and limits[0] >= low and limits[1] <= high
 
 
 def rebuild(x: Linear, dtype: str) -> Expr:
@@ -199,11 +199,11 @@ def linear_bounds(x: Linear, ranges: Ranges) -> Bounds | None:
     """The least and greatest value of a form, from those of its atoms."""
     low = high = x.constant
     for atom, k in x.terms.items():
-        found = _atom_bounds(atom, ranges)
-        if found is None:
+        limits = _atom_bounds(atom, ranges)
+        if limits is None:
             return None
-        low += k * found[0] if k > 0 else k * found[1]
-        high += k * found[1] if k > 0 else k * found[0]
+        low += k * limits[0] if k > 0 else k * limits[1]
+        high += k * limits[1] if k > 0 else k * limits[0]
     return low, high
 
 
@@ -314,10 +314,10 @@ def _fold_comparison(expr: Binary, ranges: Ranges | None) -> Expr:
             return TRUE if ops.UFUNCS[expr.op](x, y) else FALSE
         return expr
     delta = linear(a, ranges).plus(linear(b, ranges), -1)
-    found = linear_bounds(delta, ranges or {})
-    if found is None:
+    limits = linear_bounds(delta, ranges or {})
+    if limits is None:
         return expr
-    decided = _decide(expr.op, found)
+    decided = _decide(expr.op, limits)
     if decided is not None:
         return decided
     coarse = _coarser(expr.op, delta, a.dtype, ranges or {})
@@ -410,11 +410,11 @@ def _fold_constants(expr: Binary, a: int, b: int) -> Expr:
 def _fold_minmax(expr: Binary, ranges: Ranges | None) -> Expr:
     """A minimum or maximum, decided where the bounds of the difference decide it."""
     delta = linear(expr.a, ranges).plus(linear(expr.b, ranges), -1)
-    found = linear_bounds(delta, ranges or {})
-    if found is None:
+    limits = linear_bounds(delta, ranges or {})
+    if limits is None:
         return expr
-    if found[1] <= 0:
+    if limits[1] <= 0:
         return expr.a if expr.op == "min" else expr.b
-    if found[0] >= 0:
+    if limits[0] >= 0:
         return expr.b if expr.op == "min" else expr.a
     return expr

@@ -309,8 +309,8 @@ class _Groups(Interpreter):
         flat = self.flat_index(expr.buffer, expr.indices, env, mask)
         at = np.broadcast_to(flat, mask.shape)
         self.note(expr.buffer, at, mask, False)
-        found: Array = self.memory[expr.buffer].reshape(-1)[at]
-        return found
+        result: Array = self.memory[expr.buffer].reshape(-1)[at]
+        return result
 
     def select(self, cond: Expr, a: Expr, b: Expr, env: Env, mask: Mask) -> Array:
         """Each side is evaluated by the threads that choose it."""
@@ -381,9 +381,9 @@ class _Groups(Interpreter):
             element = int(at[place])
             before = self.statements[earlier.statement[element]]
             sides = (int(earlier.who[element]), int(who[place]))
-            told = (self.side(sides[0], level), self.side(sides[1], level))
+            places = (self.side(sides[0], level), self.side(sides[1], level))
             wrote = (earlier is trail.writer, writes)
-            self.report("race", buffer, element, (before, self.statement), told, wrote, level)
+            self.report("race", buffer, element, (before, self.statement), places, wrote, level)
         trail.note(at, who, epoch, self.number_of(self.statement), writes)
 
     def check_together(self, buffer: Buffer, at: Array, who: Array) -> None:

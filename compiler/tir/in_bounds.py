@@ -185,13 +185,13 @@ class _Facts:
 
 def _factors(form: Linear, known: Linear) -> set[tuple[int, int]]:
     """By what ``form`` and ``known`` may be multiplied so that their difference lacks a term."""
-    found = set()
+    result = set()
     for atom, k in form.terms.items():
         other = known.terms.get(atom, 0)
         if k * other > 0:
             common = gcd(k, other)
-            found.add((abs(other) // common, abs(k) // common))
-    return found
+            result.add((abs(other) // common, abs(k) // common))
+    return result
 
 
 def _forms(cond: Expr, holds: bool, ranges: Ranges) -> Iterator[Linear]:

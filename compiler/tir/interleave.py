@@ -107,8 +107,8 @@ class Interleave:
 
     def _together(self, stmt: Stmt) -> tuple[Hashable | None, int]:
         """What neighbours must share to stay together; what has no group stands alone."""
-        found = self.group(stmt)
-        return found, 0 if found is not None else id(stmt)
+        result = self.group(stmt)
+        return result, 0 if result is not None else id(stmt)
 
     def _is_shared(self, stmt: Stmt) -> bool:
         """Whether a statement is the same for all threads, and doing it again changes nothing."""

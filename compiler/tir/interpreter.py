@@ -146,8 +146,8 @@ class Interpreter:
             case If(_, then, None):
                 return self.leaf(then)
             case Store():
-                found = _accumulation(stmt)
-                return None if found is None else Leaf(1, stmt, *found)
+                result = _accumulation(stmt)
+                return None if result is None else Leaf(1, stmt, *result)
         return None
 
     # --- statements ---
@@ -245,8 +245,8 @@ class Interpreter:
 
     def store(self, store: Store, env: Env, mask: Mask, shape: tuple[int, ...]) -> None:
         """Runs a store, at one point or over a grid."""
-        found = _accumulation(store)
-        reducer, source = found if found is not None else (None, store.value)
+        result = _accumulation(store)
+        reducer, source = result if result is not None else (None, store.value)
         flat = self.flat_index(store.buffer, store.indices, env, mask)
         value = np.asarray(self.eval(source, env, mask))
         target = self.memory[store.buffer].reshape(-1)

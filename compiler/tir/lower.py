@@ -185,8 +185,8 @@ def has_intrinsics(stmt: Stmt) -> bool:
 
 def written_buffers(stmt: Stmt) -> set[Buffer]:
     """The buffers that ``stmt`` stores into, intrinsic calls included."""
-    found = {s.buffer for s in stores(stmt)}
+    result = {s.buffer for s in stores(stmt)}
     for inner in walk(stmt):
         if isinstance(inner, Evaluate):
-            found.add(inner.call.operands[0].buffer)
-    return found
+            result.add(inner.call.operands[0].buffer)
+    return result

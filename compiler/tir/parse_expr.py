@@ -153,10 +153,10 @@ class ExprParser:
             raise self.read.error("an index of int32 or int64", token, expr.dtype)
         return expr
 
-    def _check_rank(self, buffer: Buffer, found: int, token: Token) -> None:
-        if found != len(buffer.shape):
+    def _check_rank(self, buffer: Buffer, actual: int, token: Token) -> None:
+        if actual != len(buffer.shape):
             wanted = f"{len(buffer.shape)} indices of {buffer.name}"
-            raise self.read.error(wanted, token, str(found))
+            raise self.read.error(wanted, token, str(actual))
 
     def region(self) -> BufferRegion:
         """``NAME[expr +: extent, …]``."""

@@ -164,17 +164,17 @@ class _Parser(ExprParser):
 
     def statements(self, lines: Iterator[None]) -> Stmt:
         """What is left of a suite."""
-        found: list[Stmt] = []
+        result: list[Stmt] = []
         for _ in lines:
             start = self.read.token
             if self.read.take("alloc"):
-                found.append(self.alloc(lines))
+                result.append(self.alloc(lines))
             elif self.read.take("pass"):
                 self.read.end_line()
             else:
-                found.append(self.statement())
-                self.places[found[-1]] = start
-        return seq(*found)
+                result.append(self.statement())
+                self.places[result[-1]] = start
+        return seq(*result)
 
     def alloc(self, rest: Iterator[None]) -> Stmt:
         start = self.read.token
@@ -280,11 +280,11 @@ class _Parser(ExprParser):
             raise self.read.error("the block's body")
 
     def regions(self, lines: Iterator[None]) -> list[BufferRegion]:
-        found = [self.region()]
+        result = [self.region()]
         while self.read.take(","):
-            found.append(self.region())
+            result.append(self.region())
         self.ended(lines)
-        return found
+        return result
 
     def iterator(self, outside: Bound) -> BlockIter:
         name, token = self.names.new("an iterator's name")

@@ -46,12 +46,12 @@ def interval(expr: Expr, inner: Extents, ranges: Ranges) -> Interval | None:
         if not uses(atom, inner):
             rest = rest.plus(Linear(0, {atom: k}))
             continue
-        found = _atom_interval(atom, inner, ranges)
-        if found is None:
+        limits = _atom_interval(atom, inner, ranges)
+        if limits is None:
             return _fixed_interval(expr, inner, ranges)
-        rest = rest.plus(linear(found[0], ranges), k)
-        low += min(0, k * (found[1] - 1))
-        high += max(0, k * (found[1] - 1))
+        rest = rest.plus(linear(limits[0], ranges), k)
+        low += min(0, k * (limits[1] - 1))
+        high += max(0, k * (limits[1] - 1))
     return rebuild(rest.plus(Linear(low, {})), expr.dtype), high - low + 1
 
 
@@ -79,8 +79,8 @@ def _atom_interval(atom: Expr, inner: Extents, ranges: Ranges) -> Interval | Non
 def _fixed_interval(expr: Expr, inner: Extents, ranges: Ranges) -> Interval | None:
     """Constant bounds over every variable, the outer ones too."""
     full = {**ranges, **{v: (0, n - 1) for v, n in inner.items()}}
-    found = bounds(expr, full)
-    return None if found is None else (Const(found[0], expr.dtype), found[1] - found[0] + 1)
+    limits = bounds(expr, full)
+    return None if limits is None else (Const(limits[0], expr.dtype), limits[1] - limits[0] + 1)
 
 
 def _join(a: Interval, b: Interval, ranges: Ranges) -> Interval | None:
@@ -100,20 +100,20 @@ def _box(
     result: list[Interval] = []
     for dim, size in enumerate(buffer.shape):
         whole: Interval = (ZERO, size)
-        found: Interval | None = None
+        values: Interval | None = None
         for access in accesses:
             low, extent = access[dim]
             here = interval(low, inner, ranges)
             if here is None:
-                found = whole
+                values = whole
                 break
             here = (here[0], here[1] + extent - 1)
-            merged = here if found is None else _join(found, here, ranges)
-            found = whole if merged is None else merged
+            merged = here if values is None else _join(values, here, ranges)
+            values = whole if merged is None else merged
             if merged is None:
                 break
-        assert found is not None
-        result.append(whole if found[1] >= size else found)
+        assert values is not None
+        result.append(whole if values[1] >= size else values)
     return result
 
 
@@ -155,8 +155,8 @@ def accesses(stmt: Stmt) -> Iterator[tuple[bool, Buffer, tuple[Interval, ...], E
     """(is a write, buffer, ranges over loop variables, loops inside ``stmt``) of every access."""
     for inner, extents, env in scoped(stmt, {}, {}):
         reads, writes = _own_accesses(inner)
-        for wrote, found in ((False, reads), (True, writes)):
-            for buffer, ranges in found:
+        for wrote, each in ((False, reads), (True, writes)):
+            for buffer, ranges in each:
                 bound = tuple((substitute_expr(low, env), n) for low, n in ranges)
                 yield wrote, buffer, bound, extents
 
@@ -173,13 +173,13 @@ def touched(
 
     It is that of all steps of the loops ``together``, which are around ``stmt``.
     """
-    found: list[tuple[Interval, ...]] = []
+    result: list[tuple[Interval, ...]] = []
     inner: dict[Var, int] = dict(together)
     for wrote, which, access, extents in accesses(stmt):
         if which is buffer and wrote == writes:
-            found.append(access)
+            result.append(access)
             inner.update(extents)
-    return _box(buffer, found, inner, ranges) if found else None
+    return _box(buffer, result, inner, ranges) if result else None
 
 
 def block_regions(
@@ -191,22 +191,22 @@ def block_regions(
     """
     parts = [body] if init is None else [init, body]
     local = {s.buffer for p in parts for s, _, _ in scoped(p, {}, {}) if isinstance(s, Alloc)}
-    found: dict[bool, dict[Buffer, list[tuple[Interval, ...]]]] = {False: {}, True: {}}
+    result: dict[bool, dict[Buffer, list[tuple[Interval, ...]]]] = {False: {}, True: {}}
     inner: dict[Var, int] = {}
     for part in parts:
         for wrote, buffer, access, extents in accesses(part):
             if buffer not in local:
-                found[wrote].setdefault(buffer, []).append(access)
+                result[wrote].setdefault(buffer, []).append(access)
                 inner.update(extents)
     if init is not None:
-        for buffer, written in found[True].items():
-            others = [r for r in found[False].pop(buffer, []) if r not in written]
+        for buffer, written in result[True].items():
+            others = [r for r in result[False].pop(buffer, []) if r not in written]
             if others:
-                found[False][buffer] = others
+                result[False][buffer] = others
     reads, writes = (
         tuple(
             BufferRegion(buffer, tuple(_box(buffer, group, inner, ranges)))
-            for buffer, group in found[wrote].items()
+            for buffer, group in result[wrote].items()
         )
         for wrote in (False, True)
     )

@@ -71,8 +71,8 @@ class _Accesses:
 
     def by_others(self, at: Array, who: Array, epoch: int) -> Array:
         """Which of the elements ``at`` somebody else than ``who`` accessed in an epoch."""
-        found: Array = (self.epoch[at] == epoch) & (self.who[at] != who)
-        return found
+        result: Array = (self.epoch[at] == epoch) & (self.who[at] != who)
+        return result
 
 
 class Trail:

@@ -44,12 +44,12 @@ def value_ranges(func: PrimFunc, known: Known | None = None) -> dict[str, Interv
     analysis = _Analysis(dict(known or {}))
     for param in func.params:
         if param.value_range is not None:
-            analysis.found[param.name] = param.value_range
+            analysis.stored[param.name] = param.value_range
     for buffer in _recurrent(func.body):
-        analysis.found.setdefault(buffer.name, INT_RANGES.get(buffer.dtype, INT_RANGES["int64"]))
-    analysis.fixed = set(analysis.found)
+        analysis.stored.setdefault(buffer.name, INT_RANGES.get(buffer.dtype, INT_RANGES["int64"]))
+    analysis.fixed = set(analysis.stored)
     analysis.visit(func.body, {})
-    return analysis.found
+    return analysis.stored
 
 
 def value_interval(expr: Expr, ranges: Mapping[Var, Interval], known: Known) -> Interval:
@@ -74,13 +74,13 @@ def _recurrent(body: Stmt) -> set[Buffer]:
         )
 
     def reached(buffer: Buffer) -> set[Buffer]:
-        found: set[Buffer] = set()
+        result: set[Buffer] = set()
         left = [buffer]
         while left:
-            new = needs.get(left.pop(), set()) - found
-            found |= new
+            new = needs.get(left.pop(), set()) - result
+            result |= new
             left += new
-        return found
+        return result
 
     return {buffer for buffer in needs if buffer in reached(buffer)}
 
@@ -92,8 +92,8 @@ def _is_reduction(block: Block) -> bool:
 class _Analysis:
     """Follows the program in order; a buffer's interval covers everything stored to it."""
 
-    def __init__(self, found: dict[str, Interval]) -> None:
-        self.found = found
+    def __init__(self, stored: dict[str, Interval]) -> None:
+        self.stored = stored
         self.fixed: set[str] = set()
 
     def visit(self, stmt: Stmt, ranges: Mapping[Var, Interval]) -> None:
@@ -145,8 +145,8 @@ class _Analysis:
         """Widens the buffer's interval by a value that is stored."""
         buffer = store.buffer
         if buffer.dtype in INT_RANGES and buffer.name not in self.fixed:
-            low, high = self.found.get(buffer.name, value)
-            self.found[buffer.name] = min(low, value[0]), max(high, value[1])
+            low, high = self.stored.get(buffer.name, value)
+            self.stored[buffer.name] = min(low, value[0]), max(high, value[1])
 
     def interval(self, expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:
         """The least and greatest value of an integer or bool expression."""
@@ -157,7 +157,7 @@ class _Analysis:
             case Var():
                 return ranges.get(expr, whole)
             case Load(buffer, _):
-                return self.found.get(buffer.name, whole)
+                return self.stored.get(buffer.name, whole)
             case Cast(a, dtype) if dtype in INT_RANGES and a.dtype in INT_RANGES:
                 return _within(dtype, self.interval(a, ranges))
             case Select(_, a, b):
@@ -173,10 +173,10 @@ class _Analysis:
         return whole
 
 
-def _within(dtype: str, found: Interval) -> Interval:
+def _within(dtype: str, actual: Interval) -> Interval:
     """The interval, or the whole dtype where some value would wrap."""
     low, high = INT_RANGES[dtype]
-    return found if low <= found[0] and found[1] <= high else (low, high)
+    return actual if low <= actual[0] and actual[1] <= high else (low, high)
 
 
 def _corners(operate: Callable[[int, int], int]) -> Callable[[Interval, Interval], Interval]:

@@ -223,10 +223,10 @@ class _Verifier:
             self.fail(path, "barrier: expected it inside a loop over threads, found none around it")
         threads = {s.var for s in around if isinstance(s, For) and s.thread_tag in THREAD_TAGS}
         for n, outer in enumerate(around[nest[0] :], nest[0]):
-            found = _between(outer) if n < nest[-1] else _apart(outer, threads)
-            if found:
+            result = _between(outer) if n < nest[-1] else _apart(outer, threads)
+            if result:
                 self.fail(
-                    path, f"barrier: expected all threads of a group to reach it, found {found}"
+                    path, f"barrier: expected all threads of a group to reach it, found {result}"
                 )
 
     # --- blocks ---
@@ -262,12 +262,12 @@ class _Verifier:
                 path,
                 f"{it.var.name}: expected a binding of {it.var.dtype}, found {it.binding.dtype}",
             )
-        found = bounds(it.binding, ranges)
-        if found is not None and (found[0] >= it.extent or found[1] < 0):
+        limits = bounds(it.binding, ranges)
+        if limits is not None and (limits[0] >= it.extent or limits[1] < 0):
             self.fail(
                 path,
                 f"{it.var.name}: expected a binding in 0..{it.extent - 1}, "
-                f"found {show(it.binding)} in {found[0]}..{found[1]}",
+                f"found {show(it.binding)} in {limits[0]}..{limits[1]}",
             )
         self.bind(it.var, path)
 

@@ -122,8 +122,8 @@ def open_uio(root: Path = Path("/")) -> MappedTransport:
         path.parent.name: path.read_text().strip()
         for path in sorted((root / "sys/class/uio").glob("uio*/name"))
     }
-    found = [device for device, name in names.items() if name.split("@")[0] == UIO_NAME]
-    if not found:
+    result = [device for device, name in names.items() if name.split("@")[0] == UIO_NAME]
+    if not result:
         known = ", ".join(names.values()) or "no UIO device"
         raise LinkError(
             f"uio: expected a device called {UIO_NAME}, found {known}; "
@@ -133,12 +133,12 @@ def open_uio(root: Path = Path("/")) -> MappedTransport:
     if not settings.is_dir():
         raise LinkError("udmabuf0: expected a u-dma-buf, found none; load its module with a size")
     try:
-        with open(root / "dev" / found[0], "r+b") as file:
+        with open(root / "dev" / result[0], "r+b") as file:
             registers = mmap.mmap(file.fileno(), SPACE_BYTES)
         buffer = UdmaBuffer(root / "dev/udmabuf0", settings)
     except OSError as error:
         raise LinkError(f"{error.filename}: expected to open it, found {error.strerror}") from None
-    return MappedTransport(f"board at {found[0]}", np.frombuffer(registers, np.uint32), buffer)
+    return MappedTransport(f"board at {result[0]}", np.frombuffer(registers, np.uint32), buffer)
 
 
 # PYNQ --------------------------------------------------------------------------------------------

@@ -61,8 +61,8 @@ def open_line(port: str, baud: int = link.BAUD) -> Line:
         return line
     except (OSError, ValueError) as error:  # SerialException is an OSError
         number = error.errno if isinstance(error, OSError) else None
-        found = os.strerror(number) if number else str(error)
-        raise DeviceError(f"port {port}: expected a serial port, found: {found}") from None
+        result = os.strerror(number) if number else str(error)
+        raise DeviceError(f"port {port}: expected a serial port, found: {result}") from None
 
 
 def ports() -> dict[str, str]:
@@ -140,14 +140,14 @@ class SerialTransport:
                 self.line.reset_input_buffer()
             try:
                 self.line.write(frame)
-                status, found = self._answer(count, carries)
+                status, result = self._answer(count, carries)
             except FrameError as error:
                 trouble = str(error)
                 continue
             except OSError as error:
                 raise LinkError(f"{self.name}: expected an answer, found {error}") from None
             if status == Status.OK:
-                return found
+                return result
             if status != Status.BAD_CHECKSUM:
                 what = f"{op.name} of {count} words at {address:#x}"
                 raise LinkError(f"{self.name}: expected to do {what}, found {status.name}")
@@ -180,10 +180,10 @@ class SerialTransport:
 
     def _take(self, size: int) -> bytes:
         self.line.timeout = self.answer
-        found = self.line.read(size)
-        if len(found) < size:
-            raise FrameError("nothing" if not found else f"{len(found)} bytes of {size}")
-        return found
+        result = self.line.read(size)
+        if len(result) < size:
+            raise FrameError("nothing" if not result else f"{len(result)} bytes of {size}")
+        return result
 
 
 def _frames(start: int, stop: int, size: int) -> list[tuple[int, int]]:

@@ -30,15 +30,15 @@ class BoardDevice:
     def __init__(self, config: Config, transport: Transport, driver: Driver | None = None) -> None:
         self.config, self.transport = config, transport
         self.driver, self._turns = driver or Driver(transport), Turns()
-        own, there = Identity.of(config), self.driver.identity
+        own, board = Identity.of(config), self.driver.identity
         self.identity: Identity | None = own
-        if there.isa != own.isa:
-            text = other_isa(own.isa, there.isa, "built", "load a bitstream of this release")
+        if board.isa != own.isa:
+            text = other_isa(own.isa, board.isa, "built", "load a bitstream of this release")
             raise DeviceError(f"{transport.name}: {text}")
-        if there.config != own.config:
+        if board.config != own.config:
             raise DeviceError(
                 f"{transport.name}: expected a bitstream for config {own.config} ({config.name}), "
-                f"found one for {there.config}"
+                f"found one for {board.config}"
             )
 
     def allocate(self, size: int, constants: bytes) -> Dram:
@@ -64,9 +64,9 @@ class BoardDevice:
         def transfer_and_run() -> DeviceResult:
             for start, stop in given:
                 self.transport.upload(dram, start, stop)
-            found = self.driver.run(self.address, dram.size, loaded.base, length, identity)
+            result = self.driver.run(self.address, dram.size, loaded.base, length, identity)
             for start, stop in wanted:
                 self.transport.download(dram, start, stop)
-            return DeviceResult(found.cycles, extra={"causes": found.causes})
+            return DeviceResult(result.cycles, extra={"causes": result.causes})
 
         return run

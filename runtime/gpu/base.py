@@ -77,15 +77,15 @@ class Gpu(Protocol):
 AnyGpu = TypeVar("AnyGpu", bound=Gpu)
 
 
-def named(found: Sequence[AnyGpu], wanted: str) -> AnyGpu:
+def named(actual: Sequence[AnyGpu], wanted: str) -> AnyGpu:
     """The first GPU that has a part of its name, in letters of either case.
 
     Raises:
         DeviceError: there is none of that name.
     """
-    fitting = [gpu for gpu in found if wanted.lower() in gpu.name.lower()]
+    fitting = [gpu for gpu in actual if wanted.lower() in gpu.name.lower()]
     if not fitting:
-        known = ", ".join(gpu.name for gpu in found)
+        known = ", ".join(gpu.name for gpu in actual)
         raise DeviceError(f"gpu: expected {CHOICE} to name one of {known}, found {wanted}")
     return fitting[0]
 
@@ -94,14 +94,14 @@ def scratch_offsets(kernels: Kernels, size: int) -> tuple[dict[str, tuple[int, .
     """Where each function's scratch buffers begin, behind an image of ``size`` bytes, and where all
     of them end: functions run one after another, and share the bytes."""
     start = _aligned(size)
-    end, found = start, dict[str, tuple[int, ...]]()
+    end, result = start, dict[str, tuple[int, ...]]()
     for name, function in kernels.functions.items():
         at, offsets = start, list[int]()
         for count in function.scratch:
             offsets.append(at)
             at = _aligned(at + count)
-        found[name], end = tuple(offsets), max(end, at)
-    return found, end
+        result[name], end = tuple(offsets), max(end, at)
+    return result, end
 
 
 def places(sizes: Sequence[int]) -> tuple[tuple[int, ...], int]:

@@ -162,7 +162,7 @@ class _Program:
         values = (c_void_p * 2)(ctypes.addressof(log), LOG_BYTES)
         source = self.kernels.source.encode()
         try:
-            found = self.driver.number("cuModuleLoadDataEx", c_void_p, source, 2, options, values)
+            result = self.driver.number("cuModuleLoadDataEx", c_void_p, source, 2, options, values)
         except CudaError as error:
             if error.status == libcuda.OUT_OF_MEMORY:
                 raise
@@ -172,7 +172,7 @@ class _Program:
                 f"gpu {self.gpu.name}: expected to compile the module's kernels, found "
                 f"{' / '.join(lines) or error}"
             ) from None
-        return int(found)
+        return int(result)
 
     def _kernel(self, launch: Launch) -> int:
         name = launch.kernel.encode()
@@ -263,9 +263,9 @@ def _check_arguments(source: str, launch: Launch) -> None:
     takes on trust how many there are."""
     entry = re.search(rf"\.entry\s+{re.escape(launch.kernel)}\s*\(([^)]*)\)", source)
     wanted = 1 + len(launch.args)
-    if entry and (found := entry[1].count(".param")) != wanted:
+    if entry and (count := entry[1].count(".param")) != wanted:
         raise ModuleError(
-            f"module: expected a kernel {launch.kernel} of {wanted} arguments, found one of {found}"
+            f"module: expected a kernel {launch.kernel} of {wanted} arguments, found one of {count}"
         )
 
 
@@ -289,11 +289,11 @@ def find_gpu() -> CudaGpu:
     Raises:
         DeviceError: there is none, or none of that name.
     """
-    found, why = gpus()
-    if not found:
+    result, why = gpus()
+    if not result:
         raise DeviceError(f"gpu: expected a device of CUDA, found none: {why}; {OTHERWISE}")
     wanted = os.environ.get(CHOICE, "")
-    return named(found, wanted) if wanted else found[0]
+    return named(result, wanted) if wanted else result[0]
 
 
 def gpus() -> tuple[list[CudaGpu], str]:
@@ -301,11 +301,11 @@ def gpus() -> tuple[list[CudaGpu], str]:
     try:
         driver = libcuda.load(libcuda.LIBRARY)
         count: int = driver.number("cuDeviceGetCount", c_int)
-        found = [CudaGpu(driver, driver.number("cuDeviceGet", c_int, n)) for n in range(count)]
+        result = [CudaGpu(driver, driver.number("cuDeviceGet", c_int, n)) for n in range(count)]
     except OSError:
         return [], f"no {libcuda.LIBRARY}, which NVIDIA's driver brings"
     except AttributeError as error:
         return [], f"a driver that lacks a function: {error}"
     except CudaError as error:
         return [], str(error)
-    return found, "" if found else "the driver counts no device"
+    return result, "" if result else "the driver counts no device"

@@ -90,18 +90,18 @@ class LibCuda:
 
     def number(self, name: str, kind: Any, *args: Any) -> Any:
         """Calls a function that leaves a value of a kind where its first argument points."""
-        found = kind()
-        self.call(name, ctypes.byref(found), *args)
-        return found.value
+        result = kind()
+        self.call(name, ctypes.byref(result), *args)
+        return result.value
 
     def _text(self, status: int) -> str:
         """A status as the driver calls it."""
-        found = []
+        result = []
         for name in ("cuGetErrorName", "cuGetErrorString"):
             text = c_char_p()
             if self._functions[name](status, ctypes.byref(text)) == 0 and text.value:
-                found.append(text.value.decode(errors="replace"))
-        return ": ".join(found) or f"status {status}"
+                result.append(text.value.decode(errors="replace"))
+        return ": ".join(result) or f"status {status}"
 
 
 @functools.cache

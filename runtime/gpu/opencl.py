@@ -123,9 +123,9 @@ class _Program:
                 return source.build(options)
         except cl.Error as error:
             lines = [line for line in str(error).splitlines() if "error" in line.lower()]
-            found = " / ".join(lines[:LOG_LINES]) or str(error).splitlines()[0]
+            result = " / ".join(lines[:LOG_LINES]) or str(error).splitlines()[0]
             raise DeviceError(
-                f"gpu {self.gpu.name}: expected to compile the module's kernels, found {found}"
+                f"gpu {self.gpu.name}: expected to compile the module's kernels, found {result}"
             ) from None
 
     def _kernel(self, program: Any, launch: Launch) -> Any:
@@ -208,12 +208,12 @@ def find_gpu() -> OpenClGpu:
         DeviceError: there is none, or none of that name.
     """
     wanted = os.environ.get(CHOICE, "")
-    found = list(gpus())
-    if not found:
+    result = list(gpus())
+    if not result:
         raise DeviceError(f"gpu: expected a device of OpenCL, found none; {INSTALL}")
     if wanted:
-        return named(found, wanted)
-    usable = [gpu for gpu in found if not gpu.is_checker]
+        return named(result, wanted)
+    usable = [gpu for gpu in result if not gpu.is_checker]
     if not usable:
         raise DeviceError(
             f"gpu: expected a device of OpenCL, found {CHECKER} alone, which checks kernels; "
@@ -249,8 +249,8 @@ def _pyopencl() -> Any:
     try:
         import pyopencl
     except ImportError as error:
-        found = "none" if isinstance(error, ModuleNotFoundError) else str(error)
+        result = "none" if isinstance(error, ModuleNotFoundError) else str(error)
         raise DeviceError(
-            f"gpu: expected pyopencl, found {found}; `pip install 'vdla[gpu]'` installs it"
+            f"gpu: expected pyopencl, found {result}; `pip install 'vdla[gpu]'` installs it"
         ) from None
     return pyopencl

@@ -143,8 +143,8 @@ class Bench:
         return int(self._lib.vdla_run(self._handle, cycles))
 
     def _start(self, dram: Bytes, base: int, length: int, identity: Identity | None) -> None:
-        told = Identity.of(self.config) if identity is None else identity
-        for name, value in program_registers(told, base, length, DRAM_BASE, dram.size).items():
+        own = Identity.of(self.config) if identity is None else identity
+        for name, value in program_registers(own, base, length, DRAM_BASE, dram.size).items():
             self.write(name, value)
         self.write("INTERRUPT_STATUS", EVENTS)
         self.write("INTERRUPT_ENABLE", EVENTS)

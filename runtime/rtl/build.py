@@ -84,8 +84,8 @@ def _names(work: Path, config: Config) -> str:
     lines = [f"#define VDLA_PORT_BYTES {config.port_bytes}", "#define VDLA_SCRATCHPADS \\"]
     for index, name in enumerate(SCRATCHPADS):
         pattern = rf"VlUnpacked<[^;]*?(\w+__DOT__{name}__DOT__mem);"
-        found = re.findall(pattern, text)
-        if len(found) != 1:
-            raise DeviceError(f"device rtl: expected one memory named {name}, found {found}")
-        lines.append(f"    VDLA_SCRATCHPAD({index}, {found[0]}) \\")
+        result = re.findall(pattern, text)
+        if len(result) != 1:
+            raise DeviceError(f"device rtl: expected one memory named {name}, found {result}")
+        lines.append(f"    VDLA_SCRATCHPAD({index}, {result[0]}) \\")
     return "\n".join([*lines, "", ""])

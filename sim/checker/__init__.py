@@ -65,8 +65,8 @@ def check(
     Raises:
         ValueError: the program loads micro-ops, but no ``dram`` is given.
     """
-    if found := check_finish(instructions):
-        return found
+    if result := check_finish(instructions):
+        return result
     _warm_up()
     return _check(config, instructions, dram, base, tensors)
 
@@ -87,13 +87,13 @@ def _check(
     stream = Stream.of(config, instructions, base)
     if dram is None and np.any(rows_of(stream, Load)[1][:, L_MEMORY] == Mem.UOP):
         raise ValueError("expected the DRAM image that holds the program's micro-ops, found none")
-    found = check_fields(stream) + check_flags(stream)
-    found += check_addresses(stream, ADDRESS_SPACE if dram is None else len(dram))
+    result = check_fields(stream) + check_flags(stream)
+    result += check_addresses(stream, ADDRESS_SPACE if dram is None else len(dram))
     if tensors is not None:
-        found += check_tensors(stream, tensors)
+        result += check_tensors(stream, tensors)
     sound = np.ones(len(instructions), np.bool_)
-    sound[[each.index for each in found]] = False
+    sound[[each.index for each in result]] = False
     raw, started = execute(stream, np.zeros(0, np.uint8) if dram is None else dram, sound)
-    found += [describe(stream, row) for row in raw]
-    found += describe_tokens(stream, started)
-    return sorted(found, key=lambda each: each.index)
+    result += [describe(stream, row) for row in raw]
+    result += describe_tokens(stream, started)
+    return sorted(result, key=lambda each: each.index)

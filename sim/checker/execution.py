@@ -86,7 +86,7 @@ def execute(stream: Stream, dram: Bytes, sound: Mask) -> tuple[Rows, Rows]:
     """
     tables, started = make_tables(stream, dram, sound), np.zeros(3, np.int64)
     _run(tables, stream.order, token_limit(stream), stream.config.command_queue, started)
-    return tables.found[: tables.found[-1, 0]], started
+    return tables.findings[: tables.findings[-1, 0]], started
 
 
 # The pass ---------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def _nest_fits(t: Tables, index: int) -> bool:
         return False  # nothing to access
     end = row[_C_UOP] + row[_C_COUNT]
     if end > t.uops.shape[0]:
-        _report(t.found, UOP_RANGE, index, 0, 0, UOP, end - 1, READ, READ)
+        _report(t.findings, UOP_RANGE, index, 0, 0, UOP, end - 1, READ, READ)
         return False
     fits = _index_fits(t, index, _C_DST, 1, ACC)
     if row[0] == _GEMM_OP:
@@ -244,7 +244,7 @@ def _index_fits(t: Tables, index: int, base: int, field: int, memory: int) -> bo
             most = max(most, t.uops[u, field])
     if largest + most < t.depth[memory]:
         return True
-    _report(t.found, INDEX_RANGE, index, 0, 0, memory, largest + most, READ, READ)
+    _report(t.findings, INDEX_RANGE, index, 0, 0, memory, largest + most, READ, READ)
     return False
 
 
@@ -306,7 +306,7 @@ def _touch(
         if access == WRITE and last <= t.clock[other]:
             last, theirs = t.read[other, at], READ
         if last > t.clock[other]:
-            _report(t.found, CONFLICT, index, other, last, memory, entry, theirs, access)
+            _report(t.findings, CONFLICT, index, other, last, memory, entry, theirs, access)
     if access == WRITE:
         t.written[engine, at] = number
     else:
@@ -317,9 +317,9 @@ def _touch(
 def _read_dram(t: Tables, index: int, number: int, word: int) -> None:
     store = int(np.int64(t.dram_written[word]))
     if store > t.clock[_STORE]:
-        _report(t.found, CONFLICT, index, _STORE, store, DRAM, word, WRITE, READ)
+        _report(t.findings, CONFLICT, index, _STORE, store, DRAM, word, WRITE, READ)
     if store and t.rows[index, L_MEMORY] == _MEM_UOP:
-        _report(t.found, COMPUTED, index, _STORE, store, DRAM, word, WRITE, READ)
+        _report(t.findings, COMPUTED, index, _STORE, store, DRAM, word, WRITE, READ)
     t.dram_read[word] = number
 
 
@@ -327,15 +327,15 @@ def _read_dram(t: Tables, index: int, number: int, word: int) -> None:
 def _write_dram(t: Tables, index: int, number: int, word: int) -> None:
     load = int(np.int64(t.dram_read[word]))
     if load > t.clock[_LOAD]:
-        _report(t.found, CONFLICT, index, _LOAD, load, DRAM, word, READ, WRITE)
+        _report(t.findings, CONFLICT, index, _LOAD, load, DRAM, word, READ, WRITE)
     if t.stream_words[0] <= word < t.stream_words[1]:
-        _report(t.found, STREAM, index, _COMPUTE, 0, DRAM, word, READ, WRITE)
+        _report(t.findings, STREAM, index, _COMPUTE, 0, DRAM, word, READ, WRITE)
     t.dram_written[word] = number
 
 
 @shared
 def _report(
-    found: Rows,
+    actual: Rows,
     kind: int,
     index: int,
     other: int,
@@ -346,16 +346,16 @@ def _report(
     ours: int,
 ) -> None:
     """Keeps a finding: of one instruction, the first per memory, other engine and accesses."""
-    count = found[-1, 0]
+    count = actual[-1, 0]
     if count == LIMIT:
         return
     at = count - 1
-    while at >= 0 and found[at, 1] == index:
-        same = found[at, 0] == kind and found[at, 2] == other and found[at, 4] == memory
-        if same and found[at, 6] == theirs and found[at, 7] == ours:
+    while at >= 0 and actual[at, 1] == index:
+        same = actual[at, 0] == kind and actual[at, 2] == other and actual[at, 4] == memory
+        if same and actual[at, 6] == theirs and actual[at, 7] == ours:
             return
         at -= 1
-    row = found[count]
+    row = actual[count]
     row[0], row[1], row[2], row[3] = kind, index, other, number
     row[4], row[5], row[6], row[7] = memory, entry, theirs, ours
-    found[-1, 0] += 1
+    actual[-1, 0] += 1

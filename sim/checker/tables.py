@@ -50,7 +50,9 @@ class Tables(NamedTuple):
     dram_read: Numbers  # [port word] the last LOAD that read it
     dram_written: Numbers
     clock: Rows  # [engine] instructions that finished before the current one starts
-    found: Rows  # kind, instruction, other engine, its number, memory, entry, accesses; last: count
+    findings: (
+        Rows  # kind, instruction, other engine, its number, memory, entry, accesses; last: count
+    )
 
 
 def make_tables(stream: Stream, dram: Bytes, sound: Mask) -> Tables:
@@ -76,7 +78,7 @@ def make_tables(stream: Stream, dram: Bytes, sound: Mask) -> Tables:
         dram_read=np.zeros(words, np.int32),
         dram_written=np.zeros(words, np.int32),
         clock=np.zeros(3, np.int64),
-        found=np.zeros((LIMIT + 1, 8), np.int64),
+        findings=np.zeros((LIMIT + 1, 8), np.int64),
     )
 
 

@@ -71,19 +71,19 @@ def describe_tokens(stream: Stream, started: Rows) -> list[Finding]:
     heads = [_reached(stream, engine, started) for engine in Engine]
     blocked = _undispatched(stream, started)
     end = len(stream.instructions) if blocked is None else blocked  # of what was dispatched
-    found = []
+    result = []
     for engine, head in zip(Engine, heads, strict=True):
         if head < end:
             reasons = "; ".join(_lacks(stream, head, started))
             text = f"deadlock: {engine.name} stands at {name_of(stream, head)}: {reasons}"
-            found.append(Finding("deadlock", head, f"{text}; {line_of(stream, head)}"))
+            result.append(Finding("deadlock", head, f"{text}; {line_of(stream, head)}"))
     if blocked is not None:
         engine = stream.instructions[blocked].engine
         size, first = stream.config.command_queue, name_of(stream, heads[engine])
         text = f"deadlock: {name_of(stream, blocked)} is never dispatched: {engine.name}'s queue of"
         text += f" {size} is full, with {first} first"
-        found.append(Finding("deadlock", blocked, f"{text}; {line_of(stream, blocked)}"))
-    return found
+        result.append(Finding("deadlock", blocked, f"{text}; {line_of(stream, blocked)}"))
+    return result
 
 
 def _undispatched(stream: Stream, started: Rows) -> int | None:
@@ -120,15 +120,15 @@ def _lacks(stream: Stream, head: int, started: Rows) -> list[str]:
 
 def _leftovers(stream: Stream) -> list[Finding]:
     """Tokens that are pushed more often than popped."""
-    found = []
+    result = []
     for engine in Engine:
         for other, push, pop in _gives(engine):
             pushers, poppers = _flagged(stream, engine, push), _flagged(stream, other, pop)
             for index in map(int, pushers[len(poppers) :]):
                 text = f"{name_of(stream, index)} {push}: {other.name} pops {len(poppers)} tokens"
                 text += f" of {len(pushers)}, and never this one; {line_of(stream, index)}"
-                found.append(Finding("leftover", index, text))
-    return found
+                result.append(Finding("leftover", index, text))
+    return result
 
 
 def _takes(engine: Engine) -> tuple[tuple[Engine, str, str], ...]:

@@ -154,12 +154,12 @@ class Recipe:
 
 def recipes(config: Config) -> Mapping[str, Recipe]:
     """Every recipe by its name."""
-    found = {**faults(config), "deadlock": Recipe(_deadlock, Ending.DEADLOCK)}
-    found |= {"many STOREs": Recipe(_stores), "ties": Recipe(_ties)}
+    result = {**faults(config), "deadlock": Recipe(_deadlock, Ending.DEADLOCK)}
+    result |= {"many STOREs": Recipe(_stores), "ties": Recipe(_ties)}
     for giver in Engine:
         for taker in (giver.next, giver.prev):
-            found[f"tokens {giver.name} → {taker.name}"] = Recipe(partial(_tokens, giver, taker))
-    return found
+            result[f"tokens {giver.name} → {taker.name}"] = Recipe(partial(_tokens, giver, taker))
+    return result
 
 
 def faults(config: Config) -> Mapping[str, Recipe]:
@@ -167,7 +167,7 @@ def faults(config: Config) -> Mapping[str, Recipe]:
     port = config.port_bytes
     far = DRAM_BYTES
     depth = config.depth
-    found = {
+    result = {
         "another instruction set": _fault(Fault.PROGRAM_ISA, partial(_for_other, 0)),
         "another config": _fault(Fault.PROGRAM_CONFIG, partial(_for_other, 1)),
         "no instructions": _fault(Fault.ILLEGAL, _empty),
@@ -210,10 +210,10 @@ def faults(config: Config) -> Mapping[str, Recipe]:
             for memory in Mem
         },
     }  # fmt: skip
-    found |= {what: _fault(Fault.ILLEGAL, _with(each)) for what, each in illegal.items()}
-    found |= {what: _fault(Fault.ADDRESS, _with(each)) for what, each in outside.items()}
-    found["a bias beyond ACC"] = _fault(Fault.ADDRESS, _bias)
-    return found
+    result |= {what: _fault(Fault.ILLEGAL, _with(each)) for what, each in illegal.items()}
+    result |= {what: _fault(Fault.ADDRESS, _with(each)) for what, each in outside.items()}
+    result["a bias beyond ACC"] = _fault(Fault.ADDRESS, _bias)
+    return result
 
 
 def _fault(fault: Fault, make: Maker) -> Recipe:

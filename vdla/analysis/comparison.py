@@ -139,24 +139,24 @@ def compare_models(
 
 def find_workload(paths: dict[str, Path], config: Config, shapes: Shapes | None = None) -> Workload:
     """Imports and places some models."""
-    found = Workload([], {}, [])
+    result = Workload([], {}, [])
     for name, model in place_models(paths, config, shapes).items():
         layers = [(layer, op) for layer, op in model.layers if op.macs]
         rows = report(model.graph, model.placements)
         reasons = {row["name"]: row["reason"] for row in rows if row["device"] != ACCELERATOR}
-        found.operators.extend(layers)
+        result.operators.extend(layers)
         if len(paths) == 1:
-            found.host.update(reasons)
-            found.placement.extend(rows)
+            result.host.update(reasons)
+            result.placement.extend(rows)
             continue
         titles = {op.node.name: layer for layer, op in layers}
         for row in rows:
             title = titles.get(row["name"], f"{name}: {row['name']}")
-            found.placement.append({**row, "name": title})
+            result.placement.append({**row, "name": title})
         if not layers:
             why = (reason for reason in reasons.values() if "channel" in reason)
-            found.host[name] = next(why, "no such layer")
-    return found
+            result.host[name] = next(why, "no such layer")
+    return result
 
 
 def measure(

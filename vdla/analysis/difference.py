@@ -101,12 +101,12 @@ def per_layer(
 
     Each is compiled for the device and target of ``options``, and fed onnxruntime's tensors.
     """
-    told = Options(device=options.device, target=options.target)
+    chosen = Options(device=options.device, target=options.target)
 
     def evaluate(graph: Graph, node: Node, operands: Sequence[Array]) -> Array:
         alone = isolate(graph, node)
         values = dict(zip(node.inputs, operands, strict=True))
-        module = compile_graph(alone, config, told)
+        module = compile_graph(alone, config, chosen)
         result = Executor(module, make_device(module, device)).run(
             {name: values[name] for name in alone.inputs}
         )
@@ -120,7 +120,7 @@ def whole(
 ) -> list[Agreement]:
     """Cosine and best classes of the first output, per input; how far any output is off."""
     output, step, bound = graph.outputs[0], output_step(graph), relative_bound(graph)
-    found = []
+    result = []
     for inputs in samples:
         got = ready.run(inputs).outputs
         want, unfused = (ort_run(path, inputs, fuse) for fuse in (True, False))
@@ -130,8 +130,8 @@ def whole(
         relative = max(_relative(ours, theirs) for ours, theirs, _ in pairs)
         close = all(is_close(*each, bound) for each in pairs)
         first = _agreement(got[output], want[output], unfused[output], step, relative, close)
-        found.append(first)
-    return found
+        result.append(first)
+    return result
 
 
 def _relative(got: Array, want: Array) -> float:
@@ -163,8 +163,8 @@ def is_close(got: Array, want: Array, unfused: Array, bound: float = MAX_RELATIV
 
 def _apart(a: Array, b: Array) -> float:
     """The largest difference of two outputs; infinite where it isn't a number."""
-    found = float(np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0.0))
-    return found if np.isfinite(found) else float("inf")
+    result = float(np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0.0))
+    return result if np.isfinite(result) else float("inf")
 
 
 def output_step(graph: Graph) -> float:

@@ -135,10 +135,10 @@ def lockstep(
             unexpected += _unexpected(number, case, memory, simulated)
             if coverage is not None:
                 coverage.add(case, simulated)
-            if found := first_difference(case, simulated, rtl):
+            if result := first_difference(case, simulated, rtl):
                 differs = True
                 if len(tally.differences) < keep:
-                    seen = Difference(case, memory, simulated, rtl, *found)
+                    seen = Difference(case, memory, simulated, rtl, *result)
                     tally.differences.append(shrink(machines, seen))
         tally.end(endings, unexpected)
         tally.mismatches += differs
@@ -180,10 +180,10 @@ def lockstep_in_parallel(
         for done in as_completed(chunks):
             if isinstance(done.exception(), BrokenProcessPool):
                 raise _killed([first for each, first in chunks.items() if each.exception()])
-            found, reached = done.result()
-            found.differences = found.differences[: 1 - len(tally.differences)]
-            found.unexpected = found.unexpected[: NAMED - len(tally.unexpected)]
-            tally.merge(found)
+            result, reached = done.result()
+            result.differences = result.differences[: 1 - len(tally.differences)]
+            result.unexpected = result.unexpected[: NAMED - len(tally.unexpected)]
+            tally.merge(result)
             if coverage is not None:
                 coverage.reached |= reached
             yield tally
@@ -258,7 +258,7 @@ class LockstepDevice:
         memory = self.machines.config.memory
         self.tally.add(simulated, rtl)
         self.tally.end([simulated.ending], _unexpected(None, case, memory, simulated))
-        found = first_difference(case, simulated, rtl)
-        if found:
+        result = first_difference(case, simulated, rtl)
+        if result:
             self.tally.mismatches += 1
-            self.tally.differences.append(Difference(case, memory, simulated, rtl, *found))
+            self.tally.differences.append(Difference(case, memory, simulated, rtl, *result))

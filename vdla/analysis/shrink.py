@@ -25,8 +25,8 @@ def shrink(machines: Machines, seen: Difference) -> Difference:
             simulated, rtl = machines.run(case, seen.memory)
         except SimulationError:  # it reads micro-ops while they are loaded
             return None
-        found = first_difference(case, simulated, rtl)
-        return Difference(case, seen.memory, simulated, rtl, *found) if found else None
+        result = first_difference(case, simulated, rtl)
+        return Difference(case, seen.memory, simulated, rtl, *result) if result else None
 
     smallest = tried(seen.case)
     if smallest is None:

@@ -97,11 +97,11 @@ def sweep_latency(
     base = measure(work, config, vthreads, at(config.memory.latency, 0), records)
     points = {config.memory.latency: _point(config.memory.latency, base)}
     for turn, latency in enumerate(rest, 1):
-        found = measure(work, configs[latency], vthreads, at(latency, turn), records)
-        points[latency] = _point(latency, found)
+        result = measure(work, configs[latency], vthreads, at(latency, turn), records)
+        points[latency] = _point(latency, result)
     return Sweep(base, [points[n] for n in latencies])
 
 
-def _point(latency: int, found: Comparison) -> Point:
-    json = found.to_json()
+def _point(latency: int, actual: Comparison) -> Point:
+    json = actual.to_json()
     return Point(latency, json["total"], json["layers"])

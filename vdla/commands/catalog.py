@@ -40,9 +40,9 @@ TOOLS = {
 def configs(name: str | None, settings: Sequence[str], json: bool) -> None:
     """Lists configs, or prints one."""
     if name is None:
-        found = [load_config(n, settings) for n in config_names()]
+        result = [load_config(n, settings) for n in config_names()]
         if json:
-            print_json({"configs": [{"name": c.name, **derived(c)} for c in found]})
+            print_json({"configs": [{"name": c.name, **derived(c)} for c in result]})
             return
         rows = [
             (
@@ -53,7 +53,7 @@ def configs(name: str | None, settings: Sequence[str], json: bool) -> None:
                 f"{8 * c.port_bytes} bit",
                 c.hash,
             )
-            for c in found
+            for c in result
         ]
         columns = ("config", "block", "GOPS", "INP", "WGT", "ACC", "micro-ops", "port", "hash")
         table("configs (buffers in entries)", columns, rows)
@@ -105,8 +105,8 @@ def doctor(json: bool) -> None:
         rows.append((tool, path or "missing", "" if path else install))
     rows += (*_opencl_devices(), *_cuda_devices())
     if json:
-        found = {name: version for name, version, _ in rows}
-        print_json({"found": found, "install": {name: how for name, _, how in rows if how}})
+        result = {name: version for name, version, _ in rows}
+        print_json({"found": result, "install": {name: how for name, _, how in rows if how}})
         return
     table("doctor", ("part", "found", "to install"), rows)
 
@@ -119,15 +119,15 @@ def _opencl_devices() -> list[tuple[str, str, str]]:
     from vdla.runtime.gpu.opencl import CHECKER, INSTALL, gpus
 
     try:
-        found = list(gpus())
+        result = list(gpus())
     except DeviceError:  # there is no pyopencl, which has a row already
         return []
     rows = []
-    for gpu in found:
+    for gpu in result:
         kind = "a GPU" if gpu.is_gpu else "not a GPU, and slower"
         checks = f"checks kernels; {CHOICE}={CHECKER} takes it"
         rows.append((f"opencl: {gpu.name}", checks if gpu.is_checker else kind, ""))
-    usable = [gpu for gpu in found if not gpu.is_checker]
+    usable = [gpu for gpu in result if not gpu.is_checker]
     return rows if usable else [*rows, ("opencl", "missing", INSTALL)]
 
 
@@ -136,9 +136,9 @@ def _cuda_devices() -> list[tuple[str, str, str]]:
     from vdla.runtime.errors import DeviceError
     from vdla.runtime.gpu.cuda import gpus
 
-    found, why = gpus()
+    result, why = gpus()
     try:
-        rows = [(f"cuda: {g.name}", f"a GPU, for --gpu {g.architecture}", "") for g in found]
+        rows = [(f"cuda: {g.name}", f"a GPU, for --gpu {g.architecture}", "") for g in result]
     except DeviceError as error:
         return [("cuda", "missing", str(error))]
     return rows or [("cuda", "missing", why)]

@@ -34,28 +34,28 @@ def compare(model: str, options: Compare, output: CompareOutput, json: bool) -> 
     check_output_folder(output.out)
     if output.report is not None:
         check_folder(output.report)
-    found, sweep = _measure(model, options)
-    if not found.layers:
-        reasons = "; ".join(f"{n}: {r}" for n, r in found.host.items())
+    result, sweep = _measure(model, options)
+    if not result.layers:
+        reasons = "; ".join(f"{n}: {r}" for n, r in result.host.items())
         raise UsageError(f"{model}: expected a layer for the accelerator, found none ({reasons})")
-    traced = _traced(found, output.trace_layer)
+    traced = _traced(result, output.trace_layer)
     name = Path(model).stem
-    stem = f"{name}-{found.config.name}"
+    stem = f"{name}-{result.config.name}"
     one = _one_schedule(model, options) if output.same_schedule else None
-    files = save_plots(found, output.out, stem, sweep, one)
-    files.append(_trace_one(found, traced, output.out, stem))
+    files = save_plots(result, output.out, stem, sweep, one)
+    files.append(_trace_one(result, traced, output.out, stem))
     if output.report is not None:
-        write_text(output.report, report_page(name, found, traced, sweep, one))
+        write_text(output.report, report_page(name, result, traced, sweep, one))
         files.append(output.report)
     if json:
-        print_json((sweep or found).to_json() | ({"same_schedule": one.to_json()} if one else {}))
+        print_json((sweep or result).to_json() | ({"same_schedule": one.to_json()} if one else {}))
     else:
-        _print_comparison(found)
+        _print_comparison(result)
         if sweep:
             _print_sweep(sweep)
         if one:
             _print_same_schedule(one)
-    for layer, reason in found.host.items():
+    for layer, reason in result.host.items():
         log.print(f"{layer} stays on the host: {reason}")
     for file in files:
         log.print(f"wrote {file}")
@@ -66,8 +66,8 @@ def _measure(model: str, options: Compare) -> tuple[Comparison, Sweep | None]:
         options = replace(options, progress=update)
         if not options.latencies:
             return api.compare(model, options), None
-        found = api.sweep(model, options)
-        return found.base, found
+        result = api.sweep(model, options)
+        return result.base, result
 
 
 def _one_schedule(model: str, options: Compare) -> SameSchedule:
@@ -75,27 +75,27 @@ def _one_schedule(model: str, options: Compare) -> SameSchedule:
         return api.same_schedule(model, replace(options, latencies=(), progress=update))
 
 
-def _print_comparison(found: Comparison) -> None:
-    threads = found.vthreads
+def _print_comparison(actual: Comparison) -> None:
+    threads = actual.vthreads
     columns = ["layer", "MMAC", "bound", "by", *(f"cycles {v}" for v in threads)]
     columns += [f"utilization {v}" for v in threads]
     rows = []
-    for layer in found.layers:
+    for layer in actual.layers:
         by = "memory" if layer.memory_cycles > layer.compute_cycles else "multipliers"
         rows.append(
             [layer.name, f"{layer.macs / 1e6:.1f}", f"{layer.bound_cycles:,.0f}", by]
             + [f"{layer.measured[v].cycles:,}" for v in threads]
             + [f"{100 * layer.measured[v].utilization:.1f} %" for v in threads]
         )
-    bound = sum(layer.bound_cycles for layer in found.layers)
+    bound = sum(layer.bound_cycles for layer in actual.layers)
     rows.append(
-        ["total", f"{found.macs / 1e6:.1f}", f"{bound:,.0f}", ""]
-        + [f"{found.cycles(v):,}" for v in threads]
-        + [f"{100 * found.utilization(v):.1f} %" for v in threads]
+        ["total", f"{actual.macs / 1e6:.1f}", f"{bound:,.0f}", ""]
+        + [f"{actual.cycles(v):,}" for v in threads]
+        + [f"{100 * actual.utilization(v):.1f} %" for v in threads]
     )
-    title = f"latency hiding on {found.config.name}, memory {found.config.memory.name}"
+    title = f"latency hiding on {actual.config.name}, memory {actual.config.memory.name}"
     table(f"{title}; columns by virtual threads", columns, rows)
-    if remark := processor_remark(found.placement):
+    if remark := processor_remark(actual.placement):
         console.print(remark)
 
 
@@ -114,28 +114,28 @@ def _print_sweep(sweep: Sweep) -> None:
         table(f"{title}: cycles by memory latency", columns, rows)
 
 
-def _print_same_schedule(found: SameSchedule) -> None:
+def _print_same_schedule(actual: SameSchedule) -> None:
     """Utilization of every layer's one schedule, by what it hides latency with."""
     rows = [
-        [layer.name, *(f"{100 * found.layer_utilization(layer, v):.1f} %" for v in VARIANTS)]
-        for layer in found.layers
+        [layer.name, *(f"{100 * actual.layer_utilization(layer, v):.1f} %" for v in VARIANTS)]
+        for layer in actual.layers
     ]
-    rows.append(["total", *(f"{100 * found.utilization(v):.1f} %" for v in VARIANTS)])
-    rows.append(["cycles", *(f"{found.cycles(v):,}" for v in VARIANTS)])
-    title = f"one schedule on {found.config.name}, that of {found.vthreads} virtual threads"
+    rows.append(["total", *(f"{100 * actual.utilization(v):.1f} %" for v in VARIANTS)])
+    rows.append(["cycles", *(f"{actual.cycles(v):,}" for v in VARIANTS)])
+    title = f"one schedule on {actual.config.name}, that of {actual.vthreads} virtual threads"
     table(f"{title}: what hides latency", ["layer", *VARIANTS], rows)
 
 
-def _traced(found: Comparison, name: str) -> Layer:
-    for layer in found.layers:
+def _traced(actual: Comparison, name: str) -> Layer:
+    for layer in actual.layers:
         if name in ("", layer.name):
             return layer
-    known = ", ".join(each.name for each in found.layers)
+    known = ", ".join(each.name for each in actual.layers)
     raise UsageError(f"--trace-layer: expected one of {known}, found {name}")
 
 
-def _trace_one(found: Comparison, layer: Layer, out: Path, stem: str) -> Path:
-    measured = layer.measured[found.vthreads[-1]]
+def _trace_one(actual: Comparison, layer: Layer, out: Path, stem: str) -> Path:
+    measured = layer.measured[actual.vthreads[-1]]
     path = out / f"{stem}-{layer.name.replace('/', '_')}.trace.json"
     write_trace(
         measured.run,

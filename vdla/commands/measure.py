@@ -135,8 +135,8 @@ def read_inputs(path: Path) -> dict[str, Array]:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except OSError as error:
-        found = error.strerror or "something else"
-        raise InputError(f"{path}: expected a readable .npz file, found {found}") from None
+        result = error.strerror or "something else"
+        raise InputError(f"{path}: expected a readable .npz file, found {result}") from None
     except Exception:
         raise InputError(f"{path}: expected an .npz file of arrays, found other content") from None
 
@@ -244,9 +244,9 @@ def _report_accuracy(
 def profile(model: str, options: Run, files: RunFiles, json: bool) -> None:
     """Prints where the time goes."""
     with progress() as update:
-        found = api.profile(model, replace(_told(options, files), progress=update))
+        result = api.profile(model, replace(_told(options, files), progress=update))
     if json:
-        print_json(asdict(found))
+        print_json(asdict(result))
         return
     rows = [
         (
@@ -259,14 +259,14 @@ def profile(model: str, options: Run, files: RunFiles, json: bool) -> None:
             "" if step.gops is None else f"{step.gops:.1f}",
             "" if step.of_peak is None else f"{100 * step.of_peak:.0f} %",
         )
-        for step in found.steps
+        for step in result.steps
     ]
     columns = ("step", "operator", "ms", "share", "cycles", "Mop", "Gop/s", "of peak")
-    table(f"time on {found.threads} threads, the shortest of some runs", columns, rows)
-    most = ", ".join(f"{n:.0f} Gop/s of {dtype}" for dtype, n in found.peaks.items() if n)
-    seconds = sum(s.seconds or 0.0 for s in found.steps)
+    table(f"time on {result.threads} threads, the shortest of some runs", columns, rows)
+    most = ", ".join(f"{n:.0f} Gop/s of {dtype}" for dtype, n in result.peaks.items() if n)
+    seconds = sum(s.seconds or 0.0 for s in result.steps)
     console.print(f"{1e3 * seconds:.3f} ms; the peak is {most}")
-    if any(step.seconds is None for step in found.steps):
+    if any(step.seconds is None for step in result.steps):
         console.print(
             "the accelerator is simulated: its steps have cycles, and no share of the time"
         )
@@ -275,14 +275,14 @@ def profile(model: str, options: Run, files: RunFiles, json: bool) -> None:
 def check(model: str, options: Run, files: RunFiles, json: bool) -> None:
     """Compares with onnxruntime; exit code 1 when a bound doesn't hold."""
     with progress() as update:
-        found = api.check(model, replace(_told(options, files), progress=update))
-    layers, agreement = found.layers, found.whole
+        result = api.check(model, replace(_told(options, files), progress=update))
+    layers, agreement = result.layers, result.whole
     if json:
         print_json(
             {
                 "layers": [{**vars(d), "share": d.share} for d in layers],
                 "whole": [vars(a) for a in agreement],
-                "holds": found.holds,
+                "holds": result.holds,
             }
         )
     else:
@@ -299,7 +299,7 @@ def check(model: str, options: Run, files: RunFiles, json: bool) -> None:
             for d in layers
         ]
         columns = ("layer", "operator", "elements", "differ", "ties", "share", "largest")
-        if found.quantized:
+        if result.quantized:
             table("difference from onnxruntime, per layer", columns, rows)
         checks = [
             (
@@ -317,17 +317,17 @@ def check(model: str, options: Run, files: RunFiles, json: bool) -> None:
             "best class",
         )  # fmt: skip
         table("whole network; the reference's rounding is its difference unfused", titles, checks)
-    if not found.holds:
-        log.print(_bounds(found))
+    if not result.holds:
+        log.print(_bounds(result))
         raise SystemExit(1)
 
 
-def _bounds(found: difference.Check) -> str:
+def _bounds(actual: difference.Check) -> str:
     """What didn't hold."""
-    if not found.quantized:
-        largest = max(a.relative for a in found.whole)
+    if not actual.quantized:
+        largest = max(a.relative for a in actual.whole)
         return (
-            f"expected every output within {found.bound:.2g} of its largest value, "
+            f"expected every output within {actual.bound:.2g} of its largest value, "
             f"found {largest:.2g}"
         )
     return (

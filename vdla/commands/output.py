@@ -86,11 +86,11 @@ def check_folder(path: Path) -> None:
 
 def check_output_folder(path: Path) -> None:
     """Raises UsageError unless ``path`` is a folder or can become one."""
-    there = next(each for each in (path, *path.absolute().parents) if each.exists())
-    if not there.is_dir():
-        raise UsageError(f"{path}: expected a folder to write to, found {there} to be a file")
-    if not os.access(there, os.W_OK):
-        raise UsageError(f"{path}: expected a folder to write to, found {there} to be read-only")
+    nearest = next(each for each in (path, *path.absolute().parents) if each.exists())
+    if not nearest.is_dir():
+        raise UsageError(f"{path}: expected a folder to write to, found {nearest} to be a file")
+    if not os.access(nearest, os.W_OK):
+        raise UsageError(f"{path}: expected a folder to write to, found {nearest} to be read-only")
 
 
 def _numeric(text: str) -> bool:

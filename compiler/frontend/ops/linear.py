@@ -85,10 +85,10 @@ def _weights(view: OnnxNode, size: int, scale: float, wanted: int) -> Array:
     opset = helper.make_opsetid("", max(view.draft.opset, 19))
     model = helper.make_model(graph, opset_imports=[opset])
     try:
-        (found,) = ReferenceEvaluator(model).run(None, {"x": np.eye(size, dtype=np.float64)})
+        (result,) = ReferenceEvaluator(model).run(None, {"x": np.eye(size, dtype=np.float64)})
     except Exception as error:  # whatever the reference implementation trips over
         raise view.unsupported("a form that ONNX's reference has", first_line(error)) from None
-    return np.asarray(found).T
+    return np.asarray(result).T
 
 
 def _weighted(make: Maker, data: str, axis: int, weights: Array) -> str:
@@ -126,9 +126,9 @@ def _dft(view: OnnxNode) -> None:
     flat = make.reshape(rows, (prod(outer), shape[axis] * shape[-1]))
     columns = matrix.reshape(shape[axis] * shape[-1], -1)
     product = make.matmul(flat, make.constant(columns, "float64"))
-    found = make.reshape(product, (*outer, *matrix.shape[1:]))
+    result = make.reshape(product, (*outer, *matrix.shape[1:]))
     back = [*order, axis, rank - 1]
-    make.result(make.cast(make.transpose(found, [back.index(n) for n in range(rank)]), dtype))
+    make.result(make.cast(make.transpose(result, [back.index(n) for n in range(rank)]), dtype))
 
 
 @converts("STFT")
@@ -154,8 +154,8 @@ def _stft(view: OnnxNode) -> None:
     matrix = _fourier((length, shape[2]), 0, False, bool(view.integer("onesided", 1)))
     flat = make.reshape(frames, (shape[0] * count, length * shape[2]))
     columns = make.constant(matrix.reshape(length * shape[2], -1), "float64")
-    found = make.reshape(make.matmul(flat, columns), (shape[0], count, *matrix.shape[1:]))
-    make.result(make.cast(found, dtype))
+    result = make.reshape(make.matmul(flat, columns), (shape[0], count, *matrix.shape[1:]))
+    make.result(make.cast(result, dtype))
 
 
 def _fourier(size: tuple[int, int], length: int, inverse: bool, onesided: bool) -> Array:
@@ -165,7 +165,7 @@ def _fourier(size: tuple[int, int], length: int, inverse: bool, onesided: bool) 
     if inverse and onesided:
         return np.asarray(np.fft.irfft(signals, length or 2 * (size[0] - 1))[..., None])
     transform = np.fft.ifft if inverse else np.fft.fft
-    found = transform(signals, length or size[0])
+    result = transform(signals, length or size[0])
     if onesided:
-        found = found[:, : found.shape[1] // 2 + 1]
-    return np.stack([found.real, found.imag], axis=-1)
+        result = result[:, : result.shape[1] // 2 + 1]
+    return np.stack([result.real, result.imag], axis=-1)

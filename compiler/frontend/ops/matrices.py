@@ -80,11 +80,11 @@ def _stacks(view: OnnxNode) -> None:
     make, a, b = Maker(view), view.shape(0), view.shape(1)
     left = make.reshape(view.operand(0), (1, *a)) if len(a) == 1 else view.operand(0)
     right = make.reshape(view.operand(1), (*b, 1)) if len(b) == 1 else view.operand(1)
-    found = make.matmul(left, right)
-    shape = make.shape(found)
+    result = make.matmul(left, right)
+    shape = make.shape(result)
     if len(a) == 1:
         shape = (*shape[:-2], shape[-1])
-    make.result(make.reshape(found, shape[:-1] if len(b) == 1 else shape))
+    make.result(make.reshape(result, shape[:-1] if len(b) == 1 else shape))
 
 
 @converts("MatMulInteger")

@@ -26,8 +26,8 @@ def _batch_norm(view: OnnxNode) -> None:
     factor = gamma / np.sqrt(variance + view.real("epsilon", 1e-5))
     offset = beta - mean * factor
     if factor.shape != view.shape(0)[1:2]:
-        found = list(factor.shape)
-        raise view.error(f"statistics of shape {list(view.shape(0)[1:2])}", found)
+        result = list(factor.shape)
+        raise view.error(f"statistics of shape {list(view.shape(0)[1:2])}", result)
     draft = view.draft
     node = ops.BatchNorm(
         name=view.name,
@@ -68,8 +68,8 @@ def _layer_norm(view: OnnxNode) -> None:
     dtype, rank, make = view.real_dtype(), len(view.shape(0)), Maker(view)
     axis = view.axis(view.integer("axis", -1), rank)
     wide = make.cast(view.operand(0), "float32" if dtype == "float16" else dtype)
-    found, mean, inverse = _standard(make, wide, range(axis, rank), view.real("epsilon", 1e-5))
-    scaled = make.binary("mul", make.cast(found, dtype), view.operand(1))
+    result, mean, inverse = _standard(make, wide, range(axis, rank), view.real("epsilon", 1e-5))
+    scaled = make.binary("mul", make.cast(result, dtype), view.operand(1))
     if (bias := view.optional(2)) is not None:
         scaled = make.binary("add", scaled, bias)
     make.result(scaled)
@@ -84,8 +84,8 @@ def _rms_norm(view: OnnxNode) -> None:
     wide = make.cast(view.operand(0), "float32" if dtype == "float16" else dtype)
     power = make.reduce("mean", make.binary("mul", wide, wide), range(axis, rank))
     root = make.unary("sqrt", make.binary("add", power, view.real("epsilon", 1e-5)))
-    found = make.cast(make.binary("div", wide, root), dtype)
-    make.result(make.binary("mul", found, view.operand(1)))
+    result = make.cast(make.binary("div", wide, root), dtype)
+    make.result(make.binary("mul", result, view.operand(1)))
 
 
 @converts("InstanceNormalization")
@@ -93,8 +93,8 @@ def _instance_norm(view: OnnxNode) -> None:
     view.real_dtype()
     make, shape = Maker(view), view.shape(0)
     column = (shape[1], *(1,) * (len(shape) - 2))
-    found, *_ = _standard(make, view.operand(0), range(2, len(shape)), view.real("epsilon", 1e-5))
-    scaled = make.binary("mul", found, make.reshape(view.operand(1), column))
+    result, *_ = _standard(make, view.operand(0), range(2, len(shape)), view.real("epsilon", 1e-5))
+    scaled = make.binary("mul", result, make.reshape(view.operand(1), column))
     make.result(make.binary("add", scaled, make.reshape(view.operand(2), column)))
 
 
@@ -107,9 +107,9 @@ def _group_norm(view: OnnxNode) -> None:
     if view.draft.opset < 21:
         raise view.unsupported("a scale for each channel (opset 21 or later)", view.draft.opset)
     grouped = make.reshape(view.operand(0), (shape[0], groups, prod(shape[1:]) // groups))
-    found, *_ = _standard(make, grouped, (2,), view.real("epsilon", 1e-5))
+    result, *_ = _standard(make, grouped, (2,), view.real("epsilon", 1e-5))
     column = (shape[1], *(1,) * (len(shape) - 2))
-    scaled = make.binary("mul", make.reshape(found, shape), make.reshape(view.operand(1), column))
+    scaled = make.binary("mul", make.reshape(result, shape), make.reshape(view.operand(1), column))
     make.result(make.binary("add", scaled, make.reshape(view.operand(2), column)))
 
 
@@ -166,7 +166,7 @@ def _softmax(view: OnnxNode) -> None:
         top = make.reduce("max", data, (axis,))
         moved = make.binary("sub", data, top)
         total = make.reduce("sum", make.unary("exp", moved), (axis,))
-        found = make.binary("sub", moved, make.unary("log", total))
+        result = make.binary("sub", moved, make.unary("log", total))
     else:
-        found = _softmax_of(make, data, axis)
-    make.result(make.reshape(found, shape))
+        result = _softmax_of(make, data, axis)
+    make.result(make.reshape(result, shape))

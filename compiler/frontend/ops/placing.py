@@ -85,11 +85,11 @@ def _pad(view: OnnxNode) -> None:
     known = None if name is None else view.draft.known(name)
     if known is not None and float(known.reshape(-1)[0]) == known.reshape(-1)[0]:
         name, fill = None, float(known.reshape(-1)[0])
-    found = make.take(view.operand(0), tables, fill)
+    result = make.take(view.operand(0), tables, fill)
     if mode == "constant" and name is not None:  # known at run time, or no float
         inside = reduce(np.logical_and.outer, [np.array(t) != OUTSIDE for t in tables])
-        found = make.where(make.constant(inside, "bool"), found, make.reshape(name, ()))
-    make.result(found)
+        result = make.where(make.constant(inside, "bool"), result, make.reshape(name, ()))
+    make.result(result)
 
 
 def _edges(view: OnnxNode, rank: int) -> list[tuple[int, int]]:
@@ -135,8 +135,8 @@ def _expand(view: OnnxNode) -> None:
     try:
         target = np.broadcast_shapes(shape, _integers(view, 1, "shape"))
     except ValueError:
-        found = [list(shape), list(_integers(view, 1, "shape"))]
-        raise view.error("a shape to broadcast to", found) from None
+        result = [list(shape), list(_integers(view, 1, "shape"))]
+        raise view.error("a shape to broadcast to", result) from None
     full = (*(1,) * (len(target) - len(shape)), *shape)
     tables: list[Sequence[int]] = [
         [0] * wanted if size == 1 else range(wanted)

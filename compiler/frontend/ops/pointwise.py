@@ -125,12 +125,12 @@ def _is_nan(view: OnnxNode) -> None:
 def _is_inf(view: OnnxNode) -> None:
     view.real_dtype()
     signs = view.integer("detect_negative", 1), view.integer("detect_positive", 1)
-    found = {(1, 1): "is_inf", (0, 1): "is_positive_inf", (1, 0): "is_negative_inf"}
+    result = {(1, 1): "is_inf", (0, 1): "is_positive_inf", (1, 0): "is_negative_inf"}
     make = Maker(view)
-    if signs not in found:
+    if signs not in result:
         make.result(make.constant(np.zeros(view.shape(0)), "bool"))
         return
-    make.result(make.unary(found[signs], view.operand(0)))
+    make.result(make.unary(result[signs], view.operand(0)))
 
 
 @converts("Not", "BitwiseNot")
@@ -193,11 +193,11 @@ def _chain(view: OnnxNode) -> None:
     """Imports an operator of any number of operands as a chain of binary ones."""
     op, _ = view.proto.op_type, view.common_dtype()
     make, names = Maker(view), view.operands()
-    found = reduce(lambda a, b: make.binary(CHAINS[op], a, b), names)
+    result = reduce(lambda a, b: make.binary(CHAINS[op], a, b), names)
     if op == "Mean":
         view.real_dtype()
-        found = make.binary("mul", found, 1 / len(names))
-    make.result(found)
+        result = make.binary("mul", result, 1 / len(names))
+    make.result(result)
 
 
 @converts("Where")

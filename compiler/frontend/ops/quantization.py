@@ -87,8 +87,8 @@ def _dequantize_by_parts(view: OnnxNode) -> None:
     data = make.cast(decoded(make, view.operand(0)), wide)
     if view.optional(2) is not None:
         data = make.binary("sub", data, make.cast(_spread(view, make, 2), wide))
-    found = make.binary("mul", make.cast(data, "float32"), _spread(view, make, 1))
-    make.result(encoded(make, found, dtype) if dtype in STORED else make.cast(found, dtype))
+    result = make.binary("mul", make.cast(data, "float32"), _spread(view, make, 1))
+    make.result(encoded(make, result, dtype) if dtype in STORED else make.cast(result, dtype))
 
 
 def _spread(view: OnnxNode, make: Maker, index: int) -> str:

@@ -53,10 +53,10 @@ class Layer:
     def states(self, state: str, index: int = 0, count: int | None = None) -> str:
         """The state times its weights, of some gates, with the bias."""
         make, count = self.make, count or self.gates
-        found = make.matmul(state, self.gate(self.weight, index, count))
+        result = make.matmul(state, self.gate(self.weight, index, count))
         if self.bias is None:
-            return found
-        return make.binary("add", found, self.gate(self.bias, index, count))
+            return result
+        return make.binary("add", result, self.gate(self.bias, index, count))
 
     def rnn(self, step: int, state: str, cell: str) -> tuple[str, str]:
         """``f(x + h R)``."""
@@ -90,11 +90,11 @@ class Layer:
 
     def _peeped(self, total: str, gate: int, peephole: int, cell: str) -> str:
         """A gate that sees the cell, where it does."""
-        found = self.gate(total, gate)
+        result = self.gate(total, gate)
         if self.peepholes is None:
-            return found
+            return result
         seen = self.make.binary("mul", cell, self.gate(self.peepholes, peephole))
-        return self.make.binary("add", found, seen)
+        return self.make.binary("add", result, seen)
 
 
 @converts(*GATES)
@@ -120,11 +120,11 @@ def _recurrent(view: OnnxNode) -> None:
         if op == "GRU" and view.integer("linear_before_reset", 0):
             cell = "after"
         run = {"RNN": layer.rnn, "GRU": layer.gru, "LSTM": layer.lstm}[op]
-        found: dict[int, str] = {}
+        result: dict[int, str] = {}
         for step in reversed(range(steps)) if backwards else range(steps):
             state, cell = run(step, state, cell)
-            found[step] = state
-        sides.append(([found[step] for step in range(steps)], state, cell))
+            result[step] = state
+        sides.append(([result[step] for step in range(steps)], state, cell))
     _results(view, make, sides, swapped)
 
 

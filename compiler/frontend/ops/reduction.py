@@ -15,10 +15,10 @@ PLAIN = {"ReduceSum": "sum", "ReduceProd": "prod", "ReduceMax": "max", "ReduceMi
 def _axes(view: OnnxNode) -> tuple[int, ...]:
     """The reduced axes: all where the node names none and ``noop_with_empty_axes`` is not set."""
     rank = len(view.shape(0))
-    found = view.axes(1, rank)
-    if not found and view.integer("noop_with_empty_axes", 0):
+    result = view.axes(1, rank)
+    if not result and view.integer("noop_with_empty_axes", 0):
         return ()
-    return found or tuple(range(rank))
+    return result or tuple(range(rank))
 
 
 @converts(*PLAIN)
@@ -39,8 +39,8 @@ def _mean(view: OnnxNode) -> None:
         return
     n, c, h, w = shape
     pool = ops.AvgPool(**make.names(), data=view.operand(0), kernel=(h, w))
-    found = make.add(pool, dtype)
-    make.result(found if keep else make.reshape(found, (n, c)))
+    result = make.add(pool, dtype)
+    make.result(result if keep else make.reshape(result, (n, c)))
 
 
 @converts("ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum")
@@ -65,11 +65,11 @@ def _log_sum_exp(view: OnnxNode) -> None:
     make, data, axes = Maker(view), view.operand(0), _axes(view)
     top = make.reduce("max", data, axes)
     powers = make.unary("exp", make.binary("sub", data, top))
-    found = make.binary("add", make.unary("log", make.reduce("sum", powers, axes)), top)
-    kept = make.shape(found)
+    result = make.binary("add", make.unary("log", make.reduce("sum", powers, axes)), top)
+    kept = make.shape(result)
     if not view.integer("keepdims", 1):
         kept = tuple(n for axis, n in enumerate(kept) if axis not in axes)
-    make.result(make.reshape(found, kept))
+    make.result(make.reshape(result, kept))
 
 
 @converts("ArgMax", "ArgMin")
@@ -83,10 +83,10 @@ def _arg(view: OnnxNode) -> None:
         largest=bool(view.proto.op_type == "ArgMax"),
         last=bool(view.integer("select_last_index", 0)),
     )
-    found = make.add(node, "int64")
+    result = make.add(node, "int64")
     if not view.integer("keepdims", 1):
-        found = make.reshape(found, (*shape[:axis], *shape[axis + 1 :]))
-    make.result(found)
+        result = make.reshape(result, (*shape[:axis], *shape[axis + 1 :]))
+    make.result(result)
 
 
 @converts("CumSum", "CumProd")

@@ -60,8 +60,8 @@ def _low_bits(make: Maker, data: str, dtype: str) -> str:
 def limits(dtype: str) -> tuple[int, int]:
     """The least and the greatest integer of a type."""
     if dtype not in BITS:
-        found = np.iinfo(dtype)
-        return int(found.min), int(found.max)
+        result = np.iinfo(dtype)
+        return int(result.min), int(result.max)
     count = 1 << BITS[dtype]
     return (0, count - 1) if dtype.startswith("u") else (-count // 2, count // 2 - 1)
 
@@ -71,12 +71,12 @@ def codes(dtype: str, saturate: bool, mode: str) -> Array:
     values = (np.arange(CODES, dtype=np.uint32) << 16).view(np.float32)
     with np.errstate(all="ignore"):
         if dtype == "float8_e8m0fnu":
-            found = numpy_helper.to_float8e8m0(values, saturate, mode)
+            result = numpy_helper.to_float8e8m0(values, saturate, mode)
         elif dtype.startswith("float8") and saturate:
-            found = numpy_helper.saturate_cast(values, dtype_of(dtype))
+            result = numpy_helper.saturate_cast(values, dtype_of(dtype))
         else:
-            found = values.astype(dtype_of(dtype))
-    return np.asarray(found).view(np.uint8)
+            result = values.astype(dtype_of(dtype))
+    return np.asarray(result).view(np.uint8)
 
 
 def widened(view: OnnxNode) -> Body | None:

@@ -127,15 +127,15 @@ def _conv_integer(view: OnnxNode) -> None:
     raise view.unsupported("a convolution of floats", "one of integers")
 
 
-def _finish_conv(view: OnnxNode, make: Maker, found: str) -> None:
+def _finish_conv(view: OnnxNode, make: Maker, result: str) -> None:
     """The sums with the bias, in the data's type."""
     if view.dtype(0) not in ("float32", "float16"):
         raise view.unsupported("float32 or float16 data", view.dtype(0))
     if view.optional(2) is not None:
         column = (view.shape(2)[0], *(1,) * (len(view.shape(0)) - 2))
         bias = make.reshape(make.cast(view.operand(2), "float32"), column)
-        found = make.binary("add", found, bias)
-    make.result(make.cast(found, view.dtype(0)))
+        result = make.binary("add", result, bias)
+    make.result(make.cast(result, view.dtype(0)))
 
 
 def _convolved(make: Maker, data: str, weight: str, window: Window, groups: int) -> str:
@@ -147,8 +147,8 @@ def _convolved(make: Maker, data: str, weight: str, window: Window, groups: int)
             weight = make.reshape(weight, (*kernel[:2], 1, kernel[2]))
         flat = _last(window, window.rank)
         node = ops.Conv2d(**make.names(), data=data, weight=weight, groups=groups, **flat.steps)
-        found = make.add(node, "float32")
-        return found if window.rank == 2 else _without_row(make, found)
+        result = make.add(node, "float32")
+        return result if window.rank == 2 else _without_row(make, result)
     count = window.places(shape[2:])[0]
     total = ""
     for tap in range(kernel[2]):
@@ -157,8 +157,8 @@ def _convolved(make: Maker, data: str, weight: str, window: Window, groups: int)
         inside = [p if 0 <= p < shape[2] else OUTSIDE for p in places]
         images = _images(make, make.along(data, 2, inside))
         part = make.reshape(make.along(weight, 2, [tap]), (*kernel[:2], *kernel[3:]))
-        found = _convolved(make, images, part, _last(window, 2), groups)
-        total = make.binary("add", total, found) if total else found
+        result = _convolved(make, images, part, _last(window, 2), groups)
+        total = make.binary("add", total, result) if total else result
     return _volume(make, total, shape[0], count)
 
 
@@ -194,8 +194,8 @@ def _conv_transpose(view: OnnxNode) -> None:
         stride, size = window.strides[axis], shape[2 + axis]
         reach = window.dilations[axis] * (kernel[axis] - 1)
         span = range(low - reach, (size - 1) * stride + 1 + reach - high)
-        found = [i // stride if i % stride == 0 else OUTSIDE for i in span]
-        tables.append([i if 0 <= i < size else OUTSIDE for i in found])
+        result = [i // stride if i % stride == 0 else OUTSIDE for i in span]
+        tables.append([i if 0 <= i < size else OUTSIDE for i in result])
     data = make.take(make.cast(view.operand(0), "float32"), tables)
     weights = make.cast(view.operand(1), "float32")
     parts = make.reshape(weights, (groups, weight[0] // groups, *weight[1:]))
@@ -218,13 +218,13 @@ def _cut(view: OnnxNode, window: Window) -> list[Pair]:
     if not wanted:
         pads = _pads(view, window)
         return [(pads[n], pads[n + rank] - extra[n]) for n in range(rank)]
-    found = []
+    result = []
     for n, size in enumerate(wanted[-rank:]):
         full = (shape[n] - 1) * window.strides[n] + window.extents[n]
         total = max(full + extra[n] - size, 0)  # what the sum lacks is behind it
         low = total // 2 if mode == "SAME_UPPER" else total - total // 2
-        found.append((low, full - low - size))
-    return found
+        result.append((low, full - low - size))
+    return result
 
 
 # Pools -------------------------------------------------------------------------------------------
@@ -258,16 +258,16 @@ def _pooled(make: Maker, data: str, window: Window, include: bool | None = None)
     volume: of it first in each image, then from image to image."""
     shape = make.shape(data)
     if window.rank == 1:
-        found = _pooled_image(make, make.reshape(data, (*shape[:2], 1, shape[2])), window, include)
-        return _without_row(make, found)
+        result = _pooled_image(make, make.reshape(data, (*shape[:2], 1, shape[2])), window, include)
+        return _without_row(make, result)
     if window.rank == 2:
         return _pooled_image(make, data, window, include)
     flat = make.reshape(data, (shape[0], shape[1] * shape[2], *shape[3:]))
     inner = _pooled_image(make, flat, _last(window, 2), include)
     h, w = make.shape(inner)[2:]
     rows = make.reshape(inner, (shape[0], shape[1], shape[2], h * w))
-    found = _pooled_image(make, rows, _first(window), include)
-    return make.reshape(found, (*shape[:2], make.shape(found)[2], h, w))
+    result = _pooled_image(make, rows, _first(window), include)
+    return make.reshape(result, (*shape[:2], make.shape(result)[2], h, w))
 
 
 def _pooled_image(make: Maker, data: str, window: Window, include: bool | None) -> str:

@@ -182,8 +182,8 @@ def broadcast_shape(node: Node, shapes: Sequence[Shape]) -> Shape:
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        found = " and ".join(str(list(s)) for s in shapes)
-        raise node.error("operands of one shape", found) from None
+        actual = " and ".join(str(list(s)) for s in shapes)
+        raise node.error("operands of one shape", actual) from None
 
 
 def equal_shape(node: Node, shapes: Sequence[Shape]) -> Shape:

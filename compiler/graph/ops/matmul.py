@@ -88,17 +88,17 @@ class Einsum(Node):
 
     def sizes(self, shapes: Sequence[Shape]) -> dict[str, int]:
         """The size of each letter's axis."""
-        found: dict[str, int] = {}
+        result: dict[str, int] = {}
         terms, right = self.terms
         if [len(term) for term in terms] != [len(shape) for shape in shapes]:
             raise self.error(f"parts as in {self.equation}", [list(s) for s in shapes])
         for term, shape in zip(terms, shapes, strict=True):
             for letter, size in zip(term, shape, strict=True):
-                if found.setdefault(letter, size) != size:
-                    raise self.error(f"{found[letter]} elements along {letter}", size)
-        if not set(right) <= found.keys():
+                if result.setdefault(letter, size) != size:
+                    raise self.error(f"{result[letter]} elements along {letter}", size)
+        if not set(right) <= result.keys():
             raise self.error("a right side of letters of the left one", self.equation)
-        return found
+        return result
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         sizes = self.sizes(shapes)

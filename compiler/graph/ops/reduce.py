@@ -107,8 +107,8 @@ class ArgReduce(Node):
         find = np.argmax if self.largest else np.argmin
         size = args[0].shape[self.axis]
         data = np.flip(args[0], self.axis) if self.last else args[0]
-        found = find(data, axis=self.axis, keepdims=True)
-        return np.asarray(size - 1 - found if self.last else found)
+        result = find(data, axis=self.axis, keepdims=True)
+        return np.asarray(size - 1 - result if self.last else result)
 
     def express(self, recipe: Recipe) -> Tensor:
         data, axis = recipe.read(self.data), self.axis

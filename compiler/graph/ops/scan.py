@@ -116,8 +116,8 @@ class TopK(Node):
         else:
             order = np.argsort(data, self.axis, kind="stable")
         first = np.take(order, range(self.count), axis=self.axis)
-        found = first if self.places else np.take_along_axis(data, first, self.axis)
-        return np.ascontiguousarray(found).astype(kind.dtype)
+        result = first if self.places else np.take_along_axis(data, first, self.axis)
+        return np.ascontiguousarray(result).astype(kind.dtype)
 
     def express(self, recipe: Recipe) -> Tensor:
         data = recipe.read(self.data)
@@ -147,8 +147,8 @@ class TopK(Node):
                     best[hole[0]] = here
                     places[hole[0]] = step
             with ib.for_range(0, self.count, "n") as rank:
-                found = places[rank].astype("int64") if self.places else best[rank]
-                out[(*i, rank, *j)] = found
+                result = places[rank].astype("int64") if self.places else best[rank]
+                out[(*i, rank, *j)] = result
         return ib.get()
 
     def _ahead(self, x: Expr, y: Expr) -> Expr:

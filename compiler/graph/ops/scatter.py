@@ -101,8 +101,8 @@ class ScatterElements(AnyScatter):
             b <= a for n, (a, b) in enumerate(zip(data, indices, strict=True)) if n != self.axis
         )
         if not fits or indices != updates:
-            found = f"{list(indices)} and {list(updates)}"
-            raise self.error(f"indices and updates of one shape within {list(data)}", found)
+            actual = f"{list(indices)} and {list(updates)}"
+            raise self.error(f"indices and updates of one shape within {list(data)}", actual)
         return data
 
     def place(self, index: Sequence[Expr], indices: Tensor, shape: Shape) -> tuple[Expr, ...]:
@@ -111,9 +111,9 @@ class ScatterElements(AnyScatter):
         return (*index[:axis], here, *index[axis + 1 :])
 
     def places(self, indices: Array, updates: Array, shape: Shape) -> tuple[Array, ...]:
-        found: list[Array] = [*np.indices(indices.shape)]
-        found[self.axis] = bounded_array(indices, shape[self.axis])
-        return tuple(found)
+        result: list[Array] = [*np.indices(indices.shape)]
+        result[self.axis] = bounded_array(indices, shape[self.axis])
+        return tuple(result)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,8 +124,8 @@ class ScatterND(AnyScatter):
         data, indices, updates = shapes
         depth = indices[-1] if indices else 0
         if not 1 <= depth <= len(data) or updates != (*indices[:-1], *data[depth:]):
-            found = f"{list(indices)} and {list(updates)}"
-            raise self.error(f"indices into {list(data)} and updates there", found)
+            actual = f"{list(indices)} and {list(updates)}"
+            raise self.error(f"indices into {list(data)} and updates there", actual)
         return data
 
     def place(self, index: Sequence[Expr], indices: Tensor, shape: Shape) -> tuple[Expr, ...]:

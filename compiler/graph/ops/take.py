@@ -60,11 +60,11 @@ class Take(Node):
 
     def express(self, recipe: Recipe) -> Tensor:
         data = recipe.read(self.data)
-        found = [_Axis(recipe, axis, table) for axis, table in enumerate(self.tables())]
+        result = [_Axis(recipe, axis, table) for axis, table in enumerate(self.tables())]
 
         def value(*i: Expr) -> Expr:
-            here = data[tuple(axis.place(v) for axis, v in zip(found, i, strict=True))]
-            inside = [c for axis, v in zip(found, i, strict=True) for c in axis.inside(v)]
+            here = data[tuple(axis.place(v) for axis, v in zip(result, i, strict=True))]
+            inside = [c for axis, v in zip(result, i, strict=True) for c in axis.inside(v)]
             if not inside:
                 return here
             return te.select(te.all(*inside), here, like(self.fill, here))

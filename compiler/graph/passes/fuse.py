@@ -229,8 +229,8 @@ class _Island:
         node, data = self._weights(name)
         array = self.fuser.constants[data]
         if array.dtype != np.int8 or node.axis not in (None, 0):
-            found = f"{array.dtype} along axis {node.axis}"
-            raise GraphError(f"expected int8 weights per output channel, found {found}")
+            actual = f"{array.dtype} along axis {node.axis}"
+            raise GraphError(f"expected int8 weights per output channel, found {actual}")
         scale = np.broadcast_to(np.array(node.scale, np.float32), (array.shape[0],))
         zeros = np.array(node.zero_point, np.int64)
         if not zeros.any():

@@ -52,13 +52,13 @@ def fuse_residual(graph: Graph) -> Graph:
         if not isinstance(node, ops.QAdd):
             continue
         ours = (n for n in (node.a, node.b) if len(uses[n]) == 1 and n not in graph.outputs)
-        found = [
+        result = [
             (order[maker.name], maker.name, joined)
             for maker in map(makers.get, ours)
             if maker is not None and (joined := maker.with_addition(node)) is not None
         ]
-        if found:
-            _, maker_name, fused[node.name] = max(found, key=lambda each: each[0])
+        if result:
+            _, maker_name, fused[node.name] = max(result, key=lambda each: each[0])
             taken.add(maker_name)
     nodes = [fused.get(n.name, n) for n in graph.nodes if n.name not in taken]
     return replace(graph, nodes=tuple(nodes))

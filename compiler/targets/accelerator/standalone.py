@@ -80,14 +80,14 @@ def standalone(
     return Standalone(program, linked, addresses, ends, dram)
 
 
-def _check_size(config: Config, found: int, sizes: Mapping[str, int]) -> None:
+def _check_size(config: Config, actual: int, sizes: Mapping[str, int]) -> None:
     """Raises where tensors take more than there can be, before anything is allocated."""
     most = min(ADDRESSES, memory_bytes())
-    if found > most:
+    if actual > most:
         name = max(sizes, key=lambda name: sizes[name])
         raise AllocationError(
             f"config {config.name}: expected tensors of at most {most:,} bytes in DRAM, "
-            f"found {found:,}; the largest, {name}, has {sizes[name]:,}"
+            f"found {actual:,}; the largest, {name}, has {sizes[name]:,}"
         )
 
 

@@ -94,9 +94,9 @@ def kernels(stmt: Stmt) -> Iterator[Stmt]:
 
 def extents(kernel: Stmt) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     """How many groups a kernel has along x, y and z, and how many threads each of them."""
-    found = {s.thread_tag: s.extent for s in walk(kernel) if isinstance(s, For)}
-    x, y, z = (found.get(tag, 1) for tag in BLOCK_TAGS)
-    tx, ty, tz = (found.get(tag, 1) for tag in THREAD_TAGS)
+    result = {s.thread_tag: s.extent for s in walk(kernel) if isinstance(s, For)}
+    x, y, z = (result.get(tag, 1) for tag in BLOCK_TAGS)
+    tx, ty, tz = (result.get(tag, 1) for tag in THREAD_TAGS)
     return (x, y, z), (tx, ty, tz)
 
 

@@ -77,11 +77,11 @@ class GpuTarget(Target):
 
     def _left(self, graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
         """The placements with the processor for nodes that have no kernels."""
-        found = dict(placements)
+        result = dict(placements)
         for node in graph.nodes:
             if placements[node.name].device == GPU:
                 try:
                     gpu_function(node, graph, self.gpu, self.known, self.traces)
                 except NoCodeError as error:
-                    found[node.name] = Placement(PROCESSOR, f"no kernels for the GPU: {error}")
-        return graph, found
+                    result[node.name] = Placement(PROCESSOR, f"no kernels for the GPU: {error}")
+        return graph, result

@@ -60,5 +60,5 @@ def _check_indices(kernel: NodeFunction, graph: Graph) -> None:
 
 def intrinsics(vectors: Vectors) -> dict[str, TensorIntrin]:
     """A processor's own instructions on a block of channels or half of one, by their names."""
-    found = [dot4(vectors.dot4, lanes) for lanes in (vectors.lanes, vectors.lanes // 2)]
-    return {intrin.name: intrin for intrin in found}
+    result = [dot4(vectors.dot4, lanes) for lanes in (vectors.lanes, vectors.lanes // 2)]
+    return {intrin.name: intrin for intrin in result}

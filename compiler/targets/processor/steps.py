@@ -72,11 +72,11 @@ def views(graph: Graph, placements: Placements) -> dict[str, str]:
     """
     if not on_processor_alone(placements):
         return {}
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for node in graph.nodes:
         if isinstance(node, ops.Reshape | ops.QReshape) and node.data not in graph.constants:
-            found[node.output] = found.get(node.data, node.data)
-    return found
+            result[node.output] = result.get(node.data, node.data)
+    return result
 
 
 def on_processor_alone(placements: Placements) -> bool:
@@ -86,28 +86,28 @@ def on_processor_alone(placements: Placements) -> bool:
 
 def function_work(graph: Graph, functions: Functions) -> dict[str, int]:
     """How many operations each function takes, by its node's name."""
-    found = {}
+    result = {}
     for node in graph.nodes:
         if node.name in functions:
             parts = node.parts if isinstance(node, ops.Fused) else (node,)
-            found[node.name] = sum(
+            result[node.name] = sum(
                 part.work([graph.tensors[n].shape for n in part.inputs],
                           graph.tensors[part.output].shape)
                 for part in parts
             )  # fmt: skip
-    return found
+    return result
 
 
 def index_sizes(graph: Graph) -> dict[str, int]:
     """The inputs that are indices into other tensors, and the length of the axis they are of; the
     least of several."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for node in graph.nodes:
         for part in node.parts if isinstance(node, ops.Fused) else (node,):
             if isinstance(part, ops.Gather | ops.GatherElements) and part.indices in graph.inputs:
                 size = graph.tensors[part.data].shape[part.axis]
-                found[part.indices] = min(size, found.get(part.indices, size))
-    return found
+                result[part.indices] = min(size, result.get(part.indices, size))
+    return result
 
 
 def check_external(graph: Graph, processor: Processor) -> None:

@@ -52,16 +52,16 @@ class SketchSpace:
 
         Fewer where none are found.
         """
-        found: list[int] = []
+        result: list[int] = []
         for _ in range(ATTEMPTS * max(count, 0)):
             number = int(rng.integers(len(self.sketches)))
             codes = tuple(int(rng.integers(len(k.values))) for k in self.sketches[number].knobs)
             point = self._point(number, codes)
-            if point is not None and point not in known and point not in found:
-                found.append(point)
-            if len(found) == count:
+            if point is not None and point not in known and point not in result:
+                result.append(point)
+            if len(result) == count:
                 break
-        return found
+        return result
 
     def step(self, points: Ints, rng: np.random.Generator) -> Ints:
         """Each point with another value of one knob; itself, where there is none that is legal."""

@@ -148,12 +148,12 @@ def random_array(shape: Sequence[int], dtype: str, rng: np.random.Generator) -> 
     return rng.standard_normal(shape).astype(kind)
 
 
-def alike(found: Array, wanted: Array) -> bool:
+def alike(actual: Array, wanted: Array) -> bool:
     """Whether results are equal; of floats, to rounding."""
-    if found.dtype.kind != "f":
-        return bool(np.array_equal(found, wanted))
+    if actual.dtype.kind != "f":
+        return bool(np.array_equal(actual, wanted))
     most = np.max(np.abs(wanted[np.isfinite(wanted)]), initial=1e-30)
-    return bool(np.allclose(found, wanted, rtol=0, atol=ALIKE * most, equal_nan=True))
+    return bool(np.allclose(actual, wanted, rtol=0, atol=ALIKE * most, equal_nan=True))
 
 
 def in_turns(*which: Callable[[], object]) -> list[list[float]]:

@@ -87,5 +87,5 @@ def tokens(stream: Stream, outcome: Outcome) -> Iterator[str]:
 
 def _flagged(stream: Stream, engine: Engine, flag: str) -> NDArray[np.int64]:
     rows = stream.engine(engine)
-    found: NDArray[np.int64] = rows[stream.rows[rows, column(Load, flag)] != 0]
-    return found  # every class has its flags in the same columns
+    result: NDArray[np.int64] = rows[stream.rows[rows, column(Load, flag)] != 0]
+    return result  # every class has its flags in the same columns

@@ -37,7 +37,7 @@ SCRIPTS = (
 
 def report_page(
     model: str,
-    found: Comparison,
+    actual: Comparison,
     traced: Layer,
     sweep: Sweep | None = None,
     same: SameSchedule | None = None,
@@ -51,12 +51,12 @@ def report_page(
         sweep: adds the curve over memory latency.
         same: adds each layer's one schedule with its means of hiding apart.
     """
-    traces = {f"trace-{v}": _trace(traced, v) for v in found.vthreads}
-    blocks = {"data": _data(model, found, traced, sweep, same), **traces}
+    traces = {f"trace-{v}": _trace(traced, v) for v in actual.vthreads}
+    blocks = {"data": _data(model, actual, traced, sweep, same), **traces}
     return _fill(
         _asset("page.html"),
         {
-            "title": html.escape(f"{model} on {found.config.name}: latency hiding"),
+            "title": html.escape(f"{model} on {actual.config.name}: latency hiding"),
             "style": _asset("page.css"),
             "data": "\n".join(embed(name, value) for name, value in blocks.items()),
             "script": "\n".join(map(_asset, SCRIPTS)),
@@ -88,17 +88,17 @@ def _trace(layer: Layer, vthreads: int) -> dict[str, Any]:
 
 
 def _data(
-    model: str, found: Comparison, traced: Layer, sweep: Sweep | None, same: SameSchedule | None
+    model: str, actual: Comparison, traced: Layer, sweep: Sweep | None, same: SameSchedule | None
 ) -> dict[str, Any]:
-    others = found.published
+    others = actual.published
     return {
         "model": model,
         "version": version("vdla"),
-        "machine": _machine(found.config),
-        "comparison": found.to_json(),
-        "layers": {layer.name: _details(layer) for layer in found.layers},
-        "placement": found.placement,
-        "remark": processor_remark(found.placement),
+        "machine": _machine(actual.config),
+        "comparison": actual.to_json(),
+        "layers": {layer.name: _details(layer) for layer in actual.layers},
+        "placement": actual.placement,
+        "remark": processor_remark(actual.placement),
         "peers": [vars(peer) for peer in others.hiding] if others else [],
         "vta": {"utilization": others.vta, "source": VTA_SOURCE} if others else None,
         "traced": traced.name,

@@ -122,10 +122,10 @@ class Iteration:
 
     def _axis(self, form: AffineExpr) -> tuple[Axis, int]:
         """The one axis that a condition speaks of, and its coefficient."""
-        found = [a for a in self.axes if form.step(a.var)]
-        if len(found) > 1:
+        result = [a for a in self.axes if form.step(a.var)]
+        if len(result) > 1:
             raise Unroll
-        return found[0], form.step(found[0].var)
+        return result[0], form.step(result[0].var)
 
     def _guard(self) -> bool:
         for form in (f.at(self.env) for f in self.leaf.guards):

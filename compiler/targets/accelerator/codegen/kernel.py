@@ -86,16 +86,16 @@ def _not_an_instruction(stmt: Stmt) -> str:
             "double_buffer the stage that loads it on chip"
         )
     if isinstance(stmt, If):
-        found = f"a condition on part of it, {show(stmt.cond)}; split its loops evenly"
+        result = f"a condition on part of it, {show(stmt.cond)}; split its loops evenly"
     elif isinstance(stmt, Store):
-        found = (
+        result = (
             "plain stores; make an instruction of its inner loop with "
             f's["{stmt.buffer.name}"].tensorize(axis, vdla.intrinsics(config))'
         )
     else:
-        found = type(stmt).__name__
+        result = type(stmt).__name__
     stage = next((s.buffer.name for s in stores(stmt)), "program")
-    return f"{stage}: expected a tensorized stage, found {found}"
+    return f"{stage}: expected a tensorized stage, found {result}"
 
 
 class _Generator:

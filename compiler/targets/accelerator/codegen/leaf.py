@@ -54,9 +54,9 @@ class AffineExpr:
         """
         form = affine(expr)
         if form is None:
-            found = show(expr)
-            hint = "; split loops before they are fused" if "//" in found or "%" in found else ""
-            text = f"expected an index linear in the loops, found {found}{hint}"
+            result = show(expr)
+            hint = "; split loops before they are fused" if "//" in result or "%" in result else ""
+            text = f"expected an index linear in the loops, found {result}{hint}"
             raise CodegenError(f"{where}: {text}")
         return cls(*form)
 

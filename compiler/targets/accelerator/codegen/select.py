@@ -148,13 +148,13 @@ def select(f: Iteration) -> list[Selected]:
     if f.recurrent:
         raise Unroll
     emits = lowering_of(f.leaf.call.intrin).emits
-    found = [each for emit in emits for each in _RULES[emit.instruction](f, emit)]
-    for each in found:
+    result = [each for emit in emits for each in _RULES[emit.instruction](f, emit)]
+    for each in result:
         instruction = each.op.instruction
         others = instruction.__dict__.keys() - each.bases
         if not _encodes(instruction, others, f.config):
             raise Unroll
-    return found
+    return result
 
 
 def _encodes(instruction: Instruction, names: Iterable[str], config: Config) -> bool:

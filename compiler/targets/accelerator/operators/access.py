@@ -62,8 +62,8 @@ class Index:
     def portions(self, sizes: Sizes) -> Portions:
         """What portions of some sizes read, one after the other in the order of the axes."""
         cuts = [list(_cut(axis, sizes)) for axis in self.axes]
-        found = [self._inside(each) for each in product(*cuts)]
-        return Portions(max(found), found[0], found[-1], sum(found))
+        result = [self._inside(each) for each in product(*cuts)]
+        return Portions(max(result), result[0], result[-1], sum(result))
 
     def span(self, sizes: Mapping[Var, Size]) -> Size:
         """Entries under a full portion, with the padding; sizes may be columns."""
@@ -102,11 +102,11 @@ def accesses(out: Tensor) -> Accesses:
         AccessError: an index isn't of the form above, or a placeholder is read at several.
     """
     own = tuple(Index(n, ((axis, 1),)) for n, axis in zip(out.shape, out.axis, strict=True))
-    found = {out: own}
+    result = {out: own}
     for tensor, indices in _behind(out, own):
-        if found.setdefault(tensor, indices) != indices:
+        if result.setdefault(tensor, indices) != indices:
             raise AccessError(f"{tensor.name}: expected one place that it is read at, found two")
-    return found
+    return result
 
 
 def _behind(tensor: Tensor, at: tuple[Index, ...]) -> Iterator[tuple[Tensor, tuple[Index, ...]]]:

@@ -116,15 +116,15 @@ class Nest:
     @cached_property
     def touched(self) -> dict[str, Columns]:
         """By role, the bytes of the layer, and of one iteration of each level that cuts it."""
-        found: dict[str, Columns] = {}
+        result: dict[str, Columns] = {}
         for role, group in self._moves.items():
             axes = {axis for tensor, _ in group for axis in self._axes(tensor)}
             cut = {loop.level: self.inside(loop.level) for loop in self.loops if loop.axis in axes}
-            found[role] = {
+            result[role] = {
                 level: sum(self._bytes(tensor, inside, _most) for tensor, _ in group)
                 for level, inside in {"layer": 0, **cut}.items()
             }
-        return found
+        return result
 
     @cached_property
     def moved(self) -> Columns:
@@ -135,11 +135,11 @@ class Nest:
     @cached_property
     def commands(self) -> Columns:
         """By role, instructions in all."""
-        found: Columns = {}
+        result: Columns = {}
         for each in self.issues:
             count = self._trips(each.inside) * each.count
-            found[each.role] = found.get(each.role, 0) + count
-        return found
+            result[each.role] = result.get(each.role, 0) + count
+        return result
 
     @cached_property
     def ends(self) -> Size:
@@ -155,11 +155,11 @@ class Nest:
     @cached_property
     def _moves(self) -> dict[str, list[tuple[Tensor, int]]]:
         """By role, the tensors that are moved, and inside how many loops."""
-        found: dict[str, list[tuple[Tensor, int]]] = {}
+        result: dict[str, list[tuple[Tensor, int]]] = {}
         for each in self.issues:
             if each.tensor is not None:
-                found.setdefault(each.role, []).append((each.tensor, each.inside))
-        return found
+                result.setdefault(each.role, []).append((each.tensor, each.inside))
+        return result
 
     def _trips(self, inside: int, without: Iterable[Var] = ()) -> Size:
         """Iterations of the outermost loops, but for those over some axes."""

@@ -150,14 +150,14 @@ class Template(template.Template[N, Config], Generic[N, T]):
         """
         tiles = list(self.tiles(config, vthreads))
         groups = ((self.cost(tile, config), places) for places, tile in alike(tiles))
-        found = cheapest(groups, config)
-        if found is None:
+        result = cheapest(groups, config)
+        if result is None:
             raise TilingError(
                 f"config {config.name}: expected buffers that hold one tile of {self.wanted}, "
                 f"found inp {config.depth('inp')}, wgt {config.depth('wgt')}, "
                 f"acc {config.depth('acc')} entries"
             )
-        return tiles[found]
+        return tiles[result]
 
     def is_legal(self, tile: T, config: Config, vthreads: int) -> bool:
         """Whether ``tiles`` has a tile; of all those, only the ones of its size are made."""
@@ -165,14 +165,14 @@ class Template(template.Template[N, Config], Generic[N, T]):
 
     def to_json(self) -> dict[str, object]:
         """The fields of the geometry, as tuning records hold them."""
-        found: dict[str, object] = {}
+        result: dict[str, object] = {}
         for f in fields(self):
             value = getattr(self, f.name)
             if f.name not in self.NUMBERS:
-                found[f.name] = value
+                result[f.name] = value
             elif self.NUMBERS[f.name] != 0:  # only whether it is there
-                found[f.name] = value is not None
-        return found
+                result[f.name] = value is not None
+        return result
 
     @classmethod
     def from_json(cls, value: Mapping[str, object]) -> Self:

@@ -46,14 +46,14 @@ def _split(stmt: Stmt, ranges: Ranges) -> Stmt:
 def _divisor(loop: For) -> int | None:
     """The largest number that some index divides the loop's variable by, and that divides its
     steps evenly."""
-    found = {
+    result = {
         part.b.value
         for stmt in walk(loop.body)
         for expr in direct_exprs(stmt)
         for part in _quotients(expr, loop.var)
         if isinstance(part.b, Const)
     }
-    even = [int(n) for n in found if 1 < n < loop.extent and loop.extent % int(n) == 0]
+    even = [int(n) for n in result if 1 < n < loop.extent and loop.extent % int(n) == 0]
     return max(even, default=None)
 
 

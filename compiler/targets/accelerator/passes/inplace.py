@@ -31,8 +31,8 @@ from vdla.compiler.tir.visitor import replace_buffer, rewrite, walk
 def unify_inplace(func: PrimFunc) -> PrimFunc:
     """Merges result and operand of every call that works in place, where that is sound."""
     body = func.body
-    while (found := _next(body)) is not None:
-        call, chosen, result, operand = found
+    while (values := _next(body)) is not None:
+        call, chosen, result, operand = values
         body = _exchange(body, call, chosen)
         body = _drop_alloc(body, result)
         body = replace_buffer(body, result, operand)

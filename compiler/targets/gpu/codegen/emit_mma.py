@@ -33,19 +33,21 @@ def emit_product(values: Values, loop: For, lane: Var) -> None:
     function = values.function(
         mma.name, ll.LiteralStructType([kind] * OWN), [x.type for x in arguments]
     )
-    found = values.builder.call(function, arguments, attrs=("convergent",))
+    result = values.builder.call(function, arguments, attrs=("convergent",))
     for n, place in enumerate(places):
         address = values.element(store.buffer, place)
-        values.builder.store(values.builder.extract_value(found, n), address)
+        values.builder.store(values.builder.extract_value(result, n), address)
 
 
 def a_fragment(loop: For, a: Load, lane: Var, mma: Mma) -> list[list[Load]]:
     """What a lane brings of the left factor: the items of each register."""
-    found = []
+    result = []
     for r in range(A_REGISTERS):
         half, first = const(r % 2 * 2, "int32"), lane % 4 * mma.items + 4 * mma.items * (r // 2)
-        found.append([_element(a, {loop.var: half, _k(loop): first + i}) for i in range(mma.items)])
-    return found
+        result.append(
+            [_element(a, {loop.var: half, _k(loop): first + i}) for i in range(mma.items)]
+        )
+    return result
 
 
 def b_fragment(loop: For, b: Load, lane: Var, mma: Mma) -> list[list[Load]]:
@@ -55,11 +57,11 @@ def b_fragment(loop: For, b: Load, lane: Var, mma: Mma) -> list[list[Load]]:
     """
     g = lane // 4
     other: dict[Var, Expr] = {lane: g // 2, loop.var: g % 2}
-    found = []
+    result = []
     for r in range(B_REGISTERS):
         first = lane % 4 * mma.items + 4 * mma.items * r
-        found.append([_element(b, {**other, _k(loop): first + i}) for i in range(mma.items)])
-    return found
+        result.append([_element(b, {**other, _k(loop): first + i}) for i in range(mma.items)])
+    return result
 
 
 def product_parts(name: str, loop: For) -> tuple[Store, Load, Load]:

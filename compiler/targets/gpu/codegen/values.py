@@ -115,19 +115,19 @@ class Values:
     def load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
         """An element's value."""
         b, kind = self.builder, memory_type(buffer)
-        found = b.load(self.element(buffer, indices), typ=kind)
+        result = b.load(self.element(buffer, indices), typ=kind)
         if buffer.dtype == "bool":
-            return b.icmp_unsigned("!=", found, I8(0))
-        return b.fpext(found, FLOAT) if kind == HALF else found
+            return b.icmp_unsigned("!=", result, I8(0))
+        return b.fpext(result, FLOAT) if kind == HALF else result
 
     def store(self, buffer: Buffer, indices: tuple[Expr, ...], value: Expr) -> None:
         """Writes an element."""
-        b, kind, found = self.builder, memory_type(buffer), self.value(value)
+        b, kind, result = self.builder, memory_type(buffer), self.value(value)
         if buffer.dtype == "bool":
-            found = b.zext(found, I8)
+            result = b.zext(result, I8)
         if kind == HALF:
-            found = b.fptrunc(found, HALF)
-        b.store(found, self.element(buffer, indices))
+            result = b.fptrunc(result, HALF)
+        b.store(result, self.element(buffer, indices))
 
     # --- expressions ---
 
@@ -160,13 +160,13 @@ class Values:
         """One of two values: both and a choice where that is harmless, else a branch."""
         if self._is_safe(a) and self._is_safe(b):
             return self.builder.select(cond, self.value(a), self.value(b))
-        found = []
+        result = []
         with self.builder.if_else(cond) as sides:
             for side, e in zip(sides, (a, b), strict=True):
                 with side:
-                    found.append((self.value(e), self.builder.block))
-        phi = self.builder.phi(found[0][0].type)
-        for value, block in found:
+                    result.append((self.value(e), self.builder.block))
+        phi = self.builder.phi(result[0][0].type)
+        for value, block in result:
             phi.add_incoming(value, block)
         return phi
 
@@ -187,8 +187,8 @@ class Values:
 
     def _is_within(self, e: Expr, low: int, high: int) -> bool:
         """Whether an index provably lies between two numbers, both included."""
-        found = bounds(e, self.ranges) if is_index(e) else None
-        return found is not None and found[0] >= low and found[1] <= high
+        result = bounds(e, self.ranges) if is_index(e) else None
+        return result is not None and result[0] >= low and result[1] <= high
 
     def is_natural(self, e: Expr) -> bool:
         """Whether an index is provably at least 0."""
@@ -242,8 +242,8 @@ class Values:
         none = b.icmp_unsigned("==", y, zero)
         if natural:
             divisor = b.select(none, one, y)
-            found = (b.urem if remains else b.udiv)(x, divisor)
-            return b.select(none, zero, found)
+            result = (b.urem if remains else b.udiv)(x, divisor)
+            return b.select(none, zero, result)
         minus = b.icmp_unsigned("==", y, kind(-1))
         divisor = b.select(b.or_(none, minus), one, y)  # the least number by -1 has no quotient
         rest = b.srem(x, divisor)
@@ -252,8 +252,8 @@ class Values:
         )
         if remains:  # by 1 it is 0, so that 0 and -1 have theirs
             return b.select(below, b.add(rest, divisor), rest)
-        found = b.add(b.sdiv(x, divisor), b.sext(below, kind))
-        return b.select(none, zero, b.select(minus, b.neg(x), found))
+        result = b.add(b.sdiv(x, divisor), b.sext(below, kind))
+        return b.select(none, zero, b.select(minus, b.neg(x), result))
 
     def _cast(self, x: Value, source: str, dtype: str) -> Value:
         """A value as another dtype."""

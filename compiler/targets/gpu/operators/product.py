@@ -175,9 +175,9 @@ def product(
         """An element of a matrix that ends at such a row and column."""
 
         def value(*i: Expr) -> Expr:
-            found = element(*i)
+            result = element(*i)
             here = te.all(inside(i[-2], high), inside(i[-1], wide_))
-            return te.select(here, found, te.const(0, found.dtype))
+            return te.select(here, result, te.const(0, result.dtype))
 
         return value
 

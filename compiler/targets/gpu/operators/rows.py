@@ -77,16 +77,16 @@ def _tree(s: Schedule, stage: Stage, rows: int) -> list[Tensor]:
         return []
     loops = stage.reduce_axis
     loop: Var = stage.fuse(*loops) if len(loops) > 1 else loops[0]
-    found: list[Tensor] = []
+    result: list[Tensor] = []
     count = min(THREADS, stage.extent(loop))
     while count > FAN_IN:
         _, inner = stage.split(loop, factor=count)
         part = s.rfactor(stage.name, inner)
         assert isinstance(part, Tensor)
-        found.append(part)
+        result.append(part)
         loop = stage.reduce_axis[0]
         count = -(-count // FAN_IN)
-    return found
+    return result
 
 
 def _deal(stage: Stage, axes: list[Var]) -> None:

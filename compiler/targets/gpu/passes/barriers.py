@@ -167,10 +167,10 @@ class _Kernel:
     @classmethod
     def of(cls, name: str, nest: Stmt) -> _Kernel:
         """The kernel of a nest."""
-        found = nest_of(nest, (*BLOCK_TAGS, *THREAD_TAGS))
-        grid = [loop for loop in found.loops if loop.thread_tag in BLOCK_TAGS]
-        threads = [loop for loop in found.loops if loop.thread_tag not in BLOCK_TAGS]
-        return cls(name, grid, threads, found.body)
+        result = nest_of(nest, (*BLOCK_TAGS, *THREAD_TAGS))
+        grid = [loop for loop in result.loops if loop.thread_tag in BLOCK_TAGS]
+        threads = [loop for loop in result.loops if loop.thread_tag not in BLOCK_TAGS]
+        return cls(name, grid, threads, result.body)
 
     def __post_init__(self) -> None:
         sizes = [loop.extent for loop in self.threads]
@@ -386,10 +386,10 @@ def _alternates(atom: Expr) -> bool:
     return isinstance(atom, Binary) and atom.op == "floormod" and atom.b == Const(2, "int32")
 
 
-def _joined(found: Mapping[Buffer, list[_Elements]]) -> dict[Buffer, _Elements]:
+def _joined(actual: Mapping[Buffer, list[_Elements]]) -> dict[Buffer, _Elements]:
     """One set of elements for each buffer."""
     joined = {}
-    for buffer, parts in found.items():
+    for buffer, parts in actual.items():
         if len(parts) == 1 or any(part.every for part in parts):
             joined[buffer] = next((part for part in parts if part.every), parts[0])
             continue

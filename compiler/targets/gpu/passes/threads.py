@@ -204,9 +204,9 @@ class _Dealer:
         outside = [b.name for b in own if variables and self.homes[b] <= self.homes[store.buffer]]
         used = [loop for loop in outer if any(uses(e, variables & {loop.var}) for e in exprs)]
         if outside or used:
-            found = outside[0] if outside else f"{used[0].var.name} ({used[0].thread_tag})"
+            result = outside[0] if outside else f"{used[0].var.name} ({used[0].thread_tag})"
             raise NoCodeError(
                 f"{self.name}: expected {store.buffer.name} in shared memory to hold the same for "
-                f"all threads of a group, found that it depends on {found}; bind its readers' "
+                f"all threads of a group, found that it depends on {result}; bind its readers' "
                 "loops before compute_at"
             )

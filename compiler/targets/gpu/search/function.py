@@ -77,7 +77,7 @@ class GpuFunction(Function):
 
 def functions_of(graph: Graph, placements: Placements, gpu: Gpu) -> list[GpuFunction]:
     """The distinct functions of a laid-out graph's nodes on the GPU, in the nodes' order."""
-    found: dict[str, GpuFunction] = {}
+    result: dict[str, GpuFunction] = {}
     known: Known = {}
     for node in graph.nodes:
         if placements[node.name].device != GPU:
@@ -85,8 +85,8 @@ def functions_of(graph: Graph, placements: Placements, gpu: Gpu) -> list[GpuFunc
         expression, _ = expressed(node, graph, gpu, known)
         s = expression.unscheduled(CANDIDATE)
         key = digest_of(s.mod)
-        layers = (*found[key].layers, node.name) if key in found else (node.name,)
-        found[key] = GpuFunction(
+        layers = (*result[key].layers, node.name) if key in result else (node.name,)
+        result[key] = GpuFunction(
             layers, s.built, expression.result, tuple(s.trace), expression.template, gpu
         )
-    return list(found.values())
+    return list(result.values())

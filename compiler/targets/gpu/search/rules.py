@@ -41,15 +41,15 @@ _Draft = Draft[GpuFunction]
 def derive(function: GpuFunction) -> list[Sketch]:
     """The sketches of a function; none of one that has nothing to schedule."""
     rules: tuple[Callable[[_Draft], None], ...] = (_tile, _flat_tile, _tree, _elements)
-    found: list[Sketch] = []
+    result: list[Sketch] = []
     for rule in rules:
         draft = Draft(function)
         try:
             rule(draft)
         except ScheduleError:
             continue
-        found.append(draft.sketch(rule.__name__.strip("_").replace("_", " ")))
-    return [sketch for sketch in found if sketch.knobs]
+        result.append(draft.sketch(rule.__name__.strip("_").replace("_", " ")))
+    return [sketch for sketch in result if sketch.knobs]
 
 
 # The default schedule as a template -----------------------------------------------------------

@@ -174,10 +174,10 @@ class Expressions(Memory):
 
     def _compared(self, op: str, a: Expr, b: Expr) -> bool | None:
         """How two indices compare, where that is the same for all values of the loops."""
-        found = bounds(a - b, self.ranges)
-        if found is None:
+        limits = bounds(a - b, self.ranges)
+        if limits is None:
             return None
-        low, high = found
+        low, high = limits
         holds = {"lt": high < 0, "le": high <= 0, "gt": low > 0, "ge": low >= 0,
                  "eq": low == high == 0, "ne": low > 0 or high < 0}  # fmt: skip
         fails = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}

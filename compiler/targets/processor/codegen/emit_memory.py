@@ -194,8 +194,8 @@ class Memory(ABC):
 
     def _in_bounds(self, index: Expr, size: int) -> bool:
         """Whether an index provably stays in 0 to ``size - 1``."""
-        found = bounds(index, self.ranges)
-        return found is not None and found[0] >= 0 and found[1] < size
+        limits = bounds(index, self.ranges)
+        return limits is not None and limits[0] >= 0 and limits[1] < size
 
     def _index(self, expr: Expr) -> Value:
         """An index expression in the width of pointers, without overflow."""
@@ -218,8 +218,8 @@ class Memory(ABC):
 
     def _never_negative(self, expr: Expr) -> bool:
         """Whether an index is provably at least 0, so that it can be divided without a sign."""
-        found = bounds(expr, self.ranges)
-        return found is not None and found[0] >= 0
+        limits = bounds(expr, self.ranges)
+        return limits is not None and limits[0] >= 0
 
     def _divide(self, op: str, x: Value, y: Value, plain: bool) -> Value:
         """Quotient or remainder, rounded towards minus infinity."""

@@ -94,11 +94,11 @@ class Emitter:
     def _stored(self, stmt: Store, value: Expr) -> Value:
         """What a statement stores; a product that is added to what is there in one instruction."""
         match value:
-            case Binary("add", Load(buffer, at) as there, Binary("mul", x, y)) if (
+            case Binary("add", Load(buffer, at) as sum_, Binary("mul", x, y)) if (
                 buffer is stmt.buffer and at == stmt.indices and value.dtype in FUSED
             ):
                 product = (self.exprs.value(x), self.exprs.value(y))
-                return self.exprs.multiply_add(*product, self.exprs.value(there))
+                return self.exprs.multiply_add(*product, self.exprs.value(sum_))
         return self.exprs.value(value)
 
     def _loop(self, loop: For) -> None:
@@ -212,8 +212,8 @@ class Emitter:
         where = x.address(sums.buffer, sums.indices)
         word = b.load(x.address(data.buffer, data.indices), typ=I32, align=1)
         factors = b.load(x.address(weight.buffer, weight.indices), typ=lanes, align=1)
-        there = b.load(where, typ=lanes, align=4)
-        b.store(emit_dot(b, x.library, dot.instruction, there, word, factors), where, align=4)
+        total = b.load(where, typ=lanes, align=4)
+        b.store(emit_dot(b, x.library, dot.instruction, total, word, factors), where, align=4)
 
     def _prefetch(self, region: BufferRegion) -> None:
         """Every line of every row of the region, by loops around one instruction."""

@@ -160,17 +160,17 @@ def _target_machine(processor: Processor, reloc: str = "default") -> Any:
     _initialize(processor.is_native)
     if processor.is_native:
         features = processor.features or llvm.get_host_cpu_features().flatten()
-        found = llvm.Target.from_triple(llvm.get_process_triple())
+        result = llvm.Target.from_triple(llvm.get_process_triple())
         cpu = processor.cpu or llvm.get_host_cpu_name()
     else:
         features, cpu = processor.features, processor.cpu
         try:
-            found = llvm.Target.from_triple(processor.triple)
+            result = llvm.Target.from_triple(processor.triple)
         except RuntimeError as error:
             raise CodegenError(
                 f"target: expected a triple that LLVM knows, found {processor.triple!r}"
             ) from error
-    return found.create_target_machine(cpu=cpu, features=features, opt=3, reloc=reloc)
+    return result.create_target_machine(cpu=cpu, features=features, opt=3, reloc=reloc)
 
 
 def _optimized(text: str, machine: Any, processor: Processor) -> Any:

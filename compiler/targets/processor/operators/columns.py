@@ -153,8 +153,8 @@ def _read(node: Conv2d, recipe: Recipe, columns: int) -> tuple[Tensor | None, Ca
 
     def element(b: Expr, channel: Expr, y: Expr, phase: Expr, x: Expr) -> Expr:
         row, column = y - top, x * sw + phase - left
-        there = te.all(inside(row, h), inside(column, w))
-        return te.select(there, image(b, channel, row, column), te.const(0.0, "float32"))
+        within = te.all(inside(row, h), inside(column, w))
+        return te.select(within, image(b, channel, row, column), te.const(0.0, "float32"))
 
     copy = te.compute((n, c, tall, sw, wide), element, "padded")
 

@@ -226,13 +226,13 @@ def cook_toom(m: int, r: int, points: tuple[int, ...]) -> Matrices:
 
 def _with_roots(roots: Sequence[Fraction]) -> list[Fraction]:
     """Coefficients of the polynomial with these roots, the lowest power's first."""
-    found = [Fraction(1)]
+    result = [Fraction(1)]
     for root in roots:
-        found = [
+        result = [
             low - root * high
-            for low, high in zip([Fraction(0), *found], [*found, Fraction(0)], strict=True)
+            for low, high in zip([Fraction(0), *result], [*result, Fraction(0)], strict=True)
         ]
-    return found
+    return result
 
 
 def _transformed(conv: Conv2d, recipe: Recipe, down: int, across: int) -> Image:
@@ -267,10 +267,10 @@ def _transformed(conv: Conv2d, recipe: Recipe, down: int, across: int) -> Image:
 def _combined(matrix: Array, row: Expr, element: Callable[[int], Expr]) -> Expr:
     """Σ_i matrix[row, i] * element(i), without the zeros: for each row an expression of its own, of
     which the compiler takes one where the loop over rows is unrolled."""
-    found = [_weighted(coefficients, element) for coefficients in matrix]
-    total = found[-1]
-    for n in reversed(range(len(found) - 1)):
-        total = te.select(te.equal(row, n), found[n], total)
+    result = [_weighted(coefficients, element) for coefficients in matrix]
+    total = result[-1]
+    for n in reversed(range(len(result) - 1)):
+        total = te.select(te.equal(row, n), result[n], total)
     return total
 
 

@@ -59,7 +59,7 @@ def functions_of(
     graph: Graph, placements: Placements, processor: Processor
 ) -> list[ProcessorFunction]:
     """The distinct functions of a laid-out graph's nodes on the processor, in the nodes' order."""
-    found: dict[str, ProcessorFunction] = {}
+    result: dict[str, ProcessorFunction] = {}
     seen = views(graph, placements)
     for node in graph.nodes:
         if placements[node.name].device != PROCESSOR or node.output in seen:
@@ -67,8 +67,8 @@ def functions_of(
         expression = express(node, graph, TEMPLATES, processor)
         s = expression.unscheduled(CANDIDATE)
         key = digest_of(s.mod)
-        layers = (*found[key].layers, node.name) if key in found else (node.name,)
-        found[key] = ProcessorFunction(
+        layers = (*result[key].layers, node.name) if key in result else (node.name,)
+        result[key] = ProcessorFunction(
             layers, s.built, expression.result, tuple(s.trace), expression.template, processor
         )
-    return list(found.values())
+    return list(result.values())

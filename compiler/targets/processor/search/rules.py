@@ -33,15 +33,15 @@ COPIES = 64  # of an unrolled tile, at most: as many as code generation makes
 def derive(function: ProcessorFunction) -> list[Sketch]:
     """The sketches of a function; none of one that has nothing to schedule."""
     rules: tuple[Callable[[_Draft], None], ...] = (_tile, _tile_at_root, _rfactor, _lanes)
-    found: list[Sketch] = []
+    result: list[Sketch] = []
     for rule in rules:
         draft = _Draft(function)
         try:
             rule(draft)
         except ScheduleError:
             continue
-        found.append(draft.sketch(rule.__name__.strip("_").replace("_", " ")))
-    return [sketch for sketch in found if sketch.steps]
+        result.append(draft.sketch(rule.__name__.strip("_").replace("_", " ")))
+    return [sketch for sketch in result if sketch.steps]
 
 
 def template(function: ProcessorFunction) -> list[Sketch]:
