@@ -13,7 +13,7 @@ from vdla.support.errors import CheckError, UserError
 # what functions of one file tell each other.
 INTERNAL = {
     *("IRError", "InterpError", "vdla.compiler.targets.processor.codegen.llvm.CodegenError"),
-    *("FrameError", "Unroll", "Mismatch", "AccessError"),
+    *("FrameError", "Unroll", "Mismatch", "AccessError", "CudaError"),
 }
 ROOMS = ("support", "isa", "sim", "compiler", "runtime", "boards.board", "kernel", "commands")
 
