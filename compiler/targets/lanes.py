@@ -14,6 +14,7 @@ from llvmlite import ir as ll
 Value = Any  # llvmlite has no types
 
 MOST_LANES = 64
+COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}  # for llvmlite
 
 
 def lanes_of(*values: Value) -> int:

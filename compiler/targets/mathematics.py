@@ -1,9 +1,10 @@
-"""exp, log, tanh and erf of float32 as arithmetic, which vectors do in all lanes at once.
+"""exp, log, tanh and erf of float32 as arithmetic, and requantization: for all printers of LLVM IR.
 
-Each reduces its argument to a short range and takes a polynomial there, without branches (Muller,
-"Elementary Functions", Birkhäuser 2016, part 2). The polynomials interpolate at Chebyshev's nodes,
-so that their error is nearly the same everywhere. Results are within 4 units in the last place of
-the true ones; zeros, infinities and NaN are those of C's functions.
+Vectors do each in all lanes at once. A function reduces its argument to a short range and takes a
+polynomial there, without branches (Muller, "Elementary Functions", Birkhäuser 2016, part 2). The
+polynomials interpolate at Chebyshev's nodes, so that their error is nearly the same everywhere.
+Results are within 4 units in the last place of the true ones; zeros, infinities and NaN are those
+of C's functions.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from llvmlite import ir as ll
 from numpy.polynomial import Chebyshev, Polynomial
 
 from vdla.compiler.targets.lanes import Value, constant, shaped
+from vdla.compiler.tir.ir import INT_RANGES
 
-I32 = ll.IntType(32)
+I32, I64 = ll.IntType(32), ll.IntType(64)
 LN2_HIGH = 0.693145751953125  # its first 15 bits: exact in float32 times a number of 8 bits
 LN2_LOW = math.log(2) - LN2_HIGH
 WHOLE = 1.5 * 2**23  # added to a float32, it leaves a whole number in the lowest bits
@@ -30,6 +32,27 @@ ERF_SLOPE = 0.4  # erfc(x) * exp(x * x) is a polynomial in 1 / (1 + 0.4 * x)
 
 
 IN_LANES = frozenset({"exp", "log", "tanh", "erf"})
+
+
+def requantized(b: ll.IRBuilder, acc: Value, scale: Value) -> Value:
+    """Appends ``tir.ops.requantize`` of int32, in all lanes; every step is exact in 64 bits."""
+    narrow, wide = acc.type, shaped(I64, acc)
+
+    def of(kind: Value, value: int) -> Value:
+        return constant(kind, value)
+
+    mantissa = b.zext(b.and_(scale, of(narrow, 0xFFFFFF)), wide)
+    shift = b.zext(b.and_(b.lshr(scale, of(narrow, 24)), of(narrow, 63)), wide)
+    product = b.mul(b.sext(acc, wide), mantissa, flags=("nsw",))
+    odd = b.and_(b.ashr(product, shift), of(wide, 1))
+    half = b.lshr(b.shl(of(wide, 1), shift), of(wide, 1))
+    nearest = b.add(b.sub(half, of(wide, 1)), odd)
+    nearest = b.select(b.icmp_unsigned("==", shift, of(wide, 0)), of(wide, 0), nearest)
+    result = b.ashr(b.add(product, nearest), shift)
+    low, high = (of(wide, n) for n in INT_RANGES["int32"])
+    result = b.select(b.icmp_signed("<", result, low), low, result)
+    result = b.select(b.icmp_signed(">", result, high), high, result)
+    return b.trunc(result, narrow)
 
 
 class Mathematics:

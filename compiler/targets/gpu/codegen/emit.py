@@ -26,7 +26,6 @@ from vdla.compiler.targets.gpu.mma import MMA
 from vdla.compiler.targets.lanes import Value
 from vdla.compiler.tir.ir import (
     BLOCK_TAGS,
-    INT_RANGES,
     LOCAL,
     SHARED,
     THREAD_TAGS,
@@ -83,9 +82,9 @@ class _Emitter:
 
     def run(self) -> None:
         """Emits the whole kernel."""
+        self.kernel.check_sizes()
         memory, *places = self.entry_function.args
         for buffer, place in zip(self.kernel.buffers, places, strict=False):
-            self.check_size(buffer)
             self.values.pointers[buffer] = self.builder.gep(memory, [place], source_etype=I8)
         self.statement(self.kernel.body)
         self.builder.ret_void()
@@ -101,15 +100,6 @@ class _Emitter:
         for tag in THREAD_TAGS:
             size = [self.entry_function, f"reqntid{tag[-1]}", I32(extents.get(tag, 1))]
             self.module.add_named_metadata("nvvm.annotations", size)
-
-    def check_size(self, buffer: Buffer) -> None:
-        """Raises NoCodeError where an int doesn't reach all elements."""
-        limit = INT_RANGES["int32"][1]
-        if buffer.span > limit:
-            raise NoCodeError(
-                f"{self.kernel.name}: expected buffers of at most {limit} elements, found "
-                f"{buffer.name} of {buffer.span}"
-            )
 
     # --- statements ---
 

@@ -1,11 +1,13 @@
-"""One kernel, as the printers take it."""
+"""One kernel, as the printers take it, and what all of them say of its buffers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vdla.compiler.tir.ir import Buffer, Stmt
+from vdla.compiler.targets.errors import NoCodeError
+from vdla.compiler.tir.arith import Ranges, simplify
+from vdla.compiler.tir.ir import INT_RANGES, Buffer, Expr, Stmt, const
 
 
 @dataclass(frozen=True)
@@ -15,3 +17,26 @@ class Kernel:
     name: str
     buffers: Sequence[Buffer]
     body: Stmt
+
+    def check_sizes(self) -> None:
+        """Raises NoCodeError where an int doesn't reach all elements of a buffer."""
+        limit = INT_RANGES["int32"][1]
+        for buffer in self.buffers:
+            if buffer.span > limit:
+                raise NoCodeError(
+                    f"{self.name}: expected buffers of at most {limit} elements, found "
+                    f"{buffer.name} of {buffer.span}"
+                )
+
+
+def element_number(buffer: Buffer, indices: Sequence[Expr], ranges: Ranges) -> Expr:
+    """The number of an element in its buffer's memory; an int64 where an index is.
+
+    Args:
+        ranges: the least and the greatest value of each loop variable.
+    """
+    dtype = "int64" if any(index.dtype == "int64" for index in indices) else "int32"
+    total: Expr = const(0, dtype)
+    for index, stride in zip(indices, buffer.strides, strict=True):
+        total = total + index.astype(dtype) * const(stride, dtype)
+    return simplify(total, ranges)

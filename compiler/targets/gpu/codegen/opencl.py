@@ -23,8 +23,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from vdla.compiler.targets.errors import NoCodeError
-from vdla.compiler.targets.gpu.codegen.kernel import Kernel
-from vdla.compiler.tir.arith import bounds, is_index, simplify
+from vdla.compiler.targets.gpu.codegen.kernel import Kernel, element_number
+from vdla.compiler.tir.arith import bounds, is_index
 from vdla.compiler.tir.ir import (
     BLOCK_TAGS,
     INT_RANGES,
@@ -49,7 +49,6 @@ from vdla.compiler.tir.ir import (
     Store,
     Var,
     binary,
-    const,
     is_float,
 )
 from vdla.compiler.tir.lower import written_buffers
@@ -62,7 +61,6 @@ TYPES = {
 }  # fmt: skip
 STORED = {**TYPES, "float16": "half"}
 SUFFIXES = {"uint32": "u", "int64": "L", "uint64": "UL", "float32": "f", "float16": "f"}
-COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 SYMBOLS = {  # by operator: its symbol, and how tightly it binds in C
     "mul": ("*", 10), "div": ("/", 10), "add": ("+", 9), "sub": ("-", 9),
     "shl": ("<<", 8), "shr": (">>", 8), "lt": ("<", 7), "le": ("<=", 7), "gt": (">", 7),
@@ -72,7 +70,6 @@ SYMBOLS = {  # by operator: its symbol, and how tightly it binds in C
 UNARY, ATOM = 11, 12
 WRAPPING = ("add", "sub", "mul", "shl")
 UNSIGNED = {"int8": "uchar", "int16": "ushort", "int32": "uint", "int64": "ulong"}
-INT_LIMIT = 2**31 - 1
 WORDS = """
     auto bool break case char const constant continue default do double else enum extern float
     for global goto half if image1d_t image2d_t image3d_t inline int kernel local long memory
@@ -151,6 +148,7 @@ class _Writer:
     def kernel(self) -> str:
         """The text of the kernel."""
         source = self.source
+        source.check_sizes()
         written = written_buffers(source.body)
         self.fences = "CLK_LOCAL_MEM_FENCE"
         read = {load.buffer for load in stmt_loads(source.body)}
@@ -158,7 +156,6 @@ class _Writer:
             self.fences += " | CLK_GLOBAL_MEM_FENCE"
         places = "".join(f", const ulong at{n}" for n in range(len(source.buffers)))
         for n, buffer in enumerate(source.buffers):
-            self.check_size(buffer)
             constant = "" if buffer in written else "const "
             kind = f"__global {constant}{STORED[buffer.dtype]} *"
             self.line(1, f"{kind}const {self.name(buffer)} = ({kind})(memory + at{n});")
@@ -174,14 +171,6 @@ class _Writer:
     def line(self, depth: int, text: str) -> None:
         """Adds a line."""
         self.lines.append("    " * depth + text)
-
-    def check_size(self, buffer: Buffer) -> None:
-        """Raises NoCodeError where an int doesn't reach all elements."""
-        if buffer.span > INT_LIMIT:
-            raise NoCodeError(
-                f"{self.source.name}: expected buffers of at most {INT_LIMIT} elements, found "
-                f"{buffer.name} of {buffer.span}"
-            )
 
     def name(self, thing: Var | Buffer) -> str:
         """A name of its own, the wanted one where it is free and C takes it."""
@@ -271,11 +260,7 @@ class _Writer:
 
     def place(self, buffer: Buffer, indices: tuple[Expr, ...]) -> str:
         """The number of an element."""
-        dtype = "int64" if any(index.dtype == "int64" for index in indices) else "int32"
-        total: Expr = const(0, dtype)
-        for index, stride in zip(indices, buffer.strides, strict=True):
-            total = total + index.astype(dtype) * const(stride, dtype)
-        return self.expr(simplify(total, self.ranges))
+        return self.expr(element_number(buffer, indices, self.ranges))
 
     # --- expressions ---
 

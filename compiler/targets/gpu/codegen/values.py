@@ -16,9 +16,10 @@ from collections.abc import Callable, Mapping
 from llvmlite import ir as ll
 
 from vdla.compiler.targets.errors import NoCodeError
-from vdla.compiler.targets.lanes import Value
-from vdla.compiler.targets.mathematics import IN_LANES, Mathematics
-from vdla.compiler.tir.arith import bounds, is_index, simplify
+from vdla.compiler.targets.gpu.codegen.kernel import element_number
+from vdla.compiler.targets.lanes import COMPARED, Value
+from vdla.compiler.targets.mathematics import IN_LANES, Mathematics, requantized
+from vdla.compiler.tir.arith import bounds, is_index
 from vdla.compiler.tir.ir import (
     COMPARISONS,
     FLOAT_CALLS,
@@ -34,7 +35,6 @@ from vdla.compiler.tir.ir import (
     Not,
     Select,
     Var,
-    const,
     is_float,
 )
 from vdla.compiler.tir.visitor import walk_expr
@@ -45,7 +45,6 @@ TYPES = {  # of values
     "bool": I1, "int8": I8, "uint8": I8, "int16": I16, "uint16": I16, "int32": I32, "uint32": I32,
     "int64": I64, "uint64": I64, "float16": FLOAT, "float32": FLOAT, "float64": DOUBLE,
 }  # fmt: skip
-SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 INTRINSICS = {"sqrt": "sqrt", "rint": "rint", "floor": "floor", "abs": "fabs", "fma": "fma"}
 FLAGS = ("add", "sub", "mul")  # where LLVM is told that a number doesn't overflow
 
@@ -100,13 +99,9 @@ class Values:
 
     def element(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
         """The address of an element."""
-        dtype = "int64" if any(index.dtype == "int64" for index in indices) else "int32"
-        place: Expr = const(0, dtype)
-        for index, stride in zip(indices, buffer.strides, strict=True):
-            place = place + index.astype(dtype) * const(stride, dtype)
-        place = simplify(place, self.ranges)
+        place = element_number(buffer, indices, self.ranges)
         number = self.value(place)
-        if dtype == "int32":
+        if place.dtype == "int32":
             wider = self.builder.zext if self.is_natural(place) else self.builder.sext
             number = wider(number, I64)
         kind = memory_type(buffer)
@@ -196,7 +191,7 @@ class Values:
 
     def _comparison(self, op: str, dtype: str, x: Value, y: Value) -> Value:
         """A comparison; of floats, only ``ne`` holds where one is NaN."""
-        b, symbol = self.builder, SYMBOLS[op]
+        b, symbol = self.builder, COMPARED[op]
         if is_float(dtype):
             return (b.fcmp_unordered if op == "ne" else b.fcmp_ordered)(symbol, x, y)
         return (b.icmp_unsigned if is_unsigned(dtype) else b.icmp_signed)(symbol, x, y)
@@ -285,7 +280,7 @@ class Values:
         if not has_code(op, dtype):
             raise no_code(self.name, op, dtype)
         if op == "rq":
-            return self._requantize(*args)
+            return requantized(b, *args)
         if op in IN_LANES:
             compute: Callable[[Value], Value] = getattr(Mathematics(b, self._fused), op)
             return compute(args[0])
@@ -311,22 +306,6 @@ class Values:
         if name not in self.module.globals:
             ll.Function(self.module, ll.FunctionType(result, args), name)
         return self.module.globals[name]
-
-    def _requantize(self, x: Value, word: Value) -> Value:
-        """See ``tir.ops.requantize``; every step is exact in 64 bits."""
-        b = self.builder
-        mantissa = b.zext(b.and_(word, I32(0xFFFFFF)), I64)
-        shift = b.zext(b.and_(b.lshr(word, I32(24)), I32(63)), I64)
-        product = b.mul(b.sext(x, I64), mantissa, flags=("nsw",))
-        half = b.lshr(b.shl(I64(1), shift), I64(1))
-        odd = b.and_(b.ashr(product, shift), I64(1))
-        nearest = b.add(b.sub(half, I64(1)), odd)
-        nearest = b.select(b.icmp_unsigned("==", shift, I64(0)), I64(0), nearest)
-        result = b.ashr(b.add(product, nearest), shift)
-        low, high = (I64(n) for n in INT_RANGES["int32"])
-        result = b.select(b.icmp_signed("<", result, low), low, result)
-        result = b.select(b.icmp_signed(">", result, high), high, result)
-        return b.trunc(result, I32)
 
 
 def _constant(value: int | float, dtype: str) -> Value:

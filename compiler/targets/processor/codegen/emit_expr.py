@@ -11,6 +11,7 @@ from collections.abc import Callable
 from llvmlite import ir as ll
 
 from vdla.compiler.targets.lanes import (
+    COMPARED,
     Value,
     constant,
     element,
@@ -21,7 +22,7 @@ from vdla.compiler.targets.lanes import (
     splat,
     together,
 )
-from vdla.compiler.targets.mathematics import IN_LANES, Mathematics
+from vdla.compiler.targets.mathematics import IN_LANES, Mathematics, requantized
 from vdla.compiler.targets.processor.codegen.emit_memory import (
     I32,
     I64,
@@ -34,7 +35,6 @@ from vdla.compiler.targets.processor.codegen.emit_memory import (
 from vdla.compiler.tir.arith import bounds, is_index
 from vdla.compiler.tir.ir import (
     COMPARISONS,
-    INT_RANGES,
     LIBRARY_CALLS,
     Binary,
     Call,
@@ -51,7 +51,6 @@ from vdla.compiler.tir.visitor import uses, walk_expr
 
 WHOLE = 1.5 * 2.0**52  # float64 has no bits for a fraction there
 ODD = 29  # how many bits of a mantissa float64 has more than float32
-SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
 class Expressions(Memory):
@@ -93,7 +92,7 @@ class Expressions(Memory):
 
     def _comparison(self, expr: Binary) -> Value:
         """A comparison; of floats, only ``ne`` holds where one is NaN."""
-        b, symbol, dtype = self.builder, SYMBOLS[expr.op], expr.a.dtype
+        b, symbol, dtype = self.builder, COMPARED[expr.op], expr.a.dtype
         if is_index(expr.a) and is_index(expr.b):
             return b.icmp_signed(symbol, *together(b, self._index(expr.a), self._index(expr.b)))
         x, y = together(b, self.value(expr.a), self.value(expr.b))
@@ -250,7 +249,7 @@ class Expressions(Memory):
         """One of the functions of expressions: of LLVM, of the C library, or ``rq``."""
         args = list(together(self.builder, *args))
         if op == "rq":
-            return self._requantize(*args)
+            return requantized(self.builder, *args)
         if dtype == "float16":  # no library has them: computed in float32, as numpy does
             wider = [self._cast(x, dtype, "float32") for x in args]
             return self._cast(self._call(op, wider, "float32"), "float32", dtype)
@@ -286,27 +285,6 @@ class Expressions(Memory):
     def multiply_add(self, x: Value, y: Value, to: Value) -> Value:
         """``x * y + to`` of floats, rounded once where the target does both in one instruction."""
         return self._intrinsic("fmuladd", list(together(self.builder, x, y, to)))
-
-    def _requantize(self, acc: Value, scale: Value) -> Value:
-        """See ``tir.ops.requantize``; every step is exact in 64 bits."""
-        b = self.builder
-        narrow, wide = acc.type, shaped(I64, acc)
-
-        def of(kind: Value, value: int) -> Value:
-            return constant(kind, value)
-
-        mantissa = b.zext(b.and_(scale, of(narrow, 0xFFFFFF)), wide)
-        shift = b.zext(b.and_(b.lshr(scale, of(narrow, 24)), of(narrow, 63)), wide)
-        product = b.mul(b.sext(acc, wide), mantissa, flags=("nsw",))
-        odd = b.and_(b.ashr(product, shift), of(wide, 1))
-        half = b.lshr(b.shl(of(wide, 1), shift), of(wide, 1))
-        nearest = b.add(b.sub(half, of(wide, 1)), odd)
-        nearest = b.select(b.icmp_unsigned("==", shift, of(wide, 0)), of(wide, 0), nearest)
-        result = b.ashr(b.add(product, nearest), shift)
-        low, high = (of(wide, n) for n in INT_RANGES["int32"])
-        result = b.select(b.icmp_signed("<", result, low), low, result)
-        result = b.select(b.icmp_signed(">", result, high), high, result)
-        return b.trunc(result, narrow)
 
     def library(self, name: str, result: Value, args: list[Value]) -> Value:
         """A function of the C library or an intrinsic of LLVM, declared once per module."""
