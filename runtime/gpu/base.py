@@ -9,11 +9,12 @@ from typing import Any, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
-from vdla.runtime.errors import DeviceError
-from vdla.runtime.kernels import Extent, Kernels
+from vdla.runtime.errors import DeviceError, ModuleError
+from vdla.runtime.kernels import Extent, Kernels, Launch
 
 Array = NDArray[Any]
 CHOICE = "VDLA_GPU"  # the environment variable that chooses a device
+LOG_LINES = 3  # of a compiler's complaint
 ALIGN = 256  # bytes: where a buffer of scratch memory may begin
 
 
@@ -133,6 +134,42 @@ def _check_limit(name: str, kernel: str, what: str, count: int, most: int) -> No
         raise DeviceError(
             f"gpu {name}: expected groups of at most {most} {what}, found {count} in {kernel}; "
             "compile the module for less"
+        )
+
+
+# What all drivers' errors become -----------------------------------------------------------------
+
+
+def compile_error(name: str, lines: Sequence[str]) -> DeviceError:
+    """A GPU's compiler didn't take the module's kernels; ``lines`` are its complaint."""
+    said = " / ".join(lines[:LOG_LINES])
+    return DeviceError(f"gpu {name}: expected to compile the module's kernels, found {said}")
+
+
+def memory_error(name: str, size: int, total: int) -> DeviceError:
+    """A GPU with ``total`` bytes of memory hasn't ``size`` left."""
+    return DeviceError(
+        f"gpu {name}: expected {size:,} bytes of its memory to be free, found it has {total:,} in "
+        "all and not as many left: out of device memory"
+    )
+
+
+def run_error(name: str, said: object) -> DeviceError:
+    """A GPU's driver failed while kernels ran; ``said`` is its complaint."""
+    return DeviceError(f"gpu {name}: expected it to run, found {said}")
+
+
+def missing_kernel(launch: Launch) -> ModuleError:
+    """A module's source lacks a kernel that it launches."""
+    return ModuleError(f"module: expected a kernel {launch.kernel} in its source, found none")
+
+
+def check_arguments(launch: Launch, count: int) -> None:
+    """Raises ModuleError where a kernel takes others than the memory and its buffers' offsets."""
+    wanted = 1 + len(launch.args)
+    if count != wanted:
+        raise ModuleError(
+            f"module: expected a kernel {launch.kernel} of {wanted} arguments, found one of {count}"
         )
 
 

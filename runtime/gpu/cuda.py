@@ -26,8 +26,13 @@ from vdla.runtime.gpu.base import (
     Array,
     Limits,
     Program,
+    check_arguments,
     check_limits,
+    compile_error,
+    memory_error,
+    missing_kernel,
     named,
+    run_error,
     scratch_offsets,
 )
 from vdla.runtime.gpu.libcuda import CudaError, LibCuda
@@ -35,7 +40,6 @@ from vdla.runtime.kernels import PTX, Kernels, Launch
 
 OTHERWISE = "compile the module with --gpu opencl for other GPUs"
 NAME_BYTES, LOG_BYTES = 256, 8192
-LOG_LINES = 3  # of a compiler's complaint
 ARCHITECTURE = re.compile(r"sm_(\d+)(\d)([af]?)")
 
 
@@ -141,7 +145,7 @@ class _Program:
         driver = self.driver = self.gpu.driver
         launches = [x for each in self.kernels.functions.values() for x in each.launches]
         for launch in launches:
-            _check_arguments(self.kernels.source, launch)
+            _check_entry(self.kernels.source, launch)
         with self.errors():
             self.module = self._compiled()
             _give_back(self, self.gpu, "cuModuleUnload", self.module)
@@ -167,11 +171,8 @@ class _Program:
             if error.status == libcuda.OUT_OF_MEMORY:
                 raise
             said = log.value.decode(errors="replace").splitlines()
-            lines = [line.strip() for line in said if line.strip()][:LOG_LINES]
-            raise DeviceError(
-                f"gpu {self.gpu.name}: expected to compile the module's kernels, found "
-                f"{' / '.join(lines) or error}"
-            ) from None
+            lines = [line.strip() for line in said if line.strip()]
+            raise compile_error(self.gpu.name, lines or [str(error)]) from None
         return int(result)
 
     def _kernel(self, launch: Launch) -> int:
@@ -181,9 +182,7 @@ class _Program:
         except CudaError as error:
             if error.status != libcuda.NOT_FOUND:
                 raise
-            raise ModuleError(
-                f"module: expected a kernel {launch.kernel} in its source, found none"
-            ) from None
+            raise missing_kernel(launch) from None
 
     def upload(self, offset: int, data: Array) -> None:
         """Copies bytes to the image."""
@@ -258,15 +257,11 @@ def _give_back(owner: object, gpu: CudaGpu, function: str, handle: int) -> None:
     weakref.finalize(owner, give).atexit = False
 
 
-def _check_arguments(source: str, launch: Launch) -> None:
-    """Raises ModuleError where a kernel takes others than the memory and its offsets; the driver
-    takes on trust how many there are."""
+def _check_entry(source: str, launch: Launch) -> None:
+    """Checks a kernel's arguments in the source: the driver takes on trust how many there are."""
     entry = re.search(rf"\.entry\s+{re.escape(launch.kernel)}\s*\(([^)]*)\)", source)
-    wanted = 1 + len(launch.args)
-    if entry and (count := entry[1].count(".param")) != wanted:
-        raise ModuleError(
-            f"module: expected a kernel {launch.kernel} of {wanted} arguments, found one of {count}"
-        )
+    if entry:
+        check_arguments(launch, entry[1].count(".param"))
 
 
 @contextmanager
@@ -276,11 +271,8 @@ def _errors(name: str, program: _Program | None = None) -> Iterator[None]:
         yield
     except CudaError as error:
         if error.status == libcuda.OUT_OF_MEMORY and program:
-            raise DeviceError(
-                f"gpu {name}: expected {program.size:,} bytes of its memory to be free, found it "
-                f"has {program.gpu.memory:,} in all and not as many left: out of device memory"
-            ) from None
-        raise DeviceError(f"gpu {name}: expected it to run, found {error}") from None
+            raise memory_error(name, program.size, program.gpu.memory) from None
+        raise run_error(name, error) from None
 
 
 def find_gpu() -> CudaGpu:
@@ -289,11 +281,11 @@ def find_gpu() -> CudaGpu:
     Raises:
         DeviceError: there is none, or none of that name.
     """
-    result, why = gpus()
-    if not result:
+    devices, why = gpus()
+    if not devices:
         raise DeviceError(f"gpu: expected a device of CUDA, found none: {why}; {OTHERWISE}")
     wanted = os.environ.get(CHOICE, "")
-    return named(result, wanted) if wanted else result[0]
+    return named(devices, wanted) if wanted else devices[0]
 
 
 def gpus() -> tuple[list[CudaGpu], str]:
@@ -301,11 +293,11 @@ def gpus() -> tuple[list[CudaGpu], str]:
     try:
         driver = libcuda.load(libcuda.LIBRARY)
         count: int = driver.number("cuDeviceGetCount", c_int)
-        result = [CudaGpu(driver, driver.number("cuDeviceGet", c_int, n)) for n in range(count)]
+        devices = [CudaGpu(driver, driver.number("cuDeviceGet", c_int, n)) for n in range(count)]
     except OSError:
         return [], f"no {libcuda.LIBRARY}, which NVIDIA's driver brings"
     except AttributeError as error:
         return [], f"a driver that lacks a function: {error}"
     except CudaError as error:
         return [], str(error)
-    return result, "" if result else "the driver counts no device"
+    return devices, "" if devices else "the driver counts no device"

@@ -19,14 +19,19 @@ from typing import Any
 
 import numpy as np
 
-from vdla.runtime.errors import DeviceError, ModuleError
+from vdla.runtime.errors import DeviceError
 from vdla.runtime.gpu.base import (
     CHOICE,
     Array,
     Limits,
     Program,
+    check_arguments,
     check_limits,
+    compile_error,
+    memory_error,
+    missing_kernel,
     named,
+    run_error,
     scratch_offsets,
 )
 from vdla.runtime.kernels import OPENCL, Kernels, Launch
@@ -38,7 +43,6 @@ INSTALL = (
 )
 ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
 AS_WRITTEN = ["-cl-opt-disable"]  # a checker looks at the source's own accesses
-LOG_LINES = 3  # of a compiler's complaint
 
 
 @dataclass(frozen=True)
@@ -123,25 +127,15 @@ class _Program:
                 return source.build(options)
         except cl.Error as error:
             lines = [line for line in str(error).splitlines() if "error" in line.lower()]
-            result = " / ".join(lines[:LOG_LINES]) or str(error).splitlines()[0]
-            raise DeviceError(
-                f"gpu {self.gpu.name}: expected to compile the module's kernels, found {result}"
-            ) from None
+            raise compile_error(self.gpu.name, lines or str(error).splitlines()[:1]) from None
 
     def _kernel(self, program: Any, launch: Launch) -> Any:
         cl = _pyopencl()
         try:
             kernel = cl.Kernel(program, launch.kernel)
         except cl.Error:
-            raise ModuleError(
-                f"module: expected a kernel {launch.kernel} in its source, found none"
-            ) from None
-        wanted = 1 + len(launch.args)  # the memory, and an offset for each buffer
-        if kernel.num_args != wanted:
-            raise ModuleError(
-                f"module: expected a kernel {launch.kernel} of {wanted} arguments, found one of "
-                f"{kernel.num_args}"
-            )
+            raise missing_kernel(launch) from None
+        check_arguments(launch, kernel.num_args)
         return kernel
 
     def upload(self, offset: int, data: Array) -> None:
@@ -190,15 +184,9 @@ class _errors:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         cl, name = _pyopencl(), self.gpu.name
         if isinstance(error, cl.MemoryError):
-            raise DeviceError(
-                f"gpu {name}: expected {self.size:,} bytes of its memory to be free, found it has "
-                f"{self.gpu.handle.global_mem_size:,} in all and not as many left: out of device "
-                "memory"
-            ) from None
+            raise memory_error(name, self.size, self.gpu.handle.global_mem_size) from None
         if isinstance(error, cl.Error):
-            raise DeviceError(
-                f"gpu {name}: expected it to run, found {str(error).splitlines()[0]}"
-            ) from None
+            raise run_error(name, str(error).splitlines()[0]) from None
 
 
 def find_gpu() -> OpenClGpu:
