@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.trace import Step, Trace
@@ -20,6 +20,7 @@ from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 
 CANDIDATE = "candidate"  # what a function is called while it is searched for
+F = TypeVar("F", bound="Function")
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,3 +108,14 @@ class Function(ABC):
         s = self.schedule()
         self.schedule_default(s)
         return s.trace[len(self.base) :]
+
+
+def distinct(functions: Iterable[F]) -> list[F]:
+    """Functions that differ, in order; each has the layers of all that are equal to it."""
+    by_digest: dict[str, F] = {}
+    for function in functions:
+        first = by_digest.get(function.digest)
+        if first is not None:
+            function = replace(first, layers=(*first.layers, *function.layers))
+        by_digest[function.digest] = function
+    return list(by_digest.values())

@@ -29,9 +29,10 @@ def to_threads(func: PrimFunc) -> PrimFunc:
     Raises:
         NoCodeError: see ``deal_threads``.
     """
-    for name, run in PASSES:
-        if name != "insert_barriers":
-            func = run(func)
+    *before, (last, _) = PASSES
+    assert last == "insert_barriers"
+    for _, run in before:
+        func = run(func)
     return func
 
 

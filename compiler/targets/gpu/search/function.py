@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.placement import GPU, Placements
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Step
 from vdla.compiler.search.points import Floats
 from vdla.compiler.targets.errors import NoCodeError
-from vdla.compiler.targets.functions import digest_of
 from vdla.compiler.targets.gpu.description import ANY, Gpu, kernels
 from vdla.compiler.targets.gpu.functions import Known, expressed
 from vdla.compiler.targets.gpu.lower import lower_function
 from vdla.compiler.targets.gpu.operators import schedule_function
 from vdla.compiler.targets.gpu.passes import to_threads
 from vdla.compiler.targets.gpu.search.kernel_features import NAMES, own_elements, row
-from vdla.compiler.targets.search.function import CANDIDATE, Function
+from vdla.compiler.targets.search.function import CANDIDATE, Function, distinct
 from vdla.compiler.tir.ir import BoundsError, PrimFunc
 
 OWN = 512  # elements of a thread, at most: beyond its registers they are in global memory
@@ -77,16 +76,13 @@ class GpuFunction(Function):
 
 def functions_of(graph: Graph, placements: Placements, gpu: Gpu) -> list[GpuFunction]:
     """The distinct functions of a laid-out graph's nodes on the GPU, in the nodes' order."""
-    result: dict[str, GpuFunction] = {}
     known: Known = {}
-    for node in graph.nodes:
-        if placements[node.name].device != GPU:
-            continue
+
+    def function(node: Node) -> GpuFunction:
         expression, _ = expressed(node, graph, gpu, known)
         s = expression.unscheduled(CANDIDATE)
-        key = digest_of(s.mod)
-        layers = (*result[key].layers, node.name) if key in result else (node.name,)
-        result[key] = GpuFunction(
-            layers, s.built, expression.result, tuple(s.trace), expression.template, gpu
+        return GpuFunction(
+            (node.name,), s.built, expression.result, tuple(s.trace), expression.template, gpu
         )
-    return list(result.values())
+
+    return distinct(function(node) for node in graph.nodes if placements[node.name].device == GPU)

@@ -6,19 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.placement import PROCESSOR, Placements
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.trace import Step
 from vdla.compiler.search.points import Floats
-from vdla.compiler.targets.functions import digest_of
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.targets.processor.functions import intrinsics
 from vdla.compiler.targets.processor.operators import TEMPLATES, schedule_function
 from vdla.compiler.targets.processor.passes import with_inits
 from vdla.compiler.targets.processor.search.loop_features import NAMES, row
 from vdla.compiler.targets.processor.steps import views
-from vdla.compiler.targets.search.function import CANDIDATE, Function
+from vdla.compiler.targets.search.function import CANDIDATE, Function, distinct
 from vdla.compiler.targets.template import express
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.ir.intrin import TensorIntrin
@@ -59,16 +58,16 @@ def functions_of(
     graph: Graph, placements: Placements, processor: Processor
 ) -> list[ProcessorFunction]:
     """The distinct functions of a laid-out graph's nodes on the processor, in the nodes' order."""
-    result: dict[str, ProcessorFunction] = {}
     seen = views(graph, placements)
-    for node in graph.nodes:
-        if placements[node.name].device != PROCESSOR or node.output in seen:
-            continue
+
+    def function(node: Node) -> ProcessorFunction:
         expression = express(node, graph, TEMPLATES, processor)
         s = expression.unscheduled(CANDIDATE)
-        key = digest_of(s.mod)
-        layers = (*result[key].layers, node.name) if key in result else (node.name,)
-        result[key] = ProcessorFunction(
-            layers, s.built, expression.result, tuple(s.trace), expression.template, processor
+        return ProcessorFunction(
+            (node.name,), s.built, expression.result, tuple(s.trace), expression.template, processor
         )
-    return list(result.values())
+
+    own = (
+        n for n in graph.nodes if placements[n.name].device == PROCESSOR and n.output not in seen
+    )
+    return distinct(map(function, own))

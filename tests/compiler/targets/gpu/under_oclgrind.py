@@ -16,7 +16,7 @@ from vdla.compiler.targets.gpu.description import ANY
 from vdla.compiler.targets.gpu.lower import kernels_of, lower_function
 from vdla.compiler.tir import Barrier, PrimFunc, Seq
 from vdla.compiler.tir.visitor import rewrite
-from vdla.runtime.gpu.base import ALIGN
+from vdla.runtime.gpu.base import places
 from vdla.runtime.gpu.opencl import find_gpu
 from vdla.runtime.kernels import Kernels
 
@@ -35,12 +35,11 @@ def run(kernels: Kernels) -> bool:
     for uninitialized.
     """
     ((name, function),) = kernels.functions.items()
-    offsets = [ALIGN * (n * max(function.params) // ALIGN + n) for n in range(9)]
-    size = offsets[len(function.params)]
+    offsets, size = places(function.params)
     before = words()
     program = find_gpu().load(kernels, size)
     program.upload(0, np.ones(size // 4, np.float32))
-    program.launch(name, offsets[: len(function.params)])
+    program.launch(name, offsets)
     program.finish()
     return words() > before
 
