@@ -74,11 +74,11 @@ class Top(Elaboratable):
 
 def platform(part: Part, led_pins: str, toolchain: str) -> XilinxPlatform:
     """Amaranth's platform of a board that uses nothing but LEDs, at 3.3 V."""
-    result = LEDResources(pins=led_pins, attrs=Attrs(IOSTANDARD="LVCMOS33")) if led_pins else []
+    leds = LEDResources(pins=led_pins, attrs=Attrs(IOSTANDARD="LVCMOS33")) if led_pins else []
 
     class Platform(XilinxPlatform):
         device, package, speed = part.device, part.package, part.speed
-        resources = result
+        resources = leds
         connectors = ()
 
     return Platform(toolchain=toolchain)

@@ -41,16 +41,16 @@ def add_external(view: OnnxNode, reason: str) -> None:
             that depend on data.
     """
     proto, draft = view.proto, view.draft
-    result = f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type
+    operator = f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type
     if has_graphs(proto):
         raise view.error(
-            "an operator without subgraphs", f"{result}: control flow has no place yet"
+            "an operator without subgraphs", f"{operator}: control flow has no place yet"
         )
     for index, output in enumerate(proto.output):
         if output not in draft.read:
             continue
         model, operands = _one_node(view, str(output))
-        shape, dtype = _typed(view, model, result)
+        shape, dtype = _typed(view, model, operator)
         name = view.name if index == 0 else draft.fresh(f"{view.name}.{index}")
         node = ops.External(
             name=name,
@@ -90,22 +90,22 @@ def _one_node(view: OnnxNode, output: str) -> tuple[Any, tuple[str, ...]]:
     return model, operands
 
 
-def _typed(view: OnnxNode, model: Any, actual: str) -> tuple[tuple[int, ...], str]:
+def _typed(view: OnnxNode, model: Any, operator: str) -> tuple[tuple[int, ...], str]:
     """The shape and element type that onnxruntime gives the result; the model then has them too."""
     try:
         session = Session(model.SerializeToString())
     except ValueError as error:
         expected = "an operator that vdla or onnxruntime can run"
-        raise view.error(expected, f"{actual}: {_said(error)}") from None
+        raise view.error(expected, f"{operator}: {_said(error)}") from None
     shape, dtype = session.result
     if dtype not in DTYPES:
-        raise view.error(f"a tensor of {', '.join(DTYPES)}", f"{actual} with a result of {dtype}")
+        raise view.error(f"a tensor of {', '.join(DTYPES)}", f"{operator} with a result of {dtype}")
     if shape == () and not _is_scalar(model):
-        raise view.error("a result of static shape", f"{actual} with any number of dimensions")
+        raise view.error("a result of static shape", f"{operator} with any number of dimensions")
     known = tuple(size for size in shape if isinstance(size, int) and size > 0)
     if len(known) < len(shape):
         sizes = ", ".join("?" if size is None else str(size) for size in shape)
-        raise view.error("a result of static shape", f"{actual} with [{sizes}]")
+        raise view.error("a result of static shape", f"{operator} with [{sizes}]")
     output = model.graph.output[0]
     output.CopyFrom(_value_info(output.name, dtype, known))
     return known, dtype

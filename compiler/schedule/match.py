@@ -125,9 +125,9 @@ def match_intrinsic(intrin: TensorIntrin, region: Region) -> Binding:
     )
 
 
-def _out_of_range(intrin: TensorIntrin, actual: Binding, region: Region) -> Mismatch | None:
+def _out_of_range(intrin: TensorIntrin, binding: Binding, region: Region) -> Mismatch | None:
     """The first operand or param whose values the behaviour doesn't hold for."""
-    for operand, ref in actual.operands.items():
+    for operand, ref in binding.operands.items():
         if (needed := intrin.laws.ranges.get(operand.name)) is None:
             continue
         known = region.values.get(ref.buffer.name, INT_RANGES[ref.buffer.dtype])
@@ -139,7 +139,7 @@ def _out_of_range(intrin: TensorIntrin, actual: Binding, region: Region) -> Mism
                 f"{needed[0]}), or promise it, as te.placeholder(..., value_range={needed})",
                 OUT_OF_RANGE,
             )
-    constants = {p.name: int(v.value) for p, v in actual.params.items() if isinstance(v, Const)}
+    constants = {p.name: int(v.value) for p, v in binding.params.items() if isinstance(v, Const)}
     for name, needed in intrin.laws.ranges.items():
         terms = name.split(" + ")
         if all(term in constants for term in terms):

@@ -140,7 +140,7 @@ def _region_of(where: str, path: Path, loops: list[For], block: Block) -> Region
 
 
 def _call_block(
-    block: Block, intrin: TensorIntrin, actual: Binding, inner: set[Var], outer: list[For]
+    block: Block, intrin: TensorIntrin, matched: Binding, inner: set[Var], outer: list[For]
 ) -> Block:
     """The block around the call; its iterators are those still bound to loops outside."""
     start: dict[Var, Expr] = dict.fromkeys(inner, ZERO)
@@ -151,8 +151,8 @@ def _call_block(
         if not isinstance(binding, Const):
             iters.append(replace(it, var=Var(it.var.name), binding=binding))
     first = _first_step(block, inner, outer) if intrin.is_reduction else None
-    operands = tuple(actual.operands[b] for b in intrin.operands)
-    params = {p.name: actual.params[p] for p in intrin.params}
+    operands = tuple(matched.operands[b] for b in intrin.operands)
+    params = {p.name: matched.params[p] for p in intrin.params}
     call = IntrinCall(intrin, operands, params, first)
     reads: list[BufferRegion] = []
     writes: list[BufferRegion] = []

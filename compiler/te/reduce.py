@@ -101,15 +101,15 @@ class CommReducer:
         return Reducer(self.name, lhs, rhs, plain, identity)
 
     def _checked(
-        self, what: str, actual: Sequence[Any], dtypes: tuple[str, ...]
+        self, what: str, values: Sequence[Any], dtypes: tuple[str, ...]
     ) -> tuple[Expr, ...]:
         """Values as expressions of ``dtypes``, one for each; Python's numbers are converted."""
-        if len(actual) != len(dtypes):
+        if len(values) != len(dtypes):
             raise TEError(
                 f"{self.name}: expected {len(dtypes)} values of {what}, one for each "
-                f"that is reduced, found {len(actual)}"
+                f"that is reduced, found {len(values)}"
             )
-        exprs = tuple(as_expr(v, t) for v, t in zip(actual, dtypes, strict=True))
+        exprs = tuple(as_expr(v, t) for v, t in zip(values, dtypes, strict=True))
         for expr, dtype in zip(exprs, dtypes, strict=True):
             if expr.dtype != dtype:
                 raise TEError(

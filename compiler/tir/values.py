@@ -173,10 +173,10 @@ class _Analysis:
         return whole
 
 
-def _within(dtype: str, actual: Interval) -> Interval:
+def _within(dtype: str, interval: Interval) -> Interval:
     """The interval, or the whole dtype where some value would wrap."""
     low, high = INT_RANGES[dtype]
-    return actual if low <= actual[0] and actual[1] <= high else (low, high)
+    return interval if low <= interval[0] and interval[1] <= high else (low, high)
 
 
 def _corners(operate: Callable[[int, int], int]) -> Callable[[Interval, Interval], Interval]:

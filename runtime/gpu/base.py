@@ -78,15 +78,15 @@ class Gpu(Protocol):
 AnyGpu = TypeVar("AnyGpu", bound=Gpu)
 
 
-def named(actual: Sequence[AnyGpu], wanted: str) -> AnyGpu:
+def named(devices: Sequence[AnyGpu], wanted: str) -> AnyGpu:
     """The first GPU that has a part of its name, in letters of either case.
 
     Raises:
         DeviceError: there is none of that name.
     """
-    fitting = [gpu for gpu in actual if wanted.lower() in gpu.name.lower()]
+    fitting = [gpu for gpu in devices if wanted.lower() in gpu.name.lower()]
     if not fitting:
-        known = ", ".join(gpu.name for gpu in actual)
+        known = ", ".join(gpu.name for gpu in devices)
         raise DeviceError(f"gpu: expected {CHOICE} to name one of {known}, found {wanted}")
     return fitting[0]
 

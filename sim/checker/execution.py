@@ -335,7 +335,7 @@ def _write_dram(t: Tables, index: int, number: int, word: int) -> None:
 
 @shared
 def _report(
-    actual: Rows,
+    findings: Rows,
     kind: int,
     index: int,
     other: int,
@@ -346,16 +346,16 @@ def _report(
     ours: int,
 ) -> None:
     """Keeps a finding: of one instruction, the first per memory, other engine and accesses."""
-    count = actual[-1, 0]
+    count = findings[-1, 0]
     if count == LIMIT:
         return
     at = count - 1
-    while at >= 0 and actual[at, 1] == index:
-        same = actual[at, 0] == kind and actual[at, 2] == other and actual[at, 4] == memory
-        if same and actual[at, 6] == theirs and actual[at, 7] == ours:
+    while at >= 0 and findings[at, 1] == index:
+        same = findings[at, 0] == kind and findings[at, 2] == other and findings[at, 4] == memory
+        if same and findings[at, 6] == theirs and findings[at, 7] == ours:
             return
         at -= 1
-    row = actual[count]
+    row = findings[count]
     row[0], row[1], row[2], row[3] = kind, index, other, number
     row[4], row[5], row[6], row[7] = memory, entry, theirs, ours
-    actual[-1, 0] += 1
+    findings[-1, 0] += 1

@@ -46,7 +46,7 @@ def check_finish(instructions: Sequence[Instruction]) -> list[Finding]:
 
 def check_fields(stream: Stream) -> list[Finding]:
     """Values that a field can't encode, or that name nothing."""
-    result = []
+    findings = []
     for cls in INSTRUCTIONS:
         at, rows = rows_of(stream, cls)
         for i, f in enumerate(cls.fields):
@@ -55,8 +55,8 @@ def check_fields(stream: Stream) -> list[Finding]:
                 low, high = min(f.legal), max(f.legal)
             for k in np.flatnonzero((rows[:, i] < low) | (rows[:, i] > high)):
                 text = f"{name_of(stream, int(at[k]))}: expected {low} ≤ {f.name} ≤ {high}"
-                result.append(Finding("field", int(at[k]), f"{text}, found {rows[k, i]}"))
-    return result
+                findings.append(Finding("field", int(at[k]), f"{text}, found {rows[k, i]}"))
+    return findings
 
 
 def check_flags(stream: Stream) -> list[Finding]:
@@ -71,28 +71,28 @@ def check_addresses(stream: Stream, dram_bytes: int) -> list[Finding]:
     """Buffer and DRAM addresses of LOAD and STORE, and where the stream itself lies."""
     config = stream.config
     size = instruction_bytes(config) * len(stream.instructions)
-    result = []
+    findings = []
     if stream.base % config.port_bytes:
         text = f"expected the stream at a multiple of {config.port_bytes}"
-        result.append(Finding("align", 0, f"{text}, found {stream.base:#x}"))
+        findings.append(Finding("align", 0, f"{text}, found {stream.base:#x}"))
     if stream.base < 0 or stream.base + size > dram_bytes:
         text = f"expected the stream within DRAM of {dram_bytes:#x} bytes"
-        result.append(Finding("range", 0, f"{text}, found its end at {stream.base + size:#x}"))
+        findings.append(Finding("range", 0, f"{text}, found its end at {stream.base + size:#x}"))
     at, rows = rows_of(stream, Load)
     entries, words = load_footprint(rows)
-    result += _outside(stream, at, rows[:, L_MEMORY], rows[:, L_SRAM] + entries)
-    result += _dram_outside(stream, at, rows, words, dram_bytes)
+    findings += _outside(stream, at, rows[:, L_MEMORY], rows[:, L_SRAM] + entries)
+    findings += _dram_outside(stream, at, rows, words, dram_bytes)
     at, rows = rows_of(stream, Store)
     entries, scales, words = store_footprint(rows)
-    result += _outside(stream, at, rows[:, S_MEMORY], entries)
-    result += _outside(stream, at, rows[:, S_MEMORY], scales)
-    result += _dram_outside(stream, at, rows, words, dram_bytes)
-    return result
+    findings += _outside(stream, at, rows[:, S_MEMORY], entries)
+    findings += _outside(stream, at, rows[:, S_MEMORY], scales)
+    findings += _dram_outside(stream, at, rows, words, dram_bytes)
+    return findings
 
 
 def check_tensors(stream: Stream, tensors: Tensors) -> list[Finding]:
     """LOADs and STOREs that reach in DRAM beyond the tensor in which they begin."""
-    result = []
+    findings = []
     for cls, footprint in ((Load, load_footprint), (Store, store_footprint)):
         at, rows = rows_of(stream, cls)
         first, ends = rows[:, L_DRAM], dram_ends(stream, rows, footprint(rows)[-1])
@@ -103,8 +103,8 @@ def check_tensors(stream: Stream, tensors: Tensors) -> list[Finding]:
             index = int(at[k])
             text = f"{name_of(stream, index)}: expected bytes of one tensor in DRAM, found"
             text += f" {first[k]:#x}..{ends[k] - 1:#x}{_tensor_at(int(first[k]), tensors)}"
-            result.append(Finding("tensor", index, f"{text}; {line_of(stream, index)}"))
-    return result
+            findings.append(Finding("tensor", index, f"{text}; {line_of(stream, index)}"))
+    return findings
 
 
 def _tensor_at(address: int, tensors: Tensors) -> str:
@@ -118,13 +118,13 @@ def _tensor_at(address: int, tensors: Tensors) -> str:
 def _outside(stream: Stream, at: Rows, memories: Rows, ends: Rows) -> list[Finding]:
     """Instructions whose buffer entries end beyond the buffer."""
     depths = np.array([stream.config.depth(m.buffer) for m in Mem] + [0] * 3, np.int64)
-    result = []
+    findings = []
     for k in np.flatnonzero((ends > depths[memories]) & (memories < len(Mem))):
         index, memory = int(at[k]), Mem(int(memories[k]))
         text = f"{name_of(stream, index)}: expected entries of {memory.buffer.upper()} below"
         text += f" {depths[memory]}, found {ends[k] - 1}"
-        result.append(Finding("range", index, f"{text}; {line_of(stream, index)}"))
-    return result
+        findings.append(Finding("range", index, f"{text}; {line_of(stream, index)}"))
+    return findings
 
 
 def _dram_outside(
@@ -133,13 +133,13 @@ def _dram_outside(
     """LOADs or STOREs with a misaligned DRAM address, or with one beyond the memory."""
     first, word = rows[:, L_DRAM], stream.config.port_bytes
     ends = dram_ends(stream, rows, span)
-    result = []
+    findings = []
     for k in np.flatnonzero(first % word != 0):
         text = f"{name_of(stream, int(at[k]))}: expected dram_base to be a multiple of"
         text += f" {word}, found {first[k]:#x}"
-        result.append(Finding("align", int(at[k]), text))
+        findings.append(Finding("align", int(at[k]), text))
     for k in np.flatnonzero(ends > dram_bytes):
         text = f"{name_of(stream, int(at[k]))}: expected DRAM addresses below {dram_bytes:#x}"
         text += f", found {ends[k] - 1:#x}; {line_of(stream, int(at[k]))}"
-        result.append(Finding("range", int(at[k]), text))
-    return result
+        findings.append(Finding("range", int(at[k]), text))
+    return findings

@@ -102,6 +102,6 @@ def sweep_latency(
     return Sweep(base, [points[n] for n in latencies])
 
 
-def _point(latency: int, actual: Comparison) -> Point:
-    json = actual.to_json()
+def _point(latency: int, comparison: Comparison) -> Point:
+    json = comparison.to_json()
     return Point(latency, json["total"], json["layers"])

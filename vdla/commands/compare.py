@@ -75,27 +75,27 @@ def _one_schedule(model: str, options: Compare) -> SameSchedule:
         return api.same_schedule(model, replace(options, latencies=(), progress=update))
 
 
-def _print_comparison(actual: Comparison) -> None:
-    threads = actual.vthreads
+def _print_comparison(comparison: Comparison) -> None:
+    threads = comparison.vthreads
     columns = ["layer", "MMAC", "bound", "by", *(f"cycles {v}" for v in threads)]
     columns += [f"utilization {v}" for v in threads]
     rows = []
-    for layer in actual.layers:
+    for layer in comparison.layers:
         by = "memory" if layer.memory_cycles > layer.compute_cycles else "multipliers"
         rows.append(
             [layer.name, f"{layer.macs / 1e6:.1f}", f"{layer.bound_cycles:,.0f}", by]
             + [f"{layer.measured[v].cycles:,}" for v in threads]
             + [f"{100 * layer.measured[v].utilization:.1f} %" for v in threads]
         )
-    bound = sum(layer.bound_cycles for layer in actual.layers)
+    bound = sum(layer.bound_cycles for layer in comparison.layers)
     rows.append(
-        ["total", f"{actual.macs / 1e6:.1f}", f"{bound:,.0f}", ""]
-        + [f"{actual.cycles(v):,}" for v in threads]
-        + [f"{100 * actual.utilization(v):.1f} %" for v in threads]
+        ["total", f"{comparison.macs / 1e6:.1f}", f"{bound:,.0f}", ""]
+        + [f"{comparison.cycles(v):,}" for v in threads]
+        + [f"{100 * comparison.utilization(v):.1f} %" for v in threads]
     )
-    title = f"latency hiding on {actual.config.name}, memory {actual.config.memory.name}"
+    title = f"latency hiding on {comparison.config.name}, memory {comparison.config.memory.name}"
     table(f"{title}; columns by virtual threads", columns, rows)
-    if remark := processor_remark(actual.placement):
+    if remark := processor_remark(comparison.placement):
         console.print(remark)
 
 
@@ -114,28 +114,28 @@ def _print_sweep(sweep: Sweep) -> None:
         table(f"{title}: cycles by memory latency", columns, rows)
 
 
-def _print_same_schedule(actual: SameSchedule) -> None:
+def _print_same_schedule(same: SameSchedule) -> None:
     """Utilization of every layer's one schedule, by what it hides latency with."""
     rows = [
-        [layer.name, *(f"{100 * actual.layer_utilization(layer, v):.1f} %" for v in VARIANTS)]
-        for layer in actual.layers
+        [layer.name, *(f"{100 * same.layer_utilization(layer, v):.1f} %" for v in VARIANTS)]
+        for layer in same.layers
     ]
-    rows.append(["total", *(f"{100 * actual.utilization(v):.1f} %" for v in VARIANTS)])
-    rows.append(["cycles", *(f"{actual.cycles(v):,}" for v in VARIANTS)])
-    title = f"one schedule on {actual.config.name}, that of {actual.vthreads} virtual threads"
+    rows.append(["total", *(f"{100 * same.utilization(v):.1f} %" for v in VARIANTS)])
+    rows.append(["cycles", *(f"{same.cycles(v):,}" for v in VARIANTS)])
+    title = f"one schedule on {same.config.name}, that of {same.vthreads} virtual threads"
     table(f"{title}: what hides latency", ["layer", *VARIANTS], rows)
 
 
-def _traced(actual: Comparison, name: str) -> Layer:
-    for layer in actual.layers:
+def _traced(comparison: Comparison, name: str) -> Layer:
+    for layer in comparison.layers:
         if name in ("", layer.name):
             return layer
-    known = ", ".join(each.name for each in actual.layers)
+    known = ", ".join(each.name for each in comparison.layers)
     raise UsageError(f"--trace-layer: expected one of {known}, found {name}")
 
 
-def _trace_one(actual: Comparison, layer: Layer, out: Path, stem: str) -> Path:
-    measured = layer.measured[actual.vthreads[-1]]
+def _trace_one(comparison: Comparison, layer: Layer, out: Path, stem: str) -> Path:
+    measured = layer.measured[comparison.vthreads[-1]]
     path = out / f"{stem}-{layer.name.replace('/', '_')}.trace.json"
     write_trace(
         measured.run,

@@ -322,12 +322,12 @@ def check(model: str, options: Run, files: RunFiles, json: bool) -> None:
         raise SystemExit(1)
 
 
-def _bounds(actual: difference.Check) -> str:
+def _bounds(checked: difference.Check) -> str:
     """What didn't hold."""
-    if not actual.quantized:
-        largest = max(a.relative for a in actual.whole)
+    if not checked.quantized:
+        largest = max(a.relative for a in checked.whole)
         return (
-            f"expected every output within {actual.bound:.2g} of its largest value, "
+            f"expected every output within {checked.bound:.2g} of its largest value, "
             f"found {largest:.2g}"
         )
     return (

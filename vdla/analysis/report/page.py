@@ -37,7 +37,7 @@ SCRIPTS = (
 
 def report_page(
     model: str,
-    actual: Comparison,
+    comparison: Comparison,
     traced: Layer,
     sweep: Sweep | None = None,
     same: SameSchedule | None = None,
@@ -51,12 +51,12 @@ def report_page(
         sweep: adds the curve over memory latency.
         same: adds each layer's one schedule with its means of hiding apart.
     """
-    traces = {f"trace-{v}": _trace(traced, v) for v in actual.vthreads}
-    blocks = {"data": _data(model, actual, traced, sweep, same), **traces}
+    traces = {f"trace-{v}": _trace(traced, v) for v in comparison.vthreads}
+    blocks = {"data": _data(model, comparison, traced, sweep, same), **traces}
     return _fill(
         _asset("page.html"),
         {
-            "title": html.escape(f"{model} on {actual.config.name}: latency hiding"),
+            "title": html.escape(f"{model} on {comparison.config.name}: latency hiding"),
             "style": _asset("page.css"),
             "data": "\n".join(embed(name, value) for name, value in blocks.items()),
             "script": "\n".join(map(_asset, SCRIPTS)),
@@ -88,17 +88,21 @@ def _trace(layer: Layer, vthreads: int) -> dict[str, Any]:
 
 
 def _data(
-    model: str, actual: Comparison, traced: Layer, sweep: Sweep | None, same: SameSchedule | None
+    model: str,
+    comparison: Comparison,
+    traced: Layer,
+    sweep: Sweep | None,
+    same: SameSchedule | None,
 ) -> dict[str, Any]:
-    others = actual.published
+    others = comparison.published
     return {
         "model": model,
         "version": version("vdla"),
-        "machine": _machine(actual.config),
-        "comparison": actual.to_json(),
-        "layers": {layer.name: _details(layer) for layer in actual.layers},
-        "placement": actual.placement,
-        "remark": processor_remark(actual.placement),
+        "machine": _machine(comparison.config),
+        "comparison": comparison.to_json(),
+        "layers": {layer.name: _details(layer) for layer in comparison.layers},
+        "placement": comparison.placement,
+        "remark": processor_remark(comparison.placement),
         "peers": [vars(peer) for peer in others.hiding] if others else [],
         "vta": {"utilization": others.vta, "source": VTA_SOURCE} if others else None,
         "traced": traced.name,

@@ -386,10 +386,10 @@ def _alternates(atom: Expr) -> bool:
     return isinstance(atom, Binary) and atom.op == "floormod" and atom.b == Const(2, "int32")
 
 
-def _joined(actual: Mapping[Buffer, list[_Elements]]) -> dict[Buffer, _Elements]:
+def _joined(parts_of: Mapping[Buffer, list[_Elements]]) -> dict[Buffer, _Elements]:
     """One set of elements for each buffer."""
     joined = {}
-    for buffer, parts in actual.items():
+    for buffer, parts in parts_of.items():
         if len(parts) == 1 or any(part.every for part in parts):
             joined[buffer] = next((part for part in parts if part.every), parts[0])
             continue

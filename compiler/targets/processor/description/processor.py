@@ -112,10 +112,10 @@ def _native_vectors() -> Vectors:
     """Vector registers of the machine that this runs on."""
     import llvmlite.binding as llvm
 
-    result = llvm.get_host_cpu_features()
+    features = llvm.get_host_cpu_features()
     if not _native_triple().startswith("x86_64"):
         return NEON64
-    return _x86_vectors({name for name, present in result.items() if present})
+    return _x86_vectors({name for name, present in features.items() if present})
 
 
 def _x86_vectors(features: Set[str]) -> Vectors:
