@@ -12,23 +12,14 @@ import numpy as np
 import pytest
 
 import vdla
+from tests.support.kernel_numbers import FLOATS, INTEGERS, check_equal, random, requantization
 from tests.support.kernels import SCHEDULES, plain, tiled
 from vdla import te
 from vdla.compiler.tir.interp import run
 
 pytest.importorskip("pyopencl", reason="pip install 'vdla[gpu]'")
 
-RNG = np.random.default_rng(3)
-FLOATS = ("float16", "float32", "float64")
-INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 TOLERANCE = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-12}
-
-
-def random(shape, dtype):
-    if dtype in FLOATS:
-        return RNG.uniform(0.1, 0.9, shape).astype(dtype)
-    info = np.iinfo(dtype)
-    return RNG.integers(info.min, info.max, shape, dtype, endpoint=True)
 
 
 def check(s, *arrays):
@@ -37,12 +28,7 @@ def check(s, *arrays):
     wanted = [a.copy() for a in arrays]
     run(s.mod, wanted)
     kernel(*arrays)
-    for found, want in zip(arrays, wanted, strict=True):
-        if want.dtype.kind == "f":
-            tolerance = TOLERANCE[want.dtype.name]
-            np.testing.assert_allclose(found, want, rtol=tolerance, atol=tolerance)
-        else:
-            np.testing.assert_array_equal(found, want)
+    check_equal(arrays, wanted, TOLERANCE)
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
@@ -101,11 +87,8 @@ def operators(dtype):
 
 
 def test_requantization_is_exact():
-    x = te.placeholder((300,), "int32", "X")
-    w = te.placeholder((300,), "int32", "W")
-    s = plain(te.compute((300,), lambda i: te.rq(x[i], w[i]), "out"))
-    words = ((RNG.integers(0, 64, 300) << 24) | RNG.integers(0, 1 << 24, 300)).astype(np.int32)
-    check(s, random((300,), "int32"), words, np.zeros(300, np.int32))
+    s, arrays = requantization()
+    check(s, *arrays)
 
 
 def test_the_least_and_the_greatest_are_nan_where_either_side_is():

@@ -10,6 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.support.host_kernels import GPU, run_on_host
+from tests.support.kernel_numbers import FLOATS, INTEGERS, check_equal, random, requantization
 from tests.support.kernels import SCHEDULES, plain, softmax, tiled
 from tests.support.ptxas import assemble, check_assembles
 from vdla import te
@@ -26,10 +27,7 @@ from vdla.compiler.tir.ir import FLOAT_CALLS, Buffer, Seq
 from vdla.isa.config import load_config
 from vdla.runtime.kernels import PTX
 
-RNG = np.random.default_rng(3)
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_120")
-FLOATS = ("float16", "float32", "float64")
-INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 TOLERANCE = {"float16": 2e-3, "float32": 1e-6, "float64": 0.0}
 SIZE = 60
 
@@ -40,24 +38,12 @@ def text(s, architecture="sm_80"):
     return kernels_of([lower_function(s.mod, gpu)], gpu).source
 
 
-def random(shape, dtype):
-    if dtype in FLOATS:
-        return RNG.uniform(0.1, 0.9, shape).astype(dtype)
-    info = np.iinfo(dtype)
-    return RNG.integers(info.min, info.max, shape, dtype, endpoint=True)
-
-
 def check(s, *arrays):
     """A schedule's kernels on this machine's processor equal the interpreter."""
     wanted = [a.copy() for a in arrays]
     run(s.mod, wanted)
     run_on_host(s.mod, list(arrays))
-    for found, want in zip(arrays, wanted, strict=True):
-        if want.dtype.kind == "f":
-            tolerance = TOLERANCE[want.dtype.name]
-            np.testing.assert_allclose(found, want, rtol=tolerance, atol=tolerance)
-        else:
-            np.testing.assert_array_equal(found, want)
+    check_equal(arrays, wanted, TOLERANCE)
 
 
 # --- every operator of every type ---
@@ -163,11 +149,8 @@ def test_floats_without_numbers():
 
 
 def test_requantization_is_exact():
-    x = te.placeholder((300,), "int32", "X")
-    w = te.placeholder((300,), "int32", "W")
-    s = plain(te.compute((300,), lambda i: te.rq(x[i], w[i]), "out"))
-    words = ((RNG.integers(0, 64, 300) << 24) | RNG.integers(0, 1 << 24, 300)).astype(np.int32)
-    check(s, random((300,), "int32"), words, np.zeros(300, np.int32))
+    s, arrays = requantization()
+    check(s, *arrays)
 
 
 def test_what_could_leave_its_buffer_is_loaded_where_its_condition_holds():
