@@ -143,7 +143,7 @@ def test_help_and_readme_say_whose_code_a_module_runs(vdla):
     """Nothing else warns of it: a checksum is no signature."""
     told = " ".join(vdla("run", "--help").out.replace("│", " ").split())
     assert "brings code that runs on this processor with your rights" in told
-    assert "A module (`M.vdla`) runs its author's code" in (ROOT / "README.md").read_text()
+    assert "A module (`M.vdla`) contains native code" in (ROOT / "README.md").read_text()
 
 
 def test_check_takes_an_input(vdla, tmp_path):
