@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from vdla.compiler.targets.accelerator.operators.template import Operator, tile_
 from vdla.compiler.targets.accelerator.target import Lowered
 from vdla.compiler.targets.gpu.description import Gpu
 from vdla.compiler.targets.gpu.lower import kernels_of
+from vdla.compiler.targets.processor.codegen.llvm import compile_assembly, compile_ir
 from vdla.compiler.targets.processor.description.processor import Processor
 from vdla.compiler.targets.processor.in_place import in_place
 from vdla.compiler.targets.processor.steps import (
@@ -70,6 +70,7 @@ def assemble(
     functions, shared = in_place(graph, network.placements, network.functions)
     changed = {n: f for n, f in functions.items() if f.func is not network.functions[n].func}
     _write_functions(changed, "in_place", dump)
+    _write_code(functions, processor, dump)
     network = replace(network, functions=functions)
     steps = make_steps(graph, network.placements, functions, network.kernels, network.codes)
     linkers = _line_up(steps, network, config)
@@ -123,6 +124,14 @@ def _write_functions(functions: Functions, name: str, dump: Dumper) -> None:
     for node, function in functions.items():
         if report := dump.layer(node):
             report(name, show(function.func))
+
+
+def _write_code(functions: Functions, processor: Processor, dump: Dumper) -> None:
+    """LLVM's text and the assembly of each function of a processor, if anybody wants them."""
+    for node, function in functions.items():
+        if report := dump.layer(node):
+            report("llvm", compile_ir([function.func], processor))
+            report("assembly", compile_assembly([function.func], processor))
 
 
 def _line_up(plan: Plan, network: Network, config: Config) -> dict[str, Linker]:
@@ -183,7 +192,7 @@ def _stored(node: Node, graph: Graph) -> list[str]:
     return [n for n in node.inputs if n in graph.constants and n not in node.parameters]
 
 
-def _layers(network: Network) -> list[dict[str, Any]]:
+def _layers(network: Network) -> list[dict[str, object]]:
     """What reports say of each accelerator layer besides its cycles."""
     return [
         {

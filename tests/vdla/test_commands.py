@@ -209,10 +209,12 @@ def test_compile_then_run_a_module(vdla, tmp_path):
             np.testing.assert_array_equal(file[output], array)
 
 
-def test_dump_writes_the_processors_loops(vdla, tmp_path):
+def test_dump_writes_the_processors_loops_and_code(vdla, tmp_path):
     folder = tmp_path / "dump"
     vdla("compile", "digits", "--device", "cpu", "-o", tmp_path / "d.vdla", "--dump", folder)
     assert (folder / "conv2" / "01_loops.txt").read_text().startswith("func host_conv2(in0: int8[")
+    assert 'define void @"host_conv2"' in (folder / "conv2" / "02_llvm.txt").read_text()
+    assert "host_conv2:" in (folder / "conv2" / "03_assembly.txt").read_text()
 
 
 def test_dump_writes_every_pass(vdla, tmp_path):

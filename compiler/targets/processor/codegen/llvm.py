@@ -73,6 +73,17 @@ def compile_object(funcs: Iterable[PrimFunc], processor: Processor = NATIVE) -> 
     return machine.emit_object(module)  # type: ignore[no-any-return]
 
 
+def compile_assembly(funcs: Iterable[PrimFunc], processor: Processor = NATIVE) -> str:
+    """The functions as the assembly text of ``compile_object``'s object file.
+
+    Raises:
+        CodegenError: as ``compile_object``.
+    """
+    machine = _target_machine(processor, reloc="pic")
+    module = _optimized(compile_ir(funcs, processor), machine, processor)
+    return machine.emit_assembly(module)  # type: ignore[no-any-return]
+
+
 def jit(funcs: Iterable[PrimFunc], threads: int = 1) -> dict[str, NativeFunction]:
     """The functions by name, compiled into this process; ``threads`` share parallel loops.
 
@@ -249,6 +260,7 @@ __all__ = [
     "CodegenError",
     "NativeFunction",
     "Processor",
+    "compile_assembly",
     "compile_ir",
     "compile_object",
     "jit",
