@@ -59,6 +59,6 @@ def _check_indices(kernel: NodeFunction, graph: Graph) -> None:
 
 
 def intrinsics(vectors: Vectors) -> dict[str, TensorIntrin]:
-    """A processor's own instructions on a block of channels or half of one, by their names."""
-    result = [dot4(vectors.dot4, lanes) for lanes in (vectors.lanes, vectors.lanes // 2)]
+    """A processor's dot product instructions by their names, on vectors of 1 lane to all lanes."""
+    result = [dot4(vectors.dot4, lanes) for lanes in range(vectors.lanes, 0, -1)]
     return {intrin.name: intrin for intrin in result}
