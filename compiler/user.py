@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from vdla.compiler import te
 from vdla.compiler.schedule import Schedule
@@ -17,7 +16,7 @@ from vdla.compiler.te import Tensor
 from vdla.support.errors import UserError
 
 Expression = Callable[..., Tensor]
-Scheduler = Callable[[Schedule, Tensor, Sequence[Tensor], Any], None]  # with its intrinsics
+Scheduler = Callable[[Schedule, Tensor, Sequence[Tensor], object], None]  # with its intrinsics
 Type = tuple[tuple[int, ...], str]  # shape and dtype
 
 REGISTERED: dict[str, UserOperator] = {}
@@ -43,7 +42,7 @@ class UserOperator:
         return self.name
 
     def tensors(
-        self, types: Sequence[Type], attributes: Mapping[str, Any]
+        self, types: Sequence[Type], attributes: Mapping[str, object]
     ) -> tuple[list[Tensor], Tensor]:
         """The expression's placeholders, called in0, in1 …, and its result.
 
@@ -61,7 +60,7 @@ class UserOperator:
         return inputs, result
 
     def scheduled(
-        self, types: Sequence[Type], attributes: Mapping[str, Any], intrinsics: object
+        self, types: Sequence[Type], attributes: Mapping[str, object], intrinsics: object
     ) -> Schedule:
         """The user's schedule, tensorized with the intrinsics of a target."""
         assert self.schedule is not None

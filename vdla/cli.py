@@ -70,7 +70,7 @@ def spelled(function: Function) -> Function:
             parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
 
     @wraps(function)
-    def call(**typed: Any) -> None:
+    def call(**typed: object) -> None:
         grouped = {name: read(kind, typed) for name, kind in groups.items()}
         function(**typed, **grouped)
 

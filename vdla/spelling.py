@@ -61,20 +61,20 @@ class Spelling:
     """
 
     names: tuple[str, ...]
-    typed: Any
-    default: Any
-    read: Callable[[Any], Any]
+    typed: object
+    default: object
+    read: Callable[[Any], object]
     more: Mapping[str, Any]
 
 
 def option(
-    default: Any,
+    default: object,
     *names: str,
-    typed: Any,
-    shown: Any = MISSING,
-    read: Callable[[Any], Any] = lambda value: value,
+    typed: object,
+    shown: object = MISSING,
+    read: Callable[[Any], object] = lambda value: value,
     only: Sequence[Only] = (),
-    **more: Any,
+    **more: object,
 ) -> Any:
     """A field that the command line has, too.
 
@@ -187,7 +187,7 @@ def takes(
         function: Callable[[Model, Options], Result],
     ) -> Taking[Model, P, Options, Result]:
         @wraps(function)
-        def call(model: Model, *args: Any, **kwargs: Any) -> Result:
+        def call(model: Model, *args: Any, **kwargs: object) -> Result:
             whole = len(args) == 1 and not kwargs and type(args[0]) is kind
             return function(model, args[0] if whole else _options(name, kind, args, kwargs))
 
@@ -200,7 +200,7 @@ def takes(
 
 
 def _options(
-    name: str, kind: Callable[..., Options], args: Sequence[Any], kwargs: Mapping[str, Any]
+    name: str, kind: Callable[..., Options], args: Sequence[object], kwargs: Mapping[str, object]
 ) -> Options:
     """Options from a call's arguments, or a refusal that says which there are."""
     taken = signature(kind)
@@ -218,7 +218,7 @@ def _options(
     return kind(*args, **kwargs)
 
 
-def read(kind: type[Options], typed: dict[str, Any]) -> Options:
+def read(kind: type[Options], typed: dict[str, object]) -> Options:
     """Options of a class from what was typed, by field; it is taken out of ``typed``.
 
     Raises:

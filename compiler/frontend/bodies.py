@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import onnx
@@ -26,7 +25,7 @@ class Body:
     between them.
     """
 
-    nodes: Sequence[Any]
+    nodes: Sequence[onnx.NodeProto]
     opset: int
     pairs: tuple[tuple[str, str], ...] = ()
 
@@ -76,7 +75,7 @@ def _branch(view: OnnxNode) -> Body:
     return Body(nodes, opset, tuple(pairs))
 
 
-def _inlined(graph: Any, prefix: str, ends: Sequence[str]) -> list[Any]:
+def _inlined(graph: onnx.GraphProto, prefix: str, ends: Sequence[str]) -> list[onnx.NodeProto]:
     """The nodes of a graph inside a node, with its constants; its results are called ``ends``."""
     own = {t.name for t in graph.initializer} | {n for node in graph.node for n in node.output}
     names = {name: f"{prefix}.{name}" for name in own if name}
@@ -97,7 +96,7 @@ def _inlined(graph: Any, prefix: str, ends: Sequence[str]) -> list[Any]:
     return nodes
 
 
-def _rename(node: Any, names: Mapping[str, str]) -> None:
+def _rename(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
     """Gives a node's tensors other names, also where graphs inside it read them."""
     node.input[:] = [names.get(n, n) for n in node.input]
     node.output[:] = [names.get(n, n) for n in node.output]
@@ -112,7 +111,7 @@ def _rename(node: Any, names: Mapping[str, str]) -> None:
 
 
 def _function(
-    schema: Any, node: Any, tensors: Mapping[str, TensorType], opset: int
+    schema: onnx.defs.OpSchema, node: onnx.NodeProto, tensors: Mapping[str, TensorType], opset: int
 ) -> onnx.FunctionProto | None:
     """The definition for an opset, which may depend on the operands' types."""
     plain = [v for v in schema.function_opset_versions if v <= opset]
@@ -138,14 +137,16 @@ def _type(kind: TensorType | None) -> onnx.TypeProto:
     return helper.make_tensor_type_proto(code, kind.shape)
 
 
-def _add_defaults(node: Any, schema: Any) -> None:
+def _add_defaults(node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> None:
     given = {attribute.name for attribute in node.attribute}
     for name, attribute in schema.attributes.items():
         if name not in given and attribute.default_value.name:
             node.attribute.append(attribute.default_value)
 
 
-def _renamed(function: Any, node: Any, prefix: str) -> list[Any]:
+def _renamed(
+    function: onnx.FunctionProto, node: onnx.NodeProto, prefix: str
+) -> list[onnx.NodeProto]:
     """The function's nodes on the operands, the outputs and the attributes of a node."""
     names = {"": ""}
     for formal, actual in ((function.input, node.input), (function.output, node.output)):
@@ -169,7 +170,9 @@ def _renamed(function: Any, node: Any, prefix: str) -> list[Any]:
     return nodes
 
 
-def _attributes(inner: Any, given: Mapping[str, Any]) -> list[Any]:
+def _attributes(
+    inner: onnx.NodeProto, given: Mapping[str, onnx.AttributeProto]
+) -> list[onnx.AttributeProto]:
     """An inner node's attributes, with the outer node's in place of references."""
     result = []
     for attribute in inner.attribute:

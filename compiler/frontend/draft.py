@@ -17,7 +17,7 @@ from vdla.compiler.graph.ir import Array, GraphError, Node, TensorType
 DEFAULT_DOMAINS = ("", "ai.onnx")
 
 
-def names_read(nodes: Iterable[Any]) -> Iterator[str]:
+def names_read(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
     """The tensors that nodes read, and the graphs inside them."""
     for node in nodes:
         yield from node.input
@@ -44,7 +44,7 @@ class Draft:
         empty: the inputs without elements.
     """
 
-    def __init__(self, where: str, proto: Any) -> None:
+    def __init__(self, where: str, proto: onnx.ModelProto) -> None:
         self.where, self.proto = where, proto
         self.read = set(names_read(proto.graph.node))
         opsets = {o.domain: o.version for o in proto.opset_import}

@@ -7,7 +7,6 @@ or whose result has no static shape, is refused.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import onnx
 from onnx import helper, numpy_helper
@@ -24,7 +23,7 @@ GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 CODES = re.compile(r".*\[ONNXRuntimeError\] : \d+ : \w+ : ")
 
 
-def has_graphs(proto: Any) -> bool:
+def has_graphs(proto: onnx.NodeProto) -> bool:
     """Whether a node holds graphs of its own: control flow."""
     return any(attribute.type in GRAPHS for attribute in proto.attribute)
 
@@ -65,7 +64,7 @@ def add_external(view: OnnxNode, reason: str) -> None:
         draft.emit(node, dtype)
 
 
-def _one_node(view: OnnxNode, output: str) -> tuple[Any, tuple[str, ...]]:
+def _one_node(view: OnnxNode, output: str) -> tuple[onnx.ModelProto, tuple[str, ...]]:
     """A model of one node and one output; what is known now is part of it, the rest its inputs."""
     draft = view.draft
     node = onnx.NodeProto()
@@ -90,7 +89,7 @@ def _one_node(view: OnnxNode, output: str) -> tuple[Any, tuple[str, ...]]:
     return model, operands
 
 
-def _typed(view: OnnxNode, model: Any, operator: str) -> tuple[tuple[int, ...], str]:
+def _typed(view: OnnxNode, model: onnx.ModelProto, operator: str) -> tuple[tuple[int, ...], str]:
     """The shape and element type that onnxruntime gives the result; the model then has them too."""
     try:
         session = Session(model.SerializeToString())
@@ -111,13 +110,13 @@ def _typed(view: OnnxNode, model: Any, operator: str) -> tuple[tuple[int, ...], 
     return known, dtype
 
 
-def _is_scalar(model: Any) -> bool:
+def _is_scalar(model: onnx.ModelProto) -> bool:
     """Whether a result has no dimensions; onnxruntime says the same of one it doesn't know."""
     (output,) = onnx.shape_inference.infer_shapes(model).graph.output
     return bool(output.type.tensor_type.HasField("shape"))
 
 
-def _value_info(name: str, dtype: str, shape: tuple[int, ...]) -> Any:
+def _value_info(name: str, dtype: str, shape: tuple[int, ...]) -> onnx.ValueInfoProto:
     kind = helper.np_dtype_to_tensor_dtype(dtype_of(dtype))
     return helper.make_tensor_value_info(name, kind, shape)
 

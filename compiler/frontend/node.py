@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import onnx
 
@@ -15,7 +14,7 @@ from vdla.compiler.graph.ir import Array
 class OnnxNode:
     """One ONNX node as the converters see it."""
 
-    def __init__(self, draft: Draft, proto: Any, name: str, where: str) -> None:
+    def __init__(self, draft: Draft, proto: onnx.NodeProto, name: str, where: str) -> None:
         self.draft, self.proto, self.name, self.where = draft, proto, name, where
         for attribute in proto.attribute:
             if attribute.ref_attr_name:

@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -66,7 +65,7 @@ def import_onnx(path: str | Path, shapes: Shapes | None = None, floats: bool = F
     return graph
 
 
-def load(path: str | Path) -> Any:
+def load(path: str | Path) -> onnx.ModelProto:
     """The model in a file.
 
     Raises:
@@ -88,7 +87,7 @@ def load(path: str | Path) -> Any:
         raise ModelError(str(path), "an ONNX model", first_line(error)) from None
 
 
-def _check_size(model: Any, path: Path) -> None:
+def _check_size(model: onnx.ModelProto, path: Path) -> None:
     """Raises ModelError where the files of a model's weights are larger than memory."""
     entries = (e for tensor in model.graph.initializer for e in tensor.external_data)
     names = {entry.value for entry in entries if entry.key == "location"}
@@ -100,12 +99,14 @@ def _check_size(model: Any, path: Path) -> None:
         raise ModelError(str(path), f"weights that fit into {memory / 2**30:.1f} GiB", gib)
 
 
-def is_quantized(model: Any) -> bool:
+def is_quantized(model: onnx.ModelProto) -> bool:
     """Whether some operators of a model stand between QuantizeLinear and DequantizeLinear."""
     return any(node.op_type in QDQ for node in model.graph.node)
 
 
-def import_model(model: Any, where: str = "model", shapes: Shapes | None = None) -> Graph:
+def import_model(
+    model: onnx.ModelProto, where: str = "model", shapes: Shapes | None = None
+) -> Graph:
     """The graph of a model in memory; ``where`` opens every error. See :func:`import_onnx`."""
     _check(model, where)
     importer = Importer(where, model)
@@ -116,7 +117,7 @@ def import_model(model: Any, where: str = "model", shapes: Shapes | None = None)
     return importer.finish(model.graph)
 
 
-def _check(model: Any, where: str) -> None:
+def _check(model: onnx.ModelProto, where: str) -> None:
     if not model.HasField("graph") or not model.graph.node:
         raise ModelError(where, "an ONNX model", "no operators in it")
     newest = onnx.defs.onnx_opset_version()
@@ -132,7 +133,7 @@ def _check(model: Any, where: str) -> None:
 class Importer(Draft):
     """Reads a model into its draft, node by node."""
 
-    def read_constants(self, graph: Any) -> None:
+    def read_constants(self, graph: onnx.GraphProto) -> None:
         """The initializers, as arrays."""
         self.outputs = {o.name for o in graph.output}
         self.read |= self.outputs
@@ -149,7 +150,7 @@ class Importer(Draft):
                 where = f"{self.where}: initializer {tensor.name}"
                 raise ModelError(where, "its declared elements", first_line(error)) from None
 
-    def read_inputs(self, graph: Any, shapes: Shapes | None) -> None:
+    def read_inputs(self, graph: onnx.GraphProto, shapes: Shapes | None) -> None:
         """The inputs and their static shapes."""
         static = static_shapes(graph, self.where, shapes)
         for value in input_values(graph):
@@ -166,7 +167,7 @@ class Importer(Draft):
             if 0 in static[value.name]:  # nothing is in it, so it is known
                 self.empty[value.name] = np.zeros(static[value.name], dtype)
 
-    def read_node(self, node: Any, index: int) -> None:
+    def read_node(self, node: onnx.NodeProto, index: int) -> None:
         """Adds what one ONNX node means."""
         name = self.fresh(node.name or f"{node.op_type}_{index}")
         where = f"{self.where}: node {name} ({node.op_type})"
@@ -279,7 +280,7 @@ class Importer(Draft):
             self.add_constant(name, value)
         return True
 
-    def finish(self, proto: Any) -> Graph:
+    def finish(self, proto: onnx.GraphProto) -> Graph:
         """The checked graph."""
         outputs = []
         for value in proto.output:

@@ -7,32 +7,34 @@ A file may leave sizes open: a symbolic dimension has a name ("batch"), an unkno
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+
+import onnx
 
 from vdla.compiler.frontend.errors import ModelError
+from vdla.compiler.graph.ir import Array
 
 Shapes = Mapping[str, int | Sequence[int]]
 Open = tuple[int | str | None, ...]
 
 
-def input_values(graph: Any) -> list[Any]:
+def input_values(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
     """A graph's inputs that are no initializers."""
     constants = {tensor.name for tensor in graph.initializer}
     return [value for value in graph.input if value.name not in constants]
 
 
-def open_shape(value: Any) -> Open:
+def open_shape(value: onnx.ValueInfoProto) -> Open:
     """An input's sizes as the file has them: a number, a name, or None."""
     return tuple(_size(dim) for dim in value.type.tensor_type.shape.dim)
 
 
-def _size(dim: Any) -> int | str | None:
+def _size(dim: onnx.TensorShapeProto.Dimension) -> int | str | None:
     if dim.HasField("dim_value"):
         return int(dim.dim_value) if dim.dim_value >= 0 else None
     return None if dim.dim_param in ("", "?") else str(dim.dim_param)
 
 
-def known_shapes(graph: Any, where: str, shapes: Shapes | None) -> dict[str, Open]:
+def known_shapes(graph: onnx.GraphProto, where: str, shapes: Shapes | None) -> dict[str, Open]:
     """Every input's shape with the sizes that are given in place of open ones.
 
     Raises:
@@ -47,7 +49,9 @@ def known_shapes(graph: Any, where: str, shapes: Shapes | None) -> dict[str, Ope
     return {n: _filled(n, shape, f"{where}: input {n}", given) for n, shape in values.items()}
 
 
-def static_shapes(graph: Any, where: str, shapes: Shapes | None) -> dict[str, tuple[int, ...]]:
+def static_shapes(
+    graph: onnx.GraphProto, where: str, shapes: Shapes | None
+) -> dict[str, tuple[int, ...]]:
     """Shapes of a graph's inputs, as :func:`known_shapes` gives them, with every size known.
 
     Raises:
@@ -57,7 +61,7 @@ def static_shapes(graph: Any, where: str, shapes: Shapes | None) -> dict[str, tu
     return {name: _closed(name, shape, f"{where}: input {name}") for name, shape in known.items()}
 
 
-def shapes_like(graph: Any, arrays: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+def shapes_like(graph: onnx.GraphProto, arrays: Mapping[str, Array]) -> dict[str, tuple[int, ...]]:
     """Shapes for the inputs that leave sizes open, from arrays of the right number of sizes."""
     result = {}
     for value in input_values(graph):
@@ -75,7 +79,7 @@ def _sizes(name: str, given: int | Sequence[int], where: str) -> tuple[int, ...]
     return sizes
 
 
-def _known(values: Mapping[str, Any], symbols: set[str]) -> str:
+def _known(values: Mapping[str, Open], symbols: set[str]) -> str:
     inputs = f"its inputs ({', '.join(values)})"
     return f"{inputs} or dimensions ({', '.join(sorted(symbols))})" if symbols else inputs
 

@@ -65,6 +65,6 @@ def _inferred(view: OnnxNode) -> dict[str, Any]:
     return dict(result)
 
 
-def _kind(dtype: str, shape: tuple[int, ...]) -> Any:
+def _kind(dtype: str, shape: tuple[int, ...]) -> onnx.TypeProto:
     code = onnx.helper.np_dtype_to_tensor_dtype(dtype_of(dtype))
     return onnx.helper.make_tensor_type_proto(code, shape)

@@ -272,7 +272,7 @@ class Parser:
             raise self.read.error(f"{key}: {_words(hint)}", token, _shown(value))
         draft.fields[key] = value
 
-    def value(self, key: str) -> Any:
+    def value(self, key: str) -> object:
         constants = {"True": True, "False": False, "None": None}
         token = self.read.token
         if token.text in constants:
@@ -285,7 +285,7 @@ class Parser:
             return self.long(key, token)
         return self.read.number("a value")
 
-    def long(self, key: str, token: Token) -> Any:
+    def long(self, key: str, token: Token) -> object:
         """A value that stands beside the text."""
         count = self.read.integer("a number of values", 0, LARGEST)
         if not self.read.sees("values", "bytes"):
@@ -346,7 +346,7 @@ def operators() -> dict[str, type[Node]]:
     return dict(sorted(BY_OP.items()))
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def _fits(value: object, hint: object) -> bool:
     """Whether a value has a field's type; a whole number is a number too."""
     if get_origin(hint) in (Union, types.UnionType):
         return any(_fits(value, each) for each in get_args(hint))
@@ -362,7 +362,7 @@ def _fits(value: Any, hint: Any) -> bool:
     return type(value) is hint
 
 
-def _words(hint: Any) -> str:
+def _words(hint: object) -> str:
     """A field's type for people."""
     if get_origin(hint) in (Union, types.UnionType):
         return " or ".join(map(_words, get_args(hint)))
@@ -370,10 +370,10 @@ def _words(hint: Any) -> str:
         each = get_args(hint)
         kind = _words(each[0]).removeprefix("a ") + "s"
         return f"{kind} in brackets" if each[-1] is ... else f"{len(each)} {kind} in brackets"
-    return WORDS.get(hint, "<N bytes>")
+    return WORDS.get(hint, "<N bytes>") if isinstance(hint, type) else "<N bytes>"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = f"({', '.join(map(repr, value))})" if isinstance(value, tuple) else repr(value)
     return text if len(text) < 60 else f"{text[:60]}…"
 

@@ -79,7 +79,7 @@ def field_key(node: str, field: str) -> str:
     return f"{node}@{field}"
 
 
-def _fields(node: Node) -> Iterator[tuple[Node, str, Any]]:
+def _fields(node: Node) -> Iterator[tuple[Node, str, object]]:
     """The long fields of a node and its parts."""
     for key, value in node.attributes():
         if isinstance(value, bytes) or _is_long(value):
@@ -93,7 +93,7 @@ def _parts(value: Any) -> tuple[Node, ...]:
     return value if nodes else ()
 
 
-def _is_long(value: Any) -> bool:
+def _is_long(value: object) -> bool:
     return isinstance(value, tuple) and len(value) > LONG and isinstance(value[0], Real)
 
 

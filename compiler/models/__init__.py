@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import onnx
 
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.graph.ir import Array
@@ -91,7 +91,7 @@ def _version() -> str:
     return digest(makers, also=onnxruntime.__version__)
 
 
-def _built(name: str, build: Callable[[], Any], shape: tuple[int, ...]) -> Path:
+def _built(name: str, build: Callable[[], onnx.ModelProto], shape: tuple[int, ...]) -> Path:
     """The cached file, built first if it isn't there or is damaged."""
     path = cache_folder("models", _version()) / f"{name}.onnx"
     if not is_sealed(path):

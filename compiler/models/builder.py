@@ -7,8 +7,6 @@ activations keep a healthy range through the whole depth.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
@@ -28,11 +26,13 @@ class Builder:
 
     def __init__(self, name: str, seed: int, images: Array) -> None:
         self.name, self.rng = name, np.random.default_rng(seed)
-        self.nodes: list[Any] = []
-        self.weights: list[Any] = []
+        self.nodes: list[onnx.NodeProto] = []
+        self.weights: list[onnx.TensorProto] = []
         self.values: dict[str, Array] = {"input": images}
 
-    def emit(self, op: str, name: str, inputs: list[str], value: Array, **attributes: Any) -> str:
+    def emit(
+        self, op: str, name: str, inputs: list[str], value: Array, **attributes: object
+    ) -> str:
         """Adds an ONNX node that writes ``name``."""
         self.nodes.append(helper.make_node(op, inputs, [name], name=name, **attributes))
         self.values[name] = np.ascontiguousarray(value, np.float32)
@@ -135,7 +135,7 @@ class Builder:
         inputs = [data, self.weight(f"{name}.weight", weight), self.weight(f"{name}.bias", bias)]
         return self.emit("Gemm", name, inputs, features @ weight.T + bias, transB=1)
 
-    def model(self, output: str) -> Any:
+    def model(self, output: str) -> onnx.ModelProto:
         """The finished model for one image."""
         ends = []
         for name in ("input", output):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import onnx
 
 from vdla.compiler.graph.ir import Array
 from vdla.compiler.graph.window import Window
@@ -57,7 +57,7 @@ def calibration(shape: tuple[int, ...]) -> Array:
     return np.concatenate([images(shape, 4, CALIBRATION_SEED), normal, uniform])
 
 
-def resnet18() -> Any:
+def resnet18() -> onnx.ModelProto:
     """ResNet-18 for 224x224 images, as in torchvision."""
     b = Builder("resnet18", 18, calibration(IMAGE))
     x = b.relu(b.conv("conv1", "input", 64, Window.square(7, 2)))
@@ -79,7 +79,7 @@ def _basic_block(b: Builder, name: str, x: str, channels: int) -> str:
     return b.relu(b.add(f"{name}.add", y, x))
 
 
-def resnet50() -> Any:
+def resnet50() -> onnx.ModelProto:
     """ResNet-50 for 224x224 images, as in torchvision (strides in the 3x3 convolutions)."""
     b = Builder("resnet50", 50, calibration(IMAGE)[:1])
     x = b.relu(b.conv("conv1", "input", 64, Window.square(7, 2)))
@@ -101,7 +101,7 @@ def _bottleneck(b: Builder, name: str, x: str, channels: int, stride: int) -> st
     return b.relu(b.add(f"{name}.add", y, x))
 
 
-def mobilenet() -> Any:
+def mobilenet() -> onnx.ModelProto:
     """MobileNet v1, width 1.0, for 224x224 images."""
     b = Builder("mobilenet", 1, calibration(IMAGE))
     x = b.relu6(b.conv("conv1", "input", 32, Window.square(3, 2)))
@@ -116,7 +116,7 @@ def mobilenet() -> Any:
     return b.model(b.classifier("fc", x, 1000))
 
 
-def single_conv(shape: ConvShape) -> Any:
+def single_conv(shape: ConvShape) -> onnx.ModelProto:
     """One convolution with bias and Relu."""
     picture = images((1, shape.inputs, shape.size, shape.size), 2, CALIBRATION_SEED)
     b = Builder(shape.name, int(shape.name[1:]), picture)

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
@@ -71,7 +71,7 @@ def quantize(
 
 
 def quantize_model(
-    model: Any,
+    model: onnx.ModelProto,
     target: str | Path,
     samples: Sequence[Mapping[str, Array]],
     *,
@@ -127,7 +127,7 @@ def _quiet() -> Iterator[None]:
         root.setLevel(level)
 
 
-def _load(path: Path) -> Any:
+def _load(path: Path) -> onnx.ModelProto:
     try:
         model = onnx.load(str(path))
         onnx.checker.check_model(model)
@@ -140,14 +140,14 @@ def _load(path: Path) -> Any:
     return model
 
 
-def _check_floats(model: Any, where: str) -> None:
+def _check_floats(model: onnx.ModelProto, where: str) -> None:
     for value in input_values(model.graph):
         if value.type.tensor_type.elem_type != onnx.TensorProto.FLOAT:
             code = onnx.TensorProto.DataType.Name(value.type.tensor_type.elem_type).lower()
             raise ModelError(f"{where}: input {value.name}", "float32 elements", code)
 
 
-def _open(model: Any) -> Any:
+def _open(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model with unknown sizes left out, where some files write -1."""
     opened = copy.deepcopy(model)
     graph = opened.graph
@@ -158,7 +158,7 @@ def _open(model: Any) -> Any:
     return opened
 
 
-def _modern(model: Any, where: str) -> Any:
+def _modern(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
     """The model in an opset that has scales per channel."""
     result = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 0)
     if result >= PER_CHANNEL_OPSET:

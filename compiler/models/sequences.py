@@ -4,9 +4,8 @@ language model. They are for measuring, and have the sizes of known ones.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from vdla.compiler.graph.ir import Array
@@ -20,15 +19,15 @@ class Graph:
 
     def __init__(self, name: str, seed: int) -> None:
         self.name, self.rng = name, np.random.default_rng(seed)
-        self.nodes: list[Any] = []
-        self.weights: list[Any] = []
+        self.nodes: list[onnx.NodeProto] = []
+        self.weights: list[onnx.TensorProto] = []
 
-    def add(self, op: str, *inputs: str, **attributes: Any) -> str:
+    def add(self, op: str, *inputs: str, **attributes: object) -> str:
         """An operator with one result; its name."""
         (name,) = self.outputs(op, 1, *inputs, **attributes)
         return name
 
-    def outputs(self, op: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
+    def outputs(self, op: str, count: int, *inputs: str, **attributes: object) -> list[str]:
         """An operator with several results; their names."""
         name = f"{op.lower()}{len(self.nodes)}"
         names = [name, *(f"{name}.{n}" for n in range(1, count))]
@@ -46,14 +45,18 @@ class Graph:
         spread = shape[-2] ** -0.5 if scale is None else scale
         return self.constant((self.rng.standard_normal(shape) * spread).astype(np.float32))
 
-    def model(self, inputs: list[Any], outputs: list[Any]) -> Any:
+    def model(
+        self, inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto]
+    ) -> onnx.ModelProto:
         """The whole."""
         graph = helper.make_graph(self.nodes, self.name, inputs, outputs, self.weights)
         opset = helper.make_opsetid("", OPSET)
         return helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION)
 
 
-def encoder(layers: int = 2, width: int = 128, heads: int = 2, length: int = 128) -> Any:
+def encoder(
+    layers: int = 2, width: int = 128, heads: int = 2, length: int = 128
+) -> onnx.ModelProto:
     """A transformer's encoder (Devlin et al., NAACL'19): word numbers [1, length] in, [1, length,
     width] out."""
     g = Graph("encoder", seed=20190602)
@@ -98,7 +101,7 @@ def _feed_forward(g: Graph, x: str, width: int) -> str:
     return _linear(g, g.add("Mul", g.add("Mul", y, gate), half), 4 * width, width)
 
 
-def language_model(layers: int = 2, width: int = 650, words: int = 10000) -> Any:
+def language_model(layers: int = 2, width: int = 650, words: int = 10000) -> onnx.ModelProto:
     """A step of a recurrent language model (Zaremba et al., 2014, the medium one): a word's number
     [1, 1] and the layers' states [1, 1, width] in, the next word's scores and the states out."""
     g = Graph("language_model", seed=20140908)

@@ -9,7 +9,6 @@ The network: conv 3x3 (1→16), Relu, MaxPool 2, conv 3x3 (16→64), Relu, globa
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -140,7 +139,7 @@ def train(x: Array, labels: Array) -> Params:
     return p
 
 
-def model(p: Params) -> Any:
+def model(p: Params) -> onnx.ModelProto:
     """The float ONNX network."""
     pool = {"kernel_shape": [2, 2], "strides": [2, 2]}
     conv = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}

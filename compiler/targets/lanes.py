@@ -7,40 +7,37 @@ in all lanes is repeated.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from llvmlite import ir as ll
-
-Value = Any  # llvmlite has no types
 
 MOST_LANES = 64
 COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}  # for llvmlite
 
 
-def lanes_of(*values: Value) -> int:
+def lanes_of(*values: ll.Value) -> int:
     """How many lanes the widest has; 0 where all are scalars."""
     return max((v.type.count for v in values if isinstance(v.type, ll.VectorType)), default=0)
 
 
-def shaped(kind: Value, *like: Value) -> Value:
+def shaped(kind: ll.Type, *like: ll.Value) -> ll.Type:
     """The type with elements of ``kind`` and as many lanes as ``like`` have."""
     lanes = lanes_of(*like)
     return ll.VectorType(kind, lanes) if lanes else kind
 
 
-def constant(kind: Value, value: object) -> Value:
+def constant(kind: ll.Type, value: object) -> ll.Value:
     """A constant, the same in every lane where ``kind`` is a vector's type."""
     if isinstance(kind, ll.VectorType):
         return ll.Constant(kind, [value] * kind.count)
     return ll.Constant(kind, value)
 
 
-def element(value: Value) -> Value:
+def element(value: ll.Value) -> ll.Type:
     """The type of a value's elements."""
     return value.type.element if isinstance(value.type, ll.VectorType) else value.type
 
 
-def splat(b: ll.IRBuilder, value: Value, lanes: int) -> Value:
+def splat(b: ll.IRBuilder, value: ll.Value, lanes: int) -> ll.Value:
     """A scalar in every lane."""
     kind = ll.VectorType(value.type, lanes)
     if isinstance(value, ll.Constant):
@@ -50,7 +47,7 @@ def splat(b: ll.IRBuilder, value: Value, lanes: int) -> Value:
     return b.shuffle_vector(first, nothing, ll.Constant(ll.VectorType(ll.IntType(32), lanes), None))
 
 
-def together(b: ll.IRBuilder, *values: Value) -> tuple[Value, ...]:
+def together(b: ll.IRBuilder, *values: ll.Value) -> tuple[ll.Value, ...]:
     """The values with the same number of lanes."""
     lanes = lanes_of(*values)
     if not lanes:
@@ -58,12 +55,12 @@ def together(b: ll.IRBuilder, *values: Value) -> tuple[Value, ...]:
     return tuple(v if lanes_of(v) else splat(b, v, lanes) for v in values)
 
 
-def lane(b: ll.IRBuilder, value: Value, index: int) -> Value:
+def lane(b: ll.IRBuilder, value: ll.Value, index: int) -> ll.Value:
     """One lane of a value; a scalar is every lane's."""
     return b.extract_element(value, ll.IntType(32)(index)) if lanes_of(value) else value
 
 
-def per_lane(b: ll.IRBuilder, lanes: int, make: Callable[[int], Value]) -> Value:
+def per_lane(b: ll.IRBuilder, lanes: int, make: Callable[[int], ll.Value]) -> ll.Value:
     """A vector put together of scalars, lane by lane."""
     result = None
     for i in range(lanes):

@@ -17,7 +17,7 @@ import numpy as np
 from llvmlite import ir as ll
 from numpy.polynomial import Chebyshev, Polynomial
 
-from vdla.compiler.targets.lanes import Value, constant, shaped
+from vdla.compiler.targets.lanes import constant, shaped
 from vdla.compiler.tir.ir import INT_RANGES
 
 I32, I64 = ll.IntType(32), ll.IntType(64)
@@ -34,11 +34,11 @@ ERF_SLOPE = 0.4  # erfc(x) * exp(x * x) is a polynomial in 1 / (1 + 0.4 * x)
 IN_LANES = frozenset({"exp", "log", "tanh", "erf"})
 
 
-def requantized(b: ll.IRBuilder, acc: Value, scale: Value) -> Value:
+def requantized(b: ll.IRBuilder, acc: ll.Value, scale: ll.Value) -> ll.Value:
     """Appends ``tir.ops.requantize`` of int32, in all lanes; every step is exact in 64 bits."""
     narrow, wide = acc.type, shaped(I64, acc)
 
-    def of(kind: Value, value: int) -> Value:
+    def of(kind: ll.Type, value: int) -> ll.Value:
         return constant(kind, value)
 
     mantissa = b.zext(b.and_(scale, of(narrow, 0xFFFFFF)), wide)
@@ -59,12 +59,12 @@ class Mathematics:
     """Appends what computes a function of a float32, or of a vector of them."""
 
     def __init__(
-        self, builder: ll.IRBuilder, fused: Callable[[Value, Value, Value], Value]
+        self, builder: ll.IRBuilder, fused: Callable[[ll.Value, ll.Value, ll.Value], ll.Value]
     ) -> None:
         """``fused`` appends ``x * y + z``."""
         self.b, self.fused = builder, fused
 
-    def exp(self, x: Value) -> Value:
+    def exp(self, x: ll.Value) -> ll.Value:
         """2^n * e^r, n the nearest whole number to x / ln 2."""
         b = self.b
         x = self._select(">", x, 89.0, self._like(x, 89.0), x)
@@ -81,7 +81,7 @@ class Mathematics:
             power = b.fmul(power, self._power_of_two(part, x))
         return power
 
-    def log(self, x: Value) -> Value:
+    def log(self, x: ll.Value) -> ll.Value:
         """n ln 2 + log m, m near 1: log m = 2 artanh((m - 1) / (m + 1))."""
         b, bits = self.b, shaped(I32, x)
         tiny = b.fcmp_ordered("<", x, self._like(x, NORMAL))
@@ -107,14 +107,14 @@ class Mathematics:
         wrong = b.fcmp_unordered("<", x, self._like(x, 0.0))
         return b.select(wrong, self._like(x, math.nan), result)
 
-    def tanh(self, x: Value) -> Value:
+    def tanh(self, x: ll.Value) -> ll.Value:
         """1 - 2 / (e^2|x| + 1) with the sign of x."""
         b, size = self.b, self._abs(x)
         one, two = self._like(x, 1.0), self._like(x, 2.0)
         far = b.fsub(one, b.fdiv(two, b.fadd(self.exp(b.fmul(two, size)), one)))
         return self._odd(x, size, far, polynomial("tanh", 0.0, SMALL**2, 5))
 
-    def erf(self, x: Value) -> Value:
+    def erf(self, x: ll.Value) -> ll.Value:
         """1 - erfc |x| with the sign of x."""
         b, size = self.b, self._abs(x)
         near = self._select(">", size, ERF_ONE, self._like(x, ERF_ONE), size)
@@ -125,38 +125,40 @@ class Mathematics:
         far = b.fsub(self._like(x, 1.0), b.fmul(scaled, self.exp(b.fneg(b.fmul(near, near)))))
         return self._odd(x, size, far, polynomial("erf", 0.0, SMALL**2, 5))
 
-    def _odd(self, x: Value, size: Value, far: Value, series: list[float]) -> Value:
+    def _odd(self, x: ll.Value, size: ll.Value, far: ll.Value, series: list[float]) -> ll.Value:
         """x * series(x²) near 0, and elsewhere ``far`` with the sign of x."""
         near = self.b.fmul(x, self._polynomial(self.b.fmul(x, x), series))
         return self._select("<", size, SMALL, near, self._with_sign(far, x))
 
-    def _with_sign(self, value: Value, x: Value) -> Value:
+    def _with_sign(self, value: ll.Value, x: ll.Value) -> ll.Value:
         b, bits = self.b, shaped(I32, x)
         sign = b.and_(b.bitcast(x, bits), constant(bits, -(1 << 31)))
         return b.bitcast(b.or_(b.bitcast(value, bits), sign), x.type)
 
-    def _abs(self, x: Value) -> Value:
+    def _abs(self, x: ll.Value) -> ll.Value:
         bits = shaped(I32, x)
         result = self.b.and_(self.b.bitcast(x, bits), constant(bits, (1 << 31) - 1))
         return self.b.bitcast(result, x.type)
 
-    def _power_of_two(self, n: Value, like: Value) -> Value:
+    def _power_of_two(self, n: ll.Value, like: ll.Value) -> ll.Value:
         bits = n.type
         exponent = self.b.add(n, constant(bits, BIAS))
         return self.b.bitcast(self.b.shl(exponent, constant(bits, MANTISSA)), like.type)
 
-    def _polynomial(self, x: Value, coefficients: list[float]) -> Value:
+    def _polynomial(self, x: ll.Value, coefficients: list[float]) -> ll.Value:
         """By Horner's rule."""
         total = self._like(x, coefficients[-1])
         for each in reversed(coefficients[:-1]):
             total = self.fused(total, x, self._like(x, each))
         return total
 
-    def _select(self, symbol: str, x: Value, limit: float, then: Value, orelse: Value) -> Value:
+    def _select(
+        self, symbol: str, x: ll.Value, limit: float, then: ll.Value, orelse: ll.Value
+    ) -> ll.Value:
         """``then`` where x compares so with a limit; NaN never does."""
         return self.b.select(self.b.fcmp_ordered(symbol, x, self._like(x, limit)), then, orelse)
 
-    def _like(self, x: Value, value: float) -> Value:
+    def _like(self, x: ll.Value, value: float) -> ll.Value:
         """A constant of the type that x has."""
         return constant(x.type, float(np.float32(value)))
 

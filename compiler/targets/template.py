@@ -118,7 +118,9 @@ def first_template(
     return None, reasons
 
 
-def scheduled(node: Node, graph: Graph, template: type[AnyScheduled], machine: Any) -> NodeFunction:
+def scheduled(
+    node: Node, graph: Graph, template: type[AnyScheduled], machine: object
+) -> NodeFunction:
     """A node's function as a template expresses and schedules it, with its arguments.
 
     Raises:

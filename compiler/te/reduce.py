@@ -34,7 +34,7 @@ class CommReducer:
     """
 
     def __init__(
-        self, fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str
+        self, fcombine: Callable[..., Any], fidentity: Callable[..., object], name: str
     ) -> None:
         self.fcombine = fcombine
         self.fidentity = fidentity
@@ -101,7 +101,7 @@ class CommReducer:
         return Reducer(self.name, lhs, rhs, plain, identity)
 
     def _checked(
-        self, what: str, values: Sequence[Any], dtypes: tuple[str, ...]
+        self, what: str, values: Sequence[ExprLike], dtypes: tuple[str, ...]
     ) -> tuple[Expr, ...]:
         """Values as expressions of ``dtypes``, one for each; Python's numbers are converted."""
         if len(values) != len(dtypes):
@@ -118,7 +118,7 @@ class CommReducer:
                 )
         return exprs
 
-    def _checked_init(self, init: Sequence[Any], source: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    def _checked_init(self, init: Sequence[ExprLike], source: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """One initial value for each value that is reduced, of the same dtype."""
         if len(init) != len(source):
             raise TEError(
@@ -133,7 +133,7 @@ class CommReducer:
 
 
 def comm_reducer(
-    fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str = "reduce"
+    fcombine: Callable[..., object], fidentity: Callable[..., object], name: str = "reduce"
 ) -> CommReducer:
     """A commutative reducer of the user's, as TVM's: called like ``te.sum``.
 

@@ -31,6 +31,11 @@ Sizes = Mapping[str, int]
 Arithmetic = Callable[[int, int], int]
 
 
+def _both_ways(operate: Arithmetic) -> tuple[Any, Any]:
+    """The methods of an operator for a size on its left, and for one on its right."""
+    return lambda a, b: _made(operate, a, b), lambda a, b: _made(operate, b, a)
+
+
 class Size(int):
     """An integer at its stand-in, made of sizes that are given later.
 
@@ -64,40 +69,16 @@ class Size(int):
             'follow the size; write te.const(n, "int32").astype("float32")'
         )
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: object) -> Any:
         if isinstance(other, Expr):
             return NotImplemented
         raise TEError(f"size: expected // of a size, found / {other!r}")
 
-    def __add__(self, other: Any) -> Any:
-        return _made(operator.add, self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return _made(operator.add, other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return _made(operator.sub, self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return _made(operator.sub, other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return _made(operator.mul, self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return _made(operator.mul, other, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return _made(operator.floordiv, self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return _made(operator.floordiv, other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return _made(operator.mod, self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return _made(operator.mod, other, self)
+    __add__, __radd__ = _both_ways(operator.add)
+    __sub__, __rsub__ = _both_ways(operator.sub)
+    __mul__, __rmul__ = _both_ways(operator.mul)
+    __floordiv__, __rfloordiv__ = _both_ways(operator.floordiv)
+    __mod__, __rmod__ = _both_ways(operator.mod)
 
 
 def var(name: str = "n") -> Size:

@@ -196,7 +196,7 @@ def _measure(
     return Layer(name, op.macs, op.dram_bytes, compute, moving, measured)
 
 
-def _layer_json(layer: Layer) -> dict[str, Any]:
+def _layer_json(layer: Layer) -> dict[str, object]:
     return {
         "name": layer.name,
         "macs": layer.macs,

@@ -86,7 +86,7 @@ def write_timeline(result: RunResult, path: Path) -> None:
 
 def _events(result: RunResult) -> Sequence[Mapping[str, Any]]:
     names = sorted({step.kind for step in result.steps})
-    events: list[dict[str, Any]] = [
+    events: list[dict[str, object]] = [
         {"ph": "M", "name": "thread_name", "pid": 0, "tid": n, "args": {"name": name}}
         for n, name in enumerate(names)
     ]

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from vdla.analysis.comparison import Progress, Workload
 from vdla.compiler.targets.accelerator.operators.template import Operator, Tile, tile_text
@@ -59,7 +58,7 @@ class SameSchedule:
         """Utilization of one layer."""
         return layer.macs / self.config.macs_per_cycle / layer.cycles[variant]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The part ``same_schedule`` of ``vdla compare --same-schedule --json``."""
         return {
             "vthreads": self.vthreads,

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from vdla.commands.output import check_folder, print_json, table, write_bytes, write_text
 from vdla.isa.asm import assemble, disassemble
@@ -68,7 +67,7 @@ def configs(name: str | None, settings: Sequence[str], json: bool) -> None:
         print(f"# {key}: {value}")
 
 
-def derived(config: Config) -> dict[str, Any]:
+def derived(config: Config) -> dict[str, object]:
     """What follows from a config's parameters."""
     return {
         "hash": config.hash,

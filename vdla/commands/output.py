@@ -23,7 +23,7 @@ console = Console(soft_wrap=True, **PLAIN)
 log = Console(stderr=True, soft_wrap=True, **PLAIN)
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """One object on stdout."""
     print(jsonlib.dumps(value))
 

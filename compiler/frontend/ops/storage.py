@@ -6,7 +6,7 @@ behind it.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import onnx
@@ -112,12 +112,12 @@ def _wide(view: OnnxNode, name: str) -> str:
     return f"{view.name}.{name}.float32"
 
 
-def _formal(parameters: Any, place: int) -> str:
+def _formal(parameters: Sequence[onnx.defs.OpSchema.FormalParameter], place: int) -> str:
     """The type parameter of an operand or result; the last one may stand for several."""
     return str(parameters[min(place, len(parameters) - 1)].type_str)
 
 
-def _cast(source: str, target: str, dtype: str) -> Any:
+def _cast(source: str, target: str, dtype: str) -> onnx.NodeProto:
     code = TensorProto.FLOAT if dtype == "float32" else _code(dtype)
     return helper.make_node("Cast", [source], [target], to=code)
 

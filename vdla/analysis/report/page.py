@@ -14,7 +14,6 @@ import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from importlib.resources import files
-from typing import Any
 
 from vdla.analysis.comparison import Comparison, Layer
 from vdla.analysis.published import VTA_SOURCE
@@ -64,7 +63,7 @@ def report_page(
     )
 
 
-def embed(name: str, value: Any) -> str:
+def embed(name: str, value: object) -> str:
     """A script element that holds ``value`` as JSON and that no text inside can end."""
     text = json.dumps(value, separators=(",", ":"))
     for character in "<>&":
@@ -81,7 +80,7 @@ def _asset(name: str) -> str:
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 
-def _trace(layer: Layer, vthreads: int) -> dict[str, Any]:
+def _trace(layer: Layer, vthreads: int) -> dict[str, object]:
     measured = layer.measured[vthreads]
     linked = measured.program.linked
     return trace_events(measured.run, linked.layers, linked.stages)
@@ -93,7 +92,7 @@ def _data(
     traced: Layer,
     sweep: Sweep | None,
     same: SameSchedule | None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     others = comparison.published
     return {
         "model": model,
@@ -111,7 +110,7 @@ def _data(
     }
 
 
-def _machine(config: Config) -> dict[str, Any]:
+def _machine(config: Config) -> dict[str, object]:
     """What follows from the config, for the header and the roof."""
     return {
         "name": config.name,
@@ -128,7 +127,7 @@ def _machine(config: Config) -> dict[str, Any]:
     }
 
 
-def _details(layer: Layer) -> dict[str, Any]:
+def _details(layer: Layer) -> dict[str, object]:
     """What the comparison's JSON leaves out, by number of virtual threads."""
     return {
         str(v): {

@@ -16,13 +16,15 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from numpy.typing import NDArray
+
 from vdla.compiler.te import Tensor
 from vdla.compiler.te.tensor import IterVar
 from vdla.compiler.tir.arith import affine
 from vdla.compiler.tir.ir import Expr, Var
 from vdla.compiler.tir.visitor import loads
 
-Size = Any  # a number, or a column of them
+Size = float | NDArray[Any]  # a number, or a column with one for each candidate
 Sizes = Mapping[Var, int]  # of the portion that an axis is cut into; all of it where it isn't there
 
 

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from math import ceil
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +36,12 @@ class TilingError(UserError):
     """No tile is legal: not even the smallest fits the buffers."""
 
 
+Count = TypeVar("Count", bound=Size, covariant=True)
+Cycles = TypeVar("Cycles", bound=Size, covariant=True)
+
+
 @dataclass(frozen=True)
-class TileCost:
+class TileCost(Generic[Count, Cycles]):
     """The work of one tile: what the recurrence needs of a candidate, in cycles.
 
     A tile reduces in ``steps`` steps; each loads ``inp`` once and then, ``parts`` times, loads
@@ -48,49 +53,54 @@ class TileCost:
     turns tile by tile, ``stages`` copies of what streams by are on chip, and ``inp`` is loaded for
     the first of every ``inp_every`` tiles, ``wgt`` for the first of every ``wgt_every``.
 
-    All but ``shared`` may be columns, with an entry for each of many candidates.
+    ``Cost`` is one candidate's. ``CostColumns`` are the costs of many: all but ``shared`` may be
+    columns, with an entry for each.
     """
 
-    pairs: Size
-    singles: Size
-    threads: Size
-    steps: Size
-    parts: Size
-    inp: Size
-    wgt: Size
-    gemm: Size
-    side: Size
-    alu: Size
-    store: Size
+    pairs: Count
+    singles: Count
+    threads: Count
+    steps: Count
+    parts: Count
+    inp: Cycles
+    wgt: Cycles
+    gemm: Cycles
+    side: Cycles
+    alu: Cycles
+    store: Cycles
     shared: bool = True
-    stages: Size = 1
-    inp_every: Size = 1
-    wgt_every: Size = 1
+    stages: Count | int = 1
+    inp_every: Count | int = 1
+    wgt_every: Count | int = 1
 
     @property
-    def tiles(self) -> Size:
+    def tiles(self: CostColumns) -> Size:
         """All tiles."""
         return self.pairs * self.threads + self.singles
 
     @property
-    def compute(self) -> Size:
+    def compute(self: CostColumns) -> Size:
         """Cycles of COMPUTE alone."""
         return self.tiles * (self.steps * self.parts * self.gemm + self.alu)
 
     @property
-    def traffic(self) -> Size:
+    def traffic(self: CostColumns) -> Size:
         """Cycles of the memory bus alone."""
         inp = -(-self.tiles // self.inp_every) * self.steps * self.inp
         wgt = -(-self.tiles // self.wgt_every) * self.steps * self.parts * self.wgt
         return inp + wgt + self.tiles * (self.side + self.store)
 
-    def candidate(self, number: int) -> TileCost:
+    def candidate(self, number: int) -> Cost:
         """The cost of candidate ``number``, as scalars."""
         columns = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
         return TileCost(**{n: (c[number] if c.ndim else c).item() for n, c in columns.items()})
 
 
-def estimate(work: TileCost, config: Config) -> float:
+Cost = TileCost[int, float]
+CostColumns = TileCost[Size, Size]
+
+
+def estimate(work: Cost, config: Config) -> float:
     """Cycles of a candidate by the recurrence, and a little for every step: fewer are better."""
     if work.shared:
         cycles = _groups(work, work.threads, work.pairs, config)
@@ -100,9 +110,9 @@ def estimate(work: TileCost, config: Config) -> float:
     return float(max(cycles, work.traffic) + work.tiles * work.steps * work.parts)
 
 
-def _in_turn(work: TileCost, config: Config) -> float:
+def _in_turn(work: Cost, config: Config) -> float:
     """Cycles when tiles follow one another; long runs are extrapolated from their second half."""
-    tiles = min(work.tiles, max(4, ceil(CHUNKS / (work.steps * work.parts))))
+    tiles = min(int(work.tiles), max(4, ceil(CHUNKS / (work.steps * work.parts))))
     run = _Run(work, config)
     marks = [run.tile(index) for index in range(tiles)]
     half = len(marks) // 2
@@ -113,7 +123,7 @@ def _in_turn(work: TileCost, config: Config) -> float:
 class _Run:
     """The engines' clocks while tiles go by in turn."""
 
-    def __init__(self, work: TileCost, config: Config) -> None:
+    def __init__(self, work: Cost, config: Config) -> None:
         self.work, self.latency = work, config.memory.latency + TURN
         self.load = float(2 * self.latency + STARTUP)  # the stream's first beats come first
         self.compute = self.store = self.store_from = 0.0
@@ -157,7 +167,7 @@ class _Run:
         return self.load + 4
 
 
-def _groups(work: TileCost, threads: int, groups: int, config: Config) -> float:
+def _groups(work: Cost, threads: int, groups: int, config: Config) -> float:
     """Cycles of some groups of tiles; long runs are extrapolated from their period."""
     if groups == 0:
         return 0.0
@@ -166,7 +176,7 @@ def _groups(work: TileCost, threads: int, groups: int, config: Config) -> float:
     return marks[-1] + (groups - len(marks)) * period
 
 
-def _recurrence(work: TileCost, threads: int, groups: int, config: Config) -> list[float]:
+def _recurrence(work: Cost, threads: int, groups: int, config: Config) -> list[float]:
     """The time at which each group of tiles (one per thread) has been stored."""
     latency = config.memory.latency + STARTUP
     load = compute = store = 0.0
@@ -198,7 +208,7 @@ def _recurrence(work: TileCost, threads: int, groups: int, config: Config) -> li
     return marks
 
 
-def cheapest(groups: Iterable[tuple[TileCost, Places]], config: Config) -> int | None:
+def cheapest(groups: Iterable[tuple[CostColumns, Places]], config: Config) -> int | None:
     """The candidate with the least estimate; None where none does any work.
 
     Args:
@@ -215,7 +225,7 @@ def cheapest(groups: Iterable[tuple[TileCost, Places]], config: Config) -> int |
     return int(best[int(np.argmin(cycles))][1]) if best else None
 
 
-def _rough(work: TileCost, config: Config) -> Size:
+def _rough(work: CostColumns, config: Config) -> NDArray[np.float64]:
     """A quick stand-in for the estimate, to choose the finalists by."""
     steps = work.tiles * work.steps
     ends = work.inp + work.wgt + work.store / (1 if work.shared else work.parts)

@@ -11,7 +11,7 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.accelerator.description import intrinsics
-from vdla.compiler.targets.accelerator.operators.cost import TileCost
+from vdla.compiler.targets.accelerator.operators.cost import CostColumns
 from vdla.compiler.targets.accelerator.operators.nest import Nest
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, Binding, Template, Tile
 from vdla.compiler.user import Type, UserOperator, registered
@@ -81,7 +81,7 @@ class Custom(Template[ops.Custom, UserTile]):
         """The one tile of a user's schedule; no cost is needed to choose it."""
         return UserTile()
 
-    def cost(self, tile: UserTile, config: Config) -> TileCost:
+    def cost(self, tile: UserTile, config: Config) -> CostColumns:
         """Not supported: a user's schedule has one tile, so no cost is needed."""
         raise NotImplementedError(f"{self.operator}: expected a template with several tiles")
 

@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +37,7 @@ from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Var
 
 Floats = NDArray[np.float64]
-Columns = dict[str, Any]  # by name, a number or one for each candidate
+Columns = dict[str, Size]  # by name, a number or one for each candidate
 _Cut = tuple[list[Portions], NDArray[np.int64]]  # and which of them each candidate has
 LEVELS = ("tile", "step", "part")
 OPERANDS = ("inp", "wgt")  # the roles of what an operation waits for

@@ -16,8 +16,9 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import ACC, intrinsics
-from vdla.compiler.targets.accelerator.operators.access import Size, accesses
+from vdla.compiler.targets.accelerator.operators.access import accesses
 from vdla.compiler.targets.accelerator.operators.cost import (
+    CostColumns,
     TileCost,
     divisors,
     parts,
@@ -154,7 +155,7 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
         padded = self.paddable(tall, wide, config.channel_block // lanes)
         return np.asarray(padded & (entries + 1 <= config.depth("acc")))
 
-    def cost(self, tile: PoolTile, config: Config) -> TileCost:
+    def cost(self, tile: PoolTile, config: Config) -> CostColumns:
         """One load, one reduction by the ALU and one store per tile."""
         c, counts, nest = config, self._counts(tile), self.nest(tile, config)
         sub = c.channel_block // c.block_out
@@ -198,7 +199,7 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
         }
 
 
-def _tile(knobs: Iterable[Size], vthreads: int) -> PoolTile:
+def _tile(knobs: Iterable[int], vthreads: int) -> PoolTile:
     blocks, rows, cols = knobs
     return PoolTile(blocks, rows, cols, vthreads)
 

@@ -23,7 +23,12 @@ from numpy.typing import NDArray
 from vdla.compiler.graph.ir import Graph, GraphError, Node
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets import template
-from vdla.compiler.targets.accelerator.operators.cost import Places, TileCost, TilingError, cheapest
+from vdla.compiler.targets.accelerator.operators.cost import (
+    CostColumns,
+    Places,
+    TilingError,
+    cheapest,
+)
 from vdla.compiler.targets.accelerator.operators.nest import Nest
 from vdla.isa.config import Config
 
@@ -122,7 +127,7 @@ class Template(template.Template[N, Config], Generic[N, T]):
         size."""
 
     @abstractmethod
-    def cost(self, tile: T, config: Config) -> TileCost:
+    def cost(self, tile: T, config: Config) -> CostColumns:
         """The work of a tile, for the analytic model; its numbers may be columns."""
 
     @abstractmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
@@ -51,11 +52,11 @@ class Windowed:
         """Strides on what has been loaded."""
         return self.strides[0] // self.sampling[0], self.strides[1] // self.sampling[1]
 
-    def paddable(self, tall: Size, wide: Size, entries: int) -> Size:
+    def paddable(self, tall: Size, wide: Size, entries: int) -> NDArray[np.bool_]:
         """Whether one LOAD can pad any tile of a size whose pixels are some entries each."""
         top, left, bottom, right = self.pads
         rows, cols = np.minimum(max(top, bottom), tall), np.minimum(max(left, right), wide)
-        return np.maximum(rows, cols * entries) <= MAX_PAD
+        return np.asarray(np.maximum(rows, cols * entries) <= MAX_PAD)
 
     def named(self, noun: str) -> str:
         """How errors name it."""

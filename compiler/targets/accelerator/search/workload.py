@@ -7,12 +7,13 @@ nothing else are one workload, tuned once.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from vdla import compiler, isa, sim
+from vdla.compiler.search.records import Line
 from vdla.compiler.targets.accelerator.operators.template import BY_NAME, AnyTemplate
 from vdla.isa.config import Config, parse_config
 from vdla.support.files import digest
@@ -49,7 +50,7 @@ class Workload:
         """
         return BY_NAME[self.kind].from_json(json.loads(self.shape))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """What a record holds of it; the config's hash is there for the reader."""
         return {
             "kind": self.kind,
@@ -60,7 +61,7 @@ class Workload:
         }
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Workload:
+    def from_json(cls, value: Line) -> Workload:
         """The workload of which ``to_json`` made ``value``.
 
         Raises:
@@ -75,7 +76,7 @@ class Workload:
         return cls(value["kind"], shape, machine, value["vthreads"])
 
 
-def _text(value: dict[str, Any]) -> str:
+def _text(value: Mapping[str, object]) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 

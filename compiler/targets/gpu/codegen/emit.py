@@ -23,7 +23,6 @@ from vdla.compiler.targets.gpu.codegen.emit_mma import emit_product
 from vdla.compiler.targets.gpu.codegen.kernel import Kernel
 from vdla.compiler.targets.gpu.codegen.values import I8, I32, I64, Values, memory_type
 from vdla.compiler.targets.gpu.mma import MMA
-from vdla.compiler.targets.lanes import Value
 from vdla.compiler.tir.ir import (
     BLOCK_TAGS,
     LOCAL,
@@ -76,7 +75,7 @@ class _Emitter:
         self.values = Values(kernel.name, module, self.builder)
         self.lane = Var("lane")
 
-    def pointer(self, space: int) -> Value:
+    def pointer(self, space: int) -> ll.Value:
         """A pointer into one of a GPU's memories; a host has but one."""
         return ll.PointerType(None, 0 if self.on_host else space)
 
@@ -125,7 +124,7 @@ class _Emitter:
             case _:
                 raise NoCodeError(f"{self.kernel.name}: no PTX for {type(stmt).__name__}")
 
-    def place(self, buffer: Buffer) -> Value:
+    def place(self, buffer: Buffer) -> ll.Value:
         """The memory of a buffer that is made in the kernel."""
         kind = ll.ArrayType(memory_type(buffer), buffer.span)
         if buffer.scope == SHARED:
@@ -134,7 +133,7 @@ class _Emitter:
         place.type = ll.PointerType()
         return place
 
-    def shared(self, buffer: Buffer, kind: Value) -> Value:
+    def shared(self, buffer: Buffer, kind: ll.Type) -> ll.Value:
         """The memory of a buffer that a group shares."""
         space = 0 if self.on_host else SHARED_SPACE
         name = self.module.get_unique_name(f"{self.kernel.name}_{buffer.name}")
@@ -184,7 +183,7 @@ class _Emitter:
         else:
             self.steps(loop)
 
-    def number(self, loop: For) -> Value:
+    def number(self, loop: For) -> ll.Value:
         """The number of this thread, or of its group."""
         if self.on_host:
             return self.entry_function.args[TAGS.index(loop.thread_tag) - len(TAGS)]
@@ -212,7 +211,7 @@ class _Emitter:
             back.set_metadata("llvm.loop", self.full_unrolling())
         b.position_at_end(after)
 
-    def full_unrolling(self) -> Value:
+    def full_unrolling(self) -> ll.Value:
         """A loop's own note that it is to be unrolled; it names itself first, so no two are one."""
         node = ll.values.MDValue(self.module, [], name=str(len(self.module.metadata)))
         node.operands = (node, self.module.add_metadata(["llvm.loop.unroll.full"]))

@@ -13,7 +13,6 @@ from llvmlite import ir as ll
 from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.targets.gpu.codegen.values import I32, TYPES, Values, memory_type
 from vdla.compiler.targets.gpu.mma import INSTRUCTIONS, MMA, OWN, Mma
-from vdla.compiler.targets.lanes import Value
 from vdla.compiler.tir.ir import Binary, Cast, Const, Expr, For, Load, Store, Var, const
 from vdla.compiler.tir.visitor import substitute_expr
 
@@ -90,7 +89,7 @@ def _element(load: Load, places: dict[Var, Expr]) -> Load:
     return Load(load.buffer, _at(load.indices, places))
 
 
-def _register(values: Values, items: list[Load]) -> Value:
+def _register(values: Values, items: list[Load]) -> ll.Value:
     """Some elements side by side: halves as a vector, bytes as an int."""
     b, kind = values.builder, memory_type(items[0].buffer)
     vector = ll.Constant(ll.VectorType(kind, len(items)), ll.Undefined)

@@ -17,7 +17,7 @@ from llvmlite import ir as ll
 
 from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.targets.gpu.codegen.kernel import element_number
-from vdla.compiler.targets.lanes import COMPARED, Value
+from vdla.compiler.targets.lanes import COMPARED
 from vdla.compiler.targets.mathematics import IN_LANES, Mathematics, requantized
 from vdla.compiler.tir.arith import bounds, is_index
 from vdla.compiler.tir.ir import (
@@ -49,7 +49,7 @@ INTRINSICS = {"sqrt": "sqrt", "rint": "rint", "floor": "floor", "abs": "fabs", "
 FLAGS = ("add", "sub", "mul")  # where LLVM is told that a number doesn't overflow
 
 
-def memory_type(buffer: Buffer) -> Value:
+def memory_type(buffer: Buffer) -> ll.Type:
     """An element as it lies in memory: a bool takes a byte, a float16 half a float's."""
     if buffer.dtype == "bool":
         return I8
@@ -91,13 +91,13 @@ class Values:
 
     def __init__(self, name: str, module: ll.Module, builder: ll.IRBuilder) -> None:
         self.name, self.module, self.builder = name, module, builder
-        self.pointers: dict[Buffer, Value] = {}
-        self.variables: dict[Var, Value] = {}
+        self.pointers: dict[Buffer, ll.Value] = {}
+        self.variables: dict[Var, ll.Value] = {}
         self.ranges: dict[Var, tuple[int, int]] = {}
 
     # --- elements ---
 
-    def element(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
+    def element(self, buffer: Buffer, indices: tuple[Expr, ...]) -> ll.Value:
         """The address of an element."""
         place = element_number(buffer, indices, self.ranges)
         number = self.value(place)
@@ -107,7 +107,7 @@ class Values:
         kind = memory_type(buffer)
         return self.builder.gep(self.pointers[buffer], [number], inbounds=True, source_etype=kind)
 
-    def load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
+    def load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> ll.Value:
         """An element's value."""
         b, kind = self.builder, memory_type(buffer)
         result = b.load(self.element(buffer, indices), typ=kind)
@@ -126,7 +126,7 @@ class Values:
 
     # --- expressions ---
 
-    def value(self, e: Expr) -> Value:
+    def value(self, e: Expr) -> ll.Value:
         """The value of an expression."""
         match e:
             case Const(value, dtype):
@@ -151,7 +151,7 @@ class Values:
                 return self._call(op, [self.value(arg) for arg in args], dtype)
         raise NoCodeError(f"{self.name}: no PTX for {type(e).__name__}")
 
-    def _choice(self, cond: Value, a: Expr, b: Expr) -> Value:
+    def _choice(self, cond: ll.Value, a: Expr, b: Expr) -> ll.Value:
         """One of two values: both and a choice where that is harmless, else a branch."""
         if self._is_safe(a) and self._is_safe(b):
             return self.builder.select(cond, self.value(a), self.value(b))
@@ -165,7 +165,7 @@ class Values:
             phi.add_incoming(value, block)
         return phi
 
-    def _logic(self, e: Binary) -> Value:
+    def _logic(self, e: Binary) -> ll.Value:
         """``and`` and ``or``, whose second side may need the first one to hold."""
         ends = Const(e.op == "or", "bool")
         first = self.value(e.a)
@@ -189,14 +189,14 @@ class Values:
         """Whether an index is provably at least 0."""
         return self._is_within(e, 0, INT_RANGES[e.dtype][1])
 
-    def _comparison(self, op: str, dtype: str, x: Value, y: Value) -> Value:
+    def _comparison(self, op: str, dtype: str, x: ll.Value, y: ll.Value) -> ll.Value:
         """A comparison; of floats, only ``ne`` holds where one is NaN."""
         b, symbol = self.builder, COMPARED[op]
         if is_float(dtype):
             return (b.fcmp_unordered if op == "ne" else b.fcmp_ordered)(symbol, x, y)
         return (b.icmp_unsigned if is_unsigned(dtype) else b.icmp_signed)(symbol, x, y)
 
-    def _binary(self, e: Binary) -> Value:
+    def _binary(self, e: Binary) -> ll.Value:
         """Arithmetic and bits of two values of one dtype."""
         b, op, dtype = self.builder, e.op, e.dtype
         x, y = self.value(e.a), self.value(e.b)
@@ -215,12 +215,12 @@ class Values:
             known = self._is_within(e, *INT_RANGES[dtype])
             build = {"add": b.add, "sub": b.sub, "mul": b.mul}[op]
             return build(x, y, flags=("nsw",) if known and not is_unsigned(dtype) else ())
-        bits: Mapping[str, Callable[[Value, Value], Value]] = {
+        bits: Mapping[str, Callable[[ll.Value, ll.Value], ll.Value]] = {
             "bitand": b.and_, "bitor": b.or_, "bitxor": b.xor,
         }  # fmt: skip
         return bits[op](x, y)
 
-    def _shift(self, op: str, dtype: str, x: Value, y: Value) -> Value:
+    def _shift(self, op: str, dtype: str, x: ll.Value, y: ll.Value) -> ll.Value:
         """A shift; of more bits than there are, it leaves zeros, or the sign to the right."""
         b, kind = self.builder, x.type
         few = b.icmp_unsigned("<", y, kind(kind.width))
@@ -229,7 +229,7 @@ class Values:
         build = b.shl if op == "shl" else b.lshr
         return b.select(few, build(x, b.select(few, y, kind(0))), kind(0))
 
-    def _quotient(self, e: Binary, x: Value, y: Value) -> Value:
+    def _quotient(self, e: Binary, x: ll.Value, y: ll.Value) -> ll.Value:
         """A division or a remainder towards minus infinity; 0 by 0."""
         b, kind, remains = self.builder, x.type, e.op == "floormod"
         natural = is_unsigned(e.dtype) or (self.is_natural(e.a) and self.is_natural(e.b))
@@ -250,7 +250,7 @@ class Values:
         result = b.add(b.sdiv(x, divisor), b.sext(below, kind))
         return b.select(none, zero, b.select(minus, b.neg(x), result))
 
-    def _cast(self, x: Value, source: str, dtype: str) -> Value:
+    def _cast(self, x: ll.Value, source: str, dtype: str) -> ll.Value:
         """A value as another dtype."""
         b, kind = self.builder, TYPES[dtype]
         if dtype == "bool":
@@ -274,7 +274,7 @@ class Values:
 
     # --- functions ---
 
-    def _call(self, op: str, args: list[Value], dtype: str) -> Value:
+    def _call(self, op: str, args: list[ll.Value], dtype: str) -> ll.Value:
         """One of the functions of expressions."""
         b = self.builder
         if not has_code(op, dtype):
@@ -282,7 +282,7 @@ class Values:
         if op == "rq":
             return requantized(b, *args)
         if op in IN_LANES:
-            compute: Callable[[Value], Value] = getattr(Mathematics(b, self._fused), op)
+            compute: Callable[[ll.Value], ll.Value] = getattr(Mathematics(b, self._fused), op)
             return compute(args[0])
         if op == "abs" and not is_float(dtype):
             x = args[0]
@@ -291,24 +291,24 @@ class Values:
             return b.select(b.icmp_signed("<", x, x.type(0)), b.neg(x), x)
         return self._intrinsic(INTRINSICS[op], args)
 
-    def _fused(self, x: Value, y: Value, to: Value) -> Value:
+    def _fused(self, x: ll.Value, y: ll.Value, to: ll.Value) -> ll.Value:
         """``x * y + to``, rounded once."""
         return self._intrinsic("fma", [x, y, to])
 
-    def _intrinsic(self, name: str, args: list[Value]) -> Value:
+    def _intrinsic(self, name: str, args: list[ll.Value]) -> ll.Value:
         """One of LLVM's functions of floats."""
         kind = args[0].type
         function = self.function(f"llvm.{name}.{kind.intrinsic_name}", kind, [kind] * len(args))
         return self.builder.call(function, args)
 
-    def function(self, name: str, result: Value, args: list[Value]) -> Value:
+    def function(self, name: str, result: ll.Value, args: list[ll.Value]) -> ll.Value:
         """A function of LLVM's, declared once per module."""
         if name not in self.module.globals:
             ll.Function(self.module, ll.FunctionType(result, args), name)
         return self.module.globals[name]
 
 
-def _constant(value: int | float, dtype: str) -> Value:
+def _constant(value: int | float, dtype: str) -> ll.Value:
     """A number; the largest of uint64 as LLVM reads it, with a sign."""
     if dtype == "uint64" and value > INT_RANGES["int64"][1]:
         value -= 1 << 64

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from llvmlite import ir as ll
 
-from vdla.compiler.targets.lanes import Value, splat
+from vdla.compiler.targets.lanes import splat
 
 I16, I32 = ll.IntType(16), ll.IntType(32)
 BYTE, BYTES = 8, 4  # bits, and how many a word has
@@ -24,12 +24,18 @@ PMADDWD = {
     4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512",
 }  # fmt: skip
 
-Library = Callable[[str, Value, list[Value]], Value]  # name, result, arguments: the function
+# The function of a name, with the type of its result and its arguments.
+Library = Callable[[str, ll.Type, list[ll.Value]], ll.Value]
 
 
 def emit_dot(
-    b: ll.IRBuilder, library: Library, instruction: str, sums: Value, word: Value, weights: Value
-) -> Value:
+    b: ll.IRBuilder,
+    library: Library,
+    instruction: str,
+    sums: ll.Value,
+    word: ll.Value,
+    weights: ll.Value,
+) -> ll.Value:
     """``sums[l] + Σ_k word[k] * weights[l][k]``: ``word`` is an int32 of four uint8, ``weights``
     are one of four int8 for every lane."""
     lanes = sums.type.count
@@ -46,7 +52,9 @@ def emit_dot(
     return sums
 
 
-def _in_pairs(b: ll.IRBuilder, library: Library, sums: Value, data: Value, weights: Value) -> Value:
+def _in_pairs(
+    b: ll.IRBuilder, library: Library, sums: ll.Value, data: ll.Value, weights: ll.Value
+) -> ll.Value:
     """Even bytes are the low halves of int16, odd ones the high halves."""
     halves = ll.VectorType(I16, 2 * sums.type.count)
     function = library(PMADDWD[sums.type.count], sums.type, [halves, halves])
@@ -59,6 +67,6 @@ def _in_pairs(b: ll.IRBuilder, library: Library, sums: Value, data: Value, weigh
     return sums
 
 
-def _all(kind: Value, value: int) -> Value:
+def _all(kind: ll.Type, value: int) -> ll.Value:
     """A constant in every lane."""
     return ll.Constant(kind, [value] * kind.count)

@@ -12,7 +12,6 @@ from llvmlite import ir as ll
 
 from vdla.compiler.targets.lanes import (
     COMPARED,
-    Value,
     constant,
     element,
     lane,
@@ -64,7 +63,7 @@ class Expressions(Memory):
         """The functions of float32 that are arithmetic."""
         return Mathematics(self.builder, self.multiply_add)
 
-    def value(self, expr: Expr) -> Value:
+    def value(self, expr: Expr) -> ll.Value:
         """The value of an expression."""
         b = self.builder
         match expr:
@@ -90,7 +89,7 @@ class Expressions(Memory):
                 return self._call(op, [self.value(a) for a in args], dtype)
         raise TypeError(f"no native code for {type(expr).__name__}")
 
-    def _comparison(self, expr: Binary) -> Value:
+    def _comparison(self, expr: Binary) -> ll.Value:
         """A comparison; of floats, only ``ne`` holds where one is NaN."""
         b, symbol, dtype = self.builder, COMPARED[expr.op], expr.a.dtype
         if is_index(expr.a) and is_index(expr.b):
@@ -101,7 +100,7 @@ class Expressions(Memory):
             return (b.fcmp_unordered if unequal else b.fcmp_ordered)(symbol, x, y)
         return (b.icmp_unsigned if is_unsigned(dtype) else b.icmp_signed)(symbol, x, y)
 
-    def _arithmetic(self, op: str, dtype: str, x: Value, y: Value) -> Value:
+    def _arithmetic(self, op: str, dtype: str, x: ll.Value, y: ll.Value) -> ll.Value:
         """Arithmetic and logic on two values of one dtype."""
         b = self.builder
         x, y = together(b, x, y)
@@ -118,7 +117,7 @@ class Expressions(Memory):
         if op in ("floordiv", "floormod"):
             return self._divide(op, x, y, plain=is_unsigned(dtype))
         shr = b.lshr if is_unsigned(dtype) else b.ashr
-        build: Callable[[Value, Value], Value] = {
+        build: Callable[[ll.Value, ll.Value], ll.Value] = {
             "add": b.add,
             "sub": b.sub,
             "mul": b.mul,
@@ -127,7 +126,7 @@ class Expressions(Memory):
         }[op]
         return build(x, y)
 
-    def _minmax(self, op: str, dtype: str, x: Value, y: Value) -> Value:
+    def _minmax(self, op: str, dtype: str, x: ll.Value, y: ll.Value) -> ll.Value:
         """The lesser or greater value; NaN where either is, as numpy has it."""
         b, symbol = self.builder, "<" if op == "min" else ">"
         if is_float(dtype):
@@ -137,7 +136,7 @@ class Expressions(Memory):
             chosen = (b.icmp_unsigned if is_unsigned(dtype) else b.icmp_signed)(symbol, x, y)
         return b.select(chosen, x, y)
 
-    def _select(self, expr: Select) -> Value:
+    def _select(self, expr: Select) -> ll.Value:
         """Both sides and a select where loading them is safe, else a branch; one side where the
         condition is known, as it is of a loop that is unrolled."""
         b, known = self.builder, self._known(expr.cond)
@@ -182,7 +181,7 @@ class Expressions(Memory):
         fails = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
         return True if holds[op] else False if holds[fails[op]] else None
 
-    def _in_all_lanes(self, side: Expr, expr: Select) -> Value:
+    def _in_all_lanes(self, side: Expr, expr: Select) -> ll.Value:
         """One side of a selection, as a vector where either of them is one."""
         value = self.value(side)
         if self.vector is None or not uses(expr, {self.vector[0]}) or lanes_of(value):
@@ -198,7 +197,7 @@ class Expressions(Memory):
             for index, size in zip(load.indices, load.buffer.shape, strict=True)
         )
 
-    def _cast(self, x: Value, source: str, dtype: str) -> Value:
+    def _cast(self, x: ll.Value, source: str, dtype: str) -> ll.Value:
         """A value as another dtype, as numpy converts it where it fits."""
         b, kind = self.builder, shaped(TYPES[dtype], x)
         if dtype == "bool":
@@ -224,14 +223,14 @@ class Expressions(Memory):
             return b.trunc(x, kind) if wanted < width else x
         return b.zext(x, kind) if is_unsigned(source) else b.sext(x, kind)
 
-    def _nearest(self, x: Value) -> Value:
+    def _nearest(self, x: ll.Value) -> ll.Value:
         """The whole number nearest to a float64, as int32, in one addition: it stands in the lowest
         bits of a number as large as WHOLE."""
         b = self.builder
         bits = b.bitcast(b.fadd(x, constant(x.type, WHOLE)), shaped(I64, x))
         return b.trunc(bits, shaped(I32, x))
 
-    def _to_odd(self, x: Value) -> Value:
+    def _to_odd(self, x: ll.Value) -> ll.Value:
         """A float64 as a float32 whose last bit is set where bits are lost.
 
         Rounding it again is then the same as rounding the float64 once. No processor here makes a
@@ -245,7 +244,7 @@ class Expressions(Memory):
         bits = b.or_(kept, b.shl(b.zext(odd, wide), constant(wide, ODD)))
         return b.fptrunc(b.bitcast(bits, x.type), shaped(TYPES["float32"], x))
 
-    def _call(self, op: str, args: list[Value], dtype: str) -> Value:
+    def _call(self, op: str, args: list[ll.Value], dtype: str) -> ll.Value:
         """One of the functions of expressions: of LLVM, of the C library, or ``rq``."""
         args = list(together(self.builder, *args))
         if op == "rq":
@@ -254,7 +253,7 @@ class Expressions(Memory):
             wider = [self._cast(x, dtype, "float32") for x in args]
             return self._cast(self._call(op, wider, "float32"), "float32", dtype)
         if op in IN_LANES and dtype == "float32":
-            compute: Callable[[Value], Value] = getattr(self.mathematics, op)
+            compute: Callable[[ll.Value], ll.Value] = getattr(self.mathematics, op)
             return compute(args[0])
         if op in LIBRARY_CALLS:
             name = f"{op}f" if dtype == "float32" else op
@@ -268,25 +267,25 @@ class Expressions(Memory):
             return self.builder.select(negative, self.builder.neg(args[0]), args[0])
         return self._intrinsic("fabs" if op == "abs" else op, args)
 
-    def _intrinsic(self, name: str, args: list[Value]) -> Value:
+    def _intrinsic(self, name: str, args: list[ll.Value]) -> ll.Value:
         """One of LLVM's functions, of floats."""
         kind = args[0].type
         lanes = f"v{lanes_of(args[0])}" if lanes_of(args[0]) else ""
         full = f"llvm.{name}.{lanes}{element(args[0]).intrinsic_name}"
         return self.builder.call(self.library(full, kind, [kind] * len(args)), args)
 
-    def _each(self, function: Value, x: Value) -> Value:
+    def _each(self, function: ll.Value, x: ll.Value) -> ll.Value:
         """A function of scalars, of every lane."""
         b, lanes = self.builder, lanes_of(x)
         if not lanes:
             return b.call(function, [x])
         return per_lane(b, lanes, lambda i: b.call(function, [lane(b, x, i)]))
 
-    def multiply_add(self, x: Value, y: Value, to: Value) -> Value:
+    def multiply_add(self, x: ll.Value, y: ll.Value, to: ll.Value) -> ll.Value:
         """``x * y + to`` of floats, rounded once where the target does both in one instruction."""
         return self._intrinsic("fmuladd", list(together(self.builder, x, y, to)))
 
-    def library(self, name: str, result: Value, args: list[Value]) -> Value:
+    def library(self, name: str, result: ll.Value, args: list[ll.Value]) -> ll.Value:
         """A function of the C library or an intrinsic of LLVM, declared once per module."""
         if name in self.module.globals:
             return self.module.globals[name]

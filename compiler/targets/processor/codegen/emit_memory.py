@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from llvmlite import ir as ll
 
 from vdla.compiler.targets.lanes import (
-    Value,
     constant,
     element,
     lane,
@@ -57,7 +56,7 @@ SIZES = {
 }
 
 
-def memory_type(buffer: Buffer) -> Value:
+def memory_type(buffer: Buffer) -> ll.Type:
     """An element as it lies in memory: a bool takes a byte."""
     return I8 if buffer.dtype == "bool" else TYPES[buffer.dtype]
 
@@ -79,19 +78,19 @@ class Memory(ABC):
         self,
         module: ll.Module,
         builder: ll.IRBuilder,
-        pointers: dict[Buffer, Value],
+        pointers: dict[Buffer, ll.Value],
         size: ll.IntType,
     ) -> None:
         self.module = module
         self.builder = builder
         self.pointers = pointers
         self.size = size
-        self.values: dict[Var, Value] = {}
+        self.values: dict[Var, ll.Value] = {}
         self.vector: tuple[Var, int] | None = None
         self.ranges: dict[Var, tuple[int, int]] = {}
 
     @abstractmethod
-    def value(self, expr: Expr) -> Value:
+    def value(self, expr: Expr) -> ll.Value:
         """The value of an expression."""
 
     @contextmanager
@@ -113,7 +112,7 @@ class Memory(ABC):
         yield
         self.vector, self.values[var] = kept, every
 
-    def load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
+    def load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> ll.Value:
         """An element, or one for each lane."""
         step = self._lane_step(buffer, indices)
         if step == 0 or self.vector is None:
@@ -123,13 +122,13 @@ class Memory(ABC):
             with self._one_lane(0):
                 return self._read(buffer, indices, ll.VectorType(memory_type(buffer), lanes))
 
-        def one(index: int) -> Value:
+        def one(index: int) -> ll.Value:
             with self._one_lane(index):
                 return self._read(buffer, indices, memory_type(buffer))
 
         return per_lane(self.builder, lanes, one)
 
-    def _read(self, buffer: Buffer, indices: tuple[Expr, ...], kind: Value) -> Value:
+    def _read(self, buffer: Buffer, indices: tuple[Expr, ...], kind: ll.Type) -> ll.Value:
         """What lies from an element on, as ``kind``; a bool lies in memory as a byte."""
         value = self.builder.load(
             self.address(buffer, indices), typ=kind, align=SIZES[buffer.dtype]
@@ -138,7 +137,7 @@ class Memory(ABC):
             return value
         return self.builder.icmp_unsigned("!=", value, constant(value.type, 0))
 
-    def store(self, buffer: Buffer, indices: tuple[Expr, ...], value: Value) -> None:
+    def store(self, buffer: Buffer, indices: tuple[Expr, ...], value: ll.Value) -> None:
         """Writes an element, or one for each lane."""
         b = self.builder
         if buffer.dtype == "bool":
@@ -156,7 +155,7 @@ class Memory(ABC):
                 align=SIZES[buffer.dtype],
             )  # fmt: skip
 
-    def _lane_address(self, buffer: Buffer, indices: tuple[Expr, ...], index: int) -> Value:
+    def _lane_address(self, buffer: Buffer, indices: tuple[Expr, ...], index: int) -> ll.Value:
         """A pointer to the element of one lane."""
         if self.vector is None:
             return self.address(buffer, indices)
@@ -177,10 +176,10 @@ class Memory(ABC):
             total += form.terms.get(var, 0) * stride
         return total
 
-    def address(self, buffer: Buffer, indices: tuple[Expr, ...], inbounds: bool = True) -> Value:
+    def address(self, buffer: Buffer, indices: tuple[Expr, ...], inbounds: bool = True) -> ll.Value:
         """A pointer to an element. ``inbounds`` promises LLVM that it lies in the buffer."""
         b = self.builder
-        flat: Value = self.size(0)
+        flat: ll.Value = self.size(0)
         for index, size, stride in zip(indices, buffer.shape, buffer.strides, strict=True):
             if size == 1 and self._in_bounds(index, 1):
                 continue
@@ -197,7 +196,7 @@ class Memory(ABC):
         limits = bounds(index, self.ranges)
         return limits is not None and limits[0] >= 0 and limits[1] < size
 
-    def _index(self, expr: Expr) -> Value:
+    def _index(self, expr: Expr) -> ll.Value:
         """An index expression in the width of pointers, without overflow."""
         b = self.builder
         match expr:
@@ -221,7 +220,7 @@ class Memory(ABC):
         limits = bounds(expr, self.ranges)
         return limits is not None and limits[0] >= 0
 
-    def _divide(self, op: str, x: Value, y: Value, plain: bool) -> Value:
+    def _divide(self, op: str, x: ll.Value, y: ll.Value, plain: bool) -> ll.Value:
         """Quotient or remainder, rounded towards minus infinity."""
         b = self.builder
         x, y = together(b, x, y)
@@ -240,7 +239,7 @@ def is_unsigned(dtype: str) -> bool:
     return dtype.startswith("uint") or dtype == "bool"
 
 
-def resized(b: ll.IRBuilder, value: Value, kind: ll.IntType) -> Value:
+def resized(b: ll.IRBuilder, value: ll.Value, kind: ll.IntType) -> ll.Value:
     """A signed integer in another width."""
     width = element(value).width
     if width == kind.width:
@@ -248,6 +247,6 @@ def resized(b: ll.IRBuilder, value: Value, kind: ll.IntType) -> Value:
     return (b.sext if width < kind.width else b.trunc)(value, shaped(kind, value))
 
 
-def _is_zero(value: Value) -> bool:
+def _is_zero(value: ll.Value) -> bool:
     """Whether a value is the constant 0."""
     return isinstance(value, ll.Constant) and value.constant == 0

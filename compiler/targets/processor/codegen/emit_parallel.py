@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 
 from llvmlite import ir as ll
 
-from vdla.compiler.targets.lanes import Value
 from vdla.compiler.targets.processor.codegen.builtins import TASKS
 from vdla.compiler.targets.processor.codegen.emit_memory import I32, POINTER
 from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, For, Load, Prefetch, Stmt, Store, Var
@@ -22,7 +21,7 @@ from vdla.compiler.tir.visitor import direct_exprs, walk, walk_expr
 
 
 def internal_function(
-    module: ll.Module, name: str, buffers: Iterable[Buffer], others: Sequence[Value]
+    module: ll.Module, name: str, buffers: Iterable[Buffer], others: Sequence[ll.Value]
 ) -> ll.Function:
     """A function without a body, of pointers to buffers, which don't alias, and of other types."""
     names = [buffer.name for buffer in buffers]
@@ -62,7 +61,9 @@ def free_names(body: Stmt, var: Var) -> tuple[list[Buffer], list[Var]]:
     return [b for b in buffers if b not in own], [v for v in variables if v not in own]
 
 
-def member(b: ll.IRBuilder, pointer: Value, shared: ll.LiteralStructType, index: int) -> Value:
+def member(
+    b: ll.IRBuilder, pointer: ll.Value, shared: ll.LiteralStructType, index: int
+) -> ll.Value:
     """A pointer to a member of a structure."""
     return b.gep(pointer, [I32(0), I32(index)], inbounds=True, source_etype=shared)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir as ll
 
-from vdla.compiler.targets.lanes import MOST_LANES, Value
+from vdla.compiler.targets.lanes import MOST_LANES
 from vdla.compiler.targets.processor.codegen.builtins import PARALLEL
 from vdla.compiler.targets.processor.codegen.emit_dot import emit_dot
 from vdla.compiler.targets.processor.codegen.emit_expr import Expressions
@@ -53,9 +53,9 @@ class Emitter:
         self,
         module: ll.Module,
         function: ll.Function,
-        pointers: dict[Buffer, Value],
+        pointers: dict[Buffer, ll.Value],
         size: ll.IntType,
-        pool: Value = None,
+        pool: ll.Value = None,
     ) -> None:
         self.name, self.module, self.size, self.pool = function.name, module, size, pool
         self.entry = function.append_basic_block("entry")
@@ -91,7 +91,7 @@ class Emitter:
             case _:
                 raise TypeError(f"no native code for {type(stmt).__name__}")
 
-    def _stored(self, stmt: Store, value: Expr) -> Value:
+    def _stored(self, stmt: Store, value: Expr) -> ll.Value:
         """What a statement stores; a product that is added to what is there in one instruction."""
         match value:
             case Binary("add", Load(buffer, at) as sum_, Binary("mul", x, y)) if (

@@ -20,7 +20,7 @@ from vdla.compiler.targets.accelerator.operators.conv2d.sizes import (
     Residual,
 )
 from vdla.compiler.targets.accelerator.operators.conv2d.space import Space
-from vdla.compiler.targets.accelerator.operators.cost import TileCost
+from vdla.compiler.targets.accelerator.operators.cost import CostColumns
 from vdla.compiler.targets.accelerator.operators.nest import Nest
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, Array, Binding, Template
 from vdla.compiler.targets.accelerator.operators.window import only_padding
@@ -141,7 +141,7 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
         """Portions of the output and of the reduction, and what stays on chip meanwhile."""
         return Space(self, config).tiles(vthreads, only)
 
-    def cost(self, tile: ConvTile, config: Config) -> TileCost:
+    def cost(self, tile: ConvTile, config: Config) -> CostColumns:
         """Averaged over full and partial tiles."""
         return Space(self, config).cost(tile)
 

@@ -18,6 +18,7 @@ from vdla.compiler.targets.accelerator.operators.conv2d.sizes import (
 from vdla.compiler.targets.accelerator.operators.cost import (
     MOST_STAGES,
     STARTUP,
+    CostColumns,
     TileCost,
     divisors,
     fetch,
@@ -125,7 +126,7 @@ class Space:
         issues = [inp, wgt, *channels, gemm, *finish, store]
         return Nest(e.out, self.indices, [*outer, step, part], issues)
 
-    def cost(self, tile: ConvTile) -> TileCost:
+    def cost(self, tile: ConvTile) -> CostColumns:
         """The work of a candidate, averaged over full and partial tiles."""
         s, c, e, nest = self.shape, self.config, self.tensors, self.nest(tile)
         _, _, o, y, x, *_ = e.out.axis
@@ -167,7 +168,7 @@ class Space:
 
 
 def _tile(
-    knobs: Iterable[Size], vthreads: int, resident: bool, stationary: str, stages: int = 1
+    knobs: Iterable[int], vthreads: int, resident: bool, stationary: str, stages: int = 1
 ) -> ConvTile:
     outputs, rows, cols, inputs, weights = knobs
     return ConvTile(outputs, rows, cols, inputs, weights, vthreads, resident, stationary, stages)
