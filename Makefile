@@ -6,13 +6,22 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test test-long formal bitstream records lint types imports chromium qemu yosys clean build/mypy
+.PHONY: demo test test-long formal bitstream dist records lint types imports chromium qemu yosys clean build/mypy
 
 demo: .venv/ready
 	$(BIN)/vdla compare resnet18-convs -c paper --out out
 	$(BIN)/vdla compare resnet18 -c paper --out out --report out/resnet18-paper.html
 	$(BIN)/vdla run resnet18 --device sim -c paper --trace out/resnet18-paper.trace.json
-	@echo "Open out/resnet18-paper.html in a browser; the traces in out/ open at https://ui.perfetto.dev"
+	@echo
+	@echo "Look at:"
+	@echo "  out/resnet18-paper.html          in a browser: where every cycle went, layer by layer"
+	@echo "  out/resnet18-paper.trace.json    at https://ui.perfetto.dev: the whole network's timeline"
+	@echo "Try next, after: . .venv/bin/activate"
+	@echo "  vdla compare resnet18 -c paper --set memory.latency=256           a slower memory"
+	@echo "  vdla configs paper > mine.toml                                    a design of your own: edit it, then"
+	@echo "  vdla compare resnet18 -c mine.toml --report out/mine.html         see what it costs"
+	@echo "  vdla run digits --device rtl -c tiny                              the RTL, in as many cycles"
+	@echo "  python examples/matmul.py                                         a kernel in 25 lines of Python"
 
 # For a ULX3S-85F: out/ulx3s-ulx3s/vdla.bit.
 bitstream: .venv/ready
@@ -27,6 +36,10 @@ test-long: .venv/ready qemu
 
 formal: .venv/ready
 	$(BIN)/pytest -n $(JOBS) --dist worksteal tests/hw/formal
+
+# The sdist and the wheel, in dist/; `twine upload dist/*` publishes them.
+dist: .venv/ready
+	$(BIN)/python -m build --no-isolation --outdir dist .
 
 # The tuned schedules that ship with the package; goes on from build/records.jsonl.
 records: .venv/ready
@@ -82,4 +95,4 @@ build/mypy:
 	touch $@
 
 clean:
-	rm -rf .venv build out
+	rm -rf .venv build dist out
