@@ -2,10 +2,21 @@
 
     python benchmarks/house.py [--json]
 
-files and lines of product code, the largest file, functions with 8 parameters and more (those that
-numba compiles apart: it takes no objects), file names that occur twice in one room, ``Any`` in the
-code of operators, public names without a docstring, files of the compiler whose code names a
-convolution (a list of exports is none). ``make imports`` proves that there are no circles.
+- files and lines of product code, the largest file and the median;
+- functions with 8 parameters and more; those that numba compiles apart, since it takes no objects;
+- public names without a docstring;
+- uses of ``Any``, and of names that stand for it, in the compiler, its search and ``vdla/``; an
+  array of any type is none;
+- file names that occur twice in one room;
+- files of the compiler whose code names a convolution;
+- for each operator of the accelerator, and for each algorithm of the processor, how many files of
+  the compiler name it in code;
+- the way of one compilation (digits for tiny): ``stays`` counts the folders that ``build.py`` and
+  ``assemble.py`` call into, one after the other; ``rooms`` are the different ones among them, and
+  ``returns`` the stays in a folder that was left before.
+
+Imports and lists of exports name nothing in code. ``make imports`` proves that there are no
+circles.
 """
 
 from __future__ import annotations
@@ -16,21 +27,17 @@ import statistics
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
+from types import FrameType
 
 ROOT = Path(__file__).parent.parent
 COMPILED = ("jit", "jit_lean", "inline", "shared")  # by numba, which takes no objects
 ROOMS = ("support", "isa", "sim", "hw", "compiler", "runtime", "boards", "vdla")
-OPERATORS = (
-    "compiler/graph/ops",
-    "compiler/targets/accelerator/operators",
-    "compiler/targets/processor/operators",
-    "compiler/targets/processor/functions.py",
-    "compiler/targets/processor/in_place.py",
-    "compiler/targets/processor/steps.py",
-    "compiler/graph/express.py",
-)
+SEARCH = ("compiler/search/", *(f"compiler/targets/{part}search/" for part in (
+    "", "accelerator/", "gpu/", "processor/")))  # fmt: skip
+DRIVERS = ("compiler/build.py", "compiler/assemble.py")
 CONVOLUTIONS = ("Conv2d", "QConv2d", "QConv2dAdd", "AnyConv2d", "ConvSizes", "ConvTile")
 MANY = 8  # parameters
 DOCUMENTED = ("D100", "D101", "D102", "D103", "D106")
@@ -78,6 +85,8 @@ def undocumented() -> int:
     result = subprocess.run(
         [*command, "--output-format", "json", *ROOMS], cwd=ROOT, capture_output=True, text=True
     )
+    if not result.stdout.startswith("["):
+        sys.exit("house: expected ruff, found none; install with: pip install ruff")
     return len(json.loads(result.stdout))
 
 
@@ -91,24 +100,131 @@ def twins(files: list[Path]) -> list[str]:
     return [" ".join(same) for same in places.values() if len(same) > 1]
 
 
-def loose(files: list[Path]) -> int:
-    """How often operators say ``Any``; an import is no use."""
-    inside = [p for p in files if str(p.relative_to(ROOT)).startswith(OPERATORS)]
-    names = (n for p in inside for n in ast.walk(ast.parse(p.read_text())))
-    return sum(isinstance(n, ast.Name) and n.id == "Any" for n in names)
+# Any -------------------------------------------------------------------------------------------
 
 
-def knowing_convolutions(files: list[Path]) -> list[str]:
-    """Files of the compiler that name a convolution, in code and not in an import alone."""
-    result = []
-    for path in files:
-        name = str(path.relative_to(ROOT))
-        nodes = ast.walk(ast.parse(path.read_text()))
-        used = {n.id if isinstance(n, ast.Name) else n.attr for n in nodes
-                if isinstance(n, ast.Name | ast.Attribute)}  # fmt: skip
-        if name.startswith("compiler/") and used.intersection(CONVOLUTIONS):
-            result.append(name)
+def any_uses(files: list[Path]) -> dict[str, int]:
+    """How often the compiler, its search and ``vdla/`` say ``Any`` or a name that stands for it."""
+    names = [path for path in files if room_of(path) in ("compiler", "vdla")]
+    trees = {relative(path): ast.parse(path.read_text()) for path in names}
+    aliases = {path: own_aliases(tree) for path, tree in trees.items()}
+    result = {"compiler": 0, "search": 0, "vdla": 0}
+    for path, tree in trees.items():
+        known = {"Any"} | aliases[path] | imported_aliases(tree, aliases)
+        part = "search" if path.startswith(SEARCH) else path.split("/")[0]
+        result[part] += sum(is_use(node, known) for node in open_parts(tree))
     return result
+
+
+def own_aliases(tree: ast.Module) -> set[str]:
+    """The names that a file gives to ``Any``, or to a type that says it."""
+    known = {"Any"}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            value = node.value
+            if not isinstance(value, ast.Call) and any(is_use(n, known) for n in open_parts(value)):
+                known.add(node.targets[0].id)
+    return known - {"Any"}
+
+
+def imported_aliases(tree: ast.Module, aliases: dict[str, set[str]]) -> set[str]:
+    """The names by which a file imports other files' aliases."""
+    result = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            path = node.module.removeprefix("vdla.").replace(".", "/")
+            homes = (f"{path}.py", f"{path}/__init__.py", f"vdla/{path}.py")
+            own = set().union(*(aliases.get(home, set()) for home in homes))
+            result |= {name.asname or name.name for name in node.names if name.name in own}
+    return result
+
+
+def open_parts(node: ast.AST) -> Iterator[ast.AST]:
+    """A tree's nodes but those inside ``NDArray[…]``."""
+    yield node
+    if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("NDArray"):
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from open_parts(child)
+
+
+def is_use(node: ast.AST, known: set[str]) -> bool:
+    """Whether a node reads one of the names."""
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in known
+
+
+# Who knows what --------------------------------------------------------------------------------
+
+
+def code_names(path: Path) -> set[str]:
+    """The names in a file's code: classes that it defines, and what it reads."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    used = {n.id for n in nodes if isinstance(n, ast.Name)}
+    used |= {n.attr for n in nodes if isinstance(n, ast.Attribute)}
+    return used | {n.name for n in nodes if isinstance(n, ast.ClassDef)}
+
+
+def knowing(files: list[Path], names: Sequence[str]) -> list[str]:
+    """Files of the compiler whose code has one of the names."""
+    inside = (path for path in files if room_of(path) == "compiler")
+    return [relative(path) for path in inside if code_names(path).intersection(names)]
+
+
+def files_per_operator(files: list[Path]) -> dict[str, int]:
+    """For each operator of the accelerator and each algorithm of the processor, the files that name
+    it: an operator by its int8 node, an algorithm by its template."""
+    from vdla.compiler.targets.accelerator.operators.template import BY_NODE
+    from vdla.compiler.targets.processor.operators import TEMPLATES
+
+    names = [*(node.__name__ for node in BY_NODE), *(each.__name__ for each in TEMPLATES)]
+    return {name: len(knowing(files, [name])) for name in sorted(names)}
+
+
+# The way of a compilation ----------------------------------------------------------------------
+
+
+def compiler_walk() -> dict[str, int]:
+    """Stays, rooms and returns of one compilation."""
+    from vdla import api
+
+    folders: list[str] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event != "call" or frame.f_back is None:
+            return
+        caller, callee = (own_path(f.f_code.co_filename) for f in (frame.f_back, frame))
+        if caller in DRIVERS and callee and callee not in DRIVERS:
+            folder = callee.rpartition("/")[0]
+            if not folders or folders[-1] != folder:
+                folders.append(folder)
+
+    sys.setprofile(note)
+    try:
+        api.compile("digits", "tiny")
+    finally:
+        sys.setprofile(None)
+    rooms = len(set(folders))
+    return {"stays": len(folders), "rooms": rooms, "returns": len(folders) - rooms}
+
+
+@cache
+def own_path(name: str) -> str:
+    """A source's path from the root; nothing for others' sources."""
+    path = Path(name).resolve()
+    return relative(path) if path.is_relative_to(ROOT) and ".venv" not in path.parts else ""
+
+
+def relative(path: Path) -> str:
+    """A path from the root."""
+    return str(path.relative_to(ROOT))
+
+
+def room_of(path: Path) -> str:
+    """The folder at the root that a file is in."""
+    return path.relative_to(ROOT).parts[0]
+
+
+# Together --------------------------------------------------------------------------------------
 
 
 def measure() -> dict[str, object]:
@@ -129,20 +245,25 @@ def measure() -> dict[str, object]:
         "many_parameters": [name for name, compiled in many if not compiled],
         "many_parameters_numba": [name for name, compiled in many if compiled],
         "undocumented": undocumented(),
-        "any_in_operators": loose(files),
+        "any": any_uses(files),
         "twins": twins(files),
-        "convolutions": knowing_convolutions(files),
+        "convolutions": knowing(files, CONVOLUTIONS),
+        "files_per_operator": files_per_operator(files),
+        "compile": compiler_walk(),
     }
 
 
 def main() -> None:
-    """Prints the figures, a line each; of lists their length and what they hold."""
+    """Prints the figures, a line each; a list's length and its items, a table's rows."""
     result = measure()
     if "--json" in sys.argv:
         print(json.dumps(result))
         return
     for name, value in result.items():
-        if isinstance(value, list):
+        if isinstance(value, dict):
+            print(f"{name:24}{sum(value.values()) if name == 'any' else max(value.values()):>8}")
+            print(*(f"    {key:20}{count:>8}" for key, count in value.items()), sep="\n")
+        elif isinstance(value, list):
             print(f"{name:24}{len(value):>8}", *value, sep="\n    " if value else "")
         else:
             print(f"{name:24}{value:>8}")
