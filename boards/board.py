@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from vdla.support.errors import UserError
+from vdla.support.install import pip_install
 
 
 class BoardError(UserError):
@@ -25,7 +26,7 @@ def packages(what: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         raise BoardError(
             f"{what}: expected the package {error.name}, found none; "
-            "install with: pip install 'vdla[boards]'"
+            f"install with: {pip_install('boards')}"
         ) from None
 
 

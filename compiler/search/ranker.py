@@ -14,6 +14,7 @@ import numpy as np
 
 from vdla.compiler.search.points import Floats
 from vdla.support.errors import UserError
+from vdla.support.install import pip_install
 
 ROUNDS = 60
 PARAMETERS = {
@@ -67,7 +68,7 @@ def load_xgboost() -> Any:
     except ImportError:
         raise TuneDependencyError(
             "--searcher xgboost: expected the package xgboost, found none; "
-            "pip install 'vdla[tune]', or choose random, grid or genetic"
+            f"{pip_install('tune')}, or choose random, grid or genetic"
         ) from None
     return xgboost
 

@@ -35,6 +35,7 @@ from vdla.runtime.gpu.base import (
     scratch_offsets,
 )
 from vdla.runtime.kernels import OPENCL, Kernels, Launch
+from vdla.support.install import pip_install
 
 CHECKER = "Oclgrind"
 INSTALL = (
@@ -239,6 +240,6 @@ def _pyopencl() -> Any:
     except ImportError as error:
         result = "none" if isinstance(error, ModuleNotFoundError) else str(error)
         raise DeviceError(
-            f"gpu: expected pyopencl, found {result}; `pip install 'vdla[gpu]'` installs it"
+            f"gpu: expected pyopencl, found {result}; `{pip_install('gpu')}` installs it"
         ) from None
     return pyopencl

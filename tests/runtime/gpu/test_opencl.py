@@ -17,6 +17,7 @@ from vdla.runtime.gpu import opencl
 from vdla.runtime.gpu.opencl import INSTALL, OpenClGpu, find_gpu
 from vdla.runtime.kernels import PTX, KernelFunction
 from vdla.runtime.plan import Gpu
+from vdla.support.install import pip_install
 
 X = np.array([1, 2, 3, 4], np.float32)
 
@@ -68,7 +69,7 @@ def test_a_checker_is_taken_by_name_alone(driver):
 def test_no_pyopencl(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyopencl", None)
     assert device_error(find_gpu) == (
-        "gpu: expected pyopencl, found none; `pip install 'vdla[gpu]'` installs it"
+        f"gpu: expected pyopencl, found none; `{pip_install('gpu')}` installs it"
     )
     assert device_error(lambda: Executor(gpu_module())).startswith("gpu: expected pyopencl")
 

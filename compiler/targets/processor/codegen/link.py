@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.processor.description.processor import Processor
+from vdla.support.install import pip_install
 
 
 def find_linker(processor: Processor) -> list[str]:
@@ -33,7 +34,7 @@ def find_linker(processor: Processor) -> list[str]:
         f"target {processor.cpu}: expected a linker "
         f"({processor.gnu}-ld, ld.lld or ziglang), found none; "
         f"install with: apt-get install binutils-{processor.gnu.replace('_', '-')}, "
-        "or pip install 'vdla[arm]'"
+        f"or {pip_install('arm')}"
     )
 
 

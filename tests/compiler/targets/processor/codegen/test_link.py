@@ -23,6 +23,7 @@ from vdla.compiler.targets.processor.description.processor import (
     Processor,
     find_processor,
 )
+from vdla.support.install import pip_install
 
 OTHERS = [name for name, target in PROCESSORS.items() if target != NATIVE]
 MACHINES = {"x86-64-v3": 62, "x86-64-v4": 62, "cortex-a9": 40, "cortex-a53": 183, "cortex-a72": 183}
@@ -77,7 +78,7 @@ def test_no_linker(name, monkeypatch):
     assert str(caught.value) == (
         f"target {name}: expected a linker ({gnu}-ld, ld.lld or ziglang), found none; "
         f"install with: apt-get install binutils-{gnu.replace('_', '-')}, "
-        f"or pip install 'vdla[arm]'"
+        f"or {pip_install('arm')}"
     )
 
 
