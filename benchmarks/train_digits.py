@@ -1,7 +1,9 @@
 """Trains the bundled digits network: numpy gradient descent on scikit-learn's digits.
 
-``python -m vdla.compiler.models.train_digits`` writes ``data/digits.onnx`` and
-``data/digits_test.npz``; the same seeds give the same files. Needs scikit-learn (extra ``dev``).
+    python benchmarks/train_digits.py
+
+writes ``digits.onnx`` and ``digits_test.npz`` into ``compiler/models/data``. The same seeds give
+the same files. Needs scikit-learn (extra ``dev``).
 
 The network: conv 3x3 (1→16), Relu, MaxPool 2, conv 3x3 (16→64), Relu, global average, dense (10).
 """
@@ -18,6 +20,7 @@ from vdla.compiler.graph.ir import Array
 from vdla.compiler.models.builder import IR_VERSION, OPSET
 from vdla.compiler.models.quantizer import quantize_model
 
+DATA = Path(__file__).parents[1] / "compiler" / "models" / "data"
 SEED = 7
 TEST_IMAGES = 360
 EPOCHS = 60
@@ -165,7 +168,7 @@ def model(p: Params) -> onnx.ModelProto:
     )
 
 
-def main(folder: Path = Path(__file__).parent / "data") -> float:
+def main(folder: Path = DATA) -> float:
     """Trains, quantizes and writes; returns the float network's test accuracy."""
     x, labels, test, test_labels = load()
     p = train(x.astype(np.float64), labels)

@@ -1,4 +1,4 @@
-"""The worked example of docs/timing.md: ``python -m vdla.sim.timing.example [KEY=VALUE …]``.
+"""The worked example of docs/timing.md: ``python docs/timing_example.py [KEY=VALUE …]``.
 
 Prints a program of config ``tiny`` and what every unit does in each cycle. The program loads a
 micro-op, a weight tile and two activation vectors, multiplies, and stores the result requantized.

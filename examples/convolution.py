@@ -32,7 +32,7 @@ for stage, loop, copies in (s[image], ci, 3), (taps, s[acc].axis[0], 6):
 for stage, axis in (s[Y], -1), (s[image], -1), (start, -1), (factor, -1), (s[acc], 3), (taps, 4):
     stage.tensorize(stage.axis[axis], ins)
 arrays = [rng.integers(-128, 128, t.shape, t.dtype) for t in (X, K, bias)]
-arrays.append(np.full((C, 16), te.pack_scale(1, 9), np.int32))  # times 2**-9
+arrays.append(np.full((C, 16), te.scale_word(1, 9), np.int32))  # times 2**-9
 made, wanted = np.zeros((2, *Y.shape), np.int8)
 run = vdla.build(s, [X, K, bias, scale, Y], "paper")(*arrays, made)
 vdla.build(te.create_schedule(Y), [X, K, bias, scale, Y], "cpu")(*arrays, wanted)

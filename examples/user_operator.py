@@ -13,7 +13,7 @@ from vdla.compiler import models
 def threshold(image, least):  # int8 pixels of at least `least`, by way of int32 and a scale of one
     wide = te.compute(image.shape, lambda *i: image[i].astype("int32") + 0, "wide")
     bounded = te.compute(image.shape, lambda *i: te.max(wide[i], least), "bounded")
-    one = te.compute((4,), lambda l: te.const(te.pack_scale(1, 0)), "one")
+    one = te.compute((4,), lambda l: te.const(te.scale_word(1, 0)), "one")
     return te.compute(image.shape, lambda n, c, y, x: te.requantize(
         bounded[n, c, y, x], one[x % 4]).astype("int8"), "out")  # fmt: skip
 

@@ -38,6 +38,7 @@ from vdla.hw.requantize import (
 from vdla.isa.config import Config
 from vdla.isa.instructions import WADD_BITS, WEIGHT_BITS, AluOp
 from vdla.isa.numbers import MANTISSA_BITS, SHIFT_BITS
+from vdla.support.numbers import ceil_div
 
 DEPTH = 5  # cycles from the operands to the combine stage
 WEIGHED = 2  # cycles from the operands to WADD's product of y
@@ -230,6 +231,6 @@ def _power(m: Module, y: Value, lane: int) -> tuple[Value, Value]:
     sums = [less[bit] ^ (~far & less[:bit].all()) for bit in range(4)]
     exponent = Signal(range(HOT_BITS), name=f"exponent_{lane}")
     m.d.comb += exponent.eq(Cat(*sums, ~far & less.all()))
-    fours = [exponent[2:] == n for n in range(-(-HOT_BITS // 4))]
+    fours = [exponent[2:] == n for n in range(ceil_div(HOT_BITS, 4))]
     ones = [exponent[:2] == n for n in range(4)]
     return Cat(fours[bit // 4] & ones[bit % 4] for bit in range(HOT_BITS)), far

@@ -43,6 +43,7 @@ from vdla.isa.instructions import (
     instruction_beats,
 )
 from vdla.isa.registers import INDEX_BITS
+from vdla.support.numbers import ceil_div
 
 
 class Fetch(Component):
@@ -76,7 +77,7 @@ class Fetch(Component):
         m = Module()
         config = self.config
         room = fetch_buffer_beats(config)
-        slots = -(-room // self.per_instruction)
+        slots = ceil_div(room, self.per_instruction)
         complete = Signal()
         dispatch = Signal()
         fails = Signal()  # the burst to be asked for lies out of bounds

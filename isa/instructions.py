@@ -18,6 +18,7 @@ from typing import ClassVar
 
 from vdla.isa.config import Config
 from vdla.isa.fields import EncodingError, Field, Record, Width
+from vdla.support.numbers import ceil_div
 
 
 class Engine(IntEnum):
@@ -333,7 +334,7 @@ def instruction_bytes(config: Config) -> int:
     """Bytes of every instruction: the widest, rounded up to whole 64-bit words and beats."""
     bits = max(cls.bits(config) for cls in INSTRUCTIONS)
     unit = max(8, config.port_bytes)
-    return -(-bits // (8 * unit)) * unit
+    return ceil_div(bits, 8 * unit) * unit
 
 
 def instruction_beats(config: Config) -> int:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.program import Program
 from vdla.runtime.errors import DeviceError
+from vdla.support.numbers import ceil_div
 
 Dram = NDArray[np.uint8]
 Ranges = Sequence[tuple[int, int]]  # of bytes: from, to
@@ -18,7 +19,7 @@ ALIGN = 64
 
 def whole_pages(size: int) -> int:
     """``size`` bytes, rounded up to pages: what DRAM_SIZE can say."""
-    return -(-size // PAGE_BYTES) * PAGE_BYTES
+    return ceil_div(size, PAGE_BYTES) * PAGE_BYTES
 
 
 def aligned_bytes(size: int, align: int = ALIGN) -> Dram:

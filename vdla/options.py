@@ -77,11 +77,11 @@ class Placed(Sized):
 
 
 def _quiet(what: str, done: int, total: int) -> None:
-    """Tells nobody."""
+    """A progress callback that does nothing."""
 
 
 def _silent(text: str) -> None:
-    """Tells nobody."""
+    """A message callback that does nothing."""
 
 
 # Options that several commands have ---------------------------------------------------------------

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from vdla.boards.board import Board
 from vdla.hw.fifo import SHALLOW
 from vdla.isa.config import Config, ConfigError, config_names, load_config
+from vdla.support.numbers import ceil_div
 
 SIZES = ("block_in", "block_out", "inp_bytes", "wgt_bytes", "acc_bytes", "uop_bytes")
 HALVINGS = 8  # at most: beyond that it is another machine
@@ -97,7 +98,7 @@ def size(board: Board, config: Config) -> dict[str, float]:
         "lut": logic.lut + lanes,
         "ff": logic.ff + lanes,
         # GEMM makes two products with one, the ALU takes three a lane, STORE two a lane.
-        "dsp": config.block_in * -(-config.block_out // 2)
+        "dsp": config.block_in * ceil_div(config.block_out, 2)
         + 3 * config.block_out
         + 2 * config.port_bytes,
         # One more stands in a ULX3S's bridge.
@@ -125,7 +126,7 @@ def read_buffer(config: Config) -> int:
 
 def of_shape(width: int, depth: int) -> int:
     """How many block RAMs of 18 Kbit hold ``depth`` words of ``width`` bits."""
-    return min(-(-width // bits) * -(-depth // entries) for bits, entries in SHAPES)
+    return min(ceil_div(width, bits) * ceil_div(depth, entries) for bits, entries in SHAPES)
 
 
 def distance(config: Config, smaller: Config) -> float:

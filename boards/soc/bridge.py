@@ -1,4 +1,4 @@
-"""The serial link's end on the board: ``isa/link.py`` has its frames and its rules.
+"""The serial link's end on the board: ``runtime/board/link.py`` has its frames and its rules.
 
     receive → act, word by word or beat by beat → send
 
@@ -20,7 +20,7 @@ from amaranth.lib.wiring import Component, In, Out
 
 from vdla.boards.soc.memory import port
 from vdla.hw.interfaces import axi_lite
-from vdla.isa.link import (
+from vdla.runtime.board.link import (
     CHECKSUM,
     MOST_WORDS,
     QUIET,

@@ -20,8 +20,8 @@ from vdla.boards.soc.uart import Receiver, Transmitter, divisor_of
 from vdla.hw.core import Core
 from vdla.hw.csr import ADDRESS_BITS
 from vdla.isa.config import Config
-from vdla.isa.link import BAUD
 from vdla.isa.registers import register
+from vdla.runtime.board.link import BAUD
 
 LEDS = 8
 SHOWN = 1 << 20  # clocks for which a byte lights its LED

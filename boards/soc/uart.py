@@ -11,7 +11,7 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import Component, In, Out
 
-from vdla.isa.link import BAUD
+from vdla.runtime.board.link import BAUD
 
 BITS = 8
 

@@ -42,6 +42,7 @@ from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.runtime.dtypes import STORED, dtype_of
 from vdla.support.errors import UserError
+from vdla.support.numbers import ceil_div
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
@@ -89,7 +90,7 @@ class TensorType:
             return self.shape
         n, c, *image = self.shape
         h, w = image or (1, 1)
-        return (n, -(-c // self.block), h, w, self.block)
+        return (n, ceil_div(c, self.block), h, w, self.block)
 
     @property
     def elements(self) -> int:

@@ -1,4 +1,4 @@
-"""The arithmetic of :mod:`vdla.isa.numbers` on whole arrays, and that of scales."""
+"""Quantized arithmetic on whole arrays, and the arithmetic of scales."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla.compiler.graph.ir import Array, GraphError
-from vdla.isa.numbers import INT32_MAX, INT32_MIN, MANTISSA_BITS, MAX_SHIFT, pack_scale
+from vdla.compiler.tir.ops import rq
+from vdla.isa.numbers import pack_scale
 
 Int32 = NDArray[np.int32]
 
@@ -16,19 +17,6 @@ Int32 = NDArray[np.int32]
 def pack_scales(scales: Iterable[float]) -> Int32:
     """One packed scale word per scale."""
     return np.array([pack_scale(s) for s in scales], np.uint32).astype(np.int32)
-
-
-def rq(x: Array, words: Array | int) -> NDArray[np.int64]:
-    """:func:`vdla.isa.numbers.rq`, element by element; ``words`` broadcasts against ``x``."""
-    words = np.asarray(words, np.int64)
-    mantissa = words & ((1 << MANTISSA_BITS) - 1)
-    shift = (words >> MANTISSA_BITS) & MAX_SHIFT
-    product = x.astype(np.int64) * mantissa
-    quotient = product >> shift
-    rest = product - (quotient << shift)
-    half = np.int64(1) << np.maximum(shift - 1, 0)
-    up = (shift > 0) & ((rest > half) | ((rest == half) & ((quotient & 1) == 1)))
-    return np.asarray(np.clip(quotient + up, INT32_MIN, INT32_MAX), np.int64)
 
 
 def quantize(x: Array, scale: Array, zero_point: Array, dtype: str) -> Array:
@@ -46,7 +34,7 @@ def dequantize(x: Array, scale: Array, zero_point: Array) -> Array:
 
 def requantize(acc: Array, words: Array | int, zero_point: int, lo: int, hi: int) -> Array:
     """``clip(rq(acc, words) + zero_point, lo, hi)`` as int8."""
-    return np.clip(rq(acc, words) + zero_point, lo, hi).astype(np.int8)
+    return np.clip(rq(acc, words).astype(np.int64) + zero_point, lo, hi).astype(np.int8)
 
 
 # Scales ------------------------------------------------------------------------------------------

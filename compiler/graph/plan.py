@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vdla.compiler.graph.ir import Array, Graph
+from vdla.support.numbers import ceil_div
 
 ALIGN = 64
 
@@ -31,7 +32,7 @@ class MemoryPlan:
 
 def align(value: int, to: int = ALIGN) -> int:
     """``value`` rounded up to a multiple of ``to``."""
-    return -(-value // to) * to
+    return ceil_div(value, to) * to
 
 
 def lifetimes(graph: Graph) -> dict[str, tuple[int, int]]:

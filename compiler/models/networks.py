@@ -10,6 +10,7 @@ import onnx
 from vdla.compiler.graph.ir import Array
 from vdla.compiler.graph.window import Window
 from vdla.compiler.models.builder import Builder, images
+from vdla.support.numbers import ceil_div
 
 IMAGE = (1, 3, 224, 224)
 CALIBRATION_SEED = 20180713
@@ -29,7 +30,7 @@ class ConvShape:
     @property
     def macs(self) -> int:
         """Multiply-adds for one image."""
-        side = -(-self.size // self.stride)
+        side = ceil_div(self.size, self.stride)
         return side * side * self.inputs * self.outputs * self.kernel * self.kernel
 
 

@@ -15,6 +15,7 @@ from vdla.compiler.schedule.tree import (
 )
 from vdla.compiler.tir.ir import Binary, Block, Const, Expr, For, PrimFunc, Stmt, Var
 from vdla.compiler.tir.visitor import blocks, substitute, uses
+from vdla.support.numbers import ceil_div
 
 
 def split(
@@ -27,7 +28,7 @@ def split(
     """
     loop = get_loop(func, var)
     inner_extent = _split_factor(where, loop, factor, nparts)
-    outer_extent = -(-loop.extent // inner_extent)
+    outer_extent = ceil_div(loop.extent, inner_extent)
     outer, inner = Var(f"{var.name}_o"), Var(f"{var.name}_i")
     index = outer * inner_extent + inner
     body = loop.body
@@ -47,7 +48,7 @@ def _split_factor(where: str, loop: For, factor: int | None, nparts: int | None)
         raise ScheduleError(
             f"split {where}: expected {name} in 1..{loop.extent} (the loop's extent), found {value}"
         )
-    return value if factor is not None else -(-loop.extent // value)
+    return value if factor is not None else ceil_div(loop.extent, value)
 
 
 def _guard_blocks(stmt: Stmt, cond: Expr) -> Stmt:

@@ -36,7 +36,7 @@ from vdla.compiler.tir.visitor import expr_vars, substitute_expr, uses, walk_exp
 
 STORED_BYTES = (
     "; int8 is stored by te.requantize(x, s).astype('int8'), which saturates: for x as it is, s is "
-    "te.const(te.pack_scale(1, 0)) in every lane of a stage in vdla.ACC"
+    "te.const(te.scale_word(1, 0)) in every lane of a stage in vdla.ACC"
 )
 
 

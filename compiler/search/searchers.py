@@ -29,10 +29,10 @@ EXPLORE = 0.05  # share of a batch that is drawn at random
 POPULATION = 16
 ELITE = 4
 MUTATION = 0.2
-# Of evolution on a model, which lowers each point that it looks at.
+# EvolutionSearcher; small numbers, since each candidate is lowered to get its features.
 GENERATIONS = 2
-BROOD = 12
-GUESTS = 4
+CHILDREN_PER_GENERATION = 12
+RANDOM_PER_GENERATION = 4
 
 
 class Searcher(ABC):
@@ -170,8 +170,8 @@ class ModelSearcher(Searcher):
         points = np.array([p for p in range(len(self.space)) if p not in self.known])
         floor = self.features.floor[points]
         alike = np.count_nonzero(floor <= ALIKE * floor.min())
-        hopeful = points[np.argsort(floor, kind="stable")[: max(alike, count)]]
-        drawn: list[int] = self.rng.choice(hopeful, count, replace=False).tolist()
+        lowest = points[np.argsort(floor, kind="stable")[: max(alike, count)]]
+        drawn: list[int] = self.rng.choice(lowest, count, replace=False).tolist()
         return drawn
 
     def _anneal(self, scores: Floats) -> list[int]:
@@ -239,12 +239,12 @@ class EvolutionSearcher(Searcher):
         return scores
 
     def _random_guests(self) -> list[int]:
-        return self.space.draw(self.known, GUESTS, self.rng)
+        return self.space.draw(self.known, RANDOM_PER_GENERATION, self.rng)
 
     def _children(self, parents: Sequence[int]) -> list[int]:
         """Crossed, and some of them stepped, less those known already."""
         bred: dict[int, None] = {}
-        for _ in range(BROOD):
+        for _ in range(CHILDREN_PER_GENERATION):
             a, b = self.rng.choice(parents, 2).tolist()
             child = self.space.cross(a, b, self.rng)
             if child in self.known or self.rng.random() < MUTATION:

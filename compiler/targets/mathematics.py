@@ -35,7 +35,7 @@ IN_LANES = frozenset({"exp", "log", "tanh", "erf"})
 
 
 def requantized(b: ll.IRBuilder, acc: ll.Value, scale: ll.Value) -> ll.Value:
-    """Appends ``tir.ops.requantize`` of int32, in all lanes; every step is exact in 64 bits."""
+    """Appends ``tir.ops.rq`` of int32, in all lanes; every step is exact in 64 bits."""
     narrow, wide = acc.type, shaped(I64, acc)
 
     def of(kind: ll.Type, value: int) -> ll.Value:

@@ -78,7 +78,7 @@ def rq(acc: Expr, scale: Expr) -> Expr:
     Args:
         acc: the value.
         scale: an int32 word: ``m`` in its low 24 bits (unsigned), ``k`` (0 to 63) in the 8 above.
-            ``pack_scale`` makes one.
+            ``scale_word`` makes one.
     """
     return call("rq", acc, scale)
 
@@ -93,16 +93,16 @@ def requantize(acc: Expr, scale: Expr, zero: int = 0, low: int = -128, high: int
     return bounded + zero if zero else bounded
 
 
-def pack_scale(mantissa: int, shift: int) -> int:
+def scale_word(mantissa: int, shift: int) -> int:
     """The int32 word that ``rq`` takes for the scale ``mantissa / 2**shift``.
 
     Raises:
         TEError: the mantissa isn't one of 24 bits, or the shift isn't in 0 to 63.
     """
     if not 0 <= mantissa < 1 << 24:
-        raise TEError(f"pack_scale: expected a mantissa of 24 bits, found {mantissa}")
+        raise TEError(f"scale_word: expected a mantissa of 24 bits, found {mantissa}")
     if not 0 <= shift < 64:
-        raise TEError(f"pack_scale: expected a shift in 0..63, found {shift}")
+        raise TEError(f"scale_word: expected a shift in 0..63, found {shift}")
     return shift << 24 | mantissa
 
 

@@ -149,7 +149,7 @@ def _guard(cond: Expr, body: Stmt) -> Stmt:
 def simplify_stmt(stmt: Stmt, ranges: Ranges | None = None) -> Stmt:
     """Simplified expressions, decided conditions taken, plain loops of one step removed.
 
-    Of what has no blocks.
+    Precondition: ``stmt`` contains no Block.
     """
     known: Ranges = ranges or {}
     match stmt:

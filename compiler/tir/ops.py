@@ -45,8 +45,8 @@ def erf(x: Array) -> Array:
     return np.asarray(_erf(x)).astype(np.asarray(x).dtype)
 
 
-def requantize(acc: Array, scale: Array) -> Array:
-    """``rq(acc, scale)``: acc * m / 2**k, rounded half to even, saturated to int32.
+def rq(acc: Array, scale: Array | int) -> Array:
+    """acc * m / 2**k rounded half to even, in int32: ``isa.numbers.rq``, element by element.
 
     ``scale`` packs m = scale & 0xFFFFFF (unsigned) and k = (scale >> 24) & 0x3F in an int32 word.
     The product has at most 55 bits and a sign, so int64 holds every step exactly.
@@ -102,7 +102,7 @@ CALL_FUNCS: dict[str, Callable[..., Any]] = {
     "acosh": np.arccosh,
     "atanh": np.arctanh,
     "abs": np.abs,
-    "rq": requantize,
+    "rq": rq,
     "fma": fma,
 }
 

@@ -366,7 +366,7 @@ class _Parser(ExprParser):
 
 
 def _again(lines: Iterator[None]) -> Iterator[None]:
-    """The lines, the one that is begun among them."""
+    """``lines``, with the current line put back in front."""
     yield None
     yield from lines
 

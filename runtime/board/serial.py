@@ -1,4 +1,4 @@
-"""A board behind a serial line: ``isa/link.py`` has the frames.
+"""A board behind a serial line: ``runtime/board/link.py`` has the frames.
 
 A request without a sound answer is sent again, as often as RETRIES; the board does a write once.
 """
@@ -12,11 +12,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from vdla.isa import link
-from vdla.isa.link import FrameError, Op, Status
+from vdla.runtime.board import link
+from vdla.runtime.board.link import FrameError, Op, Status
 from vdla.runtime.board.transport import LinkError, image_bytes
 from vdla.runtime.dram import Dram, aligned_bytes
 from vdla.runtime.errors import DeviceError
+from vdla.support.install import pip_install
+from vdla.support.numbers import ceil_div
 
 RETRIES = 6
 TAGS = 256  # a request's tag is one byte
@@ -54,7 +56,7 @@ def open_line(port: str, baud: int = link.BAUD) -> Line:
     except ImportError:
         raise DeviceError(
             "device board: expected the package pyserial, found none; "
-            "install with: pip install 'vdla[boards]'"
+            f"install with: {pip_install('boards')}"
         ) from None
     try:
         line: Line = serial.Serial(port, baud, timeout=ANSWER, exclusive=True)
@@ -188,5 +190,5 @@ class SerialTransport:
 
 def _frames(start: int, stop: int, size: int) -> list[tuple[int, int]]:
     """The byte ranges of the frames that cover some bytes."""
-    start, stop = start // GRANULE * GRANULE, min(-(-stop // GRANULE) * GRANULE, size)
+    start, stop = start // GRANULE * GRANULE, min(ceil_div(stop, GRANULE) * GRANULE, size)
     return [(at, min(at + FRAME_BYTES, stop)) for at in range(start, stop, FRAME_BYTES)]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from vdla.runtime.errors import DeviceError, ModuleError
 from vdla.runtime.kernels import Extent, Kernels, Launch
+from vdla.support.numbers import ceil_div
 
 Array = NDArray[Any]
 CHOICE = "VDLA_GPU"  # the environment variable that chooses a device
@@ -174,4 +175,4 @@ def check_arguments(launch: Launch, count: int) -> None:
 
 
 def _aligned(offset: int) -> int:
-    return -(-offset // ALIGN) * ALIGN
+    return ceil_div(offset, ALIGN) * ALIGN

@@ -26,6 +26,7 @@ from vdla.isa.registers import (
 )
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.rtl.build import SCRATCHPADS
+from vdla.support.numbers import ceil_div
 
 DRAM_BASE = 0x1000_0000  # where the bench puts a program's DRAM on the bus
 CHUNK = 1_000_000  # cycles between two looks at Python's signals
@@ -127,7 +128,7 @@ class Bench:
         if dram.size % PAGE_BYTES or not dram.flags.c_contiguous:
             raise ValueError(f"expected DRAM of whole pages, found {dram.size} bytes")
         memory = memory or self.config.memory
-        interval = -(-self.config.port_bytes // memory.bytes_per_cycle)
+        interval = ceil_div(self.config.port_bytes, memory.bytes_per_cycle)
         self._lib.vdla_memory(
             self._handle,
             dram.ctypes.data,

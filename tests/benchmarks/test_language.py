@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from scripts import load_script
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "benchmarks" / "language.py"
@@ -15,10 +15,7 @@ SCRIPT = ROOT / "benchmarks" / "language.py"
 
 @pytest.fixture(scope="module")
 def language():
-    spec = importlib.util.spec_from_file_location("language", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("benchmarks/language.py")
 
 
 def test_the_sources_are_plain():

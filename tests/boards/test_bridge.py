@@ -8,8 +8,8 @@ from amaranth import Signal
 from amaranth.sim import Simulator
 
 from vdla.boards.soc.bridge import Bridge
-from vdla.isa import link
-from vdla.isa.link import Op, Status
+from vdla.runtime.board import link
+from vdla.runtime.board.link import Op, Status
 
 AT_BITS, REGISTER_BITS = 14, 12
 READ_ONLY = 0x40  # a register that refuses to be written, as 0x44 refuses to be read

@@ -80,7 +80,7 @@ class Unreliable:
         else:
             super().__setattr__(name, value)
 
-    def _spoil(self, data):
+    def _with_mistake(self, data):
         out = bytearray()
         for byte in data:
             trouble = self.random.random()
@@ -91,10 +91,10 @@ class Unreliable:
         return bytes(out)
 
     def write(self, data):
-        return self.line.write(self._spoil(data))
+        return self.line.write(self._with_mistake(data))
 
     def read(self, size):
-        return self._spoil(self.line.read(size))
+        return self._with_mistake(self.line.read(size))
 
 
 @pytest.mark.long

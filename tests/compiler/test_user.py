@@ -31,7 +31,7 @@ def registered():
 def clamp(x, least=0):
     wide = te.compute(x.shape, lambda *i: x[i].astype("int32") + 0, "wide")
     bounded = te.compute(x.shape, lambda *i: te.max(wide[i], least), "bounded")
-    one = te.compute((4,), lambda l: te.const(te.pack_scale(1, 0)), "one")
+    one = te.compute((4,), lambda l: te.const(te.scale_word(1, 0)), "one")
     return te.compute(
         x.shape, lambda n, y, x: te.requantize(bounded[n, y, x], one[x]).astype("int8"), "out"
     )

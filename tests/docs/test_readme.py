@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
+from scripts import load_script
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 
-spec = importlib.util.spec_from_file_location("readme_figures", ROOT / "docs/readme_figures.py")
-figures = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(figures)
+figures = load_script("docs/readme_figures.py")
 BLOCKS = {block[2]: block[0] for block in figures.BLOCK.finditer(README)}
 
 

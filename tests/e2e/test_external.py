@@ -12,9 +12,9 @@ from onnxruntime import quantization
 from qdq import QdqModel
 
 import vdla as api
+from vdla.analysis.ort import ort_run
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.compare import ort_run
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.graph.window import Window

@@ -9,8 +9,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 import vdla as api
 from vdla.analysis import difference
+from vdla.analysis.ort import ort_run
 from vdla.compiler.frontend import ModelError
-from vdla.compiler.graph.compare import ort_run
 
 NOT_QDQ = (
     "expected a quantized (QDQ) model; `vdla quantize` makes one, "

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from qdq import QdqModel
 
 import vdla as api
-from vdla.compiler.graph.compare import ort_run
+from vdla.analysis.ort import ort_run
 from vdla.isa.config import load_config
 from vdla.isa.program import Program
 from vdla.sim.checker import check

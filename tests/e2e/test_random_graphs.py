@@ -13,7 +13,7 @@ import pytest
 from random_graphs import float_model, listing, quantized, sample, shrunk
 
 import vdla as api
-from vdla.compiler.graph.compare import ort_run
+from vdla.analysis.ort import ort_run
 from vdla.compiler.targets.processor.description.processor import Processor
 from vdla.runtime.devices.named import make_device
 from vdla.runtime.executor import Executor

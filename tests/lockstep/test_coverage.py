@@ -70,7 +70,7 @@ def test_no_micro_op_is_loaded_while_it_is_read(goal):
 def test_random_programs_are_sound():
     for seed in range(1, 200):
         case = random_case(TINY, seed)
-        if not case.spoilt:
+        if not case.mistake:
             assert not check(TINY, case.stream.instructions, case.dram, case.base), seed
 
 

@@ -151,10 +151,10 @@ def test_spoilt_programs_end_alike(tiny):
     ends = set()
     for seed in range(400):
         case = random_case(TINY, seed)
-        if case.spoilt:
+        if case.mistake:
             memory = memory_models(TINY)[seed % 3]
             simulated, rtl = tiny.run(case, memory)
-            assert first_difference(case, simulated, rtl) is None, (seed, case.spoilt)
+            assert first_difference(case, simulated, rtl) is None, (seed, case.mistake)
             ends.add("deadlock" if simulated.cycles < 0 else simulated.fault)
     assert ends >= {*Fault, "deadlock"} - {Fault.NONE}
 
@@ -162,9 +162,9 @@ def test_spoilt_programs_end_alike(tiny):
 def test_a_fault_leaves_nothing_behind(tiny):
     """After each fault the next program runs as on a new core."""
     memory = memory_models(TINY)[2]
-    spoilt = [c for c in (random_case(TINY, seed) for seed in range(200)) if c.spoilt]
-    sound = next(c for c in (random_case(TINY, seed) for seed in range(200)) if not c.spoilt)
-    for case in spoilt[:12]:
+    wrong = [c for c in (random_case(TINY, seed) for seed in range(200)) if c.mistake]
+    sound = next(c for c in (random_case(TINY, seed) for seed in range(200)) if not c.mistake)
+    for case in wrong[:12]:
         tiny.run_rtl(case, memory)
         assert first_difference(sound, *tiny.run(sound, memory)) is None
 
@@ -208,7 +208,7 @@ def test_machines_that_stand_still_alike_are_no_success(vdla, monkeypatch):
 
 
 def test_a_fault_that_does_not_come_is_no_success(tiny, monkeypatch):
-    sound = next(c for c in (random_case(TINY, s) for s in range(50)) if not c.spoilt)
+    sound = next(c for c in (random_case(TINY, s) for s in range(50)) if not c.mistake)
     case = replace(sound, goal="no FINISH", purpose=Ending.FAULT)
     monkeypatch.setattr(lockstep, "random_case", lambda config, seed: case)
     *_, tally = lockstep.lockstep(tiny, 7, 0)
@@ -367,7 +367,7 @@ def test_shrinking_keeps_what_differs():
     memory = TINY.memory
     machines = Pretended()
     case = next(
-        c for c in (random_case(TINY, s) for s in range(50)) if not c.spoilt and len(c.raw) > 640
+        c for c in (random_case(TINY, s) for s in range(50)) if not c.mistake and len(c.raw) > 640
     )
     seen = Difference(case, memory, *machines.run(case, memory), "instruction 0", 0)
     found = shrink(machines, seen)
@@ -386,14 +386,14 @@ def test_what_is_not_defined_is_no_smaller_case():
             return super().run(case, memory)
 
     seeds = (random_case(TINY, s) for s in range(100))
-    case = next(c for c in seeds if c.spoilt == "token" and len(c.stream.engine(2)) > 1)
+    case = next(c for c in seeds if c.mistake == "token" and len(c.stream.engine(2)) > 1)
     size, machines = len(case.stream.instructions), Undefined()
     seen = Difference(case, TINY.memory, *machines.run(case, TINY.memory), "instruction 0", 0)
     assert len(shrink(machines, seen).case.stream.instructions) == size
 
 
 def test_a_difference_that_hangs_on_the_past_is_given_back(tiny):
-    case = next(c for c in (random_case(TINY, s) for s in range(50)) if not c.spoilt)
+    case = next(c for c in (random_case(TINY, s) for s in range(50)) if not c.mistake)
     simulated, rtl = tiny.run(case, TINY.memory)
     seen = Difference(case, TINY.memory, simulated, rtl, "instruction 3", 3)
     found = shrink(tiny, seen)
@@ -422,5 +422,5 @@ def outcome(**changes) -> Outcome:
 )
 def test_differences_are_named(changes, where):
     case = random_case(TINY, 1)
-    found = first_difference(replace(case, spoilt=""), outcome(), outcome(**changes))
+    found = first_difference(replace(case, mistake=""), outcome(), outcome(**changes))
     assert (found and found[0]) == where

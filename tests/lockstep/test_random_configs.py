@@ -25,7 +25,7 @@ def assert_ends_as_made(config, number):
     assert case.purpose in (None, outcome.ending), (number, case.goal)
     if case.purpose == Ending.FAULT:
         assert outcome.fault == recipes(config)[case.goal].fault, (number, case.goal)
-    if not case.spoilt:
+    if not case.mistake:
         assert check(config, case.stream.instructions, case.dram, case.base) == [], number
 
 

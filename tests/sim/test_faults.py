@@ -80,7 +80,7 @@ def raw_stream(words):
     return Stream.of_bytes(TINY, raw, BASE), dram
 
 
-def spoilt(instruction, name, value):
+def wrong_field(instruction, name, value):
     word = instruction.pack(TINY)
     for field, bit, width in type(instruction).layout(TINY):
         if field.name == name:
@@ -116,10 +116,10 @@ STORE = Store(memory=2)
 ILLEGAL = {
     "opcode 5": 5,
     "opcode 7 and all else": (1 << 256) - 1,
-    "LOAD memory": spoilt(Load(), "memory", 5),
-    **{f"STORE {m}": spoilt(STORE, "memory", m) for m in (0, 1, 4, 6)},
-    "GEMM init": spoilt(Gemm(), "init", 3),
-    "ALU alu_op": spoilt(Alu(), "alu_op", 7),
+    "LOAD memory": wrong_field(Load(), "memory", 5),
+    **{f"STORE {m}": wrong_field(STORE, "memory", m) for m in (0, 1, 4, 6)},
+    "GEMM init": wrong_field(Gemm(), "init", 3),
+    "ALU alu_op": wrong_field(Alu(), "alu_op", 7),
     "FINISH before the end": Finish(),
 }
 
@@ -141,12 +141,12 @@ def test_an_end_without_finish():
 
 def test_a_bad_head_does_not_wait_for_room():
     """Two LOADs fill the queue; a third is at the head; what is behind it isn't looked at."""
-    words = [Load(pop_next=1)] * 3 + [spoilt(Load(), "memory", 7), Finish()]
+    words = [Load(pop_next=1)] * 3 + [wrong_field(Load(), "memory", 7), Finish()]
     config = load_config("tiny", ["command_queue=2"])
     stream, dram = raw_stream(words)
     stream = Stream.of_bytes(config, dram[BASE : BASE + 160].tobytes(), BASE)
     assert Clock(stream, dram).cycles == -1  # the third waits for room, for ever
-    words = [Load(pop_next=1)] * 2 + [spoilt(Load(), "memory", 7), Finish()]
+    words = [Load(pop_next=1)] * 2 + [wrong_field(Load(), "memory", 7), Finish()]
     stream, dram = raw_stream(words)
     stream = Stream.of_bytes(config, dram[BASE : BASE + 128].tobytes(), BASE)
     expect(both(stream, dram), Fault.ILLEGAL, COMPLETE + 16, 2)
@@ -187,7 +187,7 @@ def test_an_address_between_two_beats(what, at, shape):
 
 
 def test_an_address_between_two_beats_goes_before_what_is_illegal():
-    odd = spoilt(Load(dram_base=2), "memory", 7)
+    odd = wrong_field(Load(dram_base=2), "memory", 7)
     expect(both(*raw_stream([odd, Finish()])), Fault.ADDRESS, COMPLETE, 0)
     expect(both(*raw_stream([Gemm(), Load(dram_base=2)])), Fault.ADDRESS, COMPLETE + 8, 1)
 
@@ -500,7 +500,7 @@ def test_dram_is_left_as_it_is():
     np.testing.assert_array_equal(dram, before)
 
 
-# Random programs with spoilt fields ---------------------------------------------------------------
+# Random programs with wrong fields ----------------------------------------------------------------
 
 CONFIGS = [load_config(name) for name in config_names()]
 CONFIGS += [

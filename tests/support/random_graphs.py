@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from vdla.compiler.graph.compare import ort_run
+from vdla.analysis.ort import ort_run
 
 OPSET = 17
 STEPS = 255  # from the least to the greatest value of an int8 or uint8

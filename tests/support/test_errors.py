@@ -9,7 +9,7 @@ import pytest
 import vdla
 from vdla.support.errors import CheckError, UserError
 
-# Loop IR that a pass spoilt, bytes on a line that aren't a frame (they are asked for again), and
+# Loop IR that a pass damaged, bytes on a line that aren't a frame (they are asked for again), and
 # what functions of one file tell each other.
 INTERNAL = {
     *("IRError", "InterpError", "vdla.compiler.targets.processor.codegen.llvm.CodegenError"),
@@ -23,8 +23,7 @@ def modules():
         package = importlib.import_module(f"vdla.{room}")
         yield package
         for found in pkgutil.walk_packages(getattr(package, "__path__", ()), f"vdla.{room}."):
-            if "train_digits" not in found.name:  # a script that needs scikit-learn
-                yield importlib.import_module(found.name)
+            yield importlib.import_module(found.name)
 
 
 @pytest.mark.skipif(find_spec("onnxruntime") is None, reason="the compiler needs it")

@@ -14,9 +14,9 @@ from onnx import TensorProto, helper, numpy_helper
 from qdq import QdqModel
 
 from vdla.analysis import difference
+from vdla.analysis.ort import layer_differences, ort_tensors
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import numbers, ops
-from vdla.compiler.graph.compare import layer_differences, ort_tensors
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate_node

@@ -8,8 +8,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import vdla as package
+from vdla.analysis.ort import ort_run
 from vdla.api import random_inputs
-from vdla.compiler.graph.compare import ort_run
 from vdla.runtime.errors import InputError
 
 

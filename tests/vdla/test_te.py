@@ -343,7 +343,7 @@ def stored_bytes(value):
     """int32 in, int8 out: X through ACC, by what ``value`` makes of an element and a scale."""
     ins, X = vdla.intrinsics("tiny"), te.placeholder((6, 4), "int32", "X")
     held = te.compute((6, 4), lambda i, l: X[i, l], "held")
-    one = te.compute((4,), lambda l: te.const(te.pack_scale(1, 0)), "one")
+    one = te.compute((4,), lambda l: te.const(te.scale_word(1, 0)), "one")
     Y = te.compute((6, 4), lambda i, l: value(held[i, l], one[l]), "Y")
     s = te.create_schedule(Y)
     for stage in [held, *([one] if one in Y.compute_op.inputs else [])]:
@@ -366,7 +366,7 @@ def test_storing_bytes_says_how(value):
     assert str(error.value).startswith("tensorize Y.l: store8 expects out[...] = ")
     assert str(error.value).endswith(
         "; int8 is stored by te.requantize(x, s).astype('int8'), which saturates: for x as it is, "
-        "s is te.const(te.pack_scale(1, 0)) in every lane of a stage in vdla.ACC"
+        "s is te.const(te.scale_word(1, 0)) in every lane of a stage in vdla.ACC"
     )
 
 

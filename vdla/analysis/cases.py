@@ -1,7 +1,7 @@
 """What lockstep runs: random programs, and programs made for a goal that chance reaches too seldom.
 
 Every DIRECTED-th case follows a recipe, one after another: a queue of tokens driven full, or a
-program that must end in a certain fault. Of the others some are spoilt at random. Each case says
+program that must end in a certain fault. Some of the others get a mistake at random. Each case says
 how it was made to end.
 """
 
@@ -43,7 +43,7 @@ from vdla.sim.stream import Stream
 Cycles = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 DIRECTED = 4
-SPOILT = 0.1  # share of the others that must end badly, or might
+FAULTY_SHARE = 0.1  # share of the other programs that get a mistake
 SIZES = (3, 12, 30, 60)  # instructions of a random program
 ONE = {"x_size": 1, "y_size": 1, "z_size": 1}
 NOTHING = dict.fromkeys(("x_size", "pad_x0", "pad_x1"), 0)
@@ -63,8 +63,8 @@ class Case:
     """What a machine is given: the stream as bytes, the DRAM, and what is wrong with them.
 
     ``goal`` names the recipe it was made by, ``purpose`` says how it was made to end: None where a
-    change made at random decides. ``spoilt`` says what was changed so that it must or might end
-    badly: its memories aren't compared then.
+    random mistake decides. ``mistake`` names the part of the case that was changed so that the
+    program may fail, or is empty; memories aren't compared then.
     """
 
     config: Config
@@ -73,7 +73,7 @@ class Case:
     dram: Bytes
     identity: Identity
     errors: tuple[int, int] = (0, 0)
-    spoilt: str = ""
+    mistake: str = ""
     goal: str = ""
     purpose: Ending | None = Ending.FINISH
 
@@ -135,7 +135,7 @@ def random_case(config: Config, seed: int) -> Case:
         recipe = known[name]
         return replace(recipe.make(config, rng), goal=name, purpose=recipe.purpose)
     case = Case.of(random_program(config, seed, rng.choice(SIZES)))
-    return _spoil(case, rng) if rng.random() < SPOILT else case
+    return _with_mistake(case, rng) if rng.random() < FAULTY_SHARE else case
 
 
 # Recipes ---------------------------------------------------------------------------------------
@@ -234,28 +234,28 @@ def _for_other(word: int, config: Config, rng: Random) -> Case:
     case = _small(config, rng)
     words = list(case.identity.words)
     words[word] ^= 1 << rng.randrange(32)
-    return replace(case, identity=Identity.of_words(*words), spoilt="identity")
+    return replace(case, identity=Identity.of_words(*words), mistake="identity")
 
 
 def _empty(config: Config, rng: Random) -> Case:
-    return replace(_small(config, rng), raw=b"", spoilt="empty")
+    return replace(_small(config, rng), raw=b"", mistake="empty")
 
 
 def _endless(config: Config, rng: Random) -> Case:
     case = _small(config, rng)
-    return replace(case.with_instructions(case.stream.instructions[:-1]), spoilt="end")
+    return replace(case.with_instructions(case.stream.instructions[:-1]), mistake="end")
 
 
 def _opcode(config: Config, rng: Random) -> Case:
     case, size = _small(config, rng), instruction_bytes(config)
     raw = bytearray(case.raw)
     raw[rng.randrange(len(raw) // size) * size] |= 7
-    return replace(case.with_raw(bytes(raw)), spoilt="opcode")
+    return replace(case.with_raw(bytes(raw)), mistake="opcode")
 
 
 def _elsewhere(by: int, config: Config, rng: Random) -> Case:
     case = _small(config, rng)
-    return replace(case, base=case.base + by, spoilt="base")
+    return replace(case, base=case.base + by, mistake="base")
 
 
 def _with(each: Instruction) -> Maker:
@@ -272,7 +272,7 @@ def _with(each: Instruction) -> Maker:
         if getattr(each, "uop_count", 0):
             stream = [s.replace(**NOTHING) if _loads_uops(s) else s for s in stream]
         stream.insert(at, each)
-        return replace(case.with_instructions(stream), spoilt="instruction")
+        return replace(case.with_instructions(stream), mistake="instruction")
 
     return make
 
@@ -287,11 +287,11 @@ def _bus(each: Instruction | None, config: Config, rng: Random) -> Case:
     if each is None:
         size = instruction_bytes(config)
         at = case.base + size * rng.randrange(len(case.raw) // size)
-        return replace(case, errors=(at, at + size), spoilt="bus")
+        return replace(case, errors=(at, at + size), mistake="bus")
     far = len(case.dram) // 2 // PAGE_BYTES * PAGE_BYTES
     stream = list(case.stream.instructions)
     stream.insert(rng.randrange(len(stream)), each.replace(dram_base=far))
-    return replace(case.with_instructions(stream), errors=(far, far + PAGE_BYTES), spoilt="bus")
+    return replace(case.with_instructions(stream), errors=(far, far + PAGE_BYTES), mistake="bus")
 
 
 def _bias(config: Config, rng: Random) -> Case:
@@ -302,7 +302,7 @@ def _bias(config: Config, rng: Random) -> Case:
              bias_base=config.depth("acc") - 1, bias_0=1),
         Finish(),
     ], DRAM_BYTES // 2, {0: Uop(first=1).encode(config)}))  # fmt: skip
-    return replace(case, spoilt="instruction")
+    return replace(case, mistake="instruction")
 
 
 def _deadlock(config: Config, rng: Random) -> Case:
@@ -313,7 +313,7 @@ def _deadlock(config: Config, rng: Random) -> Case:
     free = [(i, f) for i, each in enumerate(stream[:-1]) for f in flags if not getattr(each, f)]
     at, flag = rng.choice(free)
     stream[at] = stream[at].replace(**{flag: 1})
-    return replace(case.with_instructions(stream), spoilt="token")
+    return replace(case.with_instructions(stream), mistake="token")
 
 
 def _stores(config: Config, rng: Random) -> Case:
@@ -384,23 +384,23 @@ def _flag(verb: str, mine: Engine, other: Engine) -> str:
     return f"{verb}_{'next' if mine.next == other else 'prev'}"
 
 
-# Spoilt at random --------------------------------------------------------------------------------
+# Mistakes at random ------------------------------------------------------------------------------
 
 
-def _spoil(case: Case, rng: Random) -> Case:
+def _with_mistake(case: Case, rng: Random) -> Case:
     """Makes a program that must end in a fault or a deadlock, or might."""
     how = rng.choice(("bus", "field", "token"))
-    case = replace(case, spoilt=how, purpose=None)
+    case = replace(case, mistake=how, purpose=None)
     stream = list(case.stream.instructions)
     at = rng.randrange(len(stream))
     if how == "bus":
         first = rng.randrange(0, len(case.dram), 64)
         return replace(case, errors=(first, first + rng.choice((64, 4096, 16384))))
-    stream[at] = _spoil_one(stream[at], case.config, rng, how)
+    stream[at] = _wrong_instruction(stream[at], case.config, rng, how)
     return case.with_instructions(stream)
 
 
-def _spoil_one(each: Instruction, config: Config, rng: Random, how: str) -> Instruction:
+def _wrong_instruction(each: Instruction, config: Config, rng: Random, how: str) -> Instruction:
     """One flag or field changed, so that no micro-op is read while it is loaded: what the machine
     does then isn't defined. A token more to wait for or one fewer given only makes it wait."""
     if how == "token":

@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.compiler.build import Options, compile_graph
-from vdla.compiler.graph import ops
-from vdla.compiler.graph.compare import (
+from vdla.analysis.ort import (
     LayerDifference,
     cosine,
     isolate,
@@ -24,6 +22,8 @@ from vdla.compiler.graph.compare import (
     ort_run,
     ort_tensors,
 )
+from vdla.compiler.build import Options, compile_graph
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.isa.config import Config
 from vdla.runtime.devices.named import make_device

@@ -160,7 +160,7 @@ def first_difference(case: Case, simulated: Outcome, rtl: Outcome) -> tuple[str,
     for name, count in simulated.causes.items():
         if count != rtl.causes[name] and not deadlock:  # each stands still for its own time
             return f"counter {name}", None
-    if deadlock or simulated.fault or case.spoilt:
+    if deadlock or simulated.fault or case.mistake:
         return None
     for name, content in simulated.memories.items():
         if not np.array_equal(content, rtl.memories[name]):

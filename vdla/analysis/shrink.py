@@ -40,14 +40,14 @@ def shrink(machines: Machines, seen: Difference) -> Difference:
 
 def _is_fair(case: Case) -> bool:
     """A program that was sound stays sound, so that its memories are determined."""
-    if case.spoilt:
+    if case.mistake:
         return True
     return not check(case.config, case.stream.instructions, case.dram, case.base)
 
 
 def _candidates(case: Case) -> Iterator[Case]:
     """Simpler cases, the boldest first."""
-    if case.spoilt == "opcode":
+    if case.mistake == "opcode":
         return
     stream = list(case.stream.instructions)
     body, tail = stream[:-1], stream[-1:]

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from vdla import api
 from vdla.analysis import difference
+from vdla.analysis.ort import ort_run
 from vdla.analysis.profile import write_timeline
 from vdla.commands.output import check_folder, console, log, print_json, progress, table
 from vdla.commands.transform import print_placement
 from vdla.compiler import models
-from vdla.compiler.graph.compare import ort_run
 from vdla.compiler.placement import processor_layers, processor_remark
 from vdla.isa.config import Config
 from vdla.lookup import random_inputs
@@ -238,7 +238,7 @@ def _report_accuracy(
     log.print(f"accuracy over {images}: {100 * got:.2f} %, onnxruntime {100 * want:.2f} %")
 
 
-# run --check ------------------------------------------------------------------------------------
+# run --profile ----------------------------------------------------------------------------------
 
 
 def profile(model: str, options: Run, files: RunFiles, json: bool) -> None:

@@ -160,7 +160,7 @@ def _softmax(view: OnnxNode) -> None:
     rank, modern = len(shape), view.draft.opset >= 13
     axis = view.axis(view.integer("axis", -1 if modern else 1), rank)
     data = view.operand(0)
-    if not modern and axis != rank - 1:  # it flattened
+    if not modern and axis != rank - 1:  # before opset 13, Softmax flattened its input at ``axis``
         data, axis = make.reshape(data, (prod(shape[:axis]), prod(shape[axis:]))), 1
     if view.proto.op_type == "LogSoftmax":
         top = make.reduce("max", data, (axis,))

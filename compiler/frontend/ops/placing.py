@@ -13,6 +13,7 @@ from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ops.scatter import COMBINED
 from vdla.compiler.graph.ops.take import OUTSIDE
+from vdla.support.numbers import ceil_div
 
 MODES = ("constant", "edge", "reflect", "wrap")
 
@@ -58,7 +59,7 @@ def _split(view: OnnxNode) -> None:
     elif "split" in view.attributes:
         sizes = view.integers("split", ())
     else:
-        each = -(-shape[axis] // count)
+        each = ceil_div(shape[axis], count)
         sizes = tuple(min(each, shape[axis] - n * each) for n in range(count))
     if sum(sizes) != shape[axis] or len(sizes) != count or min(sizes) < 0:
         raise view.error(f"{count} parts of {shape[axis]} elements", list(sizes))

@@ -33,6 +33,7 @@ class Layer:
     peepholes: str | None
     functions: Sequence[str]
     hidden: int
+    reset_after: bool = False  # GRU's linear_before_reset: the reset gate comes behind the weights
 
     @property
     def gates(self) -> int:
@@ -64,12 +65,12 @@ class Layer:
         return self.make.unary(self.functions[0], total), cell
 
     def gru(self, step: int, state: str, cell: str) -> tuple[str, str]:
-        """Update, reset, and what is new; the reset comes before the weights, or after them."""
+        """Update and reset gates, and the new state; ``reset_after`` says where the reset acts."""
         make, x = self.make, self.row(step)
         both = make.binary("add", self.gate(x, 0, 2), self.states(state, 0, 2))
         gates = make.unary(self.functions[0], both)
         update, reset = self.gate(gates, 0), self.gate(gates, 1)
-        if cell:  # linear_before_reset
+        if self.reset_after:
             inner = make.binary("mul", reset, self.states(state, 2, 1))
         else:
             inner = self.states(make.binary("mul", reset, state), 2, 1)
@@ -117,8 +118,6 @@ def _recurrent(view: OnnxNode) -> None:
         layer = _layer(view, make, data, number, _functions(view, op, number))
         state = _initial(view, make, 5, number, (batch, hidden), swapped)
         cell = _initial(view, make, 6, number, (batch, hidden), swapped) if op == "LSTM" else ""
-        if op == "GRU" and view.integer("linear_before_reset", 0):
-            cell = "after"
         run = {"RNN": layer.rnn, "GRU": layer.gru, "LSTM": layer.lstm}[op]
         result: dict[int, str] = {}
         for step in reversed(range(steps)) if backwards else range(steps):
@@ -167,6 +166,7 @@ def _layer(view: OnnxNode, make: Maker, data: str, number: int, functions: Seque
         part(7, (3 * hidden,)) if op == "LSTM" and view.optional(7) is not None else None,
         functions,
         hidden,
+        op == "GRU" and bool(view.integer("linear_before_reset", 0)),
     )
 
 

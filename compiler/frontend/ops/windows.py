@@ -16,6 +16,7 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Pair
 from vdla.compiler.graph.ops.take import OUTSIDE
 from vdla.compiler.graph.window import Window
+from vdla.support.numbers import ceil_div
 
 RANKS = {3: "[N, C, W]", 4: "[N, C, H, W]", 5: "[N, C, D, H, W]"}
 
@@ -72,7 +73,7 @@ def _pads(view: OnnxNode, window: Window) -> tuple[int, ...]:
         raise view.error("auto_pad NOTSET, VALID, SAME_UPPER or SAME_LOWER", mode)
     low, high = [], []
     for size, extent, stride in zip(view.shape(0)[2:], window.extents, window.strides, strict=True):
-        total = max((-(-size // stride) - 1) * stride + extent - size, 0)
+        total = max((ceil_div(size, stride) - 1) * stride + extent - size, 0)
         half = total // 2
         low.append(half if mode == "SAME_UPPER" else total - half)
         high.append(total - low[-1])
@@ -245,7 +246,7 @@ def _ceiled(view: OnnxNode, window: Window) -> Window:
     floors, extents = window.places(image), window.extents
     for i, size in enumerate(image):
         stride, floor, reach = window.strides[i], floors[i], extents[i]
-        places = -(-(size + pads[i] + pads[i + rank] - reach) // stride) + 1
+        places = ceil_div(size + pads[i] + pads[i + rank] - reach, stride) + 1
         if (places - 1) * stride >= size + pads[i]:  # the last window would see only padding
             places -= 1
         if places > floor:

@@ -12,6 +12,7 @@ from vdla.compiler import te
 from vdla.compiler.graph.ir import DTYPES, Array, Node, Recipe, Shape, TensorType
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
+from vdla.support.numbers import ceil_div
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +75,7 @@ def pack(x: Array, block: int) -> Array:
     """[N, C, H, W] or [N, C] to [N, ceil(C/block), H, W, block]; zeros fill the last block."""
     n, c = x.shape[:2]
     image = x.reshape(n, c, *(x.shape[2:] or (1, 1)))
-    blocks = -(-c // block)
+    blocks = ceil_div(c, block)
     padded = np.zeros((n, blocks * block, *image.shape[2:]), x.dtype)
     padded[:, :c] = image
     split = padded.reshape(n, blocks, block, *image.shape[2:])

@@ -286,7 +286,7 @@ def _right(a: Expr, b: Expr) -> Expr:
 
 
 def _amount(b: Expr) -> tuple[Expr, Expr]:
-    """By how many bits to shift, and whether it is a number of bits at all."""
+    """The shift amount, or 0 where it is out of range; and whether it is in range."""
     within = b < like(_bits(b), b)
     if not b.dtype.startswith("uint"):
         within = te.all(within, b >= like(0, b))

@@ -26,8 +26,8 @@ class Encode(Node):
     """float32 as elements of a stored type.
 
     bfloat16 is rounded to the nearest, ties to even. Of a type of at most 8 bits, ``codes`` has the
-    byte for each upper half of a float32, whose last bit is set where the lower half isn't 0: that
-    half has so many bits more than the type that rounding it is rounding the whole.
+    byte for each upper half of a float32, whose last bit is set where the lower half isn't 0. These
+    16 bits suffice to round correctly to any type of at most 8 bits.
     """
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("data", "codes")

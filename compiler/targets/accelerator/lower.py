@@ -18,7 +18,7 @@ from vdla.compiler.targets.accelerator.codegen.kernel import Kernel, generate
 from vdla.compiler.targets.accelerator.codegen.op import Op
 from vdla.compiler.targets.accelerator.codegen.order import reorder
 from vdla.compiler.targets.accelerator.codegen.tokens import insert_tokens, serialize
-from vdla.compiler.targets.accelerator.codegen.uops import UOPS, UopPlanner
+from vdla.compiler.targets.accelerator.codegen.uops import UOPS, UopPlanner, check_uops
 from vdla.compiler.targets.accelerator.description.fit import check_intrinsics
 from vdla.compiler.targets.accelerator.passes.fused import split_fused
 from vdla.compiler.targets.accelerator.passes.inplace import unify_inplace
@@ -86,7 +86,7 @@ def lower_function(func: PrimFunc, config: Config, dump: Dump | None = None) -> 
         f"{b.scope:9} {base:6} {b.name} {list(b.shape)}\n" for b, base in bases.items()
     ) or "\n")  # fmt: skip
     kernel = generate(func, bases, config)
-    UopPlanner(config).place(func.name, kernel.ops)  # they fit the buffer, or this raises
+    check_uops(func.name, kernel.ops, config)
     told("instructions", lambda: "\n".join(
         f"{op.name}: {op.instruction}" for op in kernel.ops
     ) + "\n")  # fmt: skip

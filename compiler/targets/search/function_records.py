@@ -22,7 +22,9 @@ from vdla.compiler.targets.search.stopwatch import Timing
 
 Key = tuple[str, str]  # a function's digest, and the machine
 
-WORTH = 0.97  # of the default schedule's time: what is nearer to it may be chance
+# A record is used only if it takes at most this share of the default schedule's time; a smaller
+# gain may be noise.
+MAX_TIME_SHARE = 0.97
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,8 @@ class FunctionRecords(Records[FunctionRecord]):
 
         def trace(digest: str) -> Trace | None:
             record = self.best.get((digest, machine))
-            return record.steps if record is not None and record.outcome.cost < WORTH else None
+            if record is None or record.outcome.cost >= MAX_TIME_SHARE:
+                return None
+            return record.steps
 
         return trace

@@ -14,7 +14,7 @@ Rules of meaning:
 
 - Integers wrap; floordiv and floormod round towards minus infinity; shr is arithmetic for signed
   integers. Select evaluates the chosen side only, so the other one may load out of bounds.
-- Call("rq", acc, scale) requantizes exactly: see ``ops.requantize``.
+- Call("rq", acc, scale) requantizes exactly: see ``ops.rq``.
 """
 
 from __future__ import annotations

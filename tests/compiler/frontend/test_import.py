@@ -7,9 +7,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from vdla.analysis.ort import ort_run
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.compare import ort_run
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
 

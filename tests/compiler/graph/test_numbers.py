@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vdla.compiler.graph.numbers import add_terms, dequantize, pack_scales, pool_scale, quantize, rq
+from vdla.compiler.graph.numbers import add_terms, dequantize, pack_scales, pool_scale, quantize
+from vdla.compiler.tir.ops import rq
 from vdla.isa import numbers as isa
 
 INT32 = st.integers(-(2**31), 2**31 - 1)

@@ -8,15 +8,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from qdq import QdqModel
 
-from vdla.compiler.frontend import import_model
-from vdla.compiler.graph import ir, ops
-from vdla.compiler.graph.compare import (
+from vdla.analysis.ort import (
     cosine,
     isolate,
     layer_differences,
     ort_tensors,
     unmatched,
 )
+from vdla.compiler.frontend import import_model
+from vdla.compiler.graph import ir, ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ops.blocks import pack, unpack
 from vdla.compiler.graph.passes import optimize

@@ -8,16 +8,17 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
+from scripts import load_script
 
-from vdla.compiler.frontend import ModelError, import_onnx
-from vdla.compiler.graph import ops
-from vdla.compiler.graph.compare import (
+from vdla.analysis.ort import (
     cosine,
     layer_differences,
     ort_session,
     ort_tensors,
     unmatched,
 )
+from vdla.compiler.frontend import ModelError, import_onnx
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.models import (
@@ -29,7 +30,6 @@ from vdla.compiler.models import (
     model_paths,
     networks,
     quantize,
-    train_digits,
 )
 
 
@@ -124,6 +124,7 @@ def test_digits_accuracy():
 def test_digits_gradient():
     """The training script's backward pass against finite differences."""
     rng = np.random.default_rng(0)
+    train_digits = load_script("benchmarks/train_digits.py")
     p = train_digits.initial(rng)
     x, labels = rng.uniform(0, 1, (4, 1, 8, 8)), np.array([1, 2, 3, 4])
     _, g = train_digits.gradients(p, x, labels)

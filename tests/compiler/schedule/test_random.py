@@ -98,7 +98,7 @@ def conv(draw):
     out = te.compute(
         (o, oh, ow),
         lambda oc, y, x: te.min(
-            te.max(te.rq(acc[oc, y, x], te.const(te.pack_scale(3, 4))) + 1, -128), 127
+            te.max(te.rq(acc[oc, y, x], te.const(te.scale_word(3, 4))) + 1, -128), 127
         ).astype("int8"),
         "out",
     )

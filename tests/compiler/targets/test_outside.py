@@ -12,7 +12,7 @@ from packages import lay_out
 from qdq import QdqModel
 
 import vdla
-from vdla.compiler.graph.compare import ort_run
+from vdla.analysis.ort import ort_run
 from vdla.compiler.targets.errors import TargetError
 from vdla.compiler.targets.outside import outside_targets
 from vdla.runtime.errors import DeviceError, ModuleError

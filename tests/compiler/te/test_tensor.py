@@ -80,7 +80,7 @@ def test_maximum_of_two_values():
 
 def test_rq_takes_packed_scales():
     a = te.placeholder((3,), "int32", "a")
-    out = te.compute((3,), lambda i: te.rq(a[i], te.const(te.pack_scale(3, 1))), "out")
+    out = te.compute((3,), lambda i: te.rq(a[i], te.const(te.scale_word(3, 1))), "out")
     x = np.array([1, 3, -1], "int32")
     assert tir.evaluate(te.create_prim_func([a], out), x)[0].tolist() == [2, 4, -2]
 
@@ -123,10 +123,10 @@ BAD = {
     ),
     "no axes": (lambda: A.axis, "A is a placeholder and has no axes"),
     "mantissa": (
-        lambda: te.pack_scale(1 << 24, 0),
-        "pack_scale: expected a mantissa of 24 bits, found 16777216",
+        lambda: te.scale_word(1 << 24, 0),
+        "scale_word: expected a mantissa of 24 bits, found 16777216",
     ),
-    "shift": (lambda: te.pack_scale(1, 64), "pack_scale: expected a shift in 0..63, found 64"),
+    "shift": (lambda: te.scale_word(1, 64), "scale_word: expected a shift in 0..63, found 64"),
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vdla.compiler.tir.ops import fma, requantize, wrap
+from vdla.compiler.tir.ops import fma, rq, wrap
 
 
 def exact(x: int, m: int, k: int) -> int:
@@ -26,12 +26,12 @@ def exact(x: int, m: int, k: int) -> int:
 @example(5, 1, 1)
 def test_requantize_is_exact(x, m, k):
     word = np.array([m | k << 24]).astype(np.uint32).view(np.int32)
-    assert requantize(np.array([x], "int32"), word)[0] == exact(x, m, k)
+    assert rq(np.array([x], "int32"), word)[0] == exact(x, m, k)
 
 
 @pytest.mark.parametrize(("x", "result"), [(-6, -2), (-2, 0), (2, 0), (6, 2), (10, 2), (14, 4)])
 def test_ties_go_to_the_even_one(x, result):
-    assert requantize(np.array([x], "int32"), np.array([1 | 2 << 24], "int32"))[0] == result
+    assert rq(np.array([x], "int32"), np.array([1 | 2 << 24], "int32"))[0] == result
 
 
 def test_requantize_broadcasts():
@@ -41,7 +41,7 @@ def test_requantize_broadcasts():
         [exact(int(x), int(w) & 0xFFFFFF, int(w) >> 24) for x, w in zip(row, scale, strict=True)]
         for row in acc
     ]
-    assert requantize(acc, scale).tolist() == expected
+    assert rq(acc, scale).tolist() == expected
 
 
 def test_wrap():

@@ -5,12 +5,12 @@ from random import Random
 
 import numpy as np
 
-from vdla.isa import link
 from vdla.isa.config import load_config
 from vdla.isa.identity import Identity
 from vdla.isa.instructions import decode, instruction_bytes
-from vdla.isa.link import Op, Status
 from vdla.isa.registers import IDENTITY, VERSION, Fault, register
+from vdla.runtime.board import link
+from vdla.runtime.board.link import Op, Status
 from vdla.sim.machine import FaultError, SimulationError, run_stream
 from vdla.sim.stream import Stream
 

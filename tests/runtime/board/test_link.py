@@ -4,8 +4,8 @@ import zlib
 
 import pytest
 
-from vdla.isa import link
-from vdla.isa.link import FrameError, Op, Status
+from vdla.runtime.board import link
+from vdla.runtime.board.link import FrameError, Op, Status
 
 
 def test_a_request_byte_by_byte():

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from fake import FakeLine, Trouble
 
-from vdla.isa import link
-from vdla.isa.link import Status
 from vdla.isa.registers import register
-from vdla.runtime.board import serial
+from vdla.runtime.board import link, serial
+from vdla.runtime.board.link import Status
 from vdla.runtime.board.serial import SerialTransport, open_line
 from vdla.runtime.board.transport import LinkError
 from vdla.runtime.errors import DeviceError
+from vdla.support.install import pip_install
 
 SIZE = 1 << 20
 BASE = register("PROGRAM_BASE").offset
@@ -207,5 +207,5 @@ def test_without_pyserial(monkeypatch):
         open_line("/dev/ttyUSB0")
     assert str(caught.value) == (
         "device board: expected the package pyserial, found none; "
-        "install with: pip install 'vdla[boards]'"
+        f"install with: {pip_install('boards')}"
     )

@@ -38,7 +38,7 @@ class Coverage:
     def add(self, case: Case, outcome: Outcome) -> None:
         """Ticks off what a case has reached on the simulator."""
         stream = case.stream
-        sound = not case.spoilt and outcome.ending == Ending.FINISH
+        sound = not case.mistake and outcome.ending == Ending.FINISH
         seen = {*causes(outcome), *self._ending(case, outcome), *fields(stream, outcome)}
         seen |= {*tokens(stream, outcome), *in_flight(stream, outcome)}
         if sound and case is not self._replayed:  # behind any memory it does the same

@@ -140,7 +140,7 @@ class Iteration:
             if not self.loading or axis is self.axes[0]:
                 axis.low, axis.high = low, high
                 axis.inside = (max(axis.inside[0], low), min(axis.inside[1], high))
-            else:  # a tile lies densely in its buffer: what nobody needs of it is padding
+            else:  # a tile has no gaps in its buffer, so elements that no reader needs are padding
                 axis.inside = (max(axis.inside[0], low), min(axis.inside[1], high))
         return True
 

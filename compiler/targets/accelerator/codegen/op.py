@@ -32,7 +32,7 @@ class Op:
         name: of the stage that it does a part of.
         tensor: the DRAM tensor of a LOAD or STORE.
         uops: its micro-ops, as (dst, src, wgt).
-        first: per micro-op, whether it starts a reduction; None: any marks will do.
+        first: per micro-op, whether it starts a reduction; None if this instruction is none.
     """
 
     instruction: Instruction
@@ -40,4 +40,4 @@ class Op:
     name: str
     tensor: str = ""
     uops: tuple[UopRow, ...] = ()
-    first: tuple[bool, ...] | None = None  # per micro-op; None: any marks will do
+    first: tuple[bool, ...] | None = None  # per micro-op; None: no reduction

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from vdla.compiler.targets.accelerator.codegen.op import Access, Op
 from vdla.isa.config import Config
 from vdla.isa.instructions import Engine, Instruction, Load, Store
+from vdla.support.numbers import ceil_div
 
 Clock = tuple[int, int, int]
 NEVER = -1
@@ -83,7 +84,7 @@ class _Tokens:
         depths = {b: config.depth(b) for b in ("inp", "wgt", "acc", "uop")}
         # [WROTE or READ, engine, entry]: the last instruction, in engine order, that did
         self.spaces = {b: np.full((2, 3, n), NEVER, np.int32) for b, n in depths.items()}
-        self.dram = np.full((2, 3, -(-dram_bytes // self.unit) + 1), NEVER, np.int32)
+        self.dram = np.full((2, 3, ceil_div(dram_bytes, self.unit) + 1), NEVER, np.int32)
         self.known: list[Clock] = [(NEVER, NEVER, NEVER)] * 3
         self.history: list[list[Clock]] = [[], [], []]  # what each finished instruction knew
         self.streams: list[list[Instruction]] = [[], [], []]
@@ -147,7 +148,7 @@ class _Tokens:
             start = (self.addresses[access.space] + access.start) // self.unit
             *outer, (size, _) = access.dims
             scaled = ((n, step // self.unit) for n, step in outer)
-            dims = (*scaled, (-(-size // self.unit), 1))
+            dims = (*scaled, (ceil_div(size, self.unit), 1))
         kind, engine, entry = table.strides
         shape = (2, 3, *(n for n, _ in dims))
         strides = (kind, engine, *(step * entry for _, step in dims))

@@ -14,10 +14,11 @@ from vdla.compiler.targets.accelerator.codegen.allocate import AllocationError
 from vdla.compiler.targets.accelerator.codegen.op import Access, Op, UopRow
 from vdla.isa.config import Config
 from vdla.isa.instructions import Load, Mem, Uop
+from vdla.support.numbers import ceil_div
 
 UOPS = "%uops"  # the DRAM tensor that holds every sequence
 Key = tuple[tuple[UopRow, ...], tuple[bool, ...]]
-Use = tuple[tuple[UopRow, ...], tuple[bool, ...] | None]  # None: any marks will do
+Use = tuple[tuple[UopRow, ...], tuple[bool, ...] | None]  # None: no reduction, marks are ignored
 
 
 @dataclass
@@ -105,7 +106,7 @@ class UopPlanner:
                 del self.resident[key]
 
     def _words(self, rows: Sequence[UopRow]) -> int:
-        return -(-len(rows) // self.config.uops_per_word)
+        return ceil_div(len(rows), self.config.uops_per_word)
 
     def _encode(self, key: Key) -> bytes:
         rows, marks = key
@@ -134,3 +135,15 @@ def _keys(ops: Sequence[Op], resident: set[Key]) -> dict[Use, Key]:
             plain = (op.uops, (False,) * len(op.uops))
             wanted[op.uops, None] = by_rows.setdefault(op.uops, plain)
     return wanted
+
+
+def check_uops(name: str, ops: Sequence[Op], config: Config) -> None:
+    """Checks that the micro-op buffer holds an operator's sequences.
+
+    Args:
+        name: the operator's, for the error.
+
+    Raises:
+        AllocationError: they exceed the buffer.
+    """
+    UopPlanner(config).place(name, ops)

@@ -6,6 +6,7 @@ from math import prod
 
 from vdla.compiler.tir.ir import Buffer
 from vdla.isa.config import Config
+from vdla.support.numbers import ceil_div
 
 INP, WGT, ACC = "vdla.inp", "vdla.wgt", "vdla.acc"
 BUFFER_OF_SCOPE = {INP: "inp", WGT: "wgt", ACC: "acc"}
@@ -23,4 +24,4 @@ def entry_shape(scope: str, config: Config) -> tuple[int, ...]:
 
 def entries(buffer: Buffer, config: Config) -> int:
     """How many entries one copy of a buffer takes: its elements over the lanes of an entry."""
-    return -(-prod(buffer.shape) // prod(entry_shape(buffer.scope, config)))
+    return ceil_div(prod(buffer.shape), prod(entry_shape(buffer.scope, config)))

@@ -29,7 +29,7 @@ STARTUP = 12  # cycles from a token to the first result: issue, pipeline, hand-o
 TURN = 8  # cycles from a token to the first beat, besides memory's: start, request, buffer
 FINALISTS = 64  # candidates that get the recurrence, after the bound has ranked them
 CHUNKS = 600  # portions that the recurrence follows before it extrapolates
-MOST_STAGES = 16  # copies of what streams by: more hide nothing more
+MOST_STAGES = 16  # most buffer copies that are tried; beyond these, latency is fully hidden
 
 
 class TilingError(UserError):
@@ -50,8 +50,9 @@ class TileCost(Generic[Count, Cycles]):
 
     With ``shared`` virtual threads take turns step by step: ``pairs`` counts the groups of tiles
     that all threads share, ``singles`` the tiles left for one thread alone. Otherwise they take
-    turns tile by tile, ``stages`` copies of what streams by are on chip, and ``inp`` is loaded for
-    the first of every ``inp_every`` tiles, ``wgt`` for the first of every ``wgt_every``.
+    turns tile by tile, and the operands that change have ``stages`` buffer copies on chip. ``inp``
+    is loaded for the first of every ``inp_every`` tiles, ``wgt`` for the first of every
+    ``wgt_every``.
 
     ``Cost`` is one candidate's. ``CostColumns`` are the costs of many: all but ``shared`` may be
     columns, with an entry for each.

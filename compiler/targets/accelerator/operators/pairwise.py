@@ -25,6 +25,7 @@ from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, N, Te
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import Config
+from vdla.support.numbers import ceil_div
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Pairwise(Template[N, VectorTile]):
     def vectors_of(node: Node, graph: Graph, config: Config) -> int:
         """All of the result's vectors, with the padding of its channels."""
         n, c, *image = graph.tensors[node.output].shape
-        lanes = n * -(-c // config.channel_block) * prod(image) * config.channel_block
+        lanes = n * ceil_div(c, config.channel_block) * prod(image) * config.channel_block
         return int(lanes // config.block_out)
 
     @property
@@ -105,7 +106,7 @@ class Pairwise(Template[N, VectorTile]):
         """Two loads, some operations of the ALU and one store per tile."""
         size = tile.vectors * config.out_entry
         move = transfer(size, size, config)
-        tiles = -(-self.vectors // tile.vectors)
+        tiles = ceil_div(self.vectors, tile.vectors)
         share = shares(tiles, tiles, tile.vthreads)
         work = tile.vectors * self.alu_steps
         return TileCost(*share, 1, 1, 2 * move, 0.0, work, 0.0, 0.0, move)

@@ -39,6 +39,7 @@ from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
+from vdla.support.numbers import ceil_div
 
 QPool = ops.QMaxPool | ops.QAvgPool
 
@@ -89,7 +90,7 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
 
     @classmethod
     def placed(cls, node: QPool) -> str:
-        """Which of the two."""
+        """``max pool on int8`` or ``average pool on int8``, for the placement report."""
         return f"{'max' if isinstance(node, ops.QMaxPool) else 'average'} pool on int8"
 
     @classmethod
@@ -100,7 +101,7 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
         else:
             kind, finish = "sum", (node.in_zp, node.out_zp, node.lo, node.hi)
         n, c, h, w = graph.tensors[node.data].shape
-        blocks = -(-c // config.channel_block)
+        blocks = ceil_div(c, config.channel_block)
         window = node.kernel, node.strides, node.pads, node.dilations
         return cls(kind, n, blocks, h, w, *window, *finish)
 
@@ -119,7 +120,7 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
 
     @property
     def pad_value(self) -> int:
-        """What never wins, or adds nothing."""
+        """The padding value: the identity of the reduction."""
         return -128 if self.kind == "max" else self.in_zero
 
     def schedule(self, tile: PoolTile, config: Config) -> Schedule:
@@ -194,8 +195,8 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
         """Tiles along each axis."""
         return {
             "c": self.blocks // tile.blocks,
-            "y": -(-self.out_height // tile.rows),
-            "x": -(-self.out_width // tile.cols),
+            "y": ceil_div(self.out_height, tile.rows),
+            "x": ceil_div(self.out_width, tile.cols),
         }
 
 

@@ -34,6 +34,7 @@ from vdla.compiler.targets.gpu.description import Gpu
 from vdla.compiler.targets.template import ScheduledTemplate
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Var
+from vdla.support.numbers import ceil_div
 
 Element = Callable[..., Expr]  # of a matrix in a stack, at […, row, column]
 
@@ -74,7 +75,10 @@ class Tile:
         """A tile for matrices of such sizes."""
         high = min(SIDE, _power(rows))
         wide_ = min(GROUP // high, _power(columns))
-        part = (_power(-(-rows // high), REGISTERS), _power(-(-columns // wide_), REGISTERS))
+        part = (
+            _power(ceil_div(rows, high), REGISTERS),
+            _power(ceil_div(columns, wide_), REGISTERS),
+        )
         if wide_ > SIDE:
             part = (part[0], 1)
         return cls((high, wide_), part, _power(steps, DEPTH))
@@ -168,7 +172,7 @@ def product(
     *stack, m, n, k = sizes
     tile = tile or Tile.of(m, n, k)
     rows, columns, depth = (
-        -(-size // of) * of for size, of in ((m, tile.rows), (n, tile.columns), (k, tile.depth))
+        ceil_div(size, of) * of for size, of in ((m, tile.rows), (n, tile.columns), (k, tile.depth))
     )
 
     def padded(element: Element, high: int, wide_: int) -> Element:

@@ -22,6 +22,7 @@ from vdla.compiler.schedule.stage import Stage
 from vdla.compiler.te.tensor import ComputeOp, Tensor
 from vdla.compiler.tir.ir import Var
 from vdla.runtime.dtypes import dtype_of
+from vdla.support.numbers import ceil_div
 
 FAN_IN = 8  # parts that one thread combines at a step of a tree
 THREADS = 256  # of a group, at most
@@ -85,7 +86,7 @@ def _tree(s: Schedule, stage: Stage, rows: int) -> list[Tensor]:
         assert isinstance(part, Tensor)
         result.append(part)
         loop = stage.reduce_axis[0]
-        count = -(-count // FAN_IN)
+        count = ceil_div(count, FAN_IN)
     return result
 
 

@@ -18,6 +18,7 @@ from vdla.compiler.targets.processor.codegen.builtins import TASKS
 from vdla.compiler.targets.processor.codegen.emit_memory import I32, POINTER
 from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, For, Load, Prefetch, Stmt, Store, Var
 from vdla.compiler.tir.visitor import direct_exprs, walk, walk_expr
+from vdla.support.numbers import ceil_div
 
 
 def internal_function(
@@ -74,8 +75,8 @@ def task_function(
     """A function of the context and a task's number, which runs the task's steps; and how many
     tasks there are."""
     size = step.args[-1].type
-    steps = -(-extent // TASKS)
-    tasks = -(-extent // steps)
+    steps = ceil_div(extent, TASKS)
+    tasks = ceil_div(extent, steps)
     task = ll.Function(
         step.module, ll.FunctionType(ll.VoidType(), [POINTER, I32]), f"{step.name}.task"
     )

@@ -35,6 +35,7 @@ from vdla.compiler.tir.ir import (
     Var,
 )
 from vdla.compiler.tir.visitor import direct_exprs, uses, walk, walk_expr
+from vdla.support.numbers import ceil_div
 
 STACK_BYTES = 1 << 14  # larger temporaries come from malloc
 UNROLL_LIMIT = 64  # copies of a body that unrolled loops may make
@@ -222,7 +223,7 @@ class Emitter:
         indices: list[Expr] = []
         loops: list[tuple[Var, int]] = []
         for (low, extent), step in zip(region.ranges, steps, strict=False):
-            count = -(-extent // step)
+            count = ceil_div(extent, step)
             if count > 1:
                 var = Var("line")
                 loops.append((var, count))

@@ -8,8 +8,9 @@ from functools import cache
 
 from vdla.compiler.targets.errors import TargetError
 
-DOTS = ("vpdpbusd", "pmaddwd", "multiply")  # who has one has those behind it
-SPREAD = 4  # registers for parts of words, where it takes several instructions to multiply them
+DOTS = ("vpdpbusd", "pmaddwd", "multiply")  # a processor with one also has all later ones
+# Registers that unpack bytes, where no single instruction computes a dot product.
+UNPACK_REGISTERS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Vectors:
     @property
     def word_registers(self) -> int:
         """How many are left for sums and operands of products of bytes."""
-        return self.registers - (0 if self.dot4 == "vpdpbusd" else SPREAD)
+        return self.registers - (0 if self.dot4 == "vpdpbusd" else UNPACK_REGISTERS)
 
 
 SSE = Vectors(4, 16, fused=False, dot4="pmaddwd")

@@ -33,6 +33,7 @@ from vdla.compiler.targets.processor.operators.nests import in_registers, schedu
 from vdla.compiler.targets.processor.operators.template import Template
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
+from vdla.support.numbers import ceil_div
 
 MOST_CHANNELS = 6  # of a tile
 MOST_VECTORS = 8
@@ -70,7 +71,7 @@ class Columns(Template[Conv2d]):
         n, o, oh, ow = recipe.shape(node.output)
         channels, vectors = _tile(o, ow, lanes, processor.vectors.registers)
         wide = vectors * lanes
-        blocks, tiles = -(-o // channels), -(-ow // wide)
+        blocks, tiles = ceil_div(o, channels), ceil_div(ow, wide)
         table, start = _parameters(node, recipe, blocks, channels)
         data, at = _read(node, recipe, tiles * wide)
         _, i, kh, kw, _ = table.shape
@@ -116,13 +117,13 @@ class Columns(Template[Conv2d]):
 def _tile(channels: int, columns: int, lanes: int, registers: int) -> Pair:
     """Output channels and vectors of a tile: their sums fit the registers, beside the data of a
     step and one weight."""
-    parts = -(-channels // MOST_CHANNELS)
-    high = -(-channels // parts)
+    parts = ceil_div(channels, MOST_CHANNELS)
+    high = ceil_div(channels, parts)
     most = min((registers - 1) // (high + 1), MOST_VECTORS)
-    whole = -(-columns // lanes)
+    whole = ceil_div(columns, lanes)
     if columns % lanes == 0:  # no tile is cut
         return high, divisor(whole, most)
-    return high, -(-whole // -(-whole // most))
+    return high, ceil_div(whole, ceil_div(whole, most))
 
 
 def _parameters(node: Conv2d, recipe: Recipe, blocks: int, channels: int) -> tuple[Tensor, Tensor]:

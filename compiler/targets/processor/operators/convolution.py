@@ -58,6 +58,7 @@ from vdla.compiler.te import IterVar, Tensor
 from vdla.compiler.te.tensor import ComputeOp
 from vdla.compiler.tir.ir import Buffer, Expr
 from vdla.runtime.dtypes import dtype_of
+from vdla.support.numbers import ceil_div
 
 BAND_BYTES = 1 << 18  # of the padded data of a band
 WEIGHT_BYTES = 1 << 19  # that stay in a thread's own second-level cache
@@ -120,7 +121,7 @@ class Convolution(Template[AnyConv2d]):
         high, wide = places_of_a_tile(height, width, registers)
         tiles = height // high
         shared = padded is not None and self._weights_stay(s, tiles)
-        rows = min(self._tiles_of_a_band(tiles, shared), -(-result.shape[2] // high))
+        rows = min(self._tiles_of_a_band(tiles, shared), ceil_div(result.shape[2], high))
         out = s[result]
         at_once = _blocks_at_once(blocks, high * wide, registers)
         loops = tile_result(out, (high, wide), at_once, rows)
@@ -184,7 +185,7 @@ def _integer_sums(conv: QConv2d, recipe: Recipe) -> tuple[Data, Tensor, IterVar 
     weight, bias = integer_parameters(conv, recipe)
     more = (conv.in_zp + 128) * weight.astype(np.int64).sum(axis=(1, 2, 3))
     start = (bias - more).astype(np.int32)  # of sums that fit in int32 modulo 2**32
-    inner = recipe.block(conv.data) or -(-weight.shape[1] // WORD_BYTES) * WORD_BYTES
+    inner = recipe.block(conv.data) or ceil_div(weight.shape[1], WORD_BYTES) * WORD_BYTES
     split = _split(recipe, conv, weight, inner)  # [O/l, I/inner, KH, KW, inner, l]
     words = split.reshape(*split.shape[:4], inner // WORD_BYTES, WORD_BYTES, split.shape[-1])
     return _dots(conv, recipe, np.ascontiguousarray(words.swapaxes(-1, -2)), start)
@@ -193,7 +194,7 @@ def _integer_sums(conv: QConv2d, recipe: Recipe) -> tuple[Data, Tensor, IterVar 
 def _split(recipe: Recipe, conv: AnyConv2d, weight: Array, inner: int) -> Array:
     """[O/l, I/inner, KH, KW, inner, l]; input channels up to a multiple of ``inner`` are 0."""
     o, i, kh, kw = weight.shape
-    lanes, blocks = recipe.block(conv.output), -(-i // inner)
+    lanes, blocks = recipe.block(conv.output), ceil_div(i, inner)
     whole = np.zeros((o, blocks * inner, kh, kw), weight.dtype)
     whole[:, :i] = weight
     split = whole.reshape(o // lanes, lanes, blocks, inner, kh, kw)

@@ -48,6 +48,7 @@ from vdla.compiler.targets.processor.operators.template import Template
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.runtime.dtypes import dtype_of
+from vdla.support.numbers import ceil_div
 
 BAND_BYTES = 1 << 16  # of the padded data of a band
 
@@ -104,7 +105,7 @@ class Depthwise(Template[AnyConv2d]):
         """Tiles of registers, in bands of rows of one block."""
         padded, (_, _, height, width, _) = self.padded, self.sums.shape
         high, wide = places_of_a_tile(height, width, self.vectors.registers)
-        rows = min(self._tiles_of_a_band(height // high), -(-result.shape[2] // high))
+        rows = min(self._tiles_of_a_band(height // high), ceil_div(result.shape[2], high))
         out = s[result]
         loops = tile_result(out, (high, wide), 1, rows, blocks_first=padded is not None)
         band = loops.band

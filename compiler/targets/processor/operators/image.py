@@ -21,6 +21,7 @@ from vdla.compiler.schedule.stage import Stage
 from vdla.compiler.targets.processor.operators.nests import in_registers
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Var
+from vdla.support.numbers import ceil_div
 
 MOST_PLACES = 14  # of an image, whose sums a tile of registers has
 EXACT = 1 << 29  # sums below it times 24 bits are exact in float64
@@ -86,13 +87,13 @@ def tile_of_image(rows: int, columns: int) -> Pair:
 def whole_tiles(rows: int, columns: int) -> Pair:
     """The size of an image rounded up to a whole number of tiles."""
     high, wide = tile_of_image(rows, columns)
-    return -(-rows // high) * high, -(-columns // wide) * wide
+    return ceil_div(rows, high) * high, ceil_div(columns, wide) * wide
 
 
 def _even_part(size: int, most: int) -> int:
     """The size of each part where ``size`` is cut into as few parts of at most ``most`` as can
     be."""
-    return -(-size // -(-size // most))
+    return ceil_div(size, ceil_div(size, most))
 
 
 def places_of_a_tile(height: int, width: int, registers: int) -> Pair:
@@ -209,7 +210,7 @@ def read_data(conv: AnyConv2d, recipe: Recipe, inner: int, reading: Reading) -> 
     lies_so = recipe.block(conv.data) == inner and not any(conv.pads)
     if lies_so and rows <= h and columns <= w and not reading.converts:
         return Data(lambda b, block, y, x, l: image(b, block * inner + l, y, x), None)
-    padded = te.compute((n, -(-c // inner), rows, columns, inner), value, "padded")
+    padded = te.compute((n, ceil_div(c, inner), rows, columns, inner), value, "padded")
     return Data(lambda *i: padded[i], padded)
 
 

@@ -13,8 +13,8 @@ from vdla.compiler.te.tensor import ComputeOp, Tensor
 from vdla.compiler.tir.ir import Var
 from vdla.compiler.tir.visitor import loads, uses
 
-SHARED_WORK = 1 << 14  # steps of loops from which on it is worth it to have threads share them
-ENOUGH = 64  # parts that they share
+SHARED_STEPS = 1 << 14  # loops with fewer steps in all stay on one thread
+ENOUGH_PARTS = 64  # loops are fused until threads have this many iterations to share
 LANES = (4, 8, 16, 32, 64)
 
 
@@ -39,8 +39,8 @@ def share(stage: Stage, rows: list[Var], work: int) -> None:
     ``work`` is how many steps the whole stage has.
     """
     sizes = [stage.extent(axis) for axis in rows]
-    count = next((n for n in range(1, len(rows)) if prod(sizes[:n]) >= ENOUGH), len(rows))
-    if count and work >= SHARED_WORK:
+    count = next((n for n in range(1, len(rows)) if prod(sizes[:n]) >= ENOUGH_PARTS), len(rows))
+    if count and work >= SHARED_STEPS:
         stage.parallel(stage.fuse(*rows[:count]))
 
 

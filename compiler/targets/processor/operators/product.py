@@ -41,6 +41,7 @@ from vdla.compiler.targets.processor.operators.template import Template
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.runtime.dtypes import dtype_of
+from vdla.support.numbers import ceil_div
 
 BUSY = 10  # sums at once that keep the multipliers busy: two of them, five cycles each
 OFTEN = 512  # columns from which on it is worth it to rearrange the rows
@@ -87,7 +88,7 @@ class Product:
         if self.rows is not None:
             kept = self.rows.shape[-3:] if self.words else self.rows.shape[-2:]
             tiles = tiles_of_a_band(tiles, dtype_of(self.rows.dtype).itemsize * prod(kept))
-        band, t = out.split(t, factor=min(tiles, -(-result.shape[-2] // high)))
+        band, t = out.split(t, factor=min(tiles, ceil_div(result.shape[-2], high)))
         p, x = out.split(x, factor=min(wide * lanes, result.shape[-1]))
         v, l = out.split(x, factor=min(lanes, result.shape[-1]))
         in_registers(out, [*stacks, band, p, t], [r, v], l)
@@ -216,10 +217,10 @@ def tile_of(rows: int, vectors: int, registers: int) -> tuple[int, int]:
     """
     choices = []
     for most in range(1, min(vectors, WIDEST, (registers - 1) // 2) + 1):
-        wide = -(-vectors // -(-vectors // most))
+        wide = ceil_div(vectors, ceil_div(vectors, most))
         fitting = (registers - 1) // wide - 1
-        high = -(-rows // -(-rows // fitting))
-        padded = -(-rows // high) * high * -(-vectors // wide) * wide
+        high = ceil_div(rows, ceil_div(rows, fitting))
+        padded = ceil_div(rows, high) * high * ceil_div(vectors, wide) * wide
         loads = (high + wide) / (high * wide)  # for each multiplication
         choices.append((padded * (max(1.0, BUSY / (high * wide)) + loads), high, wide))
     _, high, wide = min(choices)
@@ -233,7 +234,7 @@ def float_product(
     shape = recipe.shape(b)
     k, n = (shape[-1], shape[-2]) if transposed else shape[-2:]
     m, lanes = a.shape[-2], vectors.lanes
-    high, wide = tile_of(m, -(-n // lanes), vectors.registers)
+    high, wide = tile_of(m, ceil_div(n, lanes), vectors.registers)
     width = wide * lanes
     batch = np.broadcast_shapes(a.shape[:-2], shape[:-2])
     right, panels = _panels(recipe, b, wide, lanes, transposed=transposed)
@@ -246,7 +247,7 @@ def float_product(
         return te.sum(x * right[(*spread(right.shape[:-4], stack), p, step, v, l)], axis=step)
 
     tiles = _whole_bands(m, n, k, high)
-    sums = te.compute((*batch, tiles, -(-n // width), high, wide, lanes), tile, "tile")
+    sums = te.compute((*batch, tiles, ceil_div(n, width), high, wide, lanes), tile, "tile")
     return Product(sums, rows, panels, words=False, vectors=vectors)
 
 
@@ -259,11 +260,11 @@ def byte_product(
     rows are rearranged, in tiles [M/r, K/4, r, 4], and what the shift makes of them converted.
     """
     (k, n), (*stack, m, _) = weight.shape, a.shape
-    lanes, words = vectors.lanes, -(-k // WORD_BYTES)
-    high, wide = tile_of(m, -(-n // lanes), vectors.word_registers)
+    lanes, words = vectors.lanes, ceil_div(k, WORD_BYTES)
+    high, wide = tile_of(m, ceil_div(n, lanes), vectors.word_registers)
     table = recipe.constant("panels", packed_words(weight, wide, lanes))
     first = recipe.constant("start", packed(start.reshape(1, n), wide, lanes)[:, 0])
-    tiles = _up_to_bands(-(-m // high), WORD_BYTES * words * high)
+    tiles = _up_to_bands(ceil_div(m, high), WORD_BYTES * words * high)
 
     def byte(*i: Expr) -> Expr:
         *where, t, word, r, rest = i
@@ -280,7 +281,7 @@ def byte_product(
         product = data.astype("int32") * factor.astype("int32")
         return te.sum(product, axis=[step, rest], init=first[p, v, l])
 
-    shape = (*stack, tiles, -(-n // (wide * lanes)), high, wide, lanes)
+    shape = (*stack, tiles, ceil_div(n, wide * lanes), high, wide, lanes)
     return Product(te.compute(shape, tile, "tile"), rows, None, words=True, vectors=vectors)
 
 
@@ -300,7 +301,7 @@ def _panels(
     *stack, k, n = tensor.shape
     if transposed:
         k, n = n, k
-    panels = -(-n // (wide * lanes))
+    panels = ceil_div(n, wide * lanes)
 
     def element(*i: Expr) -> Expr:
         *where, p, row, v, l = i
@@ -317,7 +318,7 @@ def _panels(
 def packed(matrix: Array, wide: int, lanes: int) -> Array:
     """[…, K, N] as […, N/(w*l), K, w, l]; columns beyond the last are 0."""
     *stack, k, n = matrix.shape
-    panels = -(-n // (wide * lanes))
+    panels = ceil_div(n, wide * lanes)
     whole = np.zeros((*stack, k, panels * wide * lanes), matrix.dtype)
     whole[..., :n] = matrix
     split = whole.reshape(*stack, k, panels, wide, lanes)
@@ -327,7 +328,7 @@ def packed(matrix: Array, wide: int, lanes: int) -> Array:
 def packed_words(matrix: Array, wide: int, lanes: int) -> Array:
     """[K, N] as [N/(w*l), K/4, w, l, 4]; what is beyond the last row or column is 0."""
     k, n = matrix.shape
-    whole = np.zeros((-(-k // WORD_BYTES) * WORD_BYTES, n), matrix.dtype)
+    whole = np.zeros((ceil_div(k, WORD_BYTES) * WORD_BYTES, n), matrix.dtype)
     whole[:k] = matrix
     panels = packed(whole, wide, lanes)
     words = panels.reshape(len(panels), -1, WORD_BYTES, wide, lanes)
@@ -363,15 +364,15 @@ def tiles_of_a_band(tiles: int, size: int) -> int:
     """How many tiles of the left factor, of ``size`` bytes, stay in the second-level cache; all
     bands have equally many."""
     most = max(BAND_BYTES // size, 1)
-    return -(-tiles // -(-tiles // most))
+    return ceil_div(tiles, ceil_div(tiles, most))
 
 
 def _whole_bands(m: int, n: int, k: int, high: int) -> int:
     """How many tiles there are, up to a whole number of bands where there are bands."""
-    tiles = -(-m // high)
+    tiles = ceil_div(m, high)
     return _up_to_bands(tiles, FLOAT_BYTES * k * high) if _rearranged(n, high) else tiles
 
 
 def _up_to_bands(tiles: int, size: int) -> int:
     band = tiles_of_a_band(tiles, size)
-    return -(-tiles // band) * band
+    return ceil_div(tiles, band) * band

@@ -43,6 +43,7 @@ from vdla.compiler.targets.processor.operators.nests import in_registers, share
 from vdla.compiler.targets.processor.operators.template import Template
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
+from vdla.support.numbers import ceil_div
 
 TAPS = 3
 TILE = 4  # outputs of a tile, each way
@@ -105,7 +106,7 @@ class Winograd(Template[Conv2d]):
         n, o, oh, ow = recipe.shape(node.output)
         lanes = processor.vectors.lanes
         wide = divisor(o // lanes, WIDE)
-        down, across, blocks = -(-oh // TILE), -(-ow // TILE), o // lanes
+        down, across, blocks = ceil_div(oh, TILE), ceil_div(ow, TILE), o // lanes
         image = _transformed(node, recipe, down, across)
         table = recipe.constant("weight", transformed_weights(weight, lanes))
         rc = te.reduce_axis((0, weight.shape[1] // lanes), "rc")

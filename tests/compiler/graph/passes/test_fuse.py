@@ -7,9 +7,9 @@ import onnx
 import pytest
 from qdq import QdqModel
 
+from vdla.analysis.ort import ort_run
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.compare import ort_run
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.passes import PIPELINE, fold, fuse, fuse_integer, optimize
 from vdla.compiler.graph.printer import format_graph

@@ -26,6 +26,7 @@ from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, Array
 from vdla.compiler.targets.accelerator.operators.window import only_padding
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
+from vdla.support.numbers import ceil_div
 
 __all__ = ["Conv2d", "ConvTile", "Residual"]
 
@@ -78,8 +79,8 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
         return cls(
             batch=n,
             groups=groups // merged,
-            inputs=-(-ins // config.channel_block),
-            outputs=-(-outs // config.channel_block),
+            inputs=ceil_div(ins, config.channel_block),
+            outputs=ceil_div(outs, config.channel_block),
             height=height,
             width=width,
             kernel=weight.shape[2:] if window else (1, 1),

@@ -243,7 +243,7 @@ def _schedule_reduction(
 
 
 def _double_buffer(s: Schedule, shape: ConvSizes, tile: ConvTile, inp: Tensor, wgt: Tensor) -> None:
-    """Copies of what streams by, and of what is kept while it changes."""
+    """Sets how many copies the buffers of the image and of the weights get."""
     kept = kept_copies(shape, tile)
     s[inp].double_buffer(kept if tile.stationary == "inp" else tile.stages)
     s[wgt].double_buffer(kept if tile.stationary == "wgt" else tile.stages)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from vdla.compiler.targets.accelerator.operators.template import Tile
 from vdla.compiler.targets.accelerator.operators.window import Windowed
+from vdla.support.numbers import ceil_div
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class ConvSizes(Windowed):
 def kept_copies(shape: ConvSizes, tile: ConvTile) -> int:
     """Copies of what a tile keeps: one if it never changes, else one per thread."""
     if tile.stationary == "inp":
-        changes = -(-shape.out_height // tile.rows) * -(-shape.out_width // tile.cols)
+        changes = ceil_div(shape.out_height, tile.rows) * ceil_div(shape.out_width, tile.cols)
     else:
         changes = shape.outputs // tile.outputs
     return 1 + (tile.vthreads - 1) * (shape.batch * shape.groups * changes > 1)

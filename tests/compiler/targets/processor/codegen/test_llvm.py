@@ -13,7 +13,7 @@ from vdla.compiler.targets.processor.codegen import llvm
 from vdla.compiler.targets.processor.description.processor import PROCESSORS
 from vdla.compiler.tir import Buffer, For, PrimFunc, Store, Var
 from vdla.compiler.tir.ir import binary, const
-from vdla.compiler.tir.ops import requantize
+from vdla.compiler.tir.ops import rq
 
 RNG = np.random.default_rng(0)
 
@@ -179,7 +179,7 @@ def test_rq_is_exact(cases):
     word = np.array([c[1] | c[2] << 24 for c in cases]).astype(np.uint32).view(np.int32)
     found = np.zeros(64, "int32")
     RQ["rq"](x, word, found)
-    np.testing.assert_array_equal(found, requantize(x, word))
+    np.testing.assert_array_equal(found, rq(x, word))
 
 
 def rq_function():

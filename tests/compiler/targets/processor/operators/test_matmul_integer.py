@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from vdla import api
+from vdla.analysis.ort import ort_run
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.compare import ort_run
 from vdla.compiler.graph.ir import Graph, GraphError, TensorType
 from vdla.compiler.targets.processor.codegen.llvm import jit
 from vdla.compiler.targets.processor.description import processor as description

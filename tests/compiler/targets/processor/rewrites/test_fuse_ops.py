@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
+from vdla.analysis.ort import ort_run
 from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.compare import ort_run
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.targets.processor.description.processor import NATIVE
 from vdla.compiler.targets.processor.rewrites.fuse_ops import fuse_ops
