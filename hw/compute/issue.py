@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
-from amaranth.lib.wiring import PureInterface
 
 from vdla.hw.compute.indices import Advance, Indices
 from vdla.hw.compute.micro_op import ALU_FIELDS, STREAMS, MicroOps
+from vdla.hw.interfaces import Port
 from vdla.hw.layout import layout, valid_register
 from vdla.hw.loops import Loop
 from vdla.isa import instructions as isa
@@ -27,8 +27,8 @@ from vdla.isa import instructions as isa
 class IssuePorts:
     """What issue is connected to. It drives ``command.start`` and ``uop``."""
 
-    command: PureInterface  # interfaces.command: GEMM or ALU
-    uop: PureInterface  # interfaces.read_port
+    command: Port  # interfaces.command: GEMM or ALU
+    uop: Port  # interfaces.read_port
     hold: Value  # READ holds
 
 

@@ -10,17 +10,18 @@ from dataclasses import dataclass
 
 from amaranth import Module, Mux, Value
 from amaranth.lib import data
-from amaranth.lib.wiring import PureInterface
+
+from vdla.hw.interfaces import Port
 
 
 @dataclass(frozen=True)
 class ReadPorts:
     """Ports to the scratchpads, all interfaces.read_port."""
 
-    inp: PureInterface
-    wgt: PureInterface
-    acc_x: PureInterface
-    acc_y: PureInterface
+    inp: Port
+    wgt: Port
+    acc_x: Port
+    acc_y: Port
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from amaranth import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
-from amaranth.lib.wiring import PureInterface
 
+from vdla.hw.interfaces import Port
 from vdla.hw.layout import beats, lanes, subtract_selected
 from vdla.hw.load.memories import to_acc
 from vdla.isa.config import Config
@@ -42,9 +42,9 @@ class Written:
 class MemoryPorts:
     """Ports of interfaces.write_port to the scratchpads, and COMPUTE's, which ``acc`` passes on."""
 
-    direct: Mapping[str, PureInterface]  # by the memories' names
-    acc: PureInterface
-    computed: PureInterface  # COMPUTE's writes
+    direct: Mapping[str, Port]  # by the memories' names
+    acc: Port
+    computed: Port  # COMPUTE's writes
 
 
 class MemoryWrites:

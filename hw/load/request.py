@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import data
-from amaranth.lib.wiring import PureInterface
 
 from vdla.hw.bursts import beat_bits, cut, is_outside, offset_bits, to_bytes
 from vdla.hw.count import Count
+from vdla.hw.interfaces import Port
 from vdla.hw.layout import add_sticky
 from vdla.hw.load.credit import Credit, Traffic
 from vdla.hw.load.memories import beats_of, longest_run
@@ -34,10 +34,10 @@ from vdla.isa.registers import INDEX_BITS
 class RequestPorts:
     """What the request side is connected to. It drives ``request`` and ``command.start``."""
 
-    command: PureInterface  # interfaces.command: the next instruction
+    command: Port  # interfaces.command: the next instruction
     head: data.View  # that instruction's fields
-    request: PureInterface  # interfaces.read_request: the bursts
-    data: PureInterface  # interfaces.read_data: the beats that come
+    request: Port  # interfaces.read_request: the bursts
+    data: Port  # interfaces.read_data: the beats that come
     consume: Signal  # the write side takes a beat out of the read buffer
     dram_pages: Value  # where DRAM ends
 

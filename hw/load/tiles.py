@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from amaranth import Module, Mux, Shape, Signal, Value
 from amaranth.lib import data
-from amaranth.lib.wiring import PureInterface
 
 from vdla.hw.fifo import Fifo
+from vdla.hw.interfaces import Port
 
 IN_FLIGHT = 8  # instructions started and not finished
 OF_HEAD = ("memory", "pad_value", "zero", "push_prev", "push_next")
@@ -27,7 +27,7 @@ class Tiles:
     ``command`` (interfaces.command) says what starts and finishes, ``head`` has its fields.
     """
 
-    def __init__(self, m: Module, command: PureInterface, head: data.View) -> None:
+    def __init__(self, m: Module, command: Port, head: data.View) -> None:
         self.m, self.command = m, command
         fields = _tile(command, head)
         shape = data.StructLayout(
@@ -65,7 +65,7 @@ class Tiles:
                 m.d.sync += self.tile[name].eq(self.following[name])
 
 
-def _tile(command: PureInterface, head: data.View) -> dict[str, Value]:
+def _tile(command: Port, head: data.View) -> dict[str, Value]:
     """The fields of the tile of the instruction at the queue's head."""
     tile: dict[str, Value] = {}
     for axis in "xy":

@@ -12,9 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from amaranth import Module, Mux, Signal, Value
-from amaranth.lib.wiring import PureInterface
 
-from vdla.hw.interfaces import Cause
+from vdla.hw.interfaces import Cause, Port
 from vdla.hw.load.memories import to_acc
 from vdla.hw.load.memory_ports import MemoryPorts, MemoryWrites, Written
 from vdla.hw.load.position import Position
@@ -28,8 +27,8 @@ class WriterPorts:
     what ``command`` says of the instruction that finishes.
     """
 
-    command: PureInterface  # interfaces.command
-    activity: PureInterface  # interfaces.activity
+    command: Port  # interfaces.command
+    activity: Port  # interfaces.activity
     beat: Value  # the oldest beat in the read buffer
     beat_waits: Value  # whether there is one
     consume: Signal  # the beat is taken out of the buffer

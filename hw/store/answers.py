@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from amaranth import Module, Signal, Value
-from amaranth.lib.wiring import PureInterface
 
+from vdla.hw.interfaces import Port
 from vdla.hw.store.started import IN_FLIGHT, Queue, Started
 from vdla.isa.config import Config
 
@@ -23,7 +23,7 @@ from vdla.isa.config import Config
 class AnswerPorts:
     """What the answers are connected to. They drive what ``command`` says of a finish."""
 
-    command: PureInterface  # interfaces.command
+    command: Port  # interfaces.command
     opened: Value  # a burst's first beat moves
     answered: Value  # the oldest unanswered burst has been answered
 

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import data
-from amaranth.lib.wiring import PureInterface
 
 from vdla.hw.count import Count
-from vdla.hw.interfaces import Cause
+from vdla.hw.interfaces import Cause, Port
 from vdla.hw.store.acc_walk import AccWalk
 from vdla.hw.store.pace import Pace, Step
 from vdla.hw.store.started import IN_FLIGHT
@@ -30,10 +29,10 @@ from vdla.isa.registers import INDEX_BITS
 class ReaderPorts:
     """What the reader is connected to. It drives ``command.start``, ``acc`` and ``activity``."""
 
-    command: PureInterface  # interfaces.command
+    command: Port  # interfaces.command
     head: data.View  # the fields of the instruction at the queue's head
-    acc: PureInterface  # interfaces.read_port
-    activity: PureInterface  # interfaces.activity
+    acc: Port  # interfaces.read_port
+    activity: Port  # interfaces.activity
     sent: Value  # a beat leaves the write buffer
 
 

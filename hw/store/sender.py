@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from amaranth import Module, Mux, Signal, Value
-from amaranth.lib.wiring import PureInterface
 
 from vdla.hw.bursts import beat_bits, burst_beats, is_outside, to_bytes
 from vdla.hw.count import Count
+from vdla.hw.interfaces import Port
 from vdla.hw.layout import add_sticky
 from vdla.hw.loops import Countdown
 from vdla.hw.store.dram_walk import DramWalk
@@ -27,7 +27,7 @@ from vdla.isa.config import Config
 class SenderPorts:
     """What the burst side is connected to. It drives ``write``, but for the data, and ``sent``."""
 
-    write: PureInterface  # interfaces.write_request
+    write: Port  # interfaces.write_request
     beat_waits: Value  # the write buffer has a beat
     sent: Signal  # that beat moves
     dram_pages: Value  # where DRAM ends

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
-from amaranth.lib.wiring import PureInterface
 
 from vdla.hw.bursts import is_outside, offset_bits
 from vdla.hw.fifo import Fifo
+from vdla.hw.interfaces import Port
 from vdla.hw.layout import scaled
 from vdla.hw.store.vectors import vector_beats
 from vdla.isa.config import Config
@@ -31,7 +31,7 @@ IN_FLIGHT = 8  # instructions started and not finished
 class StartedPorts:
     """What says which instruction starts."""
 
-    command: PureInterface  # interfaces.command
+    command: Port  # interfaces.command
     head: data.View  # the fields of the instruction at the queue's head
     dram_pages: Value  # where DRAM ends
 
