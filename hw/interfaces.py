@@ -12,12 +12,15 @@ Rules that hold for every port of the core:
 
 from __future__ import annotations
 
-from amaranth.lib.wiring import In, Out, Signature
+from amaranth.lib.wiring import FlippedInterface, In, Out, PureInterface, Signature
 
 from vdla.hw.layout import instruction_bits
 from vdla.isa.config import Config
 from vdla.isa.instructions import DRAM_BITS
 from vdla.isa.registers import INDEX_BITS, Cause, Fault
+
+# A unit's side of a port; which signature it has, its name or a comment says.
+Port = PureInterface | FlippedInterface
 
 
 def command(config: Config) -> Signature:
@@ -189,6 +192,7 @@ __all__ = [
     "Fault",
     "In",
     "Out",
+    "Port",
     "activity",
     "axi4",
     "axi_lite",

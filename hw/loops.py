@@ -91,7 +91,7 @@ class Nest:
 
     def following(self) -> Value:
         """Where it goes: a step of the first loop that isn't at its end, from where that one
-        stands. Before the only adder it is chosen, and scaled.
+        stands. Multiplexers select place and step first, so one adder serves all loops.
         """
         x, y, _ = self.loops
         at, step = (Mux(x.end, Mux(y.end, of[2], of[1]), of[0]) for of in (self.places, self.steps))

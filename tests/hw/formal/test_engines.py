@@ -155,10 +155,10 @@ def test_store(proof, state):
         if name in ("context", "walks"):
             entries[name] = list(used_entries(m, opened, levels[name], state))
     for is_used, entry in entries["walks"]:
-        walk = data.View(store.walk.shape(), entry)
+        walk = data.View(store.started.walk.shape(), entry)
         proof.check(walk.run != 0, when=is_used)
         proof.check(walk.outside == is_outside(walk.base, CONFIG, pages), when=is_used)
-    contexts = [(u, data.View(store.sender.shape(), e)) for u, e in entries["context"]]
+    contexts = [(u, data.View(store.started.sender.shape(), e)) for u, e in entries["context"]]
     active, run_left = state(inner, "sends"), ~state(inner, "run_kept")
     walks = sum(is_used & ~entry.empty for is_used, entry in contexts)
     proof.check(walks == levels["walks"] + active)
@@ -169,7 +169,7 @@ def test_store(proof, state):
     proof.check(state(inner, "burst_left") == left)
     proof.check(proof.count(inner, "unanswered", CONFIG.writes_in_flight) == unanswered)
     proof.check(state(inner, "shown") == was_shown)
-    run = data.View(store.walk.shape(), state(inner, "walk")).run
+    run = data.View(store.started.walk.shape(), state(inner, "walk")).run
     last_run = Cat(state(inner, f"runs_{axis}_end") for axis in "xyz").all() & (run_left == 1)
     proof.check((run_left != 0) & (last_run | (run != 0)), when=active)
     proof.check((left == 0) | active)

@@ -1,0 +1,95 @@
+"""COMPUTE's arithmetic: GEMM and ALU with what their stages need, and the accumulator they meet.
+
+1. The data of ACC's first port are an early x in stage 1, and the accumulator in stage 6.
+2. The late accumulator is taken from stages 7 and 8 if these have just computed it; where the
+   micro-op has none it is zero. Which one is known, and kept, a cycle before.
+3. In stage 6, combine, the accumulator meets GEMM's sums, or what the ALU computed. The result is
+   chosen in the next, on the way to the scratchpad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth import Const, Module, Signal
+from amaranth.lib import data, enum
+
+from vdla.hw.alu import WEIGHED, Alu
+from vdla.hw.compute.micro_op import COMBINE, WRITE
+from vdla.hw.compute.operands import ReadPorts
+from vdla.hw.gemm import Gemm
+from vdla.hw.requantize import choose
+from vdla.isa.config import Config
+from vdla.isa.instructions import AluOp
+
+
+class Accumulator(enum.Enum, shape=2):
+    """Where the late x comes from: what the last two cycles computed isn't in the scratchpad."""
+
+    SCRATCHPAD = 0
+    BEFORE = 1
+    LATEST = 2
+    NONE = 3  # zero
+
+
+class Combine:
+    """``latest`` is the result of the micro-op in stage 7."""
+
+    def __init__(
+        self, m: Module, config: Config, ports: ReadPorts, stages: Sequence[data.View]
+    ) -> None:
+        self.m, self.ports, self.stages = m, ports, stages
+        m.submodules.gemm = self.gemm = Gemm(config)
+        m.submodules.alu = self.alu = Alu(config)
+        self.latest = self.alu.result.as_value()
+        before = Signal(len(self.latest), name="before", reset_less=True)
+        source = Signal(Accumulator, name="source", reset_less=True)
+        m.d.sync += before.eq(self.latest)
+        self._choose(source)
+        accumulators = [ports.acc_x.data, before, self.latest, Const(0)]
+        self.late_x = choose(source.as_value(), accumulators)
+        self._feed()
+        self._feed_late()
+
+    def _choose(self, source: Signal) -> None:
+        """Which accumulator the micro-op takes that comes to stage 6."""
+        m = self.m
+        late, now, write = (self.stages[n] for n in (COMBINE - 1, COMBINE, WRITE))
+        m.d.sync += source.eq(Accumulator.SCRATCHPAD)
+        with m.If(~late.late):
+            m.d.sync += source.eq(Accumulator.NONE)
+        with m.Elif(now.writes & (now.dst == late.late_at)):
+            m.d.sync += source.eq(Accumulator.LATEST)
+        with m.Elif(write.writes & (write.dst == late.late_at)):
+            m.d.sync += source.eq(Accumulator.BEFORE)
+
+    def _feed(self) -> None:
+        """What comes with the scratchpads' data, and with what clears GEMM's sums."""
+        m, gemm, alu, ports = self.m, self.gemm, self.alu, self.ports
+        early, late = self.stages[1].operation, self.stages[COMBINE - 1].operation
+        of_early = ("op", "use_imm", "imm", "weight")
+        m.d.comb += [
+            gemm.inp.eq(ports.inp.data),
+            gemm.wgt.eq(ports.wgt.data),
+            gemm.clear.eq(late.is_alu),
+            alu.x.eq(ports.acc_x.data),
+            alu.y.eq(ports.acc_y.data),
+            *(getattr(alu, n).eq(early[n]) for n in of_early),
+        ]
+
+    def _feed_late(self) -> None:
+        """What comes with later stages: WADD's second product, and all that combine needs."""
+        m, gemm, alu = self.m, self.gemm, self.alu
+        weighed, late = self.stages[1 + WEIGHED], self.stages[COMBINE - 1]
+        operation = late.operation
+        m.d.comb += [
+            *(getattr(alu, f"late_{n}").eq(operation[n]) for n in ("op", "use_imm", "imm")),
+            alu.unweighed.eq(weighed.first | (weighed.operation.op != AluOp.WADD)),
+            alu.y_weight.eq(weighed.operation.imm),
+            alu.late_first.eq(late.first),
+            alu.late_gemm.eq(~operation.is_alu),
+            *(getattr(alu, n).eq(operation[n]) for n in ("zero", "low", "high")),
+            alu.late_x.eq(self.late_x),
+            alu.sums.eq(gemm.sums),
+            alu.carry.eq(gemm.carry),
+        ]

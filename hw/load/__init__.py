@@ -1,0 +1,5 @@
+"""LOAD: from DRAM into the scratchpads, by a side that requests beats and one that writes them."""
+
+from vdla.hw.load.load import Load
+
+__all__ = ["Load"]

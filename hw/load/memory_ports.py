@@ -1,0 +1,98 @@
+"""LOAD's write ports: one for each of INP, WGT and UOP, and the one of ACC.
+
+1. INP, WGT and UOP take each beat in its column of the entry as it comes, and a whole entry of
+   padding at once.
+2. ACC takes whole entries, so the beats of one are held until its last. An entry of ACC8 is widened
+   on the way: each byte, less the zero point, becomes an int32 lane.
+3. What COMPUTE writes to ACC passes here, and goes first: one LUT for each bit chooses between
+   COMPUTE's data, an entry as it came, and a widened one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from amaranth import Cat, Module, Mux, Signal, Value, signed
+from amaranth.lib import data
+
+from vdla.hw.interfaces import Port
+from vdla.hw.layout import beats, lanes, subtract_selected
+from vdla.hw.load.memories import to_acc
+from vdla.isa.config import Config
+from vdla.isa.instructions import Mem
+
+DIRECT = ("inp", "wgt", "uop")  # memories that take single beats
+
+
+@dataclass(frozen=True)
+class Written:
+    """What the write side does in this cycle."""
+
+    tile: data.View  # to which the entry belongs: its memory, and what it is padded with
+    entry: Value  # the place in the memory
+    is_data: Value  # it has beats, else it is padding
+    beat: Value  # the beat that is due
+    beats_left: Value  # of the entry, that one among them
+    consume: Value  # that beat is taken
+    whole: Value  # the entry is complete
+
+
+@dataclass(frozen=True)
+class MemoryPorts:
+    """Ports of interfaces.write_port to the scratchpads, and COMPUTE's, which ``acc`` passes on."""
+
+    direct: Mapping[str, Port]  # by the memories' names
+    acc: Port
+    computed: Port  # COMPUTE's writes
+
+
+class MemoryWrites:
+    """Drives ``ports`` with what is ``written``."""
+
+    def __init__(self, m: Module, config: Config, ports: MemoryPorts, written: Written) -> None:
+        self.m, self.config, self.ports, self.written = m, config, ports, written
+        self._write_direct()
+        self._write_acc()
+
+    def _write_direct(self) -> None:
+        m, written = self.m, self.written
+        padding = written.tile.pad_value.replicate(self.config.port_bytes)
+        value = Mux(written.is_data, written.beat, padding)
+        for name, port in self.ports.direct.items():
+            columns = len(port.enable)
+            with m.If(written.tile.memory == Mem[name.upper()]):
+                with m.If(written.consume):
+                    column = (written.beats_left == columns - n for n in range(columns))
+                    m.d.comb += port.enable.eq(Cat(column))
+                with m.Elif(written.whole & ~written.is_data):
+                    m.d.comb += port.enable.eq((1 << columns) - 1)
+            m.d.comb += [port.address.eq(written.entry), port.data.eq(value.replicate(columns))]
+
+    def _write_acc(self) -> None:
+        m, written, acc, computed = self.m, self.written, self.ports.acc, self.ports.computed
+        bits = 8 * self.config.port_bytes
+        # The last beats, the latest on top.
+        held = Signal(max(beats(self.config, "acc") - 1, 0) * bits, reset_less=True)
+        with m.If(written.consume & to_acc(written.tile.memory)):
+            m.d.sync += held.eq(Cat(held, written.beat)[bits:])
+        vector = self._vector(Cat(held, written.beat))
+        m.d.comb += [
+            acc.enable.eq(computed.enable | (written.whole & to_acc(written.tile.memory))),
+            acc.address.eq(Mux(computed.enable, computed.address, written.entry)),
+            acc.data.eq(Mux(computed.enable, computed.data, vector)),
+        ]
+
+    def _vector(self, taken: Value) -> Value:
+        """An ACC entry: int32 lanes as they came, or bytes (padding is one) less a zero point."""
+        count, tile, is_data = self.config.block_out, self.written.tile, self.written.is_data
+        narrow = data.View(lanes(8, count), taken[-8 * count :])
+        zero = Mux(tile.memory == Mem.ACC8, tile.zero, 0)
+        widened = []
+        for lane in range(count):
+            byte = Mux(is_data, narrow[lane], tile.pad_value)
+            value = Signal(signed(32), name=f"widened_{lane}")
+            # The byte less the zero point.
+            self.m.d.comb += value.eq(~subtract_selected(zero, byte))
+            widened.append(value)
+        return Mux(is_data & (tile.memory == Mem.ACC), taken, Cat(widened))

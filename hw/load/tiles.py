@@ -1,0 +1,84 @@
+"""LOAD's tiles: of the instructions that have started, what the write side writes for each.
+
+1. A tile is an instruction's data and the padding around them. It is worked out when the
+   instruction starts, and with it where its data begin and end.
+2. The oldest tile lies in registers (``tile``), the others wait in a queue. Where nothing waits,
+   the registers are filled by the instruction that starts, past the queue.
+3. What the registers take over in vain isn't written: ``writing`` says whether the tile in them is
+   one that has started.
+"""
+
+from __future__ import annotations
+
+from amaranth import Module, Mux, Shape, Signal, Value
+from amaranth.lib import data
+
+from vdla.hw.fifo import Fifo
+from vdla.hw.interfaces import Port
+
+IN_FLIGHT = 8  # instructions started and not finished
+OF_HEAD = ("memory", "pad_value", "zero", "push_prev", "push_next")
+KEPT = (*OF_HEAD, "index", "empty")  # of a tile, what its last entry still needs
+
+
+class Tiles:
+    """``tile`` is the oldest, ``following`` the one after it; ``writing``: ``tile`` has started.
+
+    ``command`` (interfaces.command) says what starts and finishes, ``head`` has its fields.
+    """
+
+    def __init__(self, m: Module, command: Port, head: data.View) -> None:
+        self.m, self.command = m, command
+        fields = _tile(command, head)
+        shape = data.StructLayout(
+            {name: Shape.cast(value.shape()) for name, value in fields.items()}
+        )
+        m.submodules.context = self.fifo = Fifo(width=shape.size, depth=IN_FLIGHT)
+        self.tile, self.following = Signal(shape, reset_less=True), Signal(shape)
+        self.writing = Signal()
+        self._queue(fields)
+
+    def _queue(self, fields: dict[str, Value]) -> None:
+        """The instruction that starts goes into the queue, unless the registers take it."""
+        m, fifo, start = self.m, self.fifo, self.command.start
+        started, waits = Signal(self.following.shape()), fifo.r_rdy
+        free = ~self.writing | self.command.finish
+        m.d.comb += [started[name].eq(value) for name, value in fields.items()]
+        m.d.comb += [
+            self.following.eq(Mux(waits, fifo.r_data, started.as_value())),
+            fifo.w_data.eq(started),
+            fifo.w_en.eq(start & (waits | ~free)),
+            fifo.r_en.eq(free),
+        ]
+        with m.If(free):
+            m.d.sync += self.writing.eq(waits | start)
+
+    def take(self, moves: Value, begins: Value) -> None:
+        """The registers take over ``following``, if it ``begins``, when the write side ``moves``.
+
+        The last entry needs what is KEPT of its tile, but no sizes any more: those needn't wait for
+        ``moves``, which is late.
+        """
+        m = self.m
+        for name in self.following.shape().members:
+            with m.If(begins & moves if name in KEPT else begins):
+                m.d.sync += self.tile[name].eq(self.following[name])
+
+
+def _tile(command: Port, head: data.View) -> dict[str, Value]:
+    """The fields of the tile of the instruction at the queue's head."""
+    tile: dict[str, Value] = {}
+    for axis in "xy":
+        before, after = head[f"pad_{axis}0"], head[f"pad_{axis}1"]
+        size = head[f"{axis}_size"]
+        tile |= {
+            f"{axis}_tile": before + size + after,
+            f"{axis}_until": size + after,
+            f"{axis}_after": after,
+            f"{axis}_first": (before == 0) & (size != 0),
+        }
+    return tile | {
+        "empty": (tile["x_tile"] == 0) | (tile["y_tile"] == 0) | (head.z_size == 0),
+        "index": command.index,
+        **{name: head[name] for name in ("sram_base", "z_size", *OF_HEAD)},
+    }

@@ -1,0 +1,80 @@
+"""LOAD's write side: writes the tiles of the instructions that have started, in order.
+
+1. It works on the oldest unfinished instruction: one entry of padding a cycle, or one beat; an
+   entry is complete with its last beat.
+2. ACC has one write port, and what COMPUTE writes goes first. Only what completes an entry needs
+   the port, so only that waits.
+3. An instruction finishes with its last entry, one whose tile is empty as soon as it is the oldest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from amaranth import Module, Mux, Signal, Value
+
+from vdla.hw.interfaces import Cause, Port
+from vdla.hw.load.memories import to_acc
+from vdla.hw.load.memory_ports import MemoryPorts, MemoryWrites, Written
+from vdla.hw.load.position import Position
+from vdla.hw.load.tiles import Tiles
+from vdla.isa.config import Config
+
+
+@dataclass(frozen=True)
+class WriterPorts:
+    """What the write side is connected to. It drives ``consume``, ``activity``, the memories, and
+    what ``command`` says of the instruction that finishes.
+    """
+
+    command: Port  # interfaces.command
+    activity: Port  # interfaces.activity
+    beat: Value  # the oldest beat in the read buffer
+    beat_waits: Value  # whether there is one
+    consume: Signal  # the beat is taken out of the buffer
+    acc_taken: Value  # COMPUTE writes ACC in this cycle
+    memories: MemoryPorts
+
+
+class Writer:
+    """``fails`` says that an entry is written that lies beyond its buffer."""
+
+    def __init__(self, m: Module, config: Config, ports: WriterPorts, tiles: Tiles) -> None:
+        self.m, self.ports, self.tiles = m, ports, tiles
+        self.position = position = Position(m, config, tiles)
+        self.taken, self.whole = (Signal(name=n) for n in ("taken", "whole"))
+        tile, is_data = tiles.tile, position.is_data
+        m.d.comb += self.taken.eq(to_acc(tile.memory) & ports.acc_taken)
+        self.works, unused = tiles.writing & ~tile.empty, ~tiles.writing | tile.empty
+        self.blocked = self.taken & (position.beats.end | ~is_data)
+        self._write()
+        position.go_on(self.whole, ports.consume, unused)
+        self._report()
+        beat, left = ports.beat, position.beats.left
+        written = Written(tile, position.entry, is_data, beat, left, ports.consume, self.whole)
+        MemoryWrites(m, config, ports.memories, written)
+        self.fails: Value = self.whole & position.beyond
+
+    def _write(self) -> None:
+        """Takes a beat, or completes an entry, or both."""
+        ports, is_data, ends = self.ports, self.position.is_data, self.position.beats.end
+        self.m.d.comb += [
+            ports.consume.eq(self.works & is_data & ports.beat_waits & ~self.blocked),
+            self.whole.eq(Mux(is_data, ports.consume & ends, self.works & ~self.taken)),
+        ]
+
+    def _report(self) -> None:
+        """Says what finishes in this cycle, and why nothing is written if nothing is."""
+        ports, command, tiles = self.ports, self.ports.command, self.tiles
+        no_beat = self.works & self.position.is_data & ~ports.beat_waits
+        blocked = Mux(self.works & self.blocked, Cause.BANK, Cause.BUSY)
+        self.m.d.comb += [
+            command.finish.eq(
+                (self.whole & self.position.last) | (tiles.writing & tiles.tile.empty)
+            ),
+            command.push_prev.eq(tiles.tile.push_prev),
+            command.push_next.eq(tiles.tile.push_next),
+            # Where nothing is under way, what is ready starts.
+            ports.activity.idle.eq(~tiles.writing & ~command.ready),
+            ports.activity.cause.eq(Mux(no_beat, Cause.MEMORY, blocked)),
+        ]

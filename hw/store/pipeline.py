@@ -1,0 +1,94 @@
+"""STORE's pipeline: makes beats of vectors, requantized or as they are, for the write buffer.
+
+    lanes → operands, products, sum → shifted, moved → limited
+      0         1        2        3       4       5        6     cycles after the beat's lanes
+
+1. A beat has as many lanes of multipliers as the port has bytes, so a narrow beat is as many lanes
+   of the vector, and a raw one a quarter of them.
+2. A raw vector's beats pass as many stages unchanged, beside the multipliers. The lanes give zeros
+   for a raw vector, whose limits are zero, and the way beside them gives zeros for a narrow one. So
+   the OR of both is the beat.
+3. No stage ever waits: room in the write buffer is taken before a vector is read.
+"""
+
+from __future__ import annotations
+
+from amaranth import Array, Cat, Module, Mux, Signal, Value
+from amaranth.lib import data
+from amaranth.utils import ceil_log2, exact_log2
+
+from vdla.hw.fifo import Fifo
+from vdla.hw.requantize import Requantize, delayed, scaler, split
+from vdla.hw.store.held import Held
+from vdla.hw.store.vectors import BUFFER_VECTORS, LIMIT_BITS, LIMITS
+from vdla.isa.config import INT32_BYTES, Config
+from vdla.isa.numbers import MANTISSA_BITS, SHIFT_BITS
+
+LANES_TO_BUFFER = 6  # cycles from a beat's lanes to the write buffer
+
+
+class Pipeline:
+    """``beat`` is the oldest in the write buffer, ``beat_waits`` whether there is one.
+
+    ``sent`` says that it moves, and leaves the buffer.
+    """
+
+    def __init__(self, m: Module, config: Config, held: Held, sent: Value) -> None:
+        self.m, self.config, self.held = m, config, held
+        # A group of lanes makes one narrow beat, or INT32_BYTES raw ones.
+        number, within = held.number, exact_log2(INT32_BYTES)
+        group = Mux(held.limits.narrow, number, number >> within)
+        self.lanes, self.scales = (
+            _part(v, group, held.beats.narrow) for v in (held.vector, held.scales)
+        )
+        self.raw = _part(self.lanes, number[:within], INT32_BYTES)
+        self._limit()
+        fifo = self._buffer(sent)
+        self.beat, self.beat_waits = fifo.r_data, fifo.r_rdy
+
+    def _limit(self) -> None:
+        """The lanes' beat: limits and zero come with the stage that needs them."""
+        m = self.m
+        before = delayed(m, self.held.limits.as_value(), LANES_TO_BUFFER - 2, "limits_before")
+        after = delayed(m, before, 1, "limits")
+        self.limits_before, limits = (data.View(LIMITS, value) for value in (before, after))
+        self.narrow = Cat(
+            self._requantize(lane).limited(limits.low, limits.high)
+            for lane in range(self.config.port_bytes)
+        )
+
+    def _requantize(self, lane: int) -> Requantize:
+        """One lane of a beat; five cycles from the lane to what the limits are for."""
+        m, scale = self.m, self.scales[32 * lane :]
+        shift = scale[MANTISSA_BITS : MANTISSA_BITS + SHIFT_BITS]
+        multiply, requantize = scaler(m, lane, LIMIT_BITS, shift, self.limits_before.zero)
+        low, high = split(self.lanes[32 * lane : 32 * lane + 32])
+        m.d.comb += [
+            multiply.low.eq(low),
+            multiply.high.eq(high),
+            multiply.factor.eq(scale[:MANTISSA_BITS]),
+        ]
+        return requantize
+
+    def _buffer(self, sent: Value) -> Fifo:
+        """The write buffer, which gets each beat when it has passed."""
+        m, held, bits = self.m, self.held, 8 * self.config.port_bytes
+        beat = Signal(bits, reset_less=True)
+        enters = delayed(m, held.left != 0, LANES_TO_BUFFER, "enters", reset_less=False)
+        raw = delayed(m, self.raw, LANES_TO_BUFFER - 2, "raw")
+        raw = delayed(m, Mux(self.limits_before.narrow, 0, raw), 1, "raw_or_zero")
+        m.d.sync += beat.eq(raw | self.narrow)
+        m.submodules.buffer = buffer = Fifo(width=bits, depth=BUFFER_VECTORS * held.beats.raw)
+        m.d.comb += [
+            buffer.w_en.eq(enters),
+            buffer.w_data.eq(beat),
+            buffer.r_en.eq(sent),
+        ]
+        return buffer
+
+
+def _part(whole: Value, number: Value, parts: int) -> Value:
+    """One of the equal parts of a value: with no more bits of ``number`` than it takes."""
+    bits = len(whole) // parts
+    which = number[: ceil_log2(parts)]
+    return Array(whole[i * bits : (i + 1) * bits] for i in range(parts))[which]

@@ -1,0 +1,95 @@
+"""STORE's started instructions whose beats haven't all moved, and where those go.
+
+1. Each is in the queue ``context``, in which it waits for its turn to send and to finish, and in
+   the queue ``walks``, which gives the addresses of its beats.
+2. An empty instruction (one of its sizes is 0) has no beats, so it is in the first queue alone.
+3. A walk is taken at the soonest in the cycle after it was queued, which is early enough for the
+   first beat.
+4. Whether a walk begins outside DRAM is worked out when it is queued.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from amaranth import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data
+
+from vdla.hw.bursts import is_outside, offset_bits
+from vdla.hw.fifo import Fifo
+from vdla.hw.interfaces import Port
+from vdla.hw.layout import scaled
+from vdla.hw.store.vectors import vector_beats
+from vdla.isa.config import Config
+from vdla.isa.instructions import Mem
+
+IN_FLIGHT = 8  # instructions started and not finished
+
+
+@dataclass(frozen=True)
+class StartedPorts:
+    """What says which instruction starts."""
+
+    command: Port  # interfaces.command
+    head: data.View  # the fields of the instruction at the queue's head
+    dram_pages: Value  # where DRAM ends
+
+
+class Queue:
+    """Something of each instruction in flight: ``oldest`` is the first, if one ``waits``."""
+
+    def __init__(
+        self, m: Module, name: str, fields: Mapping[str, Value], put: Value, take: Value
+    ) -> None:
+        entry = data.StructLayout({field: len(value) for field, value in fields.items()})
+        m.submodules[name] = fifo = Fifo(width=entry.size, depth=IN_FLIGHT)
+        m.d.comb += [
+            fifo.w_en.eq(put),
+            fifo.w_data.eq(Cat(*fields.values())),
+            fifo.r_en.eq(take),
+        ]
+        self.oldest, self.waits = data.View(entry, fifo.r_data), fifo.r_rdy
+
+
+class Started:
+    """``sender`` is the instruction whose beats move, if ``sending``; ``walk`` the next one's way
+    through DRAM, if ``walk_waits``.
+
+    Whoever sends drives ``passes``, the sender has nothing more to send, and ``takes``, the next
+    walk begins.
+    """
+
+    def __init__(self, m: Module, config: Config, ports: StartedPorts) -> None:
+        head, start = ports.head, ports.command.start
+        empty = (head.x_size == 0) | (head.y_size == 0) | (head.z_size == 0)
+        self.passes = Signal()
+        sender = {
+            "empty": empty,
+            "push_prev": head.push_prev,
+            "push_next": head.push_next,
+            "index": ports.command.index,
+        }
+        context = Queue(m, "context", sender, start, self.passes)
+        self.sender, self.sending = context.oldest, context.waits
+        self.takes = Signal(name="takes_walk")
+        walks = Queue(m, "walks", _walk(config, ports), start & ~empty, self.takes)
+        self.walk, self.walk_waits = walks.oldest, walks.waits
+
+
+def _walk(config: Config, ports: StartedPorts) -> dict[str, Value]:
+    """The way of the head's beats through DRAM."""
+    head, beats = ports.head, vector_beats(config)
+    dense, narrow = head.x_stride == 1, head.memory == Mem.ACC8
+    entries = Mux(dense, head.x_size, 1)
+    base = head.dram_base[offset_bits(config) :]
+    return {
+        "base": base,
+        "outside": is_outside(base, config, ports.dram_pages),
+        "run": Mux(narrow, scaled(entries, beats.narrow), scaled(entries, beats.raw)),
+        "x_runs": Mux(dense, 1, head.x_size),
+        "y_runs": head.y_size,
+        "z_runs": head.z_size,
+        "narrow": narrow,
+        **{f"{a}_stride": head[f"{a}_stride"] for a in "xyz"},
+    }

@@ -1,0 +1,38 @@
+"""Sizes of an ACC vector on its way through STORE.
+
+A raw vector leaves as int32 lanes, a narrow one as requantized bytes, a quarter as many beats.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from amaranth import Mux, Value, signed
+from amaranth.lib import data
+
+from vdla.hw.layout import beats
+from vdla.isa.config import Config
+
+BUFFER_VECTORS = 4  # raw vectors the write buffer holds
+LIMIT_BITS = 8  # of zero, low and high
+
+# What a vector takes along for its lanes: whether it is requantized, to which zero and limits.
+LIMITS = data.StructLayout(
+    {"narrow": 1, **{name: signed(LIMIT_BITS) for name in ("zero", "low", "high")}}
+)
+
+
+class VectorBeats(NamedTuple):
+    """Beats of a vector, raw and narrow."""
+
+    raw: int
+    narrow: int
+
+    def of(self, narrow: Value) -> Value:
+        """Beats of a vector that is ``narrow``, or isn't."""
+        return Mux(narrow, self.narrow, self.raw)
+
+
+def vector_beats(config: Config) -> VectorBeats:
+    """Beats of a vector of this config."""
+    return VectorBeats(beats(config, "acc"), beats(config, "acc8"))
