@@ -1,9 +1,8 @@
 """The threads that host code shares the steps of its parallel loops with.
 
 They are Python's, and run compiled code alone, which needs no interpreter lock: while a pool is
-open they look for tasks, and they sleep while it is closed. What they do is in
-``compiler/targets/processor/codegen/builtins.py``; here is only the memory that they share with
-host functions.
+open they look for tasks, and they sleep while it is closed. What they do is in ``pool/pool.c``,
+which every piece of host code has; here is only the memory that they share with host functions.
 """
 
 from __future__ import annotations
@@ -16,12 +15,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from vdla.runtime.pool.numbers import ALIGNMENT_BYTES, CLOSED, OPEN, OVER, POOL_BYTES
 from vdla.runtime.turns import Turns
 
 BEGIN, WORK, SET = "vdla_begin", "vdla_work", "vdla_set"
 NAME = "vdla host code"
-POOL_BYTES = 320
-OPEN, CLOSED, OVER = 0, 1, 2  # its states
 
 
 class Code(Protocol):
@@ -67,8 +65,8 @@ class _Shared:
         self.code = code  # it must not go while threads run it
         self._work = code.function(WORK, ctypes.c_void_p)
         self._set = code.function(SET, ctypes.c_void_p, ctypes.c_int64)
-        self.memory = ctypes.create_string_buffer(POOL_BYTES + 64)
-        self.address = -(-ctypes.addressof(self.memory) // 64) * 64
+        self.memory = ctypes.create_string_buffer(POOL_BYTES + ALIGNMENT_BYTES)
+        self.address = -(-ctypes.addressof(self.memory) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         code.function(BEGIN, ctypes.c_void_p)(self.address)
         self.numbers: list[int] = []  # the system's, of the threads
         self.left: int | None = None
