@@ -27,7 +27,7 @@ setup(
     packages=packages,
     package_dir=package_dir,
     package_data={
-        "": ["*.toml", "*.onnx", "*.npz", "*.jsonl", "*.cpp", "*.v", "py.typed"],
+        "": ["*.toml", "*.onnx", "*.npz", "*.jsonl", "*.cpp", "*.v", "*.c", "*.ll", "py.typed"],
         "vdla.analysis.report": ["*.html", "*.css", "*.js"],
     },
 )

@@ -1,7 +1,6 @@
 """Host functions in a row: one call of compiled code, in which threads share parallel loops.
 
-What calls them is in ``compiler/targets/processor/codegen/builtins.py``; it notes the time after
-each.
+``vdla_call`` in ``runtime/pool/pool.c`` calls them and notes the time after each.
 """
 
 from __future__ import annotations

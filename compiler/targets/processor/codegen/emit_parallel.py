@@ -14,10 +14,10 @@ from collections.abc import Iterable, Sequence
 
 from llvmlite import ir as ll
 
-from vdla.compiler.targets.processor.codegen.builtins import TASKS
 from vdla.compiler.targets.processor.codegen.emit_memory import I32, POINTER
 from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, For, Load, Prefetch, Stmt, Store, Var
 from vdla.compiler.tir.visitor import direct_exprs, walk, walk_expr
+from vdla.runtime.pool.numbers import TASKS
 from vdla.support.numbers import ceil_div
 
 
