@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,10 @@ def test_the_network_is_current(resnet18):
 def test_readme_images_exist():
     assert "docs/images/resnet18-convs-paper-utilization.png" in README
     assert (ROOT / "docs/images/resnet18-convs-paper-utilization.png").stat().st_size > 10_000
+
+
+def test_install_lines_work_in_a_clone():
+    """Nothing is published under the name yet."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    unpublished = re.compile(r"pip install (--\S+ )?'?vdla\b(?!-)")
+    assert [page.name for page in pages if unpublished.search(page.read_text())] == []
