@@ -39,12 +39,13 @@ import llvmlite.binding as llvm
 import numpy as np
 import onnx
 import onnxruntime
+import sequences
 from onnx import TensorProto, helper, numpy_helper
 from rich.console import Console
 from rich.table import Table
 
 import vdla
-from vdla.compiler.models import networks, sequences
+from vdla.compiler.models import networks
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.compiler.targets.processor.peak import peak
 from vdla.runtime.executor import Executor

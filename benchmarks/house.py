@@ -156,6 +156,7 @@ def is_use(node: ast.AST, known: set[str]) -> bool:
 # Who knows what --------------------------------------------------------------------------------
 
 
+@cache
 def code_names(path: Path) -> set[str]:
     """The names in a file's code: classes that it defines, and what it reads."""
     nodes = list(ast.walk(ast.parse(path.read_text())))

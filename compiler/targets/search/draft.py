@@ -104,8 +104,3 @@ def orders(axes: Sequence[Var]) -> list[tuple[Var, ...]]:
     if len(axes) <= 4:
         return list(permutations(axes))
     return [tuple(axes), *((*axes[:n], *axes[n + 1 :], axes[n]) for n in range(len(axes) - 1))]
-
-
-def divisors(size: int, most: int | None = None) -> tuple[int, ...]:
-    """The divisors of a size, ascending; up to ``most`` where that is given."""
-    return tuple(d for d in range(1, min(size, most or size) + 1) if size % d == 0)

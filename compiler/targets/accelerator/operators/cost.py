@@ -253,11 +253,6 @@ def fetch(n: Size, config: Config) -> Size:
     return n * instruction_bytes(config) / config.bytes_per_cycle
 
 
-def divisors(n: int) -> list[int]:
-    """Every divisor, ascending."""
-    return [d for d in range(1, n + 1) if n % d == 0]
-
-
 def parts(n: int) -> list[int]:
     """The tile sizes that cut ``n`` into 1, 2, 3 … nearly equal tiles, ascending."""
     return sorted({ceil(n / k) for k in range(1, n + 1)})

@@ -20,7 +20,6 @@ from vdla.compiler.targets.accelerator.operators.access import accesses
 from vdla.compiler.targets.accelerator.operators.cost import (
     CostColumns,
     TileCost,
-    divisors,
     parts,
     shares,
     sizes,
@@ -39,7 +38,7 @@ from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
-from vdla.support.numbers import ceil_div
+from vdla.support.numbers import ceil_div, divisors
 
 QPool = ops.QMaxPool | ops.QAvgPool
 

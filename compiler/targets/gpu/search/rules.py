@@ -25,11 +25,12 @@ from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.stage import Stage
 from vdla.compiler.schedule.trace import Json, Step
 from vdla.compiler.targets.gpu.search.function import GpuFunction
-from vdla.compiler.targets.search.draft import Draft, divisors, reuses, volume
+from vdla.compiler.targets.search.draft import Draft, reuses, volume
 from vdla.compiler.targets.search.sketch import Knob, Limit, Sketch
 from vdla.compiler.te.tensor import ComputeOp, Tensor
 from vdla.compiler.tir.ir import BLOCK_TAGS, SHARED, THREAD_TAGS, Var
 from vdla.compiler.tir.visitor import loads
+from vdla.support.numbers import divisors
 
 COPIES = 64  # of an unrolled tile, at most
 APART = (1, 2, 4)  # parts of a thread along one dimension

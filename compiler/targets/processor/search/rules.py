@@ -20,10 +20,11 @@ from contextlib import suppress
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.stage import Stage
 from vdla.compiler.targets.processor.search.function import ProcessorFunction
-from vdla.compiler.targets.search.draft import Draft, divisors, orders, reuses, volume
+from vdla.compiler.targets.search.draft import Draft, orders, reuses, volume
 from vdla.compiler.targets.search.sketch import Knob, Limit, Sketch
 from vdla.compiler.te.tensor import ComputeOp
 from vdla.compiler.tir.ir import Var
+from vdla.support.numbers import divisors
 
 LANES = 64  # of one vectorized loop, at most
 UNROLLED = 16  # steps of an element-wise loop, at most

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
+from scripts import load_script
 
 import vdla
 from tests.support.host_gpu import HostGpu, sources_for_host
 from tests.support.random_graphs import float_model, quantized, sample
-from vdla.compiler.models import sequences
 from vdla.lookup import random_inputs
 from vdla.runtime.executor import Executor
 
@@ -44,7 +44,7 @@ def test_digits(check):
 
 @pytest.mark.long
 def test_a_transformer(check):
-    check(sequences.encoder())
+    check(load_script("benchmarks/sequences.py").encoder())
 
 
 QUICK = pytest.param(2)

@@ -20,7 +20,6 @@ from vdla.compiler.targets.accelerator.operators.cost import (
     STARTUP,
     CostColumns,
     TileCost,
-    divisors,
     fetch,
     parts,
     sizes,
@@ -28,6 +27,7 @@ from vdla.compiler.targets.accelerator.operators.cost import (
 )
 from vdla.compiler.targets.accelerator.operators.nest import Issue, Loop, Nest
 from vdla.isa.config import Config
+from vdla.support.numbers import divisors
 
 VARIANTS = tuple(product(("", "inp", "wgt"), (True, False)))  # what is stationary, and resident
 
