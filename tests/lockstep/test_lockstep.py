@@ -19,7 +19,8 @@ from vdla.analysis.coverage import Coverage
 from vdla.analysis.lockstep import LockstepDevice, Tally, memory_models
 from vdla.analysis.machines import Difference, Machines, first_difference, simulate
 from vdla.analysis.shrink import shrink
-from vdla.hw import core, gemm, load, requantize, scratchpad, tokens
+from vdla.hw import gemm, load, requantize, scratchpad, tokens
+from vdla.hw.core import faults
 from vdla.isa.config import load_config
 from vdla.isa.registers import Fault
 from vdla.runtime.executor import Executor
@@ -282,10 +283,10 @@ FAULTS = {
         "tokens.move(self.push & (tokens.value != self.depth - 2), self.pop)",
     ),
     "a bus error of LOAD is called an address": (
-        core, "Core", "_find_fault", "(of_load, Fault.BUS", "(of_load, Fault.ADDRESS",
+        faults, "Faults", "_in_order", "(of_load, Fault.BUS", "(of_load, Fault.ADDRESS",
     ),
     "a program for another config is called one of another ISA": (
-        core, "Core", "_find_fault", "Fault.PROGRAM_CONFIG", "Fault.PROGRAM_ISA",
+        faults, "Faults", "_refused", "Fault.PROGRAM_CONFIG", "Fault.PROGRAM_ISA",
     ),
 }  # fmt: skip
 
