@@ -19,8 +19,9 @@ from vdla.analysis.coverage import Coverage
 from vdla.analysis.lockstep import LockstepDevice, Tally, memory_models
 from vdla.analysis.machines import Difference, Machines, first_difference, simulate
 from vdla.analysis.shrink import shrink
-from vdla.hw import gemm, load, requantize, scratchpad, tokens
+from vdla.hw import gemm, requantize, scratchpad, tokens
 from vdla.hw.core import faults
+from vdla.hw.load import request
 from vdla.isa.config import load_config
 from vdla.isa.registers import Fault
 from vdla.runtime.executor import Executor
@@ -256,7 +257,7 @@ def test_a_model_that_stands_still_on_both_machines_fails(vdla, monkeypatch):
         # One more register in GEMM's adder tree: sums come a cycle late.
         pytest.param(gemm, "TREE_STAGES", gemm.TREE_STAGES + 1, "byte", 7, marks=pytest.mark.long),
         # Eight LOADs show that the eighth waits, and FINISH ends them.
-        pytest.param(load, "IN_FLIGHT", 7, "instruction", 9, marks=pytest.mark.long),
+        pytest.param(request, "IN_FLIGHT", 7, "instruction", 9, marks=pytest.mark.long),
     ],
 )
 def test_a_change_of_the_rtl_is_caught(
