@@ -1,1 +1,1 @@
-"""VDLA in Amaranth: one unit per file. ``core.py`` puts them together."""
+"""VDLA in Amaranth: one unit per file or folder. ``core/`` puts them together."""

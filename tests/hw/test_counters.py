@@ -7,7 +7,7 @@ from random import Random
 from amaranth import Signal
 from amaranth.sim import Simulator
 
-from vdla.hw import core
+from vdla.hw.core import core
 from vdla.hw.counters import Counters
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Engine
@@ -85,7 +85,8 @@ def test_the_driver_reads_both_halves_of_the_cycles(monkeypatch):
     design, seen = core.Core(load_config("tiny")), {}
 
     async def read(ctx):
-        seen["low"], seen["high"] = ctx.get(design.csr.cycles_low), ctx.get(design.csr.cycles_high)
+        csr = design.units.csr
+        seen["low"], seen["high"] = ctx.get(csr.cycles_low), ctx.get(csr.cycles_high)
 
     simulator = Simulator(design)
     simulator.add_clock(1e-6)

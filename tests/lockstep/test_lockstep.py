@@ -19,7 +19,9 @@ from vdla.analysis.coverage import Coverage
 from vdla.analysis.lockstep import LockstepDevice, Tally, memory_models
 from vdla.analysis.machines import Difference, Machines, first_difference, simulate
 from vdla.analysis.shrink import shrink
-from vdla.hw import core, gemm, load, requantize, scratchpad, tokens
+from vdla.hw import gemm, requantize, scratchpad, tokens
+from vdla.hw.core import faults
+from vdla.hw.load import request
 from vdla.isa.config import load_config
 from vdla.isa.registers import Fault
 from vdla.runtime.executor import Executor
@@ -255,7 +257,7 @@ def test_a_model_that_stands_still_on_both_machines_fails(vdla, monkeypatch):
         # One more register in GEMM's adder tree: sums come a cycle late.
         pytest.param(gemm, "TREE_STAGES", gemm.TREE_STAGES + 1, "byte", 7, marks=pytest.mark.long),
         # Eight LOADs show that the eighth waits, and FINISH ends them.
-        pytest.param(load, "IN_FLIGHT", 7, "instruction", 9, marks=pytest.mark.long),
+        pytest.param(request, "IN_FLIGHT", 7, "instruction", 9, marks=pytest.mark.long),
     ],
 )
 def test_a_change_of_the_rtl_is_caught(
@@ -282,10 +284,10 @@ FAULTS = {
         "tokens.move(self.push & (tokens.value != self.depth - 2), self.pop)",
     ),
     "a bus error of LOAD is called an address": (
-        core, "Core", "_find_fault", "(of_load, Fault.BUS", "(of_load, Fault.ADDRESS",
+        faults, "Faults", "_in_order", "(of_load, Fault.BUS", "(of_load, Fault.ADDRESS",
     ),
     "a program for another config is called one of another ISA": (
-        core, "Core", "_find_fault", "Fault.PROGRAM_CONFIG", "Fault.PROGRAM_ISA",
+        faults, "Faults", "_refused", "Fault.PROGRAM_CONFIG", "Fault.PROGRAM_ISA",
     ),
 }  # fmt: skip
 

@@ -1,0 +1,60 @@
+"""The ring: a command queue between fetch and each engine, and token queues between the engines.
+
+1. Fetch puts an instruction into the queue of its engine when that has room. Fetch is ``busy``
+   while an instruction that it has put hasn't finished.
+2. A token queue leads from each engine to either neighbour. The engine's command queue reserves
+   slots and pushes tokens; the neighbour's pops them.
+"""
+
+from __future__ import annotations
+
+from amaranth import Cat, Module, ResetInserter
+from amaranth.lib.wiring import connect
+
+from vdla.hw.core.units import Queues, Units
+from vdla.hw.queue import CommandQueue
+from vdla.hw.tokens import TokenQueue
+from vdla.isa.config import Config
+from vdla.isa.instructions import Engine
+
+
+class Ring:
+    """``queues``, one in front of each engine.
+
+    ``in_reset`` gives the command queues and the token queues the engines' reset.
+    """
+
+    def __init__(self, m: Module, config: Config, units: Units, in_reset: ResetInserter) -> None:
+        self.m, self.config, self.units, self.in_reset = m, config, units, in_reset
+        self.queues: Queues = {engine: CommandQueue(config) for engine in Engine}
+        for engine, queue in self.queues.items():
+            self._put(engine, queue)
+        m.d.comb += units.fetch.busy.eq(Cat(q.busy for q in self.queues.values()).any())
+        for engine in Engine:
+            self._pass_tokens(engine, "next", engine.next, "prev")
+            self._pass_tokens(engine, "prev", engine.prev, "next")
+
+    def _put(self, engine: Engine, queue: CommandQueue) -> None:
+        """Connects an engine's command queue to fetch and to the engine."""
+        m, fetch = self.m, self.units.fetch
+        m.submodules[f"{engine.name.lower()}_queue"] = self.in_reset(queue)
+        connect(m, queue.command, self.units.engines[engine].command)
+        m.d.comb += [
+            queue.word.eq(fetch.word),
+            queue.index.eq(fetch.index),
+            queue.put.eq(fetch.put[engine]),
+            fetch.room[engine].eq(queue.room),
+        ]
+
+    def _pass_tokens(self, engine: Engine, side: str, neighbour: Engine, back: str) -> None:
+        """Connects an engine to the neighbour at its ``side``, which has it at side ``back``."""
+        m, queue, other = self.m, self.queues[engine], self.queues[neighbour]
+        tokens = TokenQueue(self.config.token_queue)
+        m.submodules[f"{engine.name.lower()}_to_{side}"] = self.in_reset(tokens)
+        m.d.comb += [
+            tokens.reserve.eq(getattr(queue, f"reserve_{side}")),
+            tokens.push.eq(getattr(queue, f"push_{side}")),
+            tokens.pop.eq(getattr(other, f"pop_{back}")),
+            getattr(queue, f"slot_{side}").eq(tokens.vacant),
+            getattr(other, f"has_{back}").eq(tokens.available),
+        ]
