@@ -4,6 +4,7 @@
 
 - files and lines of product code, the largest file and the median;
 - functions with 8 parameters and more; those that numba compiles apart, since it takes no objects;
+- lines of the longest class of ``hw/``;
 - public names without a docstring;
 - uses of ``Any``, and of names that stand for it, in the compiler, its search and ``vdla/``; an
   array of any type is none;
@@ -70,6 +71,13 @@ def parameters(function: Function) -> int:
 def is_compiled(function: Function) -> bool:
     """Whether numba compiles it."""
     return any(ast.unparse(d) in COMPILED for d in function.decorator_list)
+
+
+def longest_class(files: list[Path], room: str) -> int:
+    """Lines of a room's longest class."""
+    trees = (ast.parse(path.read_text()) for path in files if room_of(path) == room)
+    classes = (n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.ClassDef))
+    return max((n.end_lineno or 0) - n.lineno + 1 for n in classes)
 
 
 def undocumented() -> int:
@@ -245,6 +253,7 @@ def measure() -> dict[str, object]:
         "median": statistics.median(lines.values()),
         "many_parameters": [name for name, compiled in many if not compiled],
         "many_parameters_numba": [name for name, compiled in many if compiled],
+        "longest_class_of_hw": longest_class(files, "hw"),
         "undocumented": undocumented(),
         "any": any_uses(files),
         "twins": twins(files),

@@ -28,6 +28,7 @@ def house():
 def test_no_file_is_too_long_to_read(house):
     assert house["largest"] <= 450
     assert house["median"] <= 120
+    assert house["longest_class_of_hw"] <= 200
 
 
 def test_no_function_takes_a_crowd(house):
