@@ -20,6 +20,7 @@ from vdla.compiler.graph.ops.foreign import Custom, External, Foreign
 from vdla.compiler.graph.ops.fused import Fused
 from vdla.compiler.graph.ops.gather import Gather, GatherElements, GatherND
 from vdla.compiler.graph.ops.im2col import Im2col
+from vdla.compiler.graph.ops.interleave import Interleave, QInterleave
 from vdla.compiler.graph.ops.matmul import Einsum, MatMul
 from vdla.compiler.graph.ops.matmul_integer import MatMulInteger
 from vdla.compiler.graph.ops.pool import AvgPool, MaxPool, QAvgPool, QMaxPool
@@ -63,6 +64,7 @@ __all__ = [
     "GatherElements",
     "GatherND",
     "Im2col",
+    "Interleave",
     "MatMul",
     "MatMulInteger",
     "MaxPool",
@@ -74,6 +76,7 @@ __all__ = [
     "QConv2d",
     "QConv2dAdd",
     "QDense",
+    "QInterleave",
     "QMaxPool",
     "QReshape",
     "QTranspose",
