@@ -8,15 +8,17 @@ sources that build them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import onnx
 
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.graph.ir import Array
-from vdla.compiler.models import builder, networks, quantizer
+from vdla.compiler.models import builder, networks, quantizer, vision
 from vdla.compiler.models.builder import images
 from vdla.compiler.models.networks import RESNET18_CONVS, ConvShape
 from vdla.compiler.models.quantizer import quantize, quantize_model
@@ -41,6 +43,38 @@ MODELS = {
     "resnet18-convs": "ResNet-18's twelve distinct convolutions (C1-C12), each alone",
     "mobilenet": "MobileNet v1 1.0, 224x224, int8: seeded weights with realistic scales",
     "digits": "a small CNN trained on scikit-learn's 8x8 digits",
+    "dqn": "the deep Q-network of Atari games, 4x84x84, int8",
+    "dcgan": "DCGAN's generator, 100 numbers to a 64x64 picture, int8",
+    "mobilenetv2": "MobileNetV2 1.0, 224x224, int8",
+    "efficientnet-lite0": "EfficientNet-Lite0, 224x224, int8",
+    "yolo-nano": "a detector like YOLOv5n with neck and three heads, 256x256, int8",
+    "unet": "a small U-Net, 128x128, int8",
+}
+
+
+@dataclass(frozen=True)
+class _Network:
+    """How a network is built, from which sources, and the samples that it is calibrated on."""
+
+    build: Callable[[], onnx.ModelProto]
+    sources: tuple[ModuleType, ...]
+    samples: Callable[[], Array]
+
+
+def _pictures(shape: tuple[int, ...]) -> Callable[[], Array]:
+    return lambda: networks.calibration(shape)
+
+
+CLASSIC, RECENT = (builder, networks, quantizer), (builder, networks, quantizer, vision)
+NETWORKS = {
+    "resnet18": _Network(networks.resnet18, CLASSIC, _pictures(networks.IMAGE)),
+    "mobilenet": _Network(networks.mobilenet, CLASSIC, _pictures(networks.IMAGE)),
+    "dqn": _Network(vision.dqn, RECENT, _pictures(vision.SCREEN)),
+    "dcgan": _Network(vision.dcgan, RECENT, lambda: vision.noise(vision.NOISE)),
+    "mobilenetv2": _Network(vision.mobilenet_v2, RECENT, _pictures(networks.IMAGE)),
+    "efficientnet-lite0": _Network(vision.efficientnet_lite0, RECENT, _pictures(networks.IMAGE)),
+    "yolo-nano": _Network(vision.yolo_nano, RECENT, _pictures(vision.SCENE)),
+    "unet": _Network(vision.unet, RECENT, _pictures(vision.SLICE)),
 }
 
 
@@ -52,11 +86,7 @@ def model_path(name: str) -> Path:
     """
     if name == "digits":
         return DATA / "digits.onnx"
-    if name == "resnet18":
-        return _built(name, networks.resnet18, networks.IMAGE)
-    if name == "mobilenet":
-        return _built(name, networks.mobilenet, networks.IMAGE)
-    raise KeyError(name)
+    return _built(name, NETWORKS[name])
 
 
 def model_paths(name: str) -> dict[str, Path]:
@@ -68,7 +98,9 @@ def model_paths(name: str) -> dict[str, Path]:
 
 def _conv_path(shape: ConvShape) -> Path:
     size = (1, shape.inputs, shape.size, shape.size)
-    return _built(shape.name, lambda: networks.single_conv(shape), size)
+    return _built(
+        shape.name, _Network(lambda: networks.single_conv(shape), CLASSIC, _pictures(size))
+    )
 
 
 def test_split(name: str) -> tuple[Array, Array] | None:
@@ -83,21 +115,21 @@ def digits_test() -> tuple[Array, Array]:
 
 
 @cache
-def _version() -> str:
-    """Changes with anything that could change a built model."""
+def _version(sources: tuple[ModuleType, ...]) -> str:
+    """Changes with anything that could change a model built by ``sources``."""
     import onnxruntime
 
-    makers = [Path(str(module.__file__)) for module in (builder, networks, quantizer)]
+    makers = [Path(str(module.__file__)) for module in sources]
     return digest(makers, also=onnxruntime.__version__)
 
 
-def _built(name: str, build: Callable[[], onnx.ModelProto], shape: tuple[int, ...]) -> Path:
+def _built(name: str, network: _Network) -> Path:
     """The cached file, built first if it isn't there or is damaged."""
-    path = cache_folder("models", _version()) / f"{name}.onnx"
+    path = cache_folder("models", _version(network.sources)) / f"{name}.onnx"
     if not is_sealed(path):
-        samples = [{"input": x[None]} for x in networks.calibration(shape)]
+        samples = [{"input": x[None]} for x in network.samples()]
         try:
-            quantize_model(build(), path, samples)
+            quantize_model(network.build(), path, samples)
             seal(path)
         except OSError as error:
             expected = "a folder that can be written (VDLA_CACHE names another)"

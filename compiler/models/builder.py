@@ -87,6 +87,41 @@ class Builder:
         }
         return self.emit("Conv", name, inputs, value, **attributes)
 
+    def conv_transpose(
+        self,
+        name: str,
+        data: str,
+        channels: int,
+        window: Window,
+        *,
+        gain: float = 1.0,
+        shift: float = 0.25,
+    ) -> str:
+        """A transposed convolution by a square window, alike padded at all sides, whose channels
+        are spread as those of ``conv``."""
+        kernel, stride, pad = window.kernel[0], window.strides[0], window.pads[0]
+        x = self.values[data]
+        before, (height, width) = x.shape[1], x.shape[2:]
+        weight = self.rng.standard_normal((before, channels, kernel, kernel))
+        size = [(length - 1) * stride + kernel for length in (height, width)]
+        raw = np.zeros((len(x), channels, *size))
+        for ky, kx in np.ndindex(kernel, kernel):
+            rows = slice(ky, ky + (height - 1) * stride + 1, stride)
+            columns = slice(kx, kx + (width - 1) * stride + 1, stride)
+            raw[:, :, rows, columns] += np.einsum("nihw,io->nohw", x, weight[:, :, ky, kx])
+        raw = raw[:, :, pad : size[0] - pad, pad : size[1] - pad]
+        gamma = gain * self.rng.uniform(0.6, 1.4, channels)
+        beta = shift * (1.0 + self.rng.standard_normal(channels))
+        factor = gamma / (raw.std(axis=(0, 2, 3)) + 1e-3)
+        bias = beta - raw.mean(axis=(0, 2, 3)) * factor
+        inputs = [
+            data,
+            self.weight(f"{name}.weight", weight * factor[:, None, None]),
+            self.weight(f"{name}.bias", bias),
+        ]
+        value = raw * factor[:, None, None] + bias[:, None, None]
+        return self.emit("ConvTranspose", name, inputs, value, **window_attributes(window))
+
     def relu(self, data: str) -> str:
         """A ``Relu`` on a tensor; gives the name of its output."""
         return self.emit("Relu", f"{data}.relu", [data], np.maximum(self.values[data], 0))
@@ -98,6 +133,29 @@ class Builder:
         self.weights.append(numpy_helper.from_array(np.float32(6), high))
         value = np.clip(self.values[data], 0, 6)
         return self.emit("Clip", f"{data}.relu6", [data, low, high], value)
+
+    def tanh(self, data: str) -> str:
+        """A ``Tanh`` on a tensor; gives the name of its output."""
+        return self.emit("Tanh", f"{data}.tanh", [data], np.tanh(self.values[data]))
+
+    def silu(self, data: str) -> str:
+        """``x * sigmoid(x)`` as exporters write it; gives the name of its output."""
+        gate = 1 / (1 + np.exp(-self.values[data]))
+        factor = self.emit("Sigmoid", f"{data}.sigmoid", [data], gate)
+        return self.emit("Mul", f"{data}.silu", [data, factor], self.values[data] * gate)
+
+    def concat(self, name: str, *parts: str) -> str:
+        """Several tensors' channels side by side; gives the name of the output."""
+        value = np.concatenate([self.values[part] for part in parts], axis=1)
+        return self.emit("Concat", name, list(parts), value, axis=1)
+
+    def upsample(self, name: str, data: str) -> str:
+        """Each pixel twice in both directions (nearest); gives the name of the output."""
+        scales = self.weight(f"{name}.scales", np.array([1, 1, 2, 2]))
+        value = self.values[data].repeat(2, axis=2).repeat(2, axis=3)
+        nearest = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric",
+                   "nearest_mode": "floor"}  # fmt: skip
+        return self.emit("Resize", name, [data, "", scales], value, **nearest)
 
     def add(self, name: str, a: str, b: str) -> str:
         """An ``Add`` of two tensors of one shape; gives the name of its output."""
@@ -135,10 +193,10 @@ class Builder:
         inputs = [data, self.weight(f"{name}.weight", weight), self.weight(f"{name}.bias", bias)]
         return self.emit("Gemm", name, inputs, features @ weight.T + bias, transB=1)
 
-    def model(self, output: str) -> onnx.ModelProto:
+    def model(self, *outputs: str) -> onnx.ModelProto:
         """The finished model for one image."""
         ends = []
-        for name in ("input", output):
+        for name in ("input", *outputs):
             shape = [1, *self.values[name].shape[1:]]
             ends.append(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape))
         graph = helper.make_graph(self.nodes, self.name, ends[:1], ends[1:], self.weights)

@@ -10,6 +10,7 @@ import pytest
 from onnx import helper, numpy_helper
 from scripts import load_script
 
+import vdla
 from vdla.analysis.ort import (
     cosine,
     layer_differences,
@@ -165,8 +166,27 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     )
 
 
+RECENT = ("dqn", "dcgan", "mobilenetv2", "efficientnet-lite0", "yolo-nano", "unet")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "dqn",
+        *(pytest.param(n, marks=pytest.mark.long) for n in RECENT if n not in ("dqn", "dcgan")),
+    ],
+)
+def test_recent_networks_agree_with_onnxruntime(name):
+    """Layer by layer: rounding differences grow on their way through weights that are random."""
+    layers = vdla.check(name, samples=1, config="paper").layers
+    assert layers
+    assert all(d.largest <= 1 and d.share <= 2e-4 for d in layers)
+
+
 def test_names():
-    assert list(MODELS) == ["resnet18", "resnet18-convs", "mobilenet", "digits"]
+    assert list(MODELS) == [
+        "resnet18", "resnet18-convs", "mobilenet", "digits", *RECENT,
+    ]  # fmt: skip
     with pytest.raises(KeyError):
         model_path("alexnet")
 
