@@ -16,9 +16,9 @@ Grammar::
 
     Node       := Float | Integer | Boundary | External | Custom    (compiler/graph/ops)
     Float      := Conv2d | Dense | Add | Relu | Clip | MaxPool | AvgPool | Reshape | Transpose
-                | Concat | BatchNorm | Softmax | Unary | Binary
+                | Concat | Interleave | BatchNorm | Softmax | Unary | Binary
     Integer    := QConv2d | QConv2dAdd | QDense | QAdd | QMinimum | QMaxPool | QAvgPool | QConcat
-                | QClip | QReshape | QTranspose
+                | QInterleave | QClip | QReshape | QTranspose
     Boundary   := Quantize | Dequantize | FlipSign | Encode | Decode | Pack | Unpack
 
 Every node writes one tensor. Images are N, C, H, W; convolution weights O, I/groups, KH, KW; dense

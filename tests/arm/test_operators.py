@@ -91,6 +91,14 @@ OPERATORS = {
     "concat": (
         ops.Concat(**JOINED), {"x": (F, *IMAGE), "z": (F, *IMAGE), "y": (F, 2, 10, 7, 6)},
     ),
+    "interleave int8": (
+        ops.QInterleave(name="node", output="y", parts=("x", "z"), rows=1, columns=2),
+        {"x": (I8, *IMAGE), "z": (I8, *IMAGE), "y": (I8, 2, 5, 7, 12)},
+    ),
+    "interleave": (
+        ops.Interleave(name="node", output="y", parts=("x", "z"), rows=2, columns=1),
+        {"x": (F, *IMAGE), "z": (F, *IMAGE), "y": (F, 2, 5, 14, 6)},
+    ),
     "reshape int8": (ops.QReshape(**NAMES), {**INTEGERS, "y": (I8, 10, 42)}),
     "reshape": (ops.Reshape(**NAMES), {**REALS, "y": (F, 420)}),
     "transpose int8": (ops.QTranspose(**PERM), {**INTEGERS, "y": (I8, 2, 7, 6, 5)}),

@@ -12,6 +12,7 @@ from math import prod
 from vdla.compiler.frontend.converters import converts
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
+from vdla.compiler.frontend.ops.transposed import emit_phases
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Pair
 from vdla.compiler.graph.ops.take import OUTSIDE
@@ -182,7 +183,8 @@ def _volume(make: Maker, data: str, batch: int, depth: int) -> str:
 
 @converts("ConvTranspose")
 def _conv_transpose(view: OnnxNode) -> None:
-    """A convolution of the data with zeros between them, by the weights turned around."""
+    """Convolutions by parts of the filter; where that can't be, one of the data with zeros between
+    them, by the filter turned around."""
     rank, shape, weight = _dimensions(view), view.shape(0), view.shape(1)
     groups, make = view.integer("group", 1), Maker(view)
     if len(weight) != rank + 2 or weight[0] != shape[1] or shape[1] % groups:
@@ -190,8 +192,12 @@ def _conv_transpose(view: OnnxNode) -> None:
     kernel = weight[2:]
     strides, dilations = _several(view, "strides", rank), _several(view, "dilations", rank)
     window = Window(kernel, strides, (0,) * (2 * rank), dilations)
+    cuts = _cut(view, window)
+    plain = rank == 2 and set(dilations) == {1} and view.dtype(0) == "float32"
+    if plain and emit_phases(view, groups, cuts):
+        return
     tables: list[Sequence[int]] = [range(shape[0]), range(shape[1])]
-    for axis, (low, high) in enumerate(_cut(view, window)):
+    for axis, (low, high) in enumerate(cuts):
         stride, size = window.strides[axis], shape[2 + axis]
         reach = window.dilations[axis] * (kernel[axis] - 1)
         span = range(low - reach, (size - 1) * stride + 1 + reach - high)
