@@ -50,7 +50,7 @@ class AnyInterleave(Node, operator=False):
         def value(n: Expr, c: Expr, y: Expr, x: Expr) -> Expr:
             place = n, c, te.floordiv(y, self.rows), te.floordiv(x, self.columns)
             turn = te.floormod(y, self.rows) * self.columns + te.floormod(x, self.columns)
-            result = parts[-1][place]
+            result: Expr = parts[-1][place]
             for number in reversed(range(len(parts) - 1)):
                 result = te.select(turn <= number, parts[number][place], result)
             return result
