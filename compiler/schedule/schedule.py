@@ -49,7 +49,7 @@ class Schedule(State[Stage]):
         for name, op in built.stages.items():
             self._add_stage(name, op)
         for op in built.stages.values():
-            if isinstance(op, ScanOp):
+            if op.members:
                 self._claim(op)
 
     def __getitem__(self, key: Tensor | Operation | str) -> Stage:
@@ -256,13 +256,15 @@ class Schedule(State[Stage]):
         self.buffers[tensor.name] = tensor
         self._add_stage(tensor.name, tensor.op)
 
-    def _claim(self, scan: ScanOp) -> None:
-        """Makes inits and steps parts of the scan's stage; the steps' leading axis is its loop."""
-        stage = self[scan]
-        for tensor in scan.members:
+    def _claim(self, op: Operation) -> None:
+        """Makes members parts of the stage; the leading axis of a scan's steps is its loop."""
+        stage = self[op]
+        for tensor in op.members:
             self[tensor].owner = stage
-        for tensor in scan.body:
-            loop = self.axis_names[scan.scan_axis]
+        if not isinstance(op, ScanOp):
+            return
+        for tensor in op.body:
+            loop = self.axis_names[op.scan_axis]
             self.gone[tensor.axis[0]] = f"made the scan's loop {loop}"
 
 

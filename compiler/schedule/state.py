@@ -13,6 +13,7 @@ from typing import Any, Generic, Self, TypeVar
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.trace import Step, Trace
 from vdla.compiler.schedule.tree import block_path, get_loop, loop_path, loops_of
+from vdla.compiler.te.assemble import AssembleOp
 from vdla.compiler.te.func import Built
 from vdla.compiler.te.scan import ScanOp
 from vdla.compiler.te.tensor import ComputeOp, Operation, Tensor
@@ -152,7 +153,7 @@ class StageBase:
 
     @property
     def axis(self) -> tuple[Var, ...]:
-        """The spatial axes that te made, one per dimension; none for ``te.extern`` and ``te.scan``.
+        """The spatial axes that te made, one per dimension; none for ``te.extern`` and the like.
 
         After ``split`` and ``fuse`` not all of them are loops any more: see ``leaf_iter_vars``.
         """
@@ -167,6 +168,8 @@ class StageBase:
     def leaf_iter_vars(self) -> tuple[Var, ...]:
         """The stage's own loops as they stand, outermost first."""
         func = self.schedule.mod
+        if isinstance(self.op, AssembleOp):
+            return ()
         path = walk(func.body) if isinstance(self.op, ScanOp) else block_path(func, self.name)
         return tuple(x.var for x in loops_of(path) if self._owns(x.var))
 
@@ -193,8 +196,10 @@ class StageBase:
         if self.op.kind == "scan":
             scopes = ("set_scope",) if len(self.op.outputs) == 1 else ()
             return (*SCAN, *scopes), "a te.scan, whose steps follow one another"
+        if self.op.kind == "assemble":
+            return (), "a te.assemble, whose parts are stages of their own"
         if self.owner is not None:
-            return STEP, f"a part of the te.scan {self.owner.name}"
+            return STEP, f"a part of the te.{self.owner.op.kind} {self.owner.name}"
         if len(self.op.outputs) > 1:
             return JOINT, f"{', '.join(t.name for t in self.op.outputs)}, computed together"
         return None, ""

@@ -15,6 +15,7 @@ Tensors are computed from tensors. ``create_prim_func`` makes the loop IR of the
 from __future__ import annotations
 
 from vdla.compiler.te import ir_builder
+from vdla.compiler.te.assemble import AssembleOp, assemble
 from vdla.compiler.te.extern import ExternOp, extern
 from vdla.compiler.te.func import build, create_prim_func
 from vdla.compiler.te.intrin import decl_intrin, param
@@ -84,6 +85,7 @@ from vdla.compiler.tir.ir import cast, const
 from vdla.compiler.tir.ir.intrin import Laws
 
 __all__ = [
+    "AssembleOp",
     "CommReducer",
     "ComputeOp",
     "ExternOp",
@@ -101,6 +103,7 @@ __all__ = [
     "any",
     "asin",
     "asinh",
+    "assemble",
     "atan",
     "atanh",
     "build",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from vdla.compiler.te.assemble import AssembleOp
 from vdla.compiler.te.extern import ExternOp
 from vdla.compiler.te.scan import ScanOp
 from vdla.compiler.te.tensor import ComputeOp, IterVar, Operation, TEError, Tensor, producers
@@ -75,7 +76,7 @@ def build(inputs: Sequence[Tensor], outputs: Sequence[Tensor], name: str) -> Bui
     Tensors with equal names get distinct buffers: ``A``, ``A_1`` … A schedule is made from this.
 
     Raises:
-        TEError: see ``create_prim_func``; or an operation reads a tensor that is a part of a scan.
+        TEError: see ``create_prim_func``; or an operation reads a tensor that is a part of another.
     """
     order = producers(outputs)
     for tensor in order:
@@ -153,7 +154,7 @@ def _stage_names(
     """The name of each operation's block: its buffer's where it has one of its own."""
     taken: set[Buffer] = set()
     names: dict[Operation, str] = {}
-    for op in sorted(ops, key=lambda op: not isinstance(op, ScanOp)):
+    for op in sorted(ops, key=lambda op: not op.members):
         own = buffers[op.outputs[0]]
         single = len(op.outputs) == 1 and own not in taken
         names[op] = own.name if single else _unique_name(op.name, used)
@@ -167,23 +168,41 @@ def _nest(op: Operation, buffers: Buffers, names: Names) -> Stmt:
         return compute_nest(op, buffers, names[op])
     if isinstance(op, ExternOp):
         return _extern_block(op, buffers, names[op])
+    if isinstance(op, AssembleOp):
+        parts = zip(op.parts, op.where, strict=True)
+        nests = (_part_nest(part.compute_op, where, buffers, names) for part, where in parts)
+        return seq(*nests)
     assert isinstance(op, ScanOp)
     return _scan_nest(op, buffers, names)
 
 
+def _part_nest(op: ComputeOp, where: Sequence[Expr], buffers: Buffers, names: Names) -> Stmt:
+    """A part of an assembled tensor, stored where it lies in that."""
+    return compute_nest(op, buffers, names[op], where=where)
+
+
 def compute_nest(
-    op: ComputeOp, buffers: Buffers, name: str, outer: Mapping[IterVar, Expr] | None = None
+    op: ComputeOp,
+    buffers: Buffers,
+    name: str,
+    outer: Mapping[IterVar, Expr] | None = None,
+    where: Sequence[Expr] | None = None,
 ) -> Stmt:
-    """One loop per axis around the block; the axes in ``outer`` are loops around it already."""
+    """One loop per axis around the block.
+
+    The axes in ``outer`` are loops around it already. The elements are stored at the indices
+    ``where``, in terms of the axes; at the axes themselves where there are none.
+    """
     around = outer or {}
     inner = {axis: Var(f"v_{axis.name}") for axis in op.axes}
     targets = [buffers[t] for t in op.outputs]
-    indices = tuple(inner[a] for a in op.axis)
 
     def bound(e: Expr) -> Expr:
         if isinstance(e, Load) and isinstance(e.buffer, Tensor):
             return Load(buffers[e.buffer], e.indices)
         return inner.get(e, e) if isinstance(e, IterVar) else e
+
+    indices = tuple(rewrite_expr(e, bound) for e in where or op.axis)
 
     def stored(values: Iterable[Expr]) -> Stmt:
         return seq(*(Store(t, indices, v) for t, v in zip(targets, values, strict=True)))

@@ -96,7 +96,7 @@ class Reduce(Expr):
 
 
 class Operation:
-    """What computes tensors: ``ComputeOp``, ``ExternOp`` or ``ScanOp``; one stage of a schedule."""
+    """What computes tensors, such as ``ComputeOp`` or ``ScanOp``; one stage of a schedule."""
 
     __slots__ = ()
     kind = "compute"
@@ -115,7 +115,7 @@ class Operation:
 
     @property
     def members(self) -> tuple[Tensor, ...]:
-        """The tensors that are computed as a part of it alone, in order; a scan has some."""
+        """The tensors that are computed as a part of it alone, in order; few kinds have some."""
         return ()
 
     @property

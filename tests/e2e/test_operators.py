@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -156,6 +156,34 @@ def minimum(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     return graph(node, {"x": shape, "r": shape}, shape, {}, rng)
 
 
+def concatenation(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
+    """Images or vectors one behind another, all but the last of whole channel blocks."""
+    image = (pick((1, 3, 8)), pick((1, 2, 7, 13))) if pick((0, 1, 1)) else ()
+    batch, count = pick((1, 1, 2, 3)), pick((1, 2, 2, 3, 4))
+    channels = [pick((32, 64)) for _ in range(count - 1)] + [pick((1, 5, 16, 32, 33))]
+    rng = np.random.default_rng(pick(range(1 << 16)))
+    names = [f"x{number}" for number in range(count)]
+    node = ops.QConcat(
+        name="join",
+        output="y",
+        parts=(*names, names[-1]) if pick((0, 0, 1)) and channels[-1] == 32 else tuple(names),
+        axis=1,
+        scales=(),
+        zps=(),
+        out_zp=pick(ZEROS),
+        lo=pick((-128, -3)),
+        hi=pick((127, 40)),
+    )
+    node = replace(
+        node,
+        scales=tuple(pick((0.002, 0.31, 1.0, 2.3)) for _ in node.parts),
+        zps=tuple(pick(ZEROS) for _ in node.parts),
+    )
+    shapes = {name: (batch, c, *image) for name, c in zip(names, channels, strict=True)}
+    total = sum(shapes[name][1] for name in node.parts)
+    return graph(node, shapes, (batch, total, *image), {}, rng)
+
+
 CHANNELS = (  # groups, input and output channels of each
     (1, 1, 1), (1, 3, 5), (1, 4, 8), (1, 16, 16), (1, 17, 33), (1, 40, 24), (1, 64, 64),
     (2, 4, 4), (2, 3, 5), (3, 2, 2), (3, 5, 1), (2, 16, 16), (4, 8, 8),
@@ -255,7 +283,7 @@ def choose(operator: Any, case: Case, config: Any) -> Any:
     return None
 
 
-KINDS = (convolution, dense, pool, addition, minimum)
+KINDS = (convolution, dense, pool, addition, minimum, concatenation)
 
 
 @st.composite

@@ -91,8 +91,6 @@ class QConcat(IntegerNode, AnyConcat):
     A part whose scale is 1 and whose zero point is ``out_zp`` is a plain copy.
     """
 
-    NOT_ACCELERATED: ClassVar[str] = "concatenation moves bytes; no arithmetic for the accelerator"
-
     scales: tuple[float, ...]
     zps: tuple[int, ...]
     out_zp: int

@@ -5,7 +5,6 @@ from __future__ import annotations
 from vdla.compiler.schedule import attach, inline
 from vdla.compiler.schedule.state import StageBase
 from vdla.compiler.schedule.trace import Step
-from vdla.compiler.te.scan import ScanOp
 from vdla.compiler.te.tensor import Tensor
 from vdla.compiler.tir.ir import Var
 
@@ -62,7 +61,7 @@ class Place(StageBase):
                 what is computed inside the loop that it leaves.
         """
         schedule, step = self.schedule, Step("compute_root", self.name)
-        if isinstance(self.op, ScanOp):
+        if self.op.members:
             schedule._commit(schedule.mod, step)
             return
         old = self.leaf_iter_vars

@@ -1,0 +1,79 @@
+"""Moves of int8 tensors: which ones the accelerator takes, and that its engines overlap."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vdla.compiler.build import Options, accelerator_layers
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.targets.accelerator.operators.concat import Concat
+from vdla.compiler.targets.accelerator.operators.moves import MoveTile
+from vdla.compiler.targets.accelerator.standalone import layer_program
+from vdla.compiler.targets.target import place
+from vdla.isa.config import load_config
+from vdla.isa.instructions import Load, Mem, Store
+from vdla.sim.machine import simulate
+
+PAPER = load_config("paper")
+
+
+def joined(*shapes, axis=1) -> Graph:
+    """A graph of one concatenation."""
+    names = tuple(f"x{number}" for number in range(len(shapes)))
+    count = len(shapes)
+    node = ops.QConcat(
+        name="move", output="y", parts=names, axis=axis, scales=(0.7,) * count, zps=(3,) * count,
+        out_zp=-4,
+    )  # fmt: skip
+    out = list(shapes[0])
+    out[axis] = sum(shape[axis] for shape in shapes)
+    tensors = {n: TensorType(s, "int8") for n, s in zip(names, shapes, strict=True)}
+    return Graph(names, ("y",), (node,), {**tensors, "y": TensorType(tuple(out), "int8")})
+
+
+def reason(graph: Graph) -> str:
+    """Why the node stays on the host, or what it is on the accelerator."""
+    return place(graph, Options().targets(PAPER))["move"].reason
+
+
+def test_which_concatenations_are_taken():
+    image = (5, 7)
+    assert reason(joined((1, 16, *image), (1, 32, *image))) == "concatenation on int8"
+    assert reason(joined((2, 16), (2, 3))) == "concatenation on int8"  # the last ends anywhere
+    assert reason(joined((1, 3, *image), (1, 16, *image))) == (
+        "a part of 3 channels doesn't end with a block of 16"
+    )
+    assert reason(joined((1, 16, 5, 7), (1, 16, 2, 7), axis=2)) == (
+        "a concatenation along axis 2; only channels, axis 1, are joined"
+    )
+    assert reason(joined((1, 16, 5), (1, 16, 5))) == (
+        "a tensor of 3 dimensions has no channel blocks"
+    )
+
+
+def test_templates_that_differ_in_numbers_share_their_tile():
+    one = Concat(2, (30, 60), 1, (3, 4), 5, -100, 100)
+    other = Concat(2, (30, 60), 1, (0, 0), 0, -128, 127)
+    assert one.geometry == other.geometry
+    assert one.best(PAPER, 2) == one.geometry.best(PAPER, 2)
+    assert Concat.from_json(one.to_json()) == one.geometry
+
+
+@pytest.mark.parametrize(("rows", "pixels", "tiles"), [(1, 81, 16), (2, 243, 4)])
+def test_threads_hide_latency(rows, pixels, tiles):
+    """With two threads a tile is loaded while another one is stored: the bus hardly rests."""
+    graph = joined((4, 16, 9, 9), (4, 48, 9, 9))
+    (operator,), _ = accelerator_layers(graph, PAPER)
+    cycles = {}
+    for threads in (1, 2):
+        layer = layer_program(operator, MoveTile(rows, pixels, threads), PAPER)
+        moves = [i for i in layer.program.instructions if isinstance(i, Load | Store)]
+        assert sum(i.memory == Mem.ACC8 for i in moves) == 2 * tiles
+        assert not layer.check()
+        run = simulate(PAPER, layer.program.instructions, layer.dram, layer.program.base)
+        cycles[threads] = run.cycles
+    size = np.prod(graph.tensors["y"].shape)
+    assert cycles[2] < cycles[1]
+    assert cycles[2] < 1.15 * 2 * size / PAPER.bytes_per_cycle
