@@ -18,7 +18,7 @@ Grammar::
     Float      := Conv2d | Dense | Add | Relu | Clip | MaxPool | AvgPool | Reshape | Transpose
                 | Concat | Interleave | BatchNorm | Softmax | Unary | Binary
     Integer    := QConv2d | QConv2dAdd | QDense | QAdd | QMinimum | QMaxPool | QAvgPool | QConcat
-                | QInterleave | QClip | QReshape | QTranspose
+                | QClip | QReshape | QTranspose | QTake | QInterleave
     Boundary   := Quantize | Dequantize | FlipSign | Encode | Decode | Pack | Unpack
 
 Every node writes one tensor. Images are N, C, H, W; convolution weights O, I/groups, KH, KW; dense
@@ -185,6 +185,11 @@ class Node:
         cls.OPERATOR = operator
         if operator:
             BY_OP[cls.__name__] = cls
+
+    @property
+    def integer(self) -> type[Node] | None:
+        """``ON_INT8``, where rounding and this very node can change places."""
+        return self.ON_INT8
 
     # What an operator says of itself ----------------------------------------------------------
 

@@ -101,6 +101,14 @@ OPERATORS = {
     ),
     "reshape int8": (ops.QReshape(**NAMES), {**INTEGERS, "y": (I8, 10, 42)}),
     "reshape": (ops.Reshape(**NAMES), {**REALS, "y": (F, 420)}),
+    "take int8": (
+        ops.QTake(
+            **NAMES,
+            shape=(2, 5, 7, 12),
+            places=(*range(2), *range(5), *range(7), *(i // 2 for i in range(12))),
+        ),
+        {**INTEGERS, "y": (I8, 2, 5, 7, 12)},
+    ),
     "transpose int8": (ops.QTranspose(**PERM), {**INTEGERS, "y": (I8, 2, 7, 6, 5)}),
     "transpose": (ops.Transpose(**PERM), {**REALS, "y": (F, 2, 7, 6, 5)}),
     "relu": (ops.Relu(**NAMES), REALS),

@@ -76,7 +76,7 @@ def test_networks_have_every_kind_of_layer():
     ops = {node.op_type for each in networks for node in each.model().graph.node}
     assert ops >= {
         "Conv", "Gemm", "Add", "MaxPool", "AveragePool", "GlobalAveragePool", "Mul", "Sub", "Min",
-        "Concat", "Relu", "Clip", "Flatten",
+        "Concat", "Relu", "Clip", "Flatten", "Resize",
     }  # fmt: skip
 
 

@@ -184,6 +184,31 @@ def concatenation(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     return graph(node, shapes, (batch, total, *image), {}, rng)
 
 
+def interleaving(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
+    """Images whose pixels take turns; one may take several of them."""
+    rows, columns = pick((1, 2, 3)), pick((1, 2, 3))
+    shape = pick((1, 1, 2)), pick((1, 5, 16, 33, 64)), pick((1, 3, 8)), pick((1, 2, 7, 13))
+    rng = np.random.default_rng(pick(range(1 << 16)))
+    names = [f"x{number}" for number in range(rows * columns)]
+    parts = (*names[:-1], names[0]) if pick((0, 0, 1)) else tuple(names)
+    node = ops.QInterleave(name="turns", output="y", parts=parts, rows=rows, columns=columns)
+    out = (*shape[:2], shape[2] * rows, shape[3] * columns)
+    return graph(node, dict.fromkeys(dict.fromkeys(parts), shape), out, {}, rng)
+
+
+def upsampling(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
+    """Every row and every column a number of times."""
+    down, across = pick((1, 2, 3)), pick((1, 2, 2, 4))
+    shape = pick((1, 1, 2)), pick((1, 5, 16, 33, 64)), pick((1, 3, 8)), pick((1, 2, 7, 13))
+    rng = np.random.default_rng(pick(range(1 << 16)))
+    out = (*shape[:2], shape[2] * down, shape[3] * across)
+    tables = (range(n) for n in shape[:2])
+    rows = (y // down for y in range(out[2]))
+    places = (*(i for table in tables for i in table), *rows, *(x // across for x in range(out[3])))
+    node = ops.QTake(name="up", output="y", data="x", shape=out, places=places)
+    return graph(node, {"x": shape}, out, {}, rng)
+
+
 CHANNELS = (  # groups, input and output channels of each
     (1, 1, 1), (1, 3, 5), (1, 4, 8), (1, 16, 16), (1, 17, 33), (1, 40, 24), (1, 64, 64),
     (2, 4, 4), (2, 3, 5), (3, 2, 2), (3, 5, 1), (2, 16, 16), (4, 8, 8),
@@ -283,7 +308,9 @@ def choose(operator: Any, case: Case, config: Any) -> Any:
     return None
 
 
-KINDS = (convolution, dense, pool, addition, minimum, concatenation)
+KINDS = (
+    convolution, dense, pool, addition, minimum, concatenation, interleaving, upsampling,
+)  # fmt: skip
 
 
 @st.composite

@@ -217,6 +217,16 @@ class QdqModel:
         )
         return self.quantized(y, max(self.scales[p] for p in parts))
 
+    def upsample(self, x: str, down: int, across: int) -> str:
+        """A nearest upsampling by whole factors; the quantization stays."""
+        n, c, h, w = self.shapes[x]
+        scales = self.constant(f"{x}.factors", np.array([1, 1, down, across], np.float32))
+        y = self.node(
+            "Resize", [x, "", scales], (n, c, down * h, across * w), mode="nearest",
+            coordinate_transformation_mode="asymmetric", nearest_mode="floor",
+        )  # fmt: skip
+        return self._same_quant(x, y)
+
     def relu(self, x: str) -> str:
         """A Relu of its own."""
         return self.finished(x, float(np.float32(self.scales[x] * self.pick(0.4, 0.9))), "Relu")

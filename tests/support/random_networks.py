@@ -15,7 +15,7 @@ from qdq import QdqModel
 
 from vdla.compiler.graph.window import Window
 
-ACCELERATED = 10  # kinds, the first ones, that the accelerator takes
+ACCELERATED = 12  # kinds, the first ones, that the accelerator takes
 MOST = 5 << 20  # multiply-adds of a layer: what a simulated machine does in a second
 
 
@@ -176,6 +176,21 @@ def _concat(m: QdqModel, x: str, layer: Layer) -> str:
     return m.concat([x, m.relu(x)])
 
 
+def _join(m: QdqModel, x: str, layer: Layer) -> str:
+    """Convolutions of whole channel blocks, and x behind them."""
+    if len(m.shapes[x]) != 4 or m.shapes[x][1] > 64:
+        return x
+    count = 1 + layer.dilation
+    parts = [m.conv(x, 16, 1, activation=layer.activation) for _ in range(count)]
+    return m.concat([*parts, x])
+
+
+def _upsample(m: QdqModel, x: str, layer: Layer) -> str:
+    if len(m.shapes[x]) != 4 or m.shapes[x][2] * m.shapes[x][3] > 150:
+        return x
+    return m.upsample(x, *layer.strides)
+
+
 def _pool_window(m: QdqModel, x: str, layer: Layer) -> tuple[int, int, Any] | None:
     """Kernel, stride and pads of a pool, each pad smaller than the kernel."""
     kernel, stride = max(layer.kernel), max(layer.strides)
@@ -227,6 +242,8 @@ KINDS = {
     "dense": _dense,
     "twice": _twice,
     "minimum": _minimum,
+    "join": _join,
+    "upsample": _upsample,
     "product": _product,
     "difference": _difference,
     "concat": _concat,

@@ -5,6 +5,7 @@ The weights of Resize are what ONNX's own implementation makes of a unit matrix.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -22,18 +23,29 @@ CROPPED = "tf_crop_and_resize"
 
 @converts("Resize", "Upsample")
 def _resize(view: OnnxNode) -> None:
-    """Axis by axis: each result is made of few neighbours, the same ones in every row."""
+    """Axis by axis: each result is made of few neighbours, the same ones in every row.
+
+    Axes along which each result is one neighbour as it is are taken together.
+    """
     view.real_dtype()
     if view.text("coordinate_transformation_mode", "") == CROPPED:
         raise view.unsupported("coordinates of the whole image", CROPPED)
     data, shape = view.operand(0), view.shape(0)
     scales, sizes = _factors(view)
     make = Maker(view)
+    tables: list[Sequence[int]] = [range(n) for n in shape]
+    mixed: dict[int, Array] = {}
     for axis, (scale, size) in enumerate(zip(scales, sizes, strict=True)):
         if scale != 1.0 or size != shape[axis]:
             weights = _weights(view, shape[axis], scale, size)
-            data = _weighted(make, data, axis, weights)
-    make.result(data)
+            if (np.sort(weights, axis=1) == [0] * (shape[axis] - 1) + [1]).all():
+                tables[axis] = weights.argmax(axis=1).tolist()
+            else:
+                mixed[axis] = weights
+    for axis, weights in mixed.items():
+        data = _weighted(make, data, axis, weights)
+        tables[axis] = range(len(weights))
+    make.result(make.take(data, tables))
 
 
 def _factors(view: OnnxNode) -> tuple[list[float], list[int]]:

@@ -69,5 +69,3 @@ class Interleave(AnyInterleave):
 @dataclass(frozen=True, kw_only=True)
 class QInterleave(IntegerNode, AnyInterleave):
     """:class:`Interleave` on integers of one scale."""
-
-    NOT_ACCELERATED: ClassVar[str] = "interleaving moves bytes; no arithmetic for the accelerator"

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import DTYPES, Array, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ir import DTYPES, Array, IntegerNode, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.ops.functions import like
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
@@ -19,15 +19,12 @@ OUTSIDE = -1  # the place of an element that isn't the data's
 
 
 @dataclass(frozen=True, kw_only=True)
-class Take(Node):
-    """``output[i, j, …] = data[p[i], q[j], …]``, and ``fill`` where one of the places is outside.
+class AnyTake(Node, operator=False):
+    """What the two share: everything but their elements' type.
 
     ``shape`` is the result's; ``places`` are p, q, … one behind another: for every index along
     each axis the data's, or -1.
     """
-
-    READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
-    WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES)
 
     data: str
     shape: tuple[int, ...]
@@ -70,6 +67,25 @@ class Take(Node):
             return te.select(te.all(*inside), here, like(self.fill, here))
 
         return te.compute(recipe.out_shape, value, "taken")
+
+
+@dataclass(frozen=True, kw_only=True)
+class QTake(IntegerNode, AnyTake):
+    """:class:`Take` on integers of one scale."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Take(AnyTake):
+    """``output[i, j, …] = data[p[i], q[j], …]``; ``fill`` where one of the places is outside."""
+
+    READS: ClassVar[frozenset[str]] = frozenset(DTYPES)
+    WRITES: ClassVar[frozenset[str]] = frozenset(DTYPES)
+    ON_INT8: ClassVar[type[Node] | None] = QTake
+
+    @property
+    def integer(self) -> type[Node] | None:
+        """:class:`QTake` where all elements are the data's: the fill may be no integer's."""
+        return None if OUTSIDE in self.places else QTake
 
 
 class _Axis:

@@ -13,7 +13,7 @@ from vdla.compiler.graph.spec import INTEGER, Kinds, Pass, spec_of
 Dump = Callable[[str, Graph], None]
 Rewrite = Callable[[Graph], Graph]
 
-MOVING: Kinds = frozenset((ops.QMaxPool, ops.QTranspose))  # they change places with rounding
+MOVING: Kinds = frozenset((ops.QMaxPool, ops.QTake, ops.QTranspose))  # change places with rounding
 RESIDUAL: Kinds = frozenset((ops.QConv2dAdd,))
 
 PIPELINE: tuple[Pass[Rewrite], ...] = (

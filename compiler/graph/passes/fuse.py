@@ -75,7 +75,7 @@ def _signed_node(node: Node, unsigned: set[str], names: dict[str, str]) -> Node:
 
 
 def move_qdq(graph: Graph) -> Graph:
-    """Moves pools without arithmetic, reshapes and transposes into the integers.
+    """Moves pools without arithmetic, and what only moves elements, into the integers.
 
     before: Dequantize → MaxPool               after: QMaxPool → Dequantize
     before: MaxPool → Quantize                 after: Quantize → QMaxPool
@@ -92,7 +92,7 @@ def move_qdq(graph: Graph) -> Graph:
 
 def _transparent(node: Node, output: str, data: str) -> Node:
     values = dict(node.attributes())
-    kind: Any = node.ON_INT8
+    kind: Any = node.integer
     integer: Node = kind(name=node.name, output=output, data=data, **values)
     return integer
 
@@ -108,7 +108,7 @@ def _sink(graph: Graph) -> tuple[Graph, bool]:
     tensors = dict(graph.tensors)
     changed = False
     for node in graph.nodes:
-        source = makers.get(node.inputs[0]) if node.ON_INT8 else None
+        source = makers.get(node.inputs[0]) if node.integer else None
         if not (isinstance(source, ops.Dequantize) and _int8(graph, source)):
             nodes.append(node)
             continue
@@ -132,7 +132,7 @@ def _hoist(graph: Graph) -> tuple[Graph, bool]:
         if not isinstance(node, ops.Quantize) or not _per_tensor(node):
             continue
         op = makers.get(node.data)
-        if op is None or op.ON_INT8 is None or node.data in graph.outputs:
+        if op is None or op.integer is None or node.data in graph.outputs:
             continue
         if len(uses[op.output]) != 1:
             continue

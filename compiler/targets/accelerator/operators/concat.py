@@ -13,16 +13,18 @@ import numpy as np
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.concat import QConcat
+from vdla.compiler.targets.accelerator.description import intrinsics
 from vdla.compiler.targets.accelerator.operators.moves import (
     Move,
     Moves,
     MoveTensors,
     MoveTile,
-    widened,
 )
+from vdla.compiler.targets.accelerator.operators.pairwise import widened
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, Binding, elements
 from vdla.compiler.te import Tensor
 from vdla.compiler.te.assemble import Place
+from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
 from vdla.support.numbers import ceil_div
@@ -85,15 +87,15 @@ class Concat(Moves[QConcat]):
 
     def expression(self, config: Config) -> MoveTensors:
         """Each part widened, and requantized where its channels begin."""
-        lanes = config.block_out
+        ins, lanes = intrinsics(config), config.block_out
         scales = te.placeholder((len(self.pixels), lanes), "int32", "scales")
-        moves = [self._move(number, scales) for number in range(len(self.pixels))]
+        moves = [self._move(number, scales, ins.load_acc8) for number in range(len(self.pixels))]
         starts = accumulate(self.pixels, initial=0)
         parts = [(move.stored, _behind(start)) for move, start in zip(moves, starts, strict=False)]
         out = te.assemble((self.rows, sum(self.pixels), lanes), parts, "out")
         return MoveTensors(moves, scales, out)
 
-    def _move(self, number: int, scales: Tensor) -> Move:
+    def _move(self, number: int, scales: Tensor, load: TensorIntrin) -> Move:
         """One part's way, with a scale of its own."""
         shape = self.rows, self.pixels[number], scales.shape[1]
         data = te.placeholder(shape, "int8", f"part{number}")
@@ -104,7 +106,7 @@ class Concat(Moves[QConcat]):
             lambda n, v, l: te.requantize(wide[n, v, l], scales[number, l], *limits).astype("int8"),
             f"stored{number}",
         )
-        return Move(data, wide, stored)
+        return Move(data, [(wide, load)], stored)
 
 
 def _behind(start: int) -> Place:

@@ -10,6 +10,8 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from vdla.compiler import te
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import ACC, intrinsics
@@ -21,9 +23,12 @@ from vdla.compiler.targets.accelerator.operators.cost import (
     transfer,
 )
 from vdla.compiler.targets.accelerator.operators.nest import Nest
-from vdla.compiler.targets.accelerator.operators.template import N, Template, Tile
+from vdla.compiler.targets.accelerator.operators.template import Array, N, Template, Tile
 from vdla.compiler.te import Tensor
+from vdla.compiler.tir.ir import Expr, Var
+from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import Config
+from vdla.isa.numbers import pack_scale
 from vdla.support.numbers import ceil_div
 
 
@@ -38,19 +43,22 @@ class MoveTile(Tile):
 
 @dataclass(frozen=True)
 class Move:
-    """One operand's way: ``data`` in DRAM, ``wide`` in ACC, and the stage that stores it.
+    """One operand's way: ``data`` in DRAM, what it becomes in ACC, and the stage that stores it.
 
-    All have the axes (row, pixel, …, lane); ``stored`` may have more of them between.
+    ``steps`` are what ACC holds, each with its instruction, the last one first. The axes of
+    ``stored`` begin with the row and the pixel and end with the lane. ``again`` are those of them
+    over which a tile is stored several times.
     """
 
     data: Tensor
-    wide: Tensor
+    steps: Sequence[tuple[Tensor, TensorIntrin]]
     stored: Tensor
+    again: Sequence[Var] = ()
 
 
 @dataclass(frozen=True)
 class MoveTensors:
-    """The tensors of an expression of moves; ``scales`` has a row of lanes for each move."""
+    """The tensors of an expression of moves; ``scales`` are rows of lanes that all of them read."""
 
     moves: Sequence[Move]
     scales: Tensor
@@ -77,9 +85,9 @@ class Moves(Template[N, MoveTile]):
         """What is moved where."""
 
     @property
-    def copies(self) -> int:
-        """How often each operand's pixels are stored."""
-        return 1
+    def grown(self) -> tuple[int, int]:
+        """How often an operand's row is stored, and its pixels in a row."""
+        return 1, 1
 
     @property
     def wanted(self) -> str:
@@ -89,25 +97,31 @@ class Moves(Template[N, MoveTile]):
     def tiles(
         self, config: Config, vthreads: int, only: MoveTile | None = None
     ) -> Iterator[MoveTile]:
-        """Whole rows, or parts of one row, as many as ACC holds for all threads."""
+        """Whole rows, or parts of one row, as many as ACC holds for all threads.
+
+        The longest operand has a tile for each thread: the next operand begins with the first.
+        """
         room = (config.depth("acc") - len(self.pixels)) // vthreads
-        most = max(self.pixels)
+        most, columns = max(self.pixels), self.grown[1]
+        held = self.vectors * (1 + columns if columns > 1 else 1)
         whole = [(rows, most) for rows in parts(self.rows)]
         cut = [(1, pixels) for pixels in parts(most)[:-1]]
         for rows, pixels in [*whole, *cut]:
             tile = MoveTile(rows, pixels, vthreads)
-            if rows * pixels * self.vectors <= room and (only is None or tile == only):
+            count = ceil_div(self.rows, rows) * ceil_div(most, pixels)
+            fits = rows * pixels * held <= room and count >= vthreads
+            if fits and only in (None, tile):
                 yield tile
 
     def cost(self, tile: MoveTile, config: Config) -> CostColumns:
-        """One load and ``copies`` stores per tile of the longest operand."""
-        entries = tile.rows * tile.pixels * self.vectors
+        """One load, and stores of all that becomes of it, per tile of the longest operand."""
+        (rows, columns), entries = self.grown, tile.rows * tile.pixels * self.vectors
         size = entries * config.out_entry
-        load = transfer(size, size, config)
-        store = self.copies * transfer(size, self.run(tile) * config.out_entry, config)
+        load, alu = transfer(size, size, config), entries * columns if columns > 1 else 0
+        store = rows * transfer(size * columns, self.run(tile) * config.out_entry, config)
         tiles = sum(ceil_div(self.rows, tile.rows) * ceil_div(n, tile.pixels) for n in self.pixels)
         share = shares(tiles, tiles, tile.vthreads)
-        return TileCost(*share, 1, 1, load, 0.0, 0.0, 0.0, 0.0, store, shared=False)
+        return TileCost(*share, 1, 1, load, 0.0, 0.0, 0.0, alu, store, shared=False)
 
     @abstractmethod
     def run(self, tile: MoveTile) -> int:
@@ -125,19 +139,28 @@ class Moves(Template[N, MoveTile]):
         s[scales].tensorize(s[scales].axis[-1], ins.load_acc)
         for move in e.moves:
             rows, pixels, *rest = s[move.stored].axis
+            rest = [axis for axis in rest if axis not in move.again]
             if tile.rows == 1:
                 outer, inner = s[move.stored].split(pixels, min(tile.pixels, move.data.shape[1]))
-                s[move.stored].reorder(rows, outer, inner, *rest)
+                s[move.stored].reorder(rows, outer, *move.again, inner, *rest)
             else:
-                outer, _ = s[move.stored].split(rows, factor=tile.rows)
+                outer, inner = s[move.stored].split(rows, factor=tile.rows)
+                s[move.stored].reorder(outer, *move.again, inner, pixels, *rest)
             s[move.stored].bind(outer, te.thread_axis("vthread", tile.vthreads))
-            s[move.wide].set_scope(ACC)
-            s[move.wide].compute_at(s[move.stored], outer)
-            s[move.wide].tensorize(s[move.wide].axis[-1], ins.load_acc8)
+            for step, _ in move.steps:
+                s[step].set_scope(ACC)
+            for step, intrin in move.steps:
+                s[step].compute_at(s[move.stored], outer)
+                s[step].tensorize(s[step].axis[-1], intrin)
             s[move.stored].tensorize(rest[-1], ins.store8)
         return s
 
 
-def widened(data: Tensor, zero: int, name: str) -> Tensor:
-    """An int8 operand in int32, less its zero point."""
-    return te.compute(data.shape, lambda *i: data[i].astype("int32") - te.const(zero), name)
+def plain(value: Expr, scale: Expr) -> Expr:
+    """An int8 out of ACC as it came in, by way of a scale of 1."""
+    return te.requantize(value, scale, 0, -128, 127).astype("int8")
+
+
+def ones(config: Config) -> Array:
+    """Scales of 1 for all lanes."""
+    return np.full((1, config.block_out), pack_scale(1.0), np.int32)

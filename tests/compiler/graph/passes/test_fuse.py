@@ -205,6 +205,24 @@ def test_flatten_of_an_image_stays():
     assert kinds(optimized(build)) == ["Quantize", "QReshape", "QDense", "Dequantize"]
 
 
+def test_an_upsampling_moves_into_the_integers():
+    """On either side of it stands a convolution; a padding's zeros keep it in floats."""
+
+    def build(m):
+        return m.conv(m.upsample(m.conv(m.input("x", (1, 8, 3, 4)), 8, 1), 2, 3), 8, 1)
+
+    graph = optimized(build)
+    assert kinds(graph) == ["Quantize", "QConv2d", "QTake", "QConv2d", "Dequantize"]
+    assert graph.tensors[graph.nodes[2].output].shape == (1, 8, 6, 12)
+
+    def padded(m):
+        pads = m.constant("pads", np.array([0, 0, 1, 0, 0, 0, 0, 1]))
+        y = m.node("Pad", [m.conv(m.input("x", (1, 8, 3, 4)), 8, 1), pads], (1, 8, 4, 5))
+        return m.conv(m.quantized(y, 0.1), 8, 1)
+
+    assert "Take" in kinds(optimized(padded))
+
+
 def test_gemm_without_transposition():
     def build(m):
         return m.dense(m.input("x", (2, 6)), 5, transposed=False)

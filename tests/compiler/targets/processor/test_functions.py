@@ -278,6 +278,11 @@ def test_shapes():
     perm = {"name": "n", "data": "x", "output": "y", "perm": (0, 2, 3, 1)}
     check(ops.QTranspose(**perm), {"x": (I8, *IMAGE), "y": (I8, 2, 7, 6, 5)})
     check(ops.Transpose(**perm), {"x": (F, *IMAGE), "y": (F, 2, 7, 6, 5)})
+    n, c, h, w = IMAGE
+    out = n, c, 2 * h, 3 * w
+    places = *range(n), *range(c), *(i // 2 for i in range(2 * h)), *(i // 3 for i in range(3 * w))
+    node = ops.QTake(name="n", data="x", output="y", shape=out, places=places)
+    check(node, {"x": (I8, *IMAGE), "y": (I8, *out)})
 
 
 def small_network():

@@ -13,7 +13,7 @@ from vdla.compiler.targets.accelerator.operators.moves import MoveTile
 from vdla.compiler.targets.accelerator.standalone import layer_program
 from vdla.compiler.targets.target import place
 from vdla.isa.config import load_config
-from vdla.isa.instructions import Load, Mem, Store
+from vdla.isa.instructions import Alu, Load, Mem, Store
 from vdla.sim.machine import simulate
 
 PAPER = load_config("paper")
@@ -31,6 +31,15 @@ def joined(*shapes, axis=1) -> Graph:
     out[axis] = sum(shape[axis] for shape in shapes)
     tensors = {n: TensorType(s, "int8") for n, s in zip(names, shapes, strict=True)}
     return Graph(names, ("y",), (node,), {**tensors, "y": TensorType(tuple(out), "int8")})
+
+
+def taken(shape, tables) -> Graph:
+    """A graph of one node that takes elements from other places."""
+    out = tuple(map(len, tables))
+    places = tuple(i for table in tables for i in table)
+    node = ops.QTake(name="move", output="y", data="x", shape=out, places=places)
+    tensors = {"x": TensorType(shape, "int8"), "y": TensorType(out, "int8")}
+    return Graph(("x",), ("y",), (node,), tensors)
 
 
 def reason(graph: Graph) -> str:
@@ -51,6 +60,40 @@ def test_which_concatenations_are_taken():
     assert reason(joined((1, 16, 5), (1, 16, 5))) == (
         "a tensor of 3 dimensions has no channel blocks"
     )
+
+
+def test_which_takes_are_taken():
+    one, block = range(1), range(16)
+    twice, thrice = [0, 0, 1, 1, 2, 2], [0, 0, 0, 1, 1, 1]
+    assert reason(taken((1, 16, 3, 2), [one, block, twice, thrice])) == "nearest upsampling on int8"
+    assert reason(taken((1, 16, 3, 2), [one, block, twice, [0, 1]])) == "nearest upsampling on int8"
+    other = "elements other than each row and each column a number of times"
+    for tables in (
+        [one, [0, *range(1, 16), 15], twice, thrice],  # channels
+        [one, block, [0, 1, 2, 0, 1, 2], thrice],  # all rows, then all again
+        [one, block, [0, 0, 1, 1], thrice],  # some rows
+        [one, block, [0, 0, 1, 2], thrice],
+        [one, block, [1, 1, 2, 2], thrice],
+        [[0, 0], block, twice, thrice],
+    ):
+        assert reason(taken((1, 16, 3, 2), tables)) == other
+    assert reason(taken((3, 2), [twice, thrice])) == (
+        "a tensor of 2 dimensions has no channel blocks"
+    )
+
+
+def test_pixels_are_repeated_on_chip():
+    """A STORE writes whole rows, and as many of them as there are, each ``down`` times."""
+    graph = taken((1, 16, 6, 4), [range(1), range(16), [i // 2 for i in range(12)], [0, 1, 2, 3]])
+    across = taken((1, 16, 6, 4), [range(1), range(16), range(6), [i // 3 for i in range(12)]])
+    for made, alu in ((graph, 0), (across, 1)):
+        (operator,), _ = accelerator_layers(made, PAPER)
+        layer = layer_program(operator, MoveTile(6, 4), PAPER)
+        moves = [i for i in layer.program.instructions if isinstance(i, Store)]
+        assert [(i.x_stride, i.x_size * i.y_size) for i in moves] == (
+            [(1, 24)] * 2 if made is graph else [(1, 72)]
+        )
+        assert sum(isinstance(i, Alu) for i in layer.program.instructions) == alu
 
 
 def test_templates_that_differ_in_numbers_share_their_tile():
