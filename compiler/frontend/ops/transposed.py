@@ -30,7 +30,7 @@ class Phase:
     pads: tuple[int, int]
 
     def taps(self, weight: Array, axis: int) -> Array:
-        """Its part of a filter."""
+        """The taps of a filter that this phase uses."""
         places = np.arange(self.first, weight.shape[axis], self.stride)[::-1]
         return weight.take(places, axis)
 
