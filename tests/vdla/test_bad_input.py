@@ -54,8 +54,7 @@ NOT_QDQ = (
 
 def test_models_that_are_not_there(refused):
     assert refused("run", "nosuch.onnx") == (
-        "nosuch.onnx: expected an ONNX file or one of resnet18, resnet18-convs, mobilenet, digits, "
-        "found neither"
+        f"nosuch.onnx: expected an ONNX file or one of {', '.join(models.MODELS)}, found neither"
     )
     assert refused("run", ".") == ".: expected an ONNX file, found a folder"
     assert refused("run", "resnet18-convs") == (
