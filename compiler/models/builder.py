@@ -69,11 +69,8 @@ class Builder:
         )
         weight = weight.astype(np.float32)
         raw = node.evaluate([self.values[data], weight], UNUSED)
-        gamma = gain * self.rng.uniform(0.6, 1.4, channels)
-        beta = shift * (1.0 + self.rng.standard_normal(channels))
-        factor = gamma / (raw.std(axis=(0, 2, 3)) + 1e-3)
-        bias = (beta - raw.mean(axis=(0, 2, 3)) * factor).astype(np.float32)
-        factor = factor.astype(np.float32)[:, None, None, None]
+        factor, bias = (array.astype(np.float32) for array in self._spread(raw, gain, shift))
+        factor = factor[:, None, None, None]
         inputs = [
             data,
             self.weight(f"{name}.weight", weight * factor),
@@ -110,10 +107,7 @@ class Builder:
             columns = slice(kx, kx + (width - 1) * stride + 1, stride)
             raw[:, :, rows, columns] += np.einsum("nihw,io->nohw", x, weight[:, :, ky, kx])
         raw = raw[:, :, pad : size[0] - pad, pad : size[1] - pad]
-        gamma = gain * self.rng.uniform(0.6, 1.4, channels)
-        beta = shift * (1.0 + self.rng.standard_normal(channels))
-        factor = gamma / (raw.std(axis=(0, 2, 3)) + 1e-3)
-        bias = beta - raw.mean(axis=(0, 2, 3)) * factor
+        factor, bias = self._spread(raw, gain, shift)
         inputs = [
             data,
             self.weight(f"{name}.weight", weight * factor[:, None, None]),
@@ -121,6 +115,15 @@ class Builder:
         ]
         value = raw * factor[:, None, None] + bias[:, None, None]
         return self.emit("ConvTranspose", name, inputs, value, **window_attributes(window))
+
+    def _spread(self, raw: Array, gain: float, shift: float) -> tuple[Array, Array]:
+        """A factor and a bias per channel, with which ``raw`` [N, C, H, W] has spread about
+        ``gain`` and mean about ±``shift``."""
+        channels = raw.shape[1]
+        gamma = gain * self.rng.uniform(0.6, 1.4, channels)
+        beta = shift * (1.0 + self.rng.standard_normal(channels))
+        factor = gamma / (raw.std(axis=(0, 2, 3)) + 1e-3)
+        return factor, beta - raw.mean(axis=(0, 2, 3)) * factor
 
     def relu(self, data: str) -> str:
         """A ``Relu`` on a tensor; gives the name of its output."""
