@@ -4,7 +4,7 @@
 
 - cycles: of the simulator, all accelerator programs of a run together;
 - array: multiply-adds of the accelerator's layers over cycles times multipliers;
-- host: operators that the host runs between the first quantization and the last dequantization;
+- host: layers that the host runs; conversions of numbers or of their layout are none;
 - layer: the most that any layer's element differs from onnxruntime's, in steps of its scale, when
   both are fed onnxruntime's tensors; and the share of elements that differ;
 - whole: the cosine of the first output and that of onnxruntime's graph without fusion.
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from rich.console import Console
@@ -22,6 +21,7 @@ from rich.table import Table
 
 import vdla
 from vdla.analysis.ort import cosine, ort_run
+from vdla.compiler.placement import processor_layers
 from vdla.isa.config import Config, load_config
 from vdla.lookup import model_file, random_inputs
 
@@ -57,19 +57,11 @@ def measure(network: str, config: Config) -> Row:
         network,
         result.cycles,
         array,
-        host_operators(module.metadata["placement"]),
+        len(processor_layers(module.metadata["placement"])[0]),
         max((layer.largest for layer in layers), default=0),
         max((layer.share for layer in layers), default=0.0),
         cosine(next(iter(result.outputs.values())), want),
     )
-
-
-def host_operators(placement: Sequence[dict[str, str]]) -> int:
-    """Operators off the accelerator, but for the ends' quantization and layout."""
-    rows = [row for row in placement if row["device"] != "vdla"]
-    ends = ("Quantize", "Dequantize", "Pack", "Unpack", "Im2col")
-    inner = [row for row in rows if row["op"] not in ends]
-    return len(inner)
 
 
 def main() -> None:
