@@ -23,7 +23,13 @@ from vdla.compiler.targets.accelerator.operators.cost import (
     transfer,
 )
 from vdla.compiler.targets.accelerator.operators.nest import Nest
-from vdla.compiler.targets.accelerator.operators.template import Array, N, Template, Tile
+from vdla.compiler.targets.accelerator.operators.template import (
+    Array,
+    N,
+    Template,
+    Tile,
+    with_article,
+)
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Var
 from vdla.compiler.tir.ir.intrin import TensorIntrin
@@ -91,8 +97,8 @@ class Moves(Template[N, MoveTile]):
 
     @property
     def wanted(self) -> str:
-        """With its article."""
-        return f"{'an' if self.NOUN[0] in 'aeiou' else 'a'} {self.NOUN}"
+        """The noun with its article."""
+        return with_article(self.NOUN)
 
     def tiles(
         self, config: Config, vthreads: int, only: MoveTile | None = None

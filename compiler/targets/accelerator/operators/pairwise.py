@@ -21,7 +21,13 @@ from vdla.compiler.targets.accelerator.operators.cost import (
     transfer,
 )
 from vdla.compiler.targets.accelerator.operators.nest import Issue, Loop, Nest
-from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, N, Template, Tile
+from vdla.compiler.targets.accelerator.operators.template import (
+    MIN_FILL,
+    N,
+    Template,
+    Tile,
+    with_article,
+)
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import Config
@@ -90,8 +96,8 @@ class Pairwise(Template[N, VectorTile]):
 
     @property
     def wanted(self) -> str:
-        """With its article."""
-        return f"{'an' if self.NOUN[0] in 'aeiou' else 'a'} {self.NOUN}"
+        """The noun with its article."""
+        return with_article(self.NOUN)
 
     def tiles(
         self, config: Config, vthreads: int, only: VectorTile | None = None

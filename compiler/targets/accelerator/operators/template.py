@@ -256,6 +256,11 @@ def tile_text(tile: Tile) -> str:
     return " ".join(f"{f.name}={getattr(tile, f.name)}" for f in fields(tile))
 
 
+def with_article(noun: str) -> str:
+    """``a pool``, ``an addition``: a noun for errors."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
 def elements(graph: Graph, name: str) -> int:
     """Elements of a tensor without channel padding."""
     return int(np.prod(graph.tensors[name].shape))
