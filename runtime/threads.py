@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from vdla.runtime.pool.numbers import ALIGNMENT_BYTES, CLOSED, OPEN, OVER, POOL_BYTES
 from vdla.runtime.turns import Turns
+from vdla.support.numbers import ceil_div
 
 BEGIN, WORK, SET = "vdla_begin", "vdla_work", "vdla_set"
 NAME = "vdla host code"
@@ -66,7 +67,7 @@ class _Shared:
         self._work = code.function(WORK, ctypes.c_void_p)
         self._set = code.function(SET, ctypes.c_void_p, ctypes.c_int64)
         self.memory = ctypes.create_string_buffer(POOL_BYTES + ALIGNMENT_BYTES)
-        self.address = -(-ctypes.addressof(self.memory) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        self.address = ceil_div(ctypes.addressof(self.memory), ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         code.function(BEGIN, ctypes.c_void_p)(self.address)
         self.thread_ids: list[int] = []  # the system's, of the workers
         self.avoided_cpu: int | None = None

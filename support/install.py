@@ -37,6 +37,4 @@ def pip_install_from(origin: str | None, extra: str) -> str:
 def _direct_url() -> str | None:
     """The text of this installation's ``direct_url.json``, if it has one."""
     records = (each.read_text("direct_url.json") for each in distributions(name=PACKAGE))
-    return next(
-        filter(None, records), None
-    )  # a clone's own folder has metadata, too, and no record
+    return next(filter(None, records), None)  # metadata in a clone's own folder has no record
