@@ -38,10 +38,8 @@ class Field:
         default: int = 0,
         names: tuple[str, ...] = (),
         legal: tuple[int, ...] = (),
-        multiple: Width = 1,
     ) -> None:
         self._width, self.doc, self.signed = width, doc, signed
-        self._multiple = multiple
         self.default, self.names = default, names
         self.legal = legal or tuple(range(len(names)))  # of an enumerated field; empty: all
 
@@ -64,7 +62,7 @@ class Field:
 
     def multiple(self, config: Config) -> int:
         """What the machine wants the field's value to be a multiple of."""
-        return self._multiple if isinstance(self._multiple, int) else self._multiple(config)
+        return 1
 
     def holds(self, value: int, width: int) -> bool:
         """Whether ``width`` bits of this field can hold a value."""

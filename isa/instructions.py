@@ -83,7 +83,6 @@ SHR_BITS = 6  # the shift amount of SHR, signed
 MUL_BITS = 25  # the multiplier operand of MUL: one DSP48E1 input, signed
 WADD_BITS = 18  # both operands of WADD, signed
 WEIGHT_BITS = 24  # both weights of WADD, signed
-DRAM_BASE = "byte address of the first entry: a multiple of port_bytes, or the fault ADDRESS"
 
 # The low bits that an ALU operation takes of an operand, as a signed number, where they are fewer
 # than the 32 of an ACC lane. x is acc[dst], y acc[src] or the immediate; WADD's y is acc[src].
@@ -104,10 +103,6 @@ def count(*buffers: str) -> Width:
     return lambda c: max(c.depth(b) for b in buffers).bit_length()
 
 
-def _beat(c: Config) -> int:
-    return c.port_bytes
-
-
 def _uop_index(c: Config) -> int:
     return (c.uop_depth - 1).bit_length()
 
@@ -118,6 +113,20 @@ def _uop_count(c: Config) -> int:
 
 def _source(c: Config) -> int:
     return max(c.index_bits("inp"), c.index_bits("acc"))
+
+
+class DramBase(Field):
+    """The DRAM address of an instruction's first entry: a multiple of the memory port's bytes."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            DRAM_BITS,
+            "byte address of the first entry: a multiple of port_bytes, or the fault ADDRESS",
+        )
+
+    def multiple(self, config: Config) -> int:
+        """Bytes of a beat."""
+        return config.port_bytes
 
 
 class Instruction(Record):
@@ -169,7 +178,7 @@ class Load(Instruction):
     sram_base = Field(
         lambda c: max(c.index_bits(b) for b in ("inp", "wgt", "acc", "uop")), "first entry"
     )
-    dram_base = Field(DRAM_BITS, DRAM_BASE, multiple=_beat)
+    dram_base = DramBase()
     x_size = Field(count("inp", "wgt", "acc", "uop"), "entries of a row")
     y_size = Field(count("inp", "wgt", "acc", "uop"), "rows of a plane")
     z_size = Field(count("inp", "wgt", "acc", "uop"), "planes")
@@ -200,7 +209,7 @@ class Store(Instruction):
         legal=(Mem.ACC, Mem.ACC8),
     )
     sram_base = Field(index("acc"), "first entry")
-    dram_base = Field(DRAM_BITS, DRAM_BASE, multiple=_beat)
+    dram_base = DramBase()
     x_size = Field(count("acc"), "entries of a row")
     y_size = Field(count("acc"), "rows of a plane")
     z_size = Field(count("acc"), "planes")

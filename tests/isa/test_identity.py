@@ -75,7 +75,7 @@ MORE = {
         Alu.alu_op, "names", tuple(reversed(Alu.alu_op.names))
     ),
     "legal elsewhere": lambda patch: patch.setattr(Store.memory, "legal", (0, 3)),
-    "alignment": lambda patch: patch.setattr(Load.dram_base, "_multiple", 1),
+    "alignment": lambda patch: patch.setattr(Load.dram_base, "multiple", lambda config: 1),
     "micro-ops": lambda patch: patch.setattr(Uop, "fields", Uop.fields[::-1]),
     "engines": lambda patch: patch.setattr(Finish, "engine", Store.engine),
     "semantics": lambda patch: patch.setattr(identity, "SEMANTICS", "0badf00d"),
