@@ -32,7 +32,9 @@ class AsmError(UserError):
 
 def disassemble(program: Program) -> str:
     """The program as text that ``assemble`` reads back to an equal program."""
-    lines = [f"; config {program.config.name} {program.config.hash}, ISA {isa_hash()}"]
+    lines = [
+        f"; config {program.config.name} {program.config.hash}, ISA {isa_hash(program.config)}"
+    ]
     if program.base:
         lines.append(f".base {program.base:#x}")
     for address, raw in sorted(program.data.items()):

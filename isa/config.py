@@ -26,15 +26,19 @@ from vdla.support.errors import UserError
 CONFIG_DIR = Path(__file__).parent / "configs"
 INT32_BYTES = 4
 PAGE_BYTES = 4096  # no burst crosses a page (AXI4, section A3.4.1)
+TABLE_RESULTS = 256  # of one table: one for each int8
+RESULT_BYTES = 2
 
 
 class ConfigError(UserError):
     """A config that is malformed or describes a machine that can't exist."""
 
 
-def parameter(doc: str, default: Any = MISSING, low: int = 1, high: int = 1 << 30) -> Any:
-    """One documented config parameter with its legal range."""
-    meta = {"doc": doc, "low": low, "high": high}
+def parameter(
+    doc: str, default: Any = MISSING, low: int = 1, high: int = 1 << 30, *, option: bool = False
+) -> Any:
+    """One documented config parameter with its legal range; an ``option`` may be left out: 0."""
+    meta = {"doc": doc, "low": low, "high": high, "option": option}
     return field(metadata=meta) if default is MISSING else field(default=default, metadata=meta)
 
 
@@ -70,6 +74,9 @@ class Config:
     reads_in_flight: int = parameter("read bursts LOAD keeps in flight", 32, high=512)
     read_buffer_beats: int = parameter("beats LOAD can have requested and not yet written", 256)
     writes_in_flight: int = parameter("write bursts STORE keeps in flight", 16, high=512)
+    table_bytes: int = parameter(
+        "tables of functions, 256 results of 16 bits each; 0: none", 0, 0, 1 << 17, option=True
+    )
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
@@ -105,6 +112,11 @@ class Config:
             raise ConfigError(
                 f"config {self.name}: expected read_buffer_beats ≥ burst_beats = "
                 f"{self.burst_beats}, found {self.read_buffer_beats}"
+            )
+        if self.table_bytes % (TABLE_RESULTS * RESULT_BYTES):
+            raise ConfigError(
+                f"config {self.name}: expected table_bytes to be a multiple of "
+                f"{TABLE_RESULTS * RESULT_BYTES}, found {self.table_bytes}"
             )
         for buffer in ("inp", "wgt", "acc", "uop"):
             if self.depth(buffer) < 2:
@@ -165,7 +177,7 @@ class Config:
         return max(self.port_bytes // self.uop_entry, 1)
 
     def entry(self, buffer: str) -> int:
-        """Bytes of one entry of ``inp``, ``wgt``, ``acc``, ``acc8`` or ``uop`` in DRAM."""
+        """Bytes of one entry of ``inp``, ``wgt``, ``acc``, ``acc8``, ``uop`` or ``tab`` in DRAM."""
         return self._uop_word if buffer == "uop" else self._entries[buffer]
 
     @cached_property
@@ -176,6 +188,7 @@ class Config:
             "wgt": self.wgt_entry,
             "acc": self.acc_entry,
             "acc8": self.out_entry,
+            "tab": self.port_bytes,  # LOAD moves whole port words
         }
 
     @cached_property
@@ -184,8 +197,9 @@ class Config:
 
     def depth(self, buffer: str) -> int:
         """Entries of a buffer."""
-        buffer = "acc" if buffer == "acc8" else buffer
-        return int(getattr(self, f"{buffer}_bytes")) // self.entry(buffer)
+        buffer, size = ("acc", self.acc_entry) if buffer == "acc8" else (buffer, self.entry(buffer))
+        buffer = "table" if buffer == "tab" else buffer
+        return int(getattr(self, f"{buffer}_bytes")) // size
 
     def index_bits(self, buffer: str) -> int:
         """Bits that address a buffer's entries."""
@@ -200,6 +214,16 @@ class Config:
     def uop_depth(self) -> int:
         """Micro-ops the UOP buffer holds."""
         return self.depth("uop") * self.uops_per_word
+
+    @property
+    def tables(self) -> int:
+        """Tables that TAB holds; 0 where the config has no such memory."""
+        return self.table_bytes // (TABLE_RESULTS * RESULT_BYTES)
+
+    @property
+    def results_per_word(self) -> int:
+        """Results of a table in one port word, which is an entry of TAB."""
+        return self.port_bytes // RESULT_BYTES
 
     @property
     def channel_block(self) -> int:
@@ -219,7 +243,7 @@ class Config:
     @cached_property
     def hash(self) -> str:
         """8 hex digits over every hardware parameter; the name and the memory are left out."""
-        values = asdict(self)
+        values = self.to_dict()
         del values["name"], values["memory"]
         text = json.dumps(values, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
@@ -255,6 +279,18 @@ class Config:
         if memory:
             hardware["memory"] = replace(self.memory, **memory)
         return replace(self, **hardware) if hardware else self
+
+    def to_dict(self) -> dict[str, Any]:
+        """The config as ``parse_config`` reads it: every parameter but options that are off.
+
+        A machine without an option is the one that it was before anybody thought of the option. So
+        it keeps its hash, and the keys of the records, modules and bitstreams made for it.
+        """
+        values = asdict(self)
+        for f in _parameters(Config):
+            if f.metadata["option"] and not values[f.name]:
+                del values[f.name]
+        return values
 
     def to_toml(self) -> str:
         """The config as a TOML file with each parameter's meaning."""

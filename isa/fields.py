@@ -20,6 +20,11 @@ from vdla.support.errors import UserError
 Width = int | Callable[[Config], int]
 
 
+def _none(config: Config) -> tuple[int, ...]:
+    """No values."""
+    return ()
+
+
 class EncodingError(UserError):
     """A field value that its width can't hold, or bits that are no instruction."""
 
@@ -38,10 +43,12 @@ class Field:
         default: int = 0,
         names: tuple[str, ...] = (),
         legal: tuple[int, ...] = (),
+        absent: Callable[[Config], tuple[int, ...]] = _none,
     ) -> None:
         self._width, self.doc, self.signed = width, doc, signed
         self.default, self.names = default, names
-        self.legal = legal or tuple(range(len(names)))  # of an enumerated field; empty: all
+        self._legal = legal
+        self._absent = absent  # values that exist only where the config has an option
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -59,6 +66,16 @@ class Field:
     def width(self, config: Config) -> int:
         """Bits this field takes in a config's encoding."""
         return self._width if isinstance(self._width, int) else self._width(config)
+
+    def legal(self, config: Config) -> tuple[int, ...]:
+        """The values of an enumerated field that the config's machine knows; empty: all."""
+        absent = self._absent(config)
+        return tuple(v for v in self._legal or range(len(self.names)) if v not in absent)
+
+    def names_in(self, config: Config) -> tuple[str, ...]:
+        """``names`` without those of options that the config doesn't have."""
+        absent = self._absent(config)
+        return tuple(name for value, name in enumerate(self.names) if value not in absent)
 
     def multiple(self, config: Config) -> int:
         """What the machine wants the field's value to be a multiple of."""

@@ -2,7 +2,8 @@
 
 * ``config``: the hash of the accelerator's parameters, ``Config.hash``.
 * ``isa``: the hash of the instruction set itself: every opcode, every field's name, place, width
-  and values, the micro-ops, the arithmetic of ``numbers.py`` and what instructions do.
+  and values, the micro-ops, the arithmetic of ``numbers.py`` and what instructions do. An option
+  of a config adds to the set where it is on; where it is off, set and hash are as without it.
 
 Modules, programs, cores and tuning records have both. One of another instruction set is refused by
 that name, whatever its config: its bits would mean something else here.
@@ -11,8 +12,8 @@ that name, whatever its config: its bits would mean something else here.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cache
 
@@ -21,12 +22,12 @@ from vdla.isa.config import Config
 from vdla.isa.fields import Record
 from vdla.isa.instructions import (
     INSTRUCTIONS,
-    AluOp,
     Engine,
     Init,
-    Mem,
     Uop,
     instruction_bytes,
+    memories,
+    operations,
 )
 
 DIGITS = 8  # of a hash, in hex: one register
@@ -34,6 +35,7 @@ DIGITS = 8  # of a hash, in hex: one register
 # What instructions do, as ``sim/semantics.py`` does it over a fixed battery of operands: a digest.
 # tests/sim/test_semantics.py works it out again, and says what to write here when it has changed.
 SEMANTICS = "b55bed2d"
+TABLE_SEMANTICS = "102e4511"  # the same of what ``table_bytes`` adds
 
 # Widths follow the config. Each buffer is the deepest and the shallowest in one of these, so that
 # no rule for a width can change and leave all of them as they were.
@@ -47,7 +49,8 @@ PROBES = (
            port_bytes=16),
     Config("e", 8, 8, inp_bytes=1 << 9, wgt_bytes=1 << 10, acc_bytes=1 << 10, uop_bytes=1 << 16),
 )  # fmt: skip
-_ENUMS: tuple[type[IntEnum], ...] = (Engine, Mem, Init, AluOp)
+# One with tables, whose buffer is the deepest.
+TABLE_PROBES = (replace(PROBES[4], table_bytes=1 << 17), replace(PROBES[1], table_bytes=1 << 9))
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Identity:
     @classmethod
     def of(cls, config: Config) -> Identity:
         """The identity of this instruction set with a config."""
-        return cls(isa_hash(), config.hash)
+        return cls(isa_hash(config), config.hash)
 
     @classmethod
     def of_words(cls, isa: int, config: int) -> Identity:
@@ -80,29 +83,45 @@ def other_isa(
     return f"{made} for another instruction set: expected ISA {expected}, found {actual}; {again}"
 
 
+def isa_hash(config: Config | None = None) -> str:
+    """The hash of a config's instruction set; without a config, of the set without options."""
+    return _isa_hash(config is not None and config.tables > 0)
+
+
+def isa_hashes() -> tuple[str, ...]:
+    """The hashes of all instruction sets that there are today."""
+    return tuple(_isa_hash(tables) for tables in (False, True))
+
+
 @cache
-def isa_hash() -> str:
-    """The hash of the instruction set: see the top of this file."""
-    text = "\n".join((*_encoding(), *_arithmetic(), f"semantics {SEMANTICS}"))
-    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+def _isa_hash(tables: bool) -> str:
+    parts = [*_encoding(PROBES), *_arithmetic(), f"semantics {SEMANTICS}"]
+    if tables:
+        parts += [*_encoding(TABLE_PROBES), f"semantics {TABLE_SEMANTICS}"]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:DIGITS]
 
 
-def _encoding() -> Iterator[str]:
-    for enum in _ENUMS:
-        yield f"{enum.__name__} " + " ".join(f"{each.name}={each.value}" for each in enum)
+def _encoding(probes: Sequence[Config]) -> Iterator[str]:
+    enums: tuple[Iterable[IntEnum], ...] = (
+        Engine, memories(probes[0]), Init, operations(probes[0])
+    )  # fmt: skip
+    for members in map(tuple, enums):
+        name = type(members[0]).__name__
+        yield f"{name} " + " ".join(f"{each.name}={each.value}" for each in members)
     for cls in INSTRUCTIONS:
         yield f"{cls.mnemonic} opcode {cls.opcode} engine {cls.engine.name}"
     for record in (*INSTRUCTIONS, Uop):
-        for config in PROBES:
+        for config in probes:
             yield from _fields(record, config)
-    for config in PROBES:
+    for config in probes:
         yield f"{config.name} {instruction_bytes(config)} {config.uop_entry} {config.uops_per_word}"
 
 
 def _fields(record: type[Record], config: Config) -> Iterator[str]:
     for f, bit, width in record.layout(config):
         place = f"{record.__name__} {config.name} {bit} {width} {f.name}"
-        yield f"{place} signed={f.signed} {f.names} {f.legal} multiple={f.multiple(config)}"
+        values = f"{f.names_in(config)} {f.legal(config)}"
+        yield f"{place} signed={f.signed} {values} multiple={f.multiple(config)}"
 
 
 def _arithmetic() -> Iterator[str]:

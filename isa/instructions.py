@@ -7,7 +7,8 @@ Tokens are popped when an instruction starts and pushed when it finishes.
 
 Memories: INP holds int8 vectors of ``block_in`` lanes, WGT int8 tiles of ``block_out × block_in``,
 ACC int32 vectors of ``block_out`` lanes, UOP micro-ops. ACC8 is ACC seen through int8: a LOAD
-widens each lane and a STORE requantizes it.
+widens each lane and a STORE requantizes it. A config with ``table_bytes`` has TAB, too: tables of
+256 results of 16 bits, one for each int8, in entries of a port word.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class Mem(IntEnum):
     ACC = 2
     ACC8 = 3
     UOP = 4
+    TAB = 5  # only where the config has tables
 
     @property
     def buffer(self) -> str:
@@ -72,6 +74,7 @@ class AluOp(IntEnum):
     MUL = 4
     WADD = 5
     RQ = 6
+    TABLE = 7  # only where the config has tables
 
 
 DRAM_BITS = 32
@@ -83,14 +86,38 @@ SHR_BITS = 6  # the shift amount of SHR, signed
 MUL_BITS = 25  # the multiplier operand of MUL: one DSP48E1 input, signed
 WADD_BITS = 18  # both operands of WADD, signed
 WEIGHT_BITS = 24  # both weights of WADD, signed
+TABLE_BITS = 8  # the number of a table in TABLE's immediate, unsigned
 
 # The low bits that an ALU operation takes of an operand, as a signed number, where they are fewer
 # than the 32 of an ACC lane. x is acc[dst], y acc[src] or the immediate; WADD's y is acc[src].
+# What TABLE takes of its operands is an index: it has no place here.
 ALU_OPERAND_BITS: dict[AluOp, dict[str, int]] = {
     AluOp.SHR: {"y": SHR_BITS},
     AluOp.MUL: {"y": MUL_BITS},
     AluOp.WADD: {"x": WADD_BITS, "y": WADD_BITS, "imm": WEIGHT_BITS},
 }
+
+
+ALWAYS_ACC_SRC = (AluOp.WADD, AluOp.TABLE)  # their y is acc[src], whatever use_imm says
+NO_X = (AluOp.TABLE,)  # they don't read acc[dst]
+
+
+def memories(config: Config) -> tuple[Mem, ...]:
+    """What a LOAD of the config may name."""
+    return tuple(memory for memory in Mem if memory not in _absent_memories(config))
+
+
+def operations(config: Config) -> tuple[AluOp, ...]:
+    """What the config's ALU can do."""
+    return tuple(op for op in AluOp if op not in _absent_operations(config))
+
+
+def _absent_memories(config: Config) -> tuple[int, ...]:
+    return () if config.tables else (Mem.TAB,)
+
+
+def _absent_operations(config: Config) -> tuple[int, ...]:
+    return () if config.tables else (AluOp.TABLE,)
 
 
 def index(buffer: str) -> Width:
@@ -155,10 +182,9 @@ class Instruction(Record):
         """The instruction as it lies in DRAM, little-endian."""
         return self.pack(config).to_bytes(instruction_bytes(config), "little")
 
-    @property
-    def is_legal(self) -> bool:
-        """Whether every enumerated field holds a value the ISA knows; else it is a fault."""
-        return all(not f.legal or self.__dict__[f.name] in f.legal for f in self.fields)
+    def is_legal(self, config: Config) -> bool:
+        """Whether every enumerated field holds a value the config knows; else it is a fault."""
+        return all(self.__dict__[f.name] in f.legal(config) for f in self.fields if f.names)
 
 
 BY_OPCODE: dict[int, type[Instruction]] = {}
@@ -169,19 +195,20 @@ class Load(Instruction):
 
     The tile of ``z × (pad_y0 + y + pad_y1) × (pad_x0 + x + pad_x1)`` entries lies densely in the
     buffer from ``sram_base``. Its inner ``z × y × x`` entries come from DRAM, the rest are filled
-    with ``pad_value``. ACC8 widens int8 lanes to int32 and subtracts ``zero`` from them.
+    with ``pad_value``. ACC8 widens int8 lanes to int32 and subtracts ``zero`` from them. Lanes of
+    TAB are results of 16 bits.
     """
 
     opcode = 0
     engine = Engine.LOAD
-    memory = Field(3, "destination", names=tuple(m.name for m in Mem))
+    memory = Field(3, "destination", names=tuple(m.name for m in Mem), absent=_absent_memories)
     sram_base = Field(
-        lambda c: max(c.index_bits(b) for b in ("inp", "wgt", "acc", "uop")), "first entry"
+        lambda c: max(c.index_bits(b) for b in ("inp", "wgt", "acc", "uop", "tab")), "first entry"
     )
     dram_base = DramBase()
-    x_size = Field(count("inp", "wgt", "acc", "uop"), "entries of a row")
-    y_size = Field(count("inp", "wgt", "acc", "uop"), "rows of a plane")
-    z_size = Field(count("inp", "wgt", "acc", "uop"), "planes")
+    x_size = Field(count("inp", "wgt", "acc", "uop", "tab"), "entries of a row")
+    y_size = Field(count("inp", "wgt", "acc", "uop", "tab"), "rows of a plane")
+    z_size = Field(count("inp", "wgt", "acc", "uop", "tab"), "planes")
     x_stride = Field(STRIDE_BITS, "entries from one to the next in DRAM", default=1)
     y_stride = Field(STRIDE_BITS, "entries from row to row in DRAM")
     z_stride = Field(STRIDE_BITS, "entries from plane to plane in DRAM")
@@ -207,6 +234,7 @@ class Store(Instruction):
         "ACC stores int32 lanes, ACC8 int8",
         names=tuple(m.name for m in Mem),
         legal=(Mem.ACC, Mem.ACC8),
+        absent=_absent_memories,
     )
     sram_base = Field(index("acc"), "first entry")
     dram_base = DramBase()
@@ -279,16 +307,17 @@ class Alu(LoopNest):
 
     ADD x + y · MIN · MAX · SHR x >> y, left when y < 0 (y: low 6 bits, signed) ·
     MUL x × y (y: low 25 bits, signed) · WADD x × weight + y × imm (x, y: low 18 bits, imm: low 24
-    bits, all signed; y is always acc[src]) · RQ min(max(rq(x, y) + zero, low), high).
+    bits, all signed; y is always acc[src]) · RQ min(max(rq(x, y) + zero, low), high) ·
+    TABLE tab[n × 256 + (y & 255)], signed (y is always acc[src], n: imm's low 8 bits, unsigned).
     Sums and products wrap at 32 bits.
     """
 
     opcode = 3
     engine = Engine.COMPUTE
-    alu_op = Field(3, "operation", names=tuple(o.name for o in AluOp))
+    alu_op = Field(3, "operation", names=tuple(o.name for o in AluOp), absent=_absent_operations)
     use_imm = Field(1, "y is the immediate")
     init = Field(1, "micro-ops marked first give y")
-    imm = Field(32, "immediate; for RQ a packed scale, for WADD the weight of y", signed=True)
+    imm = Field(32, "immediate; RQ: packed scale, WADD: weight of y, TABLE: number", signed=True)
     weight = Field(WEIGHT_BITS, "WADD: the weight of x", signed=True)
     zero = Field(9, "RQ: added to the requantized value", signed=True)
     low = Field(9, "RQ: least result", signed=True, default=-128)
@@ -311,8 +340,7 @@ class Unknown(Instruction):
     def __init__(self, op: int) -> None:
         Record.__init__(self, op=op)
 
-    @property
-    def is_legal(self) -> bool:
+    def is_legal(self, config: Config) -> bool:
         """Never."""
         return False
 

@@ -60,7 +60,7 @@ class Program:
             MAGIC,
             VERSION,
             size,
-            bytes.fromhex(isa_hash()),
+            bytes.fromhex(isa_hash(self.config)),
             bytes.fromhex(self.config.hash),
             self.base,
             len(self.instructions),
@@ -115,8 +115,8 @@ def _check_envelope(raw: bytes, config: Config, where: str) -> None:
     (crc,) = _CRC.unpack_from(raw, len(raw) - _CRC.size)
     if crc != zlib.crc32(raw[: -_CRC.size]):
         raise ProgramError(f"{where}: expected checksum {crc:08x}, found a damaged file")
-    if isa.hex() != isa_hash():
-        raise ProgramError(f"{where}: {other_isa(isa_hash(), isa.hex())}")
+    if isa.hex() != isa_hash(config):
+        raise ProgramError(f"{where}: {other_isa(isa_hash(config), isa.hex())}")
     if config_hash.hex() != config.hash:
         raise ProgramError(
             f"{where}: expected a program for config {config.name} ({config.hash}), "

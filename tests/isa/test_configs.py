@@ -60,6 +60,7 @@ def test_defaults(tmp_path):
         "reads_in_flight": 32,
         "read_buffer_beats": 256,
         "writes_in_flight": 16,
+        "table_bytes": 0,
         "memory": Memory(latency=64, bytes_per_cycle=8),
     }
 
@@ -80,6 +81,30 @@ def test_the_hash_covers_the_hardware_alone(tmp_path):
     assert named.hash == config.hash
     assert named != config
     assert load_config(written(tmp_path, acc_bytes=512)).hash != config.hash
+
+
+HASHES = {"narrow": "356b6490", "paper": "ffcb0f99", "tiny": "186f80e3", "ulx3s": "941c4804",
+          "vta": "cf6cfa42", "wide": "4d3b667c"}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HASHES)
+def test_an_option_that_is_off_changes_nothing(name):
+    """Modules, records and bitstreams from before the option carry these hashes."""
+    config = load_config(name)
+    assert config.hash == HASHES[name]
+    assert config.tables == config.depth("tab") == 0
+    assert "table_bytes" not in config.to_dict()
+    on = load_config(name, ["table_bytes=512"])
+    assert (on.tables, on.depth("tab") * config.port_bytes) == (1, 512)
+    assert on.hash != config.hash
+    assert on.to_dict()["table_bytes"] == 512
+    assert load_config(name, ["table_bytes=0"]) == config
+
+
+def test_paper_plus_is_paper_with_tables():
+    plus = load_config("paper-plus")
+    assert replace(plus, name="paper", table_bytes=0) == load_config("paper")
+    assert (plus.tables, plus.depth("tab"), plus.results_per_word) == (4, 256, 4)
 
 
 def test_overrides_are_checked_together():
@@ -117,6 +142,8 @@ def test_a_micro_op_takes_the_power_of_two_that_holds_it():
         ("memory.size=3", "--set memory.size=3: expected KEY=VALUE with KEY one of memory.latency"),
         ("acc_bytes=big", "--set acc_bytes=big: expected an integer, found 'big'"),
         ("memory.latency=-1", "memory: expected 0 ≤ latency ≤ 1073741824, found -1"),
+        ("table_bytes=-1", "config tiny: expected 0 ≤ table_bytes ≤ 131072, found -1"),
+        ("table_bytes=600", "config tiny: expected table_bytes to be a multiple of 512, found 600"),
         ("block_in=0", "config tiny: expected 1 ≤ block_in ≤ 256, found 0"),
         ("block_in=512", "config tiny: expected 1 ≤ block_in ≤ 256, found 512"),
         ("block_out=512", "config tiny: expected 1 ≤ block_out ≤ 256, found 512"),

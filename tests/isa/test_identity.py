@@ -15,7 +15,7 @@ from vdla.compiler.targets.accelerator.search.tile_records import TileRecord, Ti
 from vdla.compiler.targets.accelerator.search.workload import Workload
 from vdla.isa import fields, identity, instructions, numbers
 from vdla.isa.config import config_names, load_config
-from vdla.isa.identity import DIGITS, PROBES, Identity, isa_hash
+from vdla.isa.identity import DIGITS, PROBES, TABLE_PROBES, Identity, isa_hash, isa_hashes
 from vdla.isa.instructions import BY_OPCODE, Alu, Finish, Gemm, Load, Store, Uop
 from vdla.isa.program import Program, ProgramError
 from vdla.lookup import tuned_tiles
@@ -24,7 +24,8 @@ from vdla.runtime.errors import DeviceError
 from vdla.runtime.executor import Executor
 
 TINY = load_config("tiny")
-CACHES = (identity.isa_hash, fields._layout, instructions.instruction_bytes)
+TABLES = load_config("tiny", ["table_bytes=512"])
+CACHES = (identity._isa_hash, fields._layout, instructions.instruction_bytes)
 
 
 def forget():
@@ -74,7 +75,7 @@ MORE = {
     "another meaning": lambda patch: patch.setattr(
         Alu.alu_op, "names", tuple(reversed(Alu.alu_op.names))
     ),
-    "legal elsewhere": lambda patch: patch.setattr(Store.memory, "legal", (0, 3)),
+    "legal elsewhere": lambda patch: patch.setattr(Store.memory, "_legal", (0, 3)),
     "alignment": lambda patch: patch.setattr(Load.dram_base, "multiple", lambda config: 1),
     "micro-ops": lambda patch: patch.setattr(Uop, "fields", Uop.fields[::-1]),
     "engines": lambda patch: patch.setattr(Finish, "engine", Store.engine),
@@ -112,10 +113,31 @@ def test_widths_that_follow_another_buffer_are_another_isa(mine):
     """In some probe each buffer needs more bits than any other, so no rule passes for another."""
     for other in {"inp", "wgt", "acc", "uop"} - {mine}:
         assert any(c.index_bits(mine) > c.index_bits(other) for c in PROBES), (mine, other)
+    assert TABLE_PROBES[0].index_bits("tab") > TABLE_PROBES[0].index_bits(mine)
+
+
+def test_tables_are_another_isa(monkeypatch):
+    """The set without them has the hash of before; a change of what they add is theirs alone."""
+    assert isa_hash() == isa_hash(TINY) == "664760a4"
+    assert {isa_hash(), isa_hash(TABLES)} == set(isa_hashes())
+    before = isa_hash(TABLES)
+    assert before != isa_hash()
+    for change in (
+        lambda patch: patch.setattr(identity, "TABLE_SEMANTICS", "0badf00d"),
+        lambda patch: patch.setattr(Alu.alu_op, "names", (*Alu.alu_op.names[:7], "LOOKUP")),
+        lambda patch: patch.setattr(Load.memory, "names", (*Load.memory.names[:5], "LUT")),
+    ):
+        with monkeypatch.context() as patch:
+            change(patch)
+            forget()
+            assert isa_hash() == "664760a4"
+            assert isa_hash(TABLES) != before
+        forget()
 
 
 def test_an_isa_is_no_config():
-    assert len({Identity.of(load_config(name)).isa for name in config_names()}) == 1
+    plain = [name for name in config_names() if not load_config(name).tables]
+    assert {Identity.of(load_config(name)).isa for name in plain} == {isa_hash()}
     assert len({Identity.of(load_config(name)).config for name in config_names()}) > 3
     own = Identity.of(TINY)
     assert Identity.of_words(*own.words) == own

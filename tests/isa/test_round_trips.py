@@ -192,7 +192,7 @@ def test_assembly_errors():
     config = load_config("tiny")
     for text, message in (
         ("LOAD memory=RAM", "t:1: expected memory to be an integer or one of INP, WGT, ACC, ACC8, "
-                            "UOP, found RAM"),
+                            "UOP, TAB, found RAM"),
         ("; a comment\nGEMM height=3", "t:2: expected a field of GEMM, found height"),
         (".base", "t:1: expected one address, found none"),
         (".data 0 xyz", "t:1: expected bytes in hex, found xyz"),
