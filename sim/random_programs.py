@@ -18,9 +18,11 @@ from random import Random
 
 import numpy as np
 
-from vdla.isa.config import Config
+from vdla.isa.config import RESULT_BYTES, TABLE_RESULTS, Config
 from vdla.isa.instructions import (
+    ALWAYS_ACC_SRC,
     PAD_BITS,
+    TABLE_BITS,
     Alu,
     AluOp,
     Engine,
@@ -33,6 +35,8 @@ from vdla.isa.instructions import (
     Store,
     Uop,
     instruction_bytes,
+    memories,
+    operations,
 )
 from vdla.isa.numbers import INT32_MAX, INT32_MIN, pack_scale
 from vdla.isa.program import Program
@@ -86,7 +90,7 @@ class _Generator:
         per_word = config.uops_per_word
         self.dram_uops = [self._uop() for _ in range(UOP_WORDS * per_word)]
         self.uops: dict[int, Uop] = {}  # what the UOP buffer holds by now
-        buffers = ("acc", "inp", "wgt", "uop")
+        buffers = ("acc", "inp", "wgt", "uop", "tab")
         starts = accumulate((config.depth(b) for b in buffers), initial=0)
         self.place = dict(zip((*buffers, "dram"), starts, strict=True))  # the first bit of each
 
@@ -172,11 +176,14 @@ class _Generator:
     # Instructions -----------------------------------------------------------------------------
 
     def _load(self) -> tuple[Instruction, Places, Places]:
-        memory = self.rng.choice(list(Mem))
+        memory = self.rng.choice(memories(self.config))
         load = self._load_shape(memory)
         self._anything(load, *(f"{a}_stride" for a in "xyz" if getattr(load, f"{a}_size") < 2))
         entries = load_entries(load)
         load.sram_base = self._base(memory.buffer, entries)
+        if memory == Mem.TAB and self.rng.random() < 0.5:
+            load = self._whole_table(load)
+            entries = load_entries(load)
         per_entry = self._entry(memory) // self.config.port_bytes
         span = dram_span(load)
         if memory == Mem.UOP:
@@ -220,6 +227,23 @@ class _Generator:
             fits = load_entries(load) <= most_entries
             if fits and dram_span(load) <= most:
                 return load
+
+    def _whole_table(self, load: Load) -> Load:
+        """Rows that fill a table, which is much more than a window."""
+        words = self._table_words()
+        sizes = {"x_size": words // 4, "y_size": 4, "z_size": 1}
+        strides = {"x_stride": 1, "y_stride": words // 4, "z_stride": 0}
+        pads = dict.fromkeys(("pad_x0", "pad_x1", "pad_y0", "pad_y1"), 0)
+        return load.replace(**sizes, **strides, **pads, sram_base=self._table() * words)
+
+    def _table(self) -> int:
+        """The number of a table, often the first or the last."""
+        last = self.config.tables - 1
+        return self.rng.choice((last if self.top else 0, self.rng.randint(0, last)))
+
+    def _table_words(self) -> int:
+        """Entries of TAB that one table takes."""
+        return TABLE_RESULTS * RESULT_BYTES // self.config.port_bytes
 
     def _store(self) -> tuple[Instruction, Places, Places]:
         memory = self.rng.choice((Mem.ACC, Mem.ACC8))
@@ -282,7 +306,7 @@ class _Generator:
         return gemm, reads | writes, writes
 
     def _alu(self) -> tuple[Instruction, Places, Places]:
-        rng, op = self.rng, self.rng.choice(list(AluOp))
+        rng, op = self.rng, self.rng.choice(operations(self.config))
         values = (rng.randint(-9, 9), rng.choice(CORNER_VALUES), self._ends(INT32_MIN, INT32_MAX))
         scales = (pack_scale(rng.random() + 0.01), rng.choice(CORNER_SCALES))
         alu = Alu(
@@ -296,12 +320,21 @@ class _Generator:
             high=rng.choice((127, 255, -40, 0, -256)),
             **self._nest(),
         )
+        table: Places = 0
+        if op == AluOp.TABLE:
+            number = self._table()
+            above = alu.imm >> TABLE_BITS << TABLE_BITS  # bits that nothing reads
+            alu.imm = above | number
+            words = self._table_words()
+            table = run(words) << self.place["tab"] + number * words
         src = self._steps(alu, "acc", "src_base", ("src_0", "src_1", "src_2"))
         dst = self._steps(alu, "acc", "dst_base", ("dst_0", "dst_1", "dst_2"))
         reads, writes = self._uop_reads(alu), 0
         for uop in self._uops(alu):
             writes |= dst << uop.dst
-            if not alu.use_imm or op == AluOp.WADD:
+            if not (uop.first and alu.init):
+                reads |= table
+            if not alu.use_imm or op in ALWAYS_ACC_SRC:
                 reads |= src << uop.src
         return alu, reads | writes, writes
 

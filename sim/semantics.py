@@ -7,15 +7,16 @@ arithmetic (wrapping, rounding, saturation) is here and in ``isa/numbers.py``.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.isa.config import Config
+from vdla.isa.config import TABLE_RESULTS, Config
 from vdla.isa.instructions import (
     MUL_BITS,
     SHR_BITS,
+    TABLE_BITS,
     WADD_BITS,
     WEIGHT_BITS,
     Alu,
@@ -34,10 +35,12 @@ from vdla.sim.stream import Bytes, Rows, column, decode_uops, uop_layout
 
 Int8 = NDArray[np.int8]
 Int32 = NDArray[np.int32]
+Int16 = NDArray[np.int16]
+Lanes = NDArray[np.signedinteger[Any]]
 
 _MANTISSA_MASK = (1 << MANTISSA_BITS) - 1
 _I32_MIN, _I32_MAX = -(1 << 31), (1 << 31) - 1
-_ADD, _MIN, _MAX, _SHR, _MUL, _WADD, _RQ = (int(op) for op in AluOp)
+_ADD, _MIN, _MAX, _SHR, _MUL, _WADD, _RQ, _TABLE = (int(op) for op in AluOp)
 _INIT_ACC, _INIT_BIAS = int(Init.ACC), int(Init.BIAS)
 
 
@@ -45,7 +48,8 @@ class State:
     """The memories of one accelerator and the DRAM behind it.
 
     ``inp`` is int8 [entries, block_in], ``wgt`` int8 [entries, block_out, block_in], ``acc`` int32
-    [entries, block_out], ``uop`` int64 rows (first, dst, src, wgt), ``dram`` a flat byte array.
+    [entries, block_out], ``uop`` int64 rows (first, dst, src, wgt), ``tab`` int16 [entries,
+    results_per_word], ``dram`` a flat byte array.
     """
 
     def __init__(self, config: Config, dram: Bytes) -> None:
@@ -56,6 +60,7 @@ class State:
         self.uop = np.zeros((config.uop_depth, 4), np.int64)
         self.uop_raw = np.zeros((config.depth("uop"), config.entry("uop")), np.uint8)
         self.uop_layout = uop_layout(config)
+        self.tab = np.zeros((config.depth("tab"), config.results_per_word), np.int16)
 
 
 class Effect(Protocol):
@@ -81,6 +86,8 @@ class LoadEffect:
         elif memory == Mem.UOP:
             load_rows(row, state.dram, state.uop_raw, byte)
             load_uops(state, row)
+        elif memory == Mem.TAB:
+            _load_wide(row, state.dram.view(np.int16), state.tab, pad, 0, 2)
         elif memory == Mem.ACC:
             _load_wide(row, state.dram.view(np.int32), state.acc, pad, 0, 4)
         else:
@@ -120,7 +127,7 @@ class AluEffect:
 
     def execute(self, state: State, row: Rows) -> None:
         """Combines two vectors of ACC for each micro-op of each iteration."""
-        _alu(row, state.uop, state.acc)
+        _alu(row, state.uop, state.acc, state.tab.reshape(-1))
 
 
 class FinishEffect:
@@ -213,9 +220,12 @@ def load_rows(row: Rows, dram: Bytes, buffer: Bytes, pad: int) -> int:
 
 
 @jit
-def _load_wide(row: Rows, dram: Int32, acc: Int32, pad: int, zero: int, address_bytes: int) -> None:
-    """Loads int32 (address_bytes 4) or int8 (1) lanes into ACC, less ``zero``."""
-    size = acc.shape[1]
+def _load_wide(
+    row: Rows, dram: Lanes, buffer: Lanes, pad: int, zero: int, address_bytes: int
+) -> None:
+    """Loads lanes, less ``zero``: int32 (address_bytes 4) or int8 (1) into ACC, int16 (2) into
+    TAB."""
+    size = buffer.shape[1]
     base = row[_L_DRAM] // address_bytes
     at = row[_L_SRAM]
     for z in range(row[_L_Z]):
@@ -226,10 +236,10 @@ def _load_wide(row: Rows, dram: Int32, acc: Int32, pad: int, zero: int, address_
                 if inside and 0 <= x < row[_L_X]:
                     first = source + size * x * row[_L_XS]
                     for i in range(size):
-                        acc[at, i] = np.int32(dram[first + i]) - zero
+                        buffer[at, i] = np.int32(dram[first + i]) - zero
                 else:
                     for i in range(size):
-                        acc[at, i] = pad
+                        buffer[at, i] = pad
                 at += 1
 
 
@@ -352,7 +362,7 @@ def _signed(value: int, bits: int) -> int:
 
 
 @inline
-def _operate(op: int, x: int, y: int, row: Rows) -> int:
+def _operate(op: int, x: int, y: int, row: Rows, results: Int16) -> int:
     if op == _ADD:
         return x + y
     if op == _MIN:
@@ -367,15 +377,37 @@ def _operate(op: int, x: int, y: int, row: Rows) -> int:
     if op == _WADD:
         weight = _signed(row[_A_IMM], WEIGHT_BITS)
         return int(_signed(x, WADD_BITS) * row[_A_WEIGHT] + _signed(y, WADD_BITS) * weight)
+    if op == _TABLE:
+        return int(np.int64(results[_first_result(row) + (y & (TABLE_RESULTS - 1))]))
     return int(min(max(requantize(x, y) + row[_A_ZERO], row[_A_LOW]), row[_A_HIGH]))
 
 
+@inline
+def _first_result(row: Rows) -> int:
+    """Where the table of a TABLE begins."""
+    return int((row[_A_IMM] & ((1 << TABLE_BITS) - 1)) * TABLE_RESULTS)
+
+
+@inline
+def _reads_beyond(row: Rows, uops: Rows, results: int) -> bool:
+    """Whether a micro-op of a TABLE reads a table beyond the last; one that starts from y doesn't
+    read any."""
+    if row[_A_OP] != _TABLE or _first_result(row) < results:
+        return False
+    for u in range(row[_UOP], row[_UOP] + row[_COUNT]):
+        if uops[u, 0] == 0 or row[_A_INIT] == 0:
+            return True
+    return False
+
+
 @jit
-def _alu(row: Rows, uops: Rows, acc: Int32) -> None:
+def _alu(row: Rows, uops: Rows, acc: Int32, results: Int16) -> None:
     lanes = acc.shape[1]
-    op, immediate = row[_A_OP], row[_A_USE_IMM] != 0 and row[_A_OP] != _WADD
+    op = row[_A_OP]
+    immediate = row[_A_USE_IMM] != 0 and op not in (_WADD, _TABLE)
     leaves = not immediate and _leaves(row, _SRC, uops, 2, acc.shape[0])
-    if leaves or _leaves(row, _D, uops, 1, acc.shape[0]):
+    leaves = leaves or _leaves(row, _D, uops, 1, acc.shape[0])
+    if leaves or _reads_beyond(row, uops, results.shape[0]):
         raise IndexError("an entry within its memory")
     for i0 in range(row[_E0]):
         for i1 in range(row[_E1]):
@@ -388,5 +420,5 @@ def _alu(row: Rows, uops: Rows, acc: Int32) -> None:
                     for i in range(lanes):
                         y = int(row[_A_IMM]) if immediate else int(np.int64(acc[src, i]))
                         x = int(np.int64(acc[dst, i]))
-                        value = y if start else _operate(op, x, y, row)
+                        value = y if start else _operate(op, x, y, row, results)
                         acc[dst, i] = np.int32(value & 0xFFFFFFFF)

@@ -87,8 +87,8 @@ class Stream:
 
     @cached_property
     def legal(self) -> NDArray[np.bool_]:
-        """Per instruction, whether every field holds a value the ISA knows."""
-        return np.array([each.is_legal for each in self.instructions], np.bool_)
+        """Per instruction, whether every field holds a value the config knows."""
+        return np.array([each.is_legal(self.config) for each in self.instructions], np.bool_)
 
     @cached_property
     def aligned(self) -> NDArray[np.bool_]:

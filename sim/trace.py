@@ -104,7 +104,7 @@ def trace_events(
             "time_unit": TIME_UNIT,
             "config": run.config.name,
             "config_hash": run.config.hash,
-            "isa_hash": isa_hash(),
+            "isa_hash": isa_hash(run.config),
             "memory": run.config.memory.name,
             "cycles": run.cycles,
         },

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from vdla.isa.config import RESULT_BYTES, TABLE_RESULTS
 from vdla.isa.instructions import (
+    ALWAYS_ACC_SRC,
+    TABLE_BITS,
     Alu,
     AluOp,
     Engine,
@@ -51,6 +54,7 @@ from vdla.sim.checker.tables import (
     LIMIT,
     READ,
     STREAM,
+    TAB,
     UOP,
     UOP_RANGE,
     WGT,
@@ -99,9 +103,11 @@ _C_E0, _C_E1, _C_E2 = (column(Gemm, f"extent_{i}") for i in range(3))
 _C_DST, _C_SRC = column(Gemm, "dst_base"), column(Gemm, "src_base")
 _G_INIT, _G_WGT, _G_BIAS = (column(Gemm, f) for f in ("init", "wgt_base", "bias_base"))
 _A_OP, _A_USE_IMM = column(Alu, "alu_op"), column(Alu, "use_imm")
+_A_INIT, _A_IMM = column(Alu, "init"), column(Alu, "imm")
 _MEM_UOP, _MEM_ACC8 = int(Mem.UOP), int(Mem.ACC8)
-_BIAS, _WADD = int(Init.BIAS), int(AluOp.WADD)
-_TABLE_OF = np.array([INP, WGT, ACC, ACC, UOP], np.int64)  # [Mem] which memory
+_BIAS, _TABLE = int(Init.BIAS), int(AluOp.TABLE)
+_FROM_ACC = sum(1 << op for op in ALWAYS_ACC_SRC)
+_TABLE_OF = np.array([INP, WGT, ACC, ACC, UOP, TAB], np.int64)  # [Mem] which memory
 
 
 @jit
@@ -226,9 +232,36 @@ def _nest_fits(t: Tables, index: int) -> bool:
         fits &= _index_fits(t, index, _G_WGT, 3, WGT)
         if row[_G_INIT] == _BIAS:
             fits &= _index_fits(t, index, _G_BIAS, -1, ACC)
-    elif not row[_A_USE_IMM] or row[_A_OP] == _WADD:
+        return fits
+    if _reads_src(row):
         fits &= _index_fits(t, index, _C_SRC, 2, ACC)
+    first, end = _table_entries(t, index)
+    if end > max(first, t.depth[TAB]):
+        _report(t.findings, INDEX_RANGE, index, 0, 0, TAB, end - 1, READ, READ)
+        fits = False
     return fits
+
+
+@inline
+def _reads_src(row: Rows) -> bool:
+    """Whether an ALU instruction reads its src."""
+    return bool(not row[_A_USE_IMM] or (_FROM_ACC >> row[_A_OP]) & 1)
+
+
+@inline
+def _table_entries(t: Tables, index: int) -> tuple[int, int]:
+    """The first entry of TAB that an ALU instruction may read, and the one after the last.
+
+    That is a whole table, or nothing: of which results it is made depends on the data.
+    """
+    row = t.rows[index]
+    if row[_A_OP] == _TABLE:
+        for u in range(row[_C_UOP], row[_C_UOP] + row[_C_COUNT]):
+            if not t.uops[u, 0] or not row[_A_INIT]:
+                words = TABLE_RESULTS * RESULT_BYTES // t.depth[DRAM]
+                first = (row[_A_IMM] & ((1 << TABLE_BITS) - 1)) * words
+                return first, first + words
+    return 0, 0
 
 
 @shared
@@ -257,7 +290,11 @@ def _nest(t: Tables, index: int, number: int) -> None:
     for word in range(first // per_word, (end - 1) // per_word + 1):
         _touch(t, index, _COMPUTE, number, UOP, word, READ)
     gemm = row[0] == _GEMM_OP
-    reads_src = gemm or not row[_A_USE_IMM] or row[_A_OP] == _WADD
+    reads_src = gemm or _reads_src(row)
+    if not gemm:
+        begin, stop = _table_entries(t, index)
+        for entry in range(begin, stop):
+            _touch(t, index, _COMPUTE, number, TAB, entry, READ)
     source = INP if gemm else ACC
     read, written = t.read[_COMPUTE], t.written[_COMPUTE]
     to_dst, to_src, to_wgt = t.offset[ACC], t.offset[source], t.offset[WGT]

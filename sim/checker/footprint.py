@@ -49,7 +49,7 @@ def store_footprint(rows: Rows) -> tuple[Rows, Rows, Rows]:
 def dram_ends(stream: Stream, rows: Rows, span: Rows) -> Rows:
     """The first byte after what a LOAD or STORE reaches in DRAM; 0 when that is nothing."""
     sizes = [stream.config.entry(m.name.lower()) for m in Mem]
-    of_memory = np.array(sizes + [0] * 3, np.int64)  # the field can name memories that aren't there
+    of_memory = np.array(sizes + [0] * 2, np.int64)  # the field can name memories that aren't there
     return np.where(span > 0, rows[:, L_DRAM] + span * of_memory[rows[:, L_MEMORY]], 0)
 
 

@@ -15,6 +15,7 @@ from vdla.isa.instructions import (
     Store,
     instruction_bytes,
 )
+from vdla.isa.instructions import memories as known_memories
 from vdla.sim.checker.finding import Finding, line_of, name_of
 from vdla.sim.checker.footprint import (
     L_DRAM,
@@ -51,12 +52,20 @@ def check_fields(stream: Stream) -> list[Finding]:
         at, rows = rows_of(stream, cls)
         for i, f in enumerate(cls.fields):
             low, high = f.bounds(stream.config)
-            if f.legal:
-                low, high = min(f.legal), max(f.legal)
-            for k in np.flatnonzero((rows[:, i] < low) | (rows[:, i] > high)):
-                text = f"{name_of(stream, int(at[k]))}: expected {low} ≤ {f.name} ≤ {high}"
-                findings.append(Finding("field", int(at[k]), f"{text}, found {rows[k, i]}"))
+            wrong, expected = (rows[:, i] < low) | (rows[:, i] > high), f"{low} ≤ {f.name} ≤ {high}"
+            if legal := f.legal(stream.config):
+                wrong, expected = ~np.isin(rows[:, i], legal), _one_of(f.name, legal)
+            for k in np.flatnonzero(wrong):
+                text = f"{name_of(stream, int(at[k]))}: expected {expected}, found {rows[k, i]}"
+                findings.append(Finding("field", int(at[k]), text))
     return findings
+
+
+def _one_of(name: str, legal: Sequence[int]) -> str:
+    """What a field should hold, in words; an option that is off may leave a gap."""
+    if len(legal) == legal[-1] - legal[0] + 1:
+        return f"{legal[0]} ≤ {name} ≤ {legal[-1]}"
+    return f"{name} in {', '.join(map(str, legal))}"
 
 
 def check_flags(stream: Stream) -> list[Finding]:
@@ -117,9 +126,10 @@ def _tensor_at(address: int, tensors: Tensors) -> str:
 
 def _outside(stream: Stream, at: Rows, memories: Rows, ends: Rows) -> list[Finding]:
     """Instructions whose buffer entries end beyond the buffer."""
-    depths = np.array([stream.config.depth(m.buffer) for m in Mem] + [0] * 3, np.int64)
+    depths = np.array([stream.config.depth(m.buffer) for m in Mem] + [0] * 2, np.int64)
+    known = np.isin(memories, known_memories(stream.config))
     findings = []
-    for k in np.flatnonzero((ends > depths[memories]) & (memories < len(Mem))):
+    for k in np.flatnonzero((ends > depths[memories]) & known):
         index, memory = int(at[k]), Mem(int(memories[k]))
         text = f"{name_of(stream, index)}: expected entries of {memory.buffer.upper()} below"
         text += f" {depths[memory]}, found {ends[k] - 1}"

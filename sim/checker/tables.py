@@ -26,8 +26,8 @@ LIMIT = 200  # raw findings that are kept
 Numbers = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
-INP, WGT, ACC, UOP, DRAM = range(5)  # memories, as the tables number them
-MEMORIES = ("INP", "WGT", "ACC", "UOP", "DRAM")
+INP, WGT, ACC, UOP, TAB, DRAM = range(6)  # memories, as the tables number them
+MEMORIES = ("INP", "WGT", "ACC", "UOP", "TAB", "DRAM")
 CONFLICT, INDEX_RANGE, UOP_RANGE, COMPUTED, STREAM = range(5)  # kinds of raw findings
 READ, WRITE = 0, 1
 
@@ -58,7 +58,7 @@ class Tables(NamedTuple):
 def make_tables(stream: Stream, dram: Bytes, sound: Mask) -> Tables:
     """The tables of a program that hasn't run; arguments as in ``execute``."""
     config = stream.config
-    depths = [config.depth(m) for m in ("inp", "wgt", "acc", "uop")]
+    depths = [config.depth(m) for m in ("inp", "wgt", "acc", "uop", "tab")]
     words = _dram_end(stream, sound) // config.port_bytes + 1
     size = instruction_bytes(config) * len(stream.instructions)
     ends = np.array([stream.base, stream.base + size], np.int64) // config.port_bytes

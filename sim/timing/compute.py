@@ -5,6 +5,7 @@
 * READ reads INP and WGT, or ACC for an ALU operand that is multiplied or shifted: the *early* read.
   The accumulator that a GEMM adds to, or an ADD, MIN, MAX works on, is read *late* and forwarded,
   so a chain of micro-ops on one accumulator never waits.
+* TABLE reads TAB four cycles after READ, which LOAD's writes wait for.
 * READ waits (and holds issue) while an early operand is still to be written, or while the x of an
   early operation would meet a late read at ACC's first read port, or while STORE takes the second
   one from its y.
@@ -18,10 +19,19 @@ observe ACC's ports; leaving it replays the last micro-ops, so that the state is
 
 from __future__ import annotations
 
-from vdla.isa.instructions import Alu, AluOp, Engine, Gemm, Init
+from vdla.isa.instructions import ALWAYS_ACC_SRC, NO_X, Alu, AluOp, Engine, Gemm, Init
 from vdla.sim.compiled import inline
 from vdla.sim.stream import column
-from vdla.sim.timing.constants import BANK, BEYOND, BUSY, DRAIN, LATE_READ, TOKEN, WRITE_BACK
+from vdla.sim.timing.constants import (
+    BANK,
+    BEYOND,
+    BUSY,
+    DRAIN,
+    LATE_READ,
+    TABLE_READ,
+    TOKEN,
+    WRITE_BACK,
+)
 from vdla.sim.timing.engines import can_start, finish, idle_cause, note_cause, start
 from vdla.sim.timing.fault import stop
 from vdla.sim.timing.nest import (
@@ -42,8 +52,11 @@ _ENGINE = int(Engine.COMPUTE)
 _GEMM = Gemm.opcode
 _G_INIT, _INIT_ACC, _INIT_BIAS = column(Gemm, "init"), int(Init.ACC), int(Init.BIAS)
 _A_OP, _A_USE_IMM, _A_INIT = column(Alu, "alu_op"), column(Alu, "use_imm"), column(Alu, "init")
-_WADD = int(AluOp.WADD)
+_TABLE = int(AluOp.TABLE)
+# Sets of operations, a bit for each.
 _EARLY = sum(1 << op for op in (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ))
+_NOT_LATE = _EARLY | sum(1 << op for op in NO_X)
+_FROM_ACC = sum(1 << op for op in ALWAYS_ACC_SRC)
 
 BULK_MARGIN = 12  # micro-ops at either end of a GEMM that are always stepped
 
@@ -137,7 +150,7 @@ def _operands_ready(m: Machine, t: Tables, port_taken: bool, now: int) -> bool:
     row = m.compute.read.row
     if m.compute.read.null or t.rows[row, 0] == _GEMM:
         return True
-    reads_y = t.rows[row, _A_USE_IMM] == 0 or t.rows[row, _A_OP] == _WADD
+    reads_y = t.rows[row, _A_USE_IMM] == 0 or (_FROM_ACC >> t.rows[row, _A_OP]) & 1 != 0
     if reads_y and (port_taken or t.visible[m.compute.read.src] > now):
         return False
     starts = m.compute.read.first and t.rows[row, _A_INIT] != 0
@@ -154,6 +167,8 @@ def _read(m: Machine, t: Tables, now: int) -> None:
         accumulates, late = _late_reads(m, t, m.compute.read.row)
         if late:
             m.compute.late_reads |= 1 << LATE_READ
+        if _looks_up(m, t, m.compute.read.row):
+            m.compute.table_reads |= 1 << TABLE_READ
         if accumulates and m.compute.last_read_at == now - 1 and m.compute.last_dst == dst:
             m.compute.writes &= ~(1 << (WRITE_BACK - 1))
         m.compute.writes |= 1 << WRITE_BACK
@@ -173,14 +188,23 @@ def _late_reads(m: Machine, t: Tables, row: int) -> tuple[bool, bool]:
         started = first and t.rows[row, _G_INIT] != _INIT_ACC
         return not started, not started or t.rows[row, _G_INIT] == _INIT_BIAS
     started = first and t.rows[row, _A_INIT] != 0
-    accumulates = not started and not (_EARLY >> t.rows[row, _A_OP]) & 1
+    accumulates = not started and not (_NOT_LATE >> t.rows[row, _A_OP]) & 1
     return accumulates, accumulates
 
 
 @inline
+def _looks_up(m: Machine, t: Tables, row: int) -> bool:
+    """Whether the micro-op in READ reads TAB."""
+    if t.rows[row, 0] == _GEMM or t.rows[row, _A_OP] != _TABLE:
+        return False
+    return bool(not m.compute.read.first or t.rows[row, _A_INIT] == 0)
+
+
+@inline
 def _shift_ports(m: Machine) -> None:
-    """What the back end does to ACC comes a cycle nearer."""
+    """What the back end does to ACC and TAB comes a cycle nearer."""
     m.compute.late_reads >>= 1
+    m.compute.table_reads >>= 1
     m.compute.writes >>= 1
 
 

@@ -10,6 +10,7 @@ WRITE_BUFFER_VECTORS = 4  # raw ACC vectors the write buffer holds
 
 # Pipeline distances, in cycles: docs/timing.md, sections 5 and 6.
 LATE_READ = 5  # from a micro-op's operand read to its accumulator read
+TABLE_READ = 4  # from a micro-op's operand read to its read of TAB
 WRITE_BACK = 7  # from a micro-op's operand read to its write
 STORE_PIPELINE = 8  # from an ACC read to the first beat entering the write buffer
 

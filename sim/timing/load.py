@@ -4,6 +4,7 @@
   bursts and buffer space left. A run of contiguous entries is split into bursts, also at pages.
 * The write side writes one entry of padding a cycle, or takes one buffered beat a cycle and writes
   the entry with its last beat. ACC has one write port; a COMPUTE write goes first.
+* An entry of TAB takes a cycle for each of its results. What COMPUTE reads there goes first.
 * An instruction finishes with its last entry. One that moves nothing takes one cycle on each side.
 * A burst outside DRAM and an entry beyond its buffer are faults.
 """
@@ -26,7 +27,7 @@ _X, _Y, _Z = (column(Load, f"{a}_size") for a in "xyz")
 _XS, _YS, _ZS = (column(Load, f"{a}_stride") for a in "xyz")
 _X0, _X1 = column(Load, "pad_x0"), column(Load, "pad_x1")
 _Y0, _Y1 = column(Load, "pad_y0"), column(Load, "pad_y1")
-_ACC, _ACC8 = int(Mem.ACC), int(Mem.ACC8)
+_ACC, _ACC8, _TAB = int(Mem.ACC), int(Mem.ACC8), int(Mem.TAB)
 
 
 @inline
@@ -119,15 +120,18 @@ def _step_write(m: Machine, t: Tables, now: int) -> int:
         finish(m, t, _ENGINE, now)
         return BUSY
     memory = t.rows[row, _MEMORY]
+    to_tab, at_data = memory == _TAB, _at_data(m, t, row)
     port_taken = m.compute.writes & 1 != 0 and memory in (_ACC, _ACC8)
-    if _at_data(m, t, row):
-        if m.load.consumed == m.memory.arrived[BY_LOAD]:
-            return MEMORY
-        last = m.load.write.beat + 1 == m.settings.entry_beats[memory]
-        if last and port_taken:
+    port_taken |= to_tab and m.compute.table_reads & 1 != 0
+    if at_data and m.load.consumed == m.memory.arrived[BY_LOAD]:
+        return MEMORY
+    if at_data or to_tab:
+        last = m.load.write.step + 1 == m.settings.entry_steps[memory]
+        if port_taken and (last or to_tab):
             return BANK
-        m.load.consumed += 1
-        m.load.write.beat = 0 if last else m.load.write.beat + 1
+        if at_data and (last or not to_tab):
+            m.load.consumed += 1
+        m.load.write.step = 0 if last else m.load.write.step + 1
         if not last:
             return BUSY
     elif port_taken:

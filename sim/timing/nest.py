@@ -6,7 +6,16 @@ keeps its own copy of the UOP buffer, since what is in there decides which entri
 
 from __future__ import annotations
 
-from vdla.isa.instructions import Alu, AluOp, Gemm, Init, Load, Mem
+from vdla.isa.instructions import (
+    ALWAYS_ACC_SRC,
+    TABLE_BITS,
+    Alu,
+    AluOp,
+    Gemm,
+    Init,
+    Load,
+    Mem,
+)
 from vdla.sim.compiled import inline
 from vdla.sim.semantics import load_rows
 from vdla.sim.stream import column, decode_uops
@@ -18,7 +27,9 @@ DST, SRC = column(Gemm, "dst_base"), column(Gemm, "src_base")
 _WGT, _BIAS = column(Gemm, "wgt_base"), column(Gemm, "bias_base")
 _INIT = column(Gemm, "init")
 _OP, _USE_IMM = column(Alu, "alu_op"), column(Alu, "use_imm")
-_GEMM, _WADD, _INIT_BIAS = Gemm.opcode, int(AluOp.WADD), int(Init.BIAS)
+_A_INIT, _IMM = column(Alu, "init"), column(Alu, "imm")
+_GEMM, _TABLE, _INIT_BIAS = Gemm.opcode, int(AluOp.TABLE), int(Init.BIAS)
+_FROM_ACC = sum(1 << op for op in ALWAYS_ACC_SRC)
 _MEMORY, _SRAM = column(Load, "memory"), column(Load, "sram_base")
 _IN_INP, _IN_WGT, _IN_ACC, _IN_UOP = int(Mem.INP), int(Mem.WGT), int(Mem.ACC), int(Mem.UOP)
 
@@ -123,8 +134,10 @@ def goes_beyond(m: Machine, t: Tables) -> bool:
         return True
     src = iteration_base(m, t, SRC) + t.uops[u, 2]
     if t.rows[row, 0] != _GEMM:
-        reads_y = t.rows[row, _USE_IMM] == 0 or t.rows[row, _OP] == _WADD
-        return bool(reads_y and src >= entries[_IN_ACC])
+        reads_y = t.rows[row, _USE_IMM] == 0 or (_FROM_ACC >> t.rows[row, _OP]) & 1 != 0
+        starts = t.uops[u, 0] != 0 and t.rows[row, _A_INIT] != 0
+        beyond = not starts and _table_is_beyond(m, t, row)
+        return bool(beyond or (reads_y and src >= entries[_IN_ACC]))
     wgt = iteration_base(m, t, _WGT) + t.uops[u, 3]
     if src >= entries[_IN_INP] or wgt >= entries[_IN_WGT]:
         return True
@@ -142,10 +155,17 @@ def _may_leave(m: Machine, t: Tables, row: int) -> bool:
     if end > m.settings.uops or dst >= entries[_IN_ACC]:
         return True
     if t.rows[row, 0] != _GEMM:
-        return bool(src >= entries[_IN_ACC])
+        return bool(src >= entries[_IN_ACC] or _table_is_beyond(m, t, row))
     wgt, bias = _reach(t, row, _WGT) + m.nest.most[3], _reach(t, row, _BIAS)
     beyond = wgt >= entries[_IN_WGT] or bias >= entries[_IN_ACC]
     return bool(src >= entries[_IN_INP] or beyond)
+
+
+@inline
+def _table_is_beyond(m: Machine, t: Tables, row: int) -> bool:
+    """Whether an ALU instruction is a TABLE whose table lies beyond TAB's last."""
+    number = t.rows[row, _IMM] & ((1 << TABLE_BITS) - 1)
+    return bool(t.rows[row, _OP] == _TABLE and number >= m.settings.tables)
 
 
 @inline

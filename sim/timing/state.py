@@ -34,7 +34,7 @@ _MEMORIES = tuple(memory.name.lower() for memory in Mem)
 
 Ring = Annotated[Rows, (RING,)]
 PerEngine = Annotated[Rows, (3,)]
-PerMemory = Annotated[Rows, (5,)]  # as ``Mem`` numbers them
+PerMemory = Annotated[Rows, (len(Mem),)]  # as ``Mem`` numbers them
 PerReader = Annotated[Rows, (2,)]  # BY_FETCH, BY_LOAD
 
 
@@ -58,8 +58,10 @@ class Settings(Part):
     fetch_buffer_beats: int
     instruction_beats: int
     entry_beats: PerMemory
+    entry_steps: PerMemory  # cycles in which LOAD writes an entry from DRAM
     entries: PerMemory
     uops: int  # that the UOP buffer holds
+    tables: int  # that TAB holds
 
     # The run.
     instructions: int
@@ -152,7 +154,7 @@ class Write(Part):
     z: int
     y: int
     x: int
-    beat: int  # beats taken of the entry there
+    step: int  # beats taken, or results written, of the entry there
     entry: int  # entries written
 
 
@@ -207,14 +209,15 @@ class Bulk(Part):
 
 
 class Compute(Part):
-    """COMPUTE behind its loop nest: two stages in front, and ACC's ports as the back end uses
-    them."""
+    """COMPUTE behind its loop nest: two stages in front, and the ports of ACC and TAB as the back
+    end uses them."""
 
     f1: Stage
     read: Stage
     last_dst: int = NONE  # of the micro-op that was read last
     last_read_at: int = -2
     late_reads: int  # bit n: a late read of ACC n cycles from now
+    table_reads: int  # bit n: a read of TAB n cycles from now
     writes: int  # bit n: a write of ACC n cycles from now
     leaving: Leaving
     bulk: Bulk
@@ -355,6 +358,9 @@ def _set_up(settings: Settings, stream: Stream, dram: Bytes) -> None:
     settings.instruction_beats = instruction_beats(config)
     settings.fetch_buffer_beats = fetch_buffer_beats(config)
     settings.entry_beats[:] = [config.entry(name) // port for name in _MEMORIES]
+    settings.entry_steps[:] = settings.entry_beats
+    settings.entry_steps[Mem.TAB] = config.results_per_word
+    settings.tables = config.tables
     settings.entries[:] = [config.depth(name) for name in _MEMORIES]
     settings.uops = config.uop_depth
     settings.instructions = len(stream.instructions)

@@ -18,7 +18,7 @@ from vdla.sim.machine import SimulationError, simulate
 from vdla.sim.semantics import State, execute
 from vdla.sim.stream import Stream, memory_image
 
-TINY = load_config("tiny")
+TINY = load_config("tiny", ["table_bytes=1024"])
 INP, WGT, ACC, UOP = (TINY.depth(name) for name in ("inp", "wgt", "acc", "uop"))
 FIELDS = {"first": 0, "dst": 1, "src": 2, "wgt": 3}
 
@@ -48,6 +48,7 @@ def leaves(instruction, **uop):
         (Alu(), "dst", "dst", ACC),
         (Alu(), "src", "src", ACC),
         (Alu(alu_op=AluOp.WADD, use_imm=1), "src", "src", ACC),
+        (Alu(alu_op=AluOp.TABLE, use_imm=1), "src", "src", ACC),
         (Alu(use_imm=1), "dst", "dst", ACC),
     ],
 )
@@ -80,6 +81,17 @@ def test_the_last_entry_is_the_last(instruction, base, field, depth, data):
 def test_what_is_not_read_may_lie_anywhere(instruction, uop):
     """An immediate's src, a bias that nothing starts from, a nest without iterations."""
     assert not leaves(instruction, **uop)
+
+
+def test_the_last_table_is_the_last():
+    """By the low bits of the immediate, for every micro-op that doesn't start from y."""
+    table = Alu(alu_op=AluOp.TABLE, imm=-255)
+    for init, first, imm, beyond in (
+        (0, 0, -255, False), (0, 0, 2, True), (0, 1, 2, True), (1, 0, 2, True),
+        (1, 1, 2, False), (0, 0, 255, True), (0, 0, 256, False),
+    ):  # fmt: skip
+        each = table.replace(init=init, imm=imm)
+        assert leaves(each, first=first) is beyond, (init, first, imm)
 
 
 @pytest.mark.parametrize("each", [Gemm(), Alu()])

@@ -13,6 +13,7 @@ from vdla.sim.checker import check
 from vdla.sim.stream import memory_image
 
 TINY = load_config("tiny")
+ONE = "x_size=1 y_size=1 z_size=1"
 SHAPE = "x_size=2 y_size=1 z_size=1"
 GEMM = "GEMM uop_count=1 extent_0=2 dst_0=1 src_0=1"
 
@@ -284,3 +285,45 @@ def test_a_micro_op_is_added_to_the_base(memory, entry):
         ]
         found = [each.kind for each in check(config, stream, dram, 0x2000)]
         assert found == (["conflict"] if at == entry else []), at
+
+
+TABLES = load_config("tiny", ["table_bytes=1024"])
+LOADED = f"LOAD memory=TAB {SHAPE}\n"
+
+
+def test_a_table_is_read_as_a_whole():
+    """Which of its entries depends on the data: a LOAD of any of them is in its way."""
+    table = "ALU alu_op=TABLE uop_count=1 imm={}\n"
+    assert findings(f"LOAD push_next {LOADED[5:]}" + table.format(0).replace("ALU", "ALU pop_prev"),
+                    TABLES) == []  # fmt: skip
+    kind, index, text = only(LOADED + table.format(0), TABLES)
+    assert (kind, index) == ("conflict", 1)
+    assert text.startswith(
+        "ALU 1 reads TAB[0] that LOAD 0 may not have written yet: no token from LOAD orders them; "
+        "LOAD 0 would push_next and ALU 1 pop_prev; 0 is"
+    )
+    last = f"LOAD memory=TAB sram_base=254 {SHAPE}"
+    assert findings(last + "\n" + table.format(0), TABLES) == []
+    kind, index, text = only(table.format(1) + last, TABLES)
+    assert text.startswith(
+        "LOAD 1 writes TAB[254] that ALU 0 may still read: no token from COMPUTE"
+    )
+
+
+def test_a_table_that_nothing_reads_is_in_nobodys_way():
+    uops = ".uop 0x0 first=1\n"
+    load = f"LOAD memory=UOP {ONE}\nLOAD push_next {LOADED[5:]}"
+    table = "ALU pop_prev alu_op=TABLE uop_count=1 init imm=2"
+    again = f"\nLOAD memory=TAB {SHAPE}"
+    assert findings(uops + load + table + again, TABLES) == []
+    found = findings(uops + load + table.replace(" init", "").replace("2", "0") + again, TABLES)
+    assert [each.kind for each in found] == ["conflict"]
+
+
+def test_bounds_of_tables():
+    kind, _, text = only("ALU uop_count=1 alu_op=TABLE imm=2", TABLES)
+    assert (kind, text[:52]) == ("range", "ALU 0: expected indices of TAB below 256, found 383;")
+    kind, _, text = only(f"LOAD memory=TAB sram_base=255 {SHAPE}", TABLES)
+    assert (kind, text[:53]) == ("range", "LOAD 0: expected entries of TAB below 256, found 256;")
+    kind, _, text = only("LOAD memory=TAB")
+    assert (kind, text) == ("field", "LOAD 0: expected 0 ≤ memory ≤ 4, found 5")

@@ -296,6 +296,38 @@ def test_a_bias_beyond_acc():
             assert clock.fault == Fault.NONE
 
 
+def test_a_table_beyond_the_last():
+    """In READ, as any operand; only the low 8 bits of the immediate count."""
+    text, tables = "ALU uop_count=1 alu_op=TABLE imm=", "table_bytes=1024"
+    for imm in (0, 1, 256, -255):
+        assert run(f"{text}{imm}", tables).fault == Fault.NONE
+    for imm in (2, 255, -1):
+        expect(run(f"{text}{imm}", tables), Fault.ADDRESS, READ, 0)
+    expect(run(f"ALU use_imm {text[4:]}0 src_base=128", tables), Fault.ADDRESS, READ, 0)
+
+
+def test_a_micro_op_that_starts_from_y_reads_no_table():
+    uops = Uop(first=1).encode(TINY)
+    text = "LOAD memory=UOP x_size=1 y_size=1 z_size=1 push_next\n"
+    text += "ALU pop_prev uop_count=1 alu_op=TABLE imm=2 init={}"
+    for init, fault in ((1, Fault.NONE), (0, Fault.ADDRESS)):
+        stream, dram = image(text.format(init), "table_bytes=1024")
+        dram[: len(uops)] = np.frombuffer(uops, np.uint8)
+        assert both(stream, dram).fault == fault
+
+
+def test_a_load_beyond_tab():
+    """Two results per entry: the 257th entry of two tables is the second one loaded."""
+    load = "LOAD memory=TAB sram_base=255 x_size=2 y_size=1 z_size=1"
+    expect(run(load, "table_bytes=1024"), Fault.ADDRESS, START + 1 + 1 + LATENCY + 4, 0)
+
+
+def test_without_tables_what_needs_them_is_illegal():
+    for text in ("LOAD memory=TAB", "ALU alu_op=TABLE"):
+        expect(run(text), Fault.ILLEGAL, COMPLETE, 0)
+        assert run(text, "table_bytes=512").fault == Fault.NONE
+
+
 def test_what_is_not_read_can_not_be_beyond():
     assert run("ALU uop_count=1 alu_op=MUL use_imm src_base=255").fault == Fault.NONE
     assert run("GEMM uop_count=1 bias_base=127 bias_0=127 extent_0=9").fault == Fault.NONE
@@ -507,6 +539,7 @@ CONFIGS += [
     load_config("tiny", ["token_queue=2", "command_queue=2", "writes_in_flight=1"]),
     load_config("tiny", ["memory.latency=3", "memory.bytes_per_cycle=1", "reads_in_flight=1"]),
     load_config("narrow", ["memory.latency=0", "burst_beats=3", "read_buffer_beats=16"]),
+    load_config("tiny", ["table_bytes=1024"]),
 ]
 LIMIT = 100_000
 

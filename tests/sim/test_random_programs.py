@@ -6,6 +6,7 @@ The instructions are also executed by a second reading of the manual, in plain P
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from random import Random
 
 import numpy as np
@@ -26,7 +27,8 @@ CONFIGS = [load_config(name) for name in config_names()]
 TIGHT = load_config("tiny", ["token_queue=2", "command_queue=2", "writes_in_flight=1"])
 SLOW = load_config("tiny", ["memory.latency=3", "memory.bytes_per_cycle=1", "reads_in_flight=1"])
 FAST = load_config("narrow", ["memory.latency=0", "burst_beats=3", "read_buffer_beats=16"])
-EVERY = [*CONFIGS, TIGHT, SLOW, FAST]
+TABLES = load_config("tiny", ["table_bytes=1024"])
+EVERY = [*CONFIGS, TIGHT, SLOW, FAST, TABLES]
 FLAGS = ("pop_prev", "pop_next", "push_prev", "push_next")
 
 
@@ -41,7 +43,7 @@ def cases(count, size, configs=EVERY, seed=0):
 
 def test_they_are_sound_and_use_everything():
     seen = Counter()
-    for program, dram in cases(80, 40):
+    for program, dram in chain(cases(80, 40), cases(40, 40, [TABLES])):
         assert check(program.config, program.instructions, dram, program.base) == []
         for each in program.instructions:
             seen[each.mnemonic] += 1
@@ -234,6 +236,7 @@ class Plain:
         self.wgt = np.zeros((config.depth("wgt"), config.block_out, config.block_in), np.int8)
         self.acc = np.zeros((config.depth("acc"), config.block_out), np.int32)
         self.uop = [Uop()] * config.uop_depth
+        self.tab = np.zeros((config.depth("tab"), config.results_per_word), np.int16)
 
     def execute(self, each):
         getattr(self, each.mnemonic.lower())(each)
@@ -263,6 +266,8 @@ class Plain:
             for i in range(self.config.uops_per_word):
                 uop = Uop.decode(raw[i * each :][:each], self.config) if raw else Uop()
                 self.uop[at * self.config.uops_per_word + i] = uop
+        elif memory == Mem.TAB:
+            self.tab[at] = load.pad_value if raw is None else np.frombuffer(raw, "<i2")
         elif memory == Mem.ACC:
             self.acc[at] = load.pad_value if raw is None else np.frombuffer(raw, "<i4")
         elif memory == Mem.ACC8:
@@ -313,7 +318,7 @@ class Plain:
     def alu(self, alu):
         for at, uop in self.nest(alu):
             dst = at["dst"] + uop.dst
-            immediate = alu.use_imm and alu.alu_op != AluOp.WADD
+            immediate = alu.use_imm and alu.alu_op not in (AluOp.WADD, AluOp.TABLE)
             ys = [alu.imm] * self.config.block_out
             if not immediate:
                 ys = self.acc[at["src"] + uop.src].tolist()
@@ -341,6 +346,9 @@ class Plain:
                 return signed(x, 18) * alu.weight + signed(y, 18) * signed(alu.imm, 24)
             case AluOp.RQ:
                 return min(max(rq(x, y & 0xFFFFFFFF) + alu.zero, alu.low), alu.high)
+            case AluOp.TABLE:
+                results = self.tab.reshape(-1, 256)[alu.imm % 256]
+                return int(results[y % 256])
 
 
 def signed(value, bits):

@@ -10,13 +10,25 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vdla.isa.config import load_config
-from vdla.isa.identity import SEMANTICS
-from vdla.isa.instructions import Alu, AluOp, Finish, Gemm, Init, Load, Mem, Store
+from vdla.isa.identity import SEMANTICS, TABLE_SEMANTICS
+from vdla.isa.instructions import (
+    Alu,
+    AluOp,
+    Finish,
+    Gemm,
+    Init,
+    Load,
+    Mem,
+    Store,
+    memories,
+    operations,
+)
 from vdla.isa.numbers import pack_scale, rq
 from vdla.sim.semantics import State, execute
 from vdla.sim.stream import Stream
 
 TINY = load_config("tiny")
+TABLES = load_config("tiny", ["table_bytes=1024"])
 INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
 WORD = st.builds(lambda m, k: m | k << 24, st.integers(0, (1 << 24) - 1), st.integers(0, 63))
 
@@ -60,49 +72,87 @@ def test_sums_and_products_wrap(x, y, weight):
         assert state.acc[0].tolist() == [low(exact, 32)] * 4
 
 
+@settings(max_examples=200)
+@given(st.lists(INT32, min_size=4, max_size=4), st.integers(0, 1), st.integers(-(1 << 23), 1 << 23))
+def test_a_table_has_a_result_for_the_low_bits_of_y(values, number, above):
+    """Signed, wherever use_imm points, and whatever x is."""
+    state = State(TABLES, np.zeros(64, np.uint8))
+    state.tab.reshape(-1)[:] = results = np.random.default_rng(number).integers(
+        -(1 << 15), 1 << 15, 512, np.int16
+    )
+    state.acc[:2] = [[7] * 4, values]
+    for use_imm in (0, 1):
+        imm = above * 256 + number
+        run(Alu(alu_op=AluOp.TABLE, use_imm=use_imm, imm=imm, uop_count=1, src_base=1), state)
+        assert state.acc[0].tolist() == [results[256 * number + y % 256] for y in values]
+
+
 def test_what_instructions_do_is_part_of_the_isa_hash():
     """Every operation over a battery of operands; see SEMANTICS in isa/identity.py."""
-    found = hashlib.sha256(b"".join(battery())).hexdigest()[:8]
-    assert found == SEMANTICS, (
-        f"what an instruction does has changed: write SEMANTICS = {found!r} into isa/identity.py, "
-        "so that nothing compiled before is taken for compiled today"
-    )
+    for name, digest, state in (
+        ("SEMANTICS", SEMANTICS, battery()),
+        ("TABLE_SEMANTICS", TABLE_SEMANTICS, run_each(TABLES, table_battery())),
+    ):
+        found = hashlib.sha256(b"".join(state)).hexdigest()[:8]
+        assert found == digest, (
+            f"what an instruction does has changed: write {name} = {found!r} into "
+            "isa/identity.py, so that nothing compiled before is taken for compiled today"
+        )
 
 
 def battery():
     """What is in memory after each of many instructions, from the same random contents."""
     alu = [
         Alu(alu_op=op, use_imm=use, init=init, imm=imm, weight=weight, **NEST, **LIMITS)
-        for op in AluOp
+        for op in operations(TINY)
         for use in (0, 1)
         for init in (0, 1)
         for imm, weight in ((-7, 3), (pack_scale(0.3), -(1 << 23)), (1 << 23, (1 << 23) - 1))
     ]
     gemm = [Gemm(init=init, bias_base=9, bias_1=1, **NEST) for init in Init]
-    tile = {"x_size": 3, "y_size": 2, "z_size": 2}
-    load = [
-        Load(memory=memory, sram_base=1, dram_base=64, x_stride=stride, y_stride=5, z_stride=7,
-             pad_x0=1, pad_x1=2, pad_y0=1, pad_y1=1, pad_value=-3, zero=-128, **tile)
-        for memory in Mem for stride in (1, 2)
-    ]  # fmt: skip
+    load = [each for memory in memories(TINY) for each in loads(memory)]
     store = [
         Store(memory=memory, sram_base=5, dram_base=128, y_pitch=4, z_pitch=9, x_stride=stride,
-              y_stride=7, z_stride=11, scale_base=40, **LIMITS, **tile)
+              y_stride=7, z_stride=11, scale_base=40, **LIMITS, **TILE)
         for memory in (Mem.ACC, Mem.ACC8) for stride in (1, 2)
     ]  # fmt: skip
-    for each in (*alu, *gemm, *load, *store):
+    return run_each(TINY, (*alu, *gemm, *load, *store))
+
+
+def table_battery():
+    """The instructions that only a config with tables has."""
+    yield from (
+        Alu(alu_op=AluOp.TABLE, use_imm=use, init=init, imm=imm, **NEST)
+        for use in (0, 1)
+        for init in (0, 1)
+        for imm in (0, 1, -255)
+    )
+    yield from loads(Mem.TAB)
+
+
+def loads(memory):
+    for stride in (1, 2):
+        yield Load(memory=memory, sram_base=1, dram_base=64, x_stride=stride, y_stride=5,
+                   z_stride=7, pad_x0=1, pad_x1=2, pad_y0=1, pad_y1=1, pad_value=-3, zero=-128,
+                   **TILE)  # fmt: skip
+
+
+def run_each(config, instructions):
+    """What is in memory after each instruction, from the same random contents."""
+    for each in instructions:
         rng = Random(7)
-        state = State(TINY, np.frombuffer(rng.randbytes(2048), np.uint8).copy())
-        for memory in (state.inp, state.wgt, state.acc):
+        state = State(config, np.frombuffer(rng.randbytes(2048), np.uint8).copy())
+        for memory in (state.inp, state.wgt, state.acc, state.tab):
             raw = memory.reshape(-1).view(np.uint8)
             raw[:] = np.frombuffer(rng.randbytes(raw.size), np.uint8)
         state.acc[:6] = EDGES
         state.uop[:4] = [[1, 0, 0, 1], [0, 1, 2, 0], [0, 1, 3, 2], [1, 4, 5, 3]]
         run(each, state)
-        for memory in (state.inp, state.wgt, state.acc, state.uop_raw, state.dram):
+        for memory in (state.inp, state.wgt, state.acc, state.uop_raw, state.tab, state.dram):
             yield memory.tobytes()
 
 
+TILE = {"x_size": 3, "y_size": 2, "z_size": 2}
 NEST = {
     "uop_count": 4, "extent_0": 2, "extent_1": 3, "extent_2": 2, "dst_base": 2, "dst_0": 7,
     "dst_1": 2, "dst_2": 0, "src_base": 1, "src_0": 3, "src_1": 1, "src_2": 4,

@@ -107,6 +107,46 @@ def test_hazards(alu, cycles):
     assert times(f"ALU uop_count=1 extent_0=3 {alu}") == [(START, START + cycles)]
 
 
+TABLES = "table_bytes=1024"
+
+
+@pytest.mark.parametrize(
+    ("alu", "cycles"),
+    [
+        ("src_base=1", 12),  # no x: nothing to wait for
+        ("src_base=1 use_imm", 12),
+        ("src_base=0", 26),  # y is the entry just written
+    ],
+)
+def test_a_table_has_a_y_alone(alu, cycles):
+    text = f"ALU uop_count=1 extent_0=3 alu_op=TABLE {alu}"
+    assert times(text, TABLES) == [(START, START + cycles)]
+
+
+@pytest.mark.parametrize(("port", "per_entry"), [(4, 2), (16, 8)])
+def test_an_entry_of_tab_takes_a_cycle_per_result(port, per_entry):
+    """Of data, whose beat is there a cycle after it moves, and of padding."""
+    settings = (TABLES, f"port_bytes={port}", f"memory.bytes_per_cycle={port}", "block_in=16",
+                "block_out=16", "inp_bytes=4096", "wgt_bytes=4096", "acc_bytes=4096")  # fmt: skip
+    ((start, whole),) = times("LOAD memory=TAB x_size=3 y_size=1 z_size=1", *settings)
+    assert whole == start + 1 + 1 + LATENCY + 3 * per_entry
+    padding = "LOAD memory=TAB x_size=0 y_size=1 z_size=1 pad_x0=5"
+    ((start, whole),) = times(padding, *settings)
+    assert whole == start + 5 * per_entry
+
+
+def test_a_write_to_tab_waits_for_a_read_of_it():
+    """TABLE reads it four cycles after READ, one cycle for each micro-op."""
+    table = "ALU uop_count=1 extent_0=100 alu_op=TABLE src_base=1\n"
+    load = "LOAD memory=TAB sram_base=128 x_size=0 y_size=1 z_size=1 pad_x0=2"
+    _, (begun, alone) = times(f"{table}LOAD memory=INP {load[16:]}", TABLES)
+    assert alone == begun + 2
+    (start, _), (_, held) = times(table + load, TABLES)
+    assert held == start + 3 + 4 + 100 + 4 - 1
+    _, (begun, free) = times(table.replace("TABLE", "ADD") + load, TABLES)
+    assert free == begun + 4
+
+
 def test_an_early_read_gives_way_to_a_late_one():
     """Three GEMMs read late 5 cycles after READ: there a SHR can't read x in the same cycle."""
     gemm = "GEMM uop_count=1 extent_0=12 dst_0=1\n"
@@ -187,7 +227,8 @@ def test_numerics_can_be_left_out():
 @pytest.mark.parametrize("beats_before", [0, 1, 5])
 def test_fetch_never_starves(burst, beats_before):
     """Instructions of 6 beats, bursts that end within one, a stream across pages."""
-    config = load_config("tiny", ["inp_bytes=256", "read_buffer_beats=256", f"burst_beats={burst}"])
+    settings = ["inp_bytes=256", "acc_bytes=1024", "read_buffer_beats=256"]
+    config = load_config("tiny", [*settings, f"burst_beats={burst}"])
     assert instruction_bytes(config) == 6 * config.port_bytes
     stream, base = [*[Gemm()] * 600, Finish()], PAGE_BYTES - beats_before * config.port_bytes
     result = simulate(config, stream, np.zeros(1 << 15, np.uint8), base)
