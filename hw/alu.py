@@ -13,7 +13,9 @@
 4. So one adder gives the sums of GEMM and ADD, every y, what SHR, MUL and WADD give, and, when it
    subtracts, which of the two is less. The result is the sum, one of the two operands, or what RQ
    limits. Which one is known with the sum, and chosen a cycle later, on the way to the scratchpad.
-5. What isn't chosen is zero: its register is reset, by a signal that is high then, since an
+5. A config with tables looks y's low bits up there (TAB), while y waits: where the operation is
+   TABLE, the result goes on in y's place.
+6. What isn't chosen is zero: its register is reset, by a signal that is high then, since an
    inverter would take a LUT. So a choice is an OR, where a multiplexer would need inputs of its LUT
    for what it chooses by.
 """
@@ -35,13 +37,15 @@ from vdla.hw.requantize import (
     scaler,
     split,
 )
-from vdla.isa.config import Config
-from vdla.isa.instructions import WADD_BITS, WEIGHT_BITS, AluOp
+from vdla.isa.config import RESULT_BYTES, Config
+from vdla.isa.instructions import ALWAYS_ACC_SRC, WADD_BITS, WEIGHT_BITS, AluOp
 from vdla.isa.numbers import MANTISSA_BITS, SHIFT_BITS
 from vdla.support.numbers import ceil_div
 
 DEPTH = 5  # cycles from the operands to the combine stage
 WEIGHED = 2  # cycles from the operands to WADD's product of y
+LOOKED_UP = 3  # cycles from the operands to the indices of TABLE; the results come a cycle later
+INDEX_BITS = 8
 LIMIT_BITS = 9  # of zero, low and high
 HOT_BITS = 17  # SHR multiplies by 2**0 to 2**16
 
@@ -60,7 +64,8 @@ class Alu(Component):
     ``low``, ``high`` and what ``late_…`` says of an operation belong to the micro-op that came
     DEPTH - 1 cycles before, ``late_x``, ``sums``, ``carry`` to the one before it and ``result`` to
     the next before. ``late_x`` is the accumulator, or zero where the operation doesn't use it late;
-    ``sums`` are zero where it isn't GEMM's.
+    ``sums`` are zero where it isn't GEMM's. With tables, ``indices`` are y's low bits LOOKED_UP
+    cycles later; a cycle after them come ``results``, which count where ``looked_up`` is high.
     """
 
     def __init__(self, config: Config) -> None:
@@ -87,6 +92,7 @@ class Alu(Component):
                 "sums": In(vector),
                 "carry": In(1),
                 "result": Out(vector),
+                **(_table_ports(config) if config.tables else {}),
             }
         )
 
@@ -96,12 +102,18 @@ class Alu(Component):
         self._control(m)
         waiting = delayed(m, self.y.as_value(), WEIGHED, "y")
         waited = delayed(m, waiting, DEPTH - 1 - WEIGHED, "y_later")
+        if self.config.tables:
+            low = Cat(waiting.word_select(n, 32)[:INDEX_BITS] for n in range(self.config.block_out))
+            m.d.comb += self.indices.eq(delayed(m, low, LOOKED_UP - WEIGHED, "index"))
         weighed, ys = (data.View(self.y.shape(), value) for value in (waiting, waited))
         for lane in range(self.config.block_out):
             requantize = self._multiply(m, lane)
             product = self._weigh(m, lane, weighed[lane], requantize.window)
             y = Signal(signed(32), name=f"late_y_{lane}", reset_less=True)
-            m.d.sync += y.eq(Mux(self.drops_y, 0, ys[lane]))
+            late_y = ys[lane]
+            if self.config.tables:
+                late_y = Mux(self.looked_up, self.results[lane], late_y)
+            m.d.sync += y.eq(Mux(self.drops_y, 0, late_y))
             second = y | self.immediate | product
             m.d.comb += self.result[lane].eq(self._combine(m, lane, second, y, requantize))
         return m
@@ -134,7 +146,7 @@ class Alu(Component):
             self.scalar.eq(Mux(op == AluOp.WADD, self.weight, self.imm)),
             self.drops_product.eq(idle | ~multiplied),
             drops_immediate.eq(
-                ~self.drops_product | self.late_gemm | ~self.late_use_imm | (late == AluOp.WADD)
+                ~self.drops_product | self.late_gemm | ~self.late_use_imm | self._takes_y(late)
             ),
             self.drops_y.eq(~self.drops_product | self.late_gemm | ~drops_immediate),
         ]
@@ -156,6 +168,10 @@ class Alu(Component):
             self.low_now.eq(self.low),
             self.high_now.eq(self.high),
         ]
+
+    def _takes_y(self, op: Value) -> Value:
+        """Whether an operation's y is never the immediate."""
+        return op.matches(*ALWAYS_ACC_SRC) if self.config.tables else op == AluOp.WADD
 
     def _multiply(self, m: Module, lane: int) -> Requantize:
         """x times what SHR, MUL, WADD or RQ say, and what is shifted out of it."""
@@ -218,6 +234,12 @@ class Alu(Component):
             delayed(m, n, 1, f"option_{i}_{lane}").as_signed() for i, n in enumerate(options)
         )
         return Mux(takes_x, x, y | self.compared) | total | limited
+
+
+def _table_ports(config: Config) -> dict[str, object]:
+    indices = lanes(INDEX_BITS, config.block_out, is_signed=False)
+    results = lanes(8 * RESULT_BYTES, config.block_out)
+    return {"indices": Out(indices), "results": In(results), "looked_up": In(1)}
 
 
 def _power(m: Module, y: Value, lane: int) -> tuple[Value, Value]:

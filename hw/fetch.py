@@ -205,7 +205,9 @@ class Fetch(Component):
             for cls in INSTRUCTIONS:
                 with m.Case(cls.opcode):
                     view = data.View(layout(cls, self.config), self.word[: cls.bits(self.config)])
-                    unknown = (~view[f.name].matches(*f.legal) for f in cls.fields if f.legal)
+                    unknown = (
+                        ~view[f.name].matches(*f.legal(self.config)) for f in cls.fields if f.names
+                    )
                     m.d.comb += bad.eq(Cat(*unknown).any())
             with m.Default():
                 m.d.comb += bad.eq(1)

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from amaranth.lib.wiring import FlippedInterface, In, Out, PureInterface, Signature
 
-from vdla.hw.layout import instruction_bits
-from vdla.isa.config import Config
+from vdla.hw.layout import instruction_bits, lanes
+from vdla.isa.config import RESULT_BYTES, TABLE_RESULTS, Config
 from vdla.isa.instructions import DRAM_BITS
 from vdla.isa.registers import INDEX_BITS, Cause, Fault
 
@@ -120,6 +120,19 @@ def write_port(depth: int, width: int, columns: int = 1) -> Signature:
     return Signature({"enable": Out(columns), "address": Out(range(depth)), "data": Out(width)})
 
 
+def table_write_port(config: Config) -> Signature:
+    """From LOAD to TAB: writes one result; not in a cycle in which it is read."""
+    return write_port(config.tables * TABLE_RESULTS, 8 * RESULT_BYTES)
+
+
+def table_read_port(config: Config) -> Signature:
+    """From COMPUTE to TAB: a result for each lane, in the cycle after ``enable``, by its index."""
+    index = (config.tables * TABLE_RESULTS - 1).bit_length()
+    results = lanes(8 * RESULT_BYTES, config.block_out)
+    indices = lanes(index, config.block_out, is_signed=False)
+    return Signature({"enable": Out(1), "index": Out(indices), "data": In(results)})
+
+
 def axi4(config: Config) -> Signature:
     """An AXI4 manager. IDs: 0 fetch, 1 LOAD; writes use 0 (Arm IHI 0022, chapter A2)."""
     bits = 8 * config.port_bytes
@@ -201,6 +214,8 @@ __all__ = [
     "read_data",
     "read_port",
     "read_request",
+    "table_read_port",
+    "table_write_port",
     "write_port",
     "write_request",
 ]

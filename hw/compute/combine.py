@@ -5,19 +5,21 @@
    micro-op has none it is zero. Which one is known, and kept, a cycle before.
 3. In stage 6, combine, the accumulator meets GEMM's sums, or what the ALU computed. The result is
    chosen in the next, on the way to the scratchpad.
+4. TABLE has its indices, y's low bits, at TAB in stage 4, and the results in stage 5.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth import Const, Module, Signal
+from amaranth import Cat, Const, Module, Signal
 from amaranth.lib import data, enum
 
 from vdla.hw.alu import WEIGHED, Alu
-from vdla.hw.compute.micro_op import COMBINE, WRITE
+from vdla.hw.compute.micro_op import COMBINE, TABLE_READ, WRITE
 from vdla.hw.compute.operands import ReadPorts
 from vdla.hw.gemm import Gemm
+from vdla.hw.interfaces import Port
 from vdla.hw.requantize import choose
 from vdla.isa.config import Config
 from vdla.isa.instructions import AluOp
@@ -38,7 +40,7 @@ class Combine:
     def __init__(
         self, m: Module, config: Config, ports: ReadPorts, stages: Sequence[data.View]
     ) -> None:
-        self.m, self.ports, self.stages = m, ports, stages
+        self.m, self.config, self.ports, self.stages = m, config, ports, stages
         m.submodules.gemm = self.gemm = Gemm(config)
         m.submodules.alu = self.alu = Alu(config)
         self.latest = self.alu.result.as_value()
@@ -50,6 +52,8 @@ class Combine:
         self.late_x = choose(source.as_value(), accumulators)
         self._feed()
         self._feed_late()
+        if ports.tab is not None:
+            self._look_up(ports.tab)
 
     def _choose(self, source: Signal) -> None:
         """Which accumulator the micro-op takes that comes to stage 6."""
@@ -76,6 +80,21 @@ class Combine:
             alu.y.eq(ports.acc_y.data),
             *(getattr(alu, n).eq(early[n]) for n in of_early),
         ]
+
+    def _look_up(self, tab: Port) -> None:
+        """TABLE's read. LOAD's write waits for ``enable``, so that is a register."""
+        m, before, now = self.m, self.stages[TABLE_READ - 1], self.stages[TABLE_READ]
+        enable, looked_up = Signal(name="looks_up"), Signal(name="looked_up", reset_less=True)
+        is_table = before.operation.is_alu & (before.operation.op == AluOp.TABLE)
+        m.d.sync += enable.eq(before.writes & ~before.first & is_table)
+        m.d.sync += looked_up.eq(enable)
+        m.d.comb += [
+            tab.enable.eq(enable),
+            self.alu.results.eq(tab.data),
+            self.alu.looked_up.eq(looked_up),
+        ]
+        for lane in range(self.config.block_out):
+            m.d.comb += tab.index[lane].eq(Cat(self.alu.indices[lane], now.operation.imm))
 
     def _feed_late(self) -> None:
         """What comes with later stages: WADD's second product, and all that combine needs."""

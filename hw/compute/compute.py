@@ -29,7 +29,16 @@ from vdla.hw.compute.hazards import HazardPorts, Hazards
 from vdla.hw.compute.issue import Issue, IssuePorts
 from vdla.hw.compute.micro_op import COMBINE, LATE_READ, WRITE, MicroOps
 from vdla.hw.compute.operands import ReadPorts, Reads, show_addresses
-from vdla.hw.interfaces import Cause, Fault, activity, command, fault, read_port, write_port
+from vdla.hw.interfaces import (
+    Cause,
+    Fault,
+    activity,
+    command,
+    fault,
+    read_port,
+    table_read_port,
+    write_port,
+)
 from vdla.isa.config import Config
 
 
@@ -52,6 +61,7 @@ class Compute(Component):
                 "acc_write": Out(write_port(*acc)),
                 "acc_taken": Out(1),
                 "acc_y_taken": In(1),
+                **({"tab": Out(table_read_port(config))} if config.tables else {}),
             }
         )
 
@@ -64,7 +74,8 @@ class Compute(Component):
         read, following = decide.read, decide.following
         stages = BackEnd(m, micro_ops, read, hold).stages
         hazards = Hazards(m, HazardPorts(hold, read, following, stages, self.acc_y_taken))
-        ports = ReadPorts(self.inp, self.wgt, self.acc_x, self.acc_y)
+        tab = self.tab if self.config.tables else None
+        ports = ReadPorts(self.inp, self.wgt, self.acc_x, self.acc_y, tab)
         show_addresses(m, ports, Reads(read, stages[LATE_READ], hazards.meets_late))
         latest = Combine(m, self.config, ports, stages).latest
         self._write(m, stages, latest)

@@ -1,6 +1,6 @@
 """COMPUTE's F1: adds a micro-op's indices to its loops', and decides what it reads, and when.
 
-1. An early operand is y, or x of SHR, MUL, WADD, RQ: it is read in READ.
+1. An early operand is y, or x of SHR, MUL, WADD, RQ: it is read in READ. TABLE has no x.
 2. A late one is the accumulator, or the bias in its place: it is read in stage 5. A micro-op of
    the ALU that starts a reduction (``first``) has none, nor has a GEMM that starts from zero.
 3. A micro-op that goes beyond a buffer is marked ``beyond``. Indices only grow and never wrap.
@@ -17,7 +17,7 @@ from amaranth.lib import data
 from vdla.hw.compute.micro_op import MicroOps
 from vdla.hw.layout import add_selected, layout, valid_register
 from vdla.isa import instructions as isa
-from vdla.isa.instructions import AluOp, Init
+from vdla.isa.instructions import TABLE_BITS, AluOp, Init
 
 EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ)  # they read x early
 
@@ -71,14 +71,25 @@ class Decide:
             self.first.eq(uop.first & starts),
             self.starts_zero.eq(self.first & ~op.is_alu & (op.init == Init.ZERO)),
             self.biased.eq(self.first & ~op.is_alu & (op.init == Init.BIAS)),
-            self.reads_y.eq(op.is_alu & (~op.use_imm | (op.op == AluOp.WADD))),
+            self.reads_y.eq(op.is_alu & (~op.use_imm | self._always_reads_y())),
         ]
+
+    def _always_reads_y(self) -> Value:
+        op = self.ports.f1.operation.op
+        return (op == AluOp.WADD) | self._looks_up() if self.config.tables else op == AluOp.WADD
+
+    def _looks_up(self) -> Value:
+        """Whether the operation is TABLE; only asked where there is one."""
+        return self.ports.f1.operation.op == AluOp.TABLE
 
     def _beyond(self) -> Value:
         """Whether the micro-op, or what it reads or writes, lies beyond its buffer."""
         config, at, f1 = self.config, self.at, self.ports.f1
         acc = config.depth("acc")
         of_alu = self.reads_y & (at["src"] >= acc)
+        if config.tables:
+            number = f1.operation.imm[:TABLE_BITS].as_unsigned()
+            of_alu |= self._looks_up() & ~self.first & (number >= config.tables)
         of_gemm = (at["src"] >= config.depth("inp")) | (at["wgt"] >= config.depth("wgt"))
         of_gemm |= self.biased & (at["bias"] >= acc)
         of_any = f1.beyond | (at["dst"] >= acc)
@@ -87,6 +98,7 @@ class Decide:
     def _pass_on(self) -> None:
         m, read, f1, at = self.m, self.read, self.ports.f1, self.at
         op, first, multiplies = f1.operation, self.first, self.multiplies
+        not_late = multiplies | self._looks_up() if self.config.tables else multiplies
         with m.If(~self.ports.hold):
             m.d.sync += [
                 read.valid.eq(f1.valid),
@@ -95,8 +107,8 @@ class Decide:
                 read.beyond.eq(self._beyond()),
                 read.reads_y.eq(~f1.null & self.reads_y),
                 read.early.eq(~f1.null & op.is_alu & multiplies & ~first),
-                read.accumulates.eq(~f1.null & ~first & ~(op.is_alu & multiplies)),
-                read.late.eq(~f1.null & ~(op.is_alu & (multiplies | first)) & ~self.starts_zero),
+                read.accumulates.eq(~f1.null & ~first & ~(op.is_alu & not_late)),
+                read.late.eq(~f1.null & ~(op.is_alu & (not_late | first)) & ~self.starts_zero),
                 read.first.eq(first),
                 read.operation.eq(op),
                 *(read[name].eq(at[name]) for name in ("dst", "src", "wgt")),

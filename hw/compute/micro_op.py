@@ -17,6 +17,7 @@ from vdla.isa.config import Config
 from vdla.isa.instructions import AluOp
 from vdla.isa.registers import INDEX_BITS
 
+TABLE_READ = 4  # stage of the read of TAB
 LATE_READ = 5  # stage of the accumulator's read
 COMBINE = 6
 WRITE = 7

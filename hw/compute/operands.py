@@ -16,12 +16,13 @@ from vdla.hw.interfaces import Port
 
 @dataclass(frozen=True)
 class ReadPorts:
-    """Ports to the scratchpads, all interfaces.read_port."""
+    """Ports to the scratchpads, all interfaces.read_port but ``tab``, a table_read_port."""
 
     inp: Port
     wgt: Port
     acc_x: Port
     acc_y: Port
+    tab: Port | None  # if there is TAB
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 1. LOAD writes INP, WGT and UOP, and COMPUTE reads them.
 2. ACC has one write port, LOAD's, which passes on what COMPUTE writes.
 3. ACC's first read port is COMPUTE's. At the second STORE reads before COMPUTE, which waits.
+4. A config with tables has TAB, too: LOAD writes it where COMPUTE doesn't read it.
 """
 
 from __future__ import annotations
@@ -13,17 +14,20 @@ from amaranth.lib.wiring import connect
 from vdla.hw.core.units import Units
 from vdla.hw.layout import beats
 from vdla.hw.scratchpad import Scratchpad
+from vdla.hw.tables import TablePads
 from vdla.isa.config import Config
 
 
 class Memories:
-    """INP, WGT, UOP and ACC, connected to the engines."""
+    """INP, WGT, UOP, ACC, and TAB if there is one, connected to the engines."""
 
     def __init__(self, m: Module, config: Config, units: Units) -> None:
         self.m, self.config, self.units = m, config, units
         for name in ("inp", "wgt", "uop"):
             self._connect_direct(name)
         self._connect_acc()
+        if config.tables:
+            self._connect_tab()
 
     def _connect_direct(self, name: str) -> None:
         """A memory that one engine writes and another reads."""
@@ -49,3 +53,10 @@ class Memories:
             compute.acc_y.data.eq(acc.read_1.data),
             store.acc.data.eq(acc.read_1.data),
         ]
+
+    def _connect_tab(self) -> None:
+        m, load, compute = self.m, self.units.load, self.units.compute
+        m.submodules.tab = tab = TablePads(self.config)
+        connect(m, load.tab, tab.write)
+        connect(m, compute.tab, tab.read)
+        m.d.comb += load.tab_taken.eq(compute.tab.enable)

@@ -22,6 +22,7 @@ from vdla.hw.interfaces import (
     fault,
     read_data,
     read_request,
+    table_write_port,
     write_port,
 )
 from vdla.hw.layout import beats, layout
@@ -34,7 +35,7 @@ from vdla.isa.config import Config
 
 
 class Load(Component):
-    """LOAD's two sides, its read buffer and its write ports.
+    """LOAD's two sides, its read buffer and its write ports; ``tab_taken``: COMPUTE reads TAB.
 
     ``computed`` is COMPUTE's port to ACC, ``acc_taken`` its ``enable``, which is late. It passes
     here, where one LUT for each bit chooses between its data, an entry, and a widened one.
@@ -47,6 +48,8 @@ class Load(Component):
             name: Out(write_port(config.depth(name), 8 * config.entry(name), beats(config, name)))
             for name in DIRECT
         }
+        if config.tables:
+            writes |= {"tab": Out(table_write_port(config)), "tab_taken": In(1)}
         acc = write_port(config.depth("acc"), 8 * config.acc_entry)
         super().__init__(
             {
@@ -109,6 +112,9 @@ class Load(Component):
             beat_waits=buffer.r_rdy,
             consume=consume,
             acc_taken=self.acc_taken,
-            memories=MemoryPorts(direct, self.acc, self.computed),
+            tab_taken=self.tab_taken if self.config.tables else None,
+            memories=MemoryPorts(
+                direct, self.acc, self.computed, self.tab if self.config.tables else None
+            ),
         )
         return Writer(m, self.config, ports, tiles)

@@ -1,4 +1,4 @@
-"""LOAD's write ports: one for each of INP, WGT and UOP, and the one of ACC.
+"""LOAD's write ports: one for each of INP, WGT and UOP, the one of ACC, and TAB's if there is one.
 
 1. INP, WGT and UOP take each beat in its column of the entry as it comes, and a whole entry of
    padding at once.
@@ -6,6 +6,7 @@
    on the way: each byte, less the zero point, becomes an int32 lane.
 3. What COMPUTE writes to ACC passes here, and goes first: one LUT for each bit chooses between
    COMPUTE's data, an entry as it came, and a widened one.
+4. TAB takes a result in each step: of a beat that stays until the last, or padding.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from amaranth import Cat, Module, Mux, Signal, Value, signed
+from amaranth import Array, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 
 from vdla.hw.interfaces import Port
 from vdla.hw.layout import beats, lanes, subtract_selected
 from vdla.hw.load.memories import to_acc
-from vdla.isa.config import Config
+from vdla.isa.config import RESULT_BYTES, Config
 from vdla.isa.instructions import Mem
 
 DIRECT = ("inp", "wgt", "uop")  # memories that take single beats
@@ -35,6 +36,7 @@ class Written:
     beat: Value  # the beat that is due
     beats_left: Value  # of the entry, that one among them
     consume: Value  # that beat is taken
+    step: Value  # that beat is taken, or a result of TAB written
     whole: Value  # the entry is complete
 
 
@@ -45,6 +47,7 @@ class MemoryPorts:
     direct: Mapping[str, Port]  # by the memories' names
     acc: Port
     computed: Port  # COMPUTE's writes
+    tab: Port | None  # if there is TAB
 
 
 class MemoryWrites:
@@ -54,6 +57,8 @@ class MemoryWrites:
         self.m, self.config, self.ports, self.written = m, config, ports, written
         self._write_direct()
         self._write_acc()
+        if ports.tab is not None:
+            self._write_tab(ports.tab)
 
     def _write_direct(self) -> None:
         m, written = self.m, self.written
@@ -68,6 +73,20 @@ class MemoryWrites:
                 with m.Elif(written.whole & ~written.is_data):
                     m.d.comb += port.enable.eq((1 << columns) - 1)
             m.d.comb += [port.address.eq(written.entry), port.data.eq(value.replicate(columns))]
+
+    def _write_tab(self, port: Port) -> None:
+        """One result of a word. The first comes first, then the last and those before it: the
+        count that falls gives their numbers as it is."""
+        written, bits = self.written, 8 * RESULT_BYTES
+        number = written.beats_left[: (self.config.results_per_word - 1).bit_length()]
+        padding = Signal(signed(bits))
+        results = Array(written.beat[i * bits : (i + 1) * bits] for i in range(1 << len(number)))
+        self.m.d.comb += [
+            padding.eq(written.tile.pad_value),
+            port.enable.eq(written.step & (written.tile.memory == Mem.TAB)),
+            port.address.eq(Cat(number, written.entry)),
+            port.data.eq(Mux(written.is_data, results[number], padding)),
+        ]
 
     def _write_acc(self) -> None:
         m, written, acc, computed = self.m, self.written, self.ports.acc, self.ports.computed

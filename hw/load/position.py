@@ -11,10 +11,11 @@ from __future__ import annotations
 from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 
-from vdla.hw.load.memories import beats_of_entry, times_factor
+from vdla.hw.load.memories import steps_of_entry, times_factor
 from vdla.hw.load.tiles import Tiles
 from vdla.hw.loops import Countdown, Loop
 from vdla.isa.config import Config
+from vdla.isa.instructions import Mem
 
 
 class Axis(Countdown):
@@ -42,7 +43,8 @@ class Axis(Countdown):
 
 class Position:
     """``entry`` is the place in the buffer, ``beyond`` that there is none, ``is_data`` that it has
-    ``beats``, else it is padding; ``last``: no other of this tile follows.
+    beats, else it is padding; ``last``: no other of this tile follows. ``in_steps``: it is written
+    in as many steps as ``beats`` counts, else at once.
     """
 
     def __init__(self, m: Module, config: Config, tiles: Tiles) -> None:
@@ -50,23 +52,26 @@ class Position:
         tile = tiles.tile
         self.x, self.y = (Axis(m, axis, tile) for axis in "xy")
         self.planes = Loop(m, "planes", tile.z_size)
-        self.beats = Countdown(m, "beats", beats_of_entry(config, tile.memory))
+        self.beats = Countdown(m, "beats", steps_of_entry(config, tile.memory))
         self.entry = Signal(len(tile.sram_base) + 1, reset_less=True)
         self.beyond = Signal()
         self.is_data = Signal()
         self.last = Cat(level.end for level in (self.x, self.y, self.planes)).all()
         m.d.comb += self.is_data.eq(self.x.is_data & self.y.is_data)
+        self.in_steps: Value = self.is_data
+        if config.tables:
+            self.in_steps = self.is_data | (tile.memory == Mem.TAB)
 
-    def go_on(self, whole: Value, consume: Value, unused: Value) -> None:
-        """To the next entry if this one is ``whole``, to its next beat if one is consumed.
+    def go_on(self, whole: Value, step: Value, unused: Value) -> None:
+        """To the next entry if this one is ``whole``, to its next step if one is made.
 
         ``unused``: no entry of the tile is to be written.
         """
         x, y, following = self.x, self.y, self.tiles.following
         begins, moves = unused | self.last, unused | whole
-        begins_beats = unused | (self.last & (self.beats.end | ~self.is_data))
-        beats = beats_of_entry(self.config, following.memory)
-        self.beats.go(moves | consume, begins_beats, beats, self.is_data)
+        begins_beats = unused | (self.last & (self.beats.end | ~self.in_steps))
+        steps = steps_of_entry(self.config, following.memory)
+        self.beats.go(moves | step, begins_beats, steps, self.in_steps)
         self.planes.go(moves, begins, following.z_size, x.end & y.end)
         x.move(moves, begins, following)
         y.move(moves, begins, following, x.end)
@@ -77,6 +82,6 @@ class Position:
         m, tile, following = self.m, self.tiles.tile, self.tiles.following
         at = Mux(begins, following.sram_base, self.entry + 1)
         memory = Mux(begins, following.memory, tile.memory)
-        depth = times_factor(memory, Const(1), self.config.depth)
+        depth = times_factor(self.config, memory, Const(1), self.config.depth)
         with m.If(moves):
             m.d.sync += [self.entry.eq(at), self.beyond.eq(at >= depth)]

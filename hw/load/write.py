@@ -4,7 +4,9 @@
    entry is complete with its last beat.
 2. ACC has one write port, and what COMPUTE writes goes first. Only what completes an entry needs
    the port, so only that waits.
-3. An instruction finishes with its last entry, one whose tile is empty as soon as it is the oldest.
+3. TAB takes one result a cycle, of padding too, unless COMPUTE reads it: so a beat stays in the
+   buffer until its last one.
+4. An instruction finishes with its last entry, one whose tile is empty as soon as it is the oldest.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from vdla.hw.load.memory_ports import MemoryPorts, MemoryWrites, Written
 from vdla.hw.load.position import Position
 from vdla.hw.load.tiles import Tiles
 from vdla.isa.config import Config
+from vdla.isa.instructions import Mem
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class WriterPorts:
     beat_waits: Value  # whether there is one
     consume: Signal  # the beat is taken out of the buffer
     acc_taken: Value  # COMPUTE writes ACC in this cycle
+    tab_taken: Value | None  # COMPUTE reads TAB in this cycle, if there is one
     memories: MemoryPorts
 
 
@@ -44,24 +48,43 @@ class Writer:
         self.position = position = Position(m, config, tiles)
         self.taken, self.whole = (Signal(name=n) for n in ("taken", "whole"))
         tile, is_data = tiles.tile, position.is_data
-        m.d.comb += self.taken.eq(to_acc(tile.memory) & ports.acc_taken)
+        taken, waits = to_acc(tile.memory) & ports.acc_taken, position.beats.end | ~is_data
+        if ports.tab_taken is not None:
+            to_tab = tile.memory == Mem.TAB
+            taken, waits = taken | (to_tab & ports.tab_taken), waits | to_tab
+        m.d.comb += self.taken.eq(taken)
         self.works, unused = tiles.writing & ~tile.empty, ~tiles.writing | tile.empty
-        self.blocked = self.taken & (position.beats.end | ~is_data)
-        self._write()
-        position.go_on(self.whole, ports.consume, unused)
+        self.blocked = self.taken & waits
+        step = self._write() if ports.tab_taken is None else self._write_in_steps()
+        position.go_on(self.whole, step, unused)
         self._report()
         beat, left = ports.beat, position.beats.left
-        written = Written(tile, position.entry, is_data, beat, left, ports.consume, self.whole)
+        consume = ports.consume
+        written = Written(tile, position.entry, is_data, beat, left, consume, step, self.whole)
         MemoryWrites(m, config, ports.memories, written)
         self.fails: Value = self.whole & position.beyond
 
-    def _write(self) -> None:
-        """Takes a beat, or completes an entry, or both."""
+    def _write(self) -> Value:
+        """Takes a beat, or completes an entry, or both; returns whether it takes one."""
         ports, is_data, ends = self.ports, self.position.is_data, self.position.beats.end
         self.m.d.comb += [
             ports.consume.eq(self.works & is_data & ports.beat_waits & ~self.blocked),
             self.whole.eq(Mux(is_data, ports.consume & ends, self.works & ~self.taken)),
         ]
+        return ports.consume
+
+    def _write_in_steps(self) -> Value:
+        """Where there is TAB: takes a beat, writes a result, or completes an entry; returns whether
+        it makes a step of one."""
+        ports, position, ends = self.ports, self.position, self.position.beats.end
+        is_last = ends | (self.tiles.tile.memory != Mem.TAB)  # of a beat
+        step = Signal(name="step")
+        self.m.d.comb += [
+            step.eq(self.works & (~position.is_data | ports.beat_waits) & ~self.blocked),
+            ports.consume.eq(step & position.is_data & is_last),
+            self.whole.eq(Mux(position.in_steps, step & ends, self.works & ~self.taken)),
+        ]
+        return step
 
     def _report(self) -> None:
         """Says what finishes in this cycle, and why nothing is written if nothing is."""

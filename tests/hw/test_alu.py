@@ -8,11 +8,13 @@ from types import SimpleNamespace
 import pytest
 from arithmetic import near, simulate, wrapped
 
-from vdla.hw.alu import DEPTH, WEIGHED, Alu
+from vdla.hw.alu import DEPTH, LOOKED_UP, WEIGHED, Alu
 from vdla.isa.instructions import AluOp
 from vdla.isa.numbers import pack_scale, rq
 
 EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ)
+PLAIN = [op for op in AluOp if op != AluOp.TABLE]
+RESULTS = [Random(4).randrange(-(1 << 15), 1 << 15) for _ in range(256)]  # of the table
 
 
 def micro_op(random, op):
@@ -22,7 +24,7 @@ def micro_op(random, op):
         y, imm = pack_scale(random.random()), pack_scale(random.random())
     return {
         "gemm": op is None,
-        "op": random.choice(list(AluOp)) if op is None else op,
+        "op": random.choice(PLAIN) if op is None else op,
         "first": random.random() < 0.2,
         "x": near(random, 32),
         "y": y,
@@ -37,12 +39,18 @@ def micro_op(random, op):
 
 def reads_late(u):
     """Whether the operation uses the accumulator that late."""
-    return u["gemm"] or not (u["first"] or u["op"] in EARLY)
+    return u["gemm"] or not (u["first"] or u["op"] in (*EARLY, AluOp.TABLE))
+
+
+def looks_up(u):
+    return u["op"] == AluOp.TABLE and not (u["gemm"] or u["first"])
 
 
 def expected(u):
     """What the manual says."""
-    x, y = u["x"], u["imm"] if u["use_imm"] and u["op"] != AluOp.WADD else u["y"]
+    x, y = u["x"], u["y"]
+    if u["use_imm"] and u["op"] not in (AluOp.WADD, AluOp.TABLE):
+        y = u["imm"]
     if u["gemm"]:
         return wrapped(x + u["sums"] + u["carry"], 32)
     if u["first"]:
@@ -57,16 +65,18 @@ def expected(u):
         AluOp.MUL: lambda: wrapped(x * wrapped(y, 25), 32),
         AluOp.WADD: lambda: wrapped(wide, 32),
         AluOp.RQ: lambda: min(max(rq(x, y) + u["zero"], u["low"]), u["high"]),
+        AluOp.TABLE: lambda: RESULTS[y % 256],
     }[u["op"]]()
 
 
-def stream(micro_ops):
+def stream(micro_ops, tables=1):
     """The results of micro-ops given in consecutive cycles."""
-    unit, results = Alu(SimpleNamespace(block_out=1)), []
+    unit, results = Alu(SimpleNamespace(block_out=1, tables=tables)), []
     idle = micro_op(Random(0), AluOp.ADD)
     padded = [*[idle] * DEPTH, *micro_ops, *[idle] * DEPTH]
 
     async def drive(ctx):
+        index = 0
         for n in range(DEPTH, len(padded)):
             early, late, now = padded[n], padded[n - DEPTH + 1], padded[n - DEPTH]
             weighed = padded[n - WEIGHED]
@@ -84,6 +94,12 @@ def stream(micro_ops):
             ctx.set(unit.late_x[0], now["x"] if reads_late(now) else 0)
             ctx.set(unit.sums[0], now["sums"] if now["gemm"] else 0)
             ctx.set(unit.carry, now["carry"])
+            if tables:
+                found = looks_up(late)
+                ctx.set(unit.looked_up, found)
+                ctx.set(unit.results[0], RESULTS[index] if found else -1)
+                index = ctx.get(unit.indices[0])  # of the micro-op that is ``late`` next
+                assert n < DEPTH + LOOKED_UP or index == padded[n - LOOKED_UP]["y"] % 256
             await ctx.tick()
             results.append(ctx.get(unit.result[0]))
 
@@ -98,10 +114,11 @@ def test_operation(op):
     assert stream(micro_ops) == [expected(u) for u in micro_ops]
 
 
-def test_operations_in_turn():
-    random = Random(2)
-    micro_ops = [micro_op(random, random.choice([*AluOp, None])) for _ in range(2000)]
-    assert stream(micro_ops) == [expected(u) for u in micro_ops]
+@pytest.mark.parametrize("tables", [0, 1])
+def test_operations_in_turn(tables):
+    random, ops = Random(2), [*(AluOp if tables else PLAIN), None]
+    micro_ops = [micro_op(random, random.choice(ops)) for _ in range(2000)]
+    assert stream(micro_ops, tables) == [expected(u) for u in micro_ops]
 
 
 def test_every_shift():

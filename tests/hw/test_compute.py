@@ -14,11 +14,24 @@ import numpy as np
 import pytest
 from amaranth import Module, ResetInserter, Signal
 from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import connect
 from amaranth.sim import Simulator
 
 from vdla.hw.compute import Compute
+from vdla.hw.tables import TablePads
 from vdla.isa.config import load_config
-from vdla.isa.instructions import Alu, AluOp, Engine, Finish, Gemm, Init, Load, Mem, Uop
+from vdla.isa.instructions import (
+    Alu,
+    AluOp,
+    Engine,
+    Finish,
+    Gemm,
+    Init,
+    Load,
+    Mem,
+    Uop,
+    operations,
+)
 from vdla.isa.numbers import pack_scale
 from vdla.isa.registers import Cause, Fault
 from vdla.sim.machine import run_functional
@@ -36,9 +49,10 @@ CONFIGS = {
             "command_queue=64",
         ],
     ),
+    "with tables": load_config("tiny", ["table_bytes=1536"]),
 }  # fmt: skip
 TINY = CONFIGS["tiny"]
-BUFFERS = ("uop", "inp", "wgt", "acc")
+BUFFERS = ("uop", "inp", "wgt", "acc")  # and TAB behind them, where there is one
 EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ)
 PATIENCE = 12  # cycles after the last finish: nothing may follow
 
@@ -58,6 +72,10 @@ class Seen:
     writes: list[tuple[int, int]] = field(default_factory=list)  # cycle, entry
     fault: tuple[Fault, int, int] | None = None  # what, instruction, cycle
     acc: np.ndarray | None = None
+
+
+def buffers_of(config):
+    return (*BUFFERS, "tab") if config.tables else BUFFERS
 
 
 class Harness:
@@ -87,6 +105,10 @@ class Harness:
             port.addr.eq(outer.address),
             port.data.eq(outer.data),
         ]
+        if self.config.tables:
+            m.submodules.tab = tab = TablePads(self.config)
+            connect(m, self.compute.tab, tab.read)
+            self.tab = tab.write
         simulator = Simulator(m)
         simulator.add_clock(1e-6)
         simulator.add_testbench(test)
@@ -122,6 +144,13 @@ class Harness:
     async def _prepare(self, ctx, contents):
         ctx.set(self.reset, 1)
         await ctx.tick()
+        for at, result in enumerate(np.frombuffer(contents.get("tab", b""), "<u2").tolist()):
+            ctx.set(self.tab.enable, 1)
+            ctx.set(self.tab.address, at)
+            ctx.set(self.tab.data, result)
+            await ctx.tick()
+        if self.config.tables:
+            ctx.set(self.tab.enable, 0)
         ctx.set(self.reset, 0)
         for name in BUFFERS:
             size, raw = self.config.entry(name), contents.get(name, b"")
@@ -174,7 +203,7 @@ class Draw:
         config = self.config
         raw = {
             name: self.random.randbytes(config.depth(name) * config.entry(name))
-            for name in BUFFERS[1:]
+            for name in buffers_of(config)[1:]
         }
         packed = b"".join(uop.encode(config) for uop in self.uops)
         return {"uop": packed, **raw}
@@ -206,13 +235,18 @@ class Draw:
         return Gemm(init=self.random.choice(list(Init)), **self._nest(*streams))
 
     def _alu(self):
-        random, op = self.random, self.random.choice(list(AluOp))
+        random, op = self.random, self.random.choice(operations(self.config))
         wide = random.randrange(-(1 << 31), 1 << 31)
+        number = random.randrange(self.config.tables or 1)
         return Alu(
             alu_op=op,
             use_imm=random.randrange(2),
             init=random.choice((0, 0, 1)),
-            imm=pack_scale(random.random()) if op == AluOp.RQ else random.choice((3, wide)),
+            imm=pack_scale(random.random())
+            if op == AluOp.RQ
+            else wide >> 8 << 8 | number
+            if op == AluOp.TABLE
+            else random.choice((3, wide)),
             weight=random.randrange(-(1 << 23), 1 << 23),
             zero=random.randrange(-256, 256),
             low=random.randrange(-256, 256),
@@ -224,10 +258,14 @@ class Draw:
         """One index made large, so that it may leave its buffer; sums that would wrap, too."""
         at = self.random.randrange(len(stream))
         parts = ("dst", "src", "wgt", "bias", "uop_begin")
+        if getattr(stream[at], "alu_op", None) == AluOp.TABLE:
+            parts = (*parts, "imm")
         names = [f for f in stream[at].fields if f.name.startswith(parts)]
         each = self.random.choice(names)
         _, high = each.bounds(self.config)
         value = self.random.choice((high, self.random.randint(0, high)))
+        if each.name == "imm":
+            value = self.config.tables + self.random.choice((0, 0, 17))
         stream[at] = stream[at].replace(**{each.name: value})
 
 
@@ -245,7 +283,8 @@ class Expected:
 def expect(config, instructions, contents):
     """The stream behind LOADs of all memories, of which the last gives the token to start."""
     dram, loads, at = bytearray(1 << 14), [], 0
-    for name in BUFFERS:
+    buffers = buffers_of(config)
+    for name in buffers:
         raw = contents[name]
         n = len(raw) // config.entry(name)
         loads.append(Load(memory=Mem[name.upper()], dram_base=at, x_size=n, y_size=1, z_size=1))
@@ -259,14 +298,15 @@ def expect(config, instructions, contents):
     dram[at : at + len(raw)] = raw
     memory = np.frombuffer(bytes(dram), np.uint8).copy()
     clock = Clock(laid, memory)
-    first = int(clock.start[4])
+    count = len(buffers)
+    first = int(clock.start[count])
     start, finish = (
-        [int(t) - first for t in e[4:-1] if t >= 0] for e in (clock.start, clock.finish)
+        [int(t) - first for t in e[count:-1] if t >= 0] for e in (clock.start, clock.finish)
     )
     counts = clock.causes[Engine.COMPUTE]
     fault = None
     if clock.fault:
-        fault = clock.fault, clock.fault_row - 4, clock.cycles - 1 - first
+        fault = clock.fault, clock.fault_row - count, clock.cycles - 1 - first
     causes = {cause: int(counts[cause]) for cause in (Cause.BUSY, Cause.BANK)}
     acc = None if fault else run_functional(laid, clock.finish, memory).acc
     return Expected(start, finish, causes, fault, acc)

@@ -14,6 +14,7 @@ from vdla.isa.config import PAGE_BYTES, load_config
 from vdla.isa.instructions import (
     OPCODE_BITS,
     Alu,
+    AluOp,
     Engine,
     Finish,
     Gemm,
@@ -21,6 +22,8 @@ from vdla.isa.instructions import (
     Mem,
     Store,
     instruction_bytes,
+    memories,
+    operations,
 )
 from vdla.isa.registers import Fault
 
@@ -267,11 +270,19 @@ def test_a_length_that_cuts_the_stream():
 
 
 def test_every_legal_value_passes():
-    words = [Load(memory=memory) for memory in Mem]
+    words = [Load(memory=memory) for memory in memories(TINY)]
     words += [Store(memory=memory) for memory in (Mem.ACC, Mem.ACC8)]
-    words += [Gemm(init=init) for init in range(3)] + [Alu(alu_op=op) for op in range(7)]
+    words += [Gemm(init=init) for init in range(3)] + [Alu(alu_op=op) for op in operations(TINY)]
     seen = fetch_stream([*words, Finish()])
     assert len(seen.dispatched) == len(words)
+    assert seen.finished is not None
+
+
+def test_tables_are_legal_where_there_are_any():
+    config = load_config("tiny", ["table_bytes=512"])
+    words = [Load(memory=Mem.TAB), Alu(alu_op=AluOp.TABLE), Finish()]
+    seen = fetch_stream(words, config)
+    assert len(seen.dispatched) == 2
     assert seen.finished is not None
 
 

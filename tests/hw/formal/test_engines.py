@@ -33,13 +33,14 @@ from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
 from vdla.hw.load import Load
 from vdla.hw.store import IN_FLIGHT, Store
 from vdla.isa.config import PAGE_BYTES, load_config
-from vdla.isa.instructions import Mem
+from vdla.isa.instructions import memories
 
 REQUANTIZED = ("moved", "above", "below")
 CONFIG = load_config(
     "tiny",
     ["burst_beats=5", "read_buffer_beats=24", "reads_in_flight=3", "writes_in_flight=3"],
 )
+TABLES = CONFIG.override(["table_bytes=512"])
 
 
 def stays(proof, valid, ready, *payload):
@@ -82,8 +83,9 @@ def dram(proof, unit):
 
 
 @pytest.mark.long
-def test_load(proof, state):
-    load = Load(CONFIG)
+@pytest.mark.parametrize("config", [CONFIG, TABLES], ids=["", "with tables"])
+def test_load(config, proof, state):
+    load = Load(config)
     inner = proof.add(load, load.dram_pages)
     m, request, beat = proof.m, load.request, load.data
     pages = dram(proof, load)
@@ -93,15 +95,15 @@ def test_load(proof, state):
     m.d.sync += bursts.eq(bursts + taken - (beat.valid & beat.last))
     proof.assume(~beat.valid | (coming != 0))
     proof.assume(~(beat.valid & beat.last) | (bursts != 0))
-    proof.assume(~load.command.start | (load.head.memory <= max(Mem)))
+    proof.assume(~load.command.start | (load.head.memory <= max(memories(config))))
 
     proof.check(stays(proof, request.valid, request.ready, request.address, request.beats))
     proof.check(burst_is_legal(pages, request.address, request.beats), when=request.valid)
     level = sound(proof, state, inner, "buffer")[0]
-    proof.check(state(inner, "room") + coming + level == CONFIG.read_buffer_beats)
-    proof.check(proof.count(inner, "bursts", CONFIG.reads_in_flight) == bursts)
-    proof.check(coming + level <= CONFIG.read_buffer_beats)
-    proof.check(bursts <= CONFIG.reads_in_flight)
+    proof.check(state(inner, "room") + coming + level == config.read_buffer_beats)
+    proof.check(proof.count(inner, "bursts", config.reads_in_flight) == bursts)
+    proof.check(coming + level <= config.read_buffer_beats)
+    proof.check(bursts <= config.reads_in_flight)
     # A request is of an instruction at work, with beats left in its run.
     at_work = state(inner, "active") & ~state(inner, "empty")
     left, run = ~state(inner, "asked"), state(inner, "run")
@@ -109,12 +111,12 @@ def test_load(proof, state):
     proof.check(ends_run == (left == request.beats), when=at_work)
     ends = state(inner, "last_run") & ends_run  # the next run isn't this one's
     proof.check((left != 0) & (ends | (run != 0)), when=at_work)
-    following = burst_beats(CONFIG, state(inner, "place"), left)
+    following = burst_beats(config, state(inner, "place"), left)
     proof.check(request.beats == following, when=at_work)  # registers, filled a cycle ahead
-    outside = is_outside(state(inner, "place"), CONFIG, pages)
+    outside = is_outside(state(inner, "place"), config, pages)
     proof.check(state(inner, "outside") == outside, when=at_work)
 
-    proof.cover(bursts == CONFIG.reads_in_flight)
+    proof.cover(bursts == config.reads_in_flight)
     proof.cover(level == 4)
     proof.cover(proof.past(request.valid & ~request.ready) & (request.beats == 3))
     proof.prove(reach=20)
