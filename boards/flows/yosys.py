@@ -34,7 +34,7 @@ UNITS = {  # by the first words of the instance's name in the core
     "dma": "DMA",
     "csr": "registers",
     "counters": "counters",
-    **dict.fromkeys(("inp", "wgt", "acc", "uop"), "scratchpads"),
+    **dict.fromkeys(("inp", "wgt", "acc", "uop", "tab"), "scratchpads"),
 }
 CORE, OTHERS, AROUND = "core", "queues, tokens", "around the core"
 LUT_RAMS = {
