@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -92,7 +92,7 @@ def assemble(
         kernels=_kernels(network, gpu),
         outside={name: code.code for name, code in network.codes.items()},
         programs={name: program.to_bytes() for name, program in programs.items()},
-        config=asdict(config),
+        config=config.to_dict(),
         identity=Identity.of(config),
         metadata={
             "model": graph.name,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -34,7 +34,7 @@ class Workload:
     @classmethod
     def of(cls, template: AnyTemplate, config: Config, vthreads: int) -> Workload:
         """The workload of a layer's template on a config, with so many virtual threads."""
-        machine = {key: value for key, value in asdict(config).items() if key != "name"}
+        machine = {key: value for key, value in config.to_dict().items() if key != "name"}
         return cls(template.NAME, _text(template.to_json()), _text(machine), vthreads)
 
     @property
