@@ -196,8 +196,8 @@ def _own_config(
     own = module_config(module)
     config = resolve(named, options.settings) if named else own.override(options.settings)
     name = "module" if isinstance(model, Module) else model
-    if module.identity.isa != isa_hash():
-        raise UsageError(f"{name}: {other_isa(isa_hash(), module.identity.isa)}")
+    if module.identity.isa != isa_hash(own):
+        raise UsageError(f"{name}: {other_isa(isa_hash(own), module.identity.isa)}")
     if config.hash != module.identity.config:
         raise UsageError(
             f"{name}: expected config {config.name} ({config.hash}), "

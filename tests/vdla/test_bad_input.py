@@ -44,7 +44,8 @@ def model(op: str, shape=(1, 8), out=None, **attributes):
 
 KEYS = (
     "block_in, block_out, inp_bytes, wgt_bytes, acc_bytes, uop_bytes, port_bytes, clock_mhz, "
-    "command_queue, token_queue, burst_beats, reads_in_flight, read_buffer_beats, writes_in_flight"
+    "command_queue, token_queue, burst_beats, reads_in_flight, read_buffer_beats, "
+    "writes_in_flight, table_bytes"
 )
 NOT_QDQ = (
     "expected a quantized (QDQ) model; `vdla quantize` makes one, "
@@ -106,8 +107,8 @@ def test_models_that_no_device_runs(refused, command):
 
 def test_config_files(refused, tmp_path):
     assert refused("configs", "nosuch") == (
-        "config nosuch: expected a .toml file or one of narrow, paper, tiny, ulx3s, vta, wide, "
-        "found neither"
+        "config nosuch: expected a .toml file or one of narrow, paper, paper-plus, tiny, ulx3s, "
+        "vta, wide, found neither"
     )
     assert refused("configs", "missing.toml") == (
         "missing.toml: expected a readable file, found No such file or directory"

@@ -21,6 +21,7 @@ from vdla.isa.fields import Field
 from vdla.isa.identity import Identity
 from vdla.isa.instructions import (
     INSTRUCTIONS,
+    TABLE_BITS,
     Alu,
     AluOp,
     Engine,
@@ -33,6 +34,7 @@ from vdla.isa.instructions import (
     Store,
     Uop,
     instruction_bytes,
+    memories,
 )
 from vdla.isa.numbers import MANTISSA_BITS
 from vdla.isa.program import Program
@@ -156,6 +158,8 @@ def recipes(config: Config) -> Mapping[str, Recipe]:
     """Every recipe by its name."""
     result = {**faults(config), "deadlock": Recipe(_deadlock, Ending.DEADLOCK)}
     result |= {"many STOREs": Recipe(_stores), "ties": Recipe(_ties)}
+    if config.tables > 1:
+        result["a table beside another"] = Recipe(_tables)
     for giver in Engine:
         for taker in (giver.next, giver.prev):
             result[f"tokens {giver.name} → {taker.name}"] = Recipe(partial(_tokens, giver, taker))
@@ -184,7 +188,7 @@ def faults(config: Config) -> Mapping[str, Recipe]:
         f"{cls.mnemonic}'s {f.name}": cls(**{f.name: value})
         for cls in INSTRUCTIONS
         for f in cls.fields
-        if f.legal and (value := _illegal(f, config)) is not None
+        if f.names and (value := _illegal(f, config)) is not None
     }
     nest = {"uop_count": 1}
     outside: dict[str, Instruction] = {
@@ -207,9 +211,12 @@ def faults(config: Config) -> Mapping[str, Recipe]:
                 memory=memory, sram_base=depth(memory.buffer) - 1, dram_base=DATA_AT,
                 **{**ONE, "x_size": 2},
             )
-            for memory in Mem
+            for memory in memories(config)
         },
     }  # fmt: skip
+    if 0 < config.tables < 1 << TABLE_BITS:
+        last = (1 << TABLE_BITS) - 1
+        outside["a table beyond TAB"] = Alu(**nest, alu_op=AluOp.TABLE, imm=last << 8 | last)
     result |= {what: _fault(Fault.ILLEGAL, _with(each)) for what, each in illegal.items()}
     result |= {what: _fault(Fault.ADDRESS, _with(each)) for what, each in outside.items()}
     result["a bias beyond ACC"] = _fault(Fault.ADDRESS, _bias)
@@ -222,7 +229,7 @@ def _fault(fault: Fault, make: Maker) -> Recipe:
 
 def _illegal(f: Field, config: Config) -> int | None:
     """A value that an enumerated field can hold and mustn't, if there is one."""
-    return next((v for v in range(1 << f.width(config)) if v not in f.legal), None)
+    return next((v for v in range(1 << f.width(config)) if v not in f.legal(config)), None)
 
 
 def _small(config: Config, rng: Random) -> Case:
@@ -350,6 +357,27 @@ def _ties(config: Config, rng: Random) -> Case:
     return Case.of(Program(config, stream, DRAM_BYTES // 2, data))
 
 
+def _tables(config: Config, rng: Random) -> Case:
+    """One table is filled, with rows and padding, while every lane reads another one."""
+    words = config.depth("tab") // config.tables
+    read, filled = rng.sample(range(config.tables), 2)
+    entries = min(config.depth("acc") // 2, 64)
+    load = Load(memory=Mem.TAB, z_size=1)
+    stream = [
+        load.replace(x_size=words, y_size=1, dram_base=DATA_AT, sram_base=read * words),
+        Load(memory=Mem.ACC, x_size=entries, y_size=1, z_size=1, push_next=1,
+             dram_base=DATA_AT + 4096),
+        Alu(alu_op=AluOp.TABLE, pop_prev=1, uop_count=1, extent_0=rng.randint(1, 9),
+            extent_1=entries, src_1=1, dst_1=1, dst_base=entries, imm=read),
+        load.replace(x_size=rng.randint(1, words // 2), y_size=2, y_stride=1, dram_base=DATA_AT,
+                     sram_base=filled * words),
+        load.replace(pad_x0=rng.randint(1, words // 4), y_size=1, sram_base=filled * words),
+        Finish(),
+    ]  # fmt: skip
+    data = {DATA_AT: rng.randbytes(4096 + entries * config.acc_entry)}
+    return Case.of(Program(config, stream, DRAM_BYTES // 2, data))
+
+
 def _tokens(giver: Engine, taker: Engine, config: Config, rng: Random) -> Case:
     """Fills the queue from one engine to another, while the third holds the taker up.
 
@@ -408,7 +436,7 @@ def _wrong_instruction(each: Instruction, config: Config, rng: Random, how: str)
         return each.replace(**{name: int(name.startswith("pop"))})
     spared = ("op", "memory", "uop_begin", "uop_count", "pop", "push", "extent", "pad")
     if _loads_uops(each):
-        return each.replace(memory=max(Mem) + 1)
+        return each.replace(memory=(1 << Load.memory.width(config)) - 1)
     names = [f for f in each.fields if not f.name.startswith(spared) and "size" not in f.name]
     if not names:
         return each

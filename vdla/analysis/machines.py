@@ -20,12 +20,10 @@ from vdla.isa.config import Config, Memory
 from vdla.isa.instructions import Engine
 from vdla.isa.registers import Cause, instruction_address
 from vdla.runtime.rtl.bench import Bench
-from vdla.runtime.rtl.build import build
+from vdla.runtime.rtl.build import build, scratchpads
 from vdla.sim.machine import run_functional, warm_up
 from vdla.sim.semantics import State
 from vdla.sim.timing import Clock
-
-SCRATCHPADS = ("inp", "wgt", "acc", "uop")
 
 
 class Machines:
@@ -73,6 +71,7 @@ class Machines:
                 events[events == stopped.cycles - 1] = -1
         elif stopped.cycles >= 0:
             start[-1] = finish[-1] = stopped.cycles - 1
+        memories = {name: self.bench.scratchpad(name).copy() for name in scratchpads(self.config)}
         return Outcome(
             stopped.cycles,
             start,
@@ -80,7 +79,7 @@ class Machines:
             {f"{e.name}_{c.name}": stopped.causes[e][c] for e in Engine for c in Cause},
             stopped.fault,
             stopped.fault_instruction if stopped.fault else 0,
-            {"dram": dram, **{name: self.bench.scratchpad(name).copy() for name in SCRATCHPADS}},
+            {"dram": dram, **memories},
             seconds,
         )
 
@@ -115,6 +114,7 @@ def _scratchpads(state: State) -> dict[str, Bytes]:
         "acc": state.acc,
         "uop": state.uop_raw,
     }
+    arrays |= {name: state.tab for name in scratchpads(state.config) if name not in arrays}
     return {name: a.reshape(len(a), -1).view(np.uint8) for name, a in arrays.items()}
 
 

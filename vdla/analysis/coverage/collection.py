@@ -58,9 +58,9 @@ class Coverage:
 
 def goals(config: Config) -> Iterator[str]:
     """Everything that programs for a config should reach."""
-    yield from field_goals()
-    yield from value_goals()
-    yield from hazard_goals()
+    yield from field_goals(config)
+    yield from value_goals(config)
+    yield from hazard_goals(config)
     yield from token_goals(config)
     yield from cause_goals()
     for goal, recipe in faults(config).items():

@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from vdla.analysis.cases import Outcome
 from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.fields import Field
-from vdla.isa.instructions import INSTRUCTIONS, Finish, Gemm, Instruction, Load, Mem
+from vdla.isa.instructions import INSTRUCTIONS, Finish, Gemm, Instruction, Load, Mem, memories
 from vdla.sim.stream import Stream
 
 BASES = ("sram_base", "scale_base", "uop_begin", "dst_base", "src_base", "wgt_base", "bias_base")
 COUNTS = ("x_size", "y_size", "z_size", "extent_0", "extent_1", "extent_2", "uop_count")
 
 
-def field_goals() -> Iterator[str]:
+def field_goals(config: Config) -> Iterator[str]:
     """The goals: every kind of every field but the opcode; FINISH has nothing to set."""
     for cls in INSTRUCTIONS:
         if cls is not Finish:
             for f in cls.fields[1:]:
-                yield from (f"fields: {cls.mnemonic} {f.name} {each}" for each in kinds(f))
+                yield from (f"fields: {cls.mnemonic} {f.name} {each}" for each in kinds(f, config))
 
 
 def fields(stream: Stream, outcome: Outcome) -> Iterator[str]:
@@ -30,10 +30,10 @@ def fields(stream: Stream, outcome: Outcome) -> Iterator[str]:
                 yield f"fields: {each.mnemonic} {f.name} {kind(f, each, stream.config)}"
 
 
-def kinds(f: Field) -> tuple[str, ...]:
+def kinds(f: Field, config: Config) -> tuple[str, ...]:
     """The kinds of values of a field; ``kind`` says which one a value is of."""
-    if f.legal:
-        return tuple(f.names[value] for value in f.legal)
+    if f.names:
+        return tuple(f.names[value] for value in f.legal(config))
     if f.is_flag:
         return "clear", "set"
     if f.signed:
@@ -51,8 +51,8 @@ def kind(f: Field, each: Instruction, config: Config) -> str:
     """Which of ``kinds`` the value in an instruction is of, or ``"illegal"``."""
     value = int(getattr(each, f.name))
     low, high = f.bounds(config)
-    if f.legal:
-        return f.names[value] if value in f.legal else "illegal"
+    if f.names:
+        return f.names[value] if value in f.legal(config) else "illegal"
     if f.is_flag:
         return ("clear", "set")[value]
     if f.signed:
@@ -73,7 +73,7 @@ def _last(f: Field, each: Instruction, config: Config) -> int:
     """The last index that a base can name."""
     if f.name == "uop_begin":
         return config.uop_depth - 1
-    if f.name == "sram_base" and isinstance(each, Load) and each.memory in tuple(Mem):
+    if f.name == "sram_base" and isinstance(each, Load) and each.memory in memories(config):
         return config.depth(Mem(each.memory).buffer) - 1
     gemm = {"src_base": "inp", "wgt_base": "wgt"} if isinstance(each, Gemm) else {}
     return config.depth(gemm.get(f.name, "acc")) - 1

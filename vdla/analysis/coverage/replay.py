@@ -9,8 +9,11 @@ import numpy as np
 
 from vdla.analysis.cases import Case, Outcome
 from vdla.analysis.coverage.bursts import MOVES, runs
+from vdla.isa.config import TABLE_RESULTS, Config
 from vdla.isa.instructions import (
+    ALWAYS_ACC_SRC,
     MUL_BITS,
+    TABLE_BITS,
     WEIGHT_BITS,
     Alu,
     AluOp,
@@ -21,6 +24,7 @@ from vdla.isa.instructions import (
     Load,
     Mem,
     Store,
+    operations,
 )
 from vdla.isa.numbers import INT32_MAX, INT32_MIN, MAX_SHIFT, unpack_scale
 from vdla.sim.semantics import State, execute
@@ -44,6 +48,10 @@ REQUANTIZED = (
     "the largest shift", "a mantissa of 0", "the largest mantissa", "the product saturates high",
     "the product saturates low", "limited low", "limited high", "within its limits",
 )  # fmt: skip
+TABLE_HAZARDS = {
+    "read after write": ("tab LOAD → COMPUTE",),
+    "write after read": ("tab COMPUTE → LOAD",),
+}
 VALUES = {
     "ALU ADD": ("wraps", "doesn't wrap"),
     "ALU MIN": ("takes x", "takes y"),
@@ -52,21 +60,36 @@ VALUES = {
     "ALU MUL": ("wraps", "doesn't wrap", "bits of y beyond its multiplier"),
     "ALU WADD": ("wraps", "doesn't wrap", "bits of x or y beyond its multiplier"),
     "ALU RQ": REQUANTIZED,
+    "ALU TABLE": (
+        "bits of y beyond its index",
+        "the first result",
+        "the last result",
+        "a negative result",
+        "a positive result",
+        "a table but the first",
+        "bits of imm beyond the number",
+    ),
     "STORE requantizes": REQUANTIZED,
     "GEMM": ("wraps", "doesn't wrap", "−128 × −128", "starts from the bias", "starts from 0"),
     "ALU starts": ("from y", "from x"),
 }
 
 
-def value_goals() -> Iterator[str]:
+def value_goals(config: Config) -> Iterator[str]:
     """The corners of every operation's operands and results."""
+    absent = {f"ALU {op.name}" for op in set(AluOp) - set(operations(config))}
+    if config.tables == 1:
+        absent.add("ALU TABLE: a table but the first")
     for what, kinds in VALUES.items():
-        yield from (f"values: {what}: {kind}" for kind in kinds)
+        if what not in absent:
+            goals = (f"{what}: {kind}" for kind in kinds)
+            yield from (f"values: {goal}" for goal in goals if goal not in absent)
 
 
-def hazard_goals() -> Iterator[str]:
+def hazard_goals(config: Config) -> Iterator[str]:
     """Every pair of engines that may touch one entry, by the kinds of their touches."""
-    for hazard, places in HAZARDS.items():
+    of_tables = TABLE_HAZARDS if config.tables else {}
+    for hazard, places in (*HAZARDS.items(), *of_tables.items()):
         yield from (f"hazards: {hazard}: {place}" for place in places)
 
 
@@ -181,10 +204,18 @@ class Replay:
                     self._gemm(each, first, dst, src, wgt, bias)
                 else:
                     reads.add(("acc", dst))
-                    if not each.use_imm or each.alu_op == AluOp.WADD:
+                    if not each.use_imm or each.alu_op in ALWAYS_ACC_SRC:
                         reads.add(("acc", src))
+                    if each.alu_op == AluOp.TABLE and not (first and each.init):
+                        reads |= self._table(each)
                     self._alu(each, first, dst, src)
         self._touch(Engine.COMPUTE, reads, writes)
+
+    def _table(self, each: Alu) -> set[Place]:
+        """The entries of TAB that a TABLE may read: those of its table."""
+        words = self.config.depth("tab") // self.config.tables
+        first = each.imm % (1 << TABLE_BITS) * words
+        return {("tab", entry) for entry in range(first, first + words)}
 
     def _gemm(self, each: Gemm, first: int, dst: int, src: int, wgt: int, bias: int | None) -> None:
         x, w = self.state.inp[src].astype(np.int64), self.state.wgt[wgt].astype(np.int64)
@@ -208,7 +239,7 @@ class Replay:
         self._values("ALU starts", {"from y": starts, "from x": not starts})
         if not starts:
             for lane, x in enumerate(map(int, acc[dst])):
-                immediate = each.use_imm and op != AluOp.WADD
+                immediate = each.use_imm and op not in ALWAYS_ACC_SRC
                 y = each.imm if immediate else int(acc[src][lane])
                 self._operation(each, op, x, y)
         one = each.replace(
@@ -229,6 +260,9 @@ class Replay:
         if op == AluOp.RQ:
             self._requantized(name, x, y, each)
             return
+        if op == AluOp.TABLE:
+            self._looked_up(name, y, each.imm)
+            return
         amount = _low(y, 6)
         exact = {
             AluOp.ADD: x + y,
@@ -248,6 +282,17 @@ class Replay:
             "bits of x or y beyond its multiplier": beyond.get(op),
         }  # fmt: skip
         self._values(name, {kind: kinds[kind] for kind in VALUES.get(name, ())})
+
+    def _looked_up(self, name: str, y: int, imm: int) -> None:
+        number, at = imm % (1 << TABLE_BITS), y % TABLE_RESULTS
+        result = int(self.state.tab.reshape(-1)[number * TABLE_RESULTS + at])
+        kinds = {
+            "bits of y beyond its index": y != at, "the first result": at == 0,
+            "the last result": at == TABLE_RESULTS - 1, "a negative result": result < 0,
+            "a positive result": result > 0, "a table but the first": number > 0,
+            "bits of imm beyond the number": imm != number,
+        }  # fmt: skip
+        self._values(name, kinds)
 
 
 def _stored(each: Store) -> Iterator[tuple[int, int]]:
