@@ -32,7 +32,7 @@ def test_the_operation_works(sources):
     done = apply(sources, DIFF)
     assert done.returncode == 0, f"{STALE}\n{done.stderr.decode()}"
     manual = command(sources, "vdla.cli", "isa", "doc")
-    assert "RQ = 6, LEAKY = 7." in manual.stdout, manual.stderr
+    assert "RQ = 6, TABLE = 7, LEAKY = 8." in manual.stdout, manual.stderr
     done = command(sources, "vdla.cli", "lockstep", "-c", "tiny", "--programs", "200", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     assert '"mismatches": 0' in done.stdout
