@@ -77,6 +77,10 @@ OPERATORS = {
         QMinimum(**PAIR, scales=(0.31, 1.7), a_zp=3, b_zp=-8, out_zp=1, lo=-99),
         {**INTEGERS, "z": (I8, *IMAGE)},
     ),
+    "table int8": (
+        ops.QTable(**NAMES, table="t"), INTEGERS,
+        {"t": np.random.default_rng(5).integers(-128, 128, 256, np.int8)},
+    ),
     "max pool int8": (
         ops.QMaxPool(**NAMES, **HALVED), {"x": (I8, 1, 3, 8, 8), "y": (I8, 1, 3, 4, 4)},
     ),

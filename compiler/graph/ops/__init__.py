@@ -31,6 +31,7 @@ from vdla.compiler.graph.ops.scan import Cumulate, TopK
 from vdla.compiler.graph.ops.scatter import ScatterElements, ScatterND
 from vdla.compiler.graph.ops.softmax import Softmax
 from vdla.compiler.graph.ops.storage import Decode, Encode
+from vdla.compiler.graph.ops.table import QTable
 from vdla.compiler.graph.ops.take import QTake, Take
 from vdla.compiler.graph.ops.transpose import QTranspose, Transpose
 from vdla.compiler.graph.ops.window import Windowed
@@ -79,6 +80,7 @@ __all__ = [
     "QInterleave",
     "QMaxPool",
     "QReshape",
+    "QTable",
     "QTake",
     "QTranspose",
     "Quantize",

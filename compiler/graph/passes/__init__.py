@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph
-from vdla.compiler.graph.passes import external, fold, fuse, fuse_integer, interleave
+from vdla.compiler.graph.passes import external, fold, fuse, fuse_integer, interleave, tabulate
 from vdla.compiler.graph.spec import INTEGER, Kinds, Pass, spec_of
 
 Dump = Callable[[str, Graph], None]
@@ -22,6 +22,7 @@ PIPELINE: tuple[Pass[Rewrite], ...] = (
     Pass("merge_duplicates", fold.merge_duplicates),
     Pass("move_qdq", fuse.move_qdq),
     Pass("move_interleave", interleave.move_interleave, adds=frozenset((ops.QInterleave,))),
+    Pass("tabulate", tabulate.tabulate, adds=frozenset((ops.QTable,))),
     Pass("fuse_qdq", fuse.fuse_qdq, adds=INTEGER - RESIDUAL),
     Pass("remove_dead", fold.remove_dead),
     Pass("fuse_clip", fuse_integer.fuse_clip),

@@ -1,0 +1,152 @@
+"""Functions of one int8 tensor become tables: any chain of operators between two quantizations.
+
+A **chain** is what leads from one int8 tensor, its **root**, to another, element by element and
+with no other operand but numbers known at compile time. Between the two may be any operators by
+elements, other roundings to int8, and branches that meet again, as in ``x * sigmoid(x)``. The last
+tensor then has at most 256 different values, one for each of the root's, and a table says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Array, Graph, Node, Quant, TensorType
+from vdla.compiler.graph.ops.table import LEAST, RESULTS
+from vdla.compiler.graph.passes.fold import remove_dead
+
+RANGE = np.arange(LEAST, LEAST + RESULTS).astype(np.int8)  # all values that a root can have
+
+
+def tabulate(graph: Graph) -> Graph:
+    """Looks functions of one int8 tensor up in tables.
+
+    before: s = Quantize(Sigmoid(Dequantize(x))); y = Quantize(Dequantize(x) * Dequantize(s))
+    after:  y = QTable(x, table)
+
+    A table has what the chain's operators make of all 256 values, every rounding included. What is
+    arithmetic of integers alone (changes of scale, limits, sums) stays as it is.
+    """
+    chains = _Chains(graph)
+    for node in graph.nodes:
+        chains.follow(node)
+    tables = {name: chains.table(name) for name in chains.ends()}
+    if not tables:
+        return graph
+    return remove_dead(_with_tables(graph, chains.roots, tables))
+
+
+def _with_tables(graph: Graph, roots: Mapping[str, str], tables: Mapping[str, Array]) -> Graph:
+    """The graph with the last node of each chain replaced."""
+    nodes: list[Node] = []
+    tensors: dict[str, TensorType] = {}
+    constants: dict[str, Array] = {}
+    for node in graph.nodes:
+        name = node.output
+        if name in tables:
+            assert isinstance(node, ops.Quantize)
+            table = f"{name}.table"
+            constants[table] = tables[name]
+            tensors[table] = TensorType((RESULTS,), "int8")
+            quant = Quant(node.scale[0], node.zero_point[0])
+            tensors[name] = replace(graph.tensors[name], quant=quant)
+            node = ops.QTable(name=node.name, output=name, data=roots[name], table=table)
+        nodes.append(node)
+    return graph.copy(nodes, tensors, constants)
+
+
+@dataclass
+class _Chains:
+    """Which tensors are functions of one int8 tensor.
+
+    Attributes:
+        roots: by such a tensor's name, the int8 tensor that it is a function of; of an int8 tensor
+            that is none, itself.
+        numbers: tensors of one element that are known at compile time, as arrays without axes.
+        plain: those that arithmetic of integers alone leads to.
+    """
+
+    graph: Graph
+    roots: dict[str, str] = field(default_factory=dict)
+    numbers: dict[str, Array] = field(default_factory=dict)
+    plain: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.makers = self.graph.producers()
+        for name, array in self.graph.constants.items():
+            if array.size == 1:
+                self.numbers[name] = array.reshape(())
+        for name in self.graph.inputs:
+            self.begin(name)
+
+    def begin(self, name: str) -> None:
+        """Makes an int8 tensor the root of what follows."""
+        if self.graph.tensors[name].dtype == "int8":
+            self.roots[name] = name
+            self.plain.add(name)
+
+    def follow(self, node: Node) -> None:
+        """Notes what a node's result is a function of; its operands are noted already."""
+        name, tensors = node.output, self.graph.tensors
+        operands = [each for each in node.inputs if each not in self.numbers]
+        if not _by_elements(node):
+            self.begin(name)
+        elif not operands:
+            if tensors[name].elements == 1:
+                self.numbers[name] = self.value(node, self.numbers, ())
+        else:
+            roots = {self.roots.get(each) for each in operands}
+            root = roots.pop() if len(roots) == 1 else None
+            if root is None or tensors[root].shape != tensors[name].shape:
+                self.begin(name)
+                return
+            self.roots[name] = root
+            if _is_plain(node) and set(operands) <= self.plain:
+                self.plain.add(name)
+
+    def ends(self) -> list[str]:
+        """The int8 tensors that a table is to be made of."""
+        return [
+            name
+            for name, root in self.roots.items()
+            if name != root
+            and name not in self.plain
+            and self.graph.tensors[name].dtype == "int8"
+            and isinstance(self.makers[name], ops.Quantize)
+        ]
+
+    def table(self, name: str) -> Array:
+        """The results of all 256 values of a tensor's root: int8 [256]."""
+        values = {**self.numbers, self.roots[name]: RANGE}
+        left = [self.makers[name]]
+        while left:
+            node = left[-1]
+            missing = [each for each in node.inputs if each not in values]
+            if missing:
+                left += [self.makers[each] for each in missing]
+            else:
+                values[node.output] = self.value(left.pop(), values, RANGE.shape)
+        return values[name]
+
+    def value(self, node: Node, values: Mapping[str, Array], shape: tuple[int, ...]) -> Array:
+        """A node's result for operands of one element or of 256."""
+        kind = replace(self.graph.tensors[node.output], shape=shape)
+        return np.asarray(node.evaluate([values[name] for name in node.inputs], kind))
+
+
+def _by_elements(node: Node) -> bool:
+    """Whether each element of the result needs the same element of the operands alone, and all
+    elements go the same way."""
+    if isinstance(node, ops.Quantize | ops.Dequantize):
+        return node.axis is None
+    return node.ELEMENTWISE
+
+
+def _is_plain(node: Node) -> bool:
+    """Whether a node has an integer form that needs no table, or none of its own."""
+    if isinstance(node, ops.Binary):
+        return node.function == "min"
+    return isinstance(node, ops.Quantize | ops.Dequantize | ops.Relu | ops.Clip | ops.Add)
