@@ -28,7 +28,7 @@ from vdla.compiler.tir.ir import (
 )
 from vdla.compiler.tir.ir.intrin import Param, TensorIntrin
 from vdla.compiler.tir.printer import show
-from vdla.compiler.tir.visitor import substitute_expr, uses
+from vdla.compiler.tir.visitor import loads, substitute_expr, uses
 
 ASSOCIATIVE = ("add", "mul", "min", "max", "and", "or")
 
@@ -329,7 +329,23 @@ class _Matcher:
     # --- operands ---
 
     def load(self, p: Load, t: Load, env: Binding) -> Iterator[Binding]:
-        """The pattern's operand as a window of the target's innermost dimensions."""
+        """The pattern's operand as a window of the target's innermost dimensions.
+
+        Where data is the index, as in ``table[y[l] & 255]``, the window is the whole dimension, and
+        the two indices have to be alike.
+        """
+        lead = len(t.indices) - len(p.indices)
+        axes = [n for n, index in enumerate(p.indices) if any(True for _ in loads(index))]
+        if not axes or lead < 0:
+            yield from self.operand(p, t, env)
+            return
+        wanted, actual = [p.indices[n] for n in axes], [t.indices[lead + n] for n in axes]
+        start, place = _without(p, axes), _without(t, [lead + n for n in axes])
+        for each in self.sequence(wanted, actual, env):
+            yield from self.operand(start, place, each)
+
+    def operand(self, p: Load, t: Load, env: Binding) -> Iterator[Binding]:
+        """The pattern's operand at the place that the two indices' difference says."""
         ref = self.window(p, t, env)
         if ref is None:
             return
@@ -372,6 +388,12 @@ class _Matcher:
             self.fail(p, t, env)
             return None
         return BufferRef(t.buffer, base)
+
+
+def _without(load: Load, axes: Sequence[int]) -> Load:
+    """A load with zeros for the indices along some axes."""
+    indices = (ZERO if n in axes else index for n, index in enumerate(load.indices))
+    return Load(load.buffer, tuple(indices))
 
 
 def _place(ref: BufferRef) -> str:
