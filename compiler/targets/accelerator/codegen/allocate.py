@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from vdla.compiler.targets.accelerator.description.memory import BUFFER_OF_SCOPE, entries
+from vdla.compiler.targets.accelerator.description.memory import (
+    BUFFER_OF_SCOPE,
+    depth,
+    entries,
+)
 from vdla.compiler.tir.ir import Alloc, Buffer, PrimFunc, Stmt
 from vdla.compiler.tir.visitor import stmt_children
 from vdla.isa.config import Config
@@ -29,11 +33,11 @@ def _place(
 ) -> None:
     if isinstance(stmt, Alloc) and stmt.buffer.scope in BUFFER_OF_SCOPE:
         scope = stmt.buffer.scope
-        depth = config.depth(BUFFER_OF_SCOPE[scope])
+        limit = depth(scope, config)
         end = used[scope] + stmt.buffer.copies * entries(stmt.buffer, config)
-        if end > depth:
+        if end > limit:
             raise AllocationError(
-                f"{name}: expected {BUFFER_OF_SCOPE[scope]} buffers within {depth} entries "
+                f"{name}: expected {BUFFER_OF_SCOPE[scope]} buffers within {limit} entries "
                 f"(config {config.name}), found {end} with {stmt.buffer.name}; "
                 "split its loops and compute_at a smaller tile"
             )

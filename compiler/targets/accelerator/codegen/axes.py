@@ -15,7 +15,7 @@ from vdla.compiler.targets.accelerator.codegen.op import Access
 from vdla.compiler.targets.accelerator.description.lowering import Emit, lowering_of
 from vdla.compiler.targets.accelerator.description.memory import BUFFER_OF_SCOPE
 from vdla.compiler.tir.ir import Buffer, Var
-from vdla.isa.config import Config
+from vdla.isa.config import TABLE_RESULTS, Config
 from vdla.isa.instructions import PAD_BITS, Load, Mem
 
 Bases = Mapping[Buffer, int]
@@ -92,6 +92,10 @@ class Iteration:
     def entry_bytes(self, memory: Mem) -> int:
         """Bytes that an entry of a memory takes in DRAM."""
         return self.config.entry(memory.name.lower())
+
+    def entry_words(self, memory: Mem) -> int:
+        """Entries of the instruction in one of the memory's: a LOAD moves tables by port words."""
+        return TABLE_RESULTS // self.config.results_per_word if memory == Mem.TAB else 1
 
     def fields(self, emit: Emit) -> dict[str, int]:
         """The instruction's fields that are fixed, and those that parameters give."""

@@ -13,7 +13,8 @@ UopRow = tuple[int, int, int]  # dst, src, wgt
 class Access:
     """Entries an instruction reads or writes: ``start + Σ i·step`` over ``dims``.
 
-    ``space`` is a buffer ("inp", "wgt", "acc", "uop") in entries, or a DRAM tensor in bytes.
+    ``space`` is a buffer ("inp", "wgt", "acc", "uop") in entries, "tab" in tables, or a tensor of
+    DRAM in bytes.
     """
 
     space: str

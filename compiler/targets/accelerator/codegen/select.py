@@ -13,7 +13,7 @@ moves the bases.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from typing import Any
@@ -175,13 +175,14 @@ def _space(buffer: Buffer) -> str:
 def _load(f: Iteration, emit: Emit) -> list[Selected]:
     memory, dst, src = Mem(emit.fields["memory"]), emit.roles["dst"], emit.roles["src"]
     f.normalize()
-    axes = merge(f.axes)
+    entries, words = merge(f.axes), f.entry_words(memory)
+    axes = entries if words == 1 else _by_words(entries, words, f.start)
     if len(axes) > 3 or any(a.padded for a in axes[:-2]):
         raise Unroll
     _check_dense(dst, axes)
     z, y, x = _aligned(axes, 3)
-    values = {"sram_base": f.start[dst], **f.fields(emit)}
-    source = f.start[src]
+    values = {"sram_base": f.start[dst] * words, **f.fields(emit)}
+    source = f.start[src] * words
     for letter, axis in (("z", z), ("y", y), ("x", x)):
         low, high = axis.inside if axis else (0, 1)
         step = axis.steps[src] if axis else 1
@@ -195,13 +196,19 @@ def _load(f: Iteration, emit: Emit) -> list[Selected]:
     empty = any(a.inside[0] >= a.inside[1] for a in axes)
     size = f.entry_bytes(memory)
     values["dram_base"] = 0 if empty else source * size
-    bases, accesses = {"sram_base": (dst, 1)}, [(f.access(dst, axes, write=True), (dst, 1))]
+    bases, accesses = {"sram_base": (dst, words)}, [(f.access(dst, entries, write=True), (dst, 1))]
     if not empty:
-        bases["dram_base"] = src, size
+        bases["dram_base"] = src, size * words
         dims = [(a.inside[1] - a.inside[0], a.steps[src] * size) for a in axes]
         read = Access(f.space[src], source * size, (*dims, (size, 1)), False)
-        accesses.append((read, (src, size)))
+        accesses.append((read, (src, size * words)))
     return [_selected(Load(**values), bases, accesses, f.leaf.name, tensor=f.space[src])]
+
+
+def _by_words(axes: Sequence[Axis], words: int, operands: Iterable[str]) -> list[Axis]:
+    """Axes over entries as axes over the port words that they consist of."""
+    whole = [replace(a, steps={n: step * words for n, step in a.steps.items()}) for a in axes]
+    return merge([*whole, Axis(Var("word"), 0, words, dict.fromkeys(operands, 1), (0, words))])
 
 
 def _store(f: Iteration, emit: Emit) -> list[Selected]:
@@ -266,7 +273,9 @@ def _gemm(f: Iteration, emit: Emit) -> list[Selected]:
 
 def _alu(f: Iteration, emit: Emit) -> list[Selected]:
     dst, x, y = emit.roles["dst"], emit.roles.get("x", ""), emit.roles.get("y", "")
-    fixed = f.fields(emit)
+    fixed, table = f.fields(emit), emit.roles.get("table", "")
+    if table:
+        return [_table(f, _alu_op(f, dst, y, fixed), table)]
     if not x or f.same_place(x, dst):
         return [_alu_op(f, dst, y, fixed)]
     if y and y != x and f.same_place(y, dst):
@@ -285,6 +294,17 @@ def _alu_op(f: Iteration, dst: str, y: str, fixed: Mapping[str, int]) -> Selecte
         accesses.append((f.access(y, f.axes), (y, 1)))
     alu, uops = Alu(**values), {"uops": nest.uops, "first": first}
     return _selected(alu, nest.bases, accesses, f.leaf.name, **uops)
+
+
+def _table(f: Iteration, selected: Selected, table: str) -> Selected:
+    """An ALU instruction that looks up in one table, whose number is the immediate."""
+    if any(axis.steps[table] for axis in f.axes):
+        raise Unroll
+    op = selected.op
+    instruction = op.instruction.replace(imm=f.start[table])
+    op = replace(op, instruction=instruction, accesses=(*op.accesses, f.access(table, ())))
+    bases = {**selected.bases, "imm": (table, 1)}
+    return Selected(op, bases, (*selected.places, (table, 1)))
 
 
 def _selected(

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla.compiler.targets.accelerator.codegen.op import Access, Op
+from vdla.compiler.targets.accelerator.description.memory import BUFFER_OF_SCOPE, depth
 from vdla.isa.config import Config
 from vdla.isa.instructions import Engine, Instruction, Load, Store
 from vdla.support.numbers import ceil_div
@@ -81,7 +82,8 @@ class _Tokens:
     def __init__(self, addresses: Mapping[str, int], dram_bytes: int, config: Config) -> None:
         self.addresses, self.unit = addresses, config.port_bytes
         self.limit = config.token_queue
-        depths = {b: config.depth(b) for b in ("inp", "wgt", "acc", "uop")}
+        depths = {b: depth(scope, config) for scope, b in BUFFER_OF_SCOPE.items()}
+        depths["uop"] = config.depth("uop")
         # [WROTE or READ, engine, entry]: the last instruction, in engine order, that did
         self.spaces = {b: np.full((2, 3, n), NEVER, np.int32) for b, n in depths.items()}
         self.dram = np.full((2, 3, ceil_div(dram_bytes, self.unit) + 1), NEVER, np.int32)

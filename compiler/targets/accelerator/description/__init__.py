@@ -11,8 +11,9 @@ from vdla.compiler.targets.accelerator.description.memory import (
     ACC,
     BUFFER_OF_SCOPE,
     INP,
+    TAB,
     WGT,
     entries,
 )
 
-__all__ = ["ACC", "BUFFER_OF_SCOPE", "INP", "WGT", "Intrinsics", "entries", "intrinsics"]
+__all__ = ["ACC", "BUFFER_OF_SCOPE", "INP", "TAB", "WGT", "Intrinsics", "entries", "intrinsics"]

@@ -5,6 +5,7 @@ interpreter runs the behaviours; code generation follows ``lowering``. Widths, a
 come from ``isa``. A property test holds each behaviour against the simulator and the RTL.
 
     load_inp(_pad) load_wgt(_pad) load_acc(_pad)    DRAM to a buffer; ``_pad`` fills with a constant
+    load_tab                                        a table of 256 results
     load_acc8(_pad)                                 int8 widened to int32, a zero point subtracted
     gemm gemm_acc gemm_zero                         matrix–vector product, from a bias, on what lies
                                                     there, from zero
@@ -13,6 +14,7 @@ come from ``isa``. A property test holds each behaviour against the simulator an
     alu_wadd alu_wsub                               weighted sum, difference, of 18 bits each
     alu_add_reduce alu_min_reduce alu_max_reduce    reductions
     alu_rq                                          requantize, in int32
+    alu_table                                       what a table has for the low 8 bits of a lane
     alu_copy alu_fill                               move a vector, write a constant
     store32 store8                                  ACC to DRAM as it is; requantized to int8
 """
@@ -20,23 +22,23 @@ come from ``isa``. A property test holds each behaviour against the simulator an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import lru_cache
 
 from vdla.compiler import te
+from vdla.compiler.targets.accelerator.description.alu import LIMITS, AluIntrinsics, requantized
 from vdla.compiler.targets.accelerator.description.lowering import (
     Emit,
     Lowering,
     Parameter,
-    Range,
-    signed,
+    declare,
 )
-from vdla.compiler.targets.accelerator.description.memory import ACC, INP, WGT
+from vdla.compiler.targets.accelerator.description.memory import ACC, INP, TAB, WGT
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
-from vdla.compiler.tir.ir.intrin import Laws, Param, TensorIntrin
-from vdla.isa.config import Config
-from vdla.isa.instructions import ALU_OPERAND_BITS, Alu, AluOp, Gemm, Init, Load, Mem, Store
+from vdla.compiler.tir.ir.intrin import TensorIntrin
+from vdla.isa.config import TABLE_RESULTS, Config
+from vdla.isa.instructions import AluOp, Gemm, Init, Load, Mem, Store
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Intrinsics:
     """The tensor intrinsics of one config, by name: ``ins.gemm_zero``; iterating gives all of them.
 
     The head of this module says what each does. A vector has ``block_in`` lanes in ``vdla.inp`` and
-    ``block_out`` in ``vdla.acc``; an entry of ``vdla.wgt`` is ``block_out`` × ``block_in`` weights.
+    ``block_out`` in ``vdla.acc``; an entry of ``vdla.wgt`` is ``block_out`` × ``block_in`` weights,
+    one of ``vdla.tab`` a table. Where a config has no tables, no schedule can hold one.
     """
 
     load_inp: TensorIntrin
@@ -53,6 +56,7 @@ class Intrinsics:
     load_wgt_pad: TensorIntrin
     load_acc: TensorIntrin
     load_acc_pad: TensorIntrin
+    load_tab: TensorIntrin
     load_acc8: TensorIntrin
     load_acc8_pad: TensorIntrin
     gemm: TensorIntrin
@@ -77,6 +81,7 @@ class Intrinsics:
     alu_sub: TensorIntrin
     alu_wadd: TensorIntrin
     alu_rq: TensorIntrin
+    alu_table: TensorIntrin
     alu_add_reduce: TensorIntrin
     alu_min_reduce: TensorIntrin
     alu_max_reduce: TensorIntrin
@@ -91,7 +96,7 @@ class Intrinsics:
 def intrinsics(config: Config) -> Intrinsics:
     """The tensor intrinsics of a config."""
     bi, bo = config.block_in, config.block_out
-    alu = _Alu(config)
+    alu = AluIntrinsics(config)
     return Intrinsics(
         load_inp=_load("load_inp", (bi,), "int8", INP, Mem.INP, config),
         load_inp_pad=_load_pad("load_inp_pad", (bi,), "int8", INP, Mem.INP, config),
@@ -99,6 +104,7 @@ def intrinsics(config: Config) -> Intrinsics:
         load_wgt_pad=_load_pad("load_wgt_pad", (bo, bi), "int8", WGT, Mem.WGT, config),
         load_acc=_load("load_acc", (bo,), "int32", ACC, Mem.ACC, config),
         load_acc_pad=_load_pad("load_acc_pad", (bo,), "int32", ACC, Mem.ACC, config),
+        load_tab=_load("load_tab", (TABLE_RESULTS,), "int16", TAB, Mem.TAB, config),
         load_acc8=_load_wide("load_acc8", config, padded=False),
         load_acc8_pad=_load_wide("load_acc8_pad", config, padded=True),
         gemm=_gemm("gemm", config),
@@ -123,6 +129,7 @@ def intrinsics(config: Config) -> Intrinsics:
         alu_sub=alu.difference(),
         alu_wadd=alu.weighted_sum(),
         alu_rq=alu.requantize(),
+        alu_table=alu.table(),
         alu_add_reduce=alu.reduction("alu_add_reduce", te.sum, AluOp.ADD),
         alu_min_reduce=alu.reduction("alu_min_reduce", te.min, AluOp.MIN),
         alu_max_reduce=alu.reduction("alu_max_reduce", te.max, AluOp.MAX),
@@ -141,7 +148,7 @@ def _load(
     dst = te.compute(shape, lambda *i: src[i], "dst")
     emit = Emit(Load, {"memory": memory}, {"dst": "dst", "src": "src"})
     scopes = {dst: scope, src: "global"}
-    return _declare(name, dst, (), scopes, Lowering((emit,)), config)
+    return declare(name, dst, (), scopes, Lowering((emit,)), config)
 
 
 def _load_pad(
@@ -157,7 +164,7 @@ def _load_pad(
         {"pad_value": Parameter(("pad_value",))},
     )
     lowering = Lowering((emit,), inside="inside")
-    return _declare(name, dst, (inside, pad), {dst: scope, src: "global"}, lowering, config)
+    return declare(name, dst, (inside, pad), {dst: scope, src: "global"}, lowering, config)
 
 
 def _load_wide(name: str, config: Config, *, padded: bool) -> TensorIntrin:
@@ -177,7 +184,7 @@ def _load_wide(name: str, config: Config, *, padded: bool) -> TensorIntrin:
     emit = Emit(Load, {"memory": Mem.ACC8}, {"dst": "dst", "src": "src"}, parameters)
     lowering = Lowering((emit,), inside="inside" if padded else "")
     params = (offset, inside, pad) if padded else (offset,)
-    return _declare(name, dst, params, {dst: ACC, src: "global"}, lowering, config)
+    return declare(name, dst, params, {dst: ACC, src: "global"}, lowering, config)
 
 
 def _store32(config: Config) -> TensorIntrin:
@@ -185,13 +192,13 @@ def _store32(config: Config) -> TensorIntrin:
     out = te.compute((config.block_out,), lambda l: acc[l], "out")
     emit = Emit(Store, {"memory": Mem.ACC}, {"acc": "acc", "out": "out"})
     scopes = {out: "global", acc: ACC}
-    return _declare("store32", out, (), scopes, Lowering((emit,)), config)
+    return declare("store32", out, (), scopes, Lowering((emit,)), config)
 
 
 def _store8(config: Config) -> TensorIntrin:
     shape = (config.block_out,)
     acc, scale = te.placeholder(shape, "int32", "acc"), te.placeholder(shape, "int32", "scale")
-    params, value = _requantized(acc, scale)
+    params, value = requantized(acc, scale)
     out = te.compute(shape, lambda l: value(l).astype("int8"), "out")
     emit = Emit(
         Store,
@@ -200,27 +207,7 @@ def _store8(config: Config) -> TensorIntrin:
         LIMITS,
     )
     scopes = {out: "global", acc: ACC, scale: ACC}
-    return _declare("store8", out, params, scopes, Lowering((emit,)), config)
-
-
-LIMITS = {  # fields of RQ and ACC8 from the parameters of te.requantize's form
-    "zero": Parameter(("zero",)),
-    "low": Parameter(("low", "zero")),
-    "high": Parameter(("high", "zero")),
-}
-
-
-def _requantized(x: Tensor, scale: Tensor) -> tuple[tuple[Param, ...], Callable[[Expr], Expr]]:
-    """``clip(rq(x, scale), low, high) + zero`` and its parameters, as ``te.requantize`` makes it.
-
-    The bounds are those before the zero point is added.
-    """
-    zero, low, high = (te.param(n, "int32") for n in ("zero", "low", "high"))
-
-    def value(l: Expr) -> Expr:
-        return te.minimum(te.maximum(te.rq(x[l], scale[l]), low), high) + zero
-
-    return (zero, low, high), value
+    return declare("store8", out, params, scopes, Lowering((emit,)), config)
 
 
 # GEMM -------------------------------------------------------------------------------------------
@@ -257,189 +244,4 @@ def _product(
         ),
         "acc",
     )
-    return _declare(name, acc, (), {acc: ACC, inp: INP, wgt: WGT, **scopes}, lowering, config)
-
-
-# ALU --------------------------------------------------------------------------------------------
-
-BINARY: dict[AluOp, Callable[[Expr, Expr], Expr]] = {
-    AluOp.ADD: lambda x, y: x + y,
-    AluOp.MIN: te.minimum,
-    AluOp.MAX: te.maximum,
-    AluOp.SHR: lambda x, y: x >> y,
-    AluOp.MUL: lambda x, y: x * y,
-}
-COMMUTATIVE = (AluOp.ADD, AluOp.MIN, AluOp.MAX, AluOp.MUL)
-SHIFT_RANGE = (0, 31)  # shifts of te; the ISA's SHR shifts left by the amounts below zero
-FIRST = {"init": 1}  # with every micro-op marked first: the result is y itself
-
-
-class _Alu:
-    """Declares ALU operations on vectors x and y of ACC."""
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
-        shape = (config.block_out,)
-        self.x, self.y = (te.placeholder(shape, "int32", name) for name in ("x", "y"))
-        self.imm = te.param("imm", "int32")
-
-    def registers(self, name: str, op: AluOp) -> TensorIntrin:
-        """``dst = x op y``, of two vectors."""
-        ranges = _operand_ranges(op)
-        if op is AluOp.SHR:
-            ranges["y"] = SHIFT_RANGE
-        laws = Laws(ranges, (("x", "y"),) if op in COMMUTATIVE else ())
-        emit = Emit(Alu, {"alu_op": op}, {"dst": "dst", "x": "x", "y": "y"})
-        behaviour = BINARY[op]
-        return self.declare(name, lambda l: behaviour(self.x[l], self.y[l]), (emit,), laws=laws)
-
-    def immediate(self, name: str, op: AluOp) -> TensorIntrin:
-        """``dst = x op imm``, of a vector and a constant."""
-        emit = _immediate(op, "x", {"imm": Parameter(("imm",))})
-        behaviour = BINARY[op]
-        laws = Laws({"imm": SHIFT_RANGE}) if op is AluOp.SHR else None
-        return self.declare(
-            name, lambda l: behaviour(self.x[l], self.imm), (emit,), (self.imm,), laws=laws
-        )
-
-    def shift_left(self) -> TensorIntrin:
-        """``dst = x << imm``, which is SHR by a negative constant."""
-        emit = _immediate(AluOp.SHR, "x", {"imm": Parameter(("imm",), -1)})
-        return self.declare(
-            "alu_shl_imm",
-            lambda l: self.x[l] << self.imm,
-            (emit,),
-            (self.imm,),
-            laws=Laws({"imm": SHIFT_RANGE}),
-        )
-
-    def negate(self) -> TensorIntrin:
-        """``dst = -x``."""
-        return self.declare("alu_neg", lambda l: -self.x[l], (_times_minus_one("x"),))
-
-    def subtract_from(self) -> TensorIntrin:
-        """``dst = imm - x``, by two instructions: x is negated, then the constant is added."""
-        add = _immediate(AluOp.ADD, "dst", {"imm": Parameter(("imm",))})
-        return self.declare(
-            "alu_rsub_imm",
-            lambda l: self.imm - self.x[l],
-            (_times_minus_one("x"), add),
-            (self.imm,),
-        )
-
-    def difference(self) -> TensorIntrin:
-        """x - y of any int32: y is negated, x added."""
-        add = Emit(Alu, {"alu_op": AluOp.ADD}, {"dst": "dst", "x": "dst", "y": "x"})
-        return self.declare(
-            "alu_sub",
-            lambda l: self.x[l] - self.y[l],
-            (_times_minus_one("y"), add),
-            inplace="y",
-        )
-
-    def narrow_difference(self) -> TensorIntrin:
-        """x - y of what WADD takes whole."""
-        emit = Emit(
-            Alu,
-            {"alu_op": AluOp.WADD, "weight": 1, "imm": -1},
-            {"dst": "dst", "x": "x", "y": "y"},
-        )
-        return self.declare(
-            "alu_wsub",
-            lambda l: self.x[l] - self.y[l],
-            (emit,),
-            laws=Laws(_operand_ranges(AluOp.WADD)),
-        )
-
-    def weighted_sum(self) -> TensorIntrin:
-        """``dst = x * weight + y * imm``, of vectors and two constants."""
-        weight = te.param("weight", "int32")
-        emit = Emit(
-            Alu,
-            {"alu_op": AluOp.WADD},
-            {"dst": "dst", "x": "x", "y": "y"},
-            {"weight": Parameter(("weight",)), "imm": Parameter(("imm",))},
-        )
-        return self.declare(
-            "alu_wadd",
-            lambda l: self.x[l] * weight + self.y[l] * self.imm,
-            (emit,),
-            (weight, self.imm),
-            laws=Laws(_operand_ranges(AluOp.WADD), (("x", "y"), ("weight", "imm"))),
-        )
-
-    def requantize(self) -> TensorIntrin:
-        """``dst = clip(rq(x, scale), low, high) + zero``, with a scale per lane."""
-        scale = te.placeholder((self.config.block_out,), "int32", "scale")
-        params, value = _requantized(self.x, scale)
-        emit = Emit(
-            Alu,
-            {"alu_op": AluOp.RQ},
-            {"dst": "dst", "x": "x", "y": "scale"},
-            LIMITS,
-        )
-        return self.declare("alu_rq", value, (emit,), params)
-
-    def reduction(self, name: str, combine: Callable[..., Expr], op: AluOp) -> TensorIntrin:
-        """``dst = dst op y``; the first step takes y itself."""
-        emit = Emit(Alu, {"alu_op": op}, {"dst": "dst", "y": "y"})
-        return self.declare(name, lambda l: combine(self.y[l], axis=[]), (emit,), inplace="")
-
-    def copy(self) -> TensorIntrin:
-        """``dst = y``."""
-        emit = Emit(Alu, {"alu_op": AluOp.ADD, **FIRST}, {"dst": "dst", "y": "y"})
-        return self.declare("alu_copy", lambda l: self.y[l], (emit,), inplace="")
-
-    def fill(self) -> TensorIntrin:
-        """``dst = imm``, a constant in every lane."""
-        fixed = {"alu_op": AluOp.ADD, "use_imm": 1, **FIRST}
-        emit = Emit(Alu, fixed, {"dst": "dst"}, {"imm": Parameter(("imm",))})
-        return self.declare("alu_fill", lambda l: self.imm, (emit,), (self.imm,), inplace="")
-
-    def declare(
-        self,
-        name: str,
-        value: Callable[[Expr], Expr],
-        emits: tuple[Emit, ...],
-        params: tuple[Param, ...] = (),
-        *,
-        inplace: str = "x",
-        laws: Laws | None = None,
-    ) -> TensorIntrin:
-        """An intrinsic on vectors of ACC."""
-        dst = te.compute((self.config.block_out,), value, "dst")
-        scopes = dict.fromkeys((dst, *dst.compute_op.inputs), ACC)
-        lowering = Lowering(emits, inplace)
-        return _declare(name, dst, params, scopes, lowering, self.config, laws)
-
-
-def _immediate(op: AluOp, x: str, parameters: Mapping[str, Parameter]) -> Emit:
-    return Emit(Alu, {"alu_op": op, "use_imm": 1}, {"dst": "dst", "x": x}, parameters)
-
-
-def _times_minus_one(x: str) -> Emit:
-    fixed = {"alu_op": AluOp.MUL, "use_imm": 1, "imm": -1}
-    return Emit(Alu, fixed, {"dst": "dst", "x": x})
-
-
-def _operand_ranges(op: AluOp) -> dict[str, Range]:
-    """What an operation takes whole of x and y, where that is less than an int32."""
-    bits = ALU_OPERAND_BITS.get(op, {})
-    return {name: signed(bits[name]) for name in ("x", "y") if name in bits}
-
-
-def _declare(
-    name: str,
-    output: Tensor,
-    params: tuple[Param, ...],
-    scopes: Mapping[Tensor, str],
-    lowering: Lowering,
-    config: Config,
-    laws: Laws | None = None,
-) -> TensorIntrin:
-    """An intrinsic whose parameters' ranges are those of the fields they go to."""
-    own = laws or Laws()
-    known = replace(own, ranges={**lowering.parameter_ranges(config), **own.ranges})
-    cost = len(lowering.emits)
-    named = replace(lowering, config=config.name)
-    return te.decl_intrin(name, output, params, scopes, known, named, cost)
+    return declare(name, acc, (), {acc: ACC, inp: INP, wgt: WGT, **scopes}, lowering, config)

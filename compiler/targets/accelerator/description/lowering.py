@@ -5,15 +5,17 @@ connects the two: each role that an instruction's operands play (what is written
 scales …) has the name of the behaviour's operand that plays it.
 
     LOAD    dst, src                 STORE   acc, out, scale
-    GEMM    acc, inp, wgt, bias      ALU     dst, x, y   (x is what lies at dst)
+    GEMM    acc, inp, wgt, bias      ALU     dst, x, y, table   (x is what lies at dst)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from vdla.compiler.tir.ir.intrin import TensorIntrin
+from vdla.compiler import te
+from vdla.compiler.te import Tensor
+from vdla.compiler.tir.ir.intrin import Laws, Param, TensorIntrin
 from vdla.isa.config import Config
 from vdla.isa.instructions import ALU_OPERAND_BITS, Alu, AluOp, Instruction
 
@@ -96,3 +98,20 @@ def lowering_of(intrin: TensorIntrin) -> Lowering:
     if not isinstance(intrin.lowering, Lowering):
         raise TypeError(f"{intrin.name}: expected an intrinsic of the accelerator, found another")
     return intrin.lowering
+
+
+def declare(
+    name: str,
+    output: Tensor,
+    params: tuple[Param, ...],
+    scopes: Mapping[Tensor, str],
+    lowering: Lowering,
+    config: Config,
+    laws: Laws | None = None,
+) -> TensorIntrin:
+    """An intrinsic whose parameters' ranges are those of the fields they go to."""
+    own = laws or Laws()
+    known = replace(own, ranges={**lowering.parameter_ranges(config), **own.ranges})
+    cost = len(lowering.emits)
+    named = replace(lowering, config=config.name)
+    return te.decl_intrin(name, output, params, scopes, known, named, cost)

@@ -1,15 +1,19 @@
-"""The on-chip memories as scopes of buffers: ``"vdla.inp"``, ``"vdla.wgt"`` and ``"vdla.acc"``."""
+"""The on-chip memories as scopes of buffers.
+
+"vdla.inp"  vectors of block_in int8         "vdla.acc"  vectors of block_out int32
+"vdla.wgt"  tiles of block_out × block_in    "vdla.tab"  tables of 256 results of 16 bits
+"""
 
 from __future__ import annotations
 
 from math import prod
 
 from vdla.compiler.tir.ir import Buffer
-from vdla.isa.config import Config
+from vdla.isa.config import TABLE_RESULTS, Config
 from vdla.support.numbers import ceil_div
 
-INP, WGT, ACC = "vdla.inp", "vdla.wgt", "vdla.acc"
-BUFFER_OF_SCOPE = {INP: "inp", WGT: "wgt", ACC: "acc"}
+INP, WGT, ACC, TAB = "vdla.inp", "vdla.wgt", "vdla.acc", "vdla.tab"
+BUFFER_OF_SCOPE = {INP: "inp", WGT: "wgt", ACC: "acc", TAB: "tab"}
 
 
 def entry_shape(scope: str, config: Config) -> tuple[int, ...]:
@@ -18,8 +22,14 @@ def entry_shape(scope: str, config: Config) -> tuple[int, ...]:
         INP: (config.block_in,),
         WGT: (config.block_out, config.block_in),
         ACC: (config.block_out,),
+        TAB: (TABLE_RESULTS,),
     }
     return shapes[scope]
+
+
+def depth(scope: str, config: Config) -> int:
+    """How many entries an on-chip memory holds; of TAB, how many tables."""
+    return config.tables if scope == TAB else config.depth(BUFFER_OF_SCOPE[scope])
 
 
 def entries(buffer: Buffer, config: Config) -> int:

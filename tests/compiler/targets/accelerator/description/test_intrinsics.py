@@ -19,6 +19,7 @@ from vdla.compiler.targets.accelerator.description import (
     ACC,
     BUFFER_OF_SCOPE,
     INP,
+    TAB,
     WGT,
     entries,
     intrinsics,
@@ -45,12 +46,14 @@ from vdla.runtime.dram import whole_pages
 from vdla.sim.checker import check
 
 N = 24  # calls in a row: vectors, one after the other
-NAMES = [i.name for i in intrinsics(load_config("tiny"))]
-LOADS = {INP: "load_inp", WGT: "load_wgt", ACC: "load_acc"}
+TINY = load_config("tiny", ["table_bytes=16384"])
+NAMES = [i.name for i in intrinsics(TINY)]
+LOADS = {INP: "load_inp", WGT: "load_wgt", ACC: "load_acc", TAB: "load_tab"}
+COPY = "tab.pair_0"  # one of several that hold the same
 
 
 def test_loads_that_pad_take_a_condition():
-    for intrin in intrinsics(load_config("tiny")):
+    for intrin in intrinsics(TINY):
         params = {p.name for p in intrin.params}
         assert ("inside" in params) == intrin.name.endswith("_pad"), intrin.name
 
@@ -181,8 +184,8 @@ def read(outcome, buffer, addresses, bases):
         at = addresses[buffer.name]
         raw = outcome.memories["dram"][at : at + size]
     else:
-        memory = outcome.memories[BUFFER_OF_SCOPE[buffer.scope]]
-        raw = memory.reshape(-1)[bases[buffer] * memory.shape[1] :][:size]
+        memory = outcome.memories[COPY if buffer.scope == TAB else BUFFER_OF_SCOPE[buffer.scope]]
+        raw = memory.reshape(-1)[bases[buffer] * size // entries(buffer, TINY) :][:size]
     return np.ascontiguousarray(raw).view(buffer.dtype).reshape(buffer.shape)
 
 
@@ -199,7 +202,7 @@ def test_an_intrinsic_is_its_instruction(name, tiny_machines):
 
 @pytest.fixture(scope="module")
 def tiny_machines():
-    return Machines(load_config("tiny"))
+    return Machines(TINY)
 
 
 @pytest.mark.parametrize("name", ["alu_wadd", "alu_wsub", "alu_mul", "alu_shr"])
