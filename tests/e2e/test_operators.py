@@ -25,6 +25,7 @@ from vdla.sim.machine import simulate
 
 T = TypeVar("T")
 Pick = Callable[[Sequence[T]], T]
+TABLES = ("table_bytes=1024",)  # the option that every config gets
 CONFIGS = ("tiny", "paper", "narrow", "wide", "vta", "ulx3s")
 
 
@@ -209,6 +210,34 @@ def upsampling(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     return graph(node, {"x": shape}, out, {}, rng)
 
 
+def table(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
+    """A function of one variable, of an image or of a vector."""
+    image = (pick((1, 3, 8)), pick((1, 2, 7))) if pick((0, 1)) else ()
+    shape = (pick((1, 2, 3)), pick((1, 5, 16, 33, 64)), *image)
+    rng = np.random.default_rng(pick(range(1 << 16)))
+    node = ops.QTable(name="table", output="y", data="x", table="t")
+    results = {"t": rng.integers(-128, 128, 256, np.int8)}
+    return graph(node, {"x": shape}, shape, results, rng)
+
+
+def rescaling(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
+    """A change of scale, or limits, of an image or of a vector."""
+    image = (pick((1, 3, 8)), pick((1, 2, 7))) if pick((0, 1)) else ()
+    shape = (pick((1, 2, 3)), pick((1, 5, 16, 33, 64)), *image)
+    rng = np.random.default_rng(pick(range(1 << 16)))
+    node = ops.QClip(
+        name="rescale",
+        output="y",
+        data="x",
+        scale=pick((0.002, 0.31, 1.0, 2.3)),
+        in_zp=pick(ZEROS),
+        out_zp=pick(ZEROS),
+        lo=pick((-128, -3)),
+        hi=pick((127, 40)),
+    )
+    return graph(node, {"x": shape}, shape, {}, rng)
+
+
 CHANNELS = (  # groups, input and output channels of each
     (1, 1, 1), (1, 3, 5), (1, 4, 8), (1, 16, 16), (1, 17, 33), (1, 40, 24), (1, 64, 64),
     (2, 4, 4), (2, 3, 5), (3, 2, 2), (3, 5, 1), (2, 16, 16), (4, 8, 8),
@@ -271,7 +300,7 @@ def case(pick: Pick[Any], kind: Callable[[Pick[Any]], tuple[Graph, dict[str, Any
 
 def check(case: Case) -> str:
     """Compiles and simulates a case; the result equals the reference. Says what was done."""
-    config = load_config(case.config)
+    config = load_config(case.config, TABLES)
     operators, placements = accelerator_layers(case.graph, config, Options(min_fill=0.0))
     if not operators:
         (node,) = case.graph.nodes
@@ -310,6 +339,7 @@ def choose(operator: Any, case: Case, config: Any) -> Any:
 
 KINDS = (
     convolution, dense, pool, addition, minimum, concatenation, interleaving, upsampling,
+    table, rescaling,
 )  # fmt: skip
 
 

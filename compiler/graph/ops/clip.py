@@ -82,8 +82,6 @@ class Clip(Quantizable):
 class QClip(IntegerNode):
     """Relu, Clip and change of scale: ``clip(rq(data - in_zp, scale) + out_zp, lo, hi)``."""
 
-    NOT_ACCELERATED: ClassVar[str] = "change of scale alone; not supported on the accelerator"
-
     data: str
     scale: float
     in_zp: int

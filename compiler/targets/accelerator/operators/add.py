@@ -19,7 +19,7 @@ from vdla.compiler.targets.accelerator.operators.pairwise import (
     requantized,
     widened,
 )
-from vdla.compiler.targets.accelerator.operators.template import Binding, elements
+from vdla.compiler.targets.accelerator.operators.template import Binding, elements, vectors_of
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
 
@@ -47,7 +47,7 @@ class Add(Pairwise[ops.QAdd]):
     def of(cls, node: ops.QAdd, graph: Graph, config: Config) -> Add:
         """The integers of its scales, without the shift that the requantization does."""
         a, b, _ = add_terms(*node.scales)
-        vectors = cls.vectors_of(node, graph, config)
+        vectors = vectors_of(node, graph, config)
         return cls(vectors, a, b, node.a_zp, node.b_zp, node.out_zp, node.lo, node.hi)
 
     def bind(self, node: ops.QAdd, graph: Graph, config: Config) -> Binding:

@@ -18,7 +18,7 @@ from vdla.compiler.targets.accelerator.operators.pairwise import (
     requantized,
     widened,
 )
-from vdla.compiler.targets.accelerator.operators.template import Binding, elements
+from vdla.compiler.targets.accelerator.operators.template import Binding, elements, vectors_of
 from vdla.compiler.te import Tensor
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
@@ -49,7 +49,7 @@ class Minimum(Pairwise[QMinimum]):
     @classmethod
     def of(cls, node: QMinimum, graph: Graph, config: Config) -> Minimum:
         """The template of a minimum, with its zero points and limits; scales are constants."""
-        vectors, (a, b) = cls.vectors_of(node, graph, config), node.scales
+        vectors, (a, b) = vectors_of(node, graph, config), node.scales
         return cls(vectors, a == b, node.a_zp, node.b_zp, node.out_zp, node.lo, node.hi)
 
     def bind(self, node: QMinimum, graph: Graph, config: Config) -> Binding:

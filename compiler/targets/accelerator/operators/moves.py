@@ -1,7 +1,7 @@
 """What templates share that move int8 tensors.
 
 A LOAD widens a tile's bytes into ACC, and a STORE writes them where they belong, at another scale
-if need be. Nothing is computed between the two: the addresses do the work.
+if need be. Between the two, the ALU may do some steps on each vector.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.schedule import Schedule, create_schedule
-from vdla.compiler.targets.accelerator.description import ACC, intrinsics
+from vdla.compiler.targets.accelerator.description import ACC, TAB, intrinsics
 from vdla.compiler.targets.accelerator.operators.cost import (
     CostColumns,
     TileCost,
@@ -53,22 +53,28 @@ class Move:
 
     ``steps`` are what ACC holds, each with its instruction, the last one first. The axes of
     ``stored`` begin with the row and the pixel and end with the lane. ``again`` are those of them
-    over which a tile is stored several times.
+    over which a tile is stored several times. ``others`` are loaded with the data.
     """
 
     data: Tensor
     steps: Sequence[tuple[Tensor, TensorIntrin]]
     stored: Tensor
     again: Sequence[Var] = ()
+    others: Sequence[Tensor] = ()
 
 
 @dataclass(frozen=True)
 class MoveTensors:
-    """The tensors of an expression of moves; ``scales`` are rows of lanes that all of them read."""
+    """The tensors of an expression of moves.
+
+    ``scales`` are rows of lanes that all of them read, ``table`` are the results that a step looks
+    up. ``out`` is what the moves are assembled to; of a single move, it may be what that stores.
+    """
 
     moves: Sequence[Move]
     scales: Tensor
     out: Tensor
+    table: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,20 @@ class Moves(Template[N, MoveTile]):
         return 1, 1
 
     @property
+    def alu_steps(self) -> int:
+        """Operations of the ALU per vector that is loaded."""
+        return self.grown[1] if self.grown[1] > 1 else 0
+
+    def held(self, rows: int, pixels: int) -> int:
+        """Vectors of ACC that a tile takes."""
+        columns = self.grown[1]
+        return rows * pixels * self.vectors * (1 + columns if columns > 1 else 1)
+
+    def loaded(self, tile: MoveTile) -> int:
+        """Vectors that a tile loads."""
+        return tile.rows * tile.pixels * self.vectors
+
+    @property
     def wanted(self) -> str:
         """The noun with its article."""
         return with_article(self.NOUN)
@@ -108,22 +128,21 @@ class Moves(Template[N, MoveTile]):
         The longest operand has a tile for each thread: the next operand begins with the first.
         """
         room = (config.depth("acc") - len(self.pixels)) // vthreads
-        most, columns = max(self.pixels), self.grown[1]
-        held = self.vectors * (1 + columns if columns > 1 else 1)
+        most = max(self.pixels)
         whole = [(rows, most) for rows in parts(self.rows)]
         cut = [(1, pixels) for pixels in parts(most)[:-1]]
         for rows, pixels in [*whole, *cut]:
             tile = MoveTile(rows, pixels, vthreads)
             count = ceil_div(self.rows, rows) * ceil_div(most, pixels)
-            fits = rows * pixels * held <= room and count >= vthreads
+            fits = self.held(rows, pixels) <= room and count >= vthreads
             if fits and only in (None, tile):
                 yield tile
 
     def cost(self, tile: MoveTile, config: Config) -> CostColumns:
         """One load, and stores of all that becomes of it, per tile of the longest operand."""
         (rows, columns), entries = self.grown, tile.rows * tile.pixels * self.vectors
-        size = entries * config.out_entry
-        load, alu = transfer(size, size, config), entries * columns if columns > 1 else 0
+        size, read = entries * config.out_entry, self.loaded(tile) * config.out_entry
+        load, alu = transfer(read, read, config), entries * self.alu_steps
         store = rows * transfer(size * columns, self.run(tile) * config.out_entry, config)
         tiles = sum(ceil_div(self.rows, tile.rows) * ceil_div(n, tile.pixels) for n in self.pixels)
         share = shares(tiles, tiles, tile.vthreads)
@@ -140,9 +159,13 @@ class Moves(Template[N, MoveTile]):
     def schedule(self, tile: MoveTile, config: Config) -> Schedule:
         """Each operand in tiles: loaded, and stored while the next one is loaded."""
         ins, e = intrinsics(config), self.expression(config)
-        s = create_schedule(e.out, [*(move.data for move in e.moves), e.scales], self.NAME)
+        s = create_schedule(e.out, self._params(e), self.NAME)
         scales = s.cache_read(e.scales, ACC, [move.stored for move in e.moves])
         s[scales].tensorize(s[scales].axis[-1], ins.load_acc)
+        if e.table is not None:
+            users = [t for move in e.moves for t, _ in move.steps]
+            table = s.cache_read(e.table, TAB, [t for t in users if e.table in t.compute_op.inputs])
+            s[table].tensorize(s[table].axis[-1], ins.load_tab)
         for move in e.moves:
             rows, pixels, *rest = s[move.stored].axis
             rest = [axis for axis in rest if axis not in move.again]
@@ -160,6 +183,12 @@ class Moves(Template[N, MoveTile]):
                 s[step].tensorize(s[step].axis[-1], intrin)
             s[move.stored].tensorize(rest[-1], ins.store8)
         return s
+
+    @staticmethod
+    def _params(e: MoveTensors) -> list[Tensor]:
+        """What an expression reads, in calling order."""
+        read = [tensor for move in e.moves for tensor in (move.data, *move.others)]
+        return [*read, e.scales] if e.table is None else [*read, e.table, e.scales]
 
 
 def plain(value: Expr, scale: Expr) -> Expr:

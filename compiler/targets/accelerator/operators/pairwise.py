@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil, prod
+from math import ceil
 
 from vdla.compiler import te
-from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.ir import Graph
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import ACC, intrinsics
 from vdla.compiler.targets.accelerator.operators.access import accesses
@@ -86,13 +86,6 @@ class Pairwise(Template[N, VectorTile]):
         """Only images and vectors have channel blocks."""
         rank = len(graph.tensors[node.output].shape)
         return None if rank in (2, 4) else f"a tensor of {rank} dimensions has no channel blocks"
-
-    @staticmethod
-    def vectors_of(node: Node, graph: Graph, config: Config) -> int:
-        """All of the result's vectors, with the padding of its channels."""
-        n, c, *image = graph.tensors[node.output].shape
-        lanes = n * ceil_div(c, config.channel_block) * prod(image) * config.channel_block
-        return int(lanes // config.block_out)
 
     @property
     def wanted(self) -> str:

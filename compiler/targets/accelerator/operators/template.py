@@ -15,6 +15,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, replace
+from math import prod
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -31,6 +32,7 @@ from vdla.compiler.targets.accelerator.operators.cost import (
 )
 from vdla.compiler.targets.accelerator.operators.nest import Nest
 from vdla.isa.config import Config
+from vdla.support.numbers import ceil_div
 
 Array = NDArray[np.generic]
 
@@ -264,6 +266,13 @@ def with_article(noun: str) -> str:
 def elements(graph: Graph, name: str) -> int:
     """Elements of a tensor without channel padding."""
     return int(np.prod(graph.tensors[name].shape))
+
+
+def vectors_of(node: Node, graph: Graph, config: Config) -> int:
+    """The vectors of a node's result, with the padding of its channels."""
+    n, c, *image = graph.tensors[node.output].shape
+    lanes = n * ceil_div(c, config.channel_block) * prod(image) * config.channel_block
+    return int(lanes // config.block_out)
 
 
 def _tuples(value: object) -> object:
