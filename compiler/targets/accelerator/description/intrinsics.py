@@ -43,11 +43,12 @@ from vdla.isa.instructions import AluOp, Gemm, Init, Load, Mem, Store
 
 @dataclass(frozen=True)
 class Intrinsics:
-    """The tensor intrinsics of one config, by name: ``ins.gemm_zero``; iterating gives all of them.
+    """The tensor intrinsics of one config, by name: ``ins.gemm_zero``; iterating gives all of them
+    but those that are ``absent`` from its instruction set.
 
     The head of this module says what each does. A vector has ``block_in`` lanes in ``vdla.inp`` and
     ``block_out`` in ``vdla.acc``; an entry of ``vdla.wgt`` is ``block_out`` × ``block_in`` weights,
-    one of ``vdla.tab`` a table. Where a config has no tables, no schedule can hold one.
+    one of ``vdla.tab`` a table.
     """
 
     load_inp: TensorIntrin
@@ -87,9 +88,11 @@ class Intrinsics:
     alu_max_reduce: TensorIntrin
     store32: TensorIntrin
     store8: TensorIntrin
+    absent: frozenset[str] = frozenset()
 
     def __iter__(self) -> Iterator[TensorIntrin]:
-        return (getattr(self, field.name) for field in fields(self))
+        left_out = {"absent", *self.absent}
+        return (getattr(self, f.name) for f in fields(self) if f.name not in left_out)
 
 
 @lru_cache
@@ -135,6 +138,7 @@ def intrinsics(config: Config) -> Intrinsics:
         alu_max_reduce=alu.reduction("alu_max_reduce", te.max, AluOp.MAX),
         store32=_store32(config),
         store8=_store8(config),
+        absent=frozenset() if config.tables else frozenset(("load_tab", "alu_table")),
     )
 
 
