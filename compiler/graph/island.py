@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, TypedDict
 
-from vdla.compiler.graph.ir import Array, Graph, Node, Quant
+from vdla.compiler.graph.ir import Array, Graph, Node, Quant, Shape
 
 
 class Names(TypedDict):
@@ -40,11 +40,13 @@ class Island(Protocol):
             GraphError: the accelerator can't represent it.
         """
 
-    def spread(self, name: str) -> str:
-        """An integer operand at the full shape of the result; only a constant can be spread.
+    def spread(self, name: str, shape: Shape | None = None) -> str:
+        """An integer operand at the full shape of the result, or at ``shape`` if it fits that.
+
+        A constant is written out; an image gets its rows and columns repeated.
 
         Raises:
-            GraphError: it has another shape and is no constant.
+            GraphError: other axes would have to be repeated.
         """
 
     def source(self, name: str) -> tuple[str, Quant]:

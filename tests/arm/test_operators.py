@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import BY_OP, Graph, TensorType
 from vdla.compiler.graph.ops.minimum import QMinimum
+from vdla.compiler.graph.ops.multiply import QMultiply
 
 F, I8, U8 = "float32", "int8", "uint8"
 IMAGE = (2, 5, 7, 6)
@@ -80,6 +81,14 @@ OPERATORS = {
     "table int8": (
         ops.QTable(**NAMES, table="t"), INTEGERS,
         {"t": np.random.default_rng(5).integers(-128, 128, 256, np.int8)},
+    ),
+    "multiply int8": (
+        QMultiply(**PAIR, scale=0.0073, a_zp=3, b_zp=-8, out_zp=1, lo=-99),
+        {**INTEGERS, "z": (I8, *IMAGE)},
+    ),
+    "gate int8": (
+        QMultiply(**PAIR, scale=0.0073, a_zp=3, b_zp=-8, out_zp=1),
+        {**INTEGERS, "z": (I8, *IMAGE[:2], 1, 1)},
     ),
     "max pool int8": (
         ops.QMaxPool(**NAMES, **HALVED), {"x": (I8, 1, 3, 8, 8), "y": (I8, 1, 3, 4, 4)},

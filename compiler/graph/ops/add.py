@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +14,6 @@ from vdla.compiler.graph.ir import (
     DTYPES,
     Array,
     IntegerNode,
-    Node,
     Pair,
     Recipe,
     Shape,
@@ -23,6 +22,8 @@ from vdla.compiler.graph.ir import (
 from vdla.compiler.graph.island import Island, Quantizable
 from vdla.compiler.graph.numbers import add_terms, requantize
 from vdla.compiler.graph.ops.elementwise import (
+    QUANTIZED,
+    Binary,
     broadcast_operands,
     broadcast_shape,
     common_block,
@@ -59,8 +60,8 @@ class Add(Quantizable):
         """Channels per block of the result: those of both operands, which lie alike."""
         return common_block(operands)
 
-    def quantized(self, island: Island) -> Node:
-        """A :class:`QAdd`; of operands of two shapes, a constant one is spread out."""
+    def quantized(self, island: Island) -> QAdd:
+        """A :class:`QAdd` of operands that are spread to one shape."""
         (a, quant_a), (b, quant_b) = island.source(self.a), island.source(self.b)
         a, b = island.spread(a), island.spread(b)
         scales = (island.ratio(quant_a), island.ratio(quant_b))
@@ -81,8 +82,9 @@ class Add(Quantizable):
 class QAdd(IntegerNode):
     """An int8 addition in fixed point.
 
-    ``scales`` are float32 ``(a_scale / y_scale, b_scale / y_scale)``;
-    ``sum = (a - a_zp) * A + (b - b_zp) * B`` in int32 with ``A, B, k = add_terms(*scales)``;
+    ``scales`` are float32 ``(a_scale / y_scale, b_scale / y_scale)``, the second negative for a
+    difference; ``sum = (a - a_zp) * A + (b - b_zp) * B`` in int32 with
+    ``A, B, k = add_terms(*scales)``;
     ``output = clip(rq(sum, 2**-k) + out_zp, lo, hi)``. ``a`` and ``b`` have one shape.
     """
 
@@ -125,6 +127,15 @@ class QAdd(IntegerNode):
         a = (args[0].astype(np.float64) - self.a_zp) * self.scales[0]
         b = (args[1].astype(np.float64) - self.b_zp) * self.scales[1]
         return a + b, np.abs(a) + np.abs(b), 5
+
+
+def _difference(node: Binary, island: Island) -> QAdd:
+    """``a - b``: the addition of b at a negative scale."""
+    total = Add(name=node.name, output=node.output, a=node.a, b=node.b).quantized(island)
+    return replace(total, scales=(total.scales[0], -total.scales[1]))
+
+
+QUANTIZED["sub"] = _difference
 
 
 def fixed_point_sum(

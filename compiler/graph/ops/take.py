@@ -88,6 +88,13 @@ class Take(AnyTake):
         return None if OUTSIDE in self.places else QTake
 
 
+def repetition(data: str, size: Shape, output: str, shape: Shape) -> QTake:
+    """The node that repeats the axes of one index as often as another shape has it."""
+    tables = (range(n) if n == m else [0] * n for n, m in zip(shape, size, strict=True))
+    places = tuple(place for table in tables for place in table)
+    return QTake(name=output, output=output, data=data, shape=shape, places=places)
+
+
 class _Axis:
     """Where the elements along one axis come from: by a formula where there is one."""
 

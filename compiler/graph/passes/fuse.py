@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, GraphError, Node, Quant, TensorType
+from vdla.compiler.graph.ir import Graph, GraphError, Node, Quant, Shape, TensorType
 from vdla.compiler.graph.island import Bounds, Names, Quantizable
 from vdla.compiler.graph.numbers import quantize
+from vdla.compiler.graph.ops.take import repetition
 from vdla.isa.numbers import INT32_MAX, INT32_MIN, pack_scale
 
 INTEGER = ".integer"  # ends the name of a tensor the file doesn't have
@@ -205,8 +206,11 @@ class _Island:
         self.check_scale(scale)
         return scale
 
-    def spread(self, name: str) -> str:
-        """An integer operand at the full shape of the result; only a constant can be spread."""
+    def spread(self, name: str, shape: Shape | None = None) -> str:
+        """An integer operand at the full shape of the result, or at ``shape`` if it fits that."""
+        actual = self.graph.tensors[name].shape
+        if shape is not None and broadcasts(actual, shape):
+            return self.fuser.spread(name, shape)
         return self.fuser.spread(name, self.graph.tensors[self.core.output].shape)
 
     def source(self, name: str) -> tuple[str, Quant]:
@@ -294,6 +298,7 @@ class _Fuser:
         self.graph, self.makers, self.uses = graph, graph.producers(), graph.uses()
         self.tensors, self.constants = dict(graph.tensors), dict(graph.constants)
         self.swallowed: set[str] = set()
+        self.before: list[Node] = []  # what the island at hand needs before its own node
         self.reasons = dict(graph.reasons)
 
     def constant(self, name: str, array: np.ndarray) -> str:
@@ -301,14 +306,21 @@ class _Fuser:
         self.tensors[name] = TensorType(array.shape, str(array.dtype))
         return name
 
-    def spread(self, name: str, shape: tuple[int, ...]) -> str:
-        """An operand of an addition at full shape; only a constant can be spread."""
-        if self.tensors[name].shape == shape:
+    def spread(self, name: str, shape: Shape) -> str:
+        """An integer operand at another shape: a constant written out, or rows and columns of an
+        image repeated by a node that stands before the island's."""
+        kind, spread = self.tensors[name], f"{name}.{'x'.join(map(str, shape))}"
+        if kind.shape == shape:
             return name
-        if name not in self.constants:
-            raise GraphError("operands of two shapes")
-        array = np.ascontiguousarray(np.broadcast_to(self.constants[name], shape))
-        return self.constant(f"{name}.{'x'.join(map(str, shape))}", array)
+        if name in self.constants:
+            array = np.ascontiguousarray(np.broadcast_to(self.constants[name], shape))
+            return self.constant(spread, array)
+        if len(shape) != 4 or kind.shape[:2] != shape[:2]:
+            raise GraphError(f"operands of shapes {list(shape)} and {list(kind.shape)}")
+        if spread not in self.tensors:
+            self.tensors[spread] = replace(kind, shape=shape)
+            self.before.append(repetition(name, kind.shape, spread, shape))
+        return spread
 
     def run(self) -> Graph:
         nodes: list[Node] = []
@@ -334,15 +346,18 @@ class _Fuser:
         if end is None or not _per_tensor(end):
             self.reasons[node.name] = "its result is not quantized to int8 with one scale"
             return [node]
+        self.before.clear()
         try:
             fused = node.quantized(_Island(self, node, end, low, high))
         except GraphError as error:
+            for unneeded in self.before:
+                del self.tensors[unneeded.output]
             if not isinstance(node, ops.Quantize):  # of floats, it is where integers begin
                 self.reasons[node.name] = str(error)
             return [node]
         self.swallowed |= {n.name for n in absorbed[1:]} | {end.name}
         self.annotate(end.output, _quant_of(end))
-        return [fused]
+        return [*self.before, fused]
 
     def chain(self, node: Node) -> tuple[list[Node], float, float]:
         """``node`` and the Relu and Clip nodes that alone follow it, with the bounds they set."""
@@ -374,6 +389,14 @@ class _Fuser:
 
     def annotate(self, name: str, quant: Quant) -> None:
         self.tensors[name] = replace(self.tensors[name], quant=quant)
+
+
+def broadcasts(actual: Shape, shape: Shape) -> bool:
+    """Whether a tensor of some shape can be spread to another one."""
+    try:
+        return np.broadcast_shapes(actual, shape) == shape
+    except ValueError:
+        return False
 
 
 def _bounds(node: Node, low: float, high: float) -> tuple[float, float]:

@@ -50,6 +50,53 @@ def residual_block(m):
     return m.add(a, b, "Relu")
 
 
+@pytest.mark.parametrize("op", ["Mul", "Sub", "Add", "Min"])
+@pytest.mark.parametrize(
+    "second", [(2, 8, 6, 5), (2, 8, 1, 1), (2, 8, 6, 1), (2, 8, 1, 5)], ids=str
+)
+def test_two_tensors_equal_onnxruntime(op, second):
+    """Operands of two scales; the second is spread where it has fewer rows or columns."""
+    m = QdqModel(4)
+    first = m.max_pool(m.input("x", (2, 8, 6, 5)), 1, 1)
+    other = m.max_pool(m.input("z", second), 1, 1)
+    m.output(m.binary(op, first, other, 117.3 if op == "Mul" else 1.73))
+    model = m.model()
+    graph = optimize(import_model(model))
+    rng = np.random.default_rng(1)
+    x = {n: rng.normal(0, 2, graph.tensors[n].shape).astype(np.float32) for n in graph.inputs}
+    assert {"QTake"} & {*kinds(graph)} == (
+        set() if second in ((2, 8, 6, 5), *([(2, 8, 1, 1)] if op == "Mul" else [])) else {"QTake"}
+    )
+    (want,) = ort_run(model, x, fuse=False).values()
+    got = evaluate(graph, x)[graph.outputs[0]]
+    step = graph.nodes[-1].scale[0]
+    apart = np.rint(np.abs(got - want) / step)
+    assert apart.max() <= 1
+    assert np.count_nonzero(apart) <= 2
+
+
+def test_a_gate_is_either_operand():
+    for order in ("xz", "zx"):
+        m = QdqModel(5)
+        images = {"x": (1, 8, 6, 5), "z": (1, 8, 1, 1)}
+        data = {n: m.max_pool(m.input(n, images[n]), 1, 1) for n in "xz"}
+        y = m.node("Mul", [data[n] for n in order], images["x"])
+        m.output(m.quantized(y, 0.3))
+        graph = optimize(import_model(m.model()))
+        node = next(n for n in graph.nodes if n.op == "QMultiply")
+        assert [graph.tensors[n].shape for n in node.inputs] == [images["x"], images["z"]]
+
+
+def test_channels_are_not_repeated():
+    m = QdqModel(6)
+    data = m.max_pool(m.input("x", (1, 8, 6, 5)), 1, 1)
+    mask = m.max_pool(m.input("z", (1, 1, 6, 5)), 1, 1)
+    m.output(m.binary("Mul", data, mask, 120))
+    graph = optimize(import_model(m.model()))
+    node = next(n for n in graph.nodes if n.op == "Binary")
+    assert graph.reasons[node.name] == "operands of shapes [1, 8, 6, 5] and [1, 1, 6, 5]"
+
+
 def test_convolution_island():
     graph = optimized(conv_block)
     assert kinds(graph) == ["Quantize", "QConv2d", "Dequantize"]
@@ -330,7 +377,7 @@ def test_a_minimum_of_integers(scales):
 def test_functions_without_an_integer_form_say_so():
     m = QdqModel(0)
     a, b = m.input("a", (1, 4)), m.input("b", (1, 4))
-    m.output(m.finished(m.node("Mul", [a, b], (1, 4)), 0.2, None))
+    m.output(m.finished(m.node("Div", [a, b], (1, 4)), 0.2, None))
     graph = optimize(import_model(m.model()))
     assert "it has no integer form" in graph.reasons.values()
 
