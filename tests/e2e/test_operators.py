@@ -16,6 +16,7 @@ from vdla.compiler.graph import ir, numbers, ops
 from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.graph.ops.blocks import pack, unpack
 from vdla.compiler.graph.ops.minimum import QMinimum
+from vdla.compiler.graph.ops.multiply import QMultiply, gate_shape
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.targets.accelerator.operators.cost import TilingError
 from vdla.compiler.targets.accelerator.search.choose import default_tile
@@ -70,7 +71,7 @@ def convolution(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     added = ops.QConv2dAdd(
         **node,
         residual="r",
-        add_scales=(pick((0.31, 1.0, 1.7)), pick((0.002, 0.53, 2.3))),
+        add_scales=(pick((0.31, 1.0, 1.7)), pick((0.002, 0.53, 2.3, -0.53))),
         res_zp=pick(ZEROS),
         add_zp=pick(ZEROS),
         add_lo=pick((-128, -5)),
@@ -128,7 +129,7 @@ def addition(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
         output="y",
         a="x",
         b="r",
-        scales=(pick((0.31, 1.0, 1.7)), pick((0.002, 0.53, 2.3))),
+        scales=(pick((0.31, 1.0, 1.7)), pick((0.002, 0.53, 2.3, -0.53))),
         a_zp=pick(ZEROS),
         b_zp=pick(ZEROS),
         out_zp=pick(ZEROS),
@@ -218,6 +219,27 @@ def table(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     node = ops.QTable(name="table", output="y", data="x", table="t")
     results = {"t": rng.integers(-128, 128, 256, np.int8)}
     return graph(node, {"x": shape}, shape, results, rng)
+
+
+def product(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
+    """A product of two images or of two vectors, or of an image and a gate."""
+    image = (pick((1, 3, 8)), pick((1, 2, 7, 13))) if pick((0, 1, 1)) else ()
+    shape = (pick((1, 2, 3)), pick((1, 5, 16, 33, 64)), *image)
+    rng = np.random.default_rng(pick(range(1 << 16)))
+    other = gate_shape(shape) if pick((0, 1)) else shape
+    node = QMultiply(
+        name="product",
+        output="y",
+        a="x",
+        b="r",
+        scale=pick((0.0001, 0.0073, 0.31)),
+        a_zp=pick(ZEROS),
+        b_zp=pick(ZEROS),
+        out_zp=pick(ZEROS),
+        lo=pick((-128, -3)),
+        hi=pick((127, 40)),
+    )
+    return graph(node, {"x": shape, "r": other}, shape, {}, rng)
 
 
 def rescaling(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
@@ -339,7 +361,7 @@ def choose(operator: Any, case: Case, config: Any) -> Any:
 
 KINDS = (
     convolution, dense, pool, addition, minimum, concatenation, interleaving, upsampling,
-    table, rescaling,
+    table, rescaling, product,
 )  # fmt: skip
 
 
