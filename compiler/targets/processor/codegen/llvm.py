@@ -194,7 +194,7 @@ def _optimized(text: str, machine: Any, processor: Processor) -> Any:
     module.verify()
     tuning = llvm.create_pipeline_tuning_options(speed_level=1 if quick else 3)
     tuning.loop_vectorization = not quick
-    tuning.slp_vectorization = not quick
+    tuning.slp_vectorization = False  # it leads to wrong numbers on AVX2: decision 39
     tuning.loop_unrolling = not quick
     builder = llvm.create_pass_builder(machine, tuning)
     passes = builder.getModulePassManager()

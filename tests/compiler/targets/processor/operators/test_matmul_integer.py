@@ -76,6 +76,16 @@ def test_products_with_zero_points(m, k, n, stack, kinds, zeros, seed, vectors):
     equal(node, known, data, vectors)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_one_column_that_threads_share(seed):
+    """A loop that isn't inlined: LLVM's SLP vectorizer led to other numbers here."""
+    rng = np.random.default_rng(seed)
+    known = {"b": bytes_of(rng, "int8", 5, 1), "t": np.zeros(1, np.int8)}
+    data = {"a": bytes_of(rng, "int8", 5, 5), "z": bytes_of(rng, "int8", 1)}
+    node = ops.MatMulInteger(name="p", output="y", a="a", b="b", a_zero="z", b_zero="t")
+    equal(node, known, data, None)
+
+
 @settings(max_examples=8)
 @given(m=SIZES, k=SIZES, n=SIZES, zero=st.integers(-128, 127), seed=st.integers(0, 99),
        vectors=st.sampled_from(VECTORS))  # fmt: skip
