@@ -44,7 +44,7 @@ NUMBERS = {
 }  # name: expression in C, comment
 LEFT_OUT = re.compile(r"(;|source_filename|target |attributes |!)")  # lines that begin so
 TRAILING = re.compile(r"(, !llvm\.loop !\d+| #\d+|\s*; preds = .*)$")
-DEFINITION = re.compile(r"^define (internal )?(.*) #\d+ \{$")
+DEFINITION = re.compile(r"^define (internal |)(.*) #\d+ \{$")
 
 
 def ziglang_version() -> str | None:
@@ -91,9 +91,9 @@ def _numbers() -> str:
 
 
 def _agreed(bits: object, texts: Mapping[str, str]) -> str:
-    """What all targets have in common: everything."""
+    """The text of all targets, by whose names it is given; ends the process if they differ."""
     if len(set(texts.values())) != 1:
-        sys.exit(f"pool.c: expected one text for {bits} bits, found others for {', '.join(texts)}")
+        sys.exit(f"pool.c: expected one text for {bits} bits, found several: {', '.join(texts)}")
     return next(iter(texts.values()))
 
 
@@ -103,10 +103,21 @@ def neutral(text: str) -> str:
     for line in text.splitlines():
         if LEFT_OUT.match(line):
             continue
-        line = DEFINITION.sub(r"define \1\2 nounwind {", line)
+        line = DEFINITION.sub(_definition, line)
         line = TRAILING.sub("", line)
         lines.append(re.sub(r" (noundef|dso_local|nuw)\b", "", line))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
+
+
+def _definition(line: re.Match[str]) -> str:
+    """The first line of a function, with attributes that every processor has.
+
+    ``nounwind``: else ARM's objects ask for a C++ runtime. ``noinline``, if it is exported: else
+    LLVM compiles the steps of each parallel loop twice, once for the case that there is no pool.
+    """
+    internal, signature = line.groups()
+    attributes = "nounwind" if internal else "noinline nounwind"
+    return f"define {internal}{signature} {attributes} {{"
 
 
 def _compiled(source: str, target: str) -> str:
@@ -126,7 +137,7 @@ def _compiled(source: str, target: str) -> str:
 def main() -> None:
     """Writes the generated files."""
     if ziglang_version() is None:
-        sys.exit("pool.c: expected the package ziglang, found none; pip install 'vdla[dev]'")
+        sys.exit("pool.c: expected the package ziglang, found none; run: pip install 'vdla[dev]'")
     for name, text in generated_files().items():
         write_bytes(FOLDER / name, text.encode())
         print(FOLDER / name)

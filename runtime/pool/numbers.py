@@ -1,7 +1,7 @@
 """The pool's numbers, as ``pool.c`` has them."""
 
 # From pool.c by python -m vdla.runtime.pool.generate
-# ziglang 0.17.1, SHA-256 abfe9df242bca92cc4dda527b2bd3be4486f1524e34beae53c91f91ca506c1ef
+# ziglang 0.17.1, SHA-256 791e067b3f9729d9d184ee6265217898b750ed0d6fa82860f3f0ede9bb25197c
 
 POOL_BYTES = 320
 ALIGNMENT_BYTES = 64  # where a pool may begin

@@ -1,12 +1,12 @@
 ; From pool.c by python -m vdla.runtime.pool.generate
-; ziglang 0.17.1, SHA-256 abfe9df242bca92cc4dda527b2bd3be4486f1524e34beae53c91f91ca506c1ef
+; ziglang 0.17.1, SHA-256 791e067b3f9729d9d184ee6265217898b750ed0d6fa82860f3f0ede9bb25197c
 
 %struct.call = type { ptr, ptr }
 %struct.pool = type { i32, [60 x i8], i32, [60 x i8], i32, ptr, ptr, [52 x i8], [64 x i8], [64 x i8] }
 
 @vdla_clock = external constant i32, align 4
 
-define void @vdla_call(ptr %calls, i32 %count, ptr %times) nounwind {
+define void @vdla_call(ptr %calls, i32 %count, ptr %times) noinline nounwind {
 entry:
   %calls.addr = alloca ptr, align 4
   %count.addr = alloca i32, align 4
@@ -56,7 +56,7 @@ for.end:
 
 declare i32 @clock_gettime(i32, ptr)
 
-define void @vdla_parallel(ptr %pool, ptr %function, ptr %context, i32 %tasks) nounwind {
+define void @vdla_parallel(ptr %pool, ptr %function, ptr %context, i32 %tasks) noinline nounwind {
 entry:
   %pool.addr = alloca ptr, align 4
   %function.addr = alloca ptr, align 4
@@ -297,7 +297,7 @@ if.end:
   ret void
 }
 
-define void @vdla_begin(ptr %pool) nounwind {
+define void @vdla_begin(ptr %pool) noinline nounwind {
 entry:
   %pool.addr = alloca ptr, align 4
   store ptr %pool, ptr %pool.addr, align 4
@@ -325,7 +325,7 @@ declare i32 @pthread_mutex_init(ptr, ptr)
 
 declare i32 @pthread_cond_init(ptr, ptr)
 
-define void @vdla_set(ptr %pool, i64 %state) nounwind {
+define void @vdla_set(ptr %pool, i64 %state) noinline nounwind {
 entry:
   %pool.addr = alloca ptr, align 4
   %state.addr = alloca i64, align 8
@@ -368,7 +368,7 @@ declare i32 @pthread_mutex_unlock(ptr)
 
 declare i32 @pthread_cond_broadcast(ptr)
 
-define void @vdla_work(ptr %pool) nounwind {
+define void @vdla_work(ptr %pool) noinline nounwind {
 entry:
   %pool.addr = alloca ptr, align 4
   %times = alloca i32, align 4

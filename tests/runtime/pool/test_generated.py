@@ -93,3 +93,32 @@ def test_the_clock_is_the_systems():
 def test_loops_that_wait_execute_the_processors_instruction(name, instruction):
     """PAUSE of x86-64, YIELD of A64 and of A32, as their manuals encode them."""
     assert instruction in compile_object([], PROCESSORS[name])
+
+
+def test_processors_that_would_get_different_texts(monkeypatch):
+    monkeypatch.setattr(generate, "_compiled", lambda source, target: f"{target}\n")
+    with pytest.raises(SystemExit) as caught:
+        generate.generated_files()
+    assert str(caught.value) == (
+        "pool.c: expected one text for 64 bits, found several: x86_64-linux-gnu, aarch64-linux-gnu"
+    )
+
+
+def test_no_compiler(monkeypatch):
+    monkeypatch.setattr(generate, "ziglang_version", lambda: None)
+    with pytest.raises(SystemExit) as caught:
+        generate.main()
+    assert str(caught.value) == (
+        "pool.c: expected the package ziglang, found none; run: pip install 'vdla[dev]'"
+    )
+
+
+def test_source_that_does_not_compile(monkeypatch, tmp_path):
+    if generate.ziglang_version() is None:
+        pytest.skip("no ziglang")
+    broken = tmp_path / "pool.c"
+    broken.write_text("int zero(void) { }\n")
+    monkeypatch.setattr(generate, "SOURCE", broken)
+    with pytest.raises(SystemExit) as caught:
+        generate.generated_files()
+    assert "pool.c:1:" in str(caught.value)

@@ -27,7 +27,7 @@ FLAGS = (
 LATE = "#define pthread_cond_wait late_wait\n"  # which driver.c has
 OUTCOMES = {0: "clean", 2: "wrong", 3: "hang", 66: "race", -11: "crash"}  # by the exit code
 TSAN = "halt_on_error=1 exitcode=66 report_thread_leaks=0 handle_segv=0"
-POOLS, PATIENCE = 12, 30  # of each caller; seconds without progress that a right pool never needs
+POOLS, PATIENCE = 60, 30  # of each caller; seconds without progress that a right pool never needs
 FAULT_POOLS, FAULT_PATIENCE = 40, 3
 
 
