@@ -1,0 +1,94 @@
+"""Small CNNs that aren't bundled, in three styles of quantization: what is left to the host.
+
+    python benchmarks/strangers.py [-c CONFIG] [--models gates] [--styles u8,s8c] [-v] [--json]
+
+- host: layers that the host runs; conversions of numbers or of their layout are none (``-v``
+  prints each with its reason);
+- cosine: the least of all outputs, with onnxruntime's graph without fusion;
+- differ: the most that any output differs from it, in parts of the output's largest element.
+
+Weights are drawn from a seed; images are small, so that all of them take a few minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import stranger_models
+from rich.console import Console
+from rich.table import Table
+
+import vdla
+from vdla.analysis.ort import cosine, ort_run
+from vdla.compiler.placement import processor_layers
+from vdla.isa.config import Config, load_config
+
+
+@dataclass(frozen=True)
+class Row:
+    """A network's figures in one style of quantization; ``left`` are reasons by layers."""
+
+    network: str
+    style: str
+    cycles: int | None
+    layers: int
+    left: dict[str, str]
+    cosine: float
+    differ: float
+
+
+def measure(network: str, style: str, config: Config) -> Row:
+    """Compiles, simulates and compares a network on a random image."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"{network}-{style}.onnx"
+        inputs = stranger_models.write(network, style, path)
+        module = vdla.compile(path, config)
+        result = vdla.run(module, inputs)
+        wanted = ort_run(path, inputs, fuse=False)
+    rows = module.metadata["placement"]
+    names, layers = processor_layers(rows)
+    reasons = {row["name"]: f"{row['op']}: {row['reason']}" for row in rows}
+    pairs = [(result.outputs[name], want) for name, want in wanted.items()]
+    return Row(
+        network,
+        style,
+        result.cycles,
+        layers,
+        {name: reasons[name] for name in names},
+        min(cosine(*pair) for pair in pairs),
+        max(float(abs(a - b).max() / abs(b).max()) for a, b in pairs),
+    )
+
+
+def main() -> None:
+    """Prints a table, or JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("-c", "--config", default="paper")
+    parser.add_argument("--models", default=",".join(stranger_models.NETWORKS))
+    parser.add_argument("--styles", default=",".join(stranger_models.STYLES))
+    parser.add_argument("-v", "--verbose", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    config, rows = load_config(options.config), []
+    for network in options.models.split(","):
+        rows += [measure(network, style, config) for style in options.styles.split(",")]
+    if options.json:
+        print(json.dumps([asdict(row) for row in rows]))
+        return
+    console, table = Console(), Table("network", "style", "cycles", "host", "cosine", "differ")
+    for row in rows:
+        host, cycles = f"{len(row.left)} of {row.layers}", f"{row.cycles or 0:,}"
+        figures = f"{row.cosine:.5f}", f"{row.differ:.4f}"
+        table.add_row(row.network, row.style, cycles, host, *figures)
+    console.print(table)
+    for row in rows if options.verbose else ():
+        for name, reason in row.left.items():
+            console.print(f"{row.network} {row.style}: {name}: {reason}", soft_wrap=True)
+
+
+if __name__ == "__main__":
+    main()
