@@ -42,6 +42,7 @@ class Draft:
         names: those that nodes have.
         outputs: the model's.
         empty: the inputs without elements.
+        quantized: the scale and the zero point of what a QuantizeLinear writes.
     """
 
     def __init__(self, where: str, proto: onnx.ModelProto) -> None:
@@ -57,6 +58,7 @@ class Draft:
         self.names: dict[str, None] = {}
         self.outputs: set[str] = set()
         self.empty: dict[str, Array] = {}
+        self.quantized: dict[str, tuple[str, str]] = {}
 
     def dtype(self, code: int) -> str:
         """An element type's numpy name."""

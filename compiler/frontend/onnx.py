@@ -25,6 +25,7 @@ from vdla.compiler.frontend.custom import add_custom
 from vdla.compiler.frontend.draft import DEFAULT_DOMAINS, Draft, names_read
 from vdla.compiler.frontend.errors import ModelError, UnsupportedError, first_line, halves
 from vdla.compiler.frontend.external import add_external, has_graphs
+from vdla.compiler.frontend.integers import float_body
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.ops import CONVERTERS
 from vdla.compiler.frontend.ops.storage import widened
@@ -183,6 +184,10 @@ class Importer(Draft):
         if (body := widened(view)) is not None:
             self.insert(body)
             return
+        if node.op_type == "QuantizeLinear":
+            self.quantized[node.output[0]] = view.operand(1), view.optional(2) or ""
+        elif (body := float_body(view)) is not None and self.try_insert(body):
+            return
         if node.domain in DEFAULT_DOMAINS and node.op_type in CONVERTERS:
             mark = self.mark()
             try:
@@ -229,6 +234,16 @@ class Importer(Draft):
         if body is not None:
             self.insert(body)
         return body is not None
+
+    def try_insert(self, body: Body) -> bool:
+        """Adds the nodes of a body; False, and none of them, where one is refused."""
+        mark = self.mark()
+        try:
+            self.insert(body)
+        except ModelError:
+            self.reset(mark)
+            return False
+        return True
 
     def insert(self, body: Body) -> None:
         """Adds the nodes of a body."""

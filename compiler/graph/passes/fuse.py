@@ -45,7 +45,7 @@ def to_int8(graph: Graph) -> Graph:
     for name in unsigned:
         tensors[names.get(name, name)] = replace(graph.tensors[name], dtype="int8")
         if name in constants:
-            flipped = (constants[name] ^ np.uint8(0x80)).view(np.int8)
+            flipped = np.asarray(constants[name] ^ np.uint8(0x80)).view(np.int8)
             constants[names.get(name, name)] = flipped
     for name in graph.inputs:
         if name in names:
