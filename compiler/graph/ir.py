@@ -18,7 +18,7 @@ Grammar::
     Float      := Conv2d | Dense | Add | Relu | Clip | MaxPool | AvgPool | Reshape | Transpose
                 | Concat | Interleave | BatchNorm | Softmax | Unary | Binary
     Integer    := QConv2d | QConv2dAdd | QDense | QAdd | QMinimum | QMaxPool | QAvgPool | QConcat
-                | QClip | QReshape | QTranspose | QTake | QInterleave | QTable
+                | QClip | QBatchNorm | QReshape | QTranspose | QTake | QInterleave | QTable
                 | QMultiply
     Boundary   := Quantize | Dequantize | FlipSign | Encode | Decode | Pack | Unpack
 

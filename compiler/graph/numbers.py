@@ -50,6 +50,27 @@ def pool_scale(in_scale: float, out_scale: float, count: int) -> float:
     return float(np.float32(in_scale) / (np.float32(out_scale) * np.float32(count)))
 
 
+def affine_terms(scales: Array, offsets: Array) -> tuple[Array, Array, Array]:
+    """The integers of ``x * scale + offset`` per channel: ``A, B, k``, ``A / 2**k`` ≈ ``scale``.
+
+    ``k`` is the largest ≤ 30 that keeps A below 2**21 and B below 2**30, so that a difference of
+    int8 times A, plus B, doesn't overflow int32: ``255 * 2**21 + 2**30 < 2**31``.
+
+    Raises:
+        GraphError: a scale of 2**21 or more, or an offset of 2**30 or more.
+    """
+    most = np.maximum(np.abs(scales) / ((1 << 21) - 1), np.abs(offsets) / ((1 << 30) - 1))
+    if not (most <= 1).all():
+        actual = f"{np.abs(scales).max():g} and {np.abs(offsets).max():g}"
+        raise GraphError(f"expected scales below 2097152, offsets below 2**30, found {actual}")
+    shift = np.floor(-np.log2(np.maximum(most, 2.0**-30))).astype(np.int64)
+    return (
+        np.rint(np.ldexp(scales, shift)).astype(np.int64),
+        np.rint(np.ldexp(offsets, shift)).astype(np.int64),
+        shift,
+    )
+
+
 def add_terms(scale_a: float, scale_b: float) -> tuple[int, int, int]:
     """The integers of a quantized addition: ``A, B, k`` with ``A / 2**k`` ≈ ``scale_a``.
 

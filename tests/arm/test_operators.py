@@ -89,6 +89,12 @@ OPERATORS = {
     "gate int8": (
         QMultiply(**PAIR, scale=0.0073, a_zp=3, b_zp=-8, out_zp=1),
         {**INTEGERS, "z": (I8, *IMAGE[:2], 1, 1)},
+    "batch norm int8": (
+        ops.QBatchNorm(
+            **NAMES, scales=(0.3, -1.2, 0.01, 7.0, 0.0), offsets=(3.0, 0.4, -9.0, 80.0, 5.5),
+            in_zp=4, out_zp=-9, lo=-9,
+        ),
+        INTEGERS,
     ),
     "max pool int8": (
         ops.QMaxPool(**NAMES, **HALVED), {"x": (I8, 1, 3, 8, 8), "y": (I8, 1, 3, 4, 4)},

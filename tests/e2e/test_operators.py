@@ -186,6 +186,25 @@ def concatenation(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     return graph(node, shapes, (batch, total, *image), {}, rng)
 
 
+def normalization(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
+    """A factor and an offset for every channel of images or vectors."""
+    image = (pick((1, 3, 8)), pick((1, 2, 7, 13))) if pick((0, 1, 1)) else ()
+    shape = pick((1, 1, 2, 3)), pick((1, 5, 16, 33, 64, 130)), *image
+    rng = np.random.default_rng(pick(range(1 << 16)))
+    node = ops.QBatchNorm(
+        name="norm",
+        output="y",
+        data="x",
+        scales=tuple((rng.normal(0, 1, shape[1]) * pick((0.001, 1.0, 30.0))).tolist()),
+        offsets=tuple((rng.normal(0, 1, shape[1]) * pick((0.0, 40.0, 3000.0))).tolist()),
+        in_zp=pick(ZEROS),
+        out_zp=pick(ZEROS),
+        lo=pick((-128, -3)),
+        hi=pick((127, 40)),
+    )
+    return graph(node, {"x": shape}, shape, {}, rng)
+
+
 def interleaving(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     """Images whose pixels take turns; one may take several of them."""
     rows, columns = pick((1, 2, 3)), pick((1, 2, 3))
@@ -360,8 +379,8 @@ def choose(operator: Any, case: Case, config: Any) -> Any:
 
 
 KINDS = (
-    convolution, dense, pool, addition, minimum, concatenation, interleaving, upsampling,
-    table, rescaling, product,
+    convolution, dense, pool, addition, minimum, normalization, concatenation, interleaving,
+    upsampling, table, rescaling, product,
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from vdla.compiler.graph.ops.add import Add, QAdd
-from vdla.compiler.graph.ops.batch_norm import BatchNorm
+from vdla.compiler.graph.ops.batch_norm import BatchNorm, QBatchNorm
 from vdla.compiler.graph.ops.blocks import Pack, Unpack
 from vdla.compiler.graph.ops.clip import Clip, QClip, Relu
 from vdla.compiler.graph.ops.concat import Concat, QConcat
@@ -72,6 +72,7 @@ __all__ = [
     "Pack",
     "QAdd",
     "QAvgPool",
+    "QBatchNorm",
     "QClip",
     "QConcat",
     "QConv2d",

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from qdq import QdqModel
 
-from vdla.analysis.ort import ort_run
+from vdla.analysis.ort import layer_differences, ort_run, ort_tensors
 from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
@@ -476,3 +476,26 @@ def test_passes_document_before_and_after():
                      fold.fold_constants, fold.fold_flatten):  # fmt: skip
         assert "before:" in function.__doc__
         assert "after:" in function.__doc__
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_normalization_of_integers(seed):
+    """One that follows no convolution: as onnxruntime has it, but for its float32's ties."""
+
+    def build(m):
+        m.rng = np.random.default_rng(seed)
+        x = m.input("x", (2, 24, 5, 7))
+        values = m.rng.normal(0, 1, 24), m.rng.normal(0, 1, 24), m.rng.normal(0, 0.3, 24)
+        parts = [*values, m.rng.uniform(0.01, 3, 24)]
+        names = [m.constant(f"p{n}", v.astype(np.float32)) for n, v in enumerate(parts)]
+        y = m.node("BatchNormalization", [x, *names], (2, 24, 5, 7))
+        m.output(m.finished(y, 0.05, "Relu" if seed % 2 else None))
+
+    m = QdqModel(seed, "uint8")
+    build(m)
+    graph = optimize(import_model(m.model()))
+    assert [n.op for n in graph.nodes if n.op not in ("Quantize", "Dequantize")] == ["QBatchNorm"]
+    x = np.random.default_rng(seed).normal(0, 3, (2, 24, 5, 7)).astype(np.float32)
+    (layer,) = layer_differences(graph, ort_tensors(m.model(), {"x": x}))
+    assert layer.share == 0
+    assert layer.largest <= 1
