@@ -89,6 +89,7 @@ OPERATORS = {
     "gate int8": (
         QMultiply(**PAIR, scale=0.0073, a_zp=3, b_zp=-8, out_zp=1),
         {**INTEGERS, "z": (I8, *IMAGE[:2], 1, 1)},
+    ),
     "batch norm int8": (
         ops.QBatchNorm(
             **NAMES, scales=(0.3, -1.2, 0.01, 7.0, 0.0), offsets=(3.0, 0.4, -9.0, 80.0, 5.5),
