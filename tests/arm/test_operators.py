@@ -79,8 +79,7 @@ OPERATORS = {
         {**INTEGERS, "z": (I8, *IMAGE)},
     ),
     "table int8": (
-        ops.QTable(**NAMES, table="t"), INTEGERS,
-        {"t": np.random.default_rng(5).integers(-128, 128, 256, np.int8)},
+        ops.QTable(**NAMES, table="t"), {**INTEGERS, "t": (I8, 256)},
     ),
     "multiply int8": (
         QMultiply(**PAIR, scale=0.0073, a_zp=3, b_zp=-8, out_zp=1, lo=-99),
@@ -148,8 +147,8 @@ OPERATORS = {
     "average pool": (ops.AvgPool(**NAMES, **HALVED), {"x": (F, 1, 3, 8, 8), "y": (F, 1, 3, 4, 4)}),
 }  # fmt: skip
 ELSEWHERE = {
-    ops.QConv2d, ops.QConv2dAdd, ops.QDense, ops.Unary, ops.Binary, ops.Softmax, ops.Fused,
-    ops.Custom,
+    ops.QConv2d, ops.QConv2dAdd, ops.QSelect, ops.QSelectAdd, ops.QDense, ops.Unary, ops.Binary,
+    ops.Softmax, ops.Fused, ops.Custom,
 }  # fmt: skip
 NOT_YET = {  # compiled as the others, and so far held against numpy alone
     "ArgReduce", "Cast", "Cumulate", "Decode", "Einsum", "Encode", "Gather", "GatherElements",

@@ -29,6 +29,7 @@ from vdla.compiler.graph.ops.reduce import ArgReduce, Reduce
 from vdla.compiler.graph.ops.reshape import QReshape, Reshape
 from vdla.compiler.graph.ops.scan import Cumulate, TopK
 from vdla.compiler.graph.ops.scatter import ScatterElements, ScatterND
+from vdla.compiler.graph.ops.select import QSelect, QSelectAdd
 from vdla.compiler.graph.ops.softmax import Softmax
 from vdla.compiler.graph.ops.storage import Decode, Encode
 from vdla.compiler.graph.ops.table import QTable
@@ -81,6 +82,8 @@ __all__ = [
     "QInterleave",
     "QMaxPool",
     "QReshape",
+    "QSelect",
+    "QSelectAdd",
     "QTable",
     "QTake",
     "QTranspose",

@@ -64,10 +64,12 @@ class QProducts(IntegerNode, Products, operator=False):
     ``output = clip(rq(acc, scale[o]) + out_zp, lo, hi)``.
 
     ``scale`` holds float32 values, one per output channel:
-    ``float32(x_scale * w_scale[o] / y_scale)``.
+    ``float32(x_scale * w_scale[o] / y_scale)``. ``MOVES`` says that all weights are 0 or 1 and
+    nothing is multiplied for its own sake.
     """
 
     CLIPS: ClassVar[bool] = True
+    MOVES: ClassVar[bool] = False
 
     bias: str
     in_zp: int

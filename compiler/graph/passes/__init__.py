@@ -7,7 +7,15 @@ from collections.abc import Callable, Sequence
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph
-from vdla.compiler.graph.passes import external, fold, fuse, fuse_integer, interleave, tabulate
+from vdla.compiler.graph.passes import (
+    external,
+    fold,
+    fuse,
+    fuse_integer,
+    interleave,
+    move,
+    tabulate,
+)
 from vdla.compiler.graph.spec import INTEGER, Kinds, Pass, spec_of
 
 Dump = Callable[[str, Graph], None]
@@ -24,6 +32,7 @@ PIPELINE: tuple[Pass[Rewrite], ...] = (
     Pass("move_interleave", interleave.move_interleave, adds=frozenset((ops.QInterleave,))),
     Pass("tabulate", tabulate.tabulate, adds=frozenset((ops.QTable,))),
     Pass("fuse_qdq", fuse.fuse_qdq, adds=INTEGER - RESIDUAL),
+    Pass("fold_moves", move.fold_moves),
     Pass("remove_dead", fold.remove_dead),
     Pass("fuse_clip", fuse_integer.fuse_clip),
     Pass("fuse_residual", fuse_integer.fuse_residual, adds=RESIDUAL),
