@@ -31,6 +31,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
 from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.compiler.targets.accelerator.rewrites.fuse_conversions import fuse_conversions
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
+from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
@@ -70,12 +71,18 @@ class Accelerator(Target):
 
     @property
     def rewrites(self) -> Sequence[Pass[Rewrite]]:
-        """Convolutions of few channels get more of them."""
+        """Moves that are no addresses become convolutions; those of few channels get more."""
+
+        def selected(graph: Graph) -> Graph:
+            return select_channels(graph, self.config, self.min_fill)
 
         def folded(graph: Graph) -> Graph:
             return fold_taps(graph, self.config, self.min_fill)
 
-        return (Pass("fold_taps", folded, adds=frozenset((ops.Im2col,))),)
+        return (
+            Pass("select_channels", selected, adds=frozenset((ops.QSelect, ops.QSelectAdd))),
+            Pass("fold_taps", folded, adds=frozenset((ops.Im2col,))),
+        )
 
     @property
     def layouts(self) -> Sequence[Pass[Layout]]:

@@ -38,7 +38,7 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
     NAME = "conv"
     TILE = ConvTile
     NOUN = "convolution"
-    NODES = (ops.QConv2d, ops.QConv2dAdd, ops.QDense)
+    NODES = (ops.QConv2d, ops.QConv2dAdd, ops.QDense, ops.QSelect, ops.QSelectAdd)
     NUMBERS: ClassVar[Mapping[str, object]] = {
         "in_zero": 0,
         "zero": 0,
@@ -62,7 +62,9 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
 
     @classmethod
     def placed(cls, node: ops.QConv2d | ops.QDense) -> str:
-        """A dense layer is one of a 1 × 1 image."""
+        """A dense layer is one of a 1 × 1 image; weights of 0 and 1 only move elements."""
+        if node.MOVES:
+            return "elements moved by a convolution on int8"
         if isinstance(node, ops.QConv2dAdd):
             return "convolution with residual addition on int8"
         return f"{'dense layer' if isinstance(node, ops.QDense) else cls.NOUN} on int8"
@@ -116,7 +118,7 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
         n, c = graph.tensors[node.data].shape[:2]
         moved = n * c * self._touched() + weight.size
         moved += pixels * len(weight) * (2 if self.residual else 1)
-        return Binding(tensors, constants, pixels * weight.size, moved)
+        return Binding(tensors, constants, 0 if node.MOVES else pixels * weight.size, moved)
 
     def _touched(self) -> int:
         """Input pixels that some window looks at, at most the whole image."""

@@ -1,0 +1,185 @@
+"""Channels in other places, and images cut or padded, as convolutions whose weights are 0 and 1.
+
+Where channels lie in blocks, a channel can't be moved alone. But the multipliers bring any input
+channel to any output channel: a convolution with one weight of 1 for each output channel copies
+them, bit for bit. The window's place and its stride cut rows and columns, its padding adds some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Array, Graph, Node, TensorType
+from vdla.compiler.graph.ops.take import OUTSIDE
+from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
+from vdla.compiler.targets.accelerator.refusal import refusal
+from vdla.isa.config import Config
+
+MOST_TAPS = 16  # rows or columns of a window: beyond, the host copies
+
+
+def select_channels(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph:
+    """Makes convolutions of moves that the accelerator has no addresses for.
+
+    before: y = QTake(x), channels in another order, a stride, a crop
+    after:  y = QSelect(x, selection)
+    before: y = QConcat(a, b), a of 24 channels, where blocks have 16
+    after:  part = QSelect(a, selection); y = QSelectAdd(b, selection, part)
+
+    A node stays that would become a convolution that the accelerator refuses.
+    """
+    return _Selector(graph, config, min_fill).run()
+
+
+@dataclass
+class _Selector:
+    graph: Graph
+    config: Config
+    min_fill: float
+
+    def run(self) -> Graph:
+        """The graph with all such nodes replaced."""
+        nodes: list[Node] = []
+        for node in self.graph.nodes:
+            attempt = self.graph.copy()
+            made = self.convolutions(node, attempt)
+            if made and all(self.fits(each, attempt) for each in made):
+                self.graph = attempt
+                nodes += made
+            else:
+                nodes.append(node)
+        return replace(self.graph, nodes=tuple(nodes))
+
+    def fits(self, node: Node, graph: Graph) -> bool:
+        """Whether the accelerator takes a node."""
+        return refusal(node, graph, self.config, self.min_fill) is None
+
+    def convolutions(self, node: Node, graph: Graph) -> Sequence[Node]:
+        """What a node becomes; its tensors and constants are added to ``graph``."""
+        if self.fits(node, self.graph) or len(graph.tensors[node.output].shape) != 4:
+            return ()
+        if isinstance(node, ops.QTake):
+            return _selected(node, graph)
+        if isinstance(node, ops.QConcat) and node.axis == 1:
+            return _joined(node, graph)
+        return ()
+
+
+class _Axis(NamedTuple):
+    """A window of one weight in one direction."""
+
+    taps: int
+    tap: int  # the one that is 1
+    stride: int
+    before: int
+    after: int
+
+
+def _selected(node: ops.QTake, graph: Graph) -> Sequence[Node]:
+    """A QTake as a convolution; none where rows or columns don't step evenly."""
+    shape = graph.tensors[node.data].shape
+    images, channels, rows, columns = node.tables()
+    down, across = _axis(rows, shape[2]), _axis(columns, shape[3])
+    if list(images) != list(range(shape[0])) or down is None or across is None:
+        return ()
+    weight = np.zeros((len(channels), shape[1], down.taps, across.taps), np.int8)
+    for output, channel in enumerate(channels):
+        if channel != OUTSIDE:
+            weight[output, channel, down.tap, across.tap] = 1
+    zero = int(node.fill)
+    conv = _convolution(node.name, node.output, node.data, weight, graph)
+    return (
+        replace(
+            conv,
+            strides=(down.stride, across.stride),
+            pads=(down.before, across.before, down.after, across.after),
+            in_zp=zero,
+            out_zp=zero,
+        ),
+    )
+
+
+def _axis(table: Sequence[int], size: int) -> _Axis | None:
+    """The window that sees the places of a table; None where they don't step evenly."""
+    known = [n for n, place in enumerate(table) if place != OUTSIDE]
+    if not known:
+        return None
+    first = known[0]
+    steps = {table[b] - table[a] for a, b in pairwise(known)}
+    stride = steps.pop() if len(known) > 1 else 1
+    start = table[first] - first * stride  # where the first window looks
+    if steps or stride < 1 or len(known) != known[-1] - first + 1:
+        return None
+    before, tap = max(0, -start), max(0, start)
+    room = size + before - (len(table) - 1) * stride  # rows that the last window may have
+    taps = max(tap + 1, room - stride + 1)
+    after = max(0, taps - room)
+    places = [start + n * stride for n in range(len(table))]
+    inside = [place if 0 <= place < size else OUTSIDE for place in places]
+    if inside != list(table) or taps > MOST_TAPS:
+        return None
+    return _Axis(taps, tap, stride, before, after)
+
+
+def _joined(node: ops.QConcat, graph: Graph) -> Sequence[Node]:
+    """Parts one behind another: each is brought to its channels and added to those before it.
+
+    What a part adds to others' channels is 0, so that the sum is exact.
+    """
+    shape = graph.tensors[node.output].shape
+    sizes = [graph.tensors[part].shape[1] for part in node.parts]
+    starts = list(accumulate(sizes, initial=0))[:-1]
+    nodes: list[Node] = []
+    for number, (part, start) in enumerate(zip(node.parts, starts, strict=True)):
+        last = number == len(sizes) - 1
+        output = node.output if last else f"{node.name}.to{number}"
+        name = node.name if last else output
+        weight = np.zeros((shape[1], sizes[number], 1, 1), np.int8)
+        weight[start : start + sizes[number], :, 0, 0] = np.eye(sizes[number], dtype=np.int8)
+        conv = replace(
+            _convolution(name, output, part, weight, graph),
+            scale=(node.scales[number],) * shape[1],
+            in_zp=node.zps[number],
+            out_zp=node.out_zp,
+        )
+        if not last:
+            graph.tensors[output] = replace(graph.tensors[node.output])
+        nodes.append(conv if number == 0 else _added(conv, nodes[-1].output, node, last))
+    return nodes
+
+
+def _added(conv: ops.QSelect, before: str, node: ops.QConcat, last: bool) -> ops.QSelectAdd:
+    """A convolution to which the parts before it are added."""
+    return ops.QSelectAdd(
+        **vars(conv),
+        residual=before,
+        add_scales=(1.0, 1.0),
+        res_zp=node.out_zp,
+        add_zp=node.out_zp,
+        add_lo=node.lo if last else -128,
+        add_hi=node.hi if last else 127,
+    )
+
+
+def _convolution(name: str, output: str, data: str, weight: Array, graph: Graph) -> ops.QSelect:
+    """A convolution without a change of scale, its weights and biases in the graph."""
+    constants = {f"{name}.selection": weight, f"{name}.nothing": np.zeros(len(weight), np.int32)}
+    for key, array in constants.items():
+        graph.constants[key] = array
+        graph.tensors[key] = TensorType(array.shape, str(array.dtype))
+    return ops.QSelect(
+        name=name,
+        output=output,
+        data=data,
+        weight=f"{name}.selection",
+        bias=f"{name}.nothing",
+        scale=(1.0,) * len(weight),
+        in_zp=0,
+        out_zp=0,
+    )
