@@ -103,6 +103,13 @@ OPERATORS = {
         ops.QAvgPool(**NAMES, **HALVED, in_scale=0.11, out_scale=0.07, in_zp=3, out_zp=-2),
         {"x": (I8, 1, 3, 8, 8), "y": (I8, 1, 3, 4, 4)},
     ),
+    "average pool int8 of several divisors": (
+        ops.QAvgPool(
+            **NAMES, kernel=(3, 3), pads=(1, 1, 1, 1), in_scale=0.11, out_scale=0.07, in_zp=3,
+            out_zp=-2,
+        ),
+        {"x": (I8, 1, 3, 8, 8), "y": (I8, 1, 3, 8, 8)},
+    ),
     "concat int8": (
         ops.QConcat(**JOINED, scales=(1.0, 0.6), zps=(4, -1), out_zp=4),
         {"x": (I8, *IMAGE), "z": (I8, *IMAGE), "y": (I8, 2, 10, 7, 6)},

@@ -59,7 +59,6 @@ def test_reasons():
         ("QConcat", "cpu", "a part of 20 channels doesn't end with a block of 16"),
         ("QConv2d", "vdla", "convolution on int8"),
         ("QAvgPool", "vdla", "average pool on int8"),
-        ("QAvgPool", "cpu", "the divisor of the average varies at the edges"),
         ("QDense", "vdla", "dense layer on int8"),
         ("Dequantize", "cpu", "integers become float output"),
     }

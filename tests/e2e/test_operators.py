@@ -95,10 +95,10 @@ def dense(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
 
 
 def pool(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
-    """A max pool, or an average pool with one divisor."""
+    """A max pool, or an average pool of one divisor or of several."""
     kernel = (pick(range(1, 6)), pick(range(1, 6)))
     strides, average = (pick((1, 2, 3)), pick((1, 2, 3))), pick((False, True))
-    dilations = (1, 1) if average else (pick((1, 1, 2)), pick((1, 1, 2)))
+    dilations = pick((1, 1, 2)), pick((1, 1, 2))
     pads = tuple(pick(range(k)) for k in kernel * 2)
     size = tuple(
         max(pick((1, 2, 3, 7, 8, 12)), (k - 1) * d + 1 - low - high)
@@ -114,7 +114,7 @@ def pool(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     if average:
         scales = {"in_scale": 0.021, "out_scale": pick((0.021, 0.013))}
         zeros = {"in_zp": pick(ZEROS), "out_zp": pick(ZEROS), "lo": pick((-128, 0))}
-        node = ops.QAvgPool(**window, **scales, **zeros, include_pad=True)
+        node = ops.QAvgPool(**window, **scales, **zeros, include_pad=pick((False, True)))
     out = (*shape[:2], *extents(size, kernel, strides, dilations, pads))
     return graph(node, {"x": shape}, out, {}, rng)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from math import lcm, prod
 from typing import ClassVar
 
 import numpy as np
@@ -13,10 +13,13 @@ from vdla.compiler import te
 from vdla.compiler.graph.express import requantized
 from vdla.compiler.graph.ir import Array, IntegerNode, Node, Pair, Recipe, Shape, TensorType
 from vdla.compiler.graph.island import Island, Quantizable
-from vdla.compiler.graph.numbers import f32, pack_scales, pool_scale, requantize
+from vdla.compiler.graph.numbers import f32, pool_scale, requantize
 from vdla.compiler.graph.ops.window import Windowed
 from vdla.compiler.te import IterVar, Tensor
 from vdla.compiler.tir.ir import Expr
+from vdla.isa.numbers import pack_scale
+
+MOST_MULTIPLE = 1 << 23  # with which sums of int8's differences stay in int32: 255 << 23 < 1 << 31
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +111,7 @@ class AvgPool(AnyAvgPool, Quantizable):
         """A :class:`QAvgPool`."""
         data, quant = island.source(self.data)
         island.check_scale(pool_scale(quant.scale, island.out.scale, 1))
-        return QAvgPool(
+        pool = QAvgPool(
             **island.names,
             data=data,
             in_scale=f32(quant.scale),
@@ -122,15 +125,19 @@ class AvgPool(AnyAvgPool, Quantizable):
             include_pad=self.include_pad,
             **island.clip,
         )
+        pool.check_multiple(island.graph.tensors[data].shape)
+        return pool
 
 
 @dataclass(frozen=True, kw_only=True)
 class QAvgPool(IntegerNode, AnyAvgPool):
     """The mean of int8 values under the window, requantized once.
 
-    ``sum = Σ (data - in_zp)`` in int32; ``output = clip(rq(sum, s) + out_zp, lo, hi)`` with
-    ``s = float32(in_scale / (out_scale * count))``. ``count`` is the kernel's area when
-    ``include_pad`` (or where nothing is padded), else the number of real elements under the window.
+    ``sum = Σ (data - in_zp)`` in int32, and
+    ``output = clip(rq(sum * (m / count), s) + out_zp, lo, hi)``
+    with ``s = float32(in_scale / (out_scale * m))``. ``count`` is the kernel's area when
+    ``include_pad`` (or where nothing is padded), else the number of real elements under the
+    window; ``m`` is the least common multiple of all counts.
     """
 
     CLIPS: ClassVar[bool] = True
@@ -142,26 +149,36 @@ class QAvgPool(IntegerNode, AnyAvgPool):
     lo: int = -128
     hi: int = 127
 
-    @property
-    def uniform(self) -> bool:
-        """Whether every output has the same divisor, so that ``scale`` is the only scale."""
-        return self.include_pad or not any(self.pads)
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        result = super().result_shape(shapes)
+        self.check_multiple(shapes[0])
+        return result
 
-    @property
-    def scale(self) -> float:
-        """The scale of a window that lies wholly inside."""
-        return pool_scale(self.in_scale, self.out_scale, self.kernel[0] * self.kernel[1])
+    def check_multiple(self, shape: Sequence[int]) -> None:
+        """Raises GraphError where sums of data of ``shape``, times their factors, leave int32."""
+        if (multiple := self.multiple(shape)) > MOST_MULTIPLE:
+            expected = f"divisors whose least common multiple is at most {MOST_MULTIPLE:,}"
+            raise self.error(expected, f"{multiple:,}")
 
-    def words(self, shape: Sequence[int]) -> Array:
-        """[OH, OW]: the packed scale at each output place, for data of ``shape``."""
-        counts = self.counts(shape)
-        scales = [pool_scale(self.in_scale, self.out_scale, max(int(c), 1)) for c in counts.flat]
-        return pack_scales(scales).reshape(counts.shape)
+    def multiple(self, shape: Sequence[int]) -> int:
+        """The least common multiple of all divisors, for data of ``shape``."""
+        return lcm(*(max(int(count), 1) for count in np.unique(self.counts(shape))))
+
+    def factors(self, shape: Sequence[int]) -> Array:
+        """[OH, OW]: what the sum at each output place is multiplied by, for data of ``shape``."""
+        counts = np.maximum(self.counts(shape), 1).astype(np.int64)
+        return np.asarray(self.multiple(shape) // counts)
+
+    def scale(self, shape: Sequence[int]) -> float:
+        """The scale of all sums, multiplied by their factors."""
+        return pool_scale(self.in_scale, self.out_scale, self.multiple(shape))
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        shape = args[0].shape
         centered = args[0].astype(np.float64) - self.in_zp
         total = self.views(centered, self.kernel, 0).sum(axis=(2, 3)).astype(np.int64)
-        return requantize(total, self.words(args[0].shape), self.out_zp, self.lo, self.hi)
+        word = pack_scale(self.scale(shape))
+        return requantize(total * self.factors(shape), word, self.out_zp, self.lo, self.hi)
 
     def express(self, recipe: Recipe) -> Tensor:
         seen, axes = self.seen(recipe, te.const(self.in_zp, "int8")), self.axes()
@@ -170,10 +187,14 @@ class QAvgPool(IntegerNode, AnyAvgPool):
             return te.sum(seen(*i, *axes).astype("int32") - self.in_zp, axis=axes)
 
         acc = recipe.compute(total, "total")
-        word = _word(recipe, self.words(recipe.shape(self.data)))
+        shape = recipe.shape(self.data)
+        factors = self.factors(shape).astype(np.int32)
+        table = recipe.constant("factor", factors) if factors.max() > 1 else None
+        word = te.const(pack_scale(self.scale(shape)), "int32")
 
         def value(*i: Expr) -> Expr:
-            return requantized(acc[i], word(i[2], i[3]), self.out_zp, self.lo, self.hi)
+            multiplied = acc[i] if table is None else acc[i] * table[i[2], i[3]]
+            return requantized(multiplied, word, self.out_zp, self.lo, self.hi)
 
         return te.compute(recipe.out_shape, value, "out")
 
@@ -185,12 +206,3 @@ class QAvgPool(IntegerNode, AnyAvgPool):
         scale = self.in_scale / (self.out_scale * counts)
         total, size = views.sum(axis=(2, 3)), np.abs(views).sum(axis=(2, 3))
         return total * scale, size * scale, counts + 3
-
-
-def _word(recipe: Recipe, words: Array) -> Callable[[Expr, Expr], Expr]:
-    """The packed scale at an output place: a constant if all are equal."""
-    if (words == words.flat[0]).all():
-        word = te.const(int(words.flat[0]), "int32")
-        return lambda y, x: word
-    table = recipe.constant("scale", words)
-    return lambda y, x: table[y, x]

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from vdla.compiler import te
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
+from vdla.compiler.graph.ops.pool import MOST_MULTIPLE
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import ACC, intrinsics
-from vdla.compiler.targets.accelerator.operators.access import accesses
+from vdla.compiler.targets.accelerator.operators.access import Size, accesses
 from vdla.compiler.targets.accelerator.operators.cost import (
     CostColumns,
     TileCost,
@@ -41,22 +42,31 @@ from vdla.isa.numbers import pack_scale
 from vdla.support.numbers import ceil_div, divisors
 
 QPool = ops.QMaxPool | ops.QAvgPool
+FACTORS = (1, MOST_MULTIPLE)
 
 
 @dataclass(frozen=True)
 class PoolTile(Tile):
-    """Channel blocks and output pixels of one tile; ``axis`` (c, y, x) is shared by threads."""
+    """Channel blocks and output pixels of one tile; ``axis`` (c, y, x) is shared by threads.
+
+    ``taps`` are the rows of the window that a step of the reduction loads; 0 stands for all.
+    """
 
     blocks: int
     rows: int
     cols: int
     vthreads: int = 1
     axis: str = "c"
+    taps: int = 0
 
 
 @dataclass(frozen=True)
 class Pool2d(Windowed, Template[QPool, PoolTile]):
-    """A pool over channel blocks; ``kind`` is "max" or "sum" (of values less ``in_zero``)."""
+    """A pool over channel blocks.
+
+    ``kind`` is "max", "sum" (of values less ``in_zero``) or, where the divisor of an average
+    varies, "mean": sums that are multiplied by a factor of their place.
+    """
 
     NAME = "pool"
     TILE = PoolTile
@@ -82,9 +92,7 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
     def refusal(
         cls, node: QPool, graph: Graph, config: Config, min_fill: float = MIN_FILL
     ) -> str | None:
-        """An average whose divisor varies, or windows that see nothing of the image."""
-        if isinstance(node, ops.QAvgPool) and not node.uniform:
-            return "the divisor of the average varies at the edges"
+        """Windows that see nothing of the image."""
         return only_padding(node, graph)
 
     @classmethod
@@ -98,16 +106,22 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
         if isinstance(node, ops.QMaxPool):
             kind, finish = "max", (0, 0, -128, 127)
         else:
-            kind, finish = "sum", (node.in_zp, node.out_zp, node.lo, node.hi)
+            varies = (node.factors(graph.tensors[node.data].shape) > 1).any()
+            kind = "mean" if varies else "sum"
+            finish = (node.in_zp, node.out_zp, node.lo, node.hi)
         n, c, h, w = graph.tensors[node.data].shape
         blocks = ceil_div(c, config.channel_block)
         window = node.kernel, node.strides, node.pads, node.dilations
         return cls(kind, n, blocks, h, w, *window, *finish)
 
     def bind(self, node: QPool, graph: Graph, config: Config) -> Binding:
-        """One scale for all lanes."""
-        scale = node.scale if isinstance(node, ops.QAvgPool) else 1.0
-        constants = {"scale": np.full((1, config.block_out), pack_scale(scale), np.int32)}
+        """One scale for all lanes, and where the divisor varies a factor for each place."""
+        shape, lanes = graph.tensors[node.data].shape, config.block_out
+        scale = node.scale(shape) if isinstance(node, ops.QAvgPool) else 1.0
+        constants = {"scale": np.full((1, lanes), pack_scale(scale), np.int32)}
+        if self.weighted and isinstance(node, ops.QAvgPool):
+            factors = node.factors(shape).astype(np.int32)
+            constants["factor"] = np.repeat(factors[..., None], lanes, axis=-1)
         tensors = {"data": node.data, "out": node.output}
         moved = elements(graph, node.data) + elements(graph, node.output)
         return Binding(tensors, constants, 0, moved)
@@ -116,6 +130,11 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
     def wanted(self) -> str:
         """With its kernel, and its padding where that is too much."""
         return self.named(self.NOUN)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether each sum has a factor of its own."""
+        return self.kind == "mean"
 
     @property
     def pad_value(self) -> int:
@@ -129,14 +148,22 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
     def tiles(
         self, config: Config, vthreads: int, only: PoolTile | None = None
     ) -> Iterator[PoolTile]:
-        """Blocks of channels and of pixels; the threads share one axis of them."""
+        """Blocks of channels and of pixels; the threads share one axis of them.
+
+        Where no whole window fits, it is cut into steps of some rows.
+        """
+        smallest = np.array([(1, 1, 1, 0)], np.int64)
+        whole = bool(self._fits(_tile(smallest.T, vthreads), config)[0])
+        steps = [0] if whole else parts(self.kernel[0])[:-1]
         knobs = product(
-            sizes(parts(self.out_height), only, "rows"),
+            sizes(parts(self.out_height) if whole else [1], only, "rows"),
             sizes(parts(self.out_width), only, "cols"),
             sizes(divisors(self.blocks), only, "blocks"),
+            sizes(steps, only, "taps"),
         )
-        columns = np.array([(blocks, rows, cols) for rows, cols, blocks in knobs], np.int64)
-        columns = columns.reshape(-1, 3)
+        columns = np.array(
+            [(blocks, rows, cols, taps) for rows, cols, blocks, taps in knobs], np.int64
+        ).reshape(-1, 4)
         fits = self._fits(_tile(columns.T, vthreads), config)
         for each in columns[fits].tolist():
             tile = _tile(each, vthreads)
@@ -149,28 +176,35 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
         """Whether ACC holds all threads' windows and results, and one LOAD pads."""
         nest, lanes = self.nest(tile, config), config.block_out
         inp, out = (nest.tensor(r) for r in ("inp", "out"))
-        inside = nest.inside("tile")
+        inside = nest.inside("step")
         *_, tall, wide, _, _ = nest.spans(inp, inside)
-        entries = (nest.held(inp, inside) + nest.held(out, inside)) // lanes * tile.vthreads
+        held = nest.held(inp, inside) + nest.held(out, nest.inside("tile"))
+        entries = (held // lanes + tile.rows * tile.cols * self.weighted) * tile.vthreads
         padded = self.paddable(tall, wide, config.channel_block // lanes)
         return np.asarray(padded & (entries + 1 <= config.depth("acc")))
 
     def cost(self, tile: PoolTile, config: Config) -> CostColumns:
-        """One load, one reduction by the ALU and one store per tile."""
+        """A load and a reduction by the ALU in each step, and one store per tile."""
         c, counts, nest = config, self._counts(tile), self.nest(tile, config)
         sub = c.channel_block // c.block_out
-        inp = nest.tensor("inp")
-        *_, tall, wide, _, _ = nest.spans(inp, nest.inside("tile"))
+        inp, steps = nest.tensor("inp"), -(-self.kernel[0] // self._taps(tile))
+        *_, tall, wide, _, _ = nest.spans(inp, nest.inside("step"))
         seen = np.minimum(tall, self.height) * np.minimum(wide, self.width)
         load = tile.blocks * transfer(seen * c.channel_block, wide * c.out_entry, c)
         load = load + tile.blocks * sub * np.maximum(tall * wide - seen, 0)
         vectors = tile.blocks * sub * tile.rows * tile.cols
         store = transfer(vectors * c.out_entry, tile.cols * c.out_entry, c)
         share = shares(self.batch * prod(counts.values()), counts[tile.axis], tile.vthreads)
-        return TileCost(*share, 1, 1, load, 0.0, vectors * prod(self.kernel), 0.0, 0.0, store)
+        work = vectors * prod(self.kernel) / steps
+        side: Size = 0.0
+        alu: Size = 0.0
+        if self.weighted:
+            side = transfer(tile.rows * tile.cols * c.acc_entry, tile.cols * c.acc_entry, c)
+            alu = vectors
+        return TileCost(*share, steps, 1, load, 0.0, work, side, alu, store)
 
     def nest(self, tile: PoolTile, config: Config) -> Nest:
-        """Tiles without a reduction."""
+        """Tiles whose windows are seen in steps of some rows."""
         e = _expression(self, config)
         n, c, y, x, *_ = e.out.axis
         loops = [
@@ -178,6 +212,7 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
             Loop("tile", c, tile.blocks),
             Loop("tile", y, tile.rows),
             Loop("tile", x, tile.cols),
+            Loop("step", e.acc.compute_op.reduce_axis[0], self._taps(tile)),
         ]
         # A STORE takes rows and columns; blocks as well where either needs no loop of its own.
         apart = (tile.rows > 1) & (tile.cols > 1) & (tile.cols < self.out_width)
@@ -186,9 +221,15 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
         issues = [
             Issue("inp", inside, 1, e.data),
             Issue("alu", inside),
-            Issue("out", inside, stores, e.out),
+            Issue("out", inside - 1, stores, e.out),
         ]
+        if e.factor is not None:
+            issues.append(Issue("bias", inside - 1, 1, e.factor))
         return Nest(e.out, accesses(e.out), loops, issues)
+
+    def _taps(self, tile: PoolTile) -> NDArray[np.int64]:
+        """Rows of the window that a step sees; a number, or one for each of many tiles."""
+        return np.where(np.equal(tile.taps, 0), self.kernel[0], tile.taps)
 
     def _counts(self, tile: PoolTile) -> dict[str, int]:
         """Tiles along each axis."""
@@ -200,8 +241,8 @@ class Pool2d(Windowed, Template[QPool, PoolTile]):
 
 
 def _tile(knobs: Iterable[int], vthreads: int) -> PoolTile:
-    blocks, rows, cols = knobs
-    return PoolTile(blocks, rows, cols, vthreads)
+    blocks, rows, cols, taps = knobs
+    return PoolTile(blocks, rows, cols, vthreads, taps=taps)
 
 
 # Expression and schedule -------------------------------------------------------------------------
@@ -213,15 +254,17 @@ class PoolTensors:
 
     data: Tensor
     scale: Tensor
+    factor: Tensor | None
     padded: Tensor
     wide: Tensor
     acc: Tensor
+    weighted: Tensor
     out: Tensor
 
     @property
     def inputs(self) -> list[Tensor]:
         """The placeholders, in the order of the function's parameters."""
-        return [self.data, self.scale]
+        return [self.data, self.scale, *([] if self.factor is None else [self.factor])]
 
 
 def _expression(shape: Pool2d, config: Config) -> PoolTensors:
@@ -255,14 +298,21 @@ def _expression(shape: Pool2d, config: Config) -> PoolTensors:
         ),
         "acc",
     )
+    factor, weighted = None, acc
+    if shape.weighted:
+        factor = te.placeholder((*dims[2:4], lanes), "int32", "factor", value_range=FACTORS)
+        table = factor
+        weighted = te.compute(
+            dims, lambda n, c, y, x, s, l: acc[n, c, y, x, s, l] * table[y, x, l], "weighted"
+        )
     out = te.compute(
         dims,
         lambda n, c, y, x, s, l: te.requantize(
-            acc[n, c, y, x, s, l], scale[0, l], shape.zero, shape.low, shape.high
+            weighted[n, c, y, x, s, l], scale[0, l], shape.zero, shape.low, shape.high
         ).astype("int8"),
         "out",
     )
-    return PoolTensors(data, scale, padded, wide, acc, out)
+    return PoolTensors(data, scale, factor, padded, wide, acc, weighted, out)
 
 
 def _schedule(expression: PoolTensors, shape: Pool2d, tile: PoolTile, config: Config) -> Schedule:
@@ -284,11 +334,23 @@ def _schedule(expression: PoolTensors, shape: Pool2d, tile: PoolTile, config: Co
     s[e.out].reorder(n, *outer.values(), thread, ci, sub, yi, xi, lanes)
     if tile.vthreads > 1:
         s[e.out].bind(thread, te.thread_axis("vthread"))
+    if e.factor is not None:
+        held = s.cache_read(e.factor, ACC, [e.weighted])
+        s[e.weighted].set_scope(ACC)
+        s[e.weighted].compute_at(s[e.out], thread)
+        s[e.weighted].tensorize(s[e.weighted].axis[-1], ins.alu_mul)
+        s[held].compute_at(s[e.out], thread)
+        s[held].tensorize(s[held].axis[-1], ins.load_acc)
     s[e.acc].compute_at(s[e.out], thread)
-    s[e.wide].compute_at(s[e.out], thread)
     n, c, y, x, sub, l = s[e.acc].axis
     ky, kx = s[e.acc].reduce_axis
-    s[e.acc].reorder(n, c, sub, y, x, ky, kx, l)
+    if tile.taps:
+        step, ky = s[e.acc].split(ky, factor=tile.taps)
+        s[e.acc].reorder(step, n, c, sub, y, x, ky, kx, l)
+        s[e.wide].compute_at(s[e.acc], step)
+    else:
+        s[e.acc].reorder(n, c, sub, y, x, ky, kx, l)
+        s[e.wide].compute_at(s[e.out], thread)
     s[e.acc].tensorize(l, ins.alu_max_reduce if shape.kind == "max" else ins.alu_add_reduce)
     padded = any(shape.pads)
     s[e.wide].tensorize(s[e.wide].axis[-1], ins.load_acc8_pad if padded else ins.load_acc8)

@@ -499,3 +499,35 @@ def test_a_normalization_of_integers(seed):
     (layer,) = layer_differences(graph, ort_tensors(m.model(), {"x": x}))
     assert layer.share == 0
     assert layer.largest <= 1
+
+
+@pytest.mark.parametrize("include", [0, 1])
+@pytest.mark.parametrize(("kernel", "pads"), [((3, 3), 1), ((5, 3), 1), ((7, 7), 3)])
+def test_averages_of_any_divisor(include, kernel, pads):
+    """As onnxruntime has them, but for its float32's ties."""
+    m = QdqModel(3, "uint8")
+    x = m.input("x", (2, 8, 12, 10))
+    shape = 2, 8, 12 + 2 * pads - kernel[0] + 1, 10 + 2 * pads - kernel[1] + 1
+    y = m.node(
+        "AveragePool", [x], shape, kernel_shape=kernel, pads=[pads] * 4, count_include_pad=include
+    )
+    m.output(m.finished(y, 0.013, None))
+    graph = optimize(import_model(m.model()))
+    data = np.random.default_rng(1).normal(0, 2, (2, 8, 12, 10)).astype(np.float32)
+    (layer,) = layer_differences(graph, ort_tensors(m.model(), {"x": data}))
+    assert layer.op == "QAvgPool"
+    assert layer.share == 0
+    assert layer.largest <= 1
+
+
+def test_averages_whose_divisors_have_a_large_multiple_stay_float():
+    m = QdqModel(3)
+    x = m.input("x", (1, 8, 30, 30))
+    y = m.node("AveragePool", [x], (1, 8, 30, 30), kernel_shape=[17, 17], pads=[8] * 4)
+    m.output(m.finished(y, 0.013, None))
+    graph = optimize(import_model(m.model()))
+    (pool,) = [node for node in graph.nodes if isinstance(node, ops.AvgPool)]
+    assert (
+        "expected divisors whose least common multiple is at most 8,388,608"
+        in (graph.reasons[pool.name])
+    )

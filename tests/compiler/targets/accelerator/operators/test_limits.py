@@ -98,8 +98,27 @@ def test_more_taps_than_micro_ops():
     """23 · 13 = 299 taps; tiny's micro-op buffer holds 256."""
     device, _, _ = run(convolution((1, 4, 24, 14), 4, (23, 13)), "tiny")
     assert device == "cpu"
-    device, _, _ = run(pool((1, 4, 11, 25), (10, 25)), "tiny")
-    assert device == "cpu"
+
+
+def test_a_window_larger_than_the_accumulators():
+    """tiny's accumulators hold 128 vectors: windows are seen some rows at a time."""
+    device, _, stages = run(pool((1, 4, 11, 25), (10, 25)), "tiny")
+    assert device == "vdla"
+    assert stages["load_acc8"] > stages["store8"]
+
+
+@pytest.mark.parametrize("include", [False, True])
+def test_large_windows_with_padding(include):
+    """A step of such a window lies in the padding alone; divisors vary where that doesn't count."""
+    node = ops.QAvgPool(
+        name="pool", output="y", data="x", kernel=(30, 15), pads=(3, 2, 5, 4), strides=(9, 3),
+        in_scale=0.1, out_scale=0.02, in_zp=5, out_zp=-2, include_pad=include,
+    )  # fmt: skip
+    shape = (1, 8, 40, 20)
+    tensors = {"x": TensorType(shape, "int8")}
+    tensors["y"] = TensorType(node.result_shape([shape]), "int8")
+    device, _, _ = run(Graph(("x",), ("y",), (node,), tensors, {}), "tiny")
+    assert device == "vdla"
 
 
 def test_a_wide_step_takes_fewer_inputs():
@@ -121,7 +140,7 @@ def test_more_parameters_than_the_accumulators_hold():
     assert stages["load_acc"] == 2 * stages["store8"]
 
 
-@pytest.mark.parametrize("size", [(17, 17), (40, 30)])
+@pytest.mark.parametrize("size", [(17, 17), (40, 30), (112, 112)])
 def test_a_large_global_pool(size):
     """More taps than one instruction has micro-ops: a row of the window at a time."""
     device, _, _ = run(pool((1, 32, *size), size), "paper")
