@@ -16,10 +16,10 @@ Grammar::
 
     Node       := Float | Integer | Boundary | External | Custom    (compiler/graph/ops)
     Float      := Conv2d | Dense | Add | Relu | Clip | MaxPool | AvgPool | Reshape | Transpose
-                | Concat | Interleave | BatchNorm | Softmax | Unary | Binary
-    Integer    := QConv2d | QConv2dAdd | QDense | QAdd | QMinimum | QMaxPool | QAvgPool | QConcat
-                | QClip | QBatchNorm | QReshape | QTranspose | QTake | QInterleave | QTable
-                | QMultiply | QSelect | QSelectAdd
+                | Concat | Interleave | Interpolate | BatchNorm | Softmax | Unary | Binary
+    Integer    := QConv2d | QConv2dAdd | QDense | QAdd | QMinimum | QMaxPool | QAvgPool
+                | QConcat | QClip | QBatchNorm | QReshape | QTranspose | QTake | QInterleave
+                | QInterpolate | QTable | QMultiply | QSelect | QSelectAdd
     Boundary   := Quantize | Dequantize | FlipSign | Encode | Decode | Pack | Unpack
 
 Every node writes one tensor. Images are N, C, H, W; convolution weights O, I/groups, KH, KW; dense

@@ -155,7 +155,7 @@ OPERATORS = {
 }  # fmt: skip
 ELSEWHERE = {
     ops.QConv2d, ops.QConv2dAdd, ops.QSelect, ops.QSelectAdd, ops.QDense, ops.Unary, ops.Binary,
-    ops.Softmax, ops.Fused, ops.Custom,
+    ops.Softmax, ops.Fused, ops.Custom, ops.Interpolate, ops.QInterpolate,
 }  # fmt: skip
 NOT_YET = {  # compiled as the others, and so far held against numpy alone
     "ArgReduce", "Cast", "Cumulate", "Decode", "Einsum", "Encode", "Gather", "GatherElements",
@@ -231,6 +231,18 @@ def test_dense(board):
         **NAMES, weight="w", bias="b", in_zp=-7, out_zp=2, scale=(0.003,) * 9, lo=-120
     )
     compare(board, node, alone(node, {"x": (I8, 3, 40), "y": (I8, 3, 9)}, constants))
+
+
+@pytest.mark.parametrize("dtype", [I8, F])
+def test_interpolations(dtype, board):
+    whole = np.array([[4, 0, 0], [3, 1, 0], [1, 3, 0], [0, 3, 1], [0, 1, 3], [0, 0, 4]], "int32")
+    names = {**NAMES, "rows": "r", "columns": "c"}
+    node = ops.Interpolate(**names)
+    if dtype == I8:
+        node = ops.QInterpolate(**names, scale=0.05, in_zp=3, out_zp=-2)
+    types = {"x": (dtype, 2, 5, 3, 3), "y": (dtype, 2, 5, 6, 6)}
+    graph = alone(node, types, {"r": whole, "c": whole})
+    compare(board, node, graph, apart=0.0 if dtype == I8 else 1e-5)
 
 
 @pytest.mark.parametrize("function", ops.Unary.FUNCTIONS)

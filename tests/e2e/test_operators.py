@@ -15,6 +15,7 @@ from vdla.compiler.build import Options, accelerator_layers
 from vdla.compiler.graph import ir, numbers, ops
 from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.graph.ops.blocks import pack, unpack
+from vdla.compiler.graph.ops.interpolate import QInterpolate
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.ops.multiply import QMultiply, gate_shape
 from vdla.compiler.graph.reference import evaluate
@@ -279,6 +280,32 @@ def rescaling(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     return graph(node, {"x": shape}, shape, {}, rng)
 
 
+def interpolation(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
+    """Twice or three times the size, of neighbours by weights of a row and of a column."""
+    factors = pick((1, 2, 2, 3)), pick((1, 2, 2, 3))
+    shape = pick((1, 1, 2)), pick((1, 5, 16, 33)), pick((1, 3, 8, 21)), pick((1, 2, 7, 13))
+    rng = np.random.default_rng(pick(range(1 << 16)))
+    tables = [weights(factor, n, rng) for factor, n in zip(factors, shape[2:], strict=True)]
+    whole = int(tables[0][0].sum() * tables[1][0].sum())
+    node = QInterpolate(
+        name="resize", output="y", data="x", rows="r", columns="c", scale=pick((0.7, 1.3)) / whole,
+        in_zp=pick(ZEROS), out_zp=pick(ZEROS), lo=pick((-128, -3)), hi=pick((127, 40)),
+    )  # fmt: skip
+    out = (*shape[:2], len(tables[0]), len(tables[1]))
+    return graph(node, {"x": shape}, out, dict(zip("rc", tables, strict=True)), rng)
+
+
+def weights(factor: int, size: int, rng: np.random.Generator) -> Any:
+    """[factor * size, size]: 12 parts of two neighbours for each pixel."""
+    table = np.zeros((factor * size, size), np.int32)
+    for i in range(factor * size):
+        first = min(max(i // factor - int(rng.integers(2)), 0), size - 1)
+        part = int(rng.integers(13))
+        table[i, first] += part
+        table[i, min(first + 1, size - 1)] += 12 - part
+    return table
+
+
 CHANNELS = (  # groups, input and output channels of each
     (1, 1, 1), (1, 3, 5), (1, 4, 8), (1, 16, 16), (1, 17, 33), (1, 40, 24), (1, 64, 64),
     (2, 4, 4), (2, 3, 5), (3, 2, 2), (3, 5, 1), (2, 16, 16), (4, 8, 8),
@@ -380,7 +407,7 @@ def choose(operator: Any, case: Case, config: Any) -> Any:
 
 KINDS = (
     convolution, dense, pool, addition, minimum, normalization, concatenation, interleaving,
-    upsampling, table, rescaling, product,
+    upsampling, interpolation, table, rescaling, product,
 )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ The weights of Resize are what ONNX's own implementation makes of a unit matrix.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 import numpy as np
@@ -16,9 +16,11 @@ from vdla.compiler.frontend.converters import converts
 from vdla.compiler.frontend.errors import first_line
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Array
 
 CROPPED = "tf_crop_and_resize"
+MOST_PARTS = 1 << 11  # of a pixel, that weights count
 
 
 @converts("Resize", "Upsample")
@@ -42,10 +44,36 @@ def _resize(view: OnnxNode) -> None:
                 tables[axis] = weights.argmax(axis=1).tolist()
             else:
                 mixed[axis] = weights
+    if mixed and _interpolated(make, data, mixed, tables):
+        return
     for axis, weights in mixed.items():
         data = _weighted(make, data, axis, weights)
         tables[axis] = range(len(weights))
     make.result(make.take(data, tables))
+
+
+def _interpolated(
+    make: Maker, data: str, mixed: Mapping[int, Array], tables: Sequence[Sequence[int]]
+) -> bool:
+    """An image's rows and columns by weights that are few parts of a whole; False elsewhere."""
+    shape, kind = make.shape(data), make.kind(data)
+    unchanged = [list(tables[axis]) == list(range(n)) for axis, n in enumerate(shape[:2])]
+    if len(shape) != 4 or kind.dtype != "float32" or min(mixed) < 2 or not all(unchanged):
+        return False
+    parts = []
+    for axis in (2, 3):
+        weights = mixed.get(axis, np.eye(shape[axis])[list(tables[axis])])
+        whole = next((n for n in range(1, MOST_PARTS) if _is_whole(weights * n)), None)
+        if whole is None:
+            return False
+        parts.append(make.constant(np.rint(weights * whole), "int32"))
+    node = ops.Interpolate(**make.names(), data=data, rows=parts[0], columns=parts[1])
+    make.result(make.add(node, "float32"))
+    return True
+
+
+def _is_whole(values: Array) -> bool:
+    return bool((np.abs(values - np.rint(values)) < 1e-6).all() and values.min() >= 0)
 
 
 def _factors(view: OnnxNode) -> tuple[list[float], list[int]]:

@@ -21,6 +21,7 @@ from vdla.compiler.graph.ops.fused import Fused
 from vdla.compiler.graph.ops.gather import Gather, GatherElements, GatherND
 from vdla.compiler.graph.ops.im2col import Im2col
 from vdla.compiler.graph.ops.interleave import Interleave, QInterleave
+from vdla.compiler.graph.ops.interpolate import Interpolate, QInterpolate
 from vdla.compiler.graph.ops.matmul import Einsum, MatMul
 from vdla.compiler.graph.ops.matmul_integer import MatMulInteger
 from vdla.compiler.graph.ops.pool import AvgPool, MaxPool, QAvgPool, QMaxPool
@@ -67,6 +68,7 @@ __all__ = [
     "GatherND",
     "Im2col",
     "Interleave",
+    "Interpolate",
     "MatMul",
     "MatMulInteger",
     "MaxPool",
@@ -80,6 +82,7 @@ __all__ = [
     "QConv2dAdd",
     "QDense",
     "QInterleave",
+    "QInterpolate",
     "QMaxPool",
     "QReshape",
     "QSelect",

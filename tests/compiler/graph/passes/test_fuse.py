@@ -531,3 +531,21 @@ def test_averages_whose_divisors_have_a_large_multiple_stay_float():
         "expected divisors whose least common multiple is at most 8,388,608"
         in (graph.reasons[pool.name])
     )
+
+
+@pytest.mark.parametrize("mode", ["half_pixel", "align_corners", "asymmetric"])
+@pytest.mark.parametrize("factors", [(2, 2), (3, 1), (2, 4)])
+def test_bilinear_resizes(mode, factors):
+    """As onnxruntime has them, but for its float32's ties."""
+    m = QdqModel(3, "uint8")
+    x = m.input("x", (2, 8, 7, 5))
+    scales = m.constant("scales", np.array([1, 1, *factors], np.float32))
+    shape = 2, 8, 7 * factors[0], 5 * factors[1]
+    resize = {"mode": "linear", "coordinate_transformation_mode": mode}
+    m.output(m.finished(m.node("Resize", [x, "", scales], shape, **resize), 0.033, None))
+    graph = optimize(import_model(m.model()))
+    data = np.random.default_rng(1).normal(0, 2, (2, 8, 7, 5)).astype(np.float32)
+    (layer,) = layer_differences(graph, ort_tensors(m.model(), {"x": data}))
+    assert layer.op == "QInterpolate"
+    assert layer.share == 0
+    assert layer.largest <= 1
