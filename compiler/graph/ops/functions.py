@@ -1,6 +1,7 @@
 """Functions of one element and of two: in numpy, and as expressions.
 
-They take and give one element type. Of float16, functions of several steps compute in float32.
+They take and give one element type. In numpy, sigmoid, tanh and erf of float32 are onnxruntime's,
+bit for bit. Of float16, functions of several steps compute in float32.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Array
 from vdla.compiler.graph.numbers import f32
+from vdla.compiler.graph.ops import approximations
 from vdla.compiler.tir.ir import Expr, is_float
 
 
@@ -114,7 +116,7 @@ def _gelu_tanh(x: Expr) -> Expr:
 
 def _gelu_tanh_array(x: Array) -> Array:
     inner = of(math.sqrt(2 / math.pi), x) * (x + of(0.044715, x) * x * x * x)
-    return np.asarray(of(0.5, x) * x * (of(1, x) + np.tanh(inner)))
+    return np.asarray(of(0.5, x) * x * (of(1, x) + _tanh_array(inner)))
 
 
 def _gelu(x: Expr) -> Expr:
@@ -122,6 +124,8 @@ def _gelu(x: Expr) -> Expr:
 
 
 def _erf_array(x: Array) -> Array:
+    if x.dtype == np.float32:
+        return approximations.erf(x)
     return np.asarray(np.vectorize(math.erf, otypes=[np.float64])(x)).astype(x.dtype)
 
 
@@ -129,7 +133,13 @@ def _gelu_array(x: Array) -> Array:
     return np.asarray(of(0.5, x) * x * (of(1, x) + _erf_array(x * of(math.sqrt(0.5), x))))
 
 
+def _tanh_array(x: Array) -> Array:
+    return approximations.tanh(x) if x.dtype == np.float32 else np.tanh(x)
+
+
 def _sigmoid_array(x: Array) -> Array:
+    if x.dtype == np.float32:
+        return approximations.sigmoid(x)
     return np.asarray(of(1, x) / (of(1, x) + np.exp(-x)))
 
 
@@ -146,7 +156,7 @@ def _plain(array: Callable[[Array], Array], expr: Callable[[Expr], Expr]) -> _Un
 _Unary = tuple[UnaryArray, UnaryExpr]
 UNARY: dict[str, _Unary] = {
     "sigmoid": _plain(_sigmoid_array, te.sigmoid),
-    "tanh": _plain(np.tanh, te.tanh),
+    "tanh": _plain(_tanh_array, te.tanh),
     "exp": _plain(np.exp, te.exp),
     "log": _plain(np.log, te.log),
     "sqrt": _plain(np.sqrt, te.sqrt),
@@ -174,7 +184,9 @@ UNARY: dict[str, _Unary] = {
     "softsign": _plain(
         lambda x: x / (of(1, x) + np.abs(x)), lambda x: x / (like(1, x) + te.abs(x))
     ),
-    "mish": _plain(lambda x: x * np.tanh(_softplus_array(x)), lambda x: x * te.tanh(_softplus(x))),
+    "mish": _plain(
+        lambda x: x * _tanh_array(_softplus_array(x)), lambda x: x * te.tanh(_softplus(x))
+    ),
     "gelu": _plain(_gelu_array, _gelu),
     "gelu_tanh": _plain(_gelu_tanh_array, _gelu_tanh),
     "swish": (
