@@ -23,6 +23,8 @@ CONFIGS = {
     "paper": load_config("paper"),
     "tight": load_config("tiny", ["token_queue=1", "command_queue=2", "burst_beats=5",
                                   "reads_in_flight=2", "writes_in_flight=1"]),
+    "tables": load_config("tiny", ["table_bytes=1024"]),
+    "one table": load_config("tiny", ["table_bytes=512"]),
     "roomy": load_config("narrow", ["token_queue=1000", "memory.latency=500"]),
 }  # fmt: skip
 

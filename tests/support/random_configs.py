@@ -1,4 +1,4 @@
-"""Random legal configs: odd blocks, small and odd buffers, queues of one and of a thousand.
+"""Random legal configs: odd blocks, small and odd buffers, queues of one and of a thousand, tables.
 
 ``random_settings`` gives them as the command line takes them, ``KEY=VALUE`` over config ``tiny``.
 """
@@ -39,7 +39,9 @@ def random_settings(rng: Random) -> list[str]:
         "memory.latency": rng.choice((0, 1, 2, 64, rng.randint(0, 5000), 5000)),
         "memory.bytes_per_cycle": rng.choice((1, 3, port, 2 * port)),
     }
-    return [f"{key}={value}" for key, value in settings.items()] + [_uop_bytes(rng, settings)]
+    texts = [f"{key}={value}" for key, value in settings.items()] + [_uop_bytes(rng, settings)]
+    tables = rng.choice((0, 0, 0, 1, 2, 3, 4, 255, 256))
+    return [*texts, f"table_bytes={512 * tables}"] if tables else texts
 
 
 def _blocks(rng: Random, port: int) -> tuple[int, int]:

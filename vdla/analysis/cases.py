@@ -362,12 +362,13 @@ def _tables(config: Config, rng: Random) -> Case:
     words = config.depth("tab") // config.tables
     read, filled = rng.sample(range(config.tables), 2)
     entries = min(config.depth("acc") // 2, 64)
+    most = min(Alu.extent_0.bounds(config)[1], 9)
     load = Load(memory=Mem.TAB, z_size=1)
     stream = [
         load.replace(x_size=words, y_size=1, dram_base=DATA_AT, sram_base=read * words),
         Load(memory=Mem.ACC, x_size=entries, y_size=1, z_size=1, push_next=1,
              dram_base=DATA_AT + 4096),
-        Alu(alu_op=AluOp.TABLE, pop_prev=1, uop_count=1, extent_0=rng.randint(1, 9),
+        Alu(alu_op=AluOp.TABLE, pop_prev=1, uop_count=1, extent_0=rng.randint(1, most),
             extent_1=entries, src_1=1, dst_1=1, dst_base=entries, imm=read),
         load.replace(x_size=rng.randint(1, words // 2), y_size=2, y_stride=1, dram_base=DATA_AT,
                      sram_base=filled * words),
