@@ -391,8 +391,10 @@ def _first_result(row: Rows) -> int:
 @inline
 def _reads_beyond(row: Rows, uops: Rows, results: int) -> bool:
     """Whether a micro-op of a TABLE reads a table beyond the last; one that starts from y doesn't
-    read any."""
+    read any, nor does a nest without iterations."""
     if row[_A_OP] != _TABLE or _first_result(row) < results:
+        return False
+    if row[_E0] * row[_E0 + 1] * row[_E0 + 2] == 0:
         return False
     for u in range(row[_UOP], row[_UOP] + row[_COUNT]):
         if uops[u, 0] == 0 or row[_A_INIT] == 0:

@@ -316,6 +316,13 @@ def test_a_micro_op_that_starts_from_y_reads_no_table():
         assert both(stream, dram).fault == fault
 
 
+def test_a_nest_without_iterations_reads_no_table():
+    for empty in ("uop_count=0", *(f"uop_count=1 extent_{loop}=0" for loop in range(3))):
+        stream, dram = image(f"ALU alu_op=TABLE imm=2 {empty}", "table_bytes=1024")
+        assert both(stream, dram).fault == Fault.NONE
+        simulate(stream.config, stream.instructions, dram, BASE)  # its effects, too
+
+
 def test_a_load_beyond_tab():
     """Two results per entry: the 257th entry of two tables is the second one loaded."""
     load = "LOAD memory=TAB sram_base=255 x_size=2 y_size=1 z_size=1"
