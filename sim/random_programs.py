@@ -323,8 +323,9 @@ class _Generator:
         table: Places = 0
         if op == AluOp.TABLE:
             number = self._table()
-            above = alu.imm >> TABLE_BITS << TABLE_BITS  # bits that nothing reads
-            alu.imm = above | number
+            if alu.init and all(uop.first for uop in self._uops(alu)):
+                number = rng.getrandbits(TABLE_BITS)  # any, since none is read
+            alu.imm = alu.imm >> TABLE_BITS << TABLE_BITS | number  # nothing reads the bits above
             words = self._table_words()
             table = run(words) << self.place["tab"] + number * words
         src = self._steps(alu, "acc", "src_base", ("src_0", "src_1", "src_2"))
