@@ -284,6 +284,9 @@ def test_configs_json_has_what_follows(vdla):
     follows = {"hash", "bytes_per_cycle", "instruction_bytes", "entries", "field_bits", "uop_bits"}
     assert follows <= set(found)
     assert vdla("configs", "paper", "--set", "clock_mhz=100", "--json").json["peak_gops"] == 51.2
+    tables = {c["name"]: c["tables"] for c in vdla("configs", "--json").json["configs"]}
+    assert (tables["paper"], tables["paper-plus"]) == (0, 4)
+    assert "tables" in vdla("configs").out
 
 
 def test_progress_is_for_terminals_alone(vdla, tmp_path):

@@ -12,7 +12,7 @@ import pytest
 
 from vdla import api
 from vdla.analysis.report import report_page
-from vdla.analysis.report.page import embed
+from vdla.analysis.report.page import _machine, embed
 from vdla.isa.config import load_config
 from vdla.sim.trace import write_trace
 
@@ -398,3 +398,9 @@ def test_names_from_models_are_text(visit):
     assert page.title().startswith(NASTY.split("\u2028")[0].strip())
     page.locator("#utilization-chart .bar").first.hover()
     assert "</script>" in page.inner_text("#tip")
+
+
+def test_tables_are_among_the_buffers_where_there_are_any():
+    buffers = {c: _machine(load_config(c))["buffers"] for c in ("paper", "paper-plus")}
+    assert buffers["paper-plus"] == {**buffers["paper"], "tables": 2048}
+    assert list(buffers["paper"]) == ["inp", "wgt", "acc", "uop"]

@@ -50,12 +50,14 @@ def configs(name: str | None, settings: Sequence[str], json: bool) -> None:
                 f"{c.block_in} × {c.block_out}",
                 f"{c.peak_gops:g}",
                 *_depths(c),
+                str(c.tables),
                 f"{8 * c.port_bytes} bit",
                 c.hash,
             )
             for c in result
         ]
-        columns = ("config", "block", "GOPS", "INP", "WGT", "ACC", "micro-ops", "port", "hash")
+        buffers = ("INP", "WGT", "ACC", "micro-ops", "tables")
+        columns = ("config", "block", "GOPS", *buffers, "port", "hash")
         table("configs (buffers in entries)", columns, rows)
         return
     config = load_config(name, settings)
@@ -77,6 +79,7 @@ def derived(config: Config) -> dict[str, object]:
         "bytes_per_cycle": config.bytes_per_cycle,
         "instruction_bytes": instruction_bytes(config),
         "entries": dict(zip(("inp", "wgt", "acc", "uop"), map(int, _depths(config)), strict=True)),
+        "tables": config.tables,
         "field_bits": {cls.mnemonic: cls.bits(config) for cls in INSTRUCTIONS},
         "uop_bits": Uop.bits(config),
     }

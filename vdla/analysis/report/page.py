@@ -121,10 +121,14 @@ def _machine(config: Config) -> dict[str, object]:
         "memory": config.memory.name,
         "latency": config.memory.latency,
         "gb_per_s": config.bytes_per_cycle * config.clock_mhz / 1000,
-        "buffers": {
-            name: getattr(config, f"{name}_bytes") for name in ("inp", "wgt", "acc", "uop")
-        },
+        "buffers": _buffers(config),
     }
+
+
+def _buffers(config: Config) -> dict[str, int]:
+    """Bytes of every buffer that the config has."""
+    sizes = {name: getattr(config, f"{name}_bytes") for name in ("inp", "wgt", "acc", "uop")}
+    return sizes | ({"tables": config.table_bytes} if config.tables else {})
 
 
 def _details(layer: Layer) -> dict[str, object]:
