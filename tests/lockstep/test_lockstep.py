@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-import textwrap
 from dataclasses import replace
 from multiprocessing import active_children
 
 import numpy as np
 import pytest
 from amaranth import Signal
+from planting import plant
 
 from vdla import api
 from vdla.analysis import lockstep
@@ -296,13 +295,7 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_that_chance_does_not_find(name, monkeypatch, tmp_path):
     """Each within 300 programs, at the default depth of the queues."""
-    room, unit, method, old, new = FAULTS[name]
-    cls, namespace = getattr(room, unit), {}
-    source = textwrap.dedent(inspect.getsource(getattr(cls, method)))
-    assert source.count(old) == 1
-    exec(source.replace(old, new), vars(room), namespace)
-    monkeypatch.setenv("VDLA_CACHE", str(tmp_path))
-    monkeypatch.setattr(cls, method, namespace[method])
+    plant(FAULTS[name], monkeypatch, tmp_path)
     tallies = lockstep.lockstep(Machines(TINY), 300, 0, keep=0)
     found = next((t.programs for t in tallies if t.mismatches), None)
     assert found is not None
