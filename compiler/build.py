@@ -178,11 +178,10 @@ class _Compilation:
 
     def rewrite(self) -> None:
         """Optimizes the graph, has each target change it, and places its nodes."""
-        self.spec = reduce(Spec.after, PIPELINE, spec_of(self.graph))
-        self.graph = optimize(self.graph, dump=self.dump.graph)
-        for target in self.targets:
-            for each in target.rewrites:
-                self._check(each, each.run(self.graph))
+        rewrites = [each for target in self.targets for each in target.rewrites]
+        pipeline = [*PIPELINE, *rewrites]
+        self.spec = reduce(Spec.after, pipeline, spec_of(self.graph))
+        self.graph = optimize(self.graph, pipeline, self.dump.graph)
         self.placements = place(self.graph, self.targets, self.places)
 
     def lower(self, progress: Progress) -> None:

@@ -13,7 +13,7 @@ from vdla.compiler.graph.ops.batch_norm import BatchNorm, QBatchNorm
 from vdla.compiler.graph.ops.blocks import Pack, Unpack
 from vdla.compiler.graph.ops.clip import Clip, QClip, Relu
 from vdla.compiler.graph.ops.concat import Concat, QConcat
-from vdla.compiler.graph.ops.conv2d import Conv2d, QConv2d, QConv2dAdd
+from vdla.compiler.graph.ops.conv2d import Conv2d, QConv2d, QConv2dAdd, QSelect, QSelectAdd
 from vdla.compiler.graph.ops.dense import Dense, QDense
 from vdla.compiler.graph.ops.elementwise import Binary, Cast, Unary, Where
 from vdla.compiler.graph.ops.foreign import Custom, External, Foreign
@@ -30,7 +30,6 @@ from vdla.compiler.graph.ops.reduce import ArgReduce, Reduce
 from vdla.compiler.graph.ops.reshape import QReshape, Reshape
 from vdla.compiler.graph.ops.scan import Cumulate, TopK
 from vdla.compiler.graph.ops.scatter import ScatterElements, ScatterND
-from vdla.compiler.graph.ops.select import QSelect, QSelectAdd
 from vdla.compiler.graph.ops.softmax import Softmax
 from vdla.compiler.graph.ops.storage import Decode, Encode
 from vdla.compiler.graph.ops.table import QTable

@@ -271,3 +271,17 @@ class QConv2dAdd(QConv2d):
             return clipped(shifted(left + right, k), self.add_zp, self.add_lo, self.add_hi)
 
         return te.compute(recipe.out_shape, total, "out")
+
+
+@dataclass(frozen=True, kw_only=True)
+class QSelect(QConv2d):
+    """A :class:`QConv2d` with at most one weight of 1 for each output channel, the others 0."""
+
+    MOVES: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class QSelectAdd(QConv2dAdd):
+    """A :class:`QSelect` and what is in the other channels already, as the residual."""
+
+    MOVES: ClassVar[bool] = True
