@@ -82,8 +82,10 @@ def convolution(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
 
 
 def dense(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
-    """A dense layer."""
-    n, ins, outs = pick((1, 2, 3)), pick((1, 5, 16, 40, 200)), pick((1, 4, 10, 33, 100))
+    """A dense layer, of vectors or of images."""
+    n, channels, outs = pick((1, 2, 3)), pick((1, 5, 16, 40, 200)), pick((1, 4, 10, 33, 100))
+    image = (pick((1, 2, 3)), pick((1, 4))) if pick((False, False, True)) else ()
+    ins = channels * int(np.prod(image, dtype=int))
     rng = np.random.default_rng(pick(range(1 << 16)))
     node = ops.QDense(
         name="fc", output="y", data="x", weight="w", bias="b", **finish(pick, outs, ins)
@@ -92,7 +94,7 @@ def dense(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
         "w": rng.integers(-128, 128, (outs, ins), np.int8),
         "b": rng.integers(-3000, 3000, outs, np.int32),
     }
-    return graph(node, {"x": (n, ins)}, (n, outs), constants, rng)
+    return graph(node, {"x": (n, channels, *image)}, (n, outs), constants, rng)
 
 
 def pool(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -31,11 +32,17 @@ class AnyDense(Products, operator=False):
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         data, weight = shapes[0], shapes[1]
-        flat = len(data) == 2 or (len(data) == 4 and data[2:] == (1, 1))
-        if not flat or len(weight) != 2 or data[1] != weight[1]:
+        image = len(data) in (2, 4) and prod(data[1:]) == weight[-1]
+        if not image or len(weight) != 2:
             raise self.error(f"data of shape [N, {weight[-1]}]", list(data))
         self.check_channels(shapes, weight[0])
         return (data[0], weight[0])
+
+    def operands(self, recipe: Recipe) -> tuple[Tensor, Tensor]:
+        """The data as vectors, and the weights."""
+        weight = recipe.read(self.weight)
+        batch = recipe.shape(self.data)[0]
+        return recipe.read(self.data, (batch, weight.shape[1])), weight
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +50,11 @@ class Dense(FloatProducts, AnyDense):
     """``bias[o] + Σ_i data[n, i] * weight[o, i]``."""
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
-        total = args[0].reshape(args[0].shape[:2]) @ args[1].T
+        total = args[0].reshape(len(args[0]), -1) @ args[1].T
         return total + args[2] if len(args) > 2 else total
 
     def express(self, recipe: Recipe) -> Tensor:
-        data, weight = recipe.read(self.data, recipe.shape(self.data)[:2]), recipe.read(self.weight)
+        data, weight = self.operands(recipe)
         start = bias_of(recipe, self.bias, "float32")
         step = te.reduce_axis((0, data.shape[1]), "i")
         return te.compute(
@@ -63,14 +70,14 @@ class Dense(FloatProducts, AnyDense):
 
 @dataclass(frozen=True, kw_only=True)
 class QDense(QProducts, AnyDense):
-    """An int8 dense layer on [N, I] (or [N, I, 1, 1]) data.
+    """An int8 dense layer on data of [N, I], or on images [N, C, H, W] of as many elements.
 
     ``acc = bias[o] + Σ (data - in_zp) * weight`` in int32;
     ``output = clip(rq(acc, scale[o]) + out_zp, lo, hi)``.
     """
 
     def accumulated(self, args: Sequence[Array]) -> Array:
-        data = centered(args[0].reshape(args[0].shape[:2]), self.in_zp)
+        data = centered(args[0].reshape(len(args[0]), -1), self.in_zp)
         acc: Array = (data @ args[1].T.astype(np.float64)).astype(np.int64) + args[2]
         return acc
 
@@ -79,7 +86,7 @@ class QDense(QProducts, AnyDense):
         return requantize(acc, pack_scales(self.scale), self.out_zp, self.lo, self.hi)
 
     def express(self, recipe: Recipe) -> Tensor:
-        data, weight = recipe.read(self.data, recipe.shape(self.data)[:2]), recipe.read(self.weight)
+        data, weight = self.operands(recipe)
         start, word = bias_of(recipe, self.bias, "int32"), word_of(recipe, self.scale)
         step = te.reduce_axis((0, data.shape[1]), "i")
 

@@ -29,6 +29,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
     template_of,
 )
 from vdla.compiler.targets.accelerator.refusal import refusal
+from vdla.compiler.targets.accelerator.rewrites.flatten import read_images
 from vdla.compiler.targets.accelerator.rewrites.fuse_conversions import fuse_conversions
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
@@ -79,7 +80,11 @@ class Accelerator(Target):
         def folded(graph: Graph) -> Graph:
             return fold_taps(graph, self.config, self.min_fill)
 
+        def unflattened(graph: Graph) -> Graph:
+            return read_images(graph, self.config, self.min_fill)
+
         return (
+            Pass("read_images", unflattened),
             Pass("select_channels", selected, adds=frozenset((ops.QSelect, ops.QSelectAdd))),
             Pass("fold_taps", folded, adds=frozenset((ops.Im2col,))),
         )

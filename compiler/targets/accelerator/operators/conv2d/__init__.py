@@ -75,7 +75,7 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
         window = None if isinstance(node, ops.QDense) else node
         n, _, height, width = (*graph.tensors[node.data].shape, 1, 1)[:4]
         groups = window.groups if window else 1
-        weight = graph.constants[node.weight]
+        weight = _weight(node, graph)
         merged = _groups_per_block(weight.shape, groups, config.channel_block)
         ins, outs = weight.shape[1] * merged, len(weight) // groups * merged
         return cls(
@@ -85,7 +85,7 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
             outputs=ceil_div(outs, config.channel_block),
             height=height,
             width=width,
-            kernel=weight.shape[2:] if window else (1, 1),
+            kernel=weight.shape[2:],
             strides=window.strides if window else (1, 1),
             pads=window.pads if window else (0, 0, 0, 0),
             dilations=window.dilations if window else (1, 1),
@@ -98,9 +98,7 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
 
     def bind(self, node: ops.QConv2d | ops.QDense, graph: Graph, config: Config) -> Binding:
         """Weights in tiles; biases that take the input's zero point along; scales as words."""
-        weight = graph.constants[node.weight]
-        if weight.ndim == 2:
-            weight = weight[:, :, None, None]
+        weight = _weight(node, graph)
         bias = graph.constants[node.bias].astype(np.int64)
         bias = bias - node.in_zp * weight.astype(np.int64).reshape(len(weight), -1).sum(1)
         words = np.array([pack_scale(s) for s in node.scale], np.int64)
@@ -154,6 +152,14 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
 
 
 # From the graph ---------------------------------------------------------------------------------
+
+
+def _weight(node: ops.QConv2d | ops.QDense, graph: Graph) -> Array:
+    """[O, I, KH, KW]: a dense layer's window is all of the image."""
+    weight = graph.constants[node.weight]
+    if weight.ndim == 4:
+        return weight
+    return weight.reshape(len(weight), *(*graph.tensors[node.data].shape, 1, 1)[1:4])
 
 
 def _too_narrow(node: ops.QConv2d, graph: Graph, config: Config, min_fill: float) -> str | None:

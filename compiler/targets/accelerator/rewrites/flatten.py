@@ -1,0 +1,48 @@
+"""Dense layers behind a flatten read the image itself, as a convolution over all of it.
+
+Pixels of an image in channel blocks don't lie in the order of a flat vector: the host would copy
+them between two programs of the accelerator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.passes.fold import remove_dead
+from vdla.compiler.targets.accelerator.operators.conv2d import Conv2d
+from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
+from vdla.compiler.targets.accelerator.refusal import refusal
+from vdla.isa.config import Config
+
+
+def read_images(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph:
+    """Lets dense layers read the images that the accelerator writes.
+
+    before: x: [1, 64, 7, 7] of QConv2d; f = QReshape(x): [1, 3136]; y = QDense(f, w: [512, 3136])
+    after:  y = QDense(x, w)
+    """
+    makers = graph.producers()
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        source = makers.get(node.data) if isinstance(node, ops.QDense) else None
+        if isinstance(node, ops.QDense) and isinstance(source, ops.QReshape):
+            whole = replace(node, data=source.data)
+            maker = makers.get(source.data)
+            accelerated = maker is not None and refusal(maker, graph, config, min_fill) is None
+            if accelerated and _fits(whole, graph, config, min_fill):
+                node = whole
+        nodes.append(node)
+    return remove_dead(replace(graph, nodes=tuple(nodes)))
+
+
+def _fits(node: ops.QDense, graph: Graph, config: Config, min_fill: float) -> bool:
+    """Whether its data is an image that fills the lanes, and the buffers hold a tile of it."""
+    shape, flat = graph.tensors[node.data].shape, graph.constants[node.weight].shape[1]
+    if len(shape) != 4 or shape[1] * shape[2] * shape[3] != flat:
+        return False
+    if shape[1] < min_fill * config.block_in:
+        return False
+    tiles = Conv2d.of(node, graph, config).tiles(config, 1)
+    return next(tiles, None) is not None
