@@ -25,7 +25,10 @@ from vdla.compiler.targets.accelerator.search.tile_records import (
 from vdla.compiler.targets.accelerator.search.workload import Workload, sources
 from vdla.isa.identity import isa_hash
 
-MODELS = ("resnet18", "resnet18-convs", "mobilenet", "digits")
+MODELS = (
+    "resnet18", "resnet18-convs", "mobilenet", "digits", "dqn", "mobilenetv2", "efficientnet-lite0",
+    "yolo-nano", "unet", "dcgan",
+)  # fmt: skip
 VTHREADS = (1, 2)
 
 
@@ -36,6 +39,8 @@ def main() -> None:
     configs = {workload.machine: workload.config for workload in known}
     paths = [path for model in MODELS for path in models.model_paths(model).values()]
     for config, path in product(configs.values(), paths):
+        if all(w in result for w in known if w.config == config):
+            continue  # building and placing more networks would find no more
         for op in accelerator_layers(import_onnx(path), config)[0]:
             for workload in (Workload.of(op.template, config, n) for n in VTHREADS):
                 tile = make_tile(known[workload]) if workload in known else None

@@ -11,8 +11,7 @@ from dataclasses import replace
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.passes.fold import remove_dead
-from vdla.compiler.targets.accelerator.operators.conv2d import Conv2d
-from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
+from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, template_of
 from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.isa.config import Config
 
@@ -44,5 +43,5 @@ def _fits(node: ops.QDense, graph: Graph, config: Config, min_fill: float) -> bo
         return False
     if shape[1] < min_fill * config.block_in:
         return False
-    tiles = Conv2d.of(node, graph, config).tiles(config, 1)
+    tiles = template_of(node, graph, config).tiles(config, 1)
     return next(tiles, None) is not None
