@@ -19,7 +19,7 @@ Grammar::
                 | Concat | Interleave | Interpolate | BatchNorm | Softmax | Unary | Binary
     Integer    := QConv2d | QConv2dAdd | QDense | QAdd | QMinimum | QMaxPool | QAvgPool
                 | QConcat | QClip | QBatchNorm | QReshape | QTranspose | QTake | QInterleave
-                | QInterpolate | QTable | QMultiply | QSelect | QSelectAdd
+                | QInterpolate | QTable | QMaximum | QMultiply | QSelect | QSelectAdd
     Boundary   := Quantize | Dequantize | FlipSign | Encode | Decode | Pack | Unpack
 
 Every node writes one tensor. Images are N, C, H, W; convolution weights O, I/groups, KH, KW; dense

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import BY_OP, Graph, TensorType
+from vdla.compiler.graph.ops.maximum import QMaximum
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.ops.multiply import QMultiply
 
@@ -80,6 +81,10 @@ OPERATORS = {
     ),
     "table int8": (
         ops.QTable(**NAMES, table="t"), {**INTEGERS, "t": (I8, 256)},
+    ),
+    "maximum int8": (
+        QMaximum(**PAIR, scales=(0.31, 1.7), a_zp=3, b_zp=-8, out_zp=1, lo=-99),
+        {**INTEGERS, "z": (I8, *IMAGE)},
     ),
     "multiply int8": (
         QMultiply(**PAIR, scale=0.0073, a_zp=3, b_zp=-8, out_zp=1, lo=-99),

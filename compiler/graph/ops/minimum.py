@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.numbers import pack_scale
 
+Choice = Callable[[Any, Any], Any]
+
 
 @dataclass(frozen=True, kw_only=True)
 class QMinimum(IntegerNode):
@@ -28,6 +30,7 @@ class QMinimum(IntegerNode):
     """
 
     OPERANDS: ClassVar[tuple[str, ...]] = ("a", "b")
+    CHOICE: ClassVar[tuple[Choice, Choice]] = (np.minimum, te.minimum)  # of arrays, of expressions
 
     a: str
     b: str
@@ -45,7 +48,7 @@ class QMinimum(IntegerNode):
         limits = (self.out_zp, self.lo, self.hi)
         a = requantize(args[0].astype(np.int64) - self.a_zp, pack_scale(self.scales[0]), *limits)
         b = requantize(args[1].astype(np.int64) - self.b_zp, pack_scale(self.scales[1]), *limits)
-        return np.minimum(a, b)
+        return np.asarray(self.CHOICE[0](a, b))
 
     def express(self, recipe: Recipe) -> Tensor:
         limits = (self.out_zp, self.lo, self.hi)
@@ -53,16 +56,17 @@ class QMinimum(IntegerNode):
         b = at_scale(recipe.read(self.b), self.scales[1], self.b_zp, limits)
 
         def value(*i: Expr) -> Expr:
-            return te.minimum(a(*i), b(*i))
+            chosen: Expr = self.CHOICE[1](a(*i), b(*i))
+            return chosen
 
-        return te.compute(recipe.out_shape, value, "least")
+        return te.compute(recipe.out_shape, value, "chosen")
 
     def before_rounding(self, args: Sequence[Array]) -> tuple[Array, Array, int]:
-        """The lesser at the result's scale."""
+        """The chosen one at the result's scale."""
         a = (args[0].astype(np.float64) - self.a_zp) * self.scales[0]
         b = (args[1].astype(np.float64) - self.b_zp) * self.scales[1]
-        least = np.minimum(a, b)
-        return least, np.abs(least), 3
+        chosen = np.asarray(self.CHOICE[0](a, b))
+        return chosen, np.abs(chosen), 3
 
 
 def _quantized(node: Binary, island: Island) -> QMinimum:

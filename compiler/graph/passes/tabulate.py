@@ -148,5 +148,5 @@ def _by_elements(node: Node) -> bool:
 def _is_plain(node: Node) -> bool:
     """Whether a node has an integer form that needs no table, or none of its own."""
     if isinstance(node, ops.Binary):
-        return node.function == "min"
+        return node.function in ("min", "max")
     return isinstance(node, ops.Quantize | ops.Dequantize | ops.Relu | ops.Clip | ops.Add)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ import numpy as np
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.minimum import QMinimum
-from vdla.compiler.targets.accelerator.description import intrinsics
+from vdla.compiler.targets.accelerator.description import Intrinsics, intrinsics
 from vdla.compiler.targets.accelerator.operators.pairwise import (
     PairTensors,
     Pairwise,
@@ -20,6 +20,8 @@ from vdla.compiler.targets.accelerator.operators.pairwise import (
 )
 from vdla.compiler.targets.accelerator.operators.template import Binding, elements, vectors_of
 from vdla.compiler.te import Tensor
+from vdla.compiler.tir.ir import Expr
+from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
 
@@ -87,9 +89,14 @@ class Minimum(Pairwise[QMinimum]):
             second = self._at_scale(wide_b, scales[1], "scaled_b")
             constants = [*scales, scale]
             steps = [(second, ins.alu_rq), loads[0], (first, ins.alu_rq), loads[1]]
-        least = te.compute(dims, lambda *i: te.minimum(first[i], second[i]), "least")
-        out = requantized(least, scale, (self.zero, self.low, self.high))
-        return PairTensors([a, b], constants, [(least, ins.alu_min), *steps], out)
+        chosen, choose = self.choice(ins)
+        step = te.compute(dims, lambda *i: chosen(first[i], second[i]), "chosen")
+        out = requantized(step, scale, (self.zero, self.low, self.high))
+        return PairTensors([a, b], constants, [(step, choose), *steps], out)
+
+    def choice(self, ins: Intrinsics) -> tuple[Callable[[Expr, Expr], Expr], TensorIntrin]:
+        """Which of two values is taken, as an expression and as an instruction."""
+        return te.minimum, ins.alu_min
 
     def _at_scale(self, wide: Tensor, scale: Tensor, name: str) -> Tensor:
         """An operand at the result's scale, clipped already, still without the zero point."""

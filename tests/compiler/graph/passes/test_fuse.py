@@ -50,7 +50,7 @@ def residual_block(m):
     return m.add(a, b, "Relu")
 
 
-@pytest.mark.parametrize("op", ["Mul", "Sub", "Add", "Min"])
+@pytest.mark.parametrize("op", ["Mul", "Sub", "Add", "Min", "Max"])
 @pytest.mark.parametrize(
     "second", [(2, 8, 6, 5), (2, 8, 1, 1), (2, 8, 6, 1), (2, 8, 1, 5)], ids=str
 )
