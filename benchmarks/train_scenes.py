@@ -41,7 +41,8 @@ Params = dict[str, Array]
 def scenes(
     pictures: Array, labels: Array, count: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Scenes float32 [count, 1, 32, 32] and their pixels' classes uint8 [count, 32, 32]."""
+    """Scenes float32 [count, 1, 32, 32], of 256 shades, and their pixels' classes uint8
+    [count, 32, 32]."""
     x = rng.uniform(0, 0.15, (count, 1, SIDE, SIDE)).astype(np.float32)
     y = np.full((count, SIDE, SIDE), GROUND, np.uint8)
     for scene, classes in zip(x[:, 0], y, strict=True):
@@ -55,7 +56,7 @@ def scenes(
                 ink = pictures[pick, 0][: SIDE - row, : SIDE - column]
                 scene[here] = np.maximum(scene[here], ink * rng.uniform(0.7, 1.0))
                 classes[here][ink >= INK] = labels[pick]
-    return x, y
+    return np.rint(x * 255) / np.float32(255), y
 
 
 # The network and its gradients -------------------------------------------------------------------
@@ -89,7 +90,7 @@ class Network:
             self.gradients[f"{name}.bias"] = d.sum(axis=(0, 2))
             spread = matrix.T @ d
             if kernel == 3:
-                return (train_digits.uncolumns(spread, value.shape).astype(np.float32),)
+                return (train_digits.uncolumns(spread, value.shape).astype(value.dtype),)
             return (spread.reshape(value.shape),)
 
         inputs = [x, f"{name}.weight", f"{name}.bias"]
@@ -100,7 +101,7 @@ class Network:
     def silu(self, x: str) -> str:
         """``x * sigmoid(x)``."""
         value = self.values[x]
-        gate = 1 / (1 + np.exp(-value))
+        gate = 1 / (1 + np.exp(np.minimum(-value, 80)))
         factor, name = f"{x}.sigmoid", f"{x}.silu"
         self.nodes.append(helper.make_node("Sigmoid", [x], [factor], name=factor))
         self.nodes.append(helper.make_node("Mul", [x, factor], [name], name=name))
@@ -117,7 +118,7 @@ class Network:
         share = winners / winners.sum(axis=(3, 5), keepdims=True)
 
         def back(d: Array) -> Sequence[Array]:
-            return ((share * d[:, :, :, None, :, None]).reshape(value.shape).astype(np.float32),)
+            return ((share * d[:, :, :, None, :, None]).reshape(value.shape).astype(value.dtype),)
 
         window = {"kernel_shape": [2, 2], "strides": [2, 2]}
         self.nodes.append(helper.make_node("MaxPool", [x], [name], name=name, **window))
@@ -275,7 +276,10 @@ def main(folder: Path = DATA) -> tuple[float, float]:
     right = predicted(params, images) == classes
     truth = np.array([right.mean(), right[classes != GROUND].mean()], np.float32)
     np.savez_compressed(
-        folder / "scenes_test.npz", images=images, labels=classes, float_accuracy=truth
+        folder / "scenes_test.npz",
+        images=np.rint(images * 255).astype(np.uint8),
+        labels=classes,
+        float_accuracy=truth,
     )
     return float(truth[0]), float(truth[1])
 

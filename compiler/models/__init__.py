@@ -1,8 +1,8 @@
 """The bundled models, by name.
 
-``digits`` is committed, really trained. The others are built once from fixed seeds and kept in a
-cache folder (``VDLA_CACHE``, else ``$XDG_CACHE_HOME/vdla``, else ``~/.cache/vdla``), keyed by the
-sources that build them.
+``digits`` and ``scenes`` are committed, really trained. The others are built once from fixed seeds
+and kept in a cache folder (``VDLA_CACHE``, else ``$XDG_CACHE_HOME/vdla``, else ``~/.cache/vdla``),
+keyed by the sources that build them.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from vdla.compiler.models.quantizer import quantize, quantize_model
 from vdla.support.files import cache_folder, digest, is_sealed, seal
 
 __all__ = [
+    "DATA",
     "MODELS",
     "RESNET18_CONVS",
     "ConvShape",
@@ -33,6 +34,7 @@ __all__ = [
     "model_path",
     "model_paths",
     "quantize",
+    "scenes_test",
     "test_split",
 ]
 
@@ -43,6 +45,7 @@ MODELS = {
     "resnet18-convs": "ResNet-18's twelve distinct convolutions (C1-C12), each alone",
     "mobilenet": "MobileNet v1 1.0, 224x224, int8: seeded weights with realistic scales",
     "digits": "a small CNN trained on scikit-learn's 8x8 digits",
+    "scenes": "a small U-Net trained to name the digit of each pixel, 32x32",
     "dqn": "the deep Q-network of Atari games, 4x84x84, int8",
     "dcgan": "DCGAN's generator, 100 numbers to a 64x64 picture, int8",
     "mobilenetv2": "MobileNetV2 1.0, 224x224, int8",
@@ -84,8 +87,8 @@ def model_path(name: str) -> Path:
     Raises:
         KeyError: there is no such model.
     """
-    if name == "digits":
-        return DATA / "digits.onnx"
+    if name in TRAINED:
+        return DATA / f"{name}.onnx"
     return _built(name, NETWORKS[name])
 
 
@@ -105,13 +108,23 @@ def _conv_path(shape: ConvShape) -> Path:
 
 def test_split(name: str) -> tuple[Array, Array] | None:
     """Labelled pictures of a bundled model, none of which it was trained on, where it has some."""
-    return digits_test() if name == "digits" else None
+    return TRAINED[name]() if name in TRAINED else None
 
 
 def digits_test() -> tuple[Array, Array]:
     """The digits test split: float32 images [count, 1, 8, 8] and their labels."""
     with np.load(DATA / "digits_test.npz") as file:
         return file["images"], file["labels"]
+
+
+def scenes_test() -> tuple[Array, Array]:
+    """The test scenes: float32 images [count, 1, 32, 32] and the class of each pixel, 10 for the
+    ground: uint8 [count, 32, 32]."""
+    with np.load(DATA / "scenes_test.npz") as file:
+        return file["images"] / np.float32(255), file["labels"]
+
+
+TRAINED = {"digits": digits_test, "scenes": scenes_test}
 
 
 @cache

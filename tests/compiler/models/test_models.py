@@ -23,6 +23,7 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.models import (
+    DATA,
     MODELS,
     RESNET18_CONVS,
     digits_test,
@@ -31,7 +32,9 @@ from vdla.compiler.models import (
     model_paths,
     networks,
     quantize,
+    scenes_test,
 )
+from vdla.compiler.placement import processor_layers
 
 
 @pytest.mark.parametrize("name", ["resnet18", "mobilenet", "digits"])
@@ -122,6 +125,57 @@ def test_digits_accuracy():
     assert abs(accuracy - np.mean(theirs == labels)) <= 0.003
 
 
+def test_scenes_accuracy():
+    """A trained U-Net of SiLUs keeps its accuracy in int8, of all pixels and of digits alone."""
+    pictures, labels = scenes_test()
+    assert pictures.shape == (64, 1, 32, 32)
+    assert pictures.dtype == np.float32
+    with np.load(DATA / "scenes_test.npz") as file:
+        of_floats = file["float_accuracy"]
+    module = vdla.compile("scenes", device="cpu")
+    right = np.stack(
+        [
+            vdla.run(module, {"scene": x[None]}).outputs["classes"][0].argmax(axis=0) == y
+            for x, y in zip(pictures, labels, strict=True)
+        ]
+    )
+    digits = labels != 10
+    assert of_floats[0] > 0.99
+    assert right.mean() > of_floats[0] - 0.005
+    assert right[digits].mean() > of_floats[1] - 0.005
+
+
+def test_scenes_is_one_stream():
+    """The accelerator with tables runs all of it; its pixels are the processor's, bit for bit."""
+    pictures, _ = scenes_test()
+    module = vdla.compile("scenes", "paper-plus")
+    assert len(module.programs) == 1
+    assert processor_layers(module.metadata["placement"])[0] == []
+    scene = {"scene": pictures[:1]}
+    want = vdla.run(vdla.compile("scenes", device="cpu"), scene).outputs["classes"]
+    np.testing.assert_array_equal(vdla.run(module, scene).outputs["classes"], want)
+
+
+def test_scenes_gradient():
+    """The training script's backward pass against finite differences."""
+    script = load_script("benchmarks/train_scenes.py")
+    rng = np.random.default_rng(0)
+    pictures, labels = rng.uniform(0, 1, (20, 1, 8, 8)).astype(np.float32), np.arange(20) % 10
+    x, y = script.scenes(pictures, labels, 2, rng)
+    params = {}
+    script.gradients(params, x, y, rng)
+    params = {key: value.astype(np.float64) for key, value in params.items()}
+    _, g = script.gradients(params, x.astype(np.float64), y, rng)
+    for key, value in params.items():
+        place = tuple(rng.integers(0, n) for n in value.shape)
+        value[place] += 1e-5
+        up, _ = script.gradients(params, x.astype(np.float64), y, rng)
+        value[place] -= 2e-5
+        down, _ = script.gradients(params, x.astype(np.float64), y, rng)
+        value[place] += 1e-5
+        assert g[key][place] == pytest.approx((up - down) / 2e-5, rel=1e-3, abs=1e-7), key
+
+
 def test_digits_gradient():
     """The training script's backward pass against finite differences."""
     rng = np.random.default_rng(0)
@@ -185,7 +239,7 @@ def test_recent_networks_agree_with_onnxruntime(name):
 
 def test_names():
     assert list(MODELS) == [
-        "resnet18", "resnet18-convs", "mobilenet", "digits", *RECENT,
+        "resnet18", "resnet18-convs", "mobilenet", "digits", "scenes", *RECENT,
     ]  # fmt: skip
     with pytest.raises(KeyError):
         model_path("alexnet")
