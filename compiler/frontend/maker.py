@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -82,6 +83,25 @@ class Maker:
             return data
         kind = ops.QReshape if dtype == "int8" else ops.Reshape
         return self.add(kind(**self._names(), data=data), dtype, shape)
+
+    def is_quantized(self, name: str) -> bool:
+        """Whether a tensor is what integers stand for."""
+        makers = (node for node in reversed(self.draft.nodes) if node.output == name)
+        return isinstance(next(makers, None), ops.Dequantize)
+
+    def parameter(self, name: str, change: Callable[[Array], Array]) -> str | None:
+        """A constant weight whose elements are rearranged now; None where it isn't known.
+
+        Of a quantized one, the integers are. ``change`` leaves the first axis where it is.
+        """
+        source = self.draft.dequantized(name)
+        values = self.draft.constants.get(source.data if source else name)
+        if values is None or (source is not None and source.axis not in (None, 0)):
+            return None
+        weight = self.constant(change(values), str(values.dtype))
+        if source is None:
+            return weight
+        return self.add(replace(source, **self._names(), data=weight), self.kind(name).dtype)
 
     def transpose(self, data: str, perm: Sequence[int]) -> str:
         """The axes in another order."""

@@ -192,7 +192,7 @@ class QdqModel:
         """A max pool; the quantization stays."""
         window = Window((kernel, kernel), (stride, stride), pads)
         y = self.node("MaxPool", [x], self._pool_shape(x, window), **window_attributes(window))
-        return self._same_quant(x, y)
+        return self.same_quant(x, y)
 
     def average_pool(
         self, x: str, kernel: int, stride: int, pads: Pads = (0, 0, 0, 0), include_pad: bool = False
@@ -225,7 +225,7 @@ class QdqModel:
             "Resize", [x, "", scales], (n, c, down * h, across * w), mode="nearest",
             coordinate_transformation_mode="asymmetric", nearest_mode="floor",
         )  # fmt: skip
-        return self._same_quant(x, y)
+        return self.same_quant(x, y)
 
     def relu(self, x: str) -> str:
         """A Relu of its own."""
@@ -235,9 +235,10 @@ class QdqModel:
         """A Flatten; the quantization stays."""
         shape = self.shapes[x]
         y = self.node("Flatten", [x], (shape[0], int(np.prod(shape[1:]))), axis=1)
-        return self._same_quant(x, y)
+        return self.same_quant(x, y)
 
-    def _same_quant(self, x: str, y: str) -> str:
+    def same_quant(self, x: str, y: str) -> str:
+        """The quantization of ``x`` behind ``y``."""
         maker = next(n for n in self.nodes if n.output[0] == x)
         _, scale, zero = maker.input
         integers = self.node("QuantizeLinear", [y, scale, zero], self.shapes[y])

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
+import numpy as np
+
 from vdla.compiler.frontend.converters import converts
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
@@ -116,7 +118,7 @@ def _conv(view: OnnxNode) -> None:
         return
     make = Maker(view)
     data, weights = (make.cast(view.operand(i), "float32") for i in (0, 1))
-    _finish_conv(view, make, _convolved(make, data, weights, window, groups))
+    _finish_conv(view, make, data, weights, window)
 
 
 @converts("ConvInteger")
@@ -129,26 +131,31 @@ def _conv_integer(view: OnnxNode) -> None:
     raise view.unsupported("a convolution of floats", "one of integers")
 
 
-def _finish_conv(view: OnnxNode, make: Maker, result: str) -> None:
-    """The sums with the bias, in the data's type."""
+def _finish_conv(view: OnnxNode, make: Maker, data: str, weight: str, window: Window) -> None:
+    """Convolves, adds the node's bias, and gives the sums the data's type."""
     if view.dtype(0) not in ("float32", "float16"):
         raise view.unsupported("float32 or float16 data", view.dtype(0))
-    if view.optional(2) is not None:
-        column = (view.shape(2)[0], *(1,) * (len(view.shape(0)) - 2))
-        bias = make.reshape(make.cast(view.operand(2), "float32"), column)
-        result = make.binary("add", result, bias)
+    bias = view.optional(2)
+    bias = None if bias is None else make.cast(bias, "float32")
+    result = _convolved(make, (data, weight, bias), window, view.integer("group", 1))
     make.result(make.cast(result, view.dtype(0)))
 
 
-def _convolved(make: Maker, data: str, weight: str, window: Window, groups: int) -> str:
-    """``Σ data * weight`` over a signal, an image or a volume: of it, image by image."""
+def _convolved(
+    make: Maker, operands: tuple[str, str, str | None], window: Window, groups: int
+) -> str:
+    """``bias[o] + Σ data * weight`` over a signal, an image or a volume: of it, image by image."""
+    data, weight, bias = operands
     shape, kernel = make.shape(data), make.shape(weight)
     if window.rank < 3:
         if window.rank == 1:
             data = make.reshape(data, (*shape[:2], 1, shape[2]))
-            weight = make.reshape(weight, (*kernel[:2], 1, kernel[2]))
+            row = make.parameter(weight, lambda array: array[:, :, np.newaxis])
+            weight = row or make.reshape(weight, (*kernel[:2], 1, kernel[2]))
         flat = _last(window, window.rank)
-        node = ops.Conv2d(**make.names(), data=data, weight=weight, groups=groups, **flat.steps)
+        node = ops.Conv2d(
+            **make.names(), data=data, weight=weight, bias=bias, groups=groups, **flat.steps
+        )
         result = make.add(node, "float32")
         return result if window.rank == 2 else _without_row(make, result)
     count = window.places(shape[2:])[0]
@@ -159,8 +166,8 @@ def _convolved(make: Maker, data: str, weight: str, window: Window, groups: int)
         inside = [p if 0 <= p < shape[2] else OUTSIDE for p in places]
         images = _images(make, make.along(data, 2, inside))
         part = make.reshape(make.along(weight, 2, [tap]), (*kernel[:2], *kernel[3:]))
-        result = _convolved(make, images, part, _last(window, 2), groups)
-        total = make.binary("add", total, result) if total else result
+        result = _convolved(make, (images, part, bias), _last(window, 2), groups)
+        total, bias = make.binary("add", total, result) if total else result, None
     return _volume(make, total, shape[0], count)
 
 
@@ -212,7 +219,7 @@ def _conv_transpose(view: OnnxNode) -> None:
         whole, [range(n) for n in make.shape(whole)[:2]] + [range(k)[::-1] for k in kernel]
     )
     still = replace(window, strides=(1,) * rank)
-    _finish_conv(view, make, _convolved(make, data, turned, still, groups))
+    _finish_conv(view, make, data, turned, still)
 
 
 def _cut(view: OnnxNode, window: Window) -> list[Pair]:
@@ -324,12 +331,13 @@ def _lp_pool(view: OnnxNode) -> None:
 
 @converts("GlobalAveragePool", "GlobalMaxPool")
 def _global_pool(view: OnnxNode) -> None:
-    """Over all dimensions; the mean of an image is a pool, which the accelerator has."""
+    """Over all dimensions; where integers may follow, as a pool, which the accelerator has."""
     rank, shape, make = _dimensions(view), view.shape(0), Maker(view)
-    mean = view.proto.op_type == "GlobalAveragePool"
-    if mean and rank == 2 and view.dtype(0) == "float32":
-        node = ops.AvgPool(**make.names(), data=view.operand(0), kernel=(shape[2], shape[3]))
-        make.result(make.add(node, "float32"))
+    mean, quantized = view.proto.op_type == "GlobalAveragePool", make.is_quantized(view.operand(0))
+    plain = view.dtype(0) == "float32" and rank < 3
+    if plain and (quantized or (mean and rank == 2)):
+        window = Window(shape[2:], (1,) * rank, (0,) * (2 * rank), (1,) * rank)
+        make.result(_pooled(make, view.operand(0), window, False if mean else None))
         return
     view.real_dtype()
     make.result(make.reduce("mean" if mean else "max", view.operand(0), range(2, len(shape))))
