@@ -12,6 +12,7 @@ from vdla.compiler.graph.passes import (
     fold,
     fuse,
     fuse_integer,
+    images,
     interleave,
     move,
     tabulate,
@@ -25,6 +26,7 @@ MOVING: Kinds = frozenset((ops.QMaxPool, ops.QTake, ops.QTranspose))  # change p
 RESIDUAL: Kinds = frozenset((ops.QConv2dAdd,))
 
 PIPELINE: tuple[Pass[Rewrite], ...] = (
+    Pass("as_images", images.as_images),
     Pass("fold_batch_norm", fold.fold_batch_norm),
     Pass("to_int8", fuse.to_int8, adds=MOVING | {ops.FlipSign}),
     Pass("merge_duplicates", fold.merge_duplicates),

@@ -160,7 +160,7 @@ def relu_behind_a_quantization(same):
     x = m.conv(m.input("x", (1, 8, 6, 6)), 8, 1)
     y = m.node("Relu", [x], (1, 8, 6, 6))
     if same:
-        m.output(m._same_quant(x, y))
+        m.output(m.same_quant(x, y))
     else:
         m.output(m.quantized(y, m.scales[x] / 2))
     return import_model(m.model())
@@ -390,7 +390,7 @@ def test_a_scale_out_of_range_stays_float():
     assert found == ["Quantize", "Dequantize", "Relu", "Quantize", "Dequantize"]
 
 
-def conv1d(per_channel, groups, bias=False):
+def conv1d(per_channel, groups):
     """A quantized convolution of rows, which is imported as one of images of one row."""
     rng, node = np.random.default_rng(7), onnx.helper.make_node
     scale = (rng.random(16) / 99 + 0.005).astype(np.float32) if per_channel else np.float32(0.01)
@@ -403,7 +403,7 @@ def conv1d(per_channel, groups, bias=False):
         node("QuantizeLinear", ["x", "sx", "z"], ["xq"]),
         node("DequantizeLinear", ["xq", "sx", "z"], ["xd"]),
         node("DequantizeLinear", ["w", "sw", "zw"], ["wd"], axis=0),
-        node("Conv", ["xd", "wd", "b"][: 2 + bias], ["t"], name="conv", pads=[2, 2], group=groups),
+        node("Conv", ["xd", "wd", "b"], ["t"], name="conv", pads=[2, 2], group=groups),
         node("QuantizeLinear", ["t", "sy", "z"], ["tq"], name="end"),
         node("DequantizeLinear", ["tq", "sy", "z"], ["y"]),
     ]
@@ -418,7 +418,7 @@ def conv1d(per_channel, groups, bias=False):
 @pytest.mark.parametrize("per_channel", [False, True])
 @pytest.mark.parametrize("groups", [1, 2])
 def test_a_convolution_of_rows_is_one_of_integers(per_channel, groups):
-    """A reshape between weights and convolution is one of constants."""
+    """With its bias; a reshape between weights and convolution is one of constants."""
     proto = conv1d(per_channel, groups)
     before, after = import_model(proto), optimize(import_model(proto))
     assert [n.op for n in after.nodes if "Conv" in n.op] == ["QConv2d"]
@@ -429,12 +429,14 @@ def test_a_convolution_of_rows_is_one_of_integers(per_channel, groups):
 
 
 def test_reasons_name_the_operand_that_is_not_quantized():
-    """A bias of a convolution of rows is an addition behind a reshape; a Quantize has no reason."""
-    reasons = optimize(import_model(conv1d(False, 1, bias=True))).reasons
-    assert not any(name.startswith("end") for name in reasons)
-    found = [text for text in reasons.values() if "which nothing quantizes" in text]
-    assert len(found) == 1
-    assert found[0].startswith("expected operands of int8 with one scale, found conv.")
+    """Of an addition of floats; a Quantize has no reason."""
+    m = QdqModel(3)
+    other = m.constant("other", np.ones((1, 8, 6, 6), np.float32))
+    m.output(m.quantized(m.node("Add", [m.input("x", (1, 8, 6, 6)), other], (1, 8, 6, 6)), 0.1))
+    (reason,) = optimize(import_model(m.model())).reasons.values()
+    assert (
+        reason == "expected operands of int8 with one scale, found other, which nothing quantizes"
+    )
 
 
 def test_every_pass_keeps_the_meaning():
