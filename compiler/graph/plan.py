@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Array, Graph
+from vdla.compiler.graph.ops.views import View
 from vdla.support.numbers import ceil_div
 
 ALIGN = 64
@@ -52,17 +55,28 @@ def lifetimes(graph: Graph) -> dict[str, tuple[int, int]]:
     return spans
 
 
+def address_views(graph: Graph) -> dict[str, View]:
+    """The tensors of a laid-out graph that addresses alone place in others.
+
+    Only where tensors lie in blocks of channels: on the accelerator.
+    """
+    nodes = (n for n in graph.nodes if isinstance(n, ops.ByAddresses))
+    blocked = (n for n in nodes if graph.tensors[n.output].block)
+    return {name: view for n in blocked for name, view in n.views(graph.tensors).items()}
+
+
 def plan_memory(
     graph: Graph,
     constants: Mapping[str, Array] | None = None,
-    views: Mapping[str, str] | None = None,
+    views: Mapping[str, View] = MappingProxyType({}),
 ) -> MemoryPlan:
     """An address for every tensor.
 
     Args:
         graph: a laid-out graph.
         constants: what to keep in the constants region; the graph's own unless given.
-        views: tensors that are the bytes of another one, which is none itself.
+        views: tensors that are some bytes of another activation, which may be a view itself. A
+            tensor with views lives as long as any of them.
 
     Activations are placed largest first, each at the lowest address where no tensor that lives at
     the same time is.
@@ -73,19 +87,29 @@ def plan_memory(
     for name, array in kept.items():
         fixed[name] = position
         position += align(max(array.nbytes, 1))
-    spans, views = lifetimes(graph), views or {}
-    for view, name in views.items():
-        (begin, end), (_, later) = spans[name], spans.pop(view)
-        spans[name] = (begin, max(end, later))
+    spans = lifetimes(graph)
+    places = {name: _resolved(name, views) for name in views}
+    for name, (root, _) in places.items():
+        (begin, end), (first, last) = spans[root], spans.pop(name)
+        spans[root] = (min(begin, first), max(end, last))
     placed: list[tuple[int, int, str]] = []
     for name in sorted(spans, key=lambda n: (-graph.tensors[n].nbytes, spans[n], n)):
         size = align(max(graph.tensors[name].nbytes, 1))
         start = _first_gap(size, [p for p in placed if _overlap(spans[p[2]], spans[name])])
         placed.append((start, start + size, name))
     offsets = {name: position + start for start, _, name in placed}
-    offsets.update((view, offsets[name]) for view, name in views.items())
+    offsets.update((name, offsets[root] + start) for name, (root, start) in places.items())
     arena = max((stop for _, stop, _ in placed), default=0)
     return MemoryPlan(offsets, fixed, position, arena)
+
+
+def _resolved(name: str, views: Mapping[str, View]) -> View:
+    """A view's place in the tensor at the end of its chain of views."""
+    whole, offset = views[name]
+    while whole in views:
+        whole, more = views[whole]
+        offset += more
+    return View(whole, offset)
 
 
 def _overlap(a: tuple[int, int], b: tuple[int, int]) -> bool:

@@ -35,6 +35,7 @@ from vdla.compiler.graph.ops.storage import Decode, Encode
 from vdla.compiler.graph.ops.table import QTable
 from vdla.compiler.graph.ops.take import QTake, Take
 from vdla.compiler.graph.ops.transpose import QTranspose, Transpose
+from vdla.compiler.graph.ops.views import ByAddresses, QConcatView
 from vdla.compiler.graph.ops.window import Windowed
 
 for _module in iter_modules(__path__):
@@ -47,6 +48,7 @@ __all__ = [
     "AvgPool",
     "BatchNorm",
     "Binary",
+    "ByAddresses",
     "Cast",
     "Clip",
     "Concat",
@@ -77,6 +79,7 @@ __all__ = [
     "QBatchNorm",
     "QClip",
     "QConcat",
+    "QConcatView",
     "QConv2d",
     "QConv2dAdd",
     "QDense",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.targets.accelerator.operators.template import BY_NODE, MIN_FILL
 from vdla.isa.config import Config
@@ -16,6 +17,8 @@ def refusal(node: Node, graph: Graph, config: Config, min_fill: float = MIN_FILL
         config: the accelerator's.
         min_fill: the share of the input lanes that a convolution must fill.
     """
+    if isinstance(node, ops.ByAddresses):
+        return None
     if template := BY_NODE.get(type(node)):
         return template.refusal(node, graph, config, min_fill)
     if node.NOT_ACCELERATED:

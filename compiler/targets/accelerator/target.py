@@ -34,6 +34,7 @@ from vdla.compiler.targets.accelerator.rewrites.fuse_conversions import fuse_con
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
+from vdla.compiler.targets.accelerator.rewrites.views import view_parts
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.errors import NoCodeError
@@ -72,10 +73,13 @@ class Accelerator(Target):
 
     @property
     def rewrites(self) -> Sequence[Pass[Rewrite]]:
-        """Moves that are no addresses become convolutions; those of few channels get more."""
+        """Moves become addresses, or convolutions; convolutions of few channels get more."""
 
         def selected(graph: Graph) -> Graph:
             return select_channels(graph, self.config, self.min_fill)
+
+        def viewed(graph: Graph) -> Graph:
+            return view_parts(graph, self.config, self.min_fill)
 
         def folded(graph: Graph) -> Graph:
             return fold_taps(graph, self.config, self.min_fill)
@@ -86,6 +90,7 @@ class Accelerator(Target):
         return (
             Pass("read_images", unflattened),
             Pass("select_channels", selected, adds=frozenset((ops.QSelect, ops.QSelectAdd))),
+            Pass("view_parts", viewed, adds=frozenset((ops.QConcatView,))),
             Pass("fold_taps", folded, adds=frozenset((ops.Im2col,))),
         )
 
@@ -107,14 +112,18 @@ class Accelerator(Target):
 
     def placement(self, node: Node, refusals: Sequence[str]) -> Placement:
         """On the accelerator; the template says as what."""
+        if isinstance(node, ops.ByAddresses):
+            return Placement(ACCELERATOR, node.PLACED)
         return Placement(ACCELERATOR, BY_NODE[type(node)].placed(node))
 
-    def lower(self, node: Node, graph: Graph, report: Report | None = None) -> Lowered:
-        """The instructions of a node.
+    def lower(self, node: Node, graph: Graph, report: Report | None = None) -> Lowered | None:
+        """The instructions of a node; None where addresses alone do its work.
 
         Raises:
             NoCodeError: the config has no legal schedule for it.
         """
+        if isinstance(node, ops.ByAddresses):
+            return None
         template = template_of(node, graph, self.config)
         try:
             tile = default_tile(template, self.config, self.vthreads, self.records)
@@ -126,12 +135,14 @@ class Accelerator(Target):
             raise NoCodeError(str(error)) from error
 
     def finish(
-        self, graph: Graph, placements: Placements, lowered: Mapping[str, Lowered]
+        self, graph: Graph, placements: Placements, lowered: Mapping[str, Lowered | None]
     ) -> dict[str, Operator]:
-        """Operators by their nodes' names: templates with their places in the graph."""
+        """Operators by their nodes' names: templates with their places in the graph. A node that is
+        no work has none."""
         operators = {}
         for node in graph.nodes:
-            if placements[node.name].device == ACCELERATOR:
+            accelerated = placements[node.name].device == ACCELERATOR
+            if accelerated and not isinstance(node, ops.ByAddresses):
                 known = lowered.get(node.name)
                 template = known.template if known else template_of(node, graph, self.config)
                 operators[node.name] = operator_of(node, graph, template, self.config)

@@ -186,11 +186,11 @@ def make_steps(
 
 
 def _with_layer(step: Accelerate, node: Node, graph: Graph) -> Accelerate:
-    """A step of the accelerator with one more layer."""
+    """A step of the accelerator with one more layer, or with the tensors of one that is no work."""
     others = (n for n in graph.activations(node) if n not in (*step.reads, *step.writes))
     return Accelerate(
         step.program,
-        (*step.layers, node.name),
+        step.layers if isinstance(node, ops.ByAddresses) else (*step.layers, node.name),
         (*step.reads, *dict.fromkeys(others)),
         (*step.writes, node.output),
     )

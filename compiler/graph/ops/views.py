@@ -1,0 +1,53 @@
+"""Operators that take no work: what they write is there already, at an address in other bytes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import ClassVar, NamedTuple
+
+from vdla.compiler.graph.ir import IntegerNode, TensorType
+from vdla.compiler.graph.ops.concat import QConcat
+
+
+class View(NamedTuple):
+    """The place of a tensor that is some of another one's bytes: from byte ``offset`` on."""
+
+    whole: str
+    offset: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByAddresses(IntegerNode, operator=False):
+    """An operator without instructions, where its tensors lie in blocks of channels.
+
+    ``PLACED`` is what the placement report says of it.
+    """
+
+    PLACED: ClassVar[str]
+
+    @abstractmethod
+    def views(self, tensors: Mapping[str, TensorType]) -> dict[str, View]:
+        """The tensors that are others' bytes, and where in them.
+
+        Args:
+            tensors: the types of a graph's tensors, as they lie in memory.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class QConcatView(QConcat, ByAddresses):
+    """A :class:`QConcat` of one image's channels whose parts are written where the result has them.
+
+    All parts are plain copies, and each but the last ends with a whole block of channels.
+    """
+
+    PLACED: ClassVar[str] = "concatenation by addresses on int8"
+
+    def views(self, tensors: Mapping[str, TensorType]) -> dict[str, View]:
+        """Every part, one behind another in the result."""
+        starts = accumulate((tensors[part].nbytes for part in self.parts), initial=0)
+        places = zip(self.parts, starts, strict=False)
+        return {part: View(self.output, start) for part, start in places}

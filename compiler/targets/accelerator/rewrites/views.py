@@ -1,0 +1,95 @@
+"""Concatenations without copies: what writes a part writes it where the result has it.
+
+One image's channels lie in blocks one behind another. A part that ends with a whole block is a
+range of the result's bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
+from vdla.compiler.targets.accelerator.refusal import refusal
+from vdla.isa.config import Config
+
+
+def view_parts(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph:
+    """Makes concatenations of addresses; only parts that can't be views are copied.
+
+    before: y = QConcat(a, b), a of 32 channels at the scale of y, b at another one
+    after:  b' = QClip(b), at the scale of y; y = QConcatView(a, b')
+
+    A tensor can be a part of one result alone, once; other results get a copy of it. A
+    concatenation stays where none of its parts would be a view that the accelerator writes.
+    """
+    return _Viewer(graph, config, min_fill).run()
+
+
+class _Viewer:
+    """``taken`` are the tensors that are views already."""
+
+    def __init__(self, graph: Graph, config: Config, min_fill: float) -> None:
+        self.graph, self.config, self.min_fill = graph.copy(), config, min_fill
+        self.makers = graph.producers()
+        self.taken: set[str] = set()
+
+    def run(self) -> Graph:
+        """The graph with all such concatenations replaced."""
+        nodes: list[Node] = []
+        for node in self.graph.nodes:
+            nodes += self.joined(node) if type(node) is ops.QConcat else [node]
+        return replace(self.graph, nodes=tuple(nodes))
+
+    def joined(self, node: ops.QConcat) -> list[Node]:
+        """What a concatenation becomes: copies of some parts, and its addresses."""
+        numbers = range(len(node.parts))
+        views = {n for n in numbers if self.may_be_view(node, n)}
+        one_image = self.graph.tensors[node.output].shape[0] == 1
+        if not (one_image and self.accelerates(node)) or not any(
+            self.accelerates(self.makers.get(node.parts[n])) for n in views
+        ):
+            return [node]
+        copies = {n: self.copy(node, n) for n in numbers if n not in views}
+        parts = [copies[n].output if n in copies else node.parts[n] for n in numbers]
+        self.taken.update(parts)
+        fields = {
+            **vars(node),
+            "parts": tuple(parts),
+            "scales": (1.0,) * len(parts),
+            "zps": (node.out_zp,) * len(parts),
+            "lo": -128,
+            "hi": 127,
+        }
+        return [*copies.values(), ops.QConcatView(**fields)]
+
+    def may_be_view(self, node: ops.QConcat, number: int) -> bool:
+        """Whether a part is in the result as it is, and no view of another one."""
+        name = node.parts[number]
+        plain = (node.scales[number], node.zps[number]) == (1.0, node.out_zp)
+        unlimited = (node.lo, node.hi) == (-128, 127)
+        free = name not in self.taken and name not in self.graph.constants
+        return plain and unlimited and free and node.parts.index(name) == number
+
+    def accelerates(self, node: Node | None) -> bool:
+        """Whether the accelerator takes a node; the caller makes inputs, and it takes none."""
+        if node is None:
+            return False
+        return refusal(node, self.graph, self.config, self.min_fill) is None
+
+    def copy(self, node: ops.QConcat, number: int) -> ops.QClip:
+        """A part at the result's scale and within its limits, bit for bit as the node has it."""
+        part, name = node.parts[number], f"{node.name}.part{number}"
+        quant = self.graph.tensors[node.output].quant
+        self.graph.tensors[name] = replace(self.graph.tensors[part], quant=quant)
+        return ops.QClip(
+            name=name,
+            output=name,
+            data=part,
+            scale=node.scales[number],
+            in_zp=node.zps[number],
+            out_zp=node.out_zp,
+            lo=node.lo,
+            hi=node.hi,
+        )

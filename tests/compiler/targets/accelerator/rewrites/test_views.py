@@ -1,0 +1,210 @@
+"""Concatenations by addresses: which become some, that numbers stay, that readers wait."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vdla.compiler.build import Options, compile_graph, placed_graph
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.infer import verify
+from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.plan import address_views, lifetimes, plan_memory
+from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.targets.accelerator import target
+from vdla.compiler.targets.accelerator.rewrites.views import view_parts
+from vdla.isa.config import load_config
+from vdla.isa.program import Program
+from vdla.runtime.devices.sim import SimDevice
+from vdla.runtime.dram import aligned_bytes
+from vdla.runtime.executor import Executor
+from vdla.sim.checker import check
+
+PAPER, TINY = load_config("paper"), load_config("tiny")
+IMAGE = 5, 7
+
+
+class Network:
+    """A graph of integers under construction; channels are those of config tiny's blocks."""
+
+    def __init__(self, images: int = 1) -> None:
+        self.images, self.inputs, self.nodes = images, [], []
+        self.tensors: dict[str, TensorType] = {}
+
+    def input(self, channels: int) -> str:
+        """An input of the caller's."""
+        self.inputs.append(self._tensor(f"x{len(self.inputs)}", channels))
+        return self.inputs[-1]
+
+    def clip(self, data: str) -> str:
+        """A tensor that the accelerator writes."""
+        name = self._tensor(f"n{len(self.nodes)}", self.tensors[data].shape[1])
+        node = ops.QClip(name=name, output=name, data=data, scale=0.9, in_zp=3, out_zp=-4)
+        self.nodes.append(node)
+        return name
+
+    def concat(self, parts, scales=None, **changes) -> str:
+        """The parts one behind another; at one scale unless others are given."""
+        channels = sum(self.tensors[part].shape[1] for part in parts)
+        name = self._tensor(f"n{len(self.nodes)}", channels)
+        values = {"scales": scales or (1.0,) * len(parts), "zps": (-4,) * len(parts), **changes}
+        node = ops.QConcat(name=name, output=name, parts=tuple(parts), axis=1, out_zp=-4, **values)
+        self.nodes.append(node)
+        return name
+
+    def graph(self, *outputs: str) -> Graph:
+        """The network so far."""
+        return verify(Graph(tuple(self.inputs), outputs, tuple(self.nodes), self.tensors))
+
+    def _tensor(self, name: str, channels: int) -> str:
+        self.tensors[name] = TensorType((self.images, channels, *IMAGE), "int8")
+        return name
+
+
+def kinds(graph: Graph, config=TINY) -> list[str]:
+    return [node.op for node in verify(view_parts(graph, config)).nodes]
+
+
+def check_numbers(graph: Graph, config=TINY, vthreads=2):
+    """The module, whose streams are sound and give what the graph means."""
+    rng = np.random.default_rng(0)
+    inputs = {n: rng.integers(-128, 128, graph.tensors[n].shape, np.int8) for n in graph.inputs}
+    want = evaluate(graph, inputs)
+    module = compile_graph(graph, config, Options(vthreads=vthreads))
+    for code in module.programs.values():
+        program = Program.from_bytes(code, config)
+        dram = aligned_bytes(module.dram_bytes)
+        dram[: len(module.constants)] = np.frombuffer(module.constants, np.uint8)
+        assert check(config, program.instructions, dram, program.base) == []
+    got = Executor(module, SimDevice(config)).run(inputs).outputs
+    for name in graph.outputs:
+        np.testing.assert_array_equal(got[name], want[name], name)
+    return module
+
+
+def instructions(module, config) -> int:
+    return sum(len(Program.from_bytes(c, config).instructions) for c in module.programs.values())
+
+
+def two_parts(channels=8, **changes) -> Graph:
+    """Two tensors of the accelerator's, one behind another, and a reader."""
+    n = Network()
+    a = n.clip(n.input(channels))
+    return n.graph(n.clip(n.concat([a, n.clip(a)], **changes)))
+
+
+@pytest.mark.parametrize("vthreads", [1, 2])
+@pytest.mark.parametrize("config", [TINY, PAPER], ids=lambda config: config.name)
+def test_parts_of_one_scale_take_no_instructions(config, vthreads, monkeypatch):
+    graph = two_parts(2 * config.channel_block)
+    assert kinds(graph, config) == ["QClip", "QClip", "QConcatView", "QClip"]
+    module = check_numbers(graph, config, vthreads)
+    rows = {row["name"]: row for row in module.metadata["placement"]}
+    assert rows["n2"]["device"] == "vdla"
+    assert rows["n2"]["reason"] == "concatenation by addresses on int8"
+    assert "n2" not in {layer["name"] for layer in module.metadata["layers"]}
+    assert len(module.programs) == 1
+    whole, first, second = (module.tensors[name] for name in ("n2", "n0", "n1"))
+    assert (first.offset, second.offset) == (whole.offset, whole.offset + first.nbytes)
+    monkeypatch.setattr(target, "view_parts", lambda graph, *_: graph)
+    before = check_numbers(graph, config, vthreads)
+    assert instructions(module, config) < instructions(before, config)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"scales": (1.0, 0.7)}, {"zps": (-4, 9)}, {"lo": -4, "hi": 60, "scales": (1.0, 1.0)}],
+    ids=str,
+)
+def test_other_parts_are_copied(changes):
+    graph = two_parts(**changes)
+    limited = "lo" in changes
+    expected = ["QConcat"] if limited else ["QClip", "QConcatView"]
+    assert kinds(graph) == ["QClip", "QClip", *expected, "QClip"]
+    check_numbers(graph)
+
+
+def test_a_part_is_a_view_of_one_result():
+    n = Network()
+    a, b = n.clip(n.input(4)), n.clip(n.input(8))
+    first, second = n.concat([a, b, a]), n.concat([b, n.clip(a)])
+    graph = n.graph(n.clip(first), n.clip(second), n.clip(b))
+    copies = [node.name for node in view_parts(graph, TINY).nodes if ".part" in node.name]
+    assert copies == [f"{first}.part2", f"{second}.part0"]
+    check_numbers(graph)
+
+
+def test_a_constant_is_copied():
+    n = Network()
+    a, b = n.clip(n.input(4)), n.input(8)
+    graph = n.graph(n.concat([a, b]))
+    graph.inputs = graph.inputs[:1]
+    graph.constants[b] = np.arange(8 * 35).reshape(1, 8, *IMAGE).astype(np.int8)
+    assert kinds(graph) == ["QClip", "QClip", "QConcatView"]
+
+
+def test_which_concatenations_stay():
+    assert "QConcatView" not in kinds(two_parts(6))  # no whole blocks
+    n = Network(images=2)
+    assert kinds(n.graph(n.concat([n.clip(n.input(4)), n.clip(n.input(4))])))[2:] == ["QConcat"]
+    n = Network()
+    assert kinds(n.graph(n.concat([n.input(4), n.input(4)]))) == ["QConcat"]  # the host's
+
+
+def test_the_host_writes_a_part_where_the_result_has_it():
+    n = Network()
+    x = n.input(4)
+    graph = n.graph(n.clip(n.concat([x, n.clip(n.input(5))])), n.clip(x))
+    assert kinds(graph) == ["QClip", "QConcatView", "QClip", "QClip"]
+    module = check_numbers(graph)
+    assert module.tensors["x0.packed"].offset == module.tensors["n1"].offset
+
+
+@st.composite
+def networks(draw) -> Graph:
+    """Concatenations of what the caller, the accelerator or other concatenations write."""
+    n = Network()
+    known = [n.input(draw(st.sampled_from((4, 8)))) for _ in range(2)]
+    for _ in range(draw(st.integers(2, 9))):
+        if draw(st.booleans()):
+            known.append(n.clip(draw(st.sampled_from(known))))
+            continue
+        parts = draw(st.lists(st.sampled_from(known), min_size=1, max_size=3))
+        scales = tuple(draw(st.sampled_from((1.0, 1.0, 0.7))) for _ in parts)
+        known.append(n.concat(parts, scales))
+    written = [name for name in known if name not in n.inputs]
+    others = draw(st.lists(st.sampled_from(written), max_size=3, unique=True))
+    return n.graph(*dict.fromkeys((written[-1], *others)))
+
+
+@settings(max_examples=60)
+@given(networks())
+def test_living_tensors_overlap_only_where_one_is_part_of_the_other(graph):
+    laid, _ = placed_graph(graph, TINY)
+    views = address_views(laid)
+    plan, spans = plan_memory(laid, views=views), lifetimes(laid)
+    assert set(plan.offsets) == set(spans)
+    for name, (whole, offset) in views.items():
+        assert plan.offsets[name] == plan.offsets[whole] + offset
+        assert offset + laid.tensors[name].nbytes <= laid.tensors[whole].nbytes
+
+    def wholes(name):
+        return {name} | (wholes(views[name].whole) if name in views else set())
+
+    def overlap(a, b):
+        start, other = plan.offsets[a], plan.offsets[b]
+        return start < other + laid.tensors[b].nbytes and other < start + laid.tensors[a].nbytes
+
+    for a, (begin, end) in spans.items():
+        for b, (first, last) in spans.items():
+            alive = begin <= last and first <= end
+            related = a in wholes(b) or b in wholes(a)
+            assert not (alive and overlap(a, b)) or related, (a, b)
+
+
+@settings(max_examples=12)
+@given(networks(), st.sampled_from((1, 2)))
+def test_any_concatenations_keep_their_numbers(graph, vthreads):
+    check_numbers(graph, TINY, vthreads)
