@@ -32,6 +32,7 @@ from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.compiler.targets.accelerator.rewrites.flatten import read_images
 from vdla.compiler.targets.accelerator.rewrites.fuse_conversions import fuse_conversions
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
+from vdla.compiler.targets.accelerator.rewrites.rescale import rescale_tables
 from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
 from vdla.compiler.targets.accelerator.rewrites.views import view_parts
@@ -90,6 +91,7 @@ class Accelerator(Target):
         return (
             Pass("read_images", unflattened),
             Pass("select_channels", selected, adds=frozenset((ops.QSelect, ops.QSelectAdd))),
+            Pass("rescale_tables", rescale_tables),
             Pass("view_parts", viewed, adds=frozenset((ops.QConcatView,))),
             Pass("fold_taps", folded, adds=frozenset((ops.Im2col,))),
         )
