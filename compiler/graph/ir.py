@@ -20,7 +20,7 @@ Grammar::
     Integer    := QConv2d | QConv2dAdd | QDense | QAdd | QMinimum | QMaxPool | QAvgPool
                 | QConcat | QClip | QBatchNorm | QReshape | QTranspose | QTake | QInterleave
                 | QInterpolate | QTable | QMaximum | QMultiply | QSelect | QSelectAdd
-                | QConcatView
+                | QConcatView | QTakeView
     Boundary   := Quantize | Dequantize | FlipSign | Encode | Decode | Pack | Unpack
 
 Every node writes one tensor. Images are N, C, H, W; convolution weights O, I/groups, KH, KW; dense

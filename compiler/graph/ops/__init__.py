@@ -35,7 +35,7 @@ from vdla.compiler.graph.ops.storage import Decode, Encode
 from vdla.compiler.graph.ops.table import QTable
 from vdla.compiler.graph.ops.take import QTake, Take
 from vdla.compiler.graph.ops.transpose import QTranspose, Transpose
-from vdla.compiler.graph.ops.views import ByAddresses, QConcatView
+from vdla.compiler.graph.ops.views import ByAddresses, QConcatView, QTakeView
 from vdla.compiler.graph.ops.window import Windowed
 
 for _module in iter_modules(__path__):
@@ -91,6 +91,7 @@ __all__ = [
     "QSelectAdd",
     "QTable",
     "QTake",
+    "QTakeView",
     "QTranspose",
     "Quantize",
     "Reduce",

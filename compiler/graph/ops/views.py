@@ -6,10 +6,12 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
+from math import prod
 from typing import ClassVar, NamedTuple
 
 from vdla.compiler.graph.ir import IntegerNode, TensorType
 from vdla.compiler.graph.ops.concat import QConcat
+from vdla.compiler.graph.ops.take import QTake
 
 
 class View(NamedTuple):
@@ -51,3 +53,17 @@ class QConcatView(QConcat, ByAddresses):
         starts = accumulate((tensors[part].nbytes for part in self.parts), initial=0)
         places = zip(self.parts, starts, strict=False)
         return {part: View(self.output, start) for part, start in places}
+
+
+@dataclass(frozen=True, kw_only=True)
+class QTakeView(QTake, ByAddresses):
+    """A :class:`QTake` of one image's channels that are whole blocks, one behind another."""
+
+    PLACED: ClassVar[str] = "slice by addresses on int8"
+
+    def views(self, tensors: Mapping[str, TensorType]) -> dict[str, View]:
+        """The result, where the data has its first channel."""
+        _, channels, *_ = self.tables()
+        kind = tensors[self.output]
+        block_bytes = kind.block * prod(kind.physical[2:4])
+        return {self.output: View(self.data, channels[0] // kind.block * block_bytes)}

@@ -35,7 +35,7 @@ from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.accelerator.rewrites.rescale import rescale_tables
 from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
-from vdla.compiler.targets.accelerator.rewrites.views import view_parts
+from vdla.compiler.targets.accelerator.rewrites.views import view_parts, view_slices
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.errors import NoCodeError
@@ -76,6 +76,9 @@ class Accelerator(Target):
     def rewrites(self) -> Sequence[Pass[Rewrite]]:
         """Moves become addresses, or convolutions; convolutions of few channels get more."""
 
+        def sliced(graph: Graph) -> Graph:
+            return view_slices(graph, self.config, self.min_fill)
+
         def selected(graph: Graph) -> Graph:
             return select_channels(graph, self.config, self.min_fill)
 
@@ -90,6 +93,7 @@ class Accelerator(Target):
 
         return (
             Pass("read_images", unflattened),
+            Pass("view_slices", sliced, adds=frozenset((ops.QTakeView,))),
             Pass("select_channels", selected, adds=frozenset((ops.QSelect, ops.QSelectAdd))),
             Pass("rescale_tables", rescale_tables),
             Pass("view_parts", viewed, adds=frozenset((ops.QConcatView,))),

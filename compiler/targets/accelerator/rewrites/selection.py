@@ -27,7 +27,7 @@ MOST_TAPS = 16  # rows or columns of a window: beyond, the host copies
 def select_channels(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph:
     """Makes convolutions of moves that the accelerator has no addresses for.
 
-    before: y = QTake(x), channels in another order, a stride, a crop
+    before: y = QTake(x), channels in another order, parts of blocks, a stride, a crop
     after:  y = QSelect(x, selection)
     before: y = QConcat(a, b), a of 24 channels, where blocks have 16
     after:  part = QSelect(a, selection); y = QSelectAdd(b, selection, part)

@@ -1,7 +1,8 @@
-"""Concatenations without copies: what writes a part writes it where the result has it.
+"""Concatenations and slices without copies.
 
-One image's channels lie in blocks one behind another. A part that ends with a whole block is a
-range of the result's bytes.
+One image's channels lie in blocks one behind another. A part of a concatenation that ends with a
+whole block is a range of the result's bytes: what writes it writes it there. A slice of whole
+blocks is a range of its data's bytes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,40 @@ from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
 from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.isa.config import Config
+
+
+def view_slices(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph:
+    """Makes slices of addresses, where the accelerator writes the data.
+
+    before: y = QTake(x), channels 16 to 31 of all pixels    after: y = QTakeView(x)
+    """
+    makers: dict[str, Node] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if type(node) is ops.QTake and _is_range(node, graph, config.channel_block):
+            maker = makers.get(node.data)
+            if maker is not None and refusal(maker, graph, config, min_fill) is None:
+                node = ops.QTakeView(**vars(node))
+        makers[node.output] = node
+        nodes.append(node)
+    return replace(graph, nodes=tuple(nodes))
+
+
+def _is_range(node: ops.QTake, graph: Graph, block: int) -> bool:
+    """Whether a node takes all of some blocks of one image's channels, one behind another."""
+    shape = graph.tensors[node.data].shape
+    if len(shape) not in (2, 4) or shape[0] != 1:
+        return False
+    batch, channels, *image = node.tables()
+    first, end = channels[0], channels[0] + len(channels)
+    whole = first % block == 0 and (end % block == 0 or end == shape[1])
+    others = zip((batch, *image), (1, *shape[2:]), strict=True)
+    return (
+        first >= 0
+        and whole
+        and channels == tuple(range(first, end))
+        and all(table == tuple(range(size)) for table, size in others)
+    )
 
 
 def view_parts(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph:
@@ -69,7 +104,8 @@ class _Viewer:
         name = node.parts[number]
         plain = (node.scales[number], node.zps[number]) == (1.0, node.out_zp)
         unlimited = (node.lo, node.hi) == (-128, 127)
-        free = name not in self.taken and name not in self.graph.constants
+        sliced = isinstance(self.makers.get(name), ops.QTakeView)
+        free = not sliced and name not in self.taken and name not in self.graph.constants
         return plain and unlimited and free and node.parts.index(name) == number
 
     def accelerates(self, node: Node | None) -> bool:

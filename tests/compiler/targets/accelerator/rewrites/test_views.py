@@ -1,4 +1,4 @@
-"""Concatenations by addresses: which become some, that numbers stay, that readers wait."""
+"""Concatenations and slices by addresses: which become some, and that the numbers stay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.graph.plan import address_views, lifetimes, plan_memory
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.targets.accelerator import target
-from vdla.compiler.targets.accelerator.rewrites.views import view_parts
+from vdla.compiler.targets.accelerator.rewrites.views import view_parts, view_slices
 from vdla.isa.config import load_config
 from vdla.isa.program import Program
 from vdla.runtime.devices.sim import SimDevice
@@ -51,6 +51,16 @@ class Network:
         name = self._tensor(f"n{len(self.nodes)}", channels)
         values = {"scales": scales or (1.0,) * len(parts), "zps": (-4,) * len(parts), **changes}
         node = ops.QConcat(name=name, output=name, parts=tuple(parts), axis=1, out_zp=-4, **values)
+        self.nodes.append(node)
+        return name
+
+    def take(self, data: str, first: int, end: int) -> str:
+        """Some channels, one behind another."""
+        name = self._tensor(f"n{len(self.nodes)}", end - first)
+        shape = self.tensors[name].shape
+        tables = range(shape[0]), range(first, end), *map(range, shape[2:])
+        places = tuple(place for table in tables for place in table)
+        node = ops.QTake(name=name, output=name, data=data, shape=shape, places=places)
         self.nodes.append(node)
         return name
 
@@ -162,14 +172,62 @@ def test_the_host_writes_a_part_where_the_result_has_it():
     assert module.tensors["x0.packed"].offset == module.tensors["n1"].offset
 
 
+@pytest.mark.parametrize("vthreads", [1, 2])
+@pytest.mark.parametrize("config", [TINY, PAPER], ids=lambda config: config.name)
+def test_slices_of_whole_blocks_take_no_instructions(config, vthreads):
+    n, block = Network(), config.channel_block
+    x = n.clip(n.clip(n.input(4 * block - 1)))
+    first, last = n.take(x, block, 3 * block), n.take(x, 3 * block, 4 * block - 1)
+    graph = n.graph(n.clip(first), n.clip(last), n.take(first, block, 2 * block))
+    kinds = [node.op for node in view_slices(graph, config).nodes]
+    assert kinds == ["QClip", "QClip", "QTakeView", "QTakeView", "QClip", "QClip", "QTakeView"]
+    module = check_numbers(graph, config, vthreads)
+    assert [layer["op"] for layer in module.metadata["layers"]] == ["QClip"] * 4
+    reasons = {row["op"]: row["reason"] for row in module.metadata["placement"]}
+    assert reasons["QTakeView"] == "slice by addresses on int8"
+    assert module.tensors[first].offset == module.tensors[x].offset + block * 35
+
+
+def test_a_slice_of_a_concatenation_and_back():
+    """The half that goes on is a view of the whole; as a part of another result it is copied."""
+    n = Network()
+    a, b = n.clip(n.input(8)), n.clip(n.input(4))
+    half = n.take(n.concat([a, b]), 4, 12)
+    graph = n.graph(n.clip(n.concat([half, n.clip(half)])))
+    module = check_numbers(graph)
+    assert module.tensors[half].offset == module.tensors[a].offset + 4 * 35
+    copied = [row["name"] for row in module.metadata["placement"] if ".part" in row["name"]]
+    assert copied == ["n5.part0"]
+
+
+@pytest.mark.parametrize(("first", "end"), [(2, 8), (0, 6), (4, 7)])
+def test_other_slices_stay(first, end):
+    n = Network()
+    graph = n.graph(n.take(n.clip(n.input(12)), first, end))
+    assert view_slices(graph, TINY).nodes == graph.nodes
+    n = Network(images=2)
+    graph = n.graph(n.take(n.clip(n.input(12)), 0, 8))
+    assert view_slices(graph, TINY).nodes == graph.nodes
+    n = Network()
+    graph = n.graph(n.take(n.input(12), 0, 8))  # the host's
+    assert view_slices(graph, TINY).nodes == graph.nodes
+
+
 @st.composite
 def networks(draw) -> Graph:
-    """Concatenations of what the caller, the accelerator or other concatenations write."""
+    """Concatenations and slices of what the caller, the accelerator or one of them writes."""
     n = Network()
     known = [n.input(draw(st.sampled_from((4, 8)))) for _ in range(2)]
     for _ in range(draw(st.integers(2, 9))):
-        if draw(st.booleans()):
-            known.append(n.clip(draw(st.sampled_from(known))))
+        kind = draw(st.sampled_from(("clip", "take", "concat", "concat")))
+        data = draw(st.sampled_from(known))
+        blocks = n.tensors[data].shape[1] // 4
+        if kind == "clip":
+            known.append(n.clip(data))
+        if kind == "take":
+            first = draw(st.integers(0, blocks - 1))
+            known.append(n.take(data, 4 * first, 4 * draw(st.integers(first + 1, blocks))))
+        if kind != "concat":
             continue
         parts = draw(st.lists(st.sampled_from(known), min_size=1, max_size=3))
         scales = tuple(draw(st.sampled_from((1.0, 1.0, 0.7))) for _ in parts)
