@@ -233,6 +233,19 @@ def upsampling(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     return graph(node, {"x": shape}, out, {}, rng)
 
 
+def images(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
+    """Images in another order, some of them several times, some filled."""
+    shape = pick((1, 2, 5)), pick((1, 5, 16, 33, 64)), pick((1, 3, 8)), pick((1, 2, 7, 13))
+    rng = np.random.default_rng(pick(range(1 << 16)))
+    order = [*(int(place) for place in rng.integers(-1, shape[0], pick((0, 3, 8)))), 0]
+    places = (*order, *(i for size in shape[1:] for i in range(size)))
+    out = len(order), *shape[1:]
+    node = ops.QTake(
+        name="images", output="y", data="x", shape=out, places=places, fill=pick((0, -7, 127))
+    )
+    return graph(node, {"x": shape}, out, {}, rng)
+
+
 def table(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     """A function of one variable, of an image or of a vector."""
     image = (pick((1, 3, 8)), pick((1, 2, 7))) if pick((0, 1)) else ()
@@ -409,7 +422,7 @@ def choose(operator: Any, case: Case, config: Any) -> Any:
 
 KINDS = (
     convolution, dense, pool, addition, minimum, normalization, concatenation, interleaving,
-    upsampling, interpolation, table, rescaling, product,
+    upsampling, images, interpolation, table, rescaling, product,
 )  # fmt: skip
 
 

@@ -170,7 +170,7 @@ class Moves(Template[N, MoveTile]):
             rows, pixels, *rest = s[move.stored].axis
             rest = [axis for axis in rest if axis not in move.again]
             if tile.rows == 1:
-                outer, inner = s[move.stored].split(pixels, min(tile.pixels, move.data.shape[1]))
+                outer, inner = s[move.stored].split(pixels, min(tile.pixels, move.stored.shape[1]))
                 s[move.stored].reorder(rows, outer, *move.again, inner, *rest)
             else:
                 outer, inner = s[move.stored].split(rows, factor=tile.rows)

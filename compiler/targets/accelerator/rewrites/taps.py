@@ -58,7 +58,7 @@ def _wanted(
         return False
     maker = makers.get(node.data)  # None: the caller
     return (
-        (maker is None or maker.CONVERTS == "numbers")
+        (maker is None or refusal(maker, graph, config, min_fill) is not None)
         and refusal(node, graph, config, min_fill) is not None
         and refusal(node, graph, config, 0.0) is None
     )

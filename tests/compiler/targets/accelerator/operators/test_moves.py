@@ -67,6 +67,12 @@ def test_which_takes_are_taken():
     twice, thrice = [0, 0, 1, 1, 2, 2], [0, 0, 0, 1, 1, 1]
     assert reason(taken((1, 16, 3, 2), [one, block, twice, thrice])) == "nearest upsampling on int8"
     assert reason(taken((1, 16, 3, 2), [one, block, twice, [0, 1]])) == "nearest upsampling on int8"
+    images = taken((4, 16, 3, 2), [[2, 3, 3, -1], block, range(3), range(2)])
+    assert reason(images) == "images in another order on int8"
+    nothing = taken((4, 16, 3, 2), [[-1, -1], block, range(3), range(2)])
+    assert reason(nothing) == "images of which none is the data's"
+    zigzag = taken((4, 16, 3, 2), [[2, 0] * 33, block, range(3), range(2)])
+    assert reason(zigzag) == "66 runs of images; at most 64"
     other = "elements other than each row and each column a number of times"
     for tables in (
         [one, [0, *range(1, 16), 15], twice, thrice],  # channels
