@@ -84,8 +84,8 @@ class Take(AnyTake):
 
     @property
     def integer(self) -> type[Node] | None:
-        """:class:`QTake` where all elements are the data's: the fill may be no integer's."""
-        return None if OUTSIDE in self.places else QTake
+        """:class:`QTake` where all elements are the data's or 0: others may be no integer's."""
+        return None if OUTSIDE in self.places and self.fill != 0 else QTake
 
 
 def repetition(data: str, size: Shape, output: str, shape: Shape) -> QTake:

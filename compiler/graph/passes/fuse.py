@@ -91,8 +91,11 @@ def move_qdq(graph: Graph) -> Graph:
     return _cancel(graph)
 
 
-def _transparent(node: Node, output: str, data: str) -> Node:
+def _transparent(node: Node, output: str, data: str, zero: int) -> Node:
+    """A node on integers whose zero point is ``zero``."""
     values = dict(node.attributes())
+    if isinstance(node, ops.Take):
+        values["fill"] = float(zero)  # the fill of reals is 0, or isn't used
     kind: Any = node.integer
     integer: Node = kind(name=node.name, output=output, data=data, **values)
     return integer
@@ -115,7 +118,7 @@ def _sink(graph: Graph) -> tuple[Graph, bool]:
             continue
         integer = f"{node.output}{INTEGER}"
         tensors[integer] = TensorType(graph.tensors[node.output].shape, "int8", _quant_of(source))
-        nodes.append(_transparent(node, integer, source.data))
+        nodes.append(_transparent(node, integer, source.data, source.zero_point[0]))
         name = f"{node.name}.dequantize"
         nodes.append(replace(source, name=name, output=node.output, data=integer))
         changed = True
@@ -141,7 +144,7 @@ def _hoist(graph: Graph) -> tuple[Graph, bool]:
         early = f"{op.output}.quantized"
         kind = replace(graph.tensors[node.output], shape=graph.tensors[source].shape)
         before = replace(node, data=source, output=early)
-        after = _transparent(op, node.output, early)
+        after = _transparent(op, node.output, early, node.zero_point[0])
         place = {node.name: [], op.name: [before, after]}
         nodes = [m for n in graph.nodes for m in place.get(n.name, [n])]
         return graph.copy(nodes, tensors={early: kind}), True

@@ -8,7 +8,7 @@ channels in another order, or images whose pixels take turns.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Array, Graph, Node, Shape, TensorType
+from vdla.compiler.graph.ops.take import OUTSIDE
 from vdla.compiler.graph.passes.fold import remove_dead
 
 MOST = 1 << 22  # elements of an image that is followed: the numbers of each take memory
@@ -54,9 +55,13 @@ def _folded(node: Node, graph: Graph, makers: Mapping[str, Node]) -> Sequence[No
     data = chain[0].inputs[0]
     before, after = graph.tensors[data].shape, graph.tensors[node.output].shape
     places = _places(chain, before, graph)
+    fills = {each.fill for each in chain if isinstance(each, ops.QTake) and OUTSIDE in each.places}
+    if len(fills) > 1:
+        return ()
+    moves = _Moves(node, data, before, fills.pop() if fills else 0.0)
     if tables := _tables(places, before):
-        return (_take(node.name, node.output, data, after, tables),)
-    return _in_turns(node, data, before, places)
+        return (moves.take(node.name, node.output, after, tables),)
+    return moves.side_by_side(places) or moves.in_turns(places)
 
 
 def _chain(node: Node, graph: Graph, makers: Mapping[str, Node]) -> list[Node]:
@@ -91,39 +96,89 @@ def _places(chain: Sequence[Node], before: Shape, graph: Graph) -> Array:
 
 def _tables(places: Array, before: Shape) -> Tables | None:
     """The data's index along each axis, where it depends on the result's along that axis alone."""
-    if (places < 0).any():
-        return None
-    lines = [np.moveaxis(places, axis, 0)[:, 0, 0, 0] for axis in range(RANK)]
-    tables = tuple(np.unravel_index(line, before)[axis] for axis, line in enumerate(lines))
-    expected = np.ravel_multi_index(np.ix_(*tables), before)
-    return tables if np.array_equal(expected, places) else None
+    inside = places >= 0
+    axes = [tuple(a for a in range(RANK) if a != axis) for axis in range(RANK)]
+    kept = [inside.any(axis=others) for others in axes]
+    first = [int(each.argmax()) for each in kept]  # an element that is the data's, if there is one
+    tables: list[Array] = []
+    for axis, each in enumerate(kept):
+        a, b, c = (first[other] for other in axes[axis])
+        line = np.moveaxis(places, axis, 0)[:, a, b, c]
+        index = np.unravel_index(np.maximum(line, 0), before)[axis]
+        tables.append(np.where(each, index, OUTSIDE))
+    expected = np.ravel_multi_index(np.ix_(*[np.maximum(table, 0) for table in tables]), before)
+    for axis, table in enumerate(tables):
+        np.moveaxis(expected, axis, 0)[table == OUTSIDE] = OUTSIDE
+    return tuple(tables) if np.array_equal(expected, places) else None
 
 
-def _in_turns(node: Node, data: str, before: Shape, places: Array) -> Sequence[Node]:
-    """Images whose pixels take turns, each with some of the data's channels."""
-    after = places.shape
-    down, rest_down = divmod(after[2], before[2])
-    across, rest_across = divmod(after[3], before[3])
-    if rest_down or rest_across or down * across < 2:
-        return ()
-    parts: list[Node] = []
-    for number, (row, column) in enumerate(product(range(down), range(across))):
-        part = places[:, :, row::down, column::across]
-        tables = _tables(part, before)
-        if tables is None:
+@dataclass(frozen=True)
+class _Moves:
+    """What brings the elements of an image to their places in the result of ``node``.
+
+    ``before`` is the image's shape, ``fill`` what stands where no element of it does.
+    """
+
+    node: Node
+    data: str
+    before: Shape
+    fill: float
+
+    def side_by_side(self, places: Array) -> Sequence[Node]:
+        """Parts one behind another along the channels, each with as many as the data."""
+        count, rest = divmod(places.shape[1], self.before[1])
+        if rest or count < 2:
             return ()
-        name = f"{node.name}.turn{number}"
-        parts.append(_take(name, name, data, part.shape, tables))
-    joined = ops.QInterleave(
-        name=node.name,
-        output=node.output,
-        parts=tuple(part.output for part in parts),
-        rows=down,
-        columns=across,
-    )
-    return (*parts, joined)
+        split = np.split(places, count, axis=1)
+        made = self.parts(split)
+        joined = ops.QConcat(
+            name=self.node.name,
+            output=self.node.output,
+            parts=tuple(name for name, _ in made),
+            axis=1,
+            scales=(1.0,) * count,
+            zps=(0,) * count,
+            out_zp=0,
+        )
+        return (*(n for _, nodes in made for n in nodes), joined) if made else ()
 
+    def in_turns(self, places: Array) -> Sequence[Node]:
+        """Images whose pixels take turns, each with some of the data's channels."""
+        after = places.shape
+        down, rest_down = divmod(after[2], self.before[2])
+        across, rest_across = divmod(after[3], self.before[3])
+        if rest_down or rest_across or down * across < 2:
+            return ()
+        turns = product(range(down), range(across))
+        made = self.parts([places[:, :, row::down, column::across] for row, column in turns])
+        joined = ops.QInterleave(
+            name=self.node.name,
+            output=self.node.output,
+            parts=tuple(name for name, _ in made),
+            rows=down,
+            columns=across,
+        )
+        return (*(n for _, nodes in made for n in nodes), joined) if made else ()
 
-def _take(name: str, output: str, data: str, shape: Shape, tables: Tables) -> ops.QTake:
-    places = tuple(int(place) for table in tables for place in table)
-    return ops.QTake(name=name, output=output, data=data, shape=shape, places=places)
+    def parts(self, places: Sequence[Array]) -> list[tuple[str, list[Node]]]:
+        """The names of the parts with these places, each with what makes it; none where one of
+        them isn't taken axis by axis."""
+        made: list[tuple[str, list[Node]]] = []
+        for number, part in enumerate(places):
+            tables = _tables(part, self.before)
+            if tables is None:
+                return []
+            name = f"{self.node.name}.turn{number}"
+            whole = part.size == prod(self.before) and (np.diff(part.ravel()) == 1).all()
+            if whole and part.shape == self.before:
+                made.append((self.data, []))
+            else:
+                made.append((name, [self.take(name, name, part.shape, tables)]))
+        return made
+
+    def take(self, name: str, output: str, shape: Shape, tables: Tables) -> ops.QTake:
+        """The node that takes elements axis by axis."""
+        places = tuple(int(place) for table in tables for place in table)
+        return ops.QTake(
+            name=name, output=output, data=self.data, shape=shape, places=places, fill=self.fill
+        )

@@ -88,6 +88,32 @@ def test_others_keep_what_they_read():
 
 @settings(max_examples=60)
 @given(
+    st.lists(st.integers(-1, N - 1), min_size=4, max_size=4),
+    st.sampled_from(["channels", "rows"]),
+)
+def test_images_from_anywhere_become_channels_or_rows(places, how):
+    """Of images in any order, some of them fill, two become one."""
+    tables = [places, *map(range, SHAPE[1:])]
+    node = ops.QTake(
+        name="take", output="t", data="x", shape=(4, C, H, W),
+        places=tuple(i for table in tables for i in table), fill=7,
+    )  # fmt: skip
+    shape = (4, C, H, W)
+    if how == "channels":
+        rest = chain((2, 2, C, H, W), (2, 2 * C, H, W), shape=shape)
+    else:
+        rest = chain((2, 2, C, H, W), "02314", (2, C, 2 * H, W), shape=shape)
+    first = rest.nodes[0]
+    nodes = (node, first.renamed({"x": "t"}), *rest.nodes[1:])
+    tensors = {**rest.tensors, "x": TensorType(SHAPE, "int8"), "t": TensorType(shape, "int8")}
+    graph = Graph(("x",), ("y",), nodes, tensors)
+    after = fold_moves(graph)
+    assert same(graph, after)
+    assert not {"QReshape", "QTranspose"} & set(kinds(after))
+
+
+@settings(max_examples=60)
+@given(
     st.permutations(range(5)),
     st.sampled_from([(2, 3, 2), (3, 2, 2), (4, 3, 1), (2, 6, 1)]),
 )
