@@ -14,6 +14,7 @@ import numpy as np
 from vdla.compiler.frontend.converters import converts
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
+from vdla.compiler.frontend.ops import volumes
 from vdla.compiler.frontend.ops.transposed import emit_phases
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Pair
@@ -158,34 +159,25 @@ def _convolved(
         )
         result = make.add(node, "float32")
         return result if window.rank == 2 else _without_row(make, result)
+    if (images := volumes.convolution(make, data, weight, window, groups)) is not None:
+        result = _convolved(make, (images[0], images[1], bias), images[2], groups)
+        return volumes.volume(make, result, shape[0])
     count = window.places(shape[2:])[0]
     total = ""
     for tap in range(kernel[2]):
         start = tap * window.dilations[0] - window.pads[0]
         places = [start + n * window.strides[0] for n in range(count)]
         inside = [p if 0 <= p < shape[2] else OUTSIDE for p in places]
-        images = _images(make, make.along(data, 2, inside))
+        seen = volumes.images(make, make.along(data, 2, inside))
         part = make.reshape(make.along(weight, 2, [tap]), (*kernel[:2], *kernel[3:]))
-        result = _convolved(make, (images, part, bias), _last(window, 2), groups)
+        result = _convolved(make, (seen, part, bias), _last(window, 2), groups)
         total, bias = make.binary("add", total, result) if total else result, None
-    return _volume(make, total, shape[0], count)
+    return volumes.volume(make, total, shape[0])
 
 
 def _without_row(make: Maker, data: str) -> str:
     n, c, _, w = make.shape(data)
     return make.reshape(data, (n, c, w))
-
-
-def _images(make: Maker, data: str) -> str:
-    """A volume's images, one after another."""
-    n, c, d, h, w = make.shape(data)
-    return make.reshape(make.transpose(data, (0, 2, 1, 3, 4)), (n * d, c, h, w))
-
-
-def _volume(make: Maker, data: str, batch: int, depth: int) -> str:
-    """The volume of such images."""
-    _, c, h, w = make.shape(data)
-    return make.transpose(make.reshape(data, (batch, depth, c, h, w)), (0, 2, 1, 3, 4))
 
 
 @converts("ConvTranspose")
@@ -276,6 +268,8 @@ def _pooled(make: Maker, data: str, window: Window, include: bool | None = None)
         return _without_row(make, result)
     if window.rank == 2:
         return _pooled_image(make, data, window, include)
+    if (whole := volumes.pooled(make, data, window, include)) is not None:
+        return whole
     flat = make.reshape(data, (shape[0], shape[1] * shape[2], *shape[3:]))
     inner = _pooled_image(make, flat, _last(window, 2), include)
     h, w = make.shape(inner)[2:]
@@ -334,7 +328,7 @@ def _global_pool(view: OnnxNode) -> None:
     """Over all dimensions; where integers may follow, as a pool, which the accelerator has."""
     rank, shape, make = _dimensions(view), view.shape(0), Maker(view)
     mean, quantized = view.proto.op_type == "GlobalAveragePool", make.is_quantized(view.operand(0))
-    plain = view.dtype(0) == "float32" and rank < 3
+    plain = view.dtype(0) == "float32"
     if plain and (quantized or (mean and rank == 2)):
         window = Window(shape[2:], (1,) * rank, (0,) * (2 * rank), (1,) * rank)
         make.result(_pooled(make, view.operand(0), window, False if mean else None))
