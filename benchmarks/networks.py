@@ -1,6 +1,6 @@
 """Bundled networks on an accelerator: cycles, share of the array, what is left to the host.
 
-    python benchmarks/networks.py [-c CONFIG] [--models dqn,unet] [--json | --markdown]
+    python benchmarks/networks.py [-c CONFIG] [--models dqn,unet] [--json | --write README.md]
 
 - cycles: of the simulator, all accelerator programs of a run together;
 - array: multiply-adds of the accelerator's layers over cycles times multipliers;
@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import prod
+from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -38,10 +39,11 @@ from vdla.isa.config import Config, load_config
 from vdla.lookup import model_file, model_files, random_inputs
 
 NETWORKS = (
-    "resnet18", "mobilenet", "dqn", "dcgan", "mobilenetv2", "efficientnet-lite0", "yolo-nano",
-    "unet",
+    "resnet18", "mobilenet", "scenes", "dqn", "dcgan", "mobilenetv2", "efficientnet-lite0",
+    "yolo-nano", "unet",
 )  # fmt: skip
 VTHREADS = 2
+MARK, END = "<!-- BEGIN benchmarks/networks.py -->\n", "<!-- END -->"
 LARGE = 1_000_000  # multiply-adds from which a layer counts for ``least``
 
 
@@ -134,21 +136,28 @@ def cells(row: Row) -> list[str]:
     ]
 
 
+def with_table(page: str, rows: Sequence[Row]) -> str:
+    """A page with the table between its marks written anew."""
+    lines = [HEADS, ["---", *["---:"] * (len(HEADS) - 1)], *map(cells, rows)]
+    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    start, end = page.index(MARK) + len(MARK), page.index(END, page.index(MARK))
+    return page[:start] + table + page[end:]
+
+
 def main() -> None:
     """Prints a table, or JSON."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("-c", "--config", default="paper-plus")
     parser.add_argument("--models", default=",".join(NETWORKS))
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--markdown", action="store_true")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="rewrite the table in a page")
     options = parser.parse_args()
     config = load_config(options.config)
     rows = [figures(network, config) for network in options.models.split(",")]
     if options.json:
         print(json.dumps([asdict(row) for row in rows]))
-    elif options.markdown:
-        lines = [HEADS, ["---", *["---:"] * (len(HEADS) - 1)], *map(cells, rows)]
-        print("\n".join(f"| {' | '.join(line)} |" for line in lines))
+    elif options.write:
+        options.write.write_text(with_table(options.write.read_text(), rows))
     else:
         table = Table(*HEADS)
         for row in rows:
