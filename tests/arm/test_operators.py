@@ -160,7 +160,8 @@ OPERATORS = {
 }  # fmt: skip
 ELSEWHERE = {
     ops.QConv2d, ops.QConv2dAdd, ops.QSelect, ops.QSelectAdd, ops.QDense, ops.Unary, ops.Binary,
-    ops.Softmax, ops.Fused, ops.Custom, ops.Interpolate, ops.QInterpolate,
+    ops.QConcatView, ops.QTakeView, ops.Softmax, ops.Fused, ops.Custom, ops.Interpolate,
+    ops.QInterpolate,
 }  # fmt: skip
 NOT_YET = {  # compiled as the others, and so far held against numpy alone
     "ArgReduce", "Cast", "Cumulate", "Decode", "Einsum", "Encode", "Gather", "GatherElements",

@@ -302,9 +302,9 @@ def quantized(path, **options):
 
 
 @pytest.mark.parametrize(
-    ("options", "kind"),
+    ("options", "kind", "device"),
     [
-        ({"quant_format": quantization.QuantFormat.QOperator}, "QLinearConv"),
+        ({"quant_format": quantization.QuantFormat.QOperator}, "QConv2d", "vdla"),
         (
             {
                 "quant_format": quantization.QuantFormat.QDQ,
@@ -312,15 +312,16 @@ def quantized(path, **options):
                 "weight_type": quantization.QuantType.QInt8,
             },
             "DequantizeLinear",
+            "onnxruntime",
         ),
     ],
     ids=["operators", "int16"],
 )
-def test_other_ways_to_quantize(vdla, tmp_path, options, kind):
-    """Operators on integers, and activations of 16 bits: onnxruntime's."""
+def test_other_ways_to_quantize(vdla, tmp_path, options, kind, device):
+    """Operators on integers run as QDQ does; activations of 16 bits are onnxruntime's."""
     quantized(tmp_path / "q.onnx", **options)
     found = vdla("run", tmp_path / "q.onnx", "-c", "tiny", "--json")
     assert found.code == 0, found.err
-    kinds = [p["op"] for p in found.json["placement"] if p["device"] == "onnxruntime"]
+    kinds = [p["op"] for p in found.json["placement"] if p["device"] == device]
     assert any(kind in each for each in kinds)
     assert vdla("run", tmp_path / "q.onnx", "-c", "tiny", "--check").code == 0
