@@ -32,6 +32,7 @@ from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.compiler.targets.accelerator.rewrites.flatten import read_images
 from vdla.compiler.targets.accelerator.rewrites.fuse_conversions import fuse_conversions
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
+from vdla.compiler.targets.accelerator.rewrites.outputs import outputs_last
 from vdla.compiler.targets.accelerator.rewrites.rescale import rescale_tables
 from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
@@ -102,7 +103,8 @@ class Accelerator(Target):
 
     @property
     def layouts(self) -> Sequence[Pass[Layout]]:
-        """Channel blocks for the accelerator; the processor's conversions as one pass each."""
+        """Channel blocks for the accelerator; the processor's conversions as one pass each, those
+        of results behind all streams."""
 
         def laid_out(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
             return layout(graph, placements, self.config.channel_block)
@@ -110,6 +112,7 @@ class Accelerator(Target):
         return (
             Pass("layout", laid_out, adds=LAYOUT, blocks=True),
             Pass("fuse_conversions", fuse_conversions, adds=frozenset((ops.Fused,))),
+            Pass("outputs_last", outputs_last),
         )
 
     def refusal(self, node: Node, graph: Graph) -> str | None:

@@ -1,0 +1,64 @@
+"""Results go to the host behind all streams, and the order stays one in which a graph can run."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from qdq import QdqModel
+
+from vdla import api
+from vdla.compiler.build import compile_graph, placed_graph
+from vdla.compiler.frontend import import_model
+from vdla.compiler.graph.infer import verify
+from vdla.compiler.graph.passes import optimize
+from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.placement import ACCELERATOR
+from vdla.compiler.targets.accelerator.rewrites.outputs import outputs_last
+from vdla.isa.config import load_config
+
+TINY = load_config("tiny")
+
+
+def heads(count, through=()):
+    """A chain of convolutions, each of which is an output; the host takes the softmax of those
+    in ``through`` on their way to the next."""
+    m = QdqModel(3)
+    x = m.input("x", (1, 8, 5, 6))
+    for number in range(count):
+        x = m.conv(x, 8, 1)
+        m.output(x)
+        if number in through:
+            x = m.quantized(m.node("Softmax", [x], m.shapes[x], axis=1), 0.01)
+    return import_model(m.model())
+
+
+def test_heads_are_one_stream():
+    graph = heads(3)
+    module = compile_graph(graph, TINY)
+    assert len(module.programs) == 1
+    x = {"x": np.random.default_rng(0).normal(0, 1, (1, 8, 5, 6)).astype(np.float32)}
+    want = evaluate(optimize(graph), x)
+    got = api.run(module, x).outputs
+    assert list(got) == list(graph.outputs)
+    for name in graph.outputs:
+        np.testing.assert_array_equal(got[name], want[name])
+
+
+def test_what_the_accelerator_needs_cuts_the_stream():
+    assert len(compile_graph(heads(3, through={0}), TINY).programs) == 2
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 4), st.sets(st.integers(0, 3)))
+def test_every_use_follows_its_definition(count, through):
+    graph, placements = placed_graph(heads(count, through), TINY)
+    after, same = outputs_last(graph, placements)
+    verify(after)
+    assert same == placements
+    assert sorted(node.name for node in after.nodes) == sorted(node.name for node in graph.nodes)
+    devices = [placements[node.name].device for node in after.nodes]
+    last = len(devices) - devices[::-1].index(ACCELERATOR)
+    written = {node.output for node in after.nodes[last:]}
+    behind = {name for node in after.nodes[:last] for name in node.inputs}
+    assert not written & behind
