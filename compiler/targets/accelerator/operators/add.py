@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from vdla.compiler import te
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
@@ -19,9 +17,13 @@ from vdla.compiler.targets.accelerator.operators.pairwise import (
     requantized,
     widened,
 )
-from vdla.compiler.targets.accelerator.operators.template import Binding, elements, vectors_of
+from vdla.compiler.targets.accelerator.operators.template import (
+    Binding,
+    elements,
+    one_scale,
+    vectors_of,
+)
 from vdla.isa.config import Config
-from vdla.isa.numbers import pack_scale
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Add(Pairwise[ops.QAdd]):
     def bind(self, node: ops.QAdd, graph: Graph, config: Config) -> Binding:
         """One scale for all lanes."""
         _, _, k = add_terms(*node.scales)
-        constants = {"scale": np.full((1, config.block_out), pack_scale(2.0**-k), np.int32)}
+        constants = {"scale": one_scale(2.0**-k, config)}
         tensors = {"a": node.a, "b": node.b, "out": node.output}
         return Binding(tensors, constants, 0, 3 * elements(graph, node.output))
 

@@ -31,6 +31,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
     Template,
     Tile,
     elements,
+    without_blocks,
 )
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
@@ -90,8 +91,7 @@ class BatchNorm(Template[ops.QBatchNorm, NormTile]):
         cls, node: ops.QBatchNorm, graph: Graph, config: Config, min_fill: float = MIN_FILL
     ) -> str | None:
         """Only images and vectors have channel blocks."""
-        rank = len(graph.tensors[node.output].shape)
-        return None if rank in (2, 4) else f"a tensor of {rank} dimensions has no channel blocks"
+        return without_blocks(node, graph)
 
     @classmethod
     def of(cls, node: ops.QBatchNorm, graph: Graph, config: Config) -> BatchNorm:

@@ -24,13 +24,13 @@ from vdla.compiler.targets.accelerator.operators.template import (
     Array,
     Binding,
     elements,
+    one_scale,
 )
 from vdla.compiler.te import Tensor
 from vdla.compiler.te.assemble import Place
 from vdla.compiler.tir.ir import Expr
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import Config
-from vdla.isa.numbers import pack_scale
 from vdla.support.numbers import ceil_div
 
 NEAR = (-1, 0, 1)  # neighbours of a pixel along an axis
@@ -89,7 +89,7 @@ class Interpolation(Moves[QInterpolate]):
     def bind(self, node: QInterpolate, graph: Graph, config: Config) -> Binding:
         """The weights of each turn's rows and columns, the same in all lanes."""
         rows, columns = graph.constants[node.rows], graph.constants[node.columns]
-        constants = {"scales": np.full((1, config.block_out), pack_scale(node.scale), np.int32)}
+        constants = {"scales": one_scale(node.scale, config)}
         tensors = {"out": node.output}
         for number in range(len(self.pixels)):
             row, column = divmod(number, len(self.sides))

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.minimum import QMinimum
@@ -18,12 +16,16 @@ from vdla.compiler.targets.accelerator.operators.pairwise import (
     requantized,
     widened,
 )
-from vdla.compiler.targets.accelerator.operators.template import Binding, elements, vectors_of
+from vdla.compiler.targets.accelerator.operators.template import (
+    Binding,
+    elements,
+    one_scale,
+    vectors_of,
+)
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import Config
-from vdla.isa.numbers import pack_scale
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,7 @@ class Minimum(Pairwise[QMinimum]):
         scales = {"scale": node.scales[0]}
         if not self.alike:
             scales = {"scale_a": node.scales[0], "scale_b": node.scales[1], "scale": 1.0}
-        shape = (1, config.block_out)
-        constants = {k: np.full(shape, pack_scale(v), np.int32) for k, v in scales.items()}
+        constants = {key: one_scale(scale, config) for key, scale in scales.items()}
         tensors = {"a": node.a, "b": node.b, "out": node.output}
         return Binding(tensors, constants, 0, 3 * elements(graph, node.output))
 

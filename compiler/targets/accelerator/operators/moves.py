@@ -10,8 +10,6 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from vdla.compiler import te
 from vdla.compiler.schedule import Schedule, create_schedule
 from vdla.compiler.targets.accelerator.description import ACC, TAB, intrinsics
@@ -28,13 +26,13 @@ from vdla.compiler.targets.accelerator.operators.template import (
     N,
     Template,
     Tile,
+    one_scale,
     with_article,
 )
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Var
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 from vdla.isa.config import Config
-from vdla.isa.numbers import pack_scale
 from vdla.support.numbers import ceil_div
 
 
@@ -198,4 +196,4 @@ def plain(value: Expr, scale: Expr) -> Expr:
 
 def ones(config: Config) -> Array:
     """Scales of 1 for all lanes."""
-    return np.full((1, config.block_out), pack_scale(1.0), np.int32)
+    return one_scale(1.0, config)

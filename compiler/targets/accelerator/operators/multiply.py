@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-import numpy as np
-
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.graph.ops.multiply import QMultiply
 from vdla.compiler.targets.accelerator.description import intrinsics
 from vdla.compiler.targets.accelerator.operators.moves import Move, Moves, MoveTensors, MoveTile
 from vdla.compiler.targets.accelerator.operators.pairwise import widened
-from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, Binding, elements
+from vdla.compiler.targets.accelerator.operators.template import (
+    MIN_FILL,
+    Binding,
+    elements,
+    one_scale,
+    without_blocks,
+)
 from vdla.isa.config import Config
-from vdla.isa.numbers import pack_scale
 from vdla.support.numbers import ceil_div
 
 
@@ -48,8 +51,7 @@ class Multiply(Moves[QMultiply]):
         cls, node: QMultiply, graph: Graph, config: Config, min_fill: float = MIN_FILL
     ) -> str | None:
         """Only images and vectors have channel blocks."""
-        rank = len(graph.tensors[node.output].shape)
-        return None if rank in (2, 4) else f"a tensor of {rank} dimensions has no channel blocks"
+        return without_blocks(node, graph)
 
     @classmethod
     def of(cls, node: QMultiply, graph: Graph, config: Config) -> Multiply:
@@ -63,7 +65,7 @@ class Multiply(Moves[QMultiply]):
 
     def bind(self, node: QMultiply, graph: Graph, config: Config) -> Binding:
         """One scale for all lanes."""
-        scales = np.full((1, config.block_out), pack_scale(node.scale), np.int32)
+        scales = one_scale(node.scale, config)
         tensors = {"a": node.a, "b": node.b, "out": node.output}
         moved = 2 * elements(graph, node.output) + elements(graph, node.b)
         return Binding(tensors, {"scales": scales}, 0, moved)

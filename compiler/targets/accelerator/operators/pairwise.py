@@ -27,6 +27,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
     Template,
     Tile,
     with_article,
+    without_blocks,
 )
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir.intrin import TensorIntrin
@@ -84,8 +85,7 @@ class Pairwise(Template[N, VectorTile]):
         cls, node: N, graph: Graph, config: Config, min_fill: float = MIN_FILL
     ) -> str | None:
         """Only images and vectors have channel blocks."""
-        rank = len(graph.tensors[node.output].shape)
-        return None if rank in (2, 4) else f"a tensor of {rank} dimensions has no channel blocks"
+        return without_blocks(node, graph)
 
     @property
     def wanted(self) -> str:

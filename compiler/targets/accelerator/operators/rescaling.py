@@ -6,18 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from vdla.compiler import te
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.targets.accelerator.description import intrinsics
 from vdla.compiler.targets.accelerator.operators.moves import Move, MoveTensors
 from vdla.compiler.targets.accelerator.operators.pairwise import widened
-from vdla.compiler.targets.accelerator.operators.template import Binding, elements
+from vdla.compiler.targets.accelerator.operators.template import Binding, elements, one_scale
 from vdla.compiler.targets.accelerator.operators.unary import Unary
 from vdla.isa.config import Config
-from vdla.isa.numbers import pack_scale
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ class Rescaling(Unary[ops.QClip]):
 
     def bind(self, node: ops.QClip, graph: Graph, config: Config) -> Binding:
         """One scale for all lanes."""
-        scales = np.full((1, config.block_out), pack_scale(node.scale), np.int32)
+        scales = one_scale(node.scale, config)
         tensors = {"data": node.data, "out": node.output}
         return Binding(tensors, {"scales": scales}, 0, 2 * elements(graph, node.output))
 

@@ -32,6 +32,7 @@ from vdla.compiler.targets.accelerator.operators.cost import (
 )
 from vdla.compiler.targets.accelerator.operators.nest import Nest
 from vdla.isa.config import Config
+from vdla.isa.numbers import pack_scale
 from vdla.support.numbers import ceil_div
 
 Array = NDArray[np.generic]
@@ -273,6 +274,17 @@ def vectors_of(node: Node, graph: Graph, config: Config) -> int:
     n, c, *image = graph.tensors[node.output].shape
     lanes = n * ceil_div(c, config.channel_block) * prod(image) * config.channel_block
     return int(lanes // config.block_out)
+
+
+def without_blocks(node: Node, graph: Graph) -> str | None:
+    """Why a node's result has no channel blocks; None for images and vectors, which have."""
+    rank = len(graph.tensors[node.output].shape)
+    return None if rank in (2, 4) else f"a tensor of {rank} dimensions has no channel blocks"
+
+
+def one_scale(scale: float, config: Config) -> Array:
+    """A row of constants: the same packed scale for all lanes."""
+    return np.full((1, config.block_out), pack_scale(scale), np.int32)
 
 
 def _tuples(value: object) -> object:

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from vdla.compiler import te
 from vdla.compiler.graph.ir import Graph
 from vdla.compiler.targets.accelerator.operators.moves import Moves, MoveTile
-from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, N, vectors_of
+from vdla.compiler.targets.accelerator.operators.template import (
+    MIN_FILL,
+    N,
+    vectors_of,
+    without_blocks,
+)
 from vdla.compiler.te import Tensor
 from vdla.isa.config import Config
 
@@ -22,8 +27,7 @@ class Unary(Moves[N]):
         cls, node: N, graph: Graph, config: Config, min_fill: float = MIN_FILL
     ) -> str | None:
         """Only images and vectors have channel blocks."""
-        rank = len(graph.tensors[node.output].shape)
-        return None if rank in (2, 4) else f"a tensor of {rank} dimensions has no channel blocks"
+        return without_blocks(node, graph)
 
     @staticmethod
     def size(node: N, graph: Graph, config: Config) -> tuple[int, tuple[int], int]:

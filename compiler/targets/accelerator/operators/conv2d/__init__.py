@@ -22,7 +22,13 @@ from vdla.compiler.targets.accelerator.operators.conv2d.sizes import (
 from vdla.compiler.targets.accelerator.operators.conv2d.space import Space
 from vdla.compiler.targets.accelerator.operators.cost import CostColumns
 from vdla.compiler.targets.accelerator.operators.nest import Nest
-from vdla.compiler.targets.accelerator.operators.template import MIN_FILL, Array, Binding, Template
+from vdla.compiler.targets.accelerator.operators.template import (
+    MIN_FILL,
+    Array,
+    Binding,
+    Template,
+    one_scale,
+)
 from vdla.compiler.targets.accelerator.operators.window import only_padding
 from vdla.isa.config import Config
 from vdla.isa.numbers import pack_scale
@@ -111,7 +117,7 @@ class Conv2d(ConvSizes, Template[ops.QConv2d | ops.QDense, ConvTile]):
         if isinstance(node, ops.QConv2dAdd):
             tensors["residual"] = node.residual
             _, _, k = add_terms(*node.add_scales)
-            constants["out_scale"] = np.full((1, config.block_out), pack_scale(2.0**-k), np.int32)
+            constants["out_scale"] = one_scale(2.0**-k, config)
         pixels = self.batch * self.out_height * self.out_width
         n, c = graph.tensors[node.data].shape[:2]
         moved = n * c * self._touched() + weight.size
