@@ -109,10 +109,12 @@ class Accelerator(Target):
         def laid_out(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
             return layout(graph, placements, self.config.channel_block)
 
+        def converted(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
+            return outputs_last(*fuse_conversions(graph, placements))
+
         return (
             Pass("layout", laid_out, adds=LAYOUT, blocks=True),
-            Pass("fuse_conversions", fuse_conversions, adds=frozenset((ops.Fused,))),
-            Pass("outputs_last", outputs_last),
+            Pass("fuse_conversions", converted, adds=frozenset((ops.Fused,))),
         )
 
     def refusal(self, node: Node, graph: Graph) -> str | None:
