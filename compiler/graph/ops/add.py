@@ -28,6 +28,7 @@ from vdla.compiler.graph.ops.elementwise import (
     broadcast_shape,
     common_block,
     equal_shape,
+    spread_block,
 )
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
@@ -57,8 +58,8 @@ class Add(Quantizable):
         return te.compute(recipe.out_shape, lambda *i: a(i) + b(i), "added")
 
     def channel_block(self, operands: Sequence[TensorType]) -> int:
-        """Channels per block of the result: those of both operands, which lie alike."""
-        return common_block(operands)
+        """Channels per block of the result, of which an operand may be spread."""
+        return spread_block(operands)
 
     def quantized(self, island: Island) -> QAdd:
         """A :class:`QAdd` of operands that are spread to one shape."""

@@ -103,8 +103,8 @@ class Binary(Quantizable):
         return te.compute(recipe.out_shape, value, self.function)
 
     def channel_block(self, operands: Sequence[TensorType]) -> int:
-        """Channels per block of the result: those of both operands, which lie alike."""
-        return common_block(operands)
+        """Channels per block of the result, of which an operand may be spread."""
+        return spread_block(operands)
 
     def quantized(self, island: Island) -> Node:
         """The integer form of its function."""
@@ -137,6 +137,10 @@ class Where(Node):
         return te.compute(
             recipe.out_shape, lambda *i: te.select(condition(i), a(i), b(i)), "chosen"
         )
+
+    def channel_block(self, operands: Sequence[TensorType]) -> int:
+        """Channels per block of the result, of which an operand may be spread."""
+        return spread_block(operands)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,10 +204,25 @@ def common_block(operands: Sequence[TensorType]) -> int:
     return blocks.pop() if len(blocks) == 1 and len(channels) == 1 else 0
 
 
-def broadcast_operands(recipe: Recipe, *names: str) -> list[Callable[[Sequence[Expr]], Expr]]:
-    """The operands as functions of an index of the result."""
+def spread_block(operands: Sequence[TensorType]) -> int:
+    """The block of images where those in blocks lie alike, and all others are spread over rows and
+    columns, or over channels; 0 where they don't."""
+    block = common_block([each for each in operands if each.block])
+    plain = [(1,) * (4 - len(each.shape)) + each.shape for each in operands if not each.block]
+    return block if all(shape[1] == 1 or shape[2:] == (1, 1) for shape in plain) else 0
 
-    def spread(tensor: Tensor, i: Sequence[Expr]) -> Expr:
+
+def broadcast_operands(recipe: Recipe, *names: str) -> list[Callable[[Sequence[Expr]], Expr]]:
+    """The operands as functions of an index of the result.
+
+    Where some lie in blocks of channels, so does the result, and plain ones are read by channel.
+    """
+    block = max(map(recipe.block, names))
+
+    def spread(name: str, tensor: Tensor, i: Sequence[Expr]) -> Expr:
+        if block and not recipe.block(name):
+            n, o, y, x, l = i
+            i = n, o * block + l, y, x
         skipped = len(i) - len(tensor.shape)
         fixed = [
             te.const(0, "int32") if size == 1 else v
@@ -211,4 +230,4 @@ def broadcast_operands(recipe: Recipe, *names: str) -> list[Callable[[Sequence[E
         ]
         return tensor[tuple(fixed)]
 
-    return [partial(spread, recipe.read(name)) for name in names]
+    return [partial(spread, name, recipe.read(name)) for name in names]

@@ -27,7 +27,7 @@ RESIDUAL: Kinds = frozenset((ops.QConv2dAdd,))
 
 PIPELINE: tuple[Pass[Rewrite], ...] = (
     Pass("as_images", images.as_images),
-    Pass("fold_batch_norm", fold.fold_batch_norm),
+    Pass("fold_scales", fold.fold_scales),
     Pass("to_int8", fuse.to_int8, adds=MOVING | {ops.FlipSign}),
     Pass("merge_duplicates", fold.merge_duplicates),
     Pass("move_qdq", fuse.move_qdq),

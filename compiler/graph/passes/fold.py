@@ -7,36 +7,66 @@ from dataclasses import replace
 import numpy as np
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, Node, TensorType
+from vdla.compiler.graph.ir import Array, Graph, Node, Shape, TensorType
 from vdla.compiler.graph.ops.products import FloatProducts
 from vdla.compiler.graph.reference import evaluate_node
 
 
-def fold_batch_norm(graph: Graph) -> Graph:
-    """Moves a BatchNorm into the weights of what it normalizes.
+def fold_scales(graph: Graph) -> Graph:
+    """Moves a factor and an offset of each channel into the weights of what they are applied to.
 
     before: y = BatchNorm(Conv2d(x, w, b), f, o)     after: y = Conv2d(x, w*f, b*f + o)
+    before: y = Add(Mul(Conv2d(x, w, b), f), o)      after: y = Conv2d(x, w*f, b*f + o)
     """
-    uses, makers = graph.uses(), graph.producers()
-    constants, tensors = dict(graph.constants), dict(graph.tensors)
-    swallowed: set[str] = set()
-    folded: dict[str, Node] = {}
+    uses, constants, tensors = graph.uses(), dict(graph.constants), dict(graph.tensors)
+    makers: dict[str, Node] = {}  # by what they write, in the graph's order
     for node in graph.nodes:
-        maker = makers.get(node.data) if isinstance(node, ops.BatchNorm) else None
-        if not (isinstance(node, ops.BatchNorm) and isinstance(maker, FloatProducts)):
+        makers[node.output] = node
+        data, factor, offset = _scales(node, graph)
+        maker = makers.get(data)
+        if not isinstance(maker, FloatProducts):
             continue
         known = maker.weight in constants and (maker.bias is None or maker.bias in constants)
-        if not known or len(uses[maker.output]) != 1 or maker.output in graph.outputs:
+        if not known or len(uses[data]) != 1 or data in graph.outputs:
             continue
         weight, bias = f"{maker.name}.weight.folded", f"{maker.name}.bias.folded"
-        factor, offset = constants[node.factor], constants[node.offset]
         constants[weight], constants[bias] = maker.scaled(factor, offset, constants)
         for name in (weight, bias):
             tensors[name] = TensorType(constants[name].shape, "float32")
-        swallowed.add(maker.name)
-        folded[node.name] = replace(maker, output=node.output, weight=weight, bias=bias)
-    kept = tuple(folded.get(n.name, n) for n in graph.nodes if n.name not in swallowed)
-    return replace(graph, nodes=kept, tensors=tensors, constants=constants)
+        del makers[data]
+        makers[node.output] = replace(maker, output=node.output, weight=weight, bias=bias)
+    return replace(graph, nodes=tuple(makers.values()), tensors=tensors, constants=constants)
+
+
+def _scales(node: Node, graph: Graph) -> tuple[str, Array, Array]:
+    """What a node multiplies with a factor and adds an offset to, and these, one of each for every
+    channel; "" for another node."""
+    one, zero = np.float32([1]), np.float32([0])
+    if isinstance(node, ops.BatchNorm):
+        return node.data, graph.constants[node.factor], graph.constants[node.offset]
+    function = node.function if isinstance(node, ops.Binary) else "add"
+    if not isinstance(node, ops.Add | ops.Binary) or function not in ("add", "sub", "mul", "div"):
+        return "", one, zero
+    shape, (a, b) = graph.tensors[node.output].shape, (node.a, node.b)
+    if a in graph.constants and function in ("add", "mul"):
+        a, b = b, a
+    value = _by_channel(graph, b, shape)
+    if value is None or graph.tensors[a].shape != shape:
+        return "", one, zero
+    if function in ("mul", "div"):
+        return a, value if function == "mul" else 1 / value, np.zeros_like(value)
+    return a, np.ones_like(value), value if function == "add" else -value
+
+
+def _by_channel(graph: Graph, name: str, shape: Shape) -> Array | None:
+    """One value of a constant for every channel of a result; None where it isn't so."""
+    value = graph.constants.get(name)
+    if value is None or value.dtype != np.float32 or len(shape) < 2 or value.ndim > len(shape):
+        return None
+    whole = value.reshape((1,) * (len(shape) - value.ndim) + value.shape)
+    if whole.size != whole.shape[1]:
+        return None
+    return np.ascontiguousarray(np.broadcast_to(whole.reshape(-1), shape[1:2]))
 
 
 def merge_duplicates(graph: Graph) -> Graph:

@@ -475,7 +475,7 @@ def test_printed_graph():
 
 def test_passes_document_before_and_after():
     for function in (fuse.to_int8, fuse.move_qdq, fuse.fuse_qdq, fuse_integer.fuse_clip,
-                     fuse_integer.fuse_residual, fold.fold_batch_norm, fold.merge_duplicates,
+                     fuse_integer.fuse_residual, fold.fold_scales, fold.merge_duplicates,
                      fold.fold_constants, fold.fold_flatten):  # fmt: skip
         assert "before:" in function.__doc__
         assert "after:" in function.__doc__
