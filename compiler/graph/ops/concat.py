@@ -55,6 +55,12 @@ class AnyConcat(Node, operator=False):
 
         return te.compute(recipe.out_shape, value, "joined")
 
+    def channel_block(self, operands: Sequence[TensorType]) -> int:
+        """Channels per block of the result: those of its parts, which are whole blocks."""
+        blocks = {each.block for each in operands}
+        whole = all(each.block and each.shape[1] % each.block == 0 for each in operands)
+        return blocks.pop() if whole and len(blocks) == 1 else 0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Concat(AnyConcat, Quantizable):

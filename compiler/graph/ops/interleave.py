@@ -11,6 +11,7 @@ import numpy as np
 
 from vdla.compiler import te
 from vdla.compiler.graph.ir import DTYPES, Array, IntegerNode, Node, Recipe, Shape, TensorType
+from vdla.compiler.graph.ops.elementwise import common_block
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr
 
@@ -47,8 +48,8 @@ class AnyInterleave(Node, operator=False):
     def express(self, recipe: Recipe) -> Tensor:
         parts = [recipe.read(name) for name in self.parts]
 
-        def value(n: Expr, c: Expr, y: Expr, x: Expr) -> Expr:
-            place = n, c, te.floordiv(y, self.rows), te.floordiv(x, self.columns)
+        def value(n: Expr, c: Expr, y: Expr, x: Expr, *channel: Expr) -> Expr:
+            place = n, c, te.floordiv(y, self.rows), te.floordiv(x, self.columns), *channel
             turn = te.floormod(y, self.rows) * self.columns + te.floormod(x, self.columns)
             result: Expr = parts[-1][place]
             for number in reversed(range(len(parts) - 1)):
@@ -56,6 +57,10 @@ class AnyInterleave(Node, operator=False):
             return result
 
         return te.compute(recipe.out_shape, value, "interleaved")
+
+    def channel_block(self, operands: Sequence[TensorType]) -> int:
+        """Channels per block of the result: those of the parts, which lie alike."""
+        return common_block(operands)
 
 
 @dataclass(frozen=True, kw_only=True)

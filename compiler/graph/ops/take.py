@@ -56,17 +56,26 @@ class AnyTake(Node, operator=False):
         return np.ascontiguousarray(result).reshape(self.shape)
 
     def express(self, recipe: Recipe) -> Tensor:
-        data = recipe.read(self.data)
+        data = recipe.image(self.data) if recipe.block(self.data) else recipe.read(self.data)
         result = [_Axis(recipe, axis, table) for axis, table in enumerate(self.tables())]
 
         def value(*i: Expr) -> Expr:
-            here = data[tuple(axis.place(v) for axis, v in zip(result, i, strict=True))]
+            here = data(*(axis.place(v) for axis, v in zip(result, i, strict=True)))
             inside = [c for axis, v in zip(result, i, strict=True) for c in axis.inside(v)]
             if not inside:
                 return here
             return te.select(te.all(*inside), here, like(self.fill, here))
 
-        return te.compute(recipe.out_shape, value, "taken")
+        return recipe.compute(value, "taken")
+
+    def channel_block(self, operands: Sequence[TensorType]) -> int:
+        """Channels per block of the result: those of the data, of which it takes whole blocks."""
+        block = operands[0].block
+        if not block:
+            return 0
+        _, channels, *_ = self.tables()
+        whole = channels[0] % block == 0 and len(channels) % block == 0 and channels[0] >= 0
+        return block if whole and all(b == a + 1 for a, b in pairwise(channels)) else 0
 
 
 @dataclass(frozen=True, kw_only=True)
