@@ -37,6 +37,7 @@ from vdla.compiler.targets.processor.description.processor import NATIVE, Proces
 from vdla.compiler.tir.in_bounds import check_all_bounds
 from vdla.compiler.tir.ir import Alloc, Buffer, Evaluate, For, PrimFunc, Stmt
 from vdla.compiler.tir.lower import flatten_blocks
+from vdla.compiler.tir.partition import partition_loops
 from vdla.compiler.tir.spec import FLAT
 from vdla.compiler.tir.verify import verify
 from vdla.compiler.tir.visitor import walk
@@ -207,7 +208,7 @@ def _optimized(text: str, machine: Any, processor: Processor) -> Any:
 
 def emit_function(module: ll.Module, func: PrimFunc, size: ll.IntType) -> None:
     """The work in ``NAME.body``, whose pointers don't alias, and the entry ``NAME`` around it."""
-    flat = flatten_blocks(check_all_bounds(verify(func)))
+    flat = partition_loops(flatten_blocks(check_all_bounds(verify(func))))
     FLAT.check(flat)
     body = internal_function(module, f"{func.name}.body", func.params, [POINTER])
     pointers = dict(zip(func.params, body.args, strict=False))

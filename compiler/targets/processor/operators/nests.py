@@ -71,13 +71,12 @@ def sums_in_registers(
 
 
 def adds_a_row(op: ComputeOp, lanes: int) -> bool:
-    """Whether it reduces rows of float32 whose elements lie side by side, in whole vectors."""
+    """Whether it reduces rows of float32 whose elements lie side by side, in several vectors."""
     if op.reduce is None or len(op.outputs) > 1 or not op.axis:
         return False
     *_, last = op.reduce_axis
     reads = [x for x in loads(op.reduce.source[0]) if uses(x.indices[-1], {last})]
-    whole = last.extent % lanes == 0 and last.extent > lanes
-    return whole and bool(reads) and op.outputs[0].dtype == "float32"
+    return last.extent > lanes and bool(reads) and op.outputs[0].dtype == "float32"
 
 
 def _adds_vectors(op: ComputeOp) -> bool:

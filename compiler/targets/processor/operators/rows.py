@@ -29,6 +29,6 @@ def schedule_rows(s: Schedule, result: Stage, rows: int, lanes: int) -> None:
         if stage is not result:
             stage.compute_at(result, axes[-1])
     for stage in stages:
-        if not stage.reduce_axis and stage.extent(stage.axis[-1]) % lanes == 0:
+        if not stage.reduce_axis and stage.extent(stage.axis[-1]) >= lanes:
             stage.vectorize(stage.split(stage.axis[-1], factor=lanes)[1])
     share(result, axes, work)
