@@ -170,6 +170,11 @@ def _pow(view: OnnxNode) -> None:
     if dtype == "int64" and other == "int64":
         raise view.unsupported("a power of floats or of int32", dtype)
     make, (a, b) = Maker(view), view.operands()
+    exponent = view.draft.known(b)
+    if exponent is not None and exponent.size == 1 and dtype.startswith("float"):
+        if exponent.item() == 2 and exponent.ndim <= len(view.shape(0)):
+            make.result(make.binary("mul", a, a))  # one instruction, and as exact
+            return
     if dtype == other:
         make.result(make.binary("pow", a, b))
         return

@@ -18,12 +18,13 @@ from vdla.compiler.targets.processor.operators.depthwise import Depthwise
 from vdla.compiler.targets.processor.operators.plain import schedule_plain
 from vdla.compiler.targets.processor.operators.product import ByteProduct, FloatProduct
 from vdla.compiler.targets.processor.operators.template import AnyTemplate
+from vdla.compiler.targets.processor.operators.unfolded import Unfolded
 from vdla.compiler.targets.processor.operators.winograd import Winograd
 from vdla.compiler.targets.template import AnyScheduled, first_template, templates_for
 from vdla.compiler.te import Tensor
 
 TEMPLATES: tuple[type[AnyTemplate], ...] = (
-    Winograd, Depthwise, Convolution, Columns, FloatProduct, ByteProduct,
+    Winograd, Depthwise, Convolution, Columns, Unfolded, FloatProduct, ByteProduct,
 )  # fmt: skip
 
 

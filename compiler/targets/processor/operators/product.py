@@ -105,6 +105,14 @@ class Product:
             schedule_nest(s, s[self.panels], self.vectors.lanes)
 
 
+    def schedule_sums(self, s: Schedule) -> None:
+        """Tiles of registers alone, all of them before anything reads them; threads share them."""
+        sums = s[self.sums]
+        *outer, r, v, _ = sums.axis
+        sums_in_registers(sums, [*outer, *sums.reduce_axis], [r, v], [], self.vectors)
+        sums.parallel(sums.fuse(*outer))
+
+
 # The templates ----------------------------------------------------------------------------------
 
 
@@ -228,10 +236,13 @@ def tile_of(rows: int, vectors: int, registers: int) -> tuple[int, int]:
 
 
 def float_product(
-    recipe: Recipe, a: Tensor, b: str, vectors: Vectors, *, transposed: bool = False
+    recipe: Recipe, a: Tensor, b: str | Array, vectors: Vectors, *, transposed: bool = False
 ) -> Product:
-    """Σ_k a[…, m, k] * b[…, k, n] in float32; ``transposed``: b is [N, K]."""
-    shape = recipe.shape(b)
+    """Σ_k a[…, m, k] * b[…, k, n] in float32; ``transposed``: b is [N, K].
+
+    ``b`` is a tensor of the graph, or a matrix of the function's own.
+    """
+    shape = recipe.shape(b) if isinstance(b, str) else b.shape
     k, n = (shape[-1], shape[-2]) if transposed else shape[-2:]
     m, lanes = a.shape[-2], vectors.lanes
     high, wide = tile_of(m, ceil_div(n, lanes), vectors.registers)
@@ -289,14 +300,15 @@ def byte_product(
 
 
 def _panels(
-    recipe: Recipe, b: str, wide: int, lanes: int, *, transposed: bool
+    recipe: Recipe, b: str | Array, wide: int, lanes: int, *, transposed: bool
 ) -> tuple[Tensor, Tensor | None]:
     """The right factor as […, N/(w*l), K, w, l], and the stage that makes it, if it is no
     constant; columns beyond the last are 0."""
-    known = recipe.value(b)
+    known = recipe.value(b) if isinstance(b, str) else b
     if known is not None:
         matrix = known.swapaxes(-1, -2) if transposed else known
         return recipe.constant("panels", packed(matrix, wide, lanes)), None
+    assert isinstance(b, str)
     tensor = recipe.read(b)
     *stack, k, n = tensor.shape
     if transposed:

@@ -52,7 +52,6 @@ POINTS = (0, 1, -1, 2, -2)  # where the polynomials of Cook and Toom are evaluat
 MOST_BYTES = 12 << 20  # of transformed weights: more don't stay in a cache
 LEAST = 12  # columns of an image from which on tiles aren't mostly padding
 FLOAT_BYTES = 4
-WIDE = 2  # vectors of a tile of registers
 CACHE_BYTES = 1 << 20  # of the second level
 
 
@@ -92,8 +91,8 @@ class Winograd(Template[Conv2d]):
             return "the processor is to do without"
         if not plain or weight.shape[2:] != (TAPS, TAPS):
             return f"it isn't {TAPS} by {TAPS}, of stride 1, one group and no dilation"
-        if not data.block == result.block == processor.vectors.lanes:
-            return "its channels don't lie in blocks of a vector"
+        if not data.block or not result.block:
+            return "its channels don't lie in blocks"
         size = FLOAT_BYTES * SIDE**2 * weight.shape[0] * weight.shape[1]
         if min(result.shape[2:]) < LEAST or size > MOST_BYTES:
             return "its image is too small, or its weights are too large"
@@ -104,13 +103,13 @@ class Winograd(Template[Conv2d]):
         """The transforms, the products between them, and the bias."""
         weight, start = float_parameters(node, recipe)
         n, o, oh, ow = recipe.shape(node.output)
-        lanes = processor.vectors.lanes
-        wide = divisor(o // lanes, WIDE)
+        lanes, inner = recipe.block(node.output), recipe.block(node.data)
+        wide = _vectors_of_a_tile(o // lanes)
         down, across, blocks = ceil_div(oh, TILE), ceil_div(ow, TILE), o // lanes
         image = _transformed(node, recipe, down, across)
-        table = recipe.constant("weight", transformed_weights(weight, lanes))
-        rc = te.reduce_axis((0, weight.shape[1] // lanes), "rc")
-        rl = te.reduce_axis((0, lanes), "rl")
+        table = recipe.constant("weight", transformed_weights(weight, lanes, inner))
+        rc = te.reduce_axis((0, weight.shape[1] // inner), "rc")
+        rl = te.reduce_axis((0, inner), "rl")
 
         def dot(b: Expr, y: Expr, x: Expr, p: Expr, k: Expr, l: Expr) -> Expr:
             factor = table[y, x, te.floordiv(k, wide), rc, rl, te.floormod(k, wide), l]
@@ -146,7 +145,7 @@ class Winograd(Template[Conv2d]):
     def schedule(self, s: Schedule, result: Tensor) -> None:
         """Bands of rows of tiles."""
         down, across = self.sums.shape[2] // TILE, self.sums.shape[3] // TILE
-        wide = divisor(self.sums.shape[1], WIDE)
+        wide = _vectors_of_a_tile(self.sums.shape[1])
         row = FLOAT_BYTES * self.image.whole.span // (self.sums.shape[0] * down)
         weights = FLOAT_BYTES * prod(self.weight.shape)
         most = CACHE_BYTES // 8 if weights < CACHE_BYTES * 5 // 8 else CACHE_BYTES
@@ -287,13 +286,19 @@ def _weighted(coefficients: Array, element: Callable[[int], Expr]) -> Expr:
     return total
 
 
-def transformed_weights(weight: Array, lanes: int) -> Array:
-    """[m+2, m+2, O/(w*l), C/l, l, w, l] of weights [O, C, 3, 3]."""
+def transformed_weights(weight: Array, lanes: int, inner: int) -> Array:
+    """[m+2, m+2, O/(w*l), C/i, i, w, l] of weights [O, C, 3, 3], i channels of the data lying side
+    by side."""
     g = cook_toom(TILE, TAPS, POINTS).g
     o, c = weight.shape[:2]
-    wide = divisor(o // lanes, WIDE)
+    wide = _vectors_of_a_tile(o // lanes)
     table = np.einsum("yi,ocij,xj->yxco", g, weight.astype(np.float64), g)
     split = table.reshape(*table.shape[:2], c, o // (wide * lanes), wide, lanes)
     panels = np.moveaxis(split, 2, 3).astype(np.float32)
-    shape = (*panels.shape[:3], c // lanes, lanes, wide, lanes)
+    shape = (*panels.shape[:3], c // inner, inner, wide, lanes)
     return np.ascontiguousarray(panels).reshape(shape)
+
+
+def _vectors_of_a_tile(blocks: int) -> int:
+    """How many blocks of output channels a tile of registers has: 2, or 3 where they are odd."""
+    return 2 if blocks % 2 == 0 else divisor(blocks, 3)
