@@ -250,9 +250,7 @@ def main() -> None:
         console.print(table(rows))
 
 
-def progress(
-    models: list[RealModel], threads: int, runs: int, console: Console
-) -> Iterator[Row]:
+def progress(models: list[RealModel], threads: int, runs: int, console: Console) -> Iterator[Row]:
     """The rows, each named while it is measured."""
     for number, model in enumerate(models, 1):
         with console.status(f"{model.name}, {number} of {len(models)}"):

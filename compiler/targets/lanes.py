@@ -7,6 +7,7 @@ in all lanes is repeated.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from llvmlite import ir as ll
 
@@ -27,9 +28,17 @@ def shaped(kind: ll.Type, *like: ll.Value) -> ll.Type:
 
 def constant(kind: ll.Type, value: object) -> ll.Value:
     """A constant, the same in every lane where ``kind`` is a vector's type."""
-    if isinstance(kind, ll.VectorType):
-        return ll.Constant(kind, [value] * kind.count)
-    return ll.Constant(kind, value)
+    return Splat(kind, value) if isinstance(kind, ll.VectorType) else ll.Constant(kind, value)
+
+
+class Splat(ll.Constant):  # type: ignore[misc]
+    """A vector with one constant in every lane, in LLVM's short form; llvmlite lists the lanes."""
+
+    def __init__(self, kind: ll.VectorType, value: object) -> None:
+        super().__init__(kind, [ll.Constant(kind.element, value)] * kind.count)
+
+    def _get_reference(self) -> str:
+        return f"splat ({self.type.element} {self.constant[0].get_reference()})"
 
 
 def element(value: ll.Value) -> ll.Type:
@@ -41,10 +50,24 @@ def splat(b: ll.IRBuilder, value: ll.Value, lanes: int) -> ll.Value:
     """A scalar in every lane."""
     kind = ll.VectorType(value.type, lanes)
     if isinstance(value, ll.Constant):
-        return ll.Constant(kind, [value.constant] * lanes)
-    nothing = ll.Constant(kind, ll.Undefined)
+        return Splat(kind, value.constant)
+    nothing = _undefined(kind)
     first = b.insert_element(nothing, value, ll.IntType(32)(0))
-    return b.shuffle_vector(first, nothing, ll.Constant(ll.VectorType(ll.IntType(32), lanes), None))
+    return b.shuffle_vector(first, nothing, _first_lane(lanes))
+
+
+@cache
+def _undefined(kind: ll.VectorType) -> ll.Constant:
+    """A vector of nothing: one word of LLVM's text, where llvmlite lists every lane."""
+    result = ll.Constant(kind, None)
+    result.constant = ll.Undefined
+    return result
+
+
+@cache
+def _first_lane(lanes: int) -> ll.Constant:
+    """The mask of a shuffle that takes the first lane for all."""
+    return Splat(ll.VectorType(ll.IntType(32), lanes), 0)
 
 
 def together(b: ll.IRBuilder, *values: ll.Value) -> tuple[ll.Value, ...]:

@@ -73,7 +73,9 @@ def _free_steps(cond: Expr, loop: For, inner: dict[Var, For]) -> int:
 def _shortened(stmt: Stmt) -> Stmt:
     """A vector's loop without the lanes that its guard shuts out."""
     match stmt:
-        case For(var, extent, "vectorized", If(Binary("lt", Var() as index, Const(limit)), then, None)):
+        case For(
+            var, extent, "vectorized", If(Binary("lt", Var() as index, Const(limit)), then, None)
+        ):
             if index is var and 0 < limit < extent:
                 return replace(stmt, extent=int(limit), body=then)
     return stmt

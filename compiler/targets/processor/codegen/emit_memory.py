@@ -6,9 +6,11 @@ and one by one elsewhere.
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from llvmlite import ir as ll
 
@@ -20,7 +22,7 @@ from vdla.compiler.targets.lanes import (
     shaped,
     together,
 )
-from vdla.compiler.tir.arith import bounds, is_index, linear
+from vdla.compiler.tir.arith import Linear, bounds, is_index, linear
 from vdla.compiler.tir.ir import Binary, Buffer, Const, Expr, Var
 from vdla.compiler.tir.visitor import uses
 
@@ -54,6 +56,14 @@ SIZES = {
     "float32": 4,
     "float64": 8,
 }
+FOLDED: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "floordiv": operator.floordiv,
+    "floormod": operator.mod,
+}
+Flat = tuple[int, tuple[tuple[Expr, int], ...]]
 
 
 def memory_type(buffer: Buffer) -> ll.Type:
@@ -72,6 +82,8 @@ class Memory(ABC):
         values: the value of each loop variable, in that type.
         vector: the variable of the vectorized loop that is emitted, and its lanes.
         ranges: the least and the greatest value of each loop variable.
+        flats: the addresses in linear form, each with the indices that it is of.
+        sums: what is computed of addresses, by basic block and factors.
     """
 
     def __init__(
@@ -88,6 +100,8 @@ class Memory(ABC):
         self.values: dict[Var, ll.Value] = {}
         self.vector: tuple[Var, int] | None = None
         self.ranges: dict[Var, tuple[int, int]] = {}
+        self.flats: dict[tuple[Buffer, int], tuple[tuple[Expr, ...], Flat]] = {}
+        self.sums: dict[tuple[Any, ...], ll.Value] = {}
 
     @abstractmethod
     def value(self, expr: Expr) -> ll.Value:
@@ -177,19 +191,51 @@ class Memory(ABC):
         return total
 
     def address(self, buffer: Buffer, indices: tuple[Expr, ...], inbounds: bool = True) -> ll.Value:
-        """A pointer to an element. ``inbounds`` promises LLVM that it lies in the buffer."""
-        b = self.builder
-        flat: ll.Value = self.size(0)
-        for index, size, stride in zip(indices, buffer.shape, buffer.strides, strict=True):
-            if size == 1 and self._in_bounds(index, 1):
-                continue
-            step = self._index(index)
-            if stride != 1:
-                step = b.mul(step, self.size(stride), flags=("nsw",))
-            flat = step if _is_zero(flat) else b.add(flat, step, flags=("nsw",))
+        """A pointer to an element. ``inbounds`` promises LLVM that it lies in the buffer.
+
+        Sums of the same variables are computed once in a basic block; what is left is a constant.
+        """
+        b, (offset, terms) = self.builder, self._flat(buffer, indices)
+        factors: list[tuple[ll.Value, int]] = []
+        for atom, stride in terms:
+            value = self._index(atom)
+            if isinstance(value, ll.Constant):
+                offset += value.constant * stride
+            else:
+                factors.append((value, stride))
+        flat: ll.Value = self.size(offset)
+        if factors:
+            start = self._sum(factors)
+            flat = b.add(start, flat, flags=("nsw",)) if offset else start
         return b.gep(
             self.pointers[buffer], [flat], inbounds=inbounds, source_etype=memory_type(buffer)
         )
+
+    def _flat(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Flat:
+        """How many elements lie before an element: a constant, and index expressions with their
+        strides."""
+        key = buffer, id(indices)
+        if key not in self.flats:
+            total = Linear(0, {})
+            for index, size, stride in zip(indices, buffer.shape, buffer.strides, strict=True):
+                if size == 1 and self._in_bounds(index, 1):
+                    continue
+                whole = is_index(index)
+                total = total.plus(linear(index) if whole else Linear(0, {index: 1}), stride)
+            self.flats[key] = indices, (total.constant, tuple(total.terms.items()))
+        return self.flats[key][1]
+
+    def _sum(self, factors: list[tuple[ll.Value, int]]) -> ll.Value:
+        """A sum of values times numbers, where it is in this basic block already or is now."""
+        b = self.builder
+        key = b.block, *((id(value), stride) for value, stride in factors)
+        if key not in self.sums:
+            total: ll.Value = None
+            for value, stride in factors:
+                step = b.mul(value, self.size(stride), flags=("nsw",)) if stride != 1 else value
+                total = step if total is None else b.add(total, step, flags=("nsw",))
+            self.sums[key] = total
+        return self.sums[key]
 
     def _in_bounds(self, index: Expr, size: int) -> bool:
         """Whether an index provably stays in 0 to ``size - 1``."""
@@ -204,15 +250,17 @@ class Memory(ABC):
                 return self.size(int(value))
             case Var() if expr in self.values:
                 return self.values[expr]
-            case Binary("add", x, y) if is_index(expr):
-                return b.add(*together(b, self._index(x), self._index(y)), flags=("nsw",))
-            case Binary("sub", x, y) if is_index(expr):
-                return b.sub(*together(b, self._index(x), self._index(y)), flags=("nsw",))
-            case Binary("mul", x, y) if is_index(expr):
-                return b.mul(*together(b, self._index(x), self._index(y)), flags=("nsw",))
+            case Binary("add" | "sub" | "mul", x, y) if is_index(expr):
+                left, right = self._index(x), self._index(y)
+                if _is_number(left) and _is_number(right):
+                    return self.size(FOLDED[expr.op](left.constant, right.constant))
+                build = {"add": b.add, "sub": b.sub, "mul": b.mul}[expr.op]
+                return build(*together(b, left, right), flags=("nsw",))
             case Binary("floordiv" | "floormod", x, Const(c, _)) if is_index(expr) and c > 0:
-                plain = self._never_negative(x)
-                return self._divide(expr.op, self._index(x), self.size(int(c)), plain)
+                plain, left = self._never_negative(x), self._index(x)
+                if _is_number(left):
+                    return self.size(FOLDED[expr.op](left.constant, int(c)))
+                return self._divide(expr.op, left, self.size(int(c)), plain)
         return resized(b, self.value(expr), self.size)
 
     def _never_negative(self, expr: Expr) -> bool:
@@ -247,6 +295,6 @@ def resized(b: ll.IRBuilder, value: ll.Value, kind: ll.IntType) -> ll.Value:
     return (b.sext if width < kind.width else b.trunc)(value, shaped(kind, value))
 
 
-def _is_zero(value: ll.Value) -> bool:
-    """Whether a value is the constant 0."""
-    return isinstance(value, ll.Constant) and value.constant == 0
+def _is_number(value: ll.Value) -> bool:
+    """Whether a value is one constant, and not a vector of some."""
+    return isinstance(value, ll.Constant) and isinstance(value.type, ll.IntType)

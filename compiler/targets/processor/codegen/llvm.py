@@ -19,8 +19,7 @@ elsewhere. Of intrinsic calls there may be those that are a processor's own inst
 from __future__ import annotations
 
 import ctypes
-import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -32,6 +31,12 @@ from llvmlite import ir as ll
 from vdla.compiler.targets.processor.codegen.builtins import builtins_ir
 from vdla.compiler.targets.processor.codegen.emit_parallel import internal_function
 from vdla.compiler.targets.processor.codegen.emit_stmt import Emitter
+from vdla.compiler.targets.processor.codegen.optimize import (
+    Settings,
+    Workers,
+    linked,
+    optimized,
+)
 from vdla.compiler.targets.processor.description.intrinsics import Dot
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.tir.in_bounds import check_all_bounds
@@ -41,9 +46,10 @@ from vdla.compiler.tir.partition import partition_loops
 from vdla.compiler.tir.spec import FLAT
 from vdla.compiler.tir.verify import verify
 from vdla.compiler.tir.visitor import walk
-from vdla.runtime.threads import Pool
+from vdla.runtime.threads import Pool, available
 
 POINTER = ll.PointerType()
+PART_INSTRUCTIONS = 5000  # of a text that a process optimizes by itself
 
 
 class CodegenError(Exception):
@@ -56,11 +62,26 @@ def compile_ir(funcs: Iterable[PrimFunc], processor: Processor = NATIVE) -> str:
     Raises:
         CodegenError: a function has intrinsic calls or buffers that aren't in scope ``global``.
     """
+    return "".join(_texts(funcs, processor, most=0))
+
+
+def _texts(
+    funcs: Iterable[PrimFunc], processor: Processor, most: int = PART_INSTRUCTIONS
+) -> Iterator[str]:
+    """The functions as LLVM IR, in texts of some ``most`` instructions; as one for 0."""
     module = ll.Module(name="vdla")
     for func in funcs:
         _check_supported(func, processor)
         emit_function(module, func, ll.IntType(processor.size_bits))
-    return str(module)
+        if most and instructions(module) > most:
+            yield str(module)
+            module = ll.Module(name="vdla")
+    yield str(module)
+
+
+def instructions(module: ll.Module) -> int:
+    """How many instructions a module has."""
+    return sum(len(block.instructions) for f in module.functions for block in f.blocks)
 
 
 def compile_object(funcs: Iterable[PrimFunc], processor: Processor = NATIVE) -> bytes:
@@ -70,7 +91,7 @@ def compile_object(funcs: Iterable[PrimFunc], processor: Processor = NATIVE) -> 
         CodegenError: as ``compile_ir``; or LLVM doesn't know the target.
     """
     machine = _target_machine(processor, reloc="pic")
-    module = _optimized(compile_ir(funcs, processor), machine, processor)
+    module = _optimized(_texts(funcs, processor), machine, processor)
     return machine.emit_object(module)  # type: ignore[no-any-return]
 
 
@@ -81,7 +102,7 @@ def compile_assembly(funcs: Iterable[PrimFunc], processor: Processor = NATIVE) -
         CodegenError: as ``compile_object``.
     """
     machine = _target_machine(processor, reloc="pic")
-    module = _optimized(compile_ir(funcs, processor), machine, processor)
+    module = _optimized(_texts(funcs, processor), machine, processor)
     return machine.emit_assembly(module)  # type: ignore[no-any-return]
 
 
@@ -92,7 +113,7 @@ def jit(funcs: Iterable[PrimFunc], threads: int = 1) -> dict[str, NativeFunction
         CodegenError: as ``compile_ir``.
     """
     group = tuple(funcs)
-    module = _optimized(compile_ir(group), _target_machine(NATIVE), NATIVE)
+    module = _optimized(_texts(group, NATIVE), _target_machine(NATIVE), NATIVE)
     engine = llvm.create_mcjit_compiler(module, _target_machine(NATIVE))
     engine.finalize_object()
     code = Compiled(engine)
@@ -156,51 +177,42 @@ def _check_arrays(name: str, params: Sequence[Buffer], arrays: Sequence[npt.NDAr
 # --- LLVM's side --------------------------------------------------------------------------------
 
 
-@functools.cache
-def _initialize(native: bool) -> None:
-    """Makes LLVM know this machine's processor, or all that it was built for; once per process."""
-    if native:
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-    else:
-        llvm.initialize_all_targets()
-        llvm.initialize_all_asmprinters()
+def _settings(processor: Processor) -> Settings:
+    """A processor in LLVM's words."""
+    return Settings(processor.triple, processor.cpu, processor.features, processor.quick)
 
 
 def _target_machine(processor: Processor, reloc: str = "default") -> Any:
     """LLVM's description of a target, with which it optimizes and emits."""
-    _initialize(processor.is_native)
-    if processor.is_native:
-        features = processor.features or llvm.get_host_cpu_features().flatten()
-        result = llvm.Target.from_triple(llvm.get_process_triple())
-        cpu = processor.cpu or llvm.get_host_cpu_name()
-    else:
-        features, cpu = processor.features, processor.cpu
+    try:
+        return _settings(processor).machine(reloc)
+    except RuntimeError as error:
+        raise CodegenError(
+            f"target: expected a triple that LLVM knows, found {processor.triple!r}"
+        ) from error
+
+
+def _optimized(texts: Iterator[str], machine: Any, processor: Processor) -> Any:
+    """One module of some texts and of what every object brings along, optimized.
+
+    Processes share texts where there are several; each starts on them while others are written.
+
+    Raises:
+        CodegenError: a process ended early.
+    """
+    settings = _settings(processor)
+    pool = optimized(builtins_ir(processor), settings, machine)
+    first, second = next(texts), next(texts, None)
+    if second is None or available() == 1:
+        rest = [text for text in (second, *texts) if text is not None]
+        return linked([*(optimized(text, settings, machine) for text in (first, *rest)), pool])
+    with Workers(settings, available()) as workers:
+        for text in (first, second, *texts):
+            workers.add(text)
         try:
-            result = llvm.Target.from_triple(processor.triple)
+            return linked([*workers.modules(), pool])
         except RuntimeError as error:
-            raise CodegenError(
-                f"target: expected a triple that LLVM knows, found {processor.triple!r}"
-            ) from error
-    return result.create_target_machine(cpu=cpu, features=features, opt=3, reloc=reloc)
-
-
-def _optimized(text: str, machine: Any, processor: Processor) -> Any:
-    """The parsed module with what it brings along, after LLVM's -O3 pipeline for ``machine``, or
-    the -O1 one."""
-    module, quick = llvm.parse_assembly(text), processor.quick
-    module.link_in(llvm.parse_assembly(builtins_ir(processor)))
-    module.triple = machine.triple
-    module.data_layout = str(machine.target_data)
-    module.verify()
-    tuning = llvm.create_pipeline_tuning_options(speed_level=1 if quick else 3)
-    tuning.loop_vectorization = not quick
-    tuning.slp_vectorization = False  # it leads to wrong numbers on AVX2: decision 39
-    tuning.loop_unrolling = not quick
-    builder = llvm.create_pass_builder(machine, tuning)
-    passes = builder.getModulePassManager()
-    passes.run(module, builder)
-    return module
+            raise CodegenError(f"LLVM: expected a process to optimize, found {error}") from error
 
 
 # --- functions ----------------------------------------------------------------------------------

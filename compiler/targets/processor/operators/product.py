@@ -104,7 +104,6 @@ class Product:
             s[self.panels].vectorize(s[self.panels].axis[-1])
             schedule_nest(s, s[self.panels], self.vectors.lanes)
 
-
     def schedule_sums(self, s: Schedule) -> None:
         """Tiles of registers alone, all of them before anything reads them; threads share them."""
         sums = s[self.sums]

@@ -1,0 +1,170 @@
+"""LLVM's passes over the text of a module; a long text in parts, by several processes.
+
+llvmlite has one lock for all calls of LLVM, so Python's threads can't run it side by side. Parts of
+a long text are optimized by processes while the rest is still being written: each is this file run
+as a program, which reads parts from its standard input and writes LLVM's bitcode to its standard
+output, each behind its length. One module is linked of all parts.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import IO, Any
+
+import llvmlite.binding as llvm
+
+LENGTH_BYTES = 8
+MOST_WORKERS = 8
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What LLVM is to optimize for: a triple, "" for this machine, a CPU and its features; ``quick``
+    leaves out what takes it long."""
+
+    triple: str
+    cpu: str
+    features: str
+    quick: bool
+
+    def machine(self, reloc: str = "default") -> Any:
+        """LLVM's description of the target, with which it optimizes and emits.
+
+        Raises:
+            RuntimeError: LLVM doesn't know the triple.
+        """
+        _initialize(native=not self.triple)
+        target = llvm.Target.from_triple(self.triple or llvm.get_process_triple())
+        native = not self.triple
+        features = self.features or (llvm.get_host_cpu_features().flatten() if native else "")
+        cpu = self.cpu or (llvm.get_host_cpu_name() if native else "")
+        return target.create_target_machine(cpu=cpu, features=features, opt=3, reloc=reloc)
+
+
+@cache
+def _initialize(native: bool) -> None:
+    """Makes LLVM know this machine's processor, or all that it was built for; once per process."""
+    if native:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+    else:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+
+
+def optimized(text: str, settings: Settings, machine: Any) -> Any:
+    """The parsed module after LLVM's -O3 pipeline for ``machine``, or the -O1 one."""
+    module = llvm.parse_assembly(text)
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    module.verify()
+    tuning = llvm.create_pipeline_tuning_options(speed_level=1 if settings.quick else 3)
+    tuning.loop_vectorization = not settings.quick
+    tuning.slp_vectorization = False  # it leads to wrong numbers on AVX2: decision 39
+    tuning.loop_unrolling = not settings.quick
+    builder = llvm.create_pass_builder(machine, tuning)
+    passes = builder.getModulePassManager()
+    passes.run(module, builder)
+    return module
+
+
+def linked(modules: Iterable[Any]) -> Any:
+    """One module of several, which are gone then."""
+    first, *others = modules
+    for other in others:
+        first.link_in(other)
+    return first
+
+
+class Workers:
+    """Processes that optimize parts of a module, as a context; ``count`` of them at most."""
+
+    def __init__(self, settings: Settings, count: int) -> None:
+        self.settings, self.own = settings, threading.local()
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.threads = ThreadPoolExecutor(min(count, MOST_WORKERS))
+        self.parts: list[Future[bytes]] = []
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.threads.shutdown(cancel_futures=True)
+        for process in self.processes:
+            with process:  # its pipes are closed, and it ends
+                pass
+
+    def add(self, text: str) -> None:
+        """Has a worker optimize a part."""
+        self.parts.append(self.threads.submit(self._optimized, text.encode()))
+
+    def modules(self) -> list[Any]:
+        """The optimized parts, in the order in which they were added.
+
+        Raises:
+            RuntimeError: a worker ended early.
+        """
+        return [llvm.parse_bitcode(part.result()) for part in self.parts]
+
+    def _optimized(self, text: bytes) -> bytes:
+        """A part's bitcode, by this thread's process."""
+        process = getattr(self.own, "process", None) or self._start()
+        try:
+            _write(process.stdin, text)
+            return _read(process.stdout)
+        except (BrokenPipeError, EOFError):
+            lines = process.stderr.read().decode(errors="replace").strip().splitlines()
+            raise RuntimeError(lines[-1] if lines else "it ended without a word") from None
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-P", __file__, json.dumps(asdict(self.settings))]
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
+        self.processes.append(process)
+        self.own.process = process
+        return process
+
+
+def _write(stream: IO[bytes] | None, data: bytes) -> None:
+    """Writes data behind its length."""
+    assert stream is not None
+    stream.write(len(data).to_bytes(LENGTH_BYTES, "little"))
+    stream.write(data)
+    stream.flush()
+
+
+def _read(stream: IO[bytes] | None) -> bytes:
+    """Reads data behind its length.
+
+    Raises:
+        EOFError: there is none, or not as much.
+    """
+    assert stream is not None
+    size = int.from_bytes(stream.read(LENGTH_BYTES), "little")
+    data = stream.read(size)
+    if not size or len(data) < size:
+        raise EOFError
+    return data
+
+
+def main() -> None:
+    """Optimizes parts until there are no more."""
+    settings = Settings(**json.loads(sys.argv[1]))
+    machine = settings.machine(reloc="pic")
+    while True:
+        try:
+            text = _read(sys.stdin.buffer).decode()
+        except EOFError:
+            return
+        _write(sys.stdout.buffer, optimized(text, settings, machine).as_bitcode())
+
+
+if __name__ == "__main__":
+    main()
