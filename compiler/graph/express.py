@@ -127,10 +127,12 @@ class FunctionRecipe:
         self.computed[node.output] = result
         return result
 
-    def schedule(self, result: Tensor, symbol: str, placed: Sequence[Tensor] = ()) -> Schedule:
+    def schedule(
+        self, result: Tensor, symbol: str, placed: Sequence[Tensor] = (), *, checked: bool = True
+    ) -> Schedule:
         """The function, to be scheduled. Of fused parts, those that are read once leave no tensor,
         but those that are ``placed`` later."""
-        s = Schedule(te.build(self.tensors, [result], symbol))
+        s = Schedule(te.build(self.tensors, [result], symbol), checked=checked)
         stays = (result, *self.kept, *placed)
         if self.computed:
             for tensor in te.producers((result,)):

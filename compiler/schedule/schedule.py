@@ -44,8 +44,8 @@ class Schedule(State[Stage]):
         buffers: the buffers by name, as they stand.
     """
 
-    def __init__(self, built: Built) -> None:
-        super().__init__(built)
+    def __init__(self, built: Built, *, checked: bool = True) -> None:
+        super().__init__(built, checked=checked)
         for name, op in built.stages.items():
             self._add_stage(name, op)
         for op in built.stages.values():

@@ -57,15 +57,19 @@ class State(Generic[AnyStage]):
         axes: every loop that there is or was, by its full name ``stage.loop``.
         axis_names: the full name of each loop.
         gone: what became of the loops that are no more, for messages.
+        checked: whether the function is verified after every primitive; else whoever compiles it
+            finds what is wrong.
         covered: the blocks that were found to stay within their regions.
         known_values: the least and the greatest value of buffers, by name, as far as known.
     """
 
-    def __init__(self, built: Built) -> None:
-        self.built = built
+    def __init__(self, built: Built, *, checked: bool = True) -> None:
+        self.built, self.checked = built, checked
         self.covered: Covered = {}
-        self.mod = verify(built.func, self.covered)
-        check_bounds(self.mod)
+        self.mod = built.func
+        if checked:
+            self.mod = verify(built.func, self.covered)
+            check_bounds(self.mod)
         self.trace: Trace = []
         self.stages: dict[str, AnyStage] = {}
         self.names: dict[Tensor, str] = {t: b.name for t, b in built.buffers.items()}
@@ -127,7 +131,7 @@ class State(Generic[AnyStage]):
     def _commit(self, func: PrimFunc, step: Step) -> None:
         """Takes ``func``, if it is well formed, as the function, and records how it was made."""
         try:
-            self.mod = verify(func, self.covered)
+            self.mod = verify(func, self.covered) if self.checked else func
         except IRError as error:
             raise ScheduleError(f"{step.primitive} {step.stage}: {error}") from error
         self.trace.append(step)

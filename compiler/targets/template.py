@@ -72,10 +72,11 @@ class Expression:
     result: Tensor
     template: AnyScheduled | None
 
-    def unscheduled(self, symbol: str) -> Schedule:
-        """A schedule with no primitive applied but those that put element-wise parts in line."""
+    def unscheduled(self, symbol: str, *, checked: bool = True) -> Schedule:
+        """A schedule with no primitive applied but those that put element-wise parts in line;
+        ``checked`` as of ``Schedule``."""
         placed = self.template.placed if self.template else ()
-        return self.recipe.schedule(self.result, symbol, placed)
+        return self.recipe.schedule(self.result, symbol, placed, checked=checked)
 
 
 def express(

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from vdla.compiler.tir.arith import affine
-from vdla.compiler.tir.ir import Binary, Const, Expr, For, If, PrimFunc, Seq, Stmt, Var
+from vdla.compiler.tir.ir import Alloc, Binary, Const, Expr, For, If, PrimFunc, Seq, Stmt, Var
 from vdla.compiler.tir.lower import simplify_stmt
 from vdla.compiler.tir.visitor import rewrite, substitute, walk
 
@@ -28,6 +28,8 @@ def _partitioned(stmt: Stmt) -> Stmt:
     """A loop, after those inside it."""
     if not isinstance(stmt, For) or stmt.kind != "serial" or stmt.annotations:
         return stmt
+    if any(isinstance(s, Alloc) for s in walk(stmt.body)):
+        return stmt
     inner = {loop.var: loop for loop in walk(stmt.body) if isinstance(loop, For)}
     guards = [s.cond for s in walk(stmt.body) if isinstance(s, If) and s.orelse is None]
     steps = {_free_steps(cond, stmt, inner) for guard in guards for cond in _parts(guard)}
@@ -36,8 +38,21 @@ def _partitioned(stmt: Stmt) -> Stmt:
         return stmt
     first = simplify_stmt(replace(stmt, extent=most))
     var = Var(stmt.var.name)
-    rest = For(var, stmt.extent - most, "serial", substitute(stmt.body, {stmt.var: most + var}))
-    return Seq((first, rewrite(simplify_stmt(rest), _shortened)))
+    body = substitute(_with_own_loops(stmt.body), {stmt.var: most + var})
+    rest = simplify_stmt(For(var, stmt.extent - most, "serial", body))
+    return Seq((first, rewrite(rest, _shortened)))
+
+
+def _with_own_loops(body: Stmt) -> Stmt:
+    """A copy whose loops have variables of their own."""
+
+    def renamed(stmt: Stmt) -> Stmt:
+        if not isinstance(stmt, For):
+            return stmt
+        var = Var(stmt.var.name)
+        return replace(stmt, var=var, body=substitute(stmt.body, {stmt.var: var}))
+
+    return rewrite(body, renamed)
 
 
 def _parts(cond: Expr) -> Iterator[Expr]:
@@ -73,9 +88,8 @@ def _free_steps(cond: Expr, loop: For, inner: dict[Var, For]) -> int:
 def _shortened(stmt: Stmt) -> Stmt:
     """A vector's loop without the lanes that its guard shuts out."""
     match stmt:
-        case For(
-            var, extent, "vectorized", If(Binary("lt", Var() as index, Const(limit)), then, None)
-        ):
-            if index is var and 0 < limit < extent:
-                return replace(stmt, extent=int(limit), body=then)
+        case For(var, extent, "vectorized", If(Binary("lt", index, Const(limit)), then, None)):
+            form = affine(index)
+            if form is not None and form[1] == {var: 1} and 0 < int(limit) - form[0] < extent:
+                return replace(stmt, extent=int(limit) - form[0], body=then)
     return stmt

@@ -11,6 +11,7 @@ from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.ops.storage import decoded, encoded
 from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Array
 from vdla.runtime.dtypes import STORED
 
 UNARY = {
@@ -171,16 +172,20 @@ def _pow(view: OnnxNode) -> None:
         raise view.unsupported("a power of floats or of int32", dtype)
     make, (a, b) = Maker(view), view.operands()
     exponent = view.draft.known(b)
-    if exponent is not None and exponent.size == 1 and dtype.startswith("float"):
-        if exponent.item() == 2 and exponent.ndim <= len(view.shape(0)):
-            make.result(make.binary("mul", a, a))  # one instruction, and as exact
-            return
+    if dtype.startswith("float") and _is_two(exponent, len(view.shape(0))):
+        make.result(make.binary("mul", a, a))  # one instruction, and as exact
+        return
     if dtype == other:
         make.result(make.binary("pow", a, b))
         return
     common = "float64" if "float64" in (dtype, other) or "int" in dtype else "float32"
     power = make.binary("pow", make.cast(a, common), make.cast(b, common))
     make.result(make.cast(power, dtype))
+
+
+def _is_two(exponent: Array | None, rank: int) -> bool:
+    """Whether an exponent is 2 for all elements of a tensor of some rank."""
+    return exponent is not None and exponent.size == 1 and exponent.ndim <= rank and exponent == 2
 
 
 @converts("BitShift")

@@ -32,11 +32,14 @@ def node_function(
     others are put there.
     """
     expression = express(node, graph, TEMPLATES, processor)
-    schedule = expression.unscheduled(symbol or symbol_of(HOST, node))
+    name = symbol or symbol_of(HOST, node)
+    schedule = expression.unscheduled(name, checked=False)
     digest, known = digest_of(schedule.mod), {} if known is None else known
     if digest not in known:
-        if not replayed(schedule, traces(digest), intrinsics(processor.vectors)):
-            schedule = expression.unscheduled(symbol or symbol_of(HOST, node))
+        tuned = expression.unscheduled(name) if traces(digest) is not None else schedule
+        if replayed(tuned, traces(digest), intrinsics(processor.vectors)):
+            schedule = tuned
+        else:
             schedule_function(schedule, expression.result, expression.template, processor.vectors)
         known[digest] = with_promises(with_inits(schedule.mod))
     kernel = expression.recipe.function(known[digest])

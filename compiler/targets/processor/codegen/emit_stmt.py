@@ -39,6 +39,7 @@ from vdla.support.numbers import ceil_div
 
 STACK_BYTES = 1 << 14  # larger temporaries come from malloc
 UNROLL_LIMIT = 64  # copies of a body that unrolled loops may make
+SHORT = 16  # steps of an innermost loop that is unrolled without being asked
 FUSED = ("float32", "float64")  # what processors multiply and add at once
 LINE_BYTES = 64  # what one prefetch brings
 
@@ -109,7 +110,8 @@ class Emitter:
             with self.exprs.vectorized(loop.var, loop.extent):
                 self._stmt(loop.body)
             return
-        if loop.kind == "unrolled" and self.copies * loop.extent <= UNROLL_LIMIT:
+        unrolled = loop.kind == "unrolled" or _is_short(loop)
+        if unrolled and self.copies * loop.extent <= UNROLL_LIMIT:
             self.copies *= loop.extent
             for i in range(loop.extent):
                 self.exprs.values[loop.var] = self.size(i)
@@ -251,3 +253,9 @@ class Emitter:
                 self._stmt(stmt.then)
             with orelse:
                 self._stmt(stmt.orelse)
+
+
+def _is_short(loop: For) -> bool:
+    """Whether a loop is one statement a few times over, which costs less without the loop."""
+    plain = loop.kind in ("serial", "vectorized") and isinstance(loop.body, Store)
+    return plain and loop.extent <= SHORT

@@ -26,8 +26,10 @@ MOST_WORKERS = 8
 
 @dataclass(frozen=True)
 class Settings:
-    """What LLVM is to optimize for: a triple, "" for this machine, a CPU and its features; ``quick``
-    leaves out what takes it long."""
+    """What LLVM is to optimize for: a triple, "" for this machine, a CPU and its features.
+
+    ``quick`` leaves out what takes it long.
+    """
 
     triple: str
     cpu: str
@@ -68,7 +70,7 @@ def optimized(text: str, settings: Settings, machine: Any) -> Any:
     tuning = llvm.create_pipeline_tuning_options(speed_level=1 if settings.quick else 3)
     tuning.loop_vectorization = not settings.quick
     tuning.slp_vectorization = False  # it leads to wrong numbers on AVX2: decision 39
-    tuning.loop_unrolling = not settings.quick
+    tuning.loop_unrolling = False  # schedules and the emitter unroll what is worth it
     builder = llvm.create_pass_builder(machine, tuning)
     passes = builder.getModulePassManager()
     passes.run(module, builder)

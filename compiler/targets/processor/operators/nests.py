@@ -30,6 +30,8 @@ def schedule_nest(s: Schedule, stage: Stage, lanes: int) -> None:
         rows = schedule_vectors(stage)
     else:
         rows = list(stage.axis[:-1])
+        if op.axes and op.axes[-1].extent in LANES and not op.reduce_axis:
+            stage.vectorize(stage.axis[-1])
     share(stage, rows, work)
 
 

@@ -2,47 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
+from convolutions import check, convolution
 from floats import Net
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vdla.compiler.build import Options, compile_graph
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.targets.processor.description import processor as description
 from vdla.compiler.targets.processor.description.processor import AVX2, AVX512, NATIVE, SSE
 from vdla.compiler.targets.processor.operators import template_for
 from vdla.compiler.targets.processor.operators.columns import Columns
 from vdla.compiler.targets.processor.rewrites.images import block_images
 from vdla.isa.config import load_config
-from vdla.runtime.executor import Executor
 
 PAPER = load_config("paper")
-
-
-def convolution(data, outputs, kernel, epilogue="", bias=True, **fields):
-    """A convolution of an image [N, C, H, W], and what follows it."""
-    net = Net(*data)
-    own = net.constant(outputs) if bias else None
-    weight = net.constant(outputs, data[1], *kernel)
-    y = net.add(ops.Conv2d, data="x", weight=weight, bias=own, **fields)
-    if epilogue == "tanh":
-        y = net.unary("tanh", y)
-    if epilogue == "add":
-        y = net.add(ops.Add, a=y, b=y)
-    return net.graph(y), y
-
-
-def check(graph, name):
-    """The processor's numbers are the reference's."""
-    x = np.random.default_rng(1).standard_normal(graph.tensors["x"].shape).astype(np.float32)
-    want = evaluate(graph, {"x": x})[name]
-    for threads in 1, 2:
-        module = compile_graph(graph, PAPER, Options("cpu"))
-        found = Executor(module, threads=threads).run({"x": x}).outputs[name]
-        np.testing.assert_allclose(found, want, rtol=0, atol=2e-5 * np.abs(want).max())
 
 
 def taken(graph):

@@ -35,12 +35,13 @@ def test_minimal_filters(m, points):
     np.testing.assert_allclose(outputs, [data[i : i + 3] @ taps for i in range(m)], atol=1e-12)
 
 
-def test_weights_lie_in_panels():
+@pytest.mark.parametrize("inner", [8, 16])
+def test_weights_lie_in_panels(inner):
     weight = np.random.default_rng(0).standard_normal((24, 16, 3, 3)).astype(np.float32)
-    found, g = transformed_weights(weight, 8), cook_toom(4, 3, (0, 1, -1, 2, -2)).g
-    assert found.shape == (6, 6, 3, 2, 8, 1, 8)
+    found, g = transformed_weights(weight, 8, inner), cook_toom(4, 3, (0, 1, -1, 2, -2)).g
+    assert found.shape == (6, 6, 1, 16 // inner, inner, 3, 8)
     for o, c in ((0, 0), (23, 15), (9, 10)):
-        tile = found[:, :, o // 8, c // 8, c % 8, 0, o % 8]
+        tile = found[:, :, 0, c // inner, c % inner, o // 8, o % 8]
         np.testing.assert_allclose(tile, g @ weight[o, c] @ g.T, rtol=1e-6)
 
 
@@ -99,11 +100,18 @@ def test_it_is_chosen_where_it_fits():
 
 @pytest.mark.parametrize("changes", [
     {"height": 8}, {"strides": (2, 2)}, {"dilations": (2, 2)}, {"kernel": (3, 1)},
-    {"channels": 512, "outputs": 512}, {"outputs": 24},
+    {"channels": 512, "outputs": 512}, {"outputs": 20},
 ])  # fmt: skip
 def test_others_are_plain_sums(changes):
     sizes = {"channels": 16, "outputs": 32, "height": 28, "width": 28, **changes}
     assert "dots[" not in text_of(graph_of(**sizes))
+
+
+@pytest.mark.parametrize(("channels", "outputs"), [(16, 24), (24, 16), (8, 40)])
+def test_half_blocks(channels, outputs):
+    graph = graph_of(channels, outputs, 14, 17)
+    assert "dots[" in text_of(graph)
+    check(graph)
 
 
 def test_it_can_be_switched_off():
