@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from vdla.compiler.tir.ir import Expr
 from vdla.isa.numbers import pack_scale
 
 Part = Callable[..., Expr]  # of an index of the part
+CHAINED = 16  # so many parts are asked for one after the other
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,16 +44,10 @@ class AnyConcat(Node, operator=False):
 
     def joined(self, recipe: Recipe, parts: Sequence[Part], sizes: Sequence[int]) -> Tensor:
         """The parts, which have these sizes along the axis."""
-        axis = self.axis
+        ends = list(accumulate(sizes))
 
         def value(*i: Expr) -> Expr:
-            start = sum(sizes) - sizes[-1]
-            result = parts[-1](*i[:axis], i[axis] - start, *i[axis + 1 :])
-            for part, size in zip(reversed(parts[:-1]), reversed(sizes[:-1]), strict=True):
-                start -= size
-                here = part(*i[:axis], i[axis] - start, *i[axis + 1 :])
-                result = te.select(i[axis] < start + size, here, result)
-            return result
+            return self._chosen(i, parts, ends, range(len(parts)))
 
         return te.compute(recipe.out_shape, value, "joined")
 
@@ -60,6 +56,23 @@ class AnyConcat(Node, operator=False):
         blocks = {each.block for each in operands}
         whole = all(each.block and each.shape[1] % each.block == 0 for each in operands)
         return blocks.pop() if whole and len(blocks) == 1 else 0
+
+    def _chosen(
+        self, i: Sequence[Expr], parts: Sequence[Part], ends: Sequence[int], some: range
+    ) -> Expr:
+        """The element at an index that lies within ``some`` of the parts.
+
+        Few parts are asked for one after the other. Many are halved, so that the expression of a
+        sequence of thousands isn't as deep as it is long.
+        """
+        first, axis = some[0], self.axis
+        if len(some) == 1:
+            start = ends[first - 1] if first else 0
+            return parts[first](*i[:axis], i[axis] - start, *i[axis + 1 :])
+        count = 1 if len(some) <= CHAINED else len(some) // 2
+        left = self._chosen(i, parts, ends, some[:count])
+        right = self._chosen(i, parts, ends, some[count:])
+        return te.select(i[axis] < ends[some[count] - 1], left, right)
 
 
 @dataclass(frozen=True, kw_only=True)

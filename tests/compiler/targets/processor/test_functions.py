@@ -272,6 +272,15 @@ def test_concat(axis):
     check(node, {"a": (F, *shapes["a"]), "b": (F, *shapes["b"]), "y": (F, *total)})
 
 
+@pytest.mark.parametrize("count", [17, 40, 700])
+def test_concat_of_many_parts(count):
+    """No deeper in the expression than Python's stack, however many steps a sequence has."""
+    parts = {f"p{n}": (F, 2, 1 + n % 3) for n in range(count)}
+    total = sum(width for _, _, width in parts.values())
+    node = ops.Concat(name="n", parts=tuple(parts), output="y", axis=1)
+    check(node, {**parts, "y": (F, 2, total)})
+
+
 def test_shapes():
     check(ops.QReshape(name="n", data="x", output="y"), {"x": (I8, *IMAGE), "y": (I8, 10, 42)})
     check(ops.Reshape(name="n", data="x", output="y"), {"x": (F, *IMAGE), "y": (F, 420)})
