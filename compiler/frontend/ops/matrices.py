@@ -87,34 +87,6 @@ def _stacks(view: OnnxNode) -> None:
     make.result(make.reshape(result, shape[:-1] if len(b) == 1 else shape))
 
 
-@converts("MatMulInteger")
-def _matmul_integer(view: OnnxNode) -> None:
-    """By constant weights; others are onnxruntime's."""
-    make, known = Maker(view), view.draft.constants
-    if len(view.shape(0)) < 2 or len(view.shape(1)) != 2 or view.operand(1) not in known:
-        raise view.unsupported("a matrix of constant weights", view.operand(1))
-    sizes = [prod(view.shape(i)) if view.optional(i) else 1 for i in (2, 3)]
-    constant = view.optional(3) is None or view.operand(3) in known
-    if sizes[0] != 1 or sizes[1] not in (1, view.shape(1)[1]) or not constant:
-        raise view.unsupported("one zero point of the data, constant ones of the weights", sizes)
-    zeros = [_zero_point(view, make, index) for index in (2, 3)]
-    node = ops.MatMulInteger(
-        **make.names(), a=view.operand(0), b=view.operand(1), a_zero=zeros[0], b_zero=zeros[1]
-    )
-    make.result(make.add(node, "int32"))
-
-
-def _zero_point(view: OnnxNode, make: Maker, index: int) -> str:
-    """A zero point as a vector; a single 0 where the node has none."""
-    name = view.optional(index)
-    if name is None:
-        return make.constant([0], view.dtype(index - 2))
-    size = prod(view.shape(index))
-    if name in view.draft.constants:
-        return make.constant(view.draft.constants[name].reshape(size), view.dtype(index))
-    return make.reshape(name, (size,))
-
-
 @converts("Einsum")
 def _einsum(view: OnnxNode) -> None:
     view.common_dtype()

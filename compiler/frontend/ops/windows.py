@@ -95,8 +95,12 @@ def _dimensions(view: OnnxNode) -> int:
 # Convolutions ------------------------------------------------------------------------------------
 
 
-@converts("Conv")
-def _conv(view: OnnxNode) -> None:
+def convolution_window(view: OnnxNode) -> Window:
+    """The window of a convolution, whose weights are its second operand.
+
+    Raises:
+        ModelError: the weights or the attributes don't fit the data.
+    """
     rank, weight = _dimensions(view), view.shape(1)
     if len(weight) != rank + 2:
         shapes = {1: "[O, I, K]", 2: "[O, I, KH, KW]", 3: "[O, I, KD, KH, KW]"}
@@ -104,8 +108,13 @@ def _conv(view: OnnxNode) -> None:
     kernel = view.integers("kernel_shape", weight[2:])
     if kernel != weight[2:]:
         raise view.error(f"kernel_shape {list(weight[2:])} as in the weight", list(kernel))
-    window, groups = _sliding(view, kernel), view.integer("group", 1)
-    if rank == 2 and view.dtype(0) == "float32":
+    return _sliding(view, kernel)
+
+
+@converts("Conv")
+def _conv(view: OnnxNode) -> None:
+    window, groups = convolution_window(view), view.integer("group", 1)
+    if window.rank == 2 and view.dtype(0) == "float32":
         node = ops.Conv2d(
             name=view.name,
             output=view.output,
@@ -120,16 +129,6 @@ def _conv(view: OnnxNode) -> None:
     make = Maker(view)
     data, weights = (make.cast(view.operand(i), "float32") for i in (0, 1))
     _finish_conv(view, make, data, weights, window)
-
-
-@converts("ConvInteger")
-def _conv_integer(view: OnnxNode) -> None:
-    """By onnxruntime, which has no weights with a zero point and fails of them while it runs."""
-    name = view.optional(3)
-    zero = None if name is None else view.draft.known(name)
-    if name is not None and (zero is None or zero.any()):
-        raise view.error("weights without a zero point", name)
-    raise view.unsupported("a convolution of floats", "one of integers")
 
 
 def _finish_conv(view: OnnxNode, make: Maker, data: str, weight: str, window: Window) -> None:
