@@ -27,7 +27,7 @@ from vdla.compiler.frontend.errors import ModelError, UnsupportedError, first_li
 from vdla.compiler.frontend.external import add_external, has_graphs
 from vdla.compiler.frontend.integers import float_body
 from vdla.compiler.frontend.node import OnnxNode
-from vdla.compiler.frontend.ops import CONVERTERS
+from vdla.compiler.frontend.ops import Converter, converter_of
 from vdla.compiler.frontend.ops.storage import widened
 from vdla.compiler.frontend.shapes import Shapes, input_values, static_shapes
 from vdla.compiler.frontend.sizes import check_results, check_size
@@ -188,10 +188,10 @@ class Importer(Draft):
             self.quantized[node.output[0]] = view.operand(1), view.optional(2) or ""
         elif (body := float_body(view)) is not None and self.try_insert(body):
             return
-        if node.domain in DEFAULT_DOMAINS and node.op_type in CONVERTERS:
+        if (converter := converter_of(view)) is not None:
             mark = self.mark()
             try:
-                self.convert(view)
+                self.convert(view, converter)
             except UnsupportedError as error:
                 self.reset(mark)
                 self.hand_over(view, error)
@@ -261,10 +261,10 @@ class Importer(Draft):
                 where = f"{self.where}: node {pair[0].rpartition('.then.')[0]} (If)"
                 raise ModelError(where, "branches with results of one type and shape", actual)
 
-    def convert(self, view: OnnxNode) -> None:
+    def convert(self, view: OnnxNode, converter: Converter) -> None:
         """Adds a node of an operator that vdla has."""
         try:
-            CONVERTERS[view.proto.op_type](view)
+            converter(view)
         except ModelError:
             raise
         except GraphError as error:

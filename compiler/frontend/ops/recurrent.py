@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from vdla.compiler.frontend.converters import converts
@@ -101,7 +101,19 @@ class Layer:
 @converts(*GATES)
 def _recurrent(view: OnnxNode) -> None:
     view.real_dtype()
-    op, make = view.proto.op_type, Maker(view)
+    unroll(view, view.proto.op_type, _layer)
+
+
+LayerOf = Callable[[OnnxNode, Maker, str, int, Sequence[str]], Layer]
+
+
+def unroll(view: OnnxNode, op: str, layer_of: LayerOf) -> None:
+    """Adds a recurrent operator ``op`` step by step.
+
+    ``layer_of`` gives a direction: the node's, for the data [T, B, I], by its number and its
+    functions.
+    """
+    make = Maker(view)
     if view.attributes.keys() & {"clip", "activation_alpha", "activation_beta"}:
         raise view.unsupported("no clip and functions without settings", sorted(view.attributes))
     if view.integer("input_forget", 0):
@@ -113,11 +125,12 @@ def _recurrent(view: OnnxNode) -> None:
     data = make.transpose(view.operand(0), (1, 0, 2)) if swapped else view.operand(0)
     steps, batch, _ = make.shape(data)
     _check_lengths(view, steps)
-    hidden, sides = view.shape(2)[-1], []
+    sides = []
     for number, backwards in enumerate(ways):
-        layer = _layer(view, make, data, number, _functions(view, op, number))
-        state = _initial(view, make, 5, number, (batch, hidden), swapped)
-        cell = _initial(view, make, 6, number, (batch, hidden), swapped) if op == "LSTM" else ""
+        layer = layer_of(view, make, data, number, _functions(view, op, number))
+        shape = batch, layer.hidden
+        state = _initial(view, make, 5, number, shape, swapped)
+        cell = _initial(view, make, 6, number, shape, swapped) if op == "LSTM" else ""
         run = {"RNN": layer.rnn, "GRU": layer.gru, "LSTM": layer.lstm}[op]
         result: dict[int, str] = {}
         for step in reversed(range(steps)) if backwards else range(steps):
