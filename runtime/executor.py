@@ -35,7 +35,7 @@ from vdla.runtime.kernels import check_launches
 from vdla.runtime.module import Module, TensorInfo
 from vdla.runtime.native import NativeLibrary
 from vdla.runtime.outside import find_runtime, load_code
-from vdla.runtime.plan import Accelerate, Host, Onnx, Outside, Plan, Step
+from vdla.runtime.plan import Accelerate, Host, Onnx, Open, Outside, Plan, Step
 from vdla.runtime.threads import Pool, available
 from vdla.runtime.turns import Turns
 from vdla.support.machine import memory_bytes
@@ -103,6 +103,7 @@ class Executor:
         targets = {step.target for step in module.steps if isinstance(step, Outside)}
         self._runtimes = {target: find_runtime(target) for target in targets}
         self._kernels = self._load_kernels(gpu) if module.kernels else None
+        self._free: dict[str, Array] = {}  # outputs that have no place in the image
         self._actions = list(self._make_actions())
 
     def run(self, inputs: Mapping[str, Array]) -> RunResult:
@@ -125,8 +126,15 @@ class Executor:
             results += action()
         seconds = time.perf_counter() - start
         cycles = [r.cycles for r in results if r.cycles is not None]
-        outputs = {name: self.tensor(name).copy() for name in self.module.outputs}
-        return RunResult(outputs, seconds, sum(cycles) if cycles else None, results)
+        return RunResult(self._outputs(), seconds, sum(cycles) if cycles else None, results)
+
+    def _outputs(self) -> dict[str, Array]:
+        """The module's outputs after a run."""
+        free = self._free
+        return {
+            name: free[name] if name in free else self.tensor(name).copy()
+            for name in self.module.results
+        }
 
     def tensor(self, name: str) -> Array:
         """A tensor's place in the image, as an array; reading it between runs shows its value."""
@@ -206,6 +214,8 @@ class Executor:
         assert not isinstance(step, Host | plan.Gpu)
         if isinstance(step, Onnx):
             action: Callable[[], DeviceResult | None] = self._prepare_external(step)
+        elif isinstance(step, Open):
+            action = self._prepare_open(step)
         elif isinstance(step, Outside):
             action = self._prepare_outside(step)
         else:
@@ -227,6 +237,16 @@ class Executor:
 
         def run() -> None:
             result[...] = session.run(operands)
+
+        return run
+
+    def _prepare_open(self, step: Open) -> Callable[[], None]:
+        session = Session(self.module.external[step.model], f"step {step}")
+        *operands, _ = (self.tensor(name) for name in step.args)
+
+        def run() -> None:
+            arrays = session.run_all(operands)
+            self._free = dict(zip(step.results, arrays, strict=True))
 
         return run
 
@@ -371,7 +391,7 @@ def _check_call(
 def _check_step(module: Module, step: Step) -> None:
     if isinstance(step, Accelerate):
         known = step.program in module.programs
-    elif isinstance(step, Onnx):
+    elif isinstance(step, Onnx | Open):
         known = step.model in module.external
     elif isinstance(step, Outside):
         known = step.code in module.outside

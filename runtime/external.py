@@ -1,4 +1,4 @@
-"""Operators that onnxruntime runs: an ONNX model with one result, its inputs given by position."""
+"""Operators that onnxruntime runs: an ONNX model, its inputs and results given by position."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.runtime.errors import ModuleError
+from vdla.runtime.errors import InputError, ModuleError
 
 Array = NDArray[Any]
 TYPES = {"tensor(float)": "float32", "tensor(double)": "float64"}  # the others have numpy's names
@@ -26,24 +26,52 @@ class Session:
         try:
             self.session = exact_session(ort, model)
         except Exception as error:  # onnxruntime has no common base class for its errors
-            reason = " ".join(str(error).split())
+            reason = one_line(error)
             raise ModuleError(
                 f"{where}: expected operators that onnxruntime {ort.__version__} runs, "
                 f"found {reason}"
             ) from None
+        self.where = where
         self.inputs = [each.name for each in self.session.get_inputs()]
 
     @property
-    def result(self) -> tuple[tuple[int | str | None, ...], str]:
-        """The shape and element type of what :meth:`run` gives."""
-        (output,) = self.session.get_outputs()
-        kind = TYPES.get(output.type, output.type.removeprefix("tensor(").removesuffix(")"))
-        return tuple(output.shape), kind
+    def results(self) -> list[tuple[tuple[int | str | None, ...], str]]:
+        """The shapes and element types of what :meth:`run_all` gives; a type that is no tensor's as
+        onnxruntime spells it."""
+        return [(tuple(o.shape or ()), _dtype(o.type)) for o in self.session.get_outputs()]
 
     def run(self, operands: Sequence[Array]) -> Array:
-        """The result for operands in the order of the model's inputs."""
-        (result,) = self.session.run(None, dict(zip(self.inputs, operands, strict=True)))
-        return np.asarray(result)
+        """The one result for operands in the order of the model's inputs."""
+        (result,) = self.run_all(operands)
+        return result
+
+    def run_all(self, operands: Sequence[Array]) -> list[Array]:
+        """Every result for operands in the order of the model's inputs.
+
+        Raises:
+            InputError: onnxruntime stops at these operands.
+        """
+        given = dict(zip(self.inputs, operands, strict=True))
+        try:
+            results = self.session.run(None, given)
+        except Exception as error:
+            expected = "values that onnxruntime computes with"
+            raise InputError(
+                f"{self.where}: expected {expected}, found {one_line(error)}"
+            ) from None
+        return [np.asarray(result) for result in results]
+
+
+def one_line(error: Exception) -> str:
+    """What onnxruntime says, in one line."""
+    return " ".join(str(error).split())
+
+
+def _dtype(kind: str) -> str:
+    """The element type of a tensor; other types as they are."""
+    if kind in TYPES or not kind.startswith("tensor("):
+        return TYPES.get(kind, kind)
+    return kind.removeprefix("tensor(").removesuffix(")")
 
 
 def _onnxruntime(where: str) -> Any:

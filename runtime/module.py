@@ -103,6 +103,13 @@ class Module:
         """Whether any step needs an accelerator."""
         return bool(plan.accelerator_steps(self.steps))
 
+    @property
+    def results(self) -> list[str]:
+        """The names of what a run gives, in order: outputs whose sizes depend on data among them,
+        for which a single one of ``outputs`` stands."""
+        orders = (step.order for step in self.steps if isinstance(step, plan.Open))
+        return list(next(orders, self.outputs))
+
     def header(self) -> dict[str, Any]:
         """What the file's JSON header holds, sections left out."""
         host = self.host

@@ -3,11 +3,12 @@
 Grammar::
 
     Plan        := Step*                          in the order in which they run
-    Step        := Host | Accelerate | Gpu | Onnx | Outside
+    Step        := Host | Accelerate | Gpu | Onnx | Open | Outside
     Host        := name function args             calls a host function
     Accelerate  := program layers reads writes    runs a program on the accelerator
     Gpu         := name function args             launches a function's kernels on the GPU
     Onnx        := name model args                runs one of the module's ONNX models
+    Open        := name model args results order  runs one whose results are outputs of any size
     Outside     := name target code args          runs one of the module's codes for a target that a
                                                   package of its own brings
 
@@ -87,6 +88,26 @@ class Onnx:
 
 
 @dataclass(frozen=True)
+class Open:
+    """A model that onnxruntime runs on the host, whose results are outputs of the module.
+
+    Their sizes depend on data, so they have no place in the image: the last of ``args`` is a byte
+    that stands for all ``results``. ``order`` are the names of all outputs, as a run gives them.
+    """
+
+    KIND: ClassVar[str] = "outputs"
+
+    name: str
+    model: str
+    args: tuple[str, ...]
+    results: tuple[str, ...]
+    order: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
 class Outside:
     """Code that the runtime of another package's target runs, for the node ``name``."""
 
@@ -101,14 +122,14 @@ class Outside:
         return self.name
 
 
-Step = Host | Accelerate | Gpu | Onnx | Outside
+Step = Host | Accelerate | Gpu | Onnx | Open | Outside
 Plan = tuple[Step, ...]
-STEPS: dict[str, type[Host] | type[Accelerate] | type[Gpu] | type[Onnx] | type[Outside]] = {
-    step.KIND: step for step in (Host, Accelerate, Gpu, Onnx, Outside)
+STEPS: dict[str, type[Step]] = {
+    step.KIND: step for step in (Host, Accelerate, Gpu, Onnx, Open, Outside)
 }
 
-
-LISTS = ("args", "layers", "reads", "writes")  # the fields that are lists of names
+# the fields that are lists of names
+LISTS = ("args", "layers", "reads", "writes", "results", "order")
 
 
 def accelerator_steps(plan: Sequence[Step]) -> list[Accelerate]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from vdla.runtime.errors import ModuleError
+from vdla.runtime.errors import InputError, ModuleError
 from vdla.runtime.external import Session
 
 
@@ -26,6 +26,28 @@ def test_operands_go_by_position():
     np.testing.assert_array_equal(Session(model()).run([X, 5 * X]), -4 * X)
 
 
+def test_values_that_onnxruntime_refuses():
+    with pytest.raises(InputError) as caught:
+        Session(model(), "step s").run([X, np.ones((2, 2), np.float32)])
+    opening = "step s: expected values that onnxruntime computes with, found "
+    assert str(caught.value).startswith(opening)
+    assert "\n" not in str(caught.value)
+
+
+def test_results_of_any_size():
+    ends = [helper.make_tensor_value_info("a", TensorProto.FLOAT, ["n", 2]),
+            helper.make_tensor_value_info("y", TensorProto.FLOAT, ["k"]),
+            helper.make_tensor_value_info("i", TensorProto.INT64, ["k"])]  # fmt: skip
+    node = helper.make_node("Unique", ["a"], ["y", "i"])
+    graph = helper.make_graph([node], "g", ends[:1], ends[1:])
+    opsets = [helper.make_opsetid("", 17)]
+    built = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    session = Session(built.SerializeToString())
+    assert session.results == [(("k",), "float32"), (("k",), "int64")]
+    values, places = session.run_all([X // 2])
+    assert (values.tolist(), places.tolist()) == ([0.0, 1.0, 2.0], [0, 2, 4])
+
+
 @pytest.mark.parametrize("operands", [[X], [X, X, X]], ids=len)
 def test_as_many_operands_as_inputs(operands):
     with pytest.raises(ValueError, match="zip"):
@@ -36,7 +58,7 @@ def test_as_many_operands_as_inputs(operands):
     (TensorProto.FLOAT, "float32"), (TensorProto.DOUBLE, "float64"), (TensorProto.INT64, "int64"),
 ])  # fmt: skip
 def test_the_result_has_numpys_type(kind, dtype):
-    assert Session(model(kind=kind)).result == (("n", 2), dtype)
+    assert Session(model(kind=kind)).results == [(("n", 2), dtype)]
 
 
 def test_it_takes_one_thread():

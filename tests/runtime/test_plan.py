@@ -57,7 +57,8 @@ def test_what_steps_read_and_write():
     [
         (
             {"kind": "npu"},
-            "steps: expected one of kind host, vdla, gpu, onnxruntime, outside, found 'npu'",
+            "steps: expected one of kind host, vdla, gpu, onnxruntime, outputs, outside, "
+            "found 'npu'",
         ),
         ({"function": 3}, "steps: expected function of a host step, found 3"),
         ({"args": ["x", 1]}, "steps: expected args of a host step, found ['x', 1]"),

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from vdla.compiler.graph.ir import BY_OP, IntegerNode, Node
 from vdla.compiler.targets.processor.peak import peak
 from vdla.runtime.executor import Executor, RunResult
-from vdla.runtime.plan import Host, Onnx
+from vdla.runtime.plan import Host, Onnx, Open
 from vdla.support.files import write_bytes
 
 RUNS = 20
-PROCESSOR_STEPS = (Host.KIND, Onnx.KIND)  # those that the processor's peak bounds
+PROCESSOR_STEPS = (Host.KIND, Onnx.KIND, Open.KIND)  # those that the processor's peak bounds
 SIMULATED = ("sim", "rtl")  # devices whose seconds are the simulation's own
 
 
