@@ -48,7 +48,7 @@ from vdla.compiler.targets.processor.description.processor import Processor
 from vdla.isa.config import load_config
 from vdla.runtime.executor import Executor
 from vdla.runtime.module import Module
-from vdla.runtime.plan import Gpu, Onnx
+from vdla.runtime.plan import Gpu, Onnx, Open
 
 Array = NDArray[Any]
 CATEGORIES = ("passed", "refused", "wrong", "error")
@@ -132,7 +132,7 @@ def _where(graph: Graph, module: Module) -> str:
         return "folded"
     if any(isinstance(step, Gpu) for step in module.steps):
         return "gpu"
-    return "onnxruntime" if any(isinstance(step, Onnx) for step in module.steps) else "vdla"
+    return "onnxruntime" if any(isinstance(step, Onnx | Open) for step in module.steps) else "vdla"
 
 
 def _with_constants(case: Any, base: Any) -> tuple[Any, dict[str, Array]]:

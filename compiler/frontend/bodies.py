@@ -96,6 +96,14 @@ def _inlined(graph: onnx.GraphProto, prefix: str, ends: Sequence[str]) -> list[o
     return nodes
 
 
+def renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
+    """A copy of a node whose tensors, also where graphs inside it read them, have other names."""
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    _rename(copy, names)
+    return copy
+
+
 def _rename(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
     """Gives a node's tensors other names, also where graphs inside it read them."""
     node.input[:] = [names.get(n, n) for n in node.input]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,12 @@ from vdla.compiler.graph.infer import verify_dtypes
 from vdla.compiler.graph.ir import Array, GraphError, Node, TensorType
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
+GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
+
+
+def has_graphs(proto: onnx.NodeProto) -> bool:
+    """Whether a node holds graphs of its own: control flow."""
+    return any(attribute.type in GRAPHS for attribute in proto.attribute)
 
 
 def names_read(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
@@ -24,6 +31,24 @@ def names_read(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
         for graph in (attribute.g for attribute in node.attribute if attribute.HasField("g")):
             yield from names_read(graph.node)
             yield from (value.name for value in graph.output)
+
+
+@dataclass(frozen=True)
+class Island:
+    """Nodes for onnxruntime that make a tensor whose size depends on data.
+
+    ``nodes`` go by their places in the file; they read and write tensors of the draft. ``name``,
+    ``where`` and ``reason`` are the first one's. ``loose`` says that the sizes of what they read
+    are left open, too; ``kind`` is the tensor's type as far as it is known.
+    """
+
+    nodes: Mapping[int, onnx.NodeProto]
+    name: str
+    where: str
+    reason: str
+    opset: int
+    loose: bool = False
+    kind: onnx.TypeProto | None = None
 
 
 class Draft:
@@ -43,6 +68,8 @@ class Draft:
         outputs: the model's.
         empty: the inputs without elements.
         quantized: the scale and the zero point of what a QuantizeLinear writes.
+        open: the tensors whose size depends on data, and what makes them.
+        places: numbers for nodes, in the order in which they are read.
     """
 
     def __init__(self, where: str, proto: onnx.ModelProto) -> None:
@@ -59,6 +86,8 @@ class Draft:
         self.outputs: set[str] = set()
         self.empty: dict[str, Array] = {}
         self.quantized: dict[str, tuple[str, str]] = {}
+        self.open: dict[str, Island] = {}
+        self.places = count()
 
     def dtype(self, code: int) -> str:
         """An element type's numpy name."""
@@ -116,13 +145,13 @@ class Draft:
 
     def reset(self, mark: tuple[int, ...]) -> None:
         """Forgets all that came since."""
-        for each, count in zip(self._grown(), mark, strict=True):
-            while len(each) > count:
+        for each, size in zip(self._grown(), mark, strict=True):
+            while len(each) > size:
                 each.pop() if isinstance(each, list) else each.popitem()
 
     def _grown(self) -> tuple[list[Node] | dict[str, Any], ...]:
         """What an import adds to; dictionaries in the order in which it does."""
-        return self.nodes, self.tensors, self.constants, self.alias, self.names
+        return self.nodes, self.tensors, self.constants, self.alias, self.names, self.open
 
     def rename(self, name: str, target: str, since: int) -> bool:
         """Calls a result of the nodes from ``since`` on otherwise; False if it is none."""

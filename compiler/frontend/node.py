@@ -47,6 +47,8 @@ class OnnxNode:
             return None
         name = str(self.proto.input[index])
         name = self.draft.alias.get(name, name)
+        if name in self.draft.open:
+            raise self.error("operands of static shape", f"{name}, whose size depends on data")
         if name not in self.draft.tensors:
             raise self.error("operands defined before their use", name)
         return name

@@ -22,9 +22,14 @@ from onnx import numpy_helper
 
 from vdla.compiler.frontend.bodies import Body, body_of
 from vdla.compiler.frontend.custom import add_custom
-from vdla.compiler.frontend.draft import DEFAULT_DOMAINS, Draft, names_read
+from vdla.compiler.frontend.draft import DEFAULT_DOMAINS, Draft, has_graphs, names_read
 from vdla.compiler.frontend.errors import ModelError, UnsupportedError, first_line, halves
-from vdla.compiler.frontend.external import add_external, has_graphs
+from vdla.compiler.frontend.external import (
+    add_external,
+    add_open,
+    is_random,
+    reads_open,
+)
 from vdla.compiler.frontend.integers import float_body
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.compiler.frontend.ops import Converter, converter_of
@@ -38,10 +43,6 @@ from vdla.compiler.user import REGISTERED
 from vdla.support.machine import memory_bytes
 
 QDQ = ("QuantizeLinear", "DequantizeLinear")
-RANDOM = (
-    "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
-    "RandomUniformLike",
-)  # fmt: skip
 
 
 def import_onnx(path: str | Path, shapes: Shapes | None = None, floats: bool = False) -> Graph:
@@ -176,8 +177,11 @@ class Importer(Draft):
         if (registered := REGISTERED.get(f"{node.domain}::{node.op_type}")) is not None:
             add_custom(view, registered)
             return
-        if node.op_type in RANDOM and node.domain in DEFAULT_DOMAINS:
+        if is_random(node):
             raise view.error("a result that follows from the inputs", "random numbers")
+        if reads_open(view) and not _is_decided(view):
+            add_external(view, "it reads a tensor whose size depends on data")
+            return
         check_results(view)
         if node.op_type not in QDQ and self.fold(view):
             return
@@ -203,10 +207,10 @@ class Importer(Draft):
 
         Its own nodes come before onnxruntime's, and one of onnxruntime's before several.
         """
-        if view.proto.op_type == "If":  # no other way, and what is refused in it is the reason
-            self.expand(view)
-            return
         mark = self.mark()
+        if view.proto.op_type == "If":
+            self.branch(view, mark)
+            return
         expanded = self.try_expand(view)
         if expanded and not any(isinstance(n, ops.External) for n in self.nodes[mark[0] :]):
             return
@@ -220,6 +224,28 @@ class Importer(Draft):
             if not expanded:
                 raise refusal or error from None
             self.expand(view)
+
+    def branch(self, view: OnnxNode, mark: tuple[int, ...]) -> None:
+        """Adds an If: its nodes, or all of it for onnxruntime where some of them are refused.
+
+        Nodes of both branches run, so that none of them may fit one condition alone.
+        """
+        try:
+            self.expand(view)
+            if not _is_decided(view) and self.is_loose(mark):
+                raise view.error("branches of static shape", "a size that depends on data")
+        except ModelError as refusal:
+            self.reset(mark)
+            try:
+                add_external(view, str(refusal).removeprefix(f"{self.where}: "))
+            except ModelError:
+                raise refusal from None
+
+    def is_loose(self, mark: tuple[int, ...]) -> bool:
+        """Whether what came since ``mark`` has sizes that are known only at run time."""
+        islands = list(self.open.values())[mark[-1] :]
+        new = (node for node in self.nodes[mark[0] :] if isinstance(node, ops.External))
+        return bool(islands) or any("If" in node.kinds for node in new)
 
     def try_expand(self, view: OnnxNode) -> bool:
         """Replaces a node by its definition; False without one, or where part is refused."""
@@ -255,7 +281,10 @@ class Importer(Draft):
         finally:
             self.opset = outer
         for pair in body.pairs:
-            kinds = [self.tensors[self.alias.get(name, name)] for name in pair]
+            names = [self.alias.get(name, name) for name in pair]
+            if not all(name in self.tensors for name in names):
+                continue  # one of open size, which whoever inserts a choice looks for
+            kinds = [self.tensors[name] for name in names]
             if kinds[0] != kinds[1]:
                 actual = " and ".join(f"{kind.dtype}{list(kind.shape)}" for kind in kinds)
                 where = f"{self.where}: node {pair[0].rpartition('.then.')[0]} (If)"
@@ -297,13 +326,15 @@ class Importer(Draft):
 
     def finish(self, proto: onnx.GraphProto) -> Graph:
         """The checked graph."""
-        outputs = []
-        for value in proto.output:
-            name = self.alias.get(value.name, value.name)
-            if name not in self.tensors:
+        names = [self.alias.get(value.name, value.name) for value in proto.output]
+        for name, value in zip(names, proto.output, strict=True):
+            if name not in self.tensors and name not in self.open:
                 where = f"{self.where}: output {value.name}"
                 raise ModelError(where, "a node that writes it", "none")
-            outputs.append(name)
+        outputs = [name for name in names if name not in self.open]
+        if len(outputs) < len(names):
+            open_ones = list(dict.fromkeys(name for name in names if name in self.open))
+            outputs.append(add_open(self, open_ones, names))
         used = {n for node in self.nodes for n in node.inputs} | set(outputs)
         constants = {n: a for n, a in self.constants.items() if n in used}
         tensors = {n: t for n, t in self.tensors.items() if n in used or n not in self.constants}
@@ -319,6 +350,14 @@ class Importer(Draft):
             return verify(graph)
         except GraphError as error:
             raise ModelError(self.where, *halves(str(error))) from None
+
+
+def _is_decided(view: OnnxNode) -> bool:
+    """Whether a node is an If whose condition is known, so that one of its branches is it."""
+    if view.proto.op_type != "If":
+        return False
+    condition = view.draft.alias.get(view.proto.input[0], view.proto.input[0])
+    return view.draft.known(condition) is not None
 
 
 def _end(view: OnnxNode) -> int | None:

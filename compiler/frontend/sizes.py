@@ -11,6 +11,7 @@ from typing import Any
 
 import onnx
 
+from vdla.compiler.frontend.draft import Draft, has_graphs
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.node import OnnxNode
 from vdla.runtime.dtypes import dtype_of
@@ -35,7 +36,7 @@ def check_results(view: OnnxNode) -> None:
 
     What ONNX's inference doesn't know is left to those who make it.
     """
-    for name, kind in _inferred(view).items():
+    for name, kind in inferred_kinds(view).items():
         tensor = kind.tensor_type
         dims = [d.dim_value for d in tensor.shape.dim if d.HasField("dim_value")]
         if tensor.HasField("shape") and len(dims) == len(tensor.shape.dim):
@@ -43,13 +44,14 @@ def check_results(view: OnnxNode) -> None:
             check_size(where, tuple(dims), view.draft.dtype(tensor.elem_type))
 
 
-def _inferred(view: OnnxNode) -> dict[str, Any]:
+def inferred_kinds(view: OnnxNode) -> dict[str, Any]:
     """The types of a node's results by name, as far as ONNX infers them."""
     draft, node = view.draft, view.proto
+    if has_graphs(node):  # inference of what they read from outside may end the process
+        return {}
     names = {n: draft.alias.get(n, n) for n in node.input if n}
     try:
-        kinds = {n: _kind(draft.tensors[of].dtype, draft.tensors[of].shape)
-                 for n, of in names.items()}  # fmt: skip
+        kinds = {n: _kind_of(draft, of) for n, of in names.items()}
         values = {
             n: onnx.numpy_helper.from_array(draft.constants[of])
             for n, of in names.items()
@@ -65,6 +67,11 @@ def _inferred(view: OnnxNode) -> dict[str, Any]:
     return dict(result)
 
 
-def _kind(dtype: str, shape: tuple[int, ...]) -> onnx.TypeProto:
-    code = onnx.helper.np_dtype_to_tensor_dtype(dtype_of(dtype))
-    return onnx.helper.make_tensor_type_proto(code, shape)
+def _kind_of(draft: Draft, name: str) -> onnx.TypeProto:
+    """A tensor's type; of one of open size, as far as it is known."""
+    if name in draft.open:
+        known = draft.open[name].kind
+        return known if known is not None else onnx.TypeProto()
+    kind = draft.tensors[name]
+    code = onnx.helper.np_dtype_to_tensor_dtype(dtype_of(kind.dtype))
+    return onnx.helper.make_tensor_type_proto(code, kind.shape)

@@ -119,7 +119,7 @@ def whole(
     graph: Graph, path: Path, ready: Executor, samples: Sequence[Mapping[str, Array]]
 ) -> list[Agreement]:
     """Cosine and best classes of the first output, per input; how far any output is off."""
-    output, step, bound = graph.outputs[0], output_step(graph), relative_bound(graph)
+    step, bound = output_step(graph), relative_bound(graph)
     result = []
     for inputs in samples:
         got = ready.run(inputs).outputs
@@ -129,13 +129,14 @@ def whole(
         ]
         relative = max(_relative(ours, theirs) for ours, theirs, _ in pairs)
         close = all(is_close(*each, bound) for each in pairs)
-        first = _agreement(got[output], want[output], unfused[output], step, relative, close)
-        result.append(first)
+        result.append(_agreement(*pairs[0], step, relative, close))
     return result
 
 
 def _relative(got: Array, want: Array) -> float:
     """The largest difference in units of the largest value; infinite where it isn't a number."""
+    if got.shape != want.shape:  # of an output whose size depends on data
+        return float("inf")
     ours, theirs = got.astype(np.float64), want.astype(np.float64)
     same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
     if same.all():
@@ -163,6 +164,8 @@ def is_close(got: Array, want: Array, unfused: Array, bound: float = MAX_RELATIV
 
 def _apart(a: Array, b: Array) -> float:
     """The largest difference of two outputs; infinite where it isn't a number."""
+    if a.shape != b.shape:
+        return float("inf")
     result = float(np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0.0))
     return result if np.isfinite(result) else float("inf")
 
@@ -170,6 +173,8 @@ def _apart(a: Array, b: Array) -> float:
 def output_step(graph: Graph) -> float:
     """The distance of neighbouring values of a graph's first output; 0 if it isn't quantized."""
     maker = graph.producers().get(graph.outputs[0])
+    if isinstance(maker, ops.Open):
+        return 0.0
     if isinstance(maker, ops.Dequantize):
         return max(maker.scale)
     return 0.0 if graph.tensors[graph.outputs[0]].dtype.startswith("float") else 1.0
@@ -178,6 +183,8 @@ def output_step(graph: Graph) -> float:
 def _agreement(
     got: Array, want: Array, unfused: Array, step: float, relative: float, close: bool
 ) -> Agreement:
+    if got.shape != want.shape:
+        return Agreement(0.0, False, False, relative, relative, step, relative, close)
     if not got.size:  # there is no class to be the best
         return Agreement(1.0, True, True, 0.0, 0.0, step, relative, close)
     ours, theirs, other = (_rows(output) for output in (got, want, unfused))

@@ -49,7 +49,7 @@ def run(model: str, options: Run, files: RunFiles, json: bool) -> None:
         given = options.inputs
         batches = [random_inputs(module) if given is None else dict(given)]
     results = _run_all(ready, batches)
-    outputs = {name: np.concatenate([r.outputs[name] for r in results]) for name in module.outputs}
+    outputs = {name: np.concatenate([r.outputs[name] for r in results]) for name in module.results}
     if files.output is not None:
         write_outputs(files.output, outputs)
     if options.waves:
@@ -58,7 +58,7 @@ def run(model: str, options: Run, files: RunFiles, json: bool) -> None:
         _write_run_trace(module, results[0], files.trace)
     _report(ready, config, results, outputs, json)
     if split:
-        _report_accuracy(model, outputs[module.outputs[0]], batches, split.labels)
+        _report_accuracy(model, outputs[module.results[0]], batches, split.labels)
         if len(batches) < split.count:
             took = sum(result.seconds for result in results) / len(results)
             log.print(

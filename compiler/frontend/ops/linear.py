@@ -173,8 +173,11 @@ def _dft(view: OnnxNode) -> None:
 
 @converts("STFT")
 def _stft(view: OnnxNode) -> None:
-    """The transforms of frames, each times the window."""
-    dtype, shape, make = view.real_dtype(), view.shape(0), Maker(view)
+    """The transforms of frames, each times the window; [B, L] are signals of real elements, too."""
+    dtype, make = view.real_dtype(), Maker(view)
+    shape = (*view.shape(0), 1) if len(view.shape(0)) == 2 else view.shape(0)
+    if len(shape) != 3:
+        raise view.error("signals of shape [B, L], [B, L, 1] or [B, L, 2]", list(shape))
     step = int(view.constant(1, "frame_step").reshape(-1)[0])
     if view.optional(3) is not None:
         length = int(view.constant(3, "frame_length").reshape(-1)[0])
@@ -183,10 +186,11 @@ def _stft(view: OnnxNode) -> None:
     else:
         raise view.error("a frame_length or a window", "neither")
     count = (shape[1] - length) // step + 1
-    if len(shape) != 3 or count < 1:
+    if count < 1:
         raise view.error(f"signals of at least {length} elements", list(shape))
     places = [frame * step + n for frame in range(count) for n in range(length)]
-    frames = make.along(make.cast(view.operand(0), "float64"), 1, places)
+    signals = make.reshape(make.cast(view.operand(0), "float64"), shape)
+    frames = make.along(signals, 1, places)
     frames = make.reshape(frames, (shape[0] * count, length, shape[2]))
     if view.optional(2) is not None:
         window = make.reshape(make.cast(view.operand(2), "float64"), (length, 1))

@@ -16,7 +16,7 @@ from vdla.compiler.graph.ops.concat import Concat, QConcat
 from vdla.compiler.graph.ops.conv2d import Conv2d, QConv2d, QConv2dAdd, QSelect, QSelectAdd
 from vdla.compiler.graph.ops.dense import Dense, QDense
 from vdla.compiler.graph.ops.elementwise import Binary, Cast, Unary, Where
-from vdla.compiler.graph.ops.foreign import Custom, External, Foreign
+from vdla.compiler.graph.ops.foreign import Custom, External, Foreign, Open
 from vdla.compiler.graph.ops.fused import Fused
 from vdla.compiler.graph.ops.gather import Gather, GatherElements, GatherND
 from vdla.compiler.graph.ops.im2col import Im2col
@@ -73,6 +73,7 @@ __all__ = [
     "MatMul",
     "MatMulInteger",
     "MaxPool",
+    "Open",
     "Pack",
     "QAdd",
     "QAvgPool",

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
 from vdla.compiler.te import Tensor, create_prim_func
 from vdla.compiler.tir import interp
 from vdla.compiler.user import registered
 from vdla.runtime.external import Session
+
+SHOWN = 6  # operators of an island that people see
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +47,27 @@ class External(Foreign):
 
     @property
     def op(self) -> str:
-        """The operators in a row: ``Resize+Pad``."""
-        return "+".join(self.kinds)
+        """The operators in a row: ``Resize+Pad``; of many, the first ones."""
+        more = len(self.kinds) - SHOWN
+        return "+".join(self.kinds[:SHOWN]) + (f"+{more} more" if more > 0 else "")
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         return Session(self.model, self.name).run(args)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Open(External):
+    """Operators whose results are outputs of the network, of the sizes that onnxruntime gives them.
+
+    The graph has no place for them: its output is a tensor of one element that stands for all
+    ``results``, by their names in the file. ``order`` are the names of all outputs of the network.
+    """
+
+    results: tuple[str, ...]
+    order: tuple[str, ...]
+
+    def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
+        return np.zeros(kind.shape, kind.dtype)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,17 @@ from vdla.compiler.tir.ir import Buffer, PrimFunc
 from vdla.runtime.dtypes import dtype_of
 from vdla.runtime.module import HostCode, TensorInfo
 from vdla.runtime.native import host_machine
-from vdla.runtime.plan import Accelerate, Gpu, Host, Onnx, Outside, Plan, Step, accelerator_steps
+from vdla.runtime.plan import (
+    Accelerate,
+    Gpu,
+    Host,
+    Onnx,
+    Open,
+    Outside,
+    Plan,
+    Step,
+    accelerator_steps,
+)
 
 Functions = Mapping[str, NodeFunction]
 
@@ -177,6 +187,9 @@ def make_steps(
             steps.append(Gpu(node.name, kernel.func.name, kernel.args))
         elif code := codes.get(node.name):
             steps.append(Outside(node.name, code.target, node.name, code.args))
+        elif isinstance(node, ops.Open):
+            args = (*node.inputs, node.output)
+            steps.append(Open(node.name, node.name, args, node.results, node.order))
         elif isinstance(node, ops.External):
             steps.append(Onnx(node.name, node.name, (*node.inputs, node.output)))
         else:
