@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+
+import numpy as np
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Array, Graph
@@ -92,14 +94,12 @@ def plan_memory(
     for name, (root, _) in places.items():
         (begin, end), (first, last) = spans[root], spans.pop(name)
         spans[root] = (min(begin, first), max(end, last))
-    placed: list[tuple[int, int, str]] = []
-    for name in sorted(spans, key=lambda n: (-graph.tensors[n].nbytes, spans[n], n)):
-        size = align(max(graph.tensors[name].nbytes, 1))
-        start = _first_gap(size, [p for p in placed if _overlap(spans[p[2]], spans[name])])
-        placed.append((start, start + size, name))
-    offsets = {name: position + start for start, _, name in placed}
+    order = sorted(spans, key=lambda n: (-graph.tensors[n].nbytes, spans[n], n))
+    sizes = [align(max(graph.tensors[name].nbytes, 1)) for name in order]
+    starts = _first_gaps(sizes, [spans[name] for name in order])
+    offsets = {name: position + start for name, start in zip(order, starts, strict=True)}
     offsets.update((name, offsets[root] + start) for name, (root, start) in places.items())
-    arena = max((stop for _, stop, _ in placed), default=0)
+    arena = max((start + size for start, size in zip(starts, sizes, strict=True)), default=0)
     return MemoryPlan(offsets, fixed, position, arena)
 
 
@@ -112,14 +112,17 @@ def _resolved(name: str, views: Mapping[str, View]) -> View:
     return View(whole, offset)
 
 
-def _overlap(a: tuple[int, int], b: tuple[int, int]) -> bool:
-    return a[0] <= b[1] and b[0] <= a[1]
-
-
-def _first_gap(size: int, taken: list[tuple[int, int, str]]) -> int:
-    start = 0
-    for low, high, _ in sorted(taken):
-        if start + size <= low:
-            break
-        start = max(start, high)
-    return start
+def _first_gaps(sizes: Sequence[int], spans: Sequence[tuple[int, int]]) -> list[int]:
+    """The lowest address of each block of memory, in order, where none of those before it that
+    lives at the same time is."""
+    begins, ends = np.array(spans, np.int64).reshape(-1, 2).T
+    starts, stops = np.zeros((2, len(sizes)), np.int64)
+    for number, size in enumerate(sizes):
+        begin, end = spans[number]
+        together = np.flatnonzero((begins[:number] <= end) & (ends[:number] >= begin))
+        taken = together[np.lexsort((stops[together], starts[together]))]
+        tops = np.maximum.accumulate(np.append(0, stops[taken]))
+        fits = np.append(tops[:-1] + size <= starts[taken], True)
+        starts[number] = tops[np.argmax(fits)]
+        stops[number] = starts[number] + size
+    return [int(start) for start in starts]

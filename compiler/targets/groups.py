@@ -3,6 +3,7 @@
 before: c = Conv2d(x, w); s = Add(c, r); y = Relu(s)     after: y = Conv2d(x, w) + Add(r) + Relu
 before: s = Mul(a, b); e = Erf(s); y = Mul(s, e)         after: y = Mul(a, b) + Erf + Mul
 before: s = Mul(a, a); m = Reduce(s)                     after: m = Mul(a, a) + Reduce
+before: t = Take(a, rows 0 to 8); y = Add(t, b)          after: y = Take(a) + Add(b)
 
 As in TVM (OSDI'18, section 3.1): an operator joins its immediate post-dominator, the first one that
 all ways from it to a result lead through, with all that stands between them. All of these have as
@@ -14,10 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node, Shape
 from vdla.compiler.graph.ops.fused import fuse
+from vdla.compiler.graph.ops.take import OUTSIDE
 
 LARGEST = 64  # operators that a function computes for an element, each as often as it is read
 
@@ -106,8 +109,17 @@ class _Fuser:
 
 
 def _leads(node: Node) -> bool:
-    """Whether it is more than element-wise."""
-    return not (node.ELEMENTWISE or isinstance(node, ops.Transpose))
+    """Whether it is more than element-wise, or than other addresses."""
+    return not (node.ELEMENTWISE or isinstance(node, ops.Transpose) or _is_slice(node))
+
+
+def _is_slice(node: Node) -> bool:
+    """Whether its elements lie at even distances in the data, so that whoever reads it may read
+    these."""
+    if not isinstance(node, ops.Take) or OUTSIDE in node.places:
+        return False
+    steps = ({b - a for a, b in pairwise(table)} for table in node.tables())
+    return all(len(some) <= 1 for some in steps)
 
 
 def _size(group: list[Node]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from vdla.compiler.frontend.converters import converts
 from vdla.compiler.frontend.maker import Maker
@@ -42,9 +43,14 @@ class Layer:
 
     def row(self, step: int) -> str:
         """[B, G * H]: what the data add at a step."""
-        batch, width = self.make.shape(self.inputs)[1:]
-        part = self.make.along(self.inputs, 0, [step])
-        return self.make.reshape(part, (batch, width))
+        batch = self.make.shape(self.inputs)[1]
+        return self.make.along(self.rows, 0, range(step * batch, (step + 1) * batch))
+
+    @cached_property
+    def rows(self) -> str:
+        """[T * B, G * H]: what the data add at all steps."""
+        steps, batch, width = self.make.shape(self.inputs)
+        return self.make.reshape(self.inputs, (steps * batch, width))
 
     def gate(self, name: str, index: int, count: int = 1) -> str:
         """Some gates of [B, G * H]."""

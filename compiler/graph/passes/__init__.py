@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import is_
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
@@ -62,7 +63,20 @@ def optimize(
     spec = spec_of(graph)
     for each in pipeline:
         spec = spec.after(each)
-        graph = verify(each.run(graph), spec)
+        result = each.run(graph)
+        graph = graph if _unchanged(result, graph) else verify(result, spec)
         if dump:
             dump(each.name, graph)
     return graph
+
+
+def _unchanged(graph: Graph, before: Graph) -> bool:
+    """Whether a pass had nothing to do, so that there is nothing to check."""
+    same = len(graph.nodes) == len(before.nodes) and all(map(is_, graph.nodes, before.nodes))
+    return (
+        same
+        and (graph.inputs, graph.outputs) == (before.inputs, before.outputs)
+        and graph.tensors == before.tensors
+        and graph.constants.keys() == before.constants.keys()
+        and all(map(is_, graph.constants.values(), map(before.constants.get, graph.constants)))
+    )
