@@ -13,7 +13,7 @@ from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.stage import Stage
 from vdla.compiler.schedule.trace import Json
 from vdla.compiler.targets.search.function import Function
-from vdla.compiler.targets.search.sketch import Knob, Limit, Sketch
+from vdla.compiler.targets.search.sketch import Combinations, Knob, Limit, Sketch
 from vdla.compiler.te.tensor import ComputeOp
 from vdla.compiler.tir.ir import Var
 
@@ -28,17 +28,21 @@ class Draft(Generic[F]):
         self.s: Schedule = function.schedule()
         self.begin = len(self.s.trace)
         self.knobs: list[Knob] = []
-        self.limits: list[Limit] = []
+        self.limits: list[Limit | Combinations] = []
 
     def sketch(self, rule: str) -> Sketch:
         """What was done, as a sketch."""
         steps = tuple(self.s.trace[self.begin :])
         return Sketch(rule, steps, tuple(self.knobs), tuple(self.limits))
 
+    @property
+    def last(self) -> int:
+        """The position of the last step."""
+        return len(self.s.trace) - 1 - self.begin
+
     def open(self, argument: str, values: Sequence[Json]) -> int:
         """Makes a knob of an argument of the last step; its number."""
-        position = len(self.s.trace) - 1 - self.begin
-        self.knobs.append(Knob(position, argument, tuple(values)))
+        self.knobs.append(Knob(self.last, argument, tuple(values)))
         return len(self.knobs) - 1
 
     def split(self, stage: Stage, axis: Var, values: Sequence[int]) -> tuple[Var, Var, int]:
@@ -46,9 +50,12 @@ class Draft(Generic[F]):
         outer, inner = stage.split(axis, factor=values[0])
         return outer, inner, self.open("factor", values)
 
-    def follow(self, knob: int, argument: str, values: Sequence[Json]) -> None:
-        """Makes an argument of the last step change with a knob that there is."""
-        setting = (len(self.s.trace) - 1 - self.begin, argument, tuple(values))
+    def follow(
+        self, knob: int, argument: str, values: Sequence[Json], step: int | None = None
+    ) -> None:
+        """Makes an argument of a step, the last one unless it is given, change with a knob that
+        there is."""
+        setting = (self.last if step is None else step, argument, tuple(values))
         old = self.knobs[knob]
         self.knobs[knob] = replace(old, follows=(*old.follows, setting))
 

@@ -2,17 +2,18 @@
 
     {"schema": 2, "function": "5e1c…", "processor": "x86-64-v4 vnni", "trace": [{…}, …],
      "status": "ok", "seconds": 0.00061, "reference": 0.00072, "spread": 0.03, "note": "",
-     "version": "0.1.0"}
+     "version": "0.1.0", "threads": 1}
 
 The function's digest is over its text without any schedule, so a record is of one expression on one
 kind of processor, or on one GPU, whatever network it came from. ``reference`` is the default
-schedule's time, by turns with the candidate's; records are compared by the ratio.
+schedule's time, by turns with the candidate's; records are compared by the ratio. ``threads`` is
+how many shared the loops of both; logs without it are of one thread.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 from vdla.compiler.schedule.trace import Json, Trace, from_json, to_json
@@ -43,12 +44,19 @@ class FunctionRecord(Record):
     spread: float | None = None
     note: str = ""
     version: str = field(default_factory=own_version)
+    threads: int = 1
 
     @classmethod
-    def of(cls, digest: str, machine: str, trace: Trace, outcome: Timing) -> Self:
+    def of(cls, key: Key, trace: Trace, o: Timing, threads: int = 1) -> Self:
         """The record of what became of a function's schedule on a machine, just now."""
-        o, steps = outcome, to_json(trace)
-        return cls(digest, machine, steps, o.status, o.seconds, o.reference, o.spread, o.note)
+        steps = to_json(trace)
+        made = cls(*key, steps, o.status, o.seconds, o.reference, o.spread, o.note)
+        return replace(made, threads=threads)
+
+    @classmethod
+    def from_json(cls, line: Line) -> Self:
+        """The record of which ``to_json`` made ``line``."""
+        return super().from_json({"threads": 1, **line})
 
     @property
     def key(self) -> Key:
@@ -77,6 +85,8 @@ class FunctionRecord(Record):
             value = getattr(self, name)
             if (isinstance(value, float) and value > 0) != (self.status == "ok"):
                 raise ValueError(f"status {self.status} with {name} {value!r}")
+        if type(self.threads) is not int or self.threads < 1:
+            raise ValueError(f"threads {self.threads!r}")
         if not isinstance(self.trace, list) or not all(_is_step(step) for step in self.trace):
             raise ValueError("a trace that isn't a list of steps")
 

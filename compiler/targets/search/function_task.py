@@ -21,7 +21,7 @@ from vdla.compiler.search.searchers import LEARNED, UNTAUGHT, EvolutionSearcher,
 from vdla.compiler.search.tuner import Task, TuneOptions, Turn
 from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.targets.search.function import Function
-from vdla.compiler.targets.search.function_records import FunctionRecord
+from vdla.compiler.targets.search.function_records import FunctionRecord, Key
 from vdla.compiler.targets.search.sketch import Sketch
 from vdla.compiler.targets.search.sketch_space import SketchSpace
 from vdla.compiler.targets.search.stopwatch import Stopwatch, Timing
@@ -40,11 +40,13 @@ class FunctionTask(Task[Trace, Timing, FunctionRecord]):
     """The search for one function.
 
     ``reference`` is the default schedule's shortest time in seconds; ``history`` has the best time
-    after each round. ``rows`` are the features of the points looked at so far.
+    after each round. ``rows`` are the features of the points looked at so far. ``threads`` share
+    the loops of what is timed.
     """
 
     space: SketchSpace
     function: Function
+    threads: int = 1
     reference: float = field(default=inf, init=False)
     rows: dict[int, Floats] = field(default_factory=dict, init=False)
 
@@ -52,7 +54,13 @@ class FunctionTask(Task[Trace, Timing, FunctionRecord]):
     def of(cls, stopwatch: Stopwatch[Any], sketches: Sequence[Sketch]) -> Self:
         """The task of a stopwatch's function, whose schedules are those of some sketches."""
         function = stopwatch.function
-        return cls(function.layers, SketchSpace(sketches, function.fits), stopwatch, function)
+        space = SketchSpace(sketches, function.fits)
+        return cls(function.layers, space, stopwatch, function, stopwatch.threads)
+
+    @property
+    def key(self) -> Key:
+        """What its records are found by."""
+        return self.function.digest, self.function.machine
 
     # How it stands ----------------------------------------------------------------------------
 
@@ -124,12 +132,13 @@ class FunctionTask(Task[Trace, Timing, FunctionRecord]):
 
     def record(self, candidate: Trace, outcome: Timing) -> FunctionRecord:
         """The record of what became of a schedule, just now."""
-        return FunctionRecord.of(self.function.digest, self.function.machine, candidate, outcome)
+        return FunctionRecord.of(self.key, candidate, outcome, self.threads)
 
     def recall(self, record: FunctionRecord) -> tuple[Trace, Timing] | None:
-        """The schedule of a record of this function on this machine, with its outcome."""
-        own = (self.function.digest, self.function.machine)
-        return (record.steps, record.outcome) if record.key == own else None
+        """The schedule of a record of this function on this machine and as many threads, with its
+        outcome."""
+        own = record.key == self.key and record.threads == self.threads
+        return (record.steps, record.outcome) if own else None
 
     @classmethod
     def next_task(cls, tasks: Sequence[Self], options: TuneOptions) -> Turn | None:

@@ -53,13 +53,25 @@ class Limit:
 
 
 @dataclass(frozen=True)
+class Combinations:
+    """Some knobs have one of the listed combinations of values."""
+
+    knobs: tuple[int, ...]
+    legal: frozenset[tuple[str | bool | None, ...]]
+
+    def allows(self, values: Sequence[Json]) -> bool:
+        """Whether values of all knobs have one of the combinations."""
+        return tuple(values[k] for k in self.knobs) in self.legal
+
+
+@dataclass(frozen=True)
 class Sketch:
     """Steps with knobs; ``rule`` is the name of the rule that derived it."""
 
     rule: str
     steps: tuple[Step, ...]
     knobs: tuple[Knob, ...] = ()
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[Limit | Combinations, ...] = ()
 
     @cached_property
     def size(self) -> int:

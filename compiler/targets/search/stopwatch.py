@@ -69,11 +69,15 @@ class Runner(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Stopwatch(Meter[Trace, Timing], Generic[F]):
-    """What times the schedules of a function; two at a time would slow each other down."""
+    """What times the schedules of a function; two at a time would slow each other down.
+
+    ``threads`` is how many of the processor's share the loops of a schedule.
+    """
 
     ALONE: ClassVar[bool] = True
 
     function: F
+    threads: int = 1
 
     @abstractmethod
     def runner(self, trace: Sequence[Step], arrays: Sequence[Array]) -> Runner:

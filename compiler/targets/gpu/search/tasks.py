@@ -16,7 +16,9 @@ STRATEGIES: Mapping[str, Callable[[GpuFunction], list[Sketch]]] = {
 }
 
 
-def function_tasks(functions: Sequence[GpuFunction], strategy: str) -> list[FunctionTask]:
+def function_tasks(
+    functions: Sequence[GpuFunction], strategy: str, threads: int = 1
+) -> list[FunctionTask]:
     """The functions for which a strategy has schedules to choose from."""
     spaces = ((function, STRATEGIES[strategy](function)) for function in functions)
     return [FunctionTask.of(GpuStopwatch(f), sketches) for f, sketches in spaces if sketches]

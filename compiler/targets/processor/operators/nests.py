@@ -35,15 +35,21 @@ def schedule_nest(s: Schedule, stage: Stage, lanes: int) -> None:
     share(stage, rows, work)
 
 
-def share(stage: Stage, rows: list[Var], work: int) -> None:
+def share(stage: Stage, rows: Sequence[Var], work: int) -> None:
     """Has threads share a stage: the outermost loops of ``rows`` that have parts enough.
 
     ``work`` is how many steps the whole stage has.
     """
-    sizes = [stage.extent(axis) for axis in rows]
-    count = next((n for n in range(1, len(rows)) if prod(sizes[:n]) >= ENOUGH_PARTS), len(rows))
-    if count and work >= SHARED_STEPS:
+    count = count_to_share([stage.extent(axis) for axis in rows], work)
+    if count:
         stage.parallel(stage.fuse(*rows[:count]))
+
+
+def count_to_share(sizes: Sequence[int], work: int) -> int:
+    """How many of some loops, outermost first, threads share as one; 0 where ``work`` steps in all
+    aren't worth it."""
+    enough = (n for n in range(1, len(sizes)) if prod(sizes[:n]) >= ENOUGH_PARTS)
+    return next(enough, len(sizes)) if work >= SHARED_STEPS else 0
 
 
 def in_registers(stage: Stage, outer: list[Var], copies: list[Var], lane: Var) -> None:

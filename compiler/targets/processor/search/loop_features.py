@@ -2,10 +2,10 @@
 
 After Ansor (OSDI'20, appendix B). Of the function, over all its stores and instructions: arithmetic
 and elements moved, those of them in vectors, and steps of loops. Of the busiest one, called
-``main``: its operations, lanes and copies; the bytes that pass between the caches, where every loop
-whose data fit in a cache finds them there the next time; the bytes touched between two uses of the
-same element, the fewest and the most of its buffers. Everything is a logarithm, since effects
-multiply.
+``main``: its operations, lanes and copies, and the steps that threads share; the bytes that pass
+between the caches, where every loop whose data fit in a cache finds them there the next time; the
+bytes touched between two uses of the same element, the fewest and the most of its buffers.
+Everything is a logarithm, since effects multiply.
 """
 
 from __future__ import annotations
@@ -113,6 +113,7 @@ def features(func: PrimFunc) -> dict[str, float]:
         "main.ops": main.ops,
         "main.lanes": main.lanes,
         "main.copies": main.extent("unrolled"),
+        "main.parts": main.extent("parallel"),
         "main.inner": main.loops[-1].extent if main.loops else 1,
         "main.reads": _reads(main),
         "main.reuse.least": min(distances),
@@ -127,8 +128,9 @@ def features(func: PrimFunc) -> dict[str, float]:
 
 NAMES = (
     "ops", "ops.lanes", "accesses", "statements", "scratch", "copies", "turns", "main.ops",
-    "main.lanes", "main.copies", "main.inner", "main.reads", "main.reuse.least", "main.reuse.most",
-    "main.bytes", "l1.traffic", "main.l1.traffic", "l2.traffic", "main.l2.traffic",
+    "main.lanes", "main.copies", "main.parts", "main.inner", "main.reads", "main.reuse.least",
+    "main.reuse.most", "main.bytes", "l1.traffic", "main.l1.traffic", "l2.traffic",
+    "main.l2.traffic",
 )  # fmt: skip
 
 

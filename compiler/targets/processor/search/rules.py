@@ -9,17 +9,23 @@ Ansor (Zheng et al., OSDI'20, table 1) derives sketches by rules; here they are:
 - ``rfactor``: a long reduction to few results is done in parts, which are the lanes of vectors.
 - ``lanes``: where nothing is read again, the innermost loop of the result becomes vectors.
 
-A rule tries its primitives on a schedule; where one doesn't apply there is no such sketch.
+In each of them threads share the outermost loops of long stages (``shares``). A rule tries its
+primitives on a schedule; where one doesn't apply there is no such sketch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from vdla.compiler.schedule.errors import ScheduleError
 from vdla.compiler.schedule.stage import Stage
 from vdla.compiler.targets.processor.search.function import ProcessorFunction
+from vdla.compiler.targets.processor.search.shares import (
+    Shared,
+    attach_producer,
+    share_all,
+    share_outer,
+)
 from vdla.compiler.targets.search.draft import Draft, orders, reuses, volume
 from vdla.compiler.targets.search.sketch import Knob, Limit, Sketch
 from vdla.compiler.te.tensor import ComputeOp
@@ -111,6 +117,7 @@ def _tile(draft: _Draft) -> None:
         out.unroll(axis)
     for axis in vector[-1:]:
         draft.vectorize(out, axis)
+    shared = share_outer(draft, out, outer)
     at = len(outer) + len(middle) - 1
     acc.compute_at(out, turns[0][at])
     # At the innermost of the middle loops, which depends on their order.
@@ -121,7 +128,7 @@ def _tile(draft: _Draft) -> None:
     else:  # the tile has several vectors of it
         high, low = acc.split(last, factor=draft.lanes)
         _reduce(draft, acc, (), [*rows, high], [low])
-    _attach_producers(draft, out, [*outer, *middle])
+    _attach_producers(draft, out, shared, middle)
 
 
 def _tile_at_root(draft: _Draft) -> None:
@@ -140,8 +147,10 @@ def _tile_at_root(draft: _Draft) -> None:
     if tile:
         draft.limits.append(Limit(tuple(tile), COPIES, at_most=True))
     _reduce(draft, acc, outer, inner, vector)
+    share_outer(draft, acc, outer)
     if draft.result is not acc:
         draft.vectorize(draft.result, draft.result.leaf_iter_vars[-1])
+    share_all(draft, besides=[acc])
 
 
 def _rfactor(draft: _Draft) -> None:
@@ -159,6 +168,8 @@ def _rfactor(draft: _Draft) -> None:
     *rows, lane = stage.axis
     stage.reorder(*rows, *stage.reduce_axis, lane)
     stage.vectorize(lane)
+    share_outer(draft, stage, rows)
+    share_all(draft, besides=[stage])
 
 
 def _lanes(draft: _Draft) -> None:
@@ -170,10 +181,13 @@ def _lanes(draft: _Draft) -> None:
     vector = _vector(draft, out)
     rest = [v for v in out.leaf_iter_vars if v not in vector]
     if rest and out.extent(rest[-1]) > 1:
-        _, low, _ = draft.split(out, rest[-1], divisors(out.extent(rest[-1]), UNROLLED))
+        high, low, _ = draft.split(out, rest[-1], divisors(out.extent(rest[-1]), UNROLLED))
+        rest[-1] = high
         out.unroll(low)
     for axis in vector[-1:]:
         draft.vectorize(out, axis)
+    share_outer(draft, out, rest)
+    share_all(draft, besides=[out])
 
 
 # Their parts --------------------------------------------------------------------------------------
@@ -219,14 +233,10 @@ def _reduce(
         draft.vectorize(acc, axis)
 
 
-def _attach_producers(draft: _Draft, out: Stage, places: Sequence[Var]) -> None:
+def _attach_producers(draft: _Draft, out: Stage, shared: Shared, places: Sequence[Var]) -> None:
     """What else is computed: in one of the outer loops or before them, its last loop as lanes."""
-    names = [draft.s.axis_names[axis] for axis in places]
     for stage in list(draft.s.stages.values()):
         if stage is out or not isinstance(stage.op, ComputeOp) or stage.reduce_axis:
             continue
-        with suppress(ScheduleError):  # read elsewhere, too: it stays before all of them
-            stage.compute_at(out, places[0])
-            draft.open("axis", names)
-            draft.open("", (True, False))
+        attach_producer(draft, stage, out, shared, places)
         draft.vectorize(stage, stage.axis[-1])

@@ -12,13 +12,14 @@ from vdla.compiler.targets.processor.search.function import ProcessorFunction
 from vdla.compiler.targets.search.stopwatch import Array, Stopwatch
 
 
+@dataclass(frozen=True, eq=False)
 class ProcessorStopwatch(Stopwatch[ProcessorFunction]):
-    """What times the schedules of a processor's function."""
+    """What times the schedules of a processor's function, with some threads."""
 
     def runner(self, trace: Sequence[Step], arrays: Sequence[Array]) -> NativeRunner:
         """Machine code of a trace's schedule."""
         try:
-            (code,) = jit([self.function.code(trace)]).values()
+            (code,) = jit([self.function.code(trace)], self.threads).values()
         except CodegenError as error:
             raise NoCodeError(str(error)) from error
         return NativeRunner(code, arrays)

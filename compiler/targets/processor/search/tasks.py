@@ -16,7 +16,9 @@ STRATEGIES: Mapping[str, Callable[[ProcessorFunction], list[Sketch]]] = {
 }
 
 
-def function_tasks(functions: Sequence[ProcessorFunction], strategy: str) -> list[FunctionTask]:
-    """The functions for which a strategy has schedules to choose from."""
+def function_tasks(
+    functions: Sequence[ProcessorFunction], strategy: str, threads: int = 1
+) -> list[FunctionTask]:
+    """The functions for which a strategy has schedules to choose from, timed with some threads."""
     spaces = ((function, STRATEGIES[strategy](function)) for function in functions)
-    return [FunctionTask.of(ProcessorStopwatch(f), sketches) for f, sketches in spaces if sketches]
+    return [FunctionTask.of(ProcessorStopwatch(f, threads), own) for f, own in spaces if own]

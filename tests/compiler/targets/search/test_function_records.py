@@ -16,7 +16,7 @@ TIMING = Timing("ok", seconds=0.016, reference=0.02, spread=0.0)
 
 def record_of(product, **changes):
     trace = [Step("vectorize", "out", {"axis": "out.x"})]
-    made = FunctionRecord.of(product.digest, product.machine, trace, TIMING)
+    made = FunctionRecord.of((product.digest, product.machine), trace, TIMING)
     return replace(made, **changes)
 
 
@@ -26,6 +26,13 @@ def test_a_line_is_read_back(product):
     assert record.steps == [Step("vectorize", "out", {"axis": "out.x"})]
 
 
+def test_a_line_without_threads_is_of_one(product):
+    line = record_of(product, threads=2).to_line()
+    assert FunctionRecord.from_line(line, "log:1").threads == 2
+    old = line.replace(b',"threads":2', b"")
+    assert FunctionRecord.from_line(old, "log:1").threads == 1
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
@@ -33,6 +40,7 @@ def test_a_line_is_read_back(product):
         ({"seconds": None}, "status ok with seconds None"),
         ({"reference": -1.0}, "status ok with reference -1.0"),
         ({"trace": [1]}, "a trace that isn't a list of steps"),
+        ({"threads": 0}, "threads 0"),
     ],
 )
 def test_what_is_no_record_is_refused(product, changes, told):

@@ -17,10 +17,12 @@ from vdla.compiler.targets.processor.description.processor import NATIVE
 from vdla.compiler.targets.processor.search.function import ProcessorFunction
 from vdla.compiler.targets.processor.search.loop_features import NAMES, features
 from vdla.compiler.targets.processor.search.rules import derive, template
-from vdla.compiler.targets.search.sketch import Knob, Limit, Sketch
+from vdla.compiler.targets.search.sketch import Combinations, Knob, Limit, Sketch
 from vdla.compiler.targets.search.sketch_space import SketchSpace
 from vdla.compiler.targets.search.stopwatch import alike
+from vdla.compiler.tir.ir import For
 from vdla.compiler.tir.printer import show
+from vdla.compiler.tir.visitor import walk
 
 few = settings(max_examples=8, deadline=None)
 sizes = st.integers(1, 24)
@@ -87,11 +89,11 @@ def expressions(draw):
     return matmul(n, m, k, relu=False), lambda a, b: a @ b
 
 
-def run(func, seed=0):
+def run(func, seed=0, threads=1):
     """(arrays, the function's result on them)."""
     rng = np.random.default_rng(seed)
     arrays = [rng.standard_normal(p.shape).astype(p.dtype) for p in func.params]
-    (code,) = jit([func]).values()
+    (code,) = jit([func], threads).values()
     code(*arrays)
     return arrays[:-1], arrays[-1]
 
@@ -111,6 +113,58 @@ def test_every_sketch_computes_what_numpy_does(expression, seed):
         for trace in drawn(SketchSpace([sketch]), 1, seed):
             inputs, found = run(function.code(trace))
             assert alike(found, oracle(*inputs).astype(found.dtype)), (sketch.rule, trace)
+
+
+def long(kind):
+    """A function with so many steps that threads share them."""
+    kinds = {
+        "product": matmul(48, 64, 16, relu=False),
+        "relu": matmul(48, 64, 16, relu=True),
+        "window": window(20, 24, 16),
+        "sums": row_sums(16, 2048),
+        "lanes": te.compute((40, 96, 8), lambda *i: WIDE[i] + WIDE[i], "twice"),
+    }
+    return function_of(kinds[kind])
+
+
+WIDE = te.placeholder((40, 96, 8), "float32", "wide")
+KINDS = ("product", "relu", "window", "sums", "lanes")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_threads_share_long_functions(kind):
+    function = long(kind)
+    inputs, wanted = run(function.code([]))
+    for sketch in derive(function):
+        if sketch.rule == "tile at root" and kind == "sums":
+            continue  # its one loop over results is the vector
+        for trace in drawn(SketchSpace([sketch]), 6, 3):
+            code = function.code(trace)
+            shared = [s for s in walk(code.body) if isinstance(s, For) and s.kind == "parallel"]
+            assert shared, (sketch.rule, trace)
+            again, found = run(code, threads=2)
+            assert all(map(np.array_equal, again, inputs))
+            assert alike(found, wanted), (sketch.rule, trace)
+
+
+def test_how_many_loops_threads_share_is_a_knob():
+    window_function = function_of(window(40, 24, 16))
+    tile = next(s for s in derive(window_function) if s.rule == "tile")
+    met = set()
+    for trace in drawn(SketchSpace([tile]), 40, 0):
+        fused = [s.args["axes"] for s in trace if (s.primitive, s.stage) == ("fuse", "out")]
+        (shared,) = (s for s in trace if (s.primitive, s.stage) == ("parallel", "out"))
+        met.add((len(fused), shared.args["axis"]))
+        inside = any(s.primitive == "compute_at" and s.stage == "padded" for s in trace)
+        apart = any(s.primitive == "parallel" and s.stage == "padded" for s in trace)
+        assert inside != apart  # what is computed in a shared loop isn't shared once more
+    assert {count for count, _ in met} == {0, 1}
+    assert len(met) == 2  # the shared loop is the one that was fused
+
+
+def test_short_functions_stay_on_one_thread():
+    for sketch in derive(function_of(matmul(8, 16, 4, relu=True))):
+        assert not [step for step in sketch.steps if step.primitive in ("fuse", "parallel")]
 
 
 @few
@@ -185,6 +239,16 @@ def test_what_is_left_out_and_what_follows():
     assert sketch.codes(sketch.trace((2, 1))) == (2, 1)
     assert sketch.codes(sketch.trace((2, 0))[1:]) is None
     assert sketch.codes([*sketch.trace((2, 0)), steps[1]]) is None
+
+
+def test_knobs_that_go_together():
+    steps = (Step("fuse", "s", {"axes": ["s.a", "s.b"]}), Step("parallel", "s", {"axis": "s.a"}))
+    knob = Knob(1, "axis", ("s.a", "s.a_s.b"), ((0, "", (False, True)),))
+    sketch = Sketch("rule", steps, (knob,), (Combinations((0,), frozenset({("s.a",)})),))
+    assert [sketch.allows((code,)) for code in range(2)] == [True, False]
+    assert [s.primitive for s in sketch.trace((0,))] == ["parallel"]
+    assert [s.primitive for s in sketch.trace((1,))] == ["fuse", "parallel"]
+    assert [sketch.codes(sketch.trace((code,))) for code in range(2)] == [(0,), (1,)]
 
 
 def test_features_tell_schedules_apart(product):
