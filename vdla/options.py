@@ -40,6 +40,7 @@ Report = Callable[[str], None]
 ON_BOARD = Only("device", "board")
 RUN_ALONE = (Only("check", given=False), Only("profile", given=False))
 ACCELERATOR = Only("target", "accelerator")
+ON_CPU = Only("target", "cpu")
 RANDOM_PROGRAMS = Only("model", given=False)
 
 
@@ -109,12 +110,9 @@ def _settings(*only: Only) -> Any:
 
 def _records() -> Any:
     return option(
-        None,
-        "--records",
-        typed=str | None,
-        metavar="F|none",
+        None, "--records", typed=str | None, metavar="F|none",
         help="Tuned schedules; default: the bundled.",
-    )
+    )  # fmt: skip
 
 
 def _shapes(*only: Only) -> Any:
@@ -159,13 +157,9 @@ def _target(examples: str) -> Any:
 
 def _host() -> Any:
     return option(
-        "cpu",
-        "--host",
-        typed=str,
-        only=[Only("device", "sim", "rtl", "board")],
-        metavar="cpu|gpu",
-        help="What runs the operators that the accelerator leaves.",
-    )
+        "cpu", "--host", typed=str, only=[Only("device", "sim", "rtl", "board")],
+        metavar="cpu|gpu", help="What runs the operators that the accelerator leaves.",
+    )  # fmt: skip
 
 
 def _gpu() -> Any:
@@ -389,6 +383,9 @@ class Tune(Sized):
         "template", "--strategy", typed=str, only=[Only("target", "cpu", "gpu")],
         help="On the cpu or gpu: template, or sketch for none.",
     )  # fmt: skip
+    threads: int = option(
+        1, "--threads", typed=int, only=[ON_CPU], min=1, help="That share a candidate's loops."
+    )
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,8 @@ def function_tasks(model: str | Path, options: Tune) -> list[FunctionTask]:
     _one_of("--strategy", options.strategy, TASKS[options.target].STRATEGIES)
     _check_searcher(options, function_task.SEARCHERS)
     graph = import_onnx(model_file(model), options.shapes, floats=True)
-    functions, make = _functions(graph, options.target), TASKS[options.target].function_tasks
+    functions = _functions(graph, options.target)
+    make = partial(TASKS[options.target].function_tasks, threads=options.threads)
     wanted = [f for f in functions if not options.layer or options.layer in f.layers]
     tasks: list[FunctionTask] = make(wanted, options.strategy)
     if not tasks:

@@ -105,6 +105,7 @@ IDLE = {
         "--target: expected an ONNX model, found the module d.vdla",
     ("compile", "digits", "-o", "d.vdla", "--device", "cpu", "--vthreads", "1"):
         "--vthreads: expected --device sim or rtl, found cpu",
+    (*TUNE, "--threads", "2"): "--threads: expected --target cpu, found accelerator",
     (*TUNE, "--strategy", "sketch"): "--strategy: expected --target cpu or gpu, found accelerator",
     (*CPU_TUNE, "-c", "tiny"): "--config: expected --target accelerator, found cpu",
     (*CPU_TUNE, "--set", "acc_bytes=64"): "--set: expected --target accelerator, found cpu",

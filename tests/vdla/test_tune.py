@@ -12,6 +12,7 @@ from vdla import api
 from vdla.compiler.search.records import Log, load
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord, TileRecords
 from vdla.compiler.targets.accelerator.search.workload import Workload
+from vdla.compiler.targets.search.function_records import FunctionRecord
 from vdla.isa.config import load_config
 from vdla.isa.identity import isa_hash
 from vdla.support.install import pip_install
@@ -243,6 +244,17 @@ def test_a_processors_records_schedule_its_functions(tmp_path, logged_on_cpu):
     found, wanted = (api.run(module, device="cpu").outputs for module in (tuned, plain))
     for name, array in wanted.items():
         np.testing.assert_array_equal(found[name], array)
+
+
+def test_trials_with_other_threads_do_not_count_as_tried(tmp_path, logged_on_cpu):
+    log = tmp_path / "log"
+    log.write_bytes(logged_on_cpu.read_bytes())
+    how = {"target": "cpu", "strategy": "sketch", "layer": "conv2", "searcher": "random"}
+    (task,) = api.tune("digits", log, trials=1, threads=2, **how)
+    assert task.resumed == 0
+    assert [record.threads for record in load(log, FunctionRecord)] == [1, 1, 1, 2]
+    (task,) = api.tune("digits", log, trials=1, threads=2, **how)
+    assert task.resumed == 1
 
 
 @pytest.mark.parametrize(
