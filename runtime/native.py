@@ -157,6 +157,15 @@ def check_machine(host: HostCode, where: str) -> None:
         )
 
 
+def missing_features(triple: str, features: str) -> list[str]:
+    """What code for a machine needs that this one lacks, in LLVM's words: instructions, or another
+    architecture."""
+    own, _, has = host_machine()
+    if _platform(triple) != _platform(own):
+        return [triple.partition("-")[0]]
+    return sorted(_enabled(features) - _enabled(has))
+
+
 def check_object(code: bytes, where: str) -> None:
     """Raises ModuleError unless ``code`` begins as an object file does; LLVM doesn't check."""
     if len(code) < HEADER_BYTES or not code.startswith(OBJECT_MAGIC):
