@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vdla.compiler.targets.processor.description.intrinsics import Dot
-from vdla.compiler.tir.expand import expand_intrinsics, initial
+from vdla.compiler.tir.expand import expand, initial
 from vdla.compiler.tir.ir import FALSE, Alloc, Block, Evaluate, PrimFunc, Stmt
 from vdla.compiler.tir.lower import has_intrinsics
 from vdla.compiler.tir.region import block_regions
@@ -37,15 +37,23 @@ def with_inits(func: PrimFunc) -> PrimFunc:
 
 
 def to_processor(func: PrimFunc) -> PrimFunc:
-    """A tensorized function as a processor can run it, without calls and on-chip memories."""
-    body = func.body
+    """A tensorized function as a processor can run it: without on-chip memories, and without calls
+    but those of a processor's own instructions."""
+    body = with_inits(func).body
     if has_intrinsics(body):
-        body = rewrite(expand_intrinsics(body), _with_regions)
+        body = rewrite(rewrite(body, _expanded), _with_regions)
     for stmt in list(walk(body)):
         if isinstance(stmt, Alloc) and stmt.buffer.scope != "global":
             new = replace(stmt.buffer, scope="global", copies=1)
             body = replace_buffer(body, stmt.buffer, new)
     return PrimFunc(func.name, func.params, body)
+
+
+def _expanded(stmt: Stmt) -> Stmt:
+    """A call as its behaviour, unless it is one of a processor's instructions."""
+    if isinstance(stmt, Evaluate) and not isinstance(stmt.call.intrin.lowering, Dot):
+        return expand(stmt.call)
+    return stmt
 
 
 def _with_regions(stmt: Stmt) -> Stmt:

@@ -16,7 +16,7 @@ from vdla.compiler.targets.functions import digest_of
 from vdla.compiler.targets.template import AnyScheduled
 from vdla.compiler.te import Tensor
 from vdla.compiler.te.func import Built
-from vdla.compiler.tir.ir import PrimFunc
+from vdla.compiler.tir.ir import Buffer, PrimFunc
 from vdla.compiler.tir.ir.intrin import TensorIntrin
 
 CANDIDATE = "candidate"  # what a function is called while it is searched for
@@ -93,6 +93,11 @@ class Function(ABC):
         s = Schedule(self.built)
         s.replay([*self.base, *trace], self.intrinsics)
         return s
+
+    @property
+    def params(self) -> Sequence[Buffer]:
+        """What it takes, in order; the result is the last."""
+        return self.schedule().mod.params
 
     @cached_property
     def operations(self) -> int:

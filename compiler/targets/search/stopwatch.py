@@ -26,6 +26,7 @@ from vdla.compiler.search.measurer import Meter
 from vdla.compiler.search.outcomes import Outcome
 from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.targets.search.function import Function
+from vdla.compiler.tir.ir import Buffer
 
 ROUNDS = 7  # in which both run
 SETS = 6  # of rounds, at most
@@ -130,8 +131,7 @@ class Reference:
 def _reference(stopwatch: Stopwatch[Any]) -> Reference:
     """The default schedule of a stopwatch's function, timed as long as a candidate at most."""
     function, rng = stopwatch.function, np.random.default_rng(0)
-    params = function.schedule().mod.params
-    arrays = [random_array(p.shape, p.dtype, rng) for p in params]
+    arrays = [random_array(p, rng) for p in function.params]
     runner = stopwatch.runner(function.default, arrays)
     runner.run()
     wanted = runner.result().copy()
@@ -139,17 +139,16 @@ def _reference(stopwatch: Stopwatch[Any]) -> Reference:
     return Reference(runner, arrays, wanted, min(times))
 
 
-def random_array(shape: Sequence[int], dtype: str, rng: np.random.Generator) -> Array:
-    """Any floats around 0, any integers."""
-    kind = np.dtype(dtype)
+def random_array(param: Buffer, rng: np.random.Generator) -> Array:
+    """Any floats around 0, any integers within what the parameter promises."""
+    kind, shape = np.dtype(param.dtype), param.shape
     if kind == np.bool_:
         return rng.integers(0, 2, shape).astype(kind)
-    if kind.kind in "iu":
-        info = np.iinfo(kind)
-        return rng.integers(max(info.min, -128), min(info.max, 127), shape, endpoint=True).astype(
-            kind
-        )
-    return rng.standard_normal(shape).astype(kind)
+    if kind.kind not in "iu":
+        return rng.standard_normal(shape).astype(kind)
+    info = np.iinfo(kind)
+    low, high = param.value_range or (max(info.min, -128), min(info.max, 127))
+    return rng.integers(low, high, shape, endpoint=True).astype(kind)
 
 
 def alike(actual: Array, wanted: Array) -> bool:

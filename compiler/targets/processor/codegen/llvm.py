@@ -106,15 +106,19 @@ def compile_assembly(funcs: Iterable[PrimFunc], processor: Processor = NATIVE) -
     return machine.emit_assembly(module)  # type: ignore[no-any-return]
 
 
-def jit(funcs: Iterable[PrimFunc], threads: int = 1) -> dict[str, NativeFunction]:
+def jit(
+    funcs: Iterable[PrimFunc], threads: int = 1, processor: Processor = NATIVE
+) -> dict[str, NativeFunction]:
     """The functions by name, compiled into this process; ``threads`` share parallel loops.
+
+    The code is for ``processor``, whose instructions this machine has.
 
     Raises:
         CodegenError: as ``compile_ir``.
     """
     group = tuple(funcs)
-    module = _optimized(_texts(group, NATIVE), _target_machine(NATIVE), NATIVE)
-    engine = llvm.create_mcjit_compiler(module, _target_machine(NATIVE))
+    module = _optimized(_texts(group, processor), _target_machine(processor), processor)
+    engine = llvm.create_mcjit_compiler(module, _target_machine(processor))
     engine.finalize_object()
     code = Compiled(engine)
     pool = Pool(code, threads) if threads > 1 else None

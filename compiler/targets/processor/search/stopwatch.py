@@ -19,7 +19,9 @@ class ProcessorStopwatch(Stopwatch[ProcessorFunction]):
     def runner(self, trace: Sequence[Step], arrays: Sequence[Array]) -> NativeRunner:
         """Machine code of a trace's schedule."""
         try:
-            (code,) = jit([self.function.code(trace)], self.threads).values()
+            (code,) = jit(
+                [self.function.code(trace)], self.threads, self.function.processor
+            ).values()
         except CodegenError as error:
             raise NoCodeError(str(error)) from error
         return NativeRunner(code, arrays)

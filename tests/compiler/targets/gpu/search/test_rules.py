@@ -72,7 +72,7 @@ def check(function, trace):
     """A trace's kernels beside the expression itself, thread by thread."""
     rng = np.random.default_rng(0)
     plain = function.schedule().mod
-    arrays = [random_array(p.shape, p.dtype, rng) for p in plain.params]
+    arrays = [random_array(p, rng) for p in plain.params]
     wanted = [array.copy() for array in arrays]
     run(plain, wanted)
     assert run_groups(function.code(trace), arrays) == ()
