@@ -1,7 +1,10 @@
-"""Pictures of a comparison: utilization with and without latency hiding, roofline, sweep."""
+"""Pictures: of a comparison (utilization with and without latency hiding, roofline, sweep), and
+lines of any figures."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -169,6 +172,29 @@ def latency_plot(sweep: Sweep) -> Figure:
     return figure
 
 
+@dataclass(frozen=True)
+class Line:
+    """A line of a plot: one value for each whole number on the x axis, from 0 on."""
+
+    label: str
+    values: Sequence[float]
+
+
+def save_lines(path: Path, lines: Sequence[Line], title: str, labels: tuple[str, str]) -> Path:
+    """Draws lines in one plot, by steps; the format follows from the path's ending.
+
+    ``labels`` are those of the x and the y axis.
+    """
+    figure, axes = _figure(6.0, 3.8)
+    for line, colour in zip(lines, COLOURS[1:], strict=False):
+        axes.step(range(len(line.values)), line.values, where="post", label=line.label, c=colour)
+    axes.set_xlabel(labels[0])
+    axes.set_ylabel(labels[1])
+    axes.set_title(title, fontsize=10)
+    axes.legend(fontsize=8, frameon=False)
+    return _save(figure, path)
+
+
 def _figure(width: float, height: float) -> tuple[Figure, Any]:
     from matplotlib.figure import Figure
 
@@ -181,6 +207,11 @@ def _figure(width: float, height: float) -> tuple[Figure, Any]:
 
 
 def _save(figure: Any, path: Path) -> Path:
-    with atomic_write(path) as beside:
-        figure.savefig(beside, format="png", metadata={"Software": None})
+    """Writes a picture without anything that differs between two runs."""
+    from matplotlib import rc_context
+
+    kind = path.suffix.removeprefix(".")
+    metadata = {"Software": None} if kind == "png" else {"Date": None}
+    with atomic_write(path) as beside, rc_context({"svg.hashsalt": path.stem}):
+        figure.savefig(beside, format=kind, metadata=metadata)
     return path
