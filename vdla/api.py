@@ -31,6 +31,7 @@ from vdla.compiler.frontend.shapes import Shapes, shapes_like
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.models.quantizer import quantize as quantize_model
 from vdla.compiler.placement import GPU, PROCESSOR, device_of
+from vdla.compiler.schedule import Schedule
 from vdla.compiler.search.records import Log
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
 from vdla.compiler.targets.accelerator.search.tile_task import TileTask
@@ -45,6 +46,7 @@ from vdla.compiler.targets.processor.description.processor import (
 from vdla.compiler.targets.search.function_records import FunctionRecord
 from vdla.compiler.targets.search.function_task import FunctionTask
 from vdla.compiler.targets.target import Target
+from vdla.compiler.te import Tensor
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
 from vdla.lookup import (
@@ -400,21 +402,26 @@ def quantize(model: str | Path, output: str | Path, options: Quantize | None = N
 
 
 @takes(Tune)
-def tune(model: str | Path, options: Tune) -> list[TileTask] | list[FunctionTask]:
+def tune(
+    model: str | Path | Schedule | Tensor, options: Tune
+) -> list[TileTask] | list[FunctionTask]:
     """Searches schedules for every accelerator layer of a model or of ``resnet18-convs``; with the
-    target ``cpu`` or ``gpu``, for every function of a model on this processor or the GPU at hand.
+    target ``cpu`` or ``gpu``, for every function of a model on this processor or the GPU at hand;
+    with ``cpu`` also for a kernel of te: a schedule, a tensor or FILE.py:FUNCTION.
 
     Raises:
         RecordError: the log holds something else, or another search writes to it.
         ModelError: the model can't be taken, or has no accelerator layer of that name.
+        KernelError: there is no such kernel, or it lacks sizes.
         UsageError: no such searcher, target or strategy.
     """
-    check_target(options)
+    check_target(model, options)
     if options.target in TASKS:
         functions = function_tasks(model, options)
         with Log(Path(options.log), FunctionRecord) as function_log:
             search(functions, options, function_log)
         return functions
+    assert not isinstance(model, Schedule | Tensor)  # which check_target refuses here
     tiles = tile_tasks(model, options)
     with Log(Path(options.log), TileRecord) as tile_log:
         search(tiles, options, tile_log)

@@ -171,7 +171,13 @@ def synth(
 @app.command()
 @spelled
 def tune(
-    model: Model,
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL|FILE.py:FUNCTION",
+            help="An ONNX file or a bundled name; or a function that returns a kernel of te.",
+        ),
+    ],
     options: Tune,
     export: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Merge the best records into a file.")
@@ -182,7 +188,7 @@ def tune(
     from vdla.commands import functions, tiles
     from vdla.tuning import TASKS, check_target
 
-    check_target(options)
+    check_target(model, options)
     command = functions if options.target in TASKS else tiles
     command.tune(model, options, export, json)
 

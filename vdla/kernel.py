@@ -44,7 +44,7 @@ from vdla.compiler.tir.parser import parse as parse_function
 from vdla.compiler.tir.printer import show
 from vdla.isa.asm import disassemble
 from vdla.isa.config import Config
-from vdla.lookup import resolve
+from vdla.lookup import Tuned, resolve
 from vdla.runtime.devices.base import Device
 from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.devices.rtl import RtlDevice
@@ -59,6 +59,7 @@ from vdla.sim.checker import Finding
 from vdla.sim.machine import Run
 from vdla.sim.trace import write_trace
 from vdla.support.errors import UserError
+from vdla.user_kernels import with_records
 
 Array = NDArray[Any]
 Runner = Callable[[Sequence[Array]], "KernelRun"]
@@ -109,6 +110,7 @@ def build(
     target: str | Path | Config = "paper",
     settings: Iterable[str] = (),
     sizes: Mapping[str, int] | None = None,
+    records: Tuned = None,
 ) -> Kernel:
     """Compiles a schedule, or a function from ``parse``, into a kernel.
 
@@ -121,6 +123,7 @@ def build(
             OpenCL C; or NVIDIA's architecture, as "sm_80", the same by PTX.
         settings: ``KEY=VALUE`` overrides of the config or the memory.
         sizes: the sizes that the schedule leaves open, by the names that ``te.var`` gave them.
+        records: a log of ``tune`` for the target "cpu", whose best schedule replaces the program's.
 
     Raises:
         ScheduleError: a size is missing, or a primitive doesn't apply to loops of these sizes.
@@ -135,8 +138,13 @@ def build(
         program, made = with_sizes(program, sizes)
         if isinstance(args, list | tuple):
             args = [made.get(arg, arg) if isinstance(arg, Tensor) else arg for arg in args]
-    elif sizes:
-        raise BuildError("build: expected sizes of a schedule with te.var, found a function")
+    elif sizes or records is not None:
+        what = "sizes of a schedule with te.var" if sizes else "a schedule with records"
+        raise BuildError(f"build: expected {what}, found a function")
+    if records is not None and isinstance(program, Schedule):
+        if target != HOST:
+            raise BuildError(f'build: expected the target "cpu" with records, found {target}')
+        program = with_records(program, records)
     func = with_promises(_function(program))
     params = _parameters(program, func, args)
     passes: dict[str, str] = {}

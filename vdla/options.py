@@ -40,7 +40,8 @@ Report = Callable[[str], None]
 ON_BOARD = Only("device", "board")
 RUN_ALONE = (Only("check", given=False), Only("profile", given=False))
 ACCELERATOR = Only("target", "accelerator")
-ON_CPU = Only("target", "cpu")
+PROCESSORS = ("cpu", "x86-64-v3", "x86-64-v4")  # whose schedules this machine can time
+ON_CPU = Only("target", *PROCESSORS)
 RANDOM_PROGRAMS = Only("model", given=False)
 
 
@@ -353,8 +354,8 @@ class Tune(Sized):
     """How schedules are searched for: the records' file, made or gone on with, and the search.
 
     ``trials`` is the most candidates per distinct layer, ``layer`` the one to search for; all
-    without it. With the target ``cpu`` or ``gpu``, where functions share their trials, it is the
-    mean; ``strategy`` says which schedules there are, and what is the accelerator's alone
+    without it. With another target than ``accelerator``, where functions share their trials, it
+    is the mean; ``strategy`` says which schedules there are, and what is the accelerator's alone
     (``config``, ``settings``, ``vthreads``, ``workers``) is refused.
     """
 
@@ -377,11 +378,12 @@ class Tune(Sized):
     shapes: Shapes | None = _shapes()
     progress: Progress = _quiet
     target: str = option(
-        "accelerator", "--target", typed=str, help="accelerator; cpu or gpu for the one at hand."
-    )
+        "accelerator", "--target", typed=str,
+        help="accelerator; cpu or gpu for the one at hand; x86-64-v3 or -v4 for its instructions.",
+    )  # fmt: skip
     strategy: str = option(
-        "template", "--strategy", typed=str, only=[Only("target", "cpu", "gpu")],
-        help="On the cpu or gpu: template, or sketch for none.",
+        "template", "--strategy", typed=str, only=[Only("target", *PROCESSORS, "gpu")],
+        help="On a processor or GPU: template, or sketch for none.",
     )  # fmt: skip
     threads: int = option(
         1, "--threads", typed=int, only=[ON_CPU], min=1, help="That share a candidate's loops."

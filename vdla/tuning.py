@@ -10,8 +10,8 @@ from typing import Any
 from vdla.compiler.build import Options, place_models, placed_graph
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.onnx import import_onnx
-from vdla.compiler.graph.ir import Graph
 from vdla.compiler.placement import GPU, PROCESSOR
+from vdla.compiler.schedule import Schedule
 from vdla.compiler.search import tuner
 from vdla.compiler.search.outcomes import AnyOutcome
 from vdla.compiler.search.points import Candidate
@@ -24,25 +24,42 @@ from vdla.compiler.targets.accelerator.search.tile_task import TileTask
 from vdla.compiler.targets.gpu.description import Gpu
 from vdla.compiler.targets.gpu.search import tasks as gpu_tasks
 from vdla.compiler.targets.gpu.search.function import functions_of as gpu_functions
-from vdla.compiler.targets.processor.description.processor import NATIVE
+from vdla.compiler.targets.processor.description.processor import find_processor
 from vdla.compiler.targets.processor.search import tasks as processor_tasks
 from vdla.compiler.targets.processor.search.function import functions_of as processor_functions
 from vdla.compiler.targets.search import function_task
 from vdla.compiler.targets.search.function_task import FunctionTask
+from vdla.compiler.te import Tensor
 from vdla.lookup import model_file, model_files, resolve
-from vdla.options import Tune
+from vdla.options import PROCESSORS, Tune
 from vdla.runtime.gpu.opencl import find_gpu
+from vdla.runtime.native import missing_features
 from vdla.spelling import UsageError, require
+from vdla.user_kernels import KernelError, is_kernel, kernel_function
 
-ACCELERATOR, CPU = "accelerator", "cpu"  # targets of a search, beside the GPU
-TARGETS = (ACCELERATOR, CPU, GPU)
-TASKS: Mapping[str, Any] = {CPU: processor_tasks, GPU: gpu_tasks}
+ACCELERATOR, CPU = "accelerator", "cpu"  # targets of a search, beside GPUs and other processors
+TASKS: Mapping[str, Any] = {**dict.fromkeys(PROCESSORS, processor_tasks), GPU: gpu_tasks}
+TARGETS = (ACCELERATOR, *TASKS)
 
 
-def check_target(options: Tune) -> None:
-    """Raises UsageError where there is no such target, or it takes no such option."""
+def check_target(model: object, options: Tune) -> None:
+    """Raises UsageError where there is no such target, it takes no such option or no kernels, or
+    this machine lacks its instructions."""
     _one_of("--target", options.target, TARGETS)
     require(options)
+    if is_kernel(model) and options.target not in PROCESSORS:
+        known = ", ".join(PROCESSORS)
+        raise UsageError(
+            f"--target: expected one of {known} for a kernel of te, found {options.target}"
+        )
+    if options.target in PROCESSORS and options.target != CPU:
+        processor = find_processor(options.target)
+        if missing := missing_features(processor.triple, processor.features):
+            needed = ", ".join(missing)
+            raise UsageError(
+                f"--target {options.target}: expected a processor with {needed}, found one without "
+                "them; use --target cpu"
+            )
 
 
 def tile_tasks(model: str | Path, options: Tune) -> list[TileTask]:
@@ -64,22 +81,27 @@ def tile_tasks(model: str | Path, options: Tune) -> list[TileTask]:
     return tile_task.tile_tasks(wanted, config, options.vthreads)
 
 
-def function_tasks(model: str | Path, options: Tune) -> list[FunctionTask]:
-    """What there is to search for on this processor, or on the GPU at hand: a model's distinct
-    functions, or one layer's.
+def function_tasks(model: str | Path | Schedule | Tensor, options: Tune) -> list[FunctionTask]:
+    """What there is to search for on a processor, or on the GPU at hand: a model's distinct
+    functions, or one layer's; or a kernel.
 
     Raises:
         ModelError: the model has no such layer with schedules to choose from.
+        KernelError: the kernel can't be taken, or has no schedules to choose from.
         DeviceError: there is no GPU.
         UsageError: no such searcher or strategy.
     """
     _one_of("--strategy", options.strategy, TASKS[options.target].STRATEGIES)
     _check_searcher(options, function_task.SEARCHERS)
-    graph = import_onnx(model_file(model), options.shapes, floats=True)
-    functions = _functions(graph, options.target)
+    functions = functions_of(model, options)
     make = partial(TASKS[options.target].function_tasks, threads=options.threads)
     wanted = [f for f in functions if not options.layer or options.layer in f.layers]
     tasks: list[FunctionTask] = make(wanted, options.strategy)
+    if not tasks and is_kernel(model):
+        raise KernelError(
+            f"{functions[0].layers[0]}: expected a kernel that --strategy {options.strategy} can "
+            "schedule, found nothing to vary in it; try the other strategy"
+        )
     if not tasks:
         others = make(functions, options.strategy)
         names = ", ".join(name for task in others for name in task.layers)
@@ -89,11 +111,21 @@ def function_tasks(model: str | Path, options: Tune) -> list[FunctionTask]:
     return tasks
 
 
-def _functions(graph: Graph, target: str) -> Sequence[Any]:
-    """A network's distinct functions on this processor, or on the GPU at hand."""
-    if target == CPU:
-        placed = placed_graph(graph, resolve("paper"), Options(device=PROCESSOR))
-        return processor_functions(*placed, NATIVE)
+def functions_of(model: str | Path | Schedule | Tensor, options: Tune) -> Sequence[Any]:
+    """A network's distinct functions on a processor, or on the GPU at hand; or a kernel.
+
+    Raises:
+        ModelError: the model can't be taken.
+        KernelError, ScheduleError: the kernel can't be.
+        DeviceError: there is no GPU.
+    """
+    processor = find_processor(options.target if options.target in PROCESSORS[1:] else "native")
+    if isinstance(model, Schedule | Tensor) or is_kernel(model):
+        return [kernel_function(model, options.shapes, processor)]
+    graph = import_onnx(model_file(model), options.shapes, floats=True)
+    if options.target in PROCESSORS:
+        how = Options(device=PROCESSOR, processor=processor)
+        return processor_functions(*placed_graph(graph, resolve("paper"), how), processor)
     gpu = Gpu.of(find_gpu())
     placed = placed_graph(graph, resolve("paper"), Options(device=GPU, gpu=gpu))
     return gpu_functions(*placed, gpu)

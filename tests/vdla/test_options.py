@@ -105,8 +105,10 @@ IDLE = {
         "--target: expected an ONNX model, found the module d.vdla",
     ("compile", "digits", "-o", "d.vdla", "--device", "cpu", "--vthreads", "1"):
         "--vthreads: expected --device sim or rtl, found cpu",
-    (*TUNE, "--threads", "2"): "--threads: expected --target cpu, found accelerator",
-    (*TUNE, "--strategy", "sketch"): "--strategy: expected --target cpu or gpu, found accelerator",
+    (*TUNE, "--threads", "2"): "--threads: expected --target cpu or x86-64-v3 or x86-64-v4, "
+        "found accelerator",
+    (*TUNE, "--strategy", "sketch"): "--strategy: expected --target cpu or x86-64-v3 or x86-64-v4 "
+        "or gpu, found accelerator",
     (*CPU_TUNE, "-c", "tiny"): "--config: expected --target accelerator, found cpu",
     (*CPU_TUNE, "--set", "acc_bytes=64"): "--set: expected --target accelerator, found cpu",
     (*CPU_TUNE, "--vthreads", "1"): "--vthreads: expected --target accelerator, found cpu",

@@ -15,6 +15,7 @@ from vdla.compiler.targets.accelerator.search.workload import Workload
 from vdla.compiler.targets.search.function_records import FunctionRecord
 from vdla.isa.config import load_config
 from vdla.isa.identity import isa_hash
+from vdla.runtime import native
 from vdla.support.install import pip_install
 
 
@@ -260,7 +261,8 @@ def test_trials_with_other_threads_do_not_count_as_tried(tmp_path, logged_on_cpu
 @pytest.mark.parametrize(
     ("option", "value", "told"),
     [
-        ("--target", "tpu", "--target: expected one of accelerator, cpu, gpu, found tpu"),
+        ("--target", "tpu", "--target: expected one of accelerator, cpu, x86-64-v3, x86-64-v4, "
+         "gpu, found tpu"),
         ("--strategy", "luck", "--strategy: expected one of template, sketch, found luck"),
         ("--searcher", "grid", "--searcher: expected one of xgboost, random, genetic, found grid"),
         ("--layer", "nowhere", "digits: expected a layer nowhere that --strategy template can "
@@ -270,6 +272,29 @@ def test_trials_with_other_threads_do_not_count_as_tried(tmp_path, logged_on_cpu
 def test_what_a_processors_search_refuses(vdla, tmp_path, option, value, told):
     done = vdla("tune", "digits", "--target", "cpu", option, value, "--log", tmp_path / "log")
     assert refused(done) == told
+
+
+def test_a_processors_instructions_have_to_be_there(vdla, tmp_path, monkeypatch):
+    monkeypatch.setattr(native, "host_machine", lambda: ("x86_64-linux-gnu", "old", "+avx2,+fma"))
+    done = vdla("tune", "digits", "--target", "x86-64-v3", "--log", tmp_path / "log")
+    assert refused(done) == (
+        "--target x86-64-v3: expected a processor with bmi, bmi2, f16c, lzcnt, movbe, found one "
+        "without them; use --target cpu"
+    )
+    monkeypatch.setattr(native, "host_machine", lambda: ("aarch64-linux-gnu", "arm", "+neon"))
+    done = vdla("tune", "digits", "--target", "x86-64-v4", "--log", tmp_path / "log")
+    assert refused(done) == (
+        "--target x86-64-v4: expected a processor with x86_64, found one without them; "
+        "use --target cpu"
+    )
+
+
+def test_schedules_for_fewer_instructions_are_records_of_their_own(tmp_path):
+    log = tmp_path / "log"
+    how = {"strategy": "sketch", "layer": "conv2", "searcher": "random"}
+    api.tune("digits", log, target="x86-64-v3", trials=1, **how)
+    (record,) = load(log, FunctionRecord)
+    assert (record.processor, record.status) == ("x86-64-v3", "ok")
 
 
 def test_a_log_of_a_processor_is_none_of_the_accelerator(vdla, logged_on_cpu):
