@@ -98,10 +98,10 @@ def attach_producer(
     place = draft.open("axis", every)
     inside = draft.open("", (True, False))
     if shared.knob is not None:
-        there = {(value, name, True) for value, names in legal for name in names}
+        inside_loops = {(value, name, True) for value, names in legal for name in names}
         gone = {(value, name, False) for value, _ in legal for name in every}
         knobs = (shared.knob, place, inside)
-        draft.limits.append(Combinations(knobs, frozenset(there | gone)))
+        draft.limits.append(Combinations(knobs, frozenset(inside_loops | gone)))
     if not count:
         return
     loop = rows[0]
