@@ -10,6 +10,7 @@ from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.targets.processor.codegen.llvm import CodegenError, NativeFunction, jit
 from vdla.compiler.targets.processor.search.function import ProcessorFunction
 from vdla.compiler.targets.search.stopwatch import Array, Stopwatch
+from vdla.compiler.tir.ir.error import BoundsError
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,12 +18,13 @@ class ProcessorStopwatch(Stopwatch[ProcessorFunction]):
     """What times the schedules of a processor's function, with some threads."""
 
     def runner(self, trace: Sequence[Step], arrays: Sequence[Array]) -> NativeRunner:
-        """Machine code of a trace's schedule."""
+        """Machine code of a trace's schedule; there is none where an access isn't proved to stay
+        within its buffer."""
         try:
             (code,) = jit(
                 [self.function.code(trace)], self.threads, self.function.processor
             ).values()
-        except CodegenError as error:
+        except (CodegenError, BoundsError) as error:
             raise NoCodeError(str(error)) from error
         return NativeRunner(code, arrays)
 
