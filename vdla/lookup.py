@@ -16,6 +16,7 @@ from vdla.compiler.search.records import holds, load
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords, load_own
 from vdla.compiler.targets.gpu.description import Gpu
 from vdla.compiler.targets.gpu.named import named_gpu
+from vdla.compiler.targets.processor.search import bundled
 from vdla.compiler.targets.search.function_records import FunctionRecord, FunctionRecords
 from vdla.isa.config import Config, load_config
 from vdla.runtime.dtypes import dtype_of
@@ -130,7 +131,7 @@ def gpu_of(name: str, device: str, host: str, tuned: FunctionRecords | None) -> 
             f"--host {host}"
         )
     made = named_gpu(name)
-    if tuned is None or not takes_part:
+    if tuned is None or tuned is bundled.BUNDLED or not takes_part:
         return made
     try:
         return Gpu.of(find_gpu(made.language), made.language, made.architecture)
@@ -155,15 +156,16 @@ def tuned_tiles(choice: Tuned) -> TileRecords | None:
 
 
 def tuned_functions(choice: Tuned) -> FunctionRecords | None:
-    """Tuned schedules for a processor: a log's, if it holds such.
+    """Tuned schedules for a processor: the bundled ones, with those of a log, if it holds such; or,
+    for "none", no schedules.
 
     Raises:
         RecordError: the file holds something else.
         OSError: it can't be read.
     """
     if choice is None or isinstance(choice, TileRecords | FunctionRecords):
-        return choice if isinstance(choice, FunctionRecords) else None
-    if str(choice) == "none" or not holds(Path(choice), FunctionRecord):
+        return choice if isinstance(choice, FunctionRecords) else bundled.BUNDLED
+    if str(choice) == "none":
         return None
-    records = load(Path(choice), FunctionRecord)
-    return FunctionRecords(lambda: records)
+    own = load(Path(choice), FunctionRecord) if holds(Path(choice), FunctionRecord) else []
+    return bundled.BUNDLED.with_more(own) if own else bundled.BUNDLED

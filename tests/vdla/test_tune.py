@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,9 +13,11 @@ from vdla import api
 from vdla.compiler.search.records import Log, load
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord, TileRecords
 from vdla.compiler.targets.accelerator.search.workload import Workload
-from vdla.compiler.targets.search.function_records import FunctionRecord
+from vdla.compiler.targets.processor.search import bundled
+from vdla.compiler.targets.search.function_records import FunctionRecord, FunctionRecords
 from vdla.isa.config import load_config
 from vdla.isa.identity import isa_hash
+from vdla.lookup import tuned_functions
 from vdla.runtime import native
 from vdla.support.install import pip_install
 
@@ -245,6 +248,21 @@ def test_a_processors_records_schedule_its_functions(tmp_path, logged_on_cpu):
     found, wanted = (api.run(module, device="cpu").outputs for module in (tuned, plain))
     for name, array in wanted.items():
         np.testing.assert_array_equal(found[name], array)
+
+
+def test_bundled_records_are_used_unless_none_are_wanted(monkeypatch, tmp_path, logged_on_cpu):
+    lines = logged_on_cpu.read_bytes().splitlines()
+    made = (FunctionRecord.from_line(line, "log") for line in lines)
+    record = replace(next(r for r in made if r.status == "ok"), seconds=1.0, reference=2.0)
+    monkeypatch.setattr(bundled, "BUNDLED", FunctionRecords(lambda: [record]))
+    none, default = (api.compile("digits", device="cpu", records=r) for r in ("none", None))
+    assert default.host.code != none.host.code
+    of_the_accelerator = tmp_path / "tiles"
+    of_the_accelerator.write_bytes(b'{"schema":2,"workload":{},"tile":{}}\n')
+    assert tuned_functions(of_the_accelerator) is bundled.BUNDLED
+    slower = tmp_path / "slower"
+    slower.write_bytes(replace(record, seconds=1.5).to_line())
+    assert list(tuned_functions(slower).best.values()) == [record]
 
 
 def test_trials_with_other_threads_do_not_count_as_tried(tmp_path, logged_on_cpu):
