@@ -3,6 +3,8 @@
     python benchmarks/processor_tuning.py --log-folder F [--model MODEL] [--trials 200,1000]
         [--strategies sketch,template,random] [--threads N] [--plot FILE.svg]
 
+MODEL is also ``resnet18-float32``, the network before it is quantized.
+
 Each strategy has its log in the folder, NAME-STRATEGY.jsonl, which ``vdla tune`` can also write and
 read; the benchmark goes on from there. ``sketch`` and ``template`` are searched with the learned
 model, ``random`` draws schedules of sketches by chance. Trials are the whole network's, shared by
@@ -18,7 +20,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, inf
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from float_models import model_of
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -124,16 +128,19 @@ def main() -> None:
     asked = parser.parse_args()
     trials = sorted(map(int, asked.trials.split(",")))
     stem, console, runs = Path(asked.model).stem, Console(), dict[str, Searched]()
-    for name in asked.strategies.split(","):
-        with Progress(console=Console(stderr=True), transient=True) as bar:
-            line = bar.add_task(name)
-
-            def update(what: str, done: int, of: int) -> None:
-                bar.update(line, description=what, completed=done, total=of)
-
+    with TemporaryDirectory() as folder, Progress(console=Console(stderr=True)) as bar:
+        model, line = model_of(asked.model, Path(folder)), bar.add_task(stem)
+        for name in asked.strategies.split(","):
             log = asked.log_folder / f"{stem}-{name}.jsonl"
-            how = Tune(log, target="cpu", threads=asked.threads, progress=update)
-            runs[name] = searched(asked.model, name, trials[-1], how)
+            how = Tune(
+                log,
+                target="cpu",
+                threads=asked.threads,
+                progress=lambda what, done, of: bar.update(
+                    line, description=what, completed=done, total=of
+                ),
+            )
+            runs[name] = searched(model, name, trials[-1], how)
     times = default_times(list(runs.values()))
     curves = {name: curve(run.records, times, trials[-1]) for name, run in runs.items()}
     threads = f"{asked.threads} thread{'s' if asked.threads > 1 else ''}"
