@@ -22,10 +22,11 @@ def fold_scales(graph: Graph) -> Graph:
     makers: dict[str, Node] = {}  # by what they write, in the graph's order
     for node in graph.nodes:
         makers[node.output] = node
-        data, factor, offset = _scales(node, graph)
-        maker = makers.get(data)
-        if not isinstance(maker, FloatProducts):
+        scales = _scales(node, graph)
+        maker = makers.get(scales[0]) if scales else None
+        if scales is None or not isinstance(maker, FloatProducts):
             continue
+        data, factor, offset = scales
         known = maker.weight in constants and (maker.bias is None or maker.bias in constants)
         if not known or len(uses[data]) != 1 or data in graph.outputs:
             continue
@@ -38,21 +39,20 @@ def fold_scales(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(makers.values()), tensors=tensors, constants=constants)
 
 
-def _scales(node: Node, graph: Graph) -> tuple[str, Array, Array]:
+def _scales(node: Node, graph: Graph) -> tuple[str, Array, Array] | None:
     """What a node multiplies with a factor and adds an offset to, and these, one of each for every
-    channel; "" for another node."""
-    one, zero = np.float32([1]), np.float32([0])
+    channel; None for another node."""
     if isinstance(node, ops.BatchNorm):
         return node.data, graph.constants[node.factor], graph.constants[node.offset]
     function = node.function if isinstance(node, ops.Binary) else "add"
     if not isinstance(node, ops.Add | ops.Binary) or function not in ("add", "sub", "mul", "div"):
-        return "", one, zero
+        return None
     shape, (a, b) = graph.tensors[node.output].shape, (node.a, node.b)
     if a in graph.constants and function in ("add", "mul"):
         a, b = b, a
     value = _by_channel(graph, b, shape)
-    if value is None or graph.tensors[a].shape != shape:
-        return "", one, zero
+    if value is None or graph.tensors[a].shape != shape or (function == "div" and 0 in value):
+        return None
     if function in ("mul", "div"):
         return a, value if function == "mul" else 1 / value, np.zeros_like(value)
     return a, np.ones_like(value), value if function == "add" else -value

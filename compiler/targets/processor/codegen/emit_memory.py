@@ -10,7 +10,6 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from llvmlite import ir as ll
 
@@ -101,7 +100,7 @@ class Memory(ABC):
         self.vector: tuple[Var, int] | None = None
         self.ranges: dict[Var, tuple[int, int]] = {}
         self.flats: dict[tuple[Buffer, int], tuple[tuple[Expr, ...], Flat]] = {}
-        self.sums: dict[tuple[Any, ...], ll.Value] = {}
+        self.sums: dict[tuple[object, ...], ll.Value] = {}
 
     @abstractmethod
     def value(self, expr: Expr) -> ll.Value:

@@ -186,7 +186,7 @@ def _settings(processor: Processor) -> Settings:
     return Settings(processor.triple, processor.cpu, processor.features, processor.quick)
 
 
-def _target_machine(processor: Processor, reloc: str = "default") -> Any:
+def _target_machine(processor: Processor, reloc: str = "default") -> llvm.TargetMachine:
     """LLVM's description of a target, with which it optimizes and emits."""
     try:
         return _settings(processor).machine(reloc)
@@ -196,7 +196,9 @@ def _target_machine(processor: Processor, reloc: str = "default") -> Any:
         ) from error
 
 
-def _optimized(texts: Iterator[str], machine: Any, processor: Processor) -> Any:
+def _optimized(
+    texts: Iterator[str], machine: llvm.TargetMachine, processor: Processor
+) -> llvm.ModuleRef:
     """One module of some texts and of what every object brings along, optimized.
 
     Processes share texts where there are several; each starts on them while others are written.

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import IO, Any
+from typing import IO
 
 import llvmlite.binding as llvm
 
@@ -36,7 +36,7 @@ class Settings:
     features: str
     quick: bool
 
-    def machine(self, reloc: str = "default") -> Any:
+    def machine(self, reloc: str = "default") -> llvm.TargetMachine:
         """LLVM's description of the target, with which it optimizes and emits.
 
         Raises:
@@ -61,7 +61,7 @@ def _initialize(native: bool) -> None:
         llvm.initialize_all_asmprinters()
 
 
-def optimized(text: str, settings: Settings, machine: Any) -> Any:
+def optimized(text: str, settings: Settings, machine: llvm.TargetMachine) -> llvm.ModuleRef:
     """The parsed module after LLVM's -O3 pipeline for ``machine``, or the -O1 one."""
     module = llvm.parse_assembly(text)
     module.triple = machine.triple
@@ -77,7 +77,7 @@ def optimized(text: str, settings: Settings, machine: Any) -> Any:
     return module
 
 
-def linked(modules: Iterable[Any]) -> Any:
+def linked(modules: Iterable[llvm.ModuleRef]) -> llvm.ModuleRef:
     """One module of several, which are gone then."""
     first, *others = modules
     for other in others:
@@ -107,7 +107,7 @@ class Workers:
         """Has a worker optimize a part."""
         self.parts.append(self.threads.submit(self._optimized, text.encode()))
 
-    def modules(self) -> list[Any]:
+    def modules(self) -> list[llvm.ModuleRef]:
         """The optimized parts, in the order in which they were added.
 
         Raises:
@@ -122,6 +122,7 @@ class Workers:
             _write(process.stdin, text)
             return _read(process.stdout)
         except (BrokenPipeError, EOFError):
+            assert process.stderr is not None
             lines = process.stderr.read().decode(errors="replace").strip().splitlines()
             raise RuntimeError(lines[-1] if lines else "it ended without a word") from None
 
