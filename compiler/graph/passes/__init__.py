@@ -64,7 +64,7 @@ def optimize(
     for each in pipeline:
         spec = spec.after(each)
         result = each.run(graph)
-        graph = graph if _unchanged(result, graph) else verify(result, spec)
+        graph = result if _unchanged(result, graph) else verify(result, spec)
         if dump:
             dump(each.name, graph)
     return graph

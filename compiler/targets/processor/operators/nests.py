@@ -16,6 +16,7 @@ from vdla.compiler.tir.visitor import loads, uses
 SHARED_STEPS = 1 << 14  # loops with fewer steps in all stay on one thread
 ENOUGH_PARTS = 64  # loops are fused until threads have this many iterations to share
 LANES = (4, 8, 16, 32, 64)
+MOST_COPIES = 64  # of a tile's vector that are written out one after the other
 
 
 def schedule_nest(s: Schedule, stage: Stage, lanes: int) -> None:
@@ -55,12 +56,29 @@ def count_to_share(sizes: Sequence[int], work: int) -> int:
 def in_registers(stage: Stage, outer: list[Var], copies: list[Var], lane: Var) -> None:
     """Innermost, a tile of vectors: every step of ``copies`` is written out, ``lane`` is a vector.
 
-    What the tile sums up stays in registers while ``outer`` runs.
+    What the tile sums up stays in registers while ``outer`` runs; of a small tile, the last steps
+    of the reduction are written out, too.
     """
-    stage.reorder(*outer, *copies, lane)
-    for axis in copies:
+    steps = _short_steps(stage, outer, prod(map(stage.extent, copies)))
+    stage.reorder(*outer, *steps, *copies, lane)
+    for axis in (*steps, *copies):
         stage.unroll(axis)
     stage.vectorize(lane)
+
+
+def _short_steps(stage: Stage, outer: list[Var], copies: int) -> list[Var]:
+    """Takes the innermost loop of a reduction off ``outer``, or splits a few steps off it, where a
+    tile is so small that a loop around it costs more than it does."""
+    if not outer or outer[-1] not in stage.reduce_axis:
+        return []
+    last, most = outer[-1], MOST_COPIES // max(copies, 1)
+    if stage.extent(last) <= most:
+        return [outer.pop()]
+    count = next((n for n in (8, 4, 2) if n <= most // 2 and stage.extent(last) % n == 0), 0)
+    if not count:
+        return []
+    outer[-1], inner = stage.split(last, factor=count)
+    return [inner]
 
 
 def sums_in_registers(
