@@ -98,7 +98,7 @@ def sums_in_registers(
 
 def adds_a_row(op: ComputeOp, lanes: int) -> bool:
     """Whether it reduces rows of float32 whose elements lie side by side, in several vectors."""
-    if op.reduce is None or len(op.outputs) > 1 or not op.axis:
+    if op.reduce is None or len(op.outputs) > 1:
         return False
     *_, last = op.reduce_axis
     reads = [x for x in loads(op.reduce.source[0]) if uses(x.indices[-1], {last})]
@@ -123,7 +123,8 @@ def schedule_row(s: Schedule, stage: Stage, lanes: int) -> list[Var]:
     parts = s[tensor]
     l, *rows = parts.axis
     in_registers(parts, [*rows, *parts.reduce_axis], [], l)
-    parts.compute_at(stage, stage.axis[-1])
+    if stage.axis:
+        parts.compute_at(stage, stage.axis[-1])
     return list(stage.axis)
 
 
