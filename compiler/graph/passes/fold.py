@@ -30,10 +30,13 @@ def fold_scales(graph: Graph) -> Graph:
         known = maker.weight in constants and (maker.bias is None or maker.bias in constants)
         if not known or len(uses[data]) != 1 or data in graph.outputs:
             continue
+        with np.errstate(all="ignore"):
+            folded = maker.scaled(factor, offset, constants)
+        if not all(np.isfinite(value).all() for value in folded):
+            continue  # a sum of infinities is no number where a sum times infinity is one
         weight, bias = f"{maker.name}.weight.folded", f"{maker.name}.bias.folded"
-        constants[weight], constants[bias] = maker.scaled(factor, offset, constants)
-        for name in (weight, bias):
-            tensors[name] = TensorType(constants[name].shape, "float32")
+        for name, value in zip((weight, bias), folded, strict=True):
+            constants[name], tensors[name] = value, TensorType(value.shape, "float32")
         del makers[data]
         makers[node.output] = replace(maker, output=node.output, weight=weight, bias=bias)
     return replace(graph, nodes=tuple(makers.values()), tensors=tensors, constants=constants)
@@ -54,7 +57,8 @@ def _scales(node: Node, graph: Graph) -> tuple[str, Array, Array] | None:
     if value is None or graph.tensors[a].shape != shape or (function == "div" and 0 in value):
         return None
     if function in ("mul", "div"):
-        return a, value if function == "mul" else 1 / value, np.zeros_like(value)
+        with np.errstate(all="ignore"):
+            return a, value if function == "mul" else 1 / value, np.zeros_like(value)
     return a, np.ones_like(value), value if function == "add" else -value
 
 
