@@ -15,7 +15,7 @@ from vdla.compiler.frontend import import_model
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.passes import optimize
-from vdla.compiler.graph.plan import align, lifetimes, plan_memory
+from vdla.compiler.graph.plan import _first_gaps, align, lifetimes, plan_memory
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.graph.window import Window
 from vdla.compiler.placement import Placement, report
@@ -169,6 +169,33 @@ def test_living_tensors_never_overlap(seed):
             if spans[a][0] <= spans[b][1] and spans[b][0] <= spans[a][1]:
                 other = plan.offsets[b]
                 assert start + size <= other or other + laid.tensors[b].nbytes <= start
+
+
+def first_gap(size, taken):
+    """The lowest address at which so many bytes fit between those taken."""
+    start = 0
+    for low, high in sorted(taken):
+        if start + size <= low:
+            break
+        start = max(start, high)
+    return start
+
+
+SPAN = st.tuples(st.integers(-1, 12), st.integers(0, 6)).map(lambda s: (s[0], s[0] + s[1]))
+BYTES = st.one_of(st.integers(1, 4), st.integers(1, 1 << 40))
+
+
+@settings(max_examples=200)
+@given(blocks=st.lists(st.tuples(BYTES, SPAN), max_size=20))
+def test_each_tensor_lies_in_the_first_gap(blocks):
+    """As one by one: of any sizes in any order, where holes are left between others."""
+    sizes, spans = [size for size, _ in blocks], [span for _, span in blocks]
+    wanted = []
+    for size, (begin, end) in blocks:
+        placed = zip(wanted, sizes, spans, strict=False)
+        together = [(at, at + n) for at, n, (b, e) in placed if b <= end and begin <= e]
+        wanted.append(first_gap(size, together))
+    assert _first_gaps(sizes, spans) == wanted
 
 
 def test_memory_is_reused():
