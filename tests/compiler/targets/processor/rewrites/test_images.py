@@ -39,11 +39,11 @@ class Net:
         self.tensors[name] = TensorType(shape, "float32")
         return name
 
-    def add(self, kind, **fields):
+    def add(self, kind, *, dtype="float32", **fields):
         name = f"t{len(self.nodes)}"
         node = kind(name=name, output=name, **fields)
         shape = node.result_shape([self.shape(n) for n in node.inputs])
-        self.tensors[name] = TensorType(shape, "float32")
+        self.tensors[name] = TensorType(shape, dtype)
         self.nodes.append(node)
         return name
 
@@ -66,14 +66,15 @@ def residual(channels=32, size=9):
     return net, net.add(ops.MaxPool, data=s, kernel=(2, 2), strides=(2, 2))
 
 
-def compiled(graph, x):
+def compiled(graph, x, threads=1):
     """The outputs of the graph, compiled for the processor."""
-    return Executor(compile_graph(graph, PAPER, Options(device="cpu"))).run({"x": x}).outputs
+    module = compile_graph(graph, PAPER, Options(device="cpu"))
+    return Executor(module, threads=threads).run({"x": x}).outputs
 
 
-def check(graph, seed=0):
+def check(graph, seed=0, threads=1):
     x = np.random.default_rng(seed).standard_normal(graph.tensors["x"].shape).astype(np.float32)
-    want, found = evaluate(graph, {"x": x}), compiled(graph, x)
+    want, found = evaluate(graph, {"x": x}), compiled(graph, x, threads)
     for name in graph.outputs:
         scale = np.abs(want[name]).max()
         np.testing.assert_allclose(found[name], want[name], rtol=1e-4, atol=1e-5 * scale)
@@ -195,6 +196,221 @@ def test_a_dense_layer_whose_outputs_fill_no_vector():
     check(net.graph(net.add(ops.Dense, data="x", weight=weight, bias=bias)))
 
 
+# Operands beside images in blocks -----------------------------------------------------------------
+
+SIZE = 5
+
+
+def beside(*channels):
+    """Convolutions of an image 5 x 5, of so many channels, and what they give."""
+    net = Net((1, 3, SIZE, SIZE))
+    return net, *(net.conv("x", count, (1, 1)) for count in channels)
+
+
+def kept(graph, unpacked=1):
+    """So many images are unpacked, the numbers are the reference's on 1 and 2 threads, and in what
+    is laid out."""
+    laid = verify(block_images(graph, AVX512))
+    assert sum(isinstance(node, ops.Unpack) for node in laid.nodes) == unpacked
+    x = np.random.default_rng(0).standard_normal(graph.tensors["x"].shape).astype(np.float32)
+    want, found = evaluate(graph, {"x": x}), evaluate(laid, {"x": x})
+    for name in graph.outputs:
+        np.testing.assert_array_equal(found[name], want[name])
+    for threads in 1, 2:
+        check(graph, threads=threads)
+
+
+def combined(net, function, a, b):
+    if function == "add":
+        return net.add(ops.Add, a=a, b=b)
+    return net.add(ops.Binary, a=a, b=b, function=function)
+
+
+SPREAD = [
+    (32, 1, 1), (1, 32, 1, 1), (1, SIZE, SIZE), (SIZE, SIZE), (1, 1, SIZE, 1), (SIZE,), (1, 1),
+    (1,), (), (2, 32, 1, 1), (2, 1, SIZE, SIZE),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["right", "left"])
+@pytest.mark.parametrize("function", ["add", "sub"])
+@pytest.mark.parametrize("shape", SPREAD, ids=str)
+def test_a_plain_operand_that_is_spread_is_read_by_channel(shape, function, turned):
+    net, y = beside(32)
+    operands = [y, net.constant(*shape)]
+    kept(net.graph(combined(net, function, *operands[:: -1 if turned else 1])))
+
+
+@pytest.mark.parametrize("shape", [(1, 32, SIZE, SIZE), (32, SIZE, 1), (1, 32, 1, SIZE)], ids=str)
+@pytest.mark.parametrize("function", ["add", "mul"])
+def test_beside_a_plain_operand_that_varies_both_ways_images_are_unpacked(shape, function):
+    net, y = beside(32)
+    y = net.add(ops.Relu, data=combined(net, function, y, net.constant(*shape)))
+    graph = net.graph(y)
+    laid = block_images(graph, AVX512)
+    assert [node.op for node in laid.nodes][:2] == ["Conv2d", "Unpack"]
+    kept(graph)
+
+
+def test_a_plain_operand_may_be_computed():
+    net, y = beside(32)
+    gate = net.add(ops.Unary, data=net.conv("x", 1, (1, 1)), function="sigmoid")
+    kept(net.graph(combined(net, "mul", y, gate)))
+
+
+def test_what_somebody_reads_plain_is_unpacked_beside_its_blocks():
+    net, y = beside(32)
+    total = combined(net, "add", y, net.constant(32, 1, 1))
+    turned = net.add(ops.Transpose, data=y, perm=(0, 2, 3, 1))
+    kept(net.graph(total, turned), unpacked=2)
+
+
+def test_images_with_different_blocks_are_both_unpacked():
+    """Of 16 channels and of 8."""
+    net, a, b = beside(32, 24)
+    kept(net.graph(net.add(ops.Concat, parts=(a, b), axis=1)), unpacked=2)
+
+
+@pytest.mark.parametrize("size", [1, SIZE])
+def test_an_image_of_a_pixel_in_blocks_is_spread_over_one(size):
+    net, y = beside(32)
+    pixel = net.add(ops.AvgPool, data=y, kernel=(SIZE, size), strides=(1, 1))
+    kept(net.graph(combined(net, "add", pixel, y)))
+
+
+@pytest.mark.parametrize("shape", [(SIZE, SIZE), (32, 1, 1), ()], ids=str)
+def test_a_choice_by_a_plain_condition(shape):
+    net, a, b = beside(32, 32)
+    limit = net.constant(*shape)
+    test = net.add(ops.Binary, a=limit, b=net.constant(), function="lt", dtype="bool")
+    kept(net.graph(net.add(ops.Where, condition=test, a=a, b=b)))
+
+
+def test_a_choice_of_an_image_and_a_plain_operand():
+    net, a = beside(32)
+    test = net.add(
+        ops.Binary, a=net.constant(SIZE, 1), b=net.constant(), function="lt", dtype="bool"
+    )
+    kept(net.graph(net.add(ops.Where, condition=test, a=a, b=net.constant(32, 1, 1))))
+
+
+def test_a_choice_by_a_condition_of_all_elements_unpacks():
+    """A comparison's results lie plain, and so do the choice's."""
+    net, a, b = beside(32, 32)
+    test = net.add(ops.Binary, a=a, b=b, function="lt", dtype="bool")
+    kept(net.graph(net.add(ops.Where, condition=test, a=a, b=b)), unpacked=2)
+
+
+@pytest.mark.parametrize(("axis", "channels"), [(1, (16, 48)), (1, (24, 8)), (2, (32, 32)),
+                                               (3, (32, 32)), (0, (32, 32))])  # fmt: skip
+def test_images_of_whole_blocks_are_joined_in_blocks(axis, channels):
+    net, *parts = beside(*channels)
+    kept(net.graph(net.add(ops.Concat, parts=tuple(parts), axis=axis)))
+
+
+def test_joined_beside_a_plain_part_all_are_plain():
+    net, a = beside(32)
+    graph = net.graph(net.add(ops.Concat, parts=(a, net.constant(1, 32, SIZE, SIZE)), axis=1))
+    kept(graph)
+    assert [node.op for node in block_images(graph, AVX512).nodes] == ["Conv2d", "Unpack", "Concat"]
+
+
+def test_images_that_take_turns():
+    net, *parts = beside(32, 32, 32, 32)
+    kept(net.graph(net.add(ops.Interleave, parts=tuple(parts), rows=2, columns=2)))
+
+
+def test_an_image_in_blocks_and_a_plain_one_take_turns_unpacked():
+    net, a = beside(32)
+    parts = (a, net.constant(1, 32, SIZE, SIZE))
+    kept(net.graph(net.add(ops.Interleave, parts=parts, rows=1, columns=2)))
+
+
+def taken(net, data, *tables, fill=0.0):
+    """Elements from places along each axis; all of them where a table is missing."""
+    tables = [
+        list(range(n)) if t is None else [*t] for n, t in zip(net.shape(data), tables, strict=True)
+    ]
+    places = tuple(place for table in tables for place in table)
+    shape = tuple(map(len, tables))
+    name = f"t{len(net.nodes)}"
+    net.nodes.append(
+        ops.Take(name=name, output=name, data=data, shape=shape, places=places, fill=fill)
+    )
+    net.tensors[name] = TensorType(shape, "float32")
+    return name
+
+
+@pytest.mark.parametrize("tables", [
+    (None, range(16), None, None), (None, range(16, 48), None, None),
+    (None, None, range(1, 5, 2), range(4, -1, -1)), ((0, 0), range(32, 48), (3, 0, 0, 1), None),
+    (None, None, (-1, *range(5), -1), (-1, 2, -1, 3)),
+], ids=str)  # fmt: skip
+def test_whole_blocks_are_taken_from_blocks(tables):
+    net, y = beside(48)
+    graph = net.graph(net.add(ops.Relu, data=taken(net, y, *tables, fill=1.5)))
+    assert [node.op for node in block_images(graph, AVX512).nodes] == [
+        "Conv2d", "Take", "Relu", "Unpack",
+    ]  # fmt: skip
+    kept(graph)
+
+
+@pytest.mark.parametrize("channels", [
+    range(8), range(8, 24), range(0, 32, 2), (*range(16), *range(32, 48)), (-1, *range(15)),
+    (*range(15), -1), range(15, -1, -1), [0] * 16,
+], ids=str)  # fmt: skip
+def test_what_cuts_or_turns_a_block_is_taken_from_a_plain_copy(channels):
+    net, y = beside(48)
+    graph = net.graph(net.add(ops.Relu, data=taken(net, y, None, channels, None, None, fill=1.5)))
+    assert [node.op for node in block_images(graph, AVX512).nodes] == [
+        "Conv2d", "Unpack", "Take", "Relu",
+    ]  # fmt: skip
+    kept(graph)
+
+
+def test_halves_of_channels_are_computed_apart_and_joined():
+    """As in ShuffleNet and YOLO."""
+    net, y = beside(64)
+    a, b = (taken(net, y, None, range(n, n + 32), None, None) for n in (0, 32))
+    a = net.conv(a, 32, pads=(1, 1, 1, 1))
+    y = net.add(ops.Concat, parts=(a, b, combined(net, "mul", a, net.constant(32, 1, 1))), axis=1)
+    kept(net.graph(net.conv(y, 32, (1, 1))))
+
+
+@settings(max_examples=8)
+@given(data=st.data())
+def test_any_graph_of_images(data):
+    """However images and plain operands meet, nothing but addresses changes."""
+    draw = data.draw
+    net, *names = beside(*draw(st.sampled_from([(32, 32), (32, 24), (16, 20)])))
+    for _ in range(draw(st.integers(1, 4))):
+        a, b = (draw(st.sampled_from(names)) for _ in range(2))
+        channels = net.shape(a)[1]
+        kind = draw(st.sampled_from(["add", "sub", "plain", "joined", "turns", "taken"]))
+        alike = net.shape(a) == net.shape(b)
+        if kind in ("add", "sub") and alike:
+            names.append(combined(net, kind, a, b))
+        elif kind == "joined" and net.shape(a)[2:] == net.shape(b)[2:]:
+            names.append(net.add(ops.Concat, parts=(a, b), axis=1))
+        elif kind == "turns" and alike:
+            names.append(net.add(ops.Interleave, parts=(a, b), rows=2, columns=1))
+        elif kind == "taken":
+            first = draw(st.sampled_from([0, 4, 8]))
+            names.append(taken(net, a, None, range(first, channels), None, None))
+        else:
+            shape = draw(
+                st.sampled_from([(channels, 1, 1), (1, 1), net.shape(a)[2:], net.shape(a)])
+            )
+            names.append(combined(net, "mul", a, net.constant(*shape)))
+    graph = net.graph(names[-1])
+    laid = verify(block_images(graph, AVX512))
+    x = np.random.default_rng(0).standard_normal(graph.tensors["x"].shape).astype(np.float32)
+    np.testing.assert_array_equal(
+        evaluate(laid, {"x": x})[names[-1]], evaluate(graph, {"x": x})[names[-1]]
+    )
+    check(graph, threads=draw(st.sampled_from([1, 2])))
+
+
 # int8 -------------------------------------------------------------------------------------------
 
 
@@ -206,9 +422,7 @@ class Integers(Net):
         self.tensors["x"] = TensorType(shape, "int8")
 
     def add(self, kind, **fields):
-        name = super().add(kind, **fields)
-        self.tensors[name] = TensorType(self.shape(name), "int8")
-        return name
+        return super().add(kind, dtype="int8", **fields)
 
     def stored(self, array):
         name = f"c{len(self.constants)}"
