@@ -16,7 +16,7 @@ from dataclasses import replace
 from vdla.compiler.tir.arith import affine
 from vdla.compiler.tir.ir import Alloc, Binary, Const, Expr, For, If, PrimFunc, Seq, Stmt, Var
 from vdla.compiler.tir.lower import simplify_stmt
-from vdla.compiler.tir.visitor import rewrite, substitute, walk
+from vdla.compiler.tir.visitor import rewrite, substitute, walk, with_own_loops
 
 
 def partition_loops(func: PrimFunc) -> PrimFunc:
@@ -38,21 +38,9 @@ def _partitioned(stmt: Stmt) -> Stmt:
         return stmt
     first = simplify_stmt(replace(stmt, extent=most))
     var = Var(stmt.var.name)
-    body = substitute(_with_own_loops(stmt.body), {stmt.var: most + var})
+    body = substitute(with_own_loops(stmt.body), {stmt.var: most + var})
     rest = simplify_stmt(For(var, stmt.extent - most, "serial", body))
     return Seq((first, rewrite(rest, _shortened)))
-
-
-def _with_own_loops(body: Stmt) -> Stmt:
-    """A copy whose loops have variables of their own."""
-
-    def renamed(stmt: Stmt) -> Stmt:
-        if not isinstance(stmt, For):
-            return stmt
-        var = Var(stmt.var.name)
-        return replace(stmt, var=var, body=substitute(stmt.body, {stmt.var: var}))
-
-    return rewrite(body, renamed)
 
 
 def _parts(cond: Expr) -> Iterator[Expr]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from operator import is_
 
 from vdla.compiler.tir.ir import (
     Alloc,
@@ -19,6 +20,7 @@ from vdla.compiler.tir.ir import (
     BufferRegion,
     Call,
     Cast,
+    Const,
     Evaluate,
     Expr,
     For,
@@ -41,6 +43,9 @@ StmtFn = Callable[[Stmt], Stmt]
 
 def expr_children(expr: Expr) -> tuple[Expr, ...]:
     """The expressions directly inside an expression."""
+    kind = type(expr)
+    if kind is Var or kind is Const:
+        return ()
     match expr:
         case Binary(_, a, b):
             return (a, b)
@@ -58,8 +63,10 @@ def expr_children(expr: Expr) -> tuple[Expr, ...]:
 def map_expr(expr: Expr, fn: ExprFn) -> Expr:
     """An expression with ``fn`` applied to its direct children."""
     old = expr_children(expr)
+    if not old:
+        return expr
     new = tuple(fn(child) for child in old)
-    if all(a is b for a, b in zip(old, new, strict=True)):
+    if all(map(is_, old, new)):
         return expr
     match expr:
         case Binary(op, _, _):
@@ -84,9 +91,11 @@ def rewrite_expr(expr: Expr, fn: ExprFn) -> Expr:
 
 def walk_expr(expr: Expr) -> Iterator[Expr]:
     """The nodes of an expression, parents first."""
-    yield expr
-    for child in expr_children(expr):
-        yield from walk_expr(child)
+    waiting = [expr]
+    while waiting:
+        expr = waiting.pop()
+        yield expr
+        waiting += reversed(expr_children(expr))
 
 
 def expr_vars(expr: Expr) -> set[Var]:
@@ -259,9 +268,9 @@ def blocks(stmt: Stmt) -> Iterator[Block]:
 
 def substitute_expr(expr: Expr, mapping: Mapping[Var, Expr]) -> Expr:
     """An expression with variables replaced all at once; values may mention replaced variables."""
-    if not mapping:
-        return expr
-    return rewrite_expr(expr, lambda e: mapping.get(e, e) if isinstance(e, Var) else e)
+    if isinstance(expr, Var):
+        return mapping.get(expr, expr)
+    return map_expr(expr, lambda e: substitute_expr(e, mapping)) if mapping else expr
 
 
 def substitute(stmt: Stmt, mapping: Mapping[Var, Expr]) -> Stmt:
