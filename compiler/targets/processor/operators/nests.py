@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import isqrt, prod
 
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.schedule.stage import Stage
@@ -17,6 +17,8 @@ SHARED_STEPS = 1 << 14  # loops with fewer steps in all stay on one thread
 ENOUGH_PARTS = 64  # loops are fused until threads have this many iterations to share
 LANES = (4, 8, 16, 32, 64)
 MOST_COPIES = 64  # of a tile's vector that are written out one after the other
+LONG_SUM = 128  # steps above which a sum of float32 vectors is one of partial sums
+AT_ONCE = 8  # vectors of partial sums that are in registers
 
 
 def schedule_nest(s: Schedule, stage: Stage, lanes: int) -> None:
@@ -28,7 +30,7 @@ def schedule_nest(s: Schedule, stage: Stage, lanes: int) -> None:
     if adds_a_row(op, lanes):
         rows = schedule_row(s, stage, lanes)
     elif _adds_vectors(op):
-        rows = schedule_vectors(stage)
+        rows = schedule_vectors(s, stage, lanes)
     else:
         rows = list(stage.axis[:-1])
         if op.axes and op.axes[-1].extent in LANES and not op.reduce_axis:
@@ -128,8 +130,35 @@ def schedule_row(s: Schedule, stage: Stage, lanes: int) -> list[Var]:
     return list(stage.axis)
 
 
-def schedule_vectors(stage: Stage) -> list[Var]:
+def schedule_vectors(s: Schedule, stage: Stage, lanes: int) -> list[Var]:
     """A reduction of vectors, which stay in registers while it runs."""
+    assert isinstance(stage.op, ComputeOp)
     *rows, l = stage.axis
-    in_registers(stage, rows, list(stage.reduce_axis), l)
+    steps = prod(axis.extent for axis in stage.op.reduce_axis)
+    if stage.op.outputs[0].dtype == "float32" and steps > LONG_SUM:
+        _reduce_in_parts(s, stage, steps, lanes)
+    else:
+        in_registers(stage, rows, list(stage.reduce_axis), l)
     return rows
+
+
+def _reduce_in_parts(s: Schedule, stage: Stage, steps: int, lanes: int) -> None:
+    """A long reduction of vectors as partial ones, about as many as each has steps.
+
+    A float32 sum is off by as many roundings as it has steps, one after the other. Several parts
+    take turns, so that none waits for its own last addition.
+    """
+    longest = max(stage.reduce_axis, key=stage.extent)
+    if (count := isqrt(steps)) < stage.extent(longest):
+        longest, _ = stage.split(longest, nparts=count)
+    tensor = s.rfactor(stage.name, longest)
+    assert isinstance(tensor, Tensor)
+    *rows, l = stage.axis
+    in_registers(stage, [*rows, *stage.reduce_axis], [], l)
+    parts = s[tensor]
+    parts.compute_at(stage, rows[-1])
+    part, *rows, l = parts.axis
+    most = min(AT_ONCE, max(AT_ONCE * lanes // parts.extent(l), 1))
+    turns = next(n for n in range(most, 0, -1) if parts.extent(part) % n == 0)
+    part, turn = parts.split(part, factor=turns)
+    in_registers(parts, [*rows, part, *parts.reduce_axis], [turn], l)

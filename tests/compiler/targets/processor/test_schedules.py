@@ -139,3 +139,32 @@ def test_rows_are_reduced_in_lanes():
 def test_little_work_is_not_shared():
     node = ops.Softmax(name="s", output="y", data="x", axis=1)
     assert "parallel" not in text_of(node, {"x": (3, 64)}, (3, 64))
+
+
+@pytest.mark.parametrize("vectors", VECTORS)
+@pytest.mark.parametrize("steps", [(80, 80), (1, 6400), (3, 397)])
+def test_long_sums_of_vectors_are_sums_of_parts(steps, vectors):
+    """One after the other, 6,400 steps would be off by more than ten times as much."""
+    shape = (1, 2, *steps, 16)
+    node = ops.Reduce(name="r", output="y", data="x", function="sum", axes=(2, 3), keepdims=False)
+    rng = np.random.default_rng(0)
+    graph, _ = graph_of(node, {"x": shape}, (1, 2, 16))
+    func = kernel_of(node, graph, vectors).func
+    x, out = rng.random(shape, dtype=np.float32), np.full((1, 2, 16), np.nan, np.float32)
+    jit([func])["f"](x, out)
+    np.testing.assert_allclose(out, x.sum((2, 3), dtype=np.float64), rtol=5e-7)
+    assert "sum_rf" in show(func)
+
+
+@pytest.mark.parametrize("function", ["max", "min"])
+def test_other_long_reductions_of_vectors(function):
+    node = ops.Reduce(name="r", output="y", data="x", function=function, axes=(1,), keepdims=False)
+    text, out, values = kernel_and_result(node, {"x": (3, 200, 8)}, (3, 8))
+    assert f"{function}_rf" in text
+    want = getattr(values["x"].astype(np.float64), function)(1)
+    np.testing.assert_array_equal(out, want.astype(np.float32))
+
+
+def test_short_sums_of_vectors_have_no_parts():
+    node = ops.Reduce(name="r", output="y", data="x", function="sum", axes=(1,), keepdims=False)
+    assert "_rf" not in text_of(node, {"x": (3, 49, 16)}, (3, 16))
