@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import IO
@@ -100,7 +101,7 @@ class Workers:
     def __exit__(self, *_: object) -> None:
         self.threads.shutdown(cancel_futures=True)
         for process in self.processes:
-            with process:  # its pipes are closed, and it ends
+            with suppress(BrokenPipeError), process:  # its pipes are closed, and it ends
                 pass
 
     def add(self, text: str) -> None:
@@ -166,7 +167,11 @@ def main() -> None:
             text = _read(sys.stdin.buffer).decode()
         except EOFError:
             return
-        _write(sys.stdout.buffer, optimized(text, settings, machine).as_bitcode())
+        try:
+            module = optimized(text, settings, machine)
+        except RuntimeError as error:
+            sys.exit(" ".join(str(error).split()))
+        _write(sys.stdout.buffer, module.as_bitcode())
 
 
 if __name__ == "__main__":
