@@ -121,6 +121,46 @@ def test_recurrent_layers(op, gates, way):
     agrees([node], x, constants, tuple(results), opset=14)
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)], ids=str)
+@pytest.mark.parametrize(
+    ("dtype", "other"), [("f4", "f4"), ("f4", "i8"), ("f8", "f8"), ("f8", "i4")]
+)
+def test_a_power_of_two_is_a_product(dtype, other, shape):
+    """Of numbers of either sign."""
+    x, constants = {"x": real(3, 4).astype(dtype)}, {"a": np.full(shape, 2, other)}
+    graph = agrees(one("Pow", "x", "a"), x, constants)
+    (node,) = graph.nodes
+    assert (node.function, node.a, node.b) == ("mul", "x", "x")
+
+
+@pytest.mark.parametrize("exponent", [
+    np.full(4, 2, F), np.full((1, 1, 1), 2, F), np.full((2, 1, 1), 2, F), np.array([2, 3, 2, 1], F),
+    F(3), F(-2), F(0.5), F(2.0000002), F(0), np.int64(3),
+], ids=str)  # fmt: skip
+def test_another_power_is_none(exponent):
+    x = {"x": np.abs(real(3, 4)) + F(0.5)}
+    graph = agrees(one("Pow", "x", "a"), x, {"a": np.asarray(exponent)})
+    assert "pow" in functions_of(graph)
+    assert "mul" not in functions_of(graph)
+
+
+def test_a_power_that_is_not_known_is_no_product():
+    graph = agrees(one("Pow", "x", "a"), {"x": np.abs(real(3, 4)), "a": np.full(1, 2, F)})
+    assert functions_of(graph) == ["pow"]
+
+
+@pytest.mark.parametrize("other", ["i4", "f4"])
+def test_a_power_of_integers_is_no_product(other):
+    x = {"x": np.arange(-3, 4, dtype=np.int32)}
+    graph = agrees(one("Pow", "x", "a"), x, {"a": np.array(2, other)})
+    assert "pow" in functions_of(graph)
+
+
+def functions_of(graph):
+    """What functions of two tensors there are."""
+    return [node.function for node in graph.nodes if isinstance(node, ops.Binary)]
+
+
 @pytest.mark.parametrize(("attributes", "scales"), [
     ({"mode": "linear"}, [1, 1, 2, 1.5]),
     ({"mode": "linear", "coordinate_transformation_mode": "align_corners"}, [1, 1, 2, 3]),
