@@ -105,6 +105,8 @@ class FunctionRecipe:
     def constant(self, suffix: str, array: Array) -> Tensor:
         """An array only this function needs."""
         name = f"{self.node.name}.{suffix}"
+        while name in self.graph.tensors:  # as a layer's weights often are, that others may read
+            name = f"{name}.own"
         self.constants[name] = array
         return self._input(name, array.shape, str(array.dtype))
 
