@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import chain, count
 from types import MappingProxyType
 
 import numpy as np
@@ -74,9 +75,9 @@ def node_functions(
             first, places = like[form]
             functions[node.name] = _for_others(first, dict(zip(places, names, strict=True)))
             continue
-        symbol = base = symbol_of(HOST, node)
-        while symbol in symbols:
-            symbol = f"{base}_{len(symbols)}"
+        base = symbol_of(HOST, node)
+        tried = chain((base,), (f"{base}_{n}" for n in count(len(symbols))))
+        symbol = next(name for name in tried if name not in symbols)
         function = node_function(node, graph, symbol, processor, traces, known)
         functions[node.name] = _with_shared(function, arrays)
         like[form] = functions[node.name], names
