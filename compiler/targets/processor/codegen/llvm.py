@@ -69,14 +69,15 @@ def _texts(
     funcs: Iterable[PrimFunc], processor: Processor, most: int = PART_INSTRUCTIONS
 ) -> Iterator[str]:
     """The functions as LLVM IR, in texts of some ``most`` instructions; as one for 0."""
-    module = ll.Module(name="vdla")
+    module, parts = ll.Module(name="vdla"), 0
     for func in funcs:
         _check_supported(func, processor)
         emit_function(module, func, ll.IntType(processor.size_bits))
         if most and instructions(module) > most:
             yield str(module)
-            module = ll.Module(name="vdla")
-    yield str(module)
+            module, parts = ll.Module(name="vdla"), parts + 1
+    if module.functions or not parts:
+        yield str(module)
 
 
 def instructions(module: ll.Module) -> int:
