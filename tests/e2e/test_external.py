@@ -248,23 +248,6 @@ def refused(*nodes, **tensors):
 
 
 def test_what_onnxruntime_cannot_take_either():
-    ends = [("i", TensorProto.INT64, []), ("go", TensorProto.BOOL, [])]
-    i, go = (helper.make_tensor_value_info(*each) for each in ends)
-    state = [helper.make_tensor_value_info(name, TensorProto.FLOAT, X) for name in ("s", "t")]
-    body = helper.make_graph(
-        [helper.make_node("Identity", ["go"], ["on"]), helper.make_node("Relu", ["s"], ["t"])],
-        "body", [i, go, state[0]],
-        [helper.make_tensor_value_info("on", TensorProto.BOOL, []), state[1]],
-    )  # fmt: skip
-    node = helper.make_node("Loop", ["", "c", "x"], ["y"], name="it", body=body)
-    total = helper.make_node("ReduceMax", ["x"], ["m"], keepdims=0)
-    assert refused(total, helper.make_node("IsNaN", ["m"], ["c"]), node) == (
-        "m: node it (Loop): expected an operator without subgraphs, "
-        "found Loop: control flow has no place yet"
-    )
-    assert refused(helper.make_node("NonZero", ["x"], ["y"], name="it")) == (
-        "m: node it (NonZero): expected a result of static shape, found NonZero with [4, ?]"
-    )
     node = helper.make_node("SplitToSequence", ["x"], ["y"], name="it")
     assert "m: node it (SplitToSequence): expected a tensor of float32, " in refused(node)
     node = helper.make_node("Frobnicate", ["x"], ["y"], name="it", domain="com.acme")
