@@ -102,7 +102,7 @@ def add_open(draft: Draft, names: Sequence[str], outputs: Sequence[str]) -> str:
         raise ModelError(island.where, expected, _said(error)) from None
     for name, (_, dtype) in zip(names, session.results, strict=True):
         if dtype not in DTYPES:  # string, seq(tensor(float)), optional(…)
-            where = f"{draft.where}: output {name}"
+            where = f"{island.where}: output {name}"
             raise ModelError(where, f"a tensor of {', '.join(DTYPES)}", f"one of type {dtype}")
     node = ops.Open(
         name=draft.fresh(f"{island.name}.open"),
