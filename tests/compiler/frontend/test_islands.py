@@ -227,7 +227,7 @@ def test_what_is_known_of_the_shape_decides():
 
 @pytest.mark.parametrize(("nodes", "outputs", "text"), [
     ([op("Relu", "x", "r"), op("Cast", "r", "y", to=TensorProto.STRING)], {"s y": [4, 5]},
-     "output y: expected a tensor of "),
+     "node y (Cast): output y: expected a tensor of "),
     ([op("NonZero", "x", "z"), op("Bernoulli", "zf", "y"),
       op("Cast", "z", "zf", to=TensorProto.FLOAT)], {"f y": [2, None]},
      "node y (Bernoulli): expected a result that follows from the inputs, found random numbers"),
