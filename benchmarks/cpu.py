@@ -45,6 +45,7 @@ from rich.console import Console
 from rich.table import Table
 
 import vdla
+from vdla.analysis.profile import ProfiledStep, profile
 from vdla.compiler.models import networks
 from vdla.compiler.models.quantizer import quantize_model
 from vdla.compiler.targets.processor.peak import peak
@@ -193,15 +194,17 @@ def path_of(model: str, dtype: str, folder: Path) -> Path:
 def layers(module: Any, runs: int) -> Table:
     """Each function's shortest time, on one thread."""
     ready, given = Executor(module, threads=1), inputs_of(module)
-    best: dict[str, float] = {}
-    for _ in range(runs):
-        for step in ready.run(given).steps:
-            best[step.name] = min(best.get(step.name, np.inf), step.seconds)
     table = Table("function", "ms", "%")
-    total = sum(best.values())
-    for name, seconds in best.items():
-        table.add_row(name, f"{1e3 * seconds:.3f}", f"{100 * seconds / total:.1f}")
+    for step in profile(ready, given, runs).steps:
+        table.add_row(step.name, *shown(step))
     return table
+
+
+def shown(step: ProfiledStep) -> tuple[str, str]:
+    """A function's milliseconds, and its percentage of all functions' time."""
+    assert step.seconds is not None
+    assert step.share is not None
+    return f"{1e3 * step.seconds:.3f}", f"{100 * step.share:.1f}"
 
 
 def sgemm(size: int) -> onnx.GraphProto:

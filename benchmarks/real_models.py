@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cpu import in_turns, session_of
+from cpu import in_turns, session_of, shown
 from rich.console import Console
 from rich.table import Table
 
@@ -47,6 +47,7 @@ import vdla
 from vdla import api
 from vdla.analysis.difference import whole
 from vdla.analysis.ort import ort_run
+from vdla.analysis.profile import profile
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.frontend.shapes import Shapes, input_values, open_shape
 from vdla.compiler.graph.passes import optimize
@@ -244,14 +245,11 @@ def slowest(model: RealModel, threads: int, runs: int) -> Table:
     shapes = fitting(api.load_onnx(path).graph, model.shapes)
     module = vdla.compile(path, device="cpu", shapes=shapes)
     ready, inputs = Executor(module, threads=threads), model.inputs(module)
-    best: dict[str, float] = {}
-    for _ in range(runs):
-        for step in ready.run(inputs).steps:
-            best[step.name] = min(best.get(step.name, np.inf), step.seconds)
-    total, result = sum(best.values()), Table(model.name, "ms", "%")
-    for name in sorted(best, key=lambda n: -best[n])[:SLOWEST]:
-        result.add_row(name, f"{1e3 * best[name]:.3f}", f"{100 * best[name] / total:.1f}")
-    result.add_row(f"all {len(best)}", f"{1e3 * total:.3f}", "100")
+    steps, result = profile(ready, inputs, runs).steps, Table(model.name, "ms", "%")
+    for step in sorted(steps, key=lambda step: -(step.seconds or 0))[:SLOWEST]:
+        result.add_row(step.name, *shown(step))
+    total = sum(step.seconds or 0 for step in steps)
+    result.add_row(f"all {len(steps)}", f"{1e3 * total:.3f}", "100")
     return result
 
 
