@@ -54,7 +54,7 @@ def _scales(node: Node, graph: Graph) -> tuple[str, Array, Array] | None:
     if a in graph.constants and function in ("add", "mul"):
         a, b = b, a
     value = _by_channel(graph, b, shape)
-    if value is None or graph.tensors[a].shape != shape or (function == "div" and 0 in value):
+    if value is None or graph.tensors[a].shape != shape:
         return None
     if function in ("mul", "div"):
         with np.errstate(all="ignore"):
