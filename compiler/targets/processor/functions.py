@@ -36,8 +36,9 @@ def node_function(
     schedule = expression.unscheduled(name, checked=False)
     digest, known = digest_of(schedule.mod), {} if known is None else known
     if digest not in known:
-        tuned = expression.unscheduled(name) if traces(digest) is not None else schedule
-        if replayed(tuned, traces(digest), intrinsics(processor.vectors)):
+        trace = traces(digest)
+        tuned = schedule if trace is None else expression.unscheduled(name)
+        if replayed(tuned, trace, intrinsics(processor.vectors)):
             schedule = tuned
         else:
             schedule_function(schedule, expression.result, expression.template, processor.vectors)

@@ -61,26 +61,27 @@ def in_registers(stage: Stage, outer: list[Var], copies: list[Var], lane: Var) -
     What the tile sums up stays in registers while ``outer`` runs; of a small tile, the last steps
     of the reduction are written out, too.
     """
-    steps = _short_steps(stage, outer, prod(map(stage.extent, copies)))
+    outer, steps = _with_short_steps(stage, outer, prod(map(stage.extent, copies)))
     stage.reorder(*outer, *steps, *copies, lane)
     for axis in (*steps, *copies):
         stage.unroll(axis)
     stage.vectorize(lane)
 
 
-def _short_steps(stage: Stage, outer: list[Var], copies: int) -> list[Var]:
-    """Takes the innermost loop of a reduction off ``outer``, or splits a few steps off it, where a
-    tile is so small that a loop around it costs more than it does."""
+def _with_short_steps(stage: Stage, outer: list[Var], copies: int) -> tuple[list[Var], list[Var]]:
+    """The loops around a tile, and what is written out of the last of them: a short reduction, or a
+    few steps of a long one, where the tile is so small that a loop costs more than it does."""
     if not outer or outer[-1] not in stage.reduce_axis:
-        return []
-    last, most = outer[-1], MOST_COPIES // max(copies, 1)
-    if stage.extent(last) <= most:
-        return [outer.pop()]
-    count = next((n for n in (8, 4, 2) if n <= most // 2 and stage.extent(last) % n == 0), 0)
+        return outer, []
+    *others, last = outer
+    most, size = MOST_COPIES // max(copies, 1), stage.extent(last)
+    if size <= most:
+        return others, [last]
+    count = next((n for n in (8, 4, 2) if n <= most // 2 and size % n == 0), 0)
     if not count:
-        return []
-    outer[-1], inner = stage.split(last, factor=count)
-    return [inner]
+        return outer, []
+    last, inner = stage.split(last, factor=count)
+    return [*others, last], [inner]
 
 
 def sums_in_registers(
