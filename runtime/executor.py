@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -42,14 +42,12 @@ from vdla.runtime.turns import Turns
 from vdla.support.machine import memory_bytes
 
 Array = NDArray[Any]
-Action = Callable[[], list["StepResult"]]
+Report = Callable[[], Sequence["StepResult"]]
+Action = Callable[[], Report]  # does its part of a run; the report says afterwards how it went
 
 
 class StepResult(NamedTuple):
-    """One step's share: ``cycles`` is None for a host function.
-
-    Small networks have hundreds of steps of a microsecond, so it is made as fast as can be.
-    """
+    """One step's share: ``cycles`` is None for a host function."""
 
     name: str
     kind: str
@@ -64,12 +62,26 @@ class StepResult(NamedTuple):
 
 @dataclass(frozen=True)
 class RunResult:
-    """What one run gave. ``cycles`` is None when no accelerator took part."""
+    """What one run gave.
+
+    A network may have thousands of steps of a microsecond each, so how each of them went is put
+    together when it is asked for.
+    """
 
     outputs: dict[str, Array]
     seconds: float
-    cycles: int | None
-    steps: list[StepResult] = field(default_factory=list)
+    reports: Sequence[Report] = field(default=(), repr=False)
+
+    @cached_property
+    def steps(self) -> list[StepResult]:
+        """How each step went, in order."""
+        return [step for report in self.reports for step in report()]
+
+    @property
+    def cycles(self) -> int | None:
+        """Cycles that the accelerator took; None where none took part."""
+        cycles = [step.cycles for step in self.steps if step.cycles is not None]
+        return sum(cycles) if cycles else None
 
 
 class Executor:
@@ -123,13 +135,10 @@ class Executor:
         for name in self.module.inputs:
             place = self.tensor(name)
             place[...] = read_as(np.asarray(inputs[name]), place.dtype.name)
-        results = []
         start = time.perf_counter()
-        for action in self._actions:
-            results += action()
+        reports = [action() for action in self._actions]
         seconds = time.perf_counter() - start
-        cycles = [r.cycles for r in results if r.cycles is not None]
-        return RunResult(self._outputs(), seconds, sum(cycles) if cycles else None, results)
+        return RunResult(self._outputs(), seconds, reports)
 
     def _outputs(self) -> dict[str, Array]:
         """The module's outputs after a run."""
@@ -191,11 +200,13 @@ class Executor:
         program, tensors = self._kernels, self.module.tensors
         assert program is not None
         calls = [(s.function, [tensors[name].offset for name in s.args]) for s in steps]
+        names = [str(step) for step in steps]
 
-        def run() -> list[StepResult]:
-            seconds = [program.launch(*call) for call in calls]
+        def run() -> Report:
+            times = [program.launch(*call) for call in calls]
             program.finish()
-            return [StepResult(str(s), s.KIND, t()) for s, t in zip(steps, seconds, strict=True)]
+            seconds = [time() for time in times]
+            return lambda: list(map(StepResult, names, repeat(plan.Gpu.KIND), seconds))
 
         return run
 
@@ -206,8 +217,9 @@ class Executor:
         functions = [(s.function, [base + tensors[name].offset for name in s.args]) for s in steps]
         calls, names = Calls(self.library, functions, self._pool), [str(step) for step in steps]
 
-        def run() -> list[StepResult]:
-            return list(map(StepResult, names, repeat(Host.KIND), calls.run()))
+        def run() -> Report:
+            seconds = calls.run()
+            return lambda: list(map(StepResult, names, repeat(Host.KIND), seconds()))
 
         return run
 
@@ -226,10 +238,11 @@ class Executor:
             wanted = self._touched(self.module.steps[number + 1 :], self.module.outputs)
             action = self.device.load(program, self.dram, given, wanted)
 
-        def run() -> list[StepResult]:
+        def run() -> Report:
             began = time.perf_counter()
             device = action()
-            return [StepResult(str(step), step.KIND, time.perf_counter() - began, device)]
+            seconds = time.perf_counter() - began
+            return lambda: [StepResult(str(step), step.KIND, seconds, device)]
 
         return run
 
@@ -291,11 +304,12 @@ def _constants(module: Module) -> set[str]:
     return result - written - set(module.inputs)
 
 
-def _timed(name: str, move: Callable[[], None]) -> list[StepResult]:
+def _timed(name: str, move: Callable[[], None]) -> Report:
     """A copy, with the time that it takes."""
     began = time.perf_counter()
     move()
-    return [StepResult(name, "copy", time.perf_counter() - began)]
+    seconds = time.perf_counter() - began
+    return lambda: [StepResult(name, "copy", seconds)]
 
 
 def check_inputs(module: Module, inputs: Mapping[str, Array]) -> None:

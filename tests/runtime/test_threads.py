@@ -71,7 +71,7 @@ def test_a_row_of_functions_is_one_call_and_each_is_timed():
     outs = np.empty((2, 300, 8), np.float32)
     functions = [(n, [a.ctypes.data, o.ctypes.data])
                  for n, o in zip(("first", "second"), outs, strict=True)]  # fmt: skip
-    seconds = Calls(library, functions, Pool(library, 2)).run()
+    seconds = Calls(library, functions, Pool(library, 2)).run()()
     np.testing.assert_allclose(outs[1], expected(a), rtol=1e-5)
     np.testing.assert_allclose(outs[0][:64], expected(a)[:64], rtol=1e-5)
     assert len(seconds) == 2
