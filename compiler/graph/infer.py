@@ -6,7 +6,7 @@ leave (``spec.py``); :func:`verify` checks a whole graph by them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import prod
 
 from vdla.compiler.graph import ops
@@ -14,12 +14,14 @@ from vdla.compiler.graph.ir import TENSOR_DTYPES, Graph, GraphError, Node, Tenso
 from vdla.compiler.graph.spec import Spec, unfused
 
 
-def verify(graph: Graph, spec: Spec | None = None) -> Graph:
+def verify(graph: Graph, spec: Spec | None = None, before: Graph | None = None) -> Graph:
     """Checks every rule of :mod:`vdla.compiler.graph.ir` and returns the graph.
 
     Args:
         graph: of any pass.
         spec: what it may hold after that pass; without it, any kinds of nodes.
+        before: the graph that the pass was given, if it was checked; nodes of it whose tensors
+            have kept their types aren't checked again.
 
     Raises:
         GraphError: names the node or tensor, what was expected and what was found.
@@ -28,7 +30,9 @@ def verify(graph: Graph, spec: Spec | None = None) -> Graph:
     names: set[str] = set()
     if spec is not None:
         spec.check(graph)
-    _verify_tensors(graph)
+    changed = _changed(graph, before)
+    checked = {id(node) for node in unfused(before.nodes)} if before else set()
+    _verify_tensors(graph, changed)
     for node in unfused(graph.nodes):
         if node.name in names:
             raise GraphError(f"expected one node called {node.name}, found two")
@@ -39,21 +43,28 @@ def verify(graph: Graph, spec: Spec | None = None) -> Graph:
         if node.output in known:
             raise node.error("a tensor written once", node.output)
         known.add(node.output)
-        _verify_type(graph, node)
+        if id(node) not in checked or not changed.isdisjoint((*node.inputs, node.output)):
+            _verify_node(graph, node)
     for name in graph.outputs:
         if name not in known:
             raise GraphError(f"expected output {name} to be written by a node, found none")
     return graph
 
 
-def _verify_tensors(graph: Graph) -> None:
-    used = {name for node in unfused(graph.nodes) for name in (*node.inputs, node.output)}
-    for name, kind in graph.tensors.items():
+def _changed(graph: Graph, before: Graph | None) -> set[str]:
+    """The tensors whose types aren't those of a graph that was checked before."""
+    types: Mapping[str, TensorType] = before.tensors if before else {}
+    return {name for name, kind in graph.tensors.items() if types.get(name) is not kind}
+
+
+def _verify_tensors(graph: Graph, changed: Iterable[str]) -> None:
+    for name in changed:
+        kind = graph.tensors[name]
         if kind.dtype not in TENSOR_DTYPES:
             raise GraphError(
                 f"tensor {name}: expected one of {', '.join(TENSOR_DTYPES)}, found {kind.dtype}"
             )
-        if any(size < (name in used) for size in kind.shape):
+        if any(size < 0 for size in kind.shape):
             raise GraphError(f"tensor {name}: expected positive sizes, found {list(kind.shape)}")
     for name, array in graph.constants.items():
         kind = graph.tensors[name]
@@ -64,7 +75,12 @@ def _verify_tensors(graph: Graph) -> None:
             )
 
 
-def _verify_type(graph: Graph, node: Node) -> None:
+def _verify_node(graph: Graph, node: Node) -> None:
+    """Checks the types of what a node reads and writes."""
+    for name in (*node.inputs, node.output):
+        kind = graph.tensors[name]
+        if 0 in kind.shape:
+            raise GraphError(f"tensor {name}: expected positive sizes, found {list(kind.shape)}")
     kind = graph.tensors[node.output]
     shapes = [graph.tensors[name].shape for name in node.inputs]
     shape = node.result_shape(shapes)

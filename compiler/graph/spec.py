@@ -52,8 +52,9 @@ class Spec:
 
     def check(self, graph: Graph) -> None:
         """Raises GraphError where a graph holds a node or a tensor that it may not hold."""
+        later = MADE - self.made
         for node in with_parts(graph):
-            if type(node) in MADE - self.made:
+            if type(node) in later:
                 known = ", ".join(sorted(kind.__name__ for kind in self.made)) or "none"
                 raise GraphError(
                     f"after {self.name}: expected no kinds of nodes that passes make but {known}, "

@@ -111,8 +111,8 @@ def every_program_reads_back():
         return emit(module, func, size)
 
     def checked(run):
-        def checking(graph, *args):
-            made = run(graph, *args)
+        def checking(graph, *args, **others):
+            made = run(graph, *args, **others)
             graph_reads_back(made[0] if isinstance(made, tuple) else made)
             return made
 

@@ -64,7 +64,7 @@ def optimize(
     for each in pipeline:
         spec = spec.after(each)
         result = each.run(graph)
-        graph = result if _unchanged(result, graph) else verify(result, spec)
+        graph = result if _unchanged(result, graph) else verify(result, spec, before=graph)
         if dump:
             dump(each.name, graph)
     return graph

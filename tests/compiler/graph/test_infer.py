@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,6 +93,29 @@ def test_a_good_graph_is_returned():
 def test_broken_graphs(g, message):
     with pytest.raises(GraphError, match=f"^{re.escape(message)}$"):
         verify(g)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "kinds"),
+    [
+        ((relu(), relu("s", "y", "z")), {"y": (F32, 2), "z": (F32, 3)}),  # another type
+        ((relu(), relu("s", "y", "z")), {"y": (F32, 3), "z": (F32, 2)}),  # of what is read
+        ((relu(), relu("s", "x", "z")), {"y": (F32, 2), "z": (F32, 3)}),  # another node
+        ((relu(), relu("s", "w", "z")), {"y": (F32, 2), "z": (F32, 2)}),  # another order
+    ],
+)
+def test_what_a_pass_changed_is_checked(nodes, kinds):
+    before = verify(graph(relu(), relu("s", "y", "z"), x=(F32, 2), y=(F32, 2), z=(F32, 2)))
+    for after in (graph(*nodes, x=(F32, 2), **kinds), graph(*nodes, **kinds, x=(F32, 2))):
+        with pytest.raises(GraphError):
+            verify(after, before=before)
+
+
+def test_what_a_pass_kept_is_not_checked_again(monkeypatch):
+    before = verify(graph(relu(), x=(F32, 2), y=(F32, 2)))
+    monkeypatch.setattr(ops.Relu, "result_shape", lambda *_: pytest.fail("checked again"))
+    assert verify(replace(before), before=before) == before
+    monkeypatch.undo()
 
 
 def test_a_constant_must_have_its_declared_type():
