@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import reduce
+from functools import cached_property, reduce
 from math import prod
 from operator import mul
 from typing import Any, ClassVar, Protocol, Self
@@ -261,7 +261,7 @@ class Node:
         """What people call it."""
         return type(self).__name__
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[str, ...]:
         """The tensors read, in order; an absent optional one is left out."""
         names: list[str] = []
@@ -278,6 +278,10 @@ class Node:
         """The names of the tensors that hold its weights."""
         names = (getattr(self, key) for key in self.PARAMETERS)
         return frozenset(name for name in names if name is not None)
+
+    def values(self) -> dict[str, Any]:
+        """Every field's value by its name, to make another node of."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def renamed(self, names: Mapping[str, str]) -> Self:
         """A copy of the node that reads ``names[t]`` wherever this one reads ``t``."""

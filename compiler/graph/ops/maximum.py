@@ -21,7 +21,7 @@ class QMaximum(QMinimum):
 
 
 def _quantized(node: Binary, island: Island) -> QMaximum:
-    return QMaximum(**vars(QUANTIZED["min"](node, island)))
+    return QMaximum(**QUANTIZED["min"](node, island).values())
 
 
 QUANTIZED["max"] = _quantized

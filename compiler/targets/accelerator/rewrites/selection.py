@@ -157,7 +157,7 @@ def _joined(node: ops.QConcat, graph: Graph) -> Sequence[Node]:
 def _added(conv: ops.QSelect, before: str, node: ops.QConcat, last: bool) -> ops.QSelectAdd:
     """A convolution to which the parts before it are added."""
     return ops.QSelectAdd(
-        **vars(conv),
+        **conv.values(),
         residual=before,
         add_scales=(1.0, 1.0),
         res_zp=node.out_zp,

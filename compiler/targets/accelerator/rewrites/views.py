@@ -27,7 +27,7 @@ def view_slices(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Gra
         if type(node) is ops.QTake and _is_range(node, graph, config.channel_block):
             maker = makers.get(node.data)
             if maker is not None and refusal(maker, graph, config, min_fill) is None:
-                node = ops.QTakeView(**vars(node))
+                node = ops.QTakeView(**node.values())
         makers[node.output] = node
         nodes.append(node)
     return replace(graph, nodes=tuple(nodes))
@@ -90,7 +90,7 @@ class _Viewer:
         parts = [copies[n].output if n in copies else node.parts[n] for n in numbers]
         self.taken.update(parts)
         fields = {
-            **vars(node),
+            **node.values(),
             "parts": tuple(parts),
             "scales": (1.0,) * len(parts),
             "zps": (node.out_zp,) * len(parts),
