@@ -37,6 +37,7 @@ from vdla.compiler.targets.search.function_records import FunctionRecords
 from vdla.compiler.targets.target import Target, place, place_node
 from vdla.isa.config import Config
 from vdla.runtime.module import Module
+from vdla.support.garbage import rare_collection
 
 Array = NDArray[Any]
 Progress = Callable[[str, int, int], None]
@@ -113,8 +114,9 @@ def compile_model(
         TargetError: there is no linker for the processor, or it would need onnxruntime.
     """
     options = options or Options()
-    graph = import_onnx(path, shapes, floats=not options.accelerated)
-    return compile_graph(graph, config, options)
+    with rare_collection():
+        graph = import_onnx(path, shapes, floats=not options.accelerated)
+        return compile_graph(graph, config, options)
 
 
 def compile_graph(graph: Graph, config: Config, options: Options | None = None) -> Module:
@@ -213,7 +215,7 @@ class _Compilation:
     def _check(self, done: Pass[Any], graph: Graph) -> None:
         """Takes the graph that a pass left, if it is one that it may leave."""
         self.spec = self.spec.after(done)
-        self.graph = verify(graph, self.spec)
+        self.graph = verify(graph, self.spec, before=self.graph)
         self.dump.graph(done.name, graph)
 
     def finish(self) -> dict[str, Mapping[str, Any]]:
