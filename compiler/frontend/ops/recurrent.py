@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from vdla.compiler.frontend.converters import converts
@@ -35,16 +35,18 @@ class Layer:
     functions: Sequence[str]
     hidden: int
     reset_after: bool = False  # GRU's linear_before_reset: the reset gate comes behind the weights
+    _gates: dict[tuple[str, int, int], str] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def gates(self) -> int:
         """How many there are."""
         return self.make.shape(self.weight)[1] // self.hidden
 
-    def row(self, step: int) -> str:
-        """[B, G * H]: what the data add at a step."""
+    def row(self, step: int, index: int = 0, count: int | None = None) -> str:
+        """[B, G * H]: what the data add at a step, to all gates or to some."""
         batch = self.make.shape(self.inputs)[1]
-        return self.make.along(self.rows, 0, range(step * batch, (step + 1) * batch))
+        rows = self.gate(self.rows, index, count or self.gates)
+        return self.make.along(rows, 0, range(step * batch, (step + 1) * batch))
 
     @cached_property
     def rows(self) -> str:
@@ -53,9 +55,13 @@ class Layer:
         return self.make.reshape(self.inputs, (steps * batch, width))
 
     def gate(self, name: str, index: int, count: int = 1) -> str:
-        """Some gates of [B, G * H]."""
-        first, last = index * self.hidden, (index + count) * self.hidden
-        return self.make.along(name, len(self.make.shape(name)) - 1, range(first, last))
+        """Some gates of [B, G * H]; each step takes the same ones of weights and biases."""
+        key = name, index, count
+        if key not in self._gates:
+            first, last = index * self.hidden, (index + count) * self.hidden
+            axis = len(self.make.shape(name)) - 1
+            self._gates[key] = self.make.along(name, axis, range(first, last))
+        return self._gates[key]
 
     def states(self, state: str, index: int = 0, count: int | None = None) -> str:
         """The state times its weights, of some gates, with the bias."""
@@ -72,15 +78,15 @@ class Layer:
 
     def gru(self, step: int, state: str, cell: str) -> tuple[str, str]:
         """Update and reset gates, and the new state; ``reset_after`` says where the reset acts."""
-        make, x = self.make, self.row(step)
-        both = make.binary("add", self.gate(x, 0, 2), self.states(state, 0, 2))
+        make = self.make
+        both = make.binary("add", self.row(step, 0, 2), self.states(state, 0, 2))
         gates = make.unary(self.functions[0], both)
         update, reset = self.gate(gates, 0), self.gate(gates, 1)
         if self.reset_after:
             inner = make.binary("mul", reset, self.states(state, 2, 1))
         else:
             inner = self.states(make.binary("mul", reset, state), 2, 1)
-        new = make.unary(self.functions[1], make.binary("add", self.gate(x, 2), inner))
+        new = make.unary(self.functions[1], make.binary("add", self.row(step, 2, 1), inner))
         kept = make.binary("mul", update, make.binary("sub", state, new))
         return make.binary("add", new, kept), cell
 
@@ -208,17 +214,14 @@ def _results(
     """Every step's state, and the last ones; batches first where the layout says so."""
     batch, hidden = make.shape(sides[0][1])
 
-    def lifted(name: str, ones: int) -> str:
-        return make.reshape(name, (*(1,) * ones, batch, hidden))
-
     if view.wanted(0):
-        rows = [
-            make.concat([lifted(states[t], 2) for states, *_ in sides], 1)
-            for t in range(len(sides[0][0]))
-        ]
-        whole = make.concat(rows, 0)
+        shape = len(sides[0][0]), 1, batch, hidden
+        ways = [make.reshape(make.concat(states, 0), shape) for states, *_ in sides]
+        whole = make.concat(ways, 1)
         make.result(make.transpose(whole, (2, 0, 1, 3)) if swapped else whole, 0)
     for place, index in ((1, 1), (2, 2)):
         if view.wanted(place):
-            last = make.concat([lifted(str(side[index]), 1) for side in sides], 0)
+            last = make.concat(
+                [make.reshape(str(side[index]), (1, batch, hidden)) for side in sides], 0
+            )
             make.result(make.transpose(last, (1, 0, 2)) if swapped else last, place)
