@@ -9,7 +9,6 @@ import numpy as np
 
 from vdla.compiler.dump import Dumper
 from vdla.compiler.graph.ir import Array, Graph, Node
-from vdla.compiler.graph.ops.views import View
 from vdla.compiler.graph.plan import MemoryPlan, address_views, align, plan_memory
 from vdla.compiler.placement import Placements, report
 from vdla.compiler.targets.accelerator.lower import UOPS, Linked, Linker
@@ -76,8 +75,7 @@ def assemble(
     steps = make_steps(graph, network.placements, functions, network.kernels, network.codes)
     linkers = _line_up(steps, network, config)
     constants = _constants(network, linkers)
-    views = {name: View(whole) for name, whole in shared.items()}
-    memory = plan_memory(graph, constants, {**views, **address_views(graph)})
+    memory = plan_memory(graph, constants, {**shared, **address_views(graph)})
     linked, programs = _link(linkers, memory, config)
     for name, program in programs.items():
         dump.write("stream", name, disassemble(program))

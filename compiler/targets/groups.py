@@ -15,12 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node, Shape
 from vdla.compiler.graph.ops.fused import fuse
-from vdla.compiler.graph.ops.take import OUTSIDE
 
 LARGEST = 64  # operators that a function computes for an element, each as often as it is read
 
@@ -110,16 +108,8 @@ class _Fuser:
 
 def _leads(node: Node) -> bool:
     """Whether it is more than element-wise, or than other addresses."""
-    return not (node.ELEMENTWISE or isinstance(node, ops.Transpose) or _is_slice(node))
-
-
-def _is_slice(node: Node) -> bool:
-    """Whether its elements lie at even distances in the data, so that whoever reads it may read
-    these."""
-    if not isinstance(node, ops.Take) or OUTSIDE in node.places:
-        return False
-    steps = ({b - a for a, b in pairwise(table)} for table in node.tables())
-    return all(len(some) <= 1 for some in steps)
+    is_slice = isinstance(node, ops.Take) and node.even_places() is not None
+    return not (node.ELEMENTWISE or isinstance(node, ops.Transpose) or is_slice)
 
 
 def _size(group: list[Node]) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from vdla.compiler.graph import ops
@@ -39,6 +41,16 @@ class Net:
             return self.add(ops.Add, a=a, b=b)
         dtype = "bool" if function == "lt" else "float32"
         return self.add(ops.Binary, a=a, b=b, function=function, dtype=dtype)
+
+    def take(self, data, *tables, fill=0.0):
+        """Elements from places along each axis."""
+        shape, places = tuple(map(len, tables)), tuple(p for table in tables for p in table)
+        name = f"t{len(self.nodes)}"
+        self.nodes.append(
+            ops.Take(name=name, output=name, data=data, shape=shape, places=places, fill=fill)
+        )
+        self.tensors[name] = replace(self.tensors[data], shape=shape)
+        return name
 
     def graph(self, *outputs):
         return verify(Graph(("x",), outputs, tuple(self.nodes), self.tensors, self.constants))

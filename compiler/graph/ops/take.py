@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -44,6 +45,32 @@ class AnyTake(Node, operator=False):
         """The places along each axis."""
         ends = accumulate(self.shape, initial=0)
         return [self.places[a:b] for a, b in pairwise(ends)]
+
+    def even_places(self) -> list[tuple[int, int]] | None:
+        """The first place along each axis and the distance from each one to the next.
+
+        None where some of the places aren't at even distances, or are outside.
+        """
+        result = []
+        for table in self.tables():
+            step = table[1] - table[0] if len(table) > 1 else 1
+            if OUTSIDE in table or any(b - a != step for a, b in pairwise(table)):
+                return None
+            result.append((table[0], step))
+        return result
+
+    def start_of_run(self, shape: Shape) -> int | None:
+        """How many elements of data of ``shape`` come before the result, in row-major order.
+
+        None where the result isn't one run of the data's elements.
+        """
+        places = self.even_places()
+        if places is None or any(step != 1 for _, step in places):
+            return None
+        outer = next((n for n, size in enumerate(self.shape) if size > 1), len(shape))
+        if self.shape[outer + 1 :] != shape[outer + 1 :]:
+            return None
+        return sum(first * prod(shape[n + 1 :]) for n, (first, _) in enumerate(places))
 
     def evaluate(self, args: Sequence[Array], kind: TensorType) -> Array:
         result = args[0]

@@ -1,4 +1,4 @@
-"""Which tensors share their bytes: what a Reshape writes, and what a function writes over.
+"""Which tensors share their bytes: views, and what a function writes over.
 
 before: f(a, b, y): y[i] = relu(a[i] + b[0])     after: f'(b, a): a[i] = relu(a[i] + b[0]); y is a
 
@@ -16,15 +16,17 @@ from dataclasses import replace
 
 from vdla.compiler.graph.express import NodeFunction
 from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.ops.views import View
 from vdla.compiler.graph.plan import lifetimes
 from vdla.compiler.placement import Placements
-from vdla.compiler.targets.processor.steps import Functions, on_processor_alone, views
+from vdla.compiler.targets.processor.steps import Functions
+from vdla.compiler.targets.processor.views import on_processor_alone, views
 from vdla.compiler.tir.arith import same
 from vdla.compiler.tir.injective import stores_once
 from vdla.compiler.tir.ir import Buffer, Evaluate, Expr, Load, Prefetch, PrimFunc, Stmt, Store
 from vdla.compiler.tir.visitor import direct_exprs, replace_buffer, walk, walk_expr
 
-Shared = dict[str, str]  # a tensor to the one whose bytes it is
+Shared = dict[str, View]  # a tensor to its place in the one whose bytes it is, which is no view
 
 
 def in_place(
@@ -45,45 +47,57 @@ def in_place(
 
 class _Sharing:
     """``last`` is, by the tensor whose bytes they are, the last node that reads any of them;
-    ``made`` are the functions that write over, which several nodes may have."""
+    ``stores`` are the functions' only ones, and ``made`` the functions that write over: several
+    nodes may have one function."""
 
     def __init__(self, graph: Graph, placements: Placements, functions: Functions) -> None:
         self.graph, self.functions = graph, dict(functions)
         self.shared = views(graph, placements)
+        self.stores: dict[str, Store | None] = {}
         self.made: dict[tuple[str, tuple[int, ...]], PrimFunc] = {}
         self.last: dict[str, int] = {}
         for name, (_, end) in lifetimes(graph).items():
-            root = self.root(name)
+            root = self.place(name).whole
             self.last[root] = max(self.last.get(root, end), end)
 
-    def root(self, name: str) -> str:
-        """The tensor whose bytes a tensor is."""
-        return self.shared.get(name, name)
+    def place(self, name: str) -> View:
+        """The bytes that a tensor is."""
+        return self.shared.get(name, View(name))
 
     def write_over(self, number: int, node: Node) -> None:
         """Has a node write over an operand, if there is one that it may."""
         function = self.functions[node.name]
-        store = _only_store(function.func)
+        name = function.func.name
+        if name not in self.stores:
+            self.stores[name] = _only_store(function.func)
+        store = self.stores[name]
         if store is None:
             return
         operands: dict[str, list[int]] = {}
-        for place, name in enumerate(function.args[:-1]):
-            operands.setdefault(self.root(name), []).append(place)
-        for root, places in operands.items():
-            if self.last.get(root) == number and _overwritable(function.func, places, store):
-                self.join(node, function, tuple(places), root)  # constants have no last reader
+        for param, name in enumerate(function.args[:-1]):
+            operands.setdefault(self.place(name).whole, []).append(param)
+        for root, params in operands.items():
+            place, *others = {self.place(function.args[param]) for param in params}
+            if others or self.last.get(root) != number:  # constants have no last reader
+                continue
+            if _overwritable(function.func, params, store):
+                self.join(node, function, tuple(params), place)
                 return
 
-    def join(self, node: Node, function: NodeFunction, places: tuple[int, ...], root: str) -> None:
-        """Makes a node's result the bytes of ``root``, which all parameters in ``places`` are."""
-        key = (function.func.name, places)
+    def join(
+        self, node: Node, function: NodeFunction, params: tuple[int, ...], place: View
+    ) -> None:
+        """Makes a node's result the bytes that all its parameters ``params`` are."""
+        key = (function.func.name, params)
         if key not in self.made:
-            self.made[key] = _over(function.func, places)
-        args = tuple(name for place, name in enumerate(function.args) if place not in places)
+            self.made[key] = _over(function.func, params)
+        args = tuple(name for param, name in enumerate(function.args) if param not in params)
         self.functions[node.name] = replace(function, func=self.made[key], args=args)
-        self.last[root] = self.last.pop(node.output)
-        seen = [view for view, name in self.shared.items() if name == node.output]
-        self.shared.update(dict.fromkeys((node.output, *seen), root))
+        self.last[place.whole] = self.last.pop(node.output)
+        for name, (whole, offset) in self.shared.items():
+            if whole == node.output:
+                self.shared[name] = View(place.whole, place.offset + offset)
+        self.shared[node.output] = place
 
 
 def _only_store(func: PrimFunc) -> Store | None:

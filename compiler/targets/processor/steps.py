@@ -30,6 +30,7 @@ from vdla.compiler.targets.processor.codegen.link import link_shared
 from vdla.compiler.targets.processor.codegen.llvm import compile_object
 from vdla.compiler.targets.processor.description.processor import NATIVE, Processor
 from vdla.compiler.targets.processor.functions import HOST, node_function
+from vdla.compiler.targets.processor.views import views
 from vdla.compiler.targets.target import Code
 from vdla.compiler.tir.ir import Buffer, PrimFunc
 from vdla.runtime.dtypes import dtype_of
@@ -119,25 +120,6 @@ def _with_shared(function: NodeFunction, arrays: dict[bytes, str]) -> NodeFuncti
     constants = {names[name]: array for name, array in function.constants.items()}
     args = tuple(names.get(name, name) for name in function.args)
     return replace(function, args=args, constants=constants)
-
-
-def views(graph: Graph, placements: Placements) -> dict[str, str]:
-    """What Reshapes write, to the tensor whose bytes it is, where no accelerator takes part.
-
-    An accelerator's streams have their addresses, and nothing of them is to change.
-    """
-    if not on_processor_alone(placements):
-        return {}
-    result: dict[str, str] = {}
-    for node in graph.nodes:
-        if isinstance(node, ops.Reshape | ops.QReshape) and node.data not in graph.constants:
-            result[node.output] = result.get(node.data, node.data)
-    return result
-
-
-def on_processor_alone(placements: Placements) -> bool:
-    """Whether every node runs on the processor."""
-    return all(placement.device == PROCESSOR for placement in placements.values())
 
 
 def function_work(graph: Graph, functions: Functions) -> dict[str, int]:

@@ -16,7 +16,7 @@ from vdla.compiler.targets.processor.functions import intrinsics
 from vdla.compiler.targets.processor.operators import TEMPLATES, schedule_function
 from vdla.compiler.targets.processor.passes import with_inits
 from vdla.compiler.targets.processor.search.loop_features import NAMES, row
-from vdla.compiler.targets.processor.steps import views
+from vdla.compiler.targets.processor.views import views
 from vdla.compiler.targets.search.function import CANDIDATE, Function, distinct
 from vdla.compiler.targets.template import express
 from vdla.compiler.tir.ir import PrimFunc

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import onnx
 import pytest
@@ -147,30 +145,28 @@ def test_any_graph_of_elements(data):
 # Slices ------------------------------------------------------------------------------------------
 
 
-def taken(net, data, *tables, fill=0.0):
-    """Elements from places along each axis."""
-    places, name = tuple(place for table in tables for place in table), f"t{len(net.nodes)}"
-    shape = tuple(map(len, tables))
-    node = ops.Take(name=name, output=name, data=data, shape=shape, places=places, fill=fill)
-    net.nodes.append(node)
-    net.tensors[name] = replace(net.tensors[data], shape=shape)
-    return name
-
-
-@pytest.mark.parametrize(
-    "rows", [range(2, 7), range(0, 9, 2), range(8, -1, -3), [4], [4] * 5], ids=str
-)
+@pytest.mark.parametrize("rows", [range(0, 9, 2), range(8, -1, -3), [4] * 5], ids=str)
 def test_a_slice_is_read_where_it_lies(rows):
     net = Net(9, 12)
-    part = taken(net, "x", rows, range(12))
+    part = net.take("x", rows, range(12))
     graph = net.graph(net.unary("tanh", net.binary("mul", part, net.constant(12))))
     assert groups(graph) == [["Take", "Binary", "Unary"]]
     check(graph)
 
 
+@pytest.mark.parametrize("rows", [range(2, 7), [4]], ids=str)
+def test_a_run_of_rows_stays_alone(rows):
+    """It is a view, which takes no function."""
+    net = Net(9, 12)
+    part = net.take("x", rows, range(12))
+    graph = net.graph(net.unary("tanh", net.binary("mul", part, net.constant(12))))
+    assert groups(graph) == [["Take"], ["Binary", "Unary"]]
+    check(graph)
+
+
 def test_two_slices_and_what_adds_them():
     net = Net(9, 12)
-    a, b = (taken(net, "x", range(9), range(n, 12, 2)) for n in (0, 1))
+    a, b = (net.take("x", range(9), range(n, 12, 2)) for n in (0, 1))
     graph = net.graph(net.binary("add", net.unary("exp", a), b))
     assert groups(graph) == [["Take", "Take", "Unary", "Add"]]
     check(graph)
@@ -179,7 +175,7 @@ def test_two_slices_and_what_adds_them():
 def test_a_gate_of_halves():
     """Half of the channels times the sigmoid of the others, as in a gated linear unit."""
     net = Net(3, 16)
-    a, b = (taken(net, "x", range(3), range(n, n + 8)) for n in (0, 8))
+    a, b = (net.take("x", range(3), range(n, n + 8)) for n in (0, 8))
     graph = net.graph(net.binary("mul", a, net.unary("sigmoid", b)))
     (group,) = groups(graph)
     assert sorted(group) == ["Binary", "Take", "Take", "Unary"]
@@ -189,7 +185,7 @@ def test_a_gate_of_halves():
 @pytest.mark.parametrize("rows", [(0, 1, 3), (0, 0, 1), (3, 1, 2)], ids=str)
 def test_rows_at_uneven_distances_are_copied(rows):
     net = Net(9, 12)
-    graph = net.graph(net.unary("tanh", taken(net, "x", rows, range(12))))
+    graph = net.graph(net.unary("tanh", net.take("x", rows, range(12))))
     assert groups(graph) == [["Take"], ["Unary"]]
     check(graph)
 
@@ -198,14 +194,14 @@ def test_rows_at_uneven_distances_are_copied(rows):
 def test_what_is_filled_is_no_slice(rows):
     """-1 and 0 are at an even distance too, but -1 is no place."""
     net = Net(9, 12)
-    graph = net.graph(net.unary("tanh", taken(net, "x", rows, range(12), fill=0.5)))
+    graph = net.graph(net.unary("tanh", net.take("x", rows, range(12), fill=0.5)))
     assert groups(graph) == [["Take"], ["Unary"]]
     check(graph)
 
 
 def test_a_slice_that_is_a_result_stays():
     net = Net(9, 12)
-    part = taken(net, "x", range(2, 7), range(12))
+    part = net.take("x", range(2, 7), range(12))
     graph = net.graph(part, net.unary("tanh", part))
     assert groups(graph) == [["Take"], ["Unary"]]
     check(graph)
@@ -213,7 +209,7 @@ def test_a_slice_that_is_a_result_stays():
 
 def test_a_slice_that_a_product_reads_stays():
     net = Net(9, 12)
-    part = taken(net, "x", range(2, 7), range(12))
+    part = net.take("x", range(2, 7), range(12))
     graph = net.graph(net.add(ops.MatMul, a=part, b=net.constant(12, 8)))
     assert groups(graph) == [["Take"], ["MatMul"]]
     check(graph)
@@ -231,7 +227,7 @@ def test_any_slices_of_slices(data):
             steps = [data.draw(st.sampled_from([1, 2, -1])) for _ in sizes]
             tables = [[*range(n)][::step] for n, step in zip(sizes, steps, strict=True)]
             tables[0] = [-1, *tables[0]] if kind == "fill" else tables[0]
-            names.append(taken(net, name, *tables, fill=0.5))
+            names.append(net.take(name, *tables, fill=0.5))
         elif kind == "tanh":
             names.append(net.unary("tanh", name))
         else:
