@@ -265,7 +265,7 @@ class Tree:
             shutil.copy2(ROOT / name, folder / name)
         for git in (("init", "--quiet"), ("add", ".")):  # as some tests list tracked files
             subprocess.run(["git", *git], cwd=folder, check=True)
-        for room in (*ROOMS, "boards", "support"):
+        for room in (*ROOMS, "boards", "farm", "support"):
             (folder / "vdla" / room).symlink_to(folder / room)
         compileall.compile_dir(folder, quiet=2)
 

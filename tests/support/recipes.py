@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("support", "isa", "sim", "hw", "compiler", "runtime", "boards")
+ROOMS = ("support", "farm", "isa", "sim", "hw", "compiler", "runtime", "boards")
 SKIPPED = shutil.ignore_patterns("__pycache__")
 LINKED = shutil.ignore_patterns("__pycache__", *ROOMS)  # a copy's own package has links to them
 

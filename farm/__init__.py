@@ -1,0 +1,1 @@
+"""Work that several processes share, on this machine or on many."""

@@ -1,0 +1,132 @@
+"""Work that can be shared: pure jobs, and the pool that does them.
+
+    job     a function of a module, its arguments, what it needs, how long it may take
+    pool    takes jobs and gives their answers as they come
+    answer  a job's value, or why there is none: it crashed, took too long or too much memory
+
+A job's result depends on its arguments alone, so whoever does not hear of one may have it done
+again, and of two answers one is as good as the other. All parts of a job can be pickled.
+
+What many jobs share and what is long in making, such as compiled machines, is a job's ``setup``: a
+process makes it once, and gives it to the function before the arguments.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, Self, TypeVar
+
+from vdla.support.errors import UserError
+
+T = TypeVar("T")
+
+OK, CRASH, TIMEOUT, MEMORY = "ok", "crash", "timeout", "memory"
+
+
+class FarmError(UserError):
+    """Work can't be shared as it was wanted."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a job may take: ``seconds``, and ``bytes`` of memory beyond what its process had."""
+
+    seconds: float | None = None
+    bytes: int | None = None
+
+
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class Setup:
+    """``make(*args)`` is made once per process; equal setups are made once."""
+
+    make: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Job(Generic[T]):
+    """``function(*args)``, or ``function(made, *args)`` with what ``setup`` makes.
+
+    ``needs`` names resources that it has to itself as long as it runs, such as ``board:ulx3s``;
+    :func:`leased` tells the function which one it has.
+    """
+
+    function: Callable[..., T]
+    args: tuple[Any, ...] = ()
+    setup: Setup | None = None
+    needs: tuple[str, ...] = ()
+    limits: Limits = NO_LIMITS
+
+
+@dataclass(frozen=True)
+class Answer(Generic[T]):
+    """What became of a job: its ``value`` where ``status`` is ok, else ``note`` says why not."""
+
+    value: T | None
+    status: str = OK
+    note: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a value."""
+        return self.status == OK
+
+
+class JobPool(ABC):
+    """Does jobs; use it in a ``with`` statement.
+
+    Jobs are numbered from 0 on in the order in which they were submitted.
+    """
+
+    @abstractmethod
+    def submit(self, job: Job[Any]) -> int:
+        """Takes a job; its number.
+
+        Raises:
+            FarmError: nobody has what it needs.
+        """
+
+    @abstractmethod
+    def answers(self) -> Iterator[tuple[int, Answer[Any]]]:
+        """(number, answer) of each job that is out, as they come, until none is."""
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """Forgets all jobs that are out; those that run are stopped."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Cancels all, and lets the processes go."""
+
+    def run(self, jobs: Iterable[Job[T]]) -> Iterator[tuple[int, Answer[T]]]:
+        """(position, answer) of each of some jobs, as they come; no others may be out."""
+        places = {self.submit(job): place for place, job in enumerate(jobs)}
+        for number, answer in self.answers():
+            yield places[number], answer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+# What a job has to itself ------------------------------------------------------------------------
+
+_leased: dict[str, str] = {}
+
+
+def leased(name: str) -> str:
+    """Which resource of that name the job at work has: of ``board:ulx3s``, a serial port."""
+    return _leased[name]
+
+
+def lease(resources: dict[str, str]) -> None:
+    """Gives the process at work its resources, by name."""
+    _leased.clear()
+    _leased.update(resources)
