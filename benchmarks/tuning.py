@@ -22,7 +22,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from vdla.compiler.search.measurer import Measurer
+from vdla.compiler.search.measurer import Measurer, local_pool
 from vdla.compiler.search.records import Log
 from vdla.compiler.search.searchers import GridSearcher, RandomSearcher, Searcher
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
@@ -59,7 +59,8 @@ def main() -> None:
     number = {task.layers[0]: n for n, task in enumerate(tasks)}
     meters = [task.meter for task in tasks]
     console = Console()
-    with Log(asked.cache, TileRecord) as log, Measurer(meters, asked.workers) as measurer:
+    with Log(asked.cache, TileRecord) as log, local_pool(meters, asked.workers) as pool:
+        measurer = Measurer(meters, pool)
         costs = _remembered(tasks, log.records)
 
         def measure(task: TileTask, points: Sequence[int]) -> list[float]:

@@ -13,6 +13,7 @@ process makes it once, and gives it to the function before the arguments.
 
 from __future__ import annotations
 
+import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -27,6 +28,10 @@ OK, CRASH, TIMEOUT, MEMORY = "ok", "crash", "timeout", "memory"
 
 class FarmError(UserError):
     """Work can't be shared as it was wanted."""
+
+
+class ResourceLost(Exception):
+    """A job's resource doesn't work any more: its worker gives it up, and another has the job."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,36 @@ class Job(Generic[T]):
 
 
 @dataclass(frozen=True)
+class Packed:
+    """A job as bytes, so that whoever hands it on needs none of its modules.
+
+    ``call`` is (function, arguments), ``setup`` the job's one or b"".
+    """
+
+    call: bytes
+    setup: bytes
+    needs: tuple[str, ...]
+    limits: Limits
+
+
+class Packer:
+    """Makes bytes of jobs by ``dumps``; of a setup that the job before had, once."""
+
+    def __init__(self, dumps: Callable[[object], bytes] = pickle.dumps) -> None:
+        self._dumps = dumps
+        self._setup: Setup | None = None
+        self._setup_bytes = b""
+
+    def pack(self, job: Job[Any]) -> Packed:
+        """A job as bytes."""
+        if job.setup is not self._setup:
+            self._setup = job.setup
+            self._setup_bytes = self._dumps(job.setup) if job.setup else b""
+        call = self._dumps((job.function, job.args))
+        return Packed(call, self._setup_bytes, job.needs, job.limits)
+
+
+@dataclass(frozen=True)
 class Answer(Generic[T]):
     """What became of a job: its ``value`` where ``status`` is ok, else ``note`` says why not."""
 
@@ -93,7 +128,11 @@ class JobPool(ABC):
 
     @abstractmethod
     def answers(self) -> Iterator[tuple[int, Answer[Any]]]:
-        """(number, answer) of each job that is out, as they come, until none is."""
+        """(number, answer) of each job that is out, as they come, until none is.
+
+        Raises:
+            FarmError: nobody has any more what a job needs.
+        """
 
     @abstractmethod
     def cancel(self) -> None:

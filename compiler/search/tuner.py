@@ -10,15 +10,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from math import inf
 from typing import Generic, Self
 
-from vdla.compiler.search.measurer import TIMEOUT, Measurer, Meter
+from vdla.compiler.search.measurer import CANDIDATE_SECONDS, Measurer, Meter, local_pool
 from vdla.compiler.search.outcomes import AnyOutcome
 from vdla.compiler.search.points import Candidate, Space
 from vdla.compiler.search.records import AnyRecord, Log
 from vdla.compiler.search.searchers import LEARNED, Searcher
+from vdla.farm.work import JobPool
 
 Progress = Callable[[str, int, int], None]
 
@@ -38,7 +40,7 @@ class TuneOptions:
     seed: int = 0
     workers: int = 2
     batch: int = 8
-    timeout: float = TIMEOUT
+    timeout: float = CANDIDATE_SECONDS
     enough: float = 0.995
     progress: Progress = lambda what, done, total: None
 
@@ -165,10 +167,14 @@ def tune(
     tasks: Sequence[Task[Candidate, AnyOutcome, AnyRecord]],
     log: Log[AnyRecord],
     options: TuneOptions,
+    pool: JobPool | None = None,
 ) -> None:
     """Searches until no task has another round; what was found is in the tasks and in the log.
 
+    ``pool`` measures; processes of this machine unless it is given.
+
     Raises:
+        FarmError: nobody has what a measurement needs.
         OSError: the log can't be written any more; every record before is in it.
         TuneDependencyError: the searcher needs a package that isn't there.
     """
@@ -177,7 +183,8 @@ def tune(
     for task in tasks:
         task.resume(log.records)
     meters = [task.meter for task in tasks]
-    with Measurer(meters, options.workers, options.timeout) as measurer:
+    with nullcontext(pool) if pool else local_pool(meters, options.workers) as measuring:
+        measurer = Measurer(meters, measuring, options.timeout)
         search = _Search(tasks, log, options, measurer)
         while (turn := type(tasks[0]).next_task(tasks, options)) is not None:
             search.round(turn)

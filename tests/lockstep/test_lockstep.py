@@ -18,6 +18,7 @@ from vdla.analysis.coverage import Coverage
 from vdla.analysis.lockstep import LockstepDevice, Tally, memory_models
 from vdla.analysis.machines import Difference, Machines, first_difference, simulate
 from vdla.analysis.shrink import shrink
+from vdla.farm.processes import ProcessPool
 from vdla.hw import gemm, requantize, scratchpad, tokens
 from vdla.hw.core import faults
 from vdla.hw.load import request
@@ -327,15 +328,17 @@ def test_nobody_reads_what_is_being_written(vdla, monkeypatch, tmp_path):
 @pytest.mark.long
 def test_a_killed_process_is_named(tiny):
     """With how far it came."""
-    running = lockstep.lockstep_in_parallel(TINY, 5000, 700, workers=2, memories=1)
-    next(running)
-    for worker in active_children():
-        worker.kill()
-    with pytest.raises(CheckError) as failed:
-        list(running)
+    with ProcessPool(2) as pool:
+        running = lockstep.lockstep_in_parallel(TINY, 5000, 700, pool=pool, memories=1)
+        next(running)
+        for worker in active_children():
+            worker.kill()
+        with pytest.raises(CheckError) as failed:
+            list(running)
     found = re.fullmatch(
-        r"workers: expected processes that run their programs, found one killed "
-        r"\(out of memory\?\); every program before --seed (\d+) has been run",
+        r"workers: expected processes that run their programs, found one that doesn't: the process "
+        r"ended with exit code -9 \(out of memory\?\); every program before --seed (\d+) has been "
+        "run",
         str(failed.value),
     )
     assert 700 <= int(found[1]) < 5700

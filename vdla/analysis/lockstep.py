@@ -9,10 +9,7 @@ against how it was made to end.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, fields
-from multiprocessing import get_context
 
 import numpy as np
 
@@ -20,6 +17,7 @@ from vdla.analysis.cases import Case, Ending, Outcome, random_case
 from vdla.analysis.coverage import Coverage
 from vdla.analysis.machines import Difference, Machines, cycle_error, first_difference
 from vdla.analysis.shrink import shrink
+from vdla.farm.work import Job, JobPool, Setup
 from vdla.isa.config import Config, Memory
 from vdla.isa.identity import Identity
 from vdla.runtime.devices.base import DeviceResult
@@ -159,67 +157,54 @@ def lockstep_in_parallel(
     programs: int,
     seed: int,
     *,
-    workers: int,
+    pool: JobPool,
     memories: int = MEMORIES,
     coverage: Coverage | None = None,
 ) -> Iterator[Tally]:
-    """Runs ``lockstep`` in several processes; yields after each CHUNK of cases. Build the model
+    """Runs ``lockstep`` in a pool's processes; yields after each CHUNK of cases. Build the model
     first.
 
     Raises:
-        CheckError: the system killed one of the processes.
+        CheckError: a process was killed, or it couldn't run its programs.
+        FarmError: nobody in the pool has a Verilator.
     """
     tally, end = Tally(), seed + programs
-    with ProcessPoolExecutor(
-        workers, get_context("spawn"), _start_worker, (config, memories, coverage is not None)
-    ) as pool:
-        chunks = {
-            pool.submit(_run_chunk, first, min(CHUNK, end - first)): first
-            for first in range(seed, end, CHUNK)
-        }
-        for done in as_completed(chunks):
-            if isinstance(done.exception(), BrokenProcessPool):
-                raise _killed([first for each, first in chunks.items() if each.exception()])
-            result, reached = done.result()
-            result.differences = result.differences[: 1 - len(tally.differences)]
-            result.unexpected = result.unexpected[: NAMED - len(tally.unexpected)]
-            tally.merge(result)
-            if coverage is not None:
-                coverage.reached |= reached
-            yield tally
+    setup = Setup(_Runner, (config, memories, coverage is not None))
+    chunks = [(first, min(CHUNK, end - first)) for first in range(seed, end, CHUNK)]
+    waiting = {first for first, _ in chunks}
+    for number, answer in pool.run(Job(_Runner.run, chunk, setup) for chunk in chunks):
+        if answer.value is None:
+            raise _failed(answer.note, min(waiting))
+        waiting.remove(chunks[number][0])
+        result, reached = answer.value
+        result.differences = result.differences[: 1 - len(tally.differences)]
+        result.unexpected = result.unexpected[: NAMED - len(tally.unexpected)]
+        tally.merge(result)
+        if coverage is not None:
+            coverage.reached |= reached
+        yield tally
 
 
-def _killed(unfinished: Sequence[int]) -> CheckError:
+def _failed(note: str, first: int) -> CheckError:
     return CheckError(
-        "workers: expected processes that run their programs, found one killed (out of memory?); "
-        f"every program before --seed {min(unfinished)} has been run"
+        f"workers: expected processes that run their programs, found one that doesn't: {note}; "
+        f"every program before --seed {first} has been run"
     )
 
 
-@dataclass(frozen=True)
-class _Worker:
+class _Runner:
     """What a process of ``lockstep_in_parallel`` keeps from chunk to chunk."""
 
-    machines: Machines
-    memories: int
-    coverage: Coverage | None
+    def __init__(self, config: Config, memories: int, covers: bool) -> None:
+        self.machines, self.memories = Machines(config), memories
+        self.coverage = Coverage(config) if covers else None
 
-
-_worker: _Worker | None = None
-
-
-def _start_worker(config: Config, memories: int, covers: bool) -> None:
-    global _worker
-    _worker = _Worker(Machines(config), memories, Coverage(config) if covers else None)
-
-
-def _run_chunk(seed: int, programs: int) -> tuple[Tally, set[str]]:
-    assert _worker is not None
-    coverage = _worker.coverage
-    *_, tally = lockstep(
-        _worker.machines, programs, seed, memories=_worker.memories, coverage=coverage
-    )
-    return tally, set() if coverage is None else coverage.reached
+    def run(self, seed: int, programs: int) -> tuple[Tally, set[str]]:
+        """Runs some programs; what was seen, and the goals that were reached so far."""
+        *_, tally = lockstep(
+            self.machines, programs, seed, memories=self.memories, coverage=self.coverage
+        )
+        return tally, set() if self.coverage is None else self.coverage.reached
 
 
 class LockstepDevice:

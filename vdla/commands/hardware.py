@@ -17,6 +17,7 @@ from vdla.analysis.lockstep import lockstep as run_lockstep
 from vdla.analysis.machines import Difference, Machines
 from vdla.commands.output import console, log, print_json, progress, table, write_text
 from vdla.compiler.frontend.shapes import Shapes
+from vdla.farm.processes import ProcessPool
 from vdla.isa.asm import format_instruction
 from vdla.isa.config import Config, load_config
 from vdla.lookup import random_inputs, resolve
@@ -67,10 +68,12 @@ def _run_programs(
 ) -> Iterator[Tally]:
     how: dict[str, Any] = {"memories": options.memories, "coverage": coverage}
     if options.workers == 1:
-        return run_lockstep(machines, options.programs, options.seed, **how)
-    return lockstep_in_parallel(
-        machines.config, options.programs, options.seed, workers=options.workers, **how
-    )
+        yield from run_lockstep(machines, options.programs, options.seed, **how)
+        return
+    with ProcessPool(options.workers, preload=(lockstep_in_parallel.__module__,)) as pool:
+        yield from lockstep_in_parallel(
+            machines.config, options.programs, options.seed, pool=pool, **how
+        )
 
 
 def _reached(coverage: Coverage) -> dict[str, object]:

@@ -1,16 +1,11 @@
-"""Workers: a crash or a hang costs one candidate and nothing else."""
+"""Measuring in a pool: a crash or a hang costs one candidate and nothing else."""
 
 from __future__ import annotations
 
-import signal
-from dataclasses import dataclass
-from pathlib import Path
-
 import pytest
 
-from vdla.compiler.search import measurer as module
-from vdla.compiler.search.measurer import Measurer, Meter
-from vdla.compiler.search.outcomes import Outcome
+from vdla.compiler.search.measurer import Measurer, local_pool
+from vdla.farm.work import FarmError
 
 MISBEHAVE = """
 import os, signal, time
@@ -48,6 +43,20 @@ class Slow(Misbehave):
 
 class Alone(Misbehave):
     ALONE = True
+
+class Warm(Misbehave):
+    # One that measures how often it was warmed up.
+
+    times = 0
+
+    def warm_up(self):
+        self.times += 1
+
+    def measure(self, candidate):
+        return Length("ok", cost=self.times)
+
+class OnBoard(Misbehave):
+    needs = ("board:ulx3s",)
 """
 
 
@@ -62,100 +71,47 @@ def misbehaving(tmp_path, monkeypatch):
     monkeypatch.delitem(__import__("sys").modules, "misbehaving")
 
 
+def run(meters, candidates, task=0, workers=2, seconds=20.0):
+    """Outcomes of a task's candidates, by position."""
+    with local_pool(meters, workers) as pool:
+        return dict(Measurer(meters, pool, seconds).run(task, candidates))
+
+
 def test_every_candidate_gets_its_own_outcome(misbehaving):
     length = misbehaving.Length
-    candidates = ["a", "crash", "bb", "exit", "ccc", "raise", "dddd"]
-    with Measurer([misbehaving.Misbehave()], 2, 20.0) as measurer:
-        outcomes = dict(measurer.run(0, candidates))
-        again = dict(measurer.run(0, ["after"]))
-        processes = [worker.process for worker in measurer.workers]
-        assert all(process.is_alive() for process in processes)
-        pids = [process.pid for process in processes]
-    assert again == {0: length("ok", cost=5)}
-    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
-    found = [outcomes[i] for i in range(len(candidates))]
-    assert [o.cost for o in found if o.status == "ok"] == [1, 2, 3, 4]
-    assert found[1] == length("crash", "the worker ended with exit code -11")
-    assert found[3] == length("crash", "the worker ended with exit code 3")
-    assert found[5] == length("crash", "KeyError: 'a fault of ours'")
+    outcomes = run([misbehaving.Misbehave()], ["a", "crash", "bb", "exit", "ccc", "raise", "dddd"])
+    assert [outcomes[n].cost for n in (0, 2, 4, 6)] == [1, 2, 3, 4]
+    assert outcomes[1] == length("crash", "the process ended with exit code -11")
+    assert outcomes[3] == length("crash", "the process ended with exit code 3")
+    assert outcomes[5] == length("crash", "KeyError: 'a fault of ours'")
 
 
-def test_a_worker_that_hangs_is_replaced(misbehaving):
-    with Measurer([misbehaving.Misbehave()], 1, 30.0) as measurer:
-        list(measurer.run(0, ["warm"]))
-        measurer.timeout = 0.5
-        found = dict(measurer.run(0, ["hang"]))
-        measurer.timeout = 30.0
-        found |= {1 + i: o for i, o in measurer.run(0, ["a"])}
+def test_a_candidate_that_hangs_is_a_timeout(misbehaving):
+    outcomes = run([misbehaving.Misbehave()], ["hang", "a"], workers=1, seconds=0.5)
     length = misbehaving.Length
-    assert found == {0: length("timeout", "not done after 0.5 s"), 1: length("ok", cost=1)}
+    assert outcomes == {0: length("timeout", "not done after 0.5 s"), 1: length("ok", cost=1)}
 
 
-def test_a_worker_that_starts_slowly_is_waited_for(misbehaving):
-    with Measurer([misbehaving.Slow()], 1, 0.5) as measurer:
-        assert list(measurer.run(0, ["a"])) == [(0, misbehaving.Length("ok", cost=1))]
+def test_a_meter_that_comes_slowly_is_waited_for(misbehaving):
+    outcomes = run([misbehaving.Slow()], ["a"], workers=1, seconds=0.5)
+    assert outcomes == {0: misbehaving.Length("ok", cost=1)}
 
 
-def test_what_must_run_alone_has_one_worker(misbehaving):
-    with Measurer([misbehaving.Misbehave(), misbehaving.Alone()], 3) as measurer:
-        assert len(measurer.workers) == 1
-        assert [o.cost for _, o in measurer.run(1, ["a", "bb"])] == [1, 2]
+def test_what_must_run_alone_has_one_process(misbehaving):
+    meters = [misbehaving.Misbehave(), misbehaving.Alone()]
+    with local_pool(meters, 3) as pool:
+        assert len(pool._workers) == 1
+        assert [o.cost for _, o in Measurer(meters, pool).run(1, ["a", "bb"])] == [1, 2]
 
 
-def test_a_worker_killed_while_idle_is_replaced(misbehaving):
-    with Measurer([misbehaving.Misbehave()], 1, 30.0) as measurer:
-        list(measurer.run(0, ["warm"]))
-        measurer.workers[0].process.kill()
-        measurer.workers[0].process.join()
-        found = [o.status for _, o in measurer.run(0, ["a", "bb"])]
-    assert found == ["crash", "ok"]
+def test_meters_are_warm_here_and_there(misbehaving):
+    warm = misbehaving.Warm()
+    outcomes = run([warm], ["a", "b", "c"], workers=1)
+    assert warm.times == 1
+    assert [outcome.cost for outcome in outcomes.values()] == [2, 2, 2]
 
 
-class Parent:
-    """The other end of a worker's pipe: sends what it has, then is gone."""
-
-    def __init__(self, *sent):
-        self.sent, self.heard = list(sent), []
-
-    def recv(self):
-        if not self.sent:
-            raise EOFError
-        return self.sent.pop(0)
-
-    def send(self, said):
-        self.heard.append(said)
-
-
-@dataclass(frozen=True)
-class Length(Outcome):
-    """As long as a candidate is."""
-
-    cost: float = float("inf")
-
-
-class Ruler(Meter[str, Length]):
-    """Needs its parent to hear when it is warm."""
-
-    def __init__(self, parent):
-        self.parent = parent
-
-    def measure(self, candidate):
-        return Length("ok", cost=len(candidate))
-
-    def lost(self, status, note):
-        return Length(status, note)
-
-    def warm_up(self):
-        self.parent.send("warm")
-
-
-def test_a_worker_is_ready_when_its_meters_are():
-    """It then answers one candidate after the other until nobody is there any more."""
-    parent = Parent((0, "a"), (1, "bb"))
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        module._serve(parent, [Ruler(parent), Ruler(parent)])
-    finally:
-        signal.signal(signal.SIGINT, before)
-    outcomes = [Length("ok", cost=1), Length("ok", cost=2)]
-    assert parent.heard == ["warm", "warm", module.READY, *outcomes]
+def test_what_a_meter_needs_must_be_there(misbehaving):
+    expected = "^job: expected a process with board:ulx3s, found no resources$"
+    with pytest.raises(FarmError, match=expected):
+        run([misbehaving.OnBoard()], ["a"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from math import inf
 from typing import ClassVar
@@ -82,18 +83,12 @@ class Line(Task[Dot, Distance, DotRecord]):
 
 
 class FakeMeasurer:
-    """Stands in for the workers; answers in reverse order, and says who asked for how many."""
+    """Stands in for a pool; answers in reverse order, and says who asked for how many."""
 
     asked: ClassVar[list] = []
 
-    def __init__(self, meters, workers, timeout):
+    def __init__(self, meters, pool, seconds):
         self.asked.clear()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        pass
 
     def run(self, task, dots):
         self.asked.append((task, len(dots)))
@@ -106,6 +101,7 @@ class FakeMeasurer:
 @pytest.fixture(autouse=True)
 def fake(monkeypatch):
     monkeypatch.setattr(module, "Measurer", FakeMeasurer)
+    monkeypatch.setattr(module, "local_pool", lambda *args: nullcontext())
 
 
 def tuned(path, *tasks, **options):

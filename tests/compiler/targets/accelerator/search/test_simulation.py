@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-from vdla.compiler.search.measurer import Measurer
+from vdla.compiler.search.measurer import Measurer, local_pool
 from vdla.compiler.targets.accelerator.operators.conv2d import ConvTile
 from vdla.compiler.targets.accelerator.search import simulation as module
 from vdla.compiler.targets.accelerator.search.choose import default_tile
@@ -22,8 +22,10 @@ def test_measured_cycles_are_those_of_the_layer_alone(layer, tiny):
     meter = Simulation(layer, tiny)
     assert meter.measure(tile) == Cycles("ok", cycles=run.cycles)
     assert meter.measure(tile).cost == run.cycles
-    with Measurer([meter], 1) as measurer:
-        assert list(measurer.run(0, [tile])) == [(0, Cycles("ok", cycles=run.cycles))]
+    with local_pool([meter], 1) as pool:
+        assert list(Measurer([meter], pool).run(0, [tile])) == [
+            (0, Cycles("ok", cycles=run.cycles))
+        ]
 
 
 def test_layers_that_differ_in_numbers_alone_take_the_same_cycles(layer, tiny):
