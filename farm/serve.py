@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 import resource
 import signal
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
@@ -63,7 +64,7 @@ def _made(setup: bytes, made: dict[bytes, Any]) -> object:
     if setup not in made:
         while len(made) >= SETUPS:
             del made[next(iter(made))]
-        each = pickle.loads(setup)
+        each = pickle.loads(zlib.decompress(setup))
         made[setup] = each.make(*each.args)
     return made[setup]
 

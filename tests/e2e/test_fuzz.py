@@ -12,6 +12,8 @@ from fuzz import Pair, failure, limited, shrunk
 from random_configs import random_settings
 from random_networks import KINDS, Layer, random_network
 
+from vdla.farm.processes import ProcessPool
+from vdla.farm.work import Answer
 from vdla.isa.config import load_config
 from vdla.runtime.devices.sim import SimDevice
 from vdla.support.errors import UserError
@@ -32,6 +34,24 @@ def test_fifty_pairs():
     report = assert_no_failure(100, 50)
     assert report.equal > 40
     assert report.layers > 25
+
+
+def test_processes_share_the_pairs():
+    with ProcessPool(2) as pool:
+        shared = fuzz.fuzz(3, 9, pool=pool)
+    assert shared == fuzz.fuzz(3, 9)
+    assert shared.equal + shared.refused.total() == 9
+
+
+def test_pairs_that_nobody_answers_for_fail(capsys):
+    class Dead(ProcessPool):
+        def answers(self):
+            yield 0, Answer(None, "crash", "the process ended with exit code -9")
+
+    with Dead(1) as pool:
+        report = fuzz.fuzz(5, 3, pool=pool)
+    assert set(report.failed) == {5, 6, 7}
+    assert capsys.readouterr().out == "pairs 5 to 7: the process ended with exit code -9\n"
 
 
 @pytest.mark.long

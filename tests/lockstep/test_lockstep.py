@@ -328,7 +328,7 @@ def test_nobody_reads_what_is_being_written(vdla, monkeypatch, tmp_path):
 @pytest.mark.long
 def test_a_killed_process_is_named(tiny):
     """With how far it came."""
-    with ProcessPool(2) as pool:
+    with ProcessPool(resources=[{"rtl": ""}] * 2) as pool:
         running = lockstep.lockstep_in_parallel(TINY, 5000, 700, pool=pool, memories=1)
         next(running)
         for worker in active_children():

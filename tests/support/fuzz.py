@@ -16,8 +16,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -33,6 +33,8 @@ from random_configs import random_settings, smaller_settings
 from random_networks import Network, random_network
 
 from vdla.compiler.build import Options, compile_model
+from vdla.farm.processes import ProcessPool
+from vdla.farm.work import Job, JobPool
 from vdla.isa.config import load_config
 from vdla.runtime.devices.cpu import CpuDevice
 from vdla.runtime.devices.sim import SimDevice
@@ -45,6 +47,7 @@ LIMIT = 60  # seconds of a pair
 HOST = load_config("tiny")  # of a module for the processor alone: it means nothing there
 
 Outputs = Mapping[str, Any]
+Part = tuple[int, int, bool]  # pairs from one number to before another, and whether to shrink
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,13 @@ class Report:
     refused: Counter[str] = field(default_factory=Counter)
     failed: dict[int, str] = field(default_factory=dict)
     layers: int = 0
+
+    def merge(self, other: Report) -> None:
+        """Adds what other pairs came to."""
+        self.equal += other.equal
+        self.refused += other.refused
+        self.failed |= other.failed
+        self.layers += other.layers
 
     def __str__(self) -> str:
         failed = Counter(text.partition(":")[0] for text in self.failed.values())
@@ -176,18 +186,42 @@ def shrunk(pair: Pair, fails: Callable[[Pair], bool]) -> Pair:
     return pair
 
 
-def fuzz(seed: int, pairs: int, *, shrink: bool = True) -> Report:
-    """Runs pairs ``seed`` to ``seed + pairs - 1``; prints each that fails, as small as it gets."""
+def fuzz(seed: int, pairs: int, *, shrink: bool = True, pool: JobPool | None = None) -> Report:
+    """Runs pairs ``seed`` to ``seed + pairs - 1``; prints each that fails, as small as it gets.
+
+    A pool's processes share them, a network's at a time.
+    """
+    firsts = sorted({seed, *range(seed - seed % CONFIGS + CONFIGS, seed + pairs, CONFIGS)})
+    parts = list(zip(firsts, [*firsts[1:], seed + pairs], [shrink] * len(firsts), strict=True))
     report = Report()
-    for number in range(seed, seed + pairs):
+    results = _shared(pool, parts) if pool else (run_part(*part) for part in parts)
+    for part, texts in results:
+        report.merge(part)
+        for text in texts:
+            print(text, flush=True)
+    return report
+
+
+def _shared(pool: JobPool, parts: Sequence[Part]) -> Iterator[tuple[Report, list[str]]]:
+    """What becomes of parts in a pool; one that nobody can run fails as a whole."""
+    for number, answer in pool.run(Job(run_part, part) for part in parts):
+        first, end, _ = parts[number]
+        lost = Report(failed=dict.fromkeys(range(first, end), f"{answer.status}: {answer.note}"))
+        yield answer.value or (lost, [f"pairs {first} to {end - 1}: {answer.note}"])
+
+
+def run_part(first: int, end: int, shrink: bool) -> tuple[Report, list[str]]:
+    """Runs pairs ``first`` to ``end - 1``; how they ended, and a text for each that failed."""
+    report, texts = Report(), []
+    for number in range(first, end):
         pair = Pair.of(number)
         if text := failure(pair, report):
             report.failed[number] = text
             kind = text.partition(":")[0]
             if shrink:
                 pair = shrunk(pair, lambda p, kind=kind: failure(p).startswith(f"{kind}:"))
-            print(f"{text[:400]}\n  {pair}", flush=True)
-    return report
+            texts.append(f"{text[:400]}\n  {pair}")
+    return report, texts
 
 
 def main() -> None:
@@ -196,9 +230,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--pairs", type=int, default=100)
     parser.add_argument("--no-shrink", action="store_true")
+    parser.add_argument("--workers", type=int, default=1, help="processes that share the pairs")
     options = parser.parse_args()
     began = time.monotonic()
-    report = fuzz(options.seed, options.pairs, shrink=not options.no_shrink)
+    with ProcessPool(options.workers) if options.workers > 1 else nullcontext() as pool:
+        report = fuzz(options.seed, options.pairs, shrink=not options.no_shrink, pool=pool)
     took = time.monotonic() - began
     print(f"seed {options.seed}, {options.pairs} pairs: {report}; {took:.0f} s")
     raise SystemExit(bool(report.failed))

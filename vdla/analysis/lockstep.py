@@ -26,6 +26,7 @@ from vdla.support.errors import CheckError
 
 MEMORIES = 3
 CHUNK = 50  # cases that a process runs at once
+RTL = "rtl"  # the resource of who can build the RTL's model
 NAMED = 5  # programs that end otherwise than they were made to: so many are kept
 
 
@@ -166,13 +167,13 @@ def lockstep_in_parallel(
 
     Raises:
         CheckError: a process was killed, or it couldn't run its programs.
-        FarmError: nobody in the pool has a Verilator.
+        FarmError: nobody in the pool can build the RTL's model.
     """
     tally, end = Tally(), seed + programs
     setup = Setup(_Runner, (config, memories, coverage is not None))
     chunks = [(first, min(CHUNK, end - first)) for first in range(seed, end, CHUNK)]
     waiting = {first for first, _ in chunks}
-    for number, answer in pool.run(Job(_Runner.run, chunk, setup) for chunk in chunks):
+    for number, answer in pool.run(Job(_Runner.run, chunk, setup, (RTL,)) for chunk in chunks):
         if answer.value is None:
             raise _failed(answer.note, min(waiting))
         waiting.remove(chunks[number][0])

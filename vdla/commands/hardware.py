@@ -12,7 +12,13 @@ import numpy as np
 from vdla import api
 from vdla.analysis.cases import Ending, Outcome
 from vdla.analysis.coverage import Coverage
-from vdla.analysis.lockstep import LockstepDevice, Tally, UnexpectedEnding, lockstep_in_parallel
+from vdla.analysis.lockstep import (
+    RTL,
+    LockstepDevice,
+    Tally,
+    UnexpectedEnding,
+    lockstep_in_parallel,
+)
 from vdla.analysis.lockstep import lockstep as run_lockstep
 from vdla.analysis.machines import Difference, Machines
 from vdla.commands.output import console, log, print_json, progress, table, write_text
@@ -70,7 +76,8 @@ def _run_programs(
     if options.workers == 1:
         yield from run_lockstep(machines, options.programs, options.seed, **how)
         return
-    with ProcessPool(options.workers, preload=(lockstep_in_parallel.__module__,)) as pool:
+    resources = [{RTL: ""}] * options.workers
+    with ProcessPool(resources=resources, preload=(lockstep_in_parallel.__module__,)) as pool:
         yield from lockstep_in_parallel(
             machines.config, options.programs, options.seed, pool=pool, **how
         )

@@ -6,7 +6,9 @@ cycle simulator, timing alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from vdla.compiler.search.measurer import Meter
 from vdla.compiler.search.outcomes import Outcome
@@ -34,10 +36,18 @@ class Cycles(Outcome):
 
 @dataclass(frozen=True, eq=False)
 class Simulation(Meter[Tile, Cycles]):
-    """What measures the tiles of an operator on a machine."""
+    """What measures the tiles of an operator on a machine.
+
+    The operator's constants are zeros: no cycle depends on them, and they take few bytes on the way
+    to other processes.
+    """
 
     operator: Operator
     config: Config
+
+    def __post_init__(self) -> None:
+        zeros = {name: np.zeros_like(array) for name, array in self.operator.constants.items()}
+        object.__setattr__(self, "operator", replace(self.operator, constants=zeros))
 
     def measure(self, candidate: Tile) -> Cycles:
         """Compiles, checks and times one tile, alone and cold."""
