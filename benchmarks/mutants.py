@@ -38,13 +38,14 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import accumulate, chain, islice, zip_longest
 from pathlib import Path
-from queue import SimpleQueue
 
 from covering import OPTIONS, Covering, digest
+
+from vdla.farm.processes import ProcessPool
+from vdla.farm.work import Job, JobPool, Setup
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTES = ROOT / "build" / "mutants"
@@ -347,26 +348,41 @@ def _listed(kind: str) -> list[dict[str, str]]:
     return list(tomllib.loads(SPARED.read_text())[kind])
 
 
-def run(chosen: list[Mutant], workers: int, limit: int) -> Iterator[tuple[Mutant, str | None]]:
-    """Tries mutants in several trees; what noticed each, in order."""
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as pool:
-        trees: SimpleQueue[Tree] = SimpleQueue()
-        for number in range(workers):
-            trees.put(tree := Tree(Path(folder).resolve() / str(number)))
+class Trial:
+    """What a process tries mutants with: a tree of its own in ``folder``, and what was noted.
+
+    ``unchanged`` is what ``Tree.verilog`` says of a tree where nothing is planted.
+    """
+
+    def __init__(self, folder: Path, covering: Covering, unchanged: str, limit: int) -> None:
+        self.tree, self.covering, self.limit = Tree(folder / str(os.getpid())), covering, limit
+        self.tree.unchanged = unchanged
+
+    def run(self, mutant: Mutant) -> str | None:
+        """What noticed a mutant; None where nothing did."""
+        return self.tree.try_one(mutant, self.covering, self.limit)
+
+
+def run(
+    chosen: list[Mutant], pool: JobPool, workers: int, limit: int
+) -> Iterator[tuple[Mutant, str | None]]:
+    """Tries mutants in a pool of so many processes; what noticed each, as they come.
+
+    Raises:
+        RuntimeError: a process ended, or a test fails where nothing is planted.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        tree = Tree(folder / "unchanged")
         covering = Covering(tree.folder, NOTES / digest(ROOT, tracked()))
         covering.note(tree.environment(), workers)
         _check_stages(chosen, tree, limit)
         unchanged = tree.verilog() if any(m.file.startswith("hw/") for m in chosen) else ""
-
-        def one(mutant: Mutant) -> str | None:
-            tree = trees.get()
-            tree.unchanged = unchanged
-            try:
-                return tree.try_one(mutant, covering, limit)
-            finally:
-                trees.put(tree)
-
-        yield from zip(chosen, pool.map(one, chosen), strict=True)
+        setup = Setup(Trial, (folder, covering, unchanged, limit))
+        for number, answer in pool.run(Job(Trial.run, (mutant,), setup) for mutant in chosen):
+            if not answer.ok:
+                raise RuntimeError(f"{chosen[number]}: {answer.note}")
+            yield chosen[number], answer.value
 
 
 def _check_stages(chosen: list[Mutant], tree: Tree, limit: int) -> None:
@@ -379,6 +395,15 @@ def _check_stages(chosen: list[Mutant], tree: Tree, limit: int) -> None:
     for text in sorted(texts):
         if noticed := tree.run(_parsed(text), "", HANGS * limit + 60):
             raise RuntimeError(f"{text}: expected that all tests pass as they are, found {noticed}")
+
+
+def _tell(mutant: Mutant, noticed: str | None, survivors: list[Mutant]) -> bool:
+    """Prints what noticed a mutant, and keeps one that survives; whether a test killed it."""
+    if noticed is None:
+        survivors.append(mutant)
+    place = f"{mutant.file}:{mutant.line}: {mutant.before}  →  {mutant.after}"
+    print(f"{noticed or 'SURVIVED'}\n    {place}", file=sys.stderr, flush=True)
+    return noticed not in (None, SAME)
 
 
 def main() -> None:
@@ -401,13 +426,10 @@ def main() -> None:
     known, killed = equivalents(), 0
     survivors: list[Mutant] = []
     tried = [mutant for mutant in chosen if mutant.key not in known]
-    for mutant, noticed in run(tried, arguments.workers, arguments.limit):
-        place = f"{mutant.file}:{mutant.line}: {mutant.before}  →  {mutant.after}"
-        if noticed is None:
-            survivors.append(mutant)
-        elif noticed != SAME:
-            killed += 1
-        print(f"{noticed or 'SURVIVED'}\n    {place}", file=sys.stderr, flush=True)
+    with ProcessPool(arguments.workers) as pool:
+        for mutant, noticed in run(tried, pool, arguments.workers, arguments.limit):
+            killed += _tell(mutant, noticed, survivors)
+    survivors.sort(key=lambda mutant: (mutant.file, mutant.start))
     share = killed / max(killed + len(survivors), 1)
     equivalent = len(chosen) - killed - len(survivors)
     if arguments.json:

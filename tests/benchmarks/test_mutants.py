@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import json
 import os
 import sys
 from collections import Counter
@@ -11,6 +12,9 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from coverage import CoverageData
+
+from vdla.farm.processes import ProcessPool
 
 ROOT = Path(__file__).parents[2]
 
@@ -98,6 +102,25 @@ def test_a_planted_fault_is_noticed(planted, tmp_path):
     path = tmp_path / "isa" / "numbers.py"
     path.write_text(path.read_text().replace("quotient & 1", "not quotient & 1"))
     assert "tests/isa/test_numbers.py" in tree.run(stage, "isa/numbers.py", 240)
+
+
+@pytest.mark.long
+def test_processes_share_the_mutants(planted, tmp_path, monkeypatch):
+    """Each plants in a tree of its own, and is told what was noted before."""
+    monkeypatch.setattr(planted, "NOTES", tmp_path)
+    notes = tmp_path / planted.digest(ROOT, planted.tracked())
+    notes.mkdir()
+    test = "tests/isa/test_numbers.py"
+    (notes / "seconds.json").write_text(json.dumps({test: 1.0}))
+    lines = CoverageData(str(notes / "lines"))
+    lines.set_context(f"{test}|run")
+    lines.add_lines({"isa/numbers.py": range(1, 200)})
+    lines.write()
+    chosen = planted.mutants("isa/numbers.py")[:6]
+    with ProcessPool(2) as pool:
+        results = dict(planted.run(chosen, pool, 2, 240))
+    assert set(results) == set(chosen)
+    assert any(noticed and test in noticed for noticed in results.values())
 
 
 def test_tests_that_run_a_line(planted, tmp_path):
