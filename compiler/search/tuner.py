@@ -1,15 +1,16 @@
 """The search over some tasks, from and into a log of records.
 
-What the log already holds counts as tried, so a search that was stopped goes on where it was. Round
-by round a policy, which a target may bring, says which task goes on; its searcher proposes
-candidates, and the workers measure them.
+Round by round a policy, which a target may bring, says which task goes on; its searcher proposes
+candidates, and a pool measures them. What the log already holds counts as tried. Where it holds the
+beginning of this very search, the search goes through its rounds again, with the outcomes of the
+log, and on from there: it ends as if it had never been stopped, whoever measured.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from math import inf
@@ -152,6 +153,11 @@ class Task(ABC, Generic[Candidate, AnyOutcome, AnyRecord]):
         self.outcomes[point] = outcome
         return outcome.cost
 
+    def forget(self) -> None:
+        """Is as before the search."""
+        self.outcomes, self.resumed = {}, 0
+        self.history, self.used_up = [], False
+
     def resume(self, records: Iterable[AnyRecord]) -> None:
         """Takes over what a log holds of this task."""
         for candidate, outcome in filter(None, map(self.recall, records)):
@@ -180,18 +186,21 @@ def tune(
     """
     if not tasks:
         return
-    for task in tasks:
-        task.resume(log.records)
     meters = [task.meter for task in tasks]
     with nullcontext(pool) if pool else local_pool(meters, options.workers) as measuring:
         measurer = Measurer(meters, measuring, options.timeout)
         search = _Search(tasks, log, options, measurer)
+        search.resume()
         while (turn := type(tasks[0]).next_task(tasks, options)) is not None:
             search.round(turn)
 
 
 class _Search(Generic[Candidate, AnyOutcome, AnyRecord]):
-    """A search under way; a task has a searcher from its first round on."""
+    """A search under way; a task has a searcher from its first round on.
+
+    ``records`` are those that a searcher may learn from. ``recalled`` are those of the log that the
+    search hasn't come to yet, by task and point.
+    """
 
     def __init__(
         self,
@@ -203,38 +212,95 @@ class _Search(Generic[Candidate, AnyOutcome, AnyRecord]):
         self.tasks, self.log, self.options, self.measurer = tasks, log, options, measurer
         self.searchers: dict[int, Searcher] = {}
         self.first: dict[int, Sequence[int]] = {}
+        self.recalled: dict[tuple[int, int], tuple[AnyOutcome, AnyRecord]] = {}
+        self.records: list[AnyRecord] = []
+
+    def resume(self) -> None:
+        """Goes through the rounds that the log holds; takes what it holds as tried where these are
+        other rounds than this search's."""
+        for record in self.log.records:
+            if not self._recall(record):
+                self.records.append(record)
+        if self._replay():
+            return
+        self.searchers.clear()
+        self.first.clear()
+        self.records = list(self.log.records)
+        for task in self.tasks:
+            task.forget()
+            task.resume(self.records)
 
     def round(self, turn: Turn) -> None:
         """Proposes some candidates of a task and measures them."""
         if turn.number not in self.searchers:
             self._tell(turn)
+        points = self._proposed(turn)
+        self._note(turn, points, self._measured(turn, points))
+
+    def _recall(self, record: AnyRecord) -> bool:
+        """Keeps a record with the task and the point that it is of, if there are such."""
+        for number, task in enumerate(self.tasks):
+            recalled = task.recall(record)
+            point = task.space.point(recalled[0]) if recalled else None
+            if recalled is not None and point is not None:
+                self.recalled.setdefault((number, point), (recalled[1], record))
+                return True
+        return False
+
+    def _replay(self) -> bool:
+        """Goes through the rounds whose candidates the log holds, and measures what it lacks of the
+        last one; whether it holds nothing else."""
+        while self.recalled and (turn := type(self.tasks[0]).next_task(self.tasks, self.options)):
+            points = self._proposed(turn)
+            outcomes: dict[int, AnyOutcome] = {}
+            for point in points:
+                if (turn.number, point) in self.recalled:
+                    outcomes[point], record = self.recalled.pop((turn.number, point))
+                    self.records.append(record)
+            if len(outcomes) < len(points) and self.recalled:
+                return False
+            self.tasks[turn.number].resumed += len(outcomes)
+            if lacking := [point for point in points if point not in outcomes]:
+                outcomes |= self._measured(turn, lacking, len(outcomes))
+            self._note(turn, points, outcomes)
+        return not self.recalled
+
+    def _proposed(self, turn: Turn) -> Sequence[int]:
+        """The points that a task tries next."""
+        if turn.number not in self.searchers:
             self._begin(turn.number)
         task, searcher = self.tasks[turn.number], self.searchers[turn.number]
         searcher.rule_out(task.hopeless())
         count = min(self.options.batch, self.options.trials, turn.left)  # so that each has its turn
         first = [point for point in self.first[turn.number] if point not in task.outcomes]
-        points = first[:count] or searcher.propose(count)
-        task.used_up = not points
-        outcomes = self._measured(turn, [task.space.candidate(point) for point in points])
-        # In the order of the proposals: which worker was faster must not matter.
-        searcher.update({point: task.note(point, outcomes[n]) for n, point in enumerate(points)})
-        task.history.append(task.level)
+        return first[:count] or searcher.propose(count)
 
     def _begin(self, number: int) -> None:
         """Makes a task's searcher, which knows what was tried before."""
-        task, records = self.tasks[number], self.log.records
-        searcher = task.searcher(self.options.searcher, self.options.seed, records)
+        task = self.tasks[number]
+        searcher = task.searcher(self.options.searcher, self.options.seed, self.records)
         searcher.update({point: outcome.cost for point, outcome in task.outcomes.items()})
-        self.searchers[number], self.first[number] = searcher, task.known_good(records)
+        self.searchers[number], self.first[number] = searcher, task.known_good(self.records)
 
-    def _measured(self, turn: Turn, candidates: Sequence[Candidate]) -> dict[int, AnyOutcome]:
-        """The candidates' outcomes by position; each is written down, and told of, as it comes."""
-        outcomes: dict[int, AnyOutcome] = {}
+    def _measured(self, turn: Turn, points: Sequence[int], known: int = 0) -> dict[int, AnyOutcome]:
+        """Points' outcomes; each is written down, and told of, as it comes, behind those known."""
+        task, outcomes = self.tasks[turn.number], dict[int, AnyOutcome]()
+        candidates = [task.space.candidate(point) for point in points]
         for position, outcome in self.measurer.run(turn.number, candidates):
-            self.log.append(self.tasks[turn.number].record(candidates[position], outcome))
-            outcomes[position] = outcome
-            self._tell(turn, len(outcomes))
+            record = task.record(candidates[position], outcome)
+            self.log.append(record)
+            self.records.append(record)
+            outcomes[points[position]] = outcome
+            self._tell(turn, known + len(outcomes))
         return outcomes
+
+    def _note(self, turn: Turn, points: Sequence[int], outcomes: Mapping[int, AnyOutcome]) -> None:
+        """Ends a round, in the order of the proposals: which worker was faster must not matter."""
+        task = self.tasks[turn.number]
+        task.used_up = not points
+        costs = {point: task.note(point, outcomes[point]) for point in points}
+        self.searchers[turn.number].update(costs)
+        task.history.append(task.level)
 
     def _tell(self, turn: Turn, measured: int = 0) -> None:
         """Tells how far the search has come, with what is measured of a turn."""

@@ -112,5 +112,5 @@ class _TileTuning(Tuning[TileTask, TileRecord]):
         for task in tasks:
             bad = {s: n for s, n in task.counts.items() if s in ("crash", "timeout")}
             if bad:
-                lost = ", ".join(f"{n} by {status}" for status, n in bad.items())
+                lost = ", ".join(f"{n} by {status}" for status, n in sorted(bad.items()))
                 log.print(f"{task.layers[0]}: lost candidates, {lost}; the log says why")

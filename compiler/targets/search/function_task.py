@@ -107,6 +107,11 @@ class FunctionTask(Task[Trace, Timing, FunctionRecord]):
             self.reference = min(self.reference, outcome.reference)
         return super().note(point, outcome)
 
+    def forget(self) -> None:
+        """Is as before the search."""
+        super().forget()
+        self.reference = inf
+
     # What the search asks ---------------------------------------------------------------------
 
     def look(self, points: Sequence[int]) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from math import inf
 from typing import ClassVar
@@ -86,6 +86,7 @@ class FakeMeasurer:
     """Stands in for a pool; answers in reverse order, and says who asked for how many."""
 
     asked: ClassVar[list] = []
+    lives: ClassVar[float] = inf  # outcomes that it gives before it is killed
 
     def __init__(self, meters, pool, seconds):
         self.asked.clear()
@@ -93,6 +94,9 @@ class FakeMeasurer:
     def run(self, task, dots):
         self.asked.append((task, len(dots)))
         for position in reversed(range(len(dots))):
+            if FakeMeasurer.lives == 0:
+                raise KeyboardInterrupt
+            FakeMeasurer.lives -= 1
             x = dots[position].x
             away = Distance("illegal", "nowhere") if x == 3 else Distance("ok", cost=abs(x - 7) + 1)
             yield position, away
@@ -124,10 +128,10 @@ def test_a_log_is_gone_on_with(tmp_path):
     more = Line.of("a")
     seen = tuned(tmp_path / "log", more, Line.of("b"), trials=9)
     assert sorted(seen) == sorted([*range(9), *range(9)])
-    assert (more.resumed, more.trials, more.history) == (5, 9, [4.0, 1.0])
+    assert (more.resumed, more.trials, more.history) == (5, 9, [1.0, 1.0])
     done = Line.of("a")
     tuned(tmp_path / "log", done, trials=9)
-    assert (done.resumed, done.started, FakeMeasurer.asked) == (9, [], [])
+    assert (done.resumed, done.trials, FakeMeasurer.asked) == (9, 9, [])
 
 
 def test_what_is_known_good_comes_first_and_what_is_hopeless_never(tmp_path):
@@ -136,6 +140,50 @@ def test_what_is_known_good_comes_first_and_what_is_hopeless_never(tmp_path):
     assert seen[:2] == [5, 8]  # by themselves, and told in reverse
     assert sorted(seen) == [3, 4, 5, 6, 7, 8, 9]
     assert (task.ruled_out, task.used_up) == (3, True)
+
+
+def lines():
+    return Line.of("a", size=30, known=(3, 9)), Line.of("b", size=30, far=(0, 1))
+
+
+HOW = {"searcher": "genetic", "trials": 14, "batch": 4, "seed": 5}
+
+
+@pytest.mark.parametrize("lives", range(29))
+def test_a_search_that_was_killed_ends_as_if_it_had_not_been(tmp_path, monkeypatch, lives):
+    """Wherever it was killed, in whatever round."""
+    once = lines()
+    whole = tuned(tmp_path / "whole", *once, **HOW)
+    assert len(whole) == 28
+    monkeypatch.setattr(FakeMeasurer, "lives", lives)
+    with suppress(KeyboardInterrupt):
+        tuned(tmp_path / "log", *lines(), **HOW)
+    monkeypatch.setattr(FakeMeasurer, "lives", inf)
+    twice = lines()
+    assert sorted(tuned(tmp_path / "log", *twice, **HOW)) == sorted(whole)
+    for task, other in zip(once, twice, strict=True):
+        assert {p: o.cost for p, o in task.outcomes.items()} == {
+            p: o.cost for p, o in other.outcomes.items()
+        }
+        assert task.history == other.history
+    assert sum(task.resumed for task in twice) == lives
+
+
+@pytest.mark.parametrize("more", [{"seed": 6}, {"batch": 5}, {"searcher": "random"}], ids=str)
+def test_a_log_of_another_search_counts_as_tried(tmp_path, more):
+    """Its candidates are not measured again, and the search learns from them."""
+    tuned(tmp_path / "log", Line.of("a", size=30), **HOW)
+    task = Line.of("a", size=30)
+    seen = tuned(tmp_path / "log", task, **{**HOW, "trials": 20, **more})
+    assert (task.resumed, task.trials, len(seen)) == (14, 20, len(set(seen)))
+
+
+def test_records_of_other_tasks_do_not_disturb(tmp_path):
+    whole = tuned(tmp_path / "whole", Line.of("a", size=30), **HOW)
+    tuned(tmp_path / "log", Line.of("c", size=30), **HOW)
+    tuned(tmp_path / "log", Line.of("a", size=30), **{**HOW, "trials": 8})
+    seen = tuned(tmp_path / "log", Line.of("a", size=30), **HOW)
+    assert sorted(seen[14:]) == sorted(whole)
 
 
 def test_a_search_ends_near_its_bound(tmp_path):

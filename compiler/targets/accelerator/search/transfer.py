@@ -32,11 +32,12 @@ class TransferData:
                 cost = inf if record.cycles is None else float(record.cycles)
                 new.setdefault(record.workload, {})[tile] = cost
         for workload, costs in new.items():
+            tiles = sorted(costs, key=repr)  # in no order of who was measured first
             try:
-                seen = features(workload.like(), Table.of(list(costs)), workload.config)
+                seen = features(workload.like(), Table.of(tiles), workload.config)
             except (ConfigError, KeyError, TypeError):  # of a compiler with other templates
                 continue
-            self.tables[workload] = (seen, np.array(list(costs.values())))
+            self.tables[workload] = (seen, np.array([costs[tile] for tile in tiles]))
 
     def groups(self, workload: Workload, names: Sequence[str]) -> list[Group]:
         """(features by these names, cycles) of every other workload of this kind."""

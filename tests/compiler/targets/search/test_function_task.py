@@ -135,7 +135,9 @@ def test_what_crashes_or_hangs_is_recorded_and_the_search_goes_on(tmp_path, prod
         tune(tasks, log, TuneOptions(trials=8, searcher="random", timeout=0.3))
     records = load(tmp_path / "log", FunctionRecord)
     assert [r.status for r in records] == ["crash", "timeout", "illegal", "ok"] * 2
-    assert {r.note for r in records if r.status == "crash"} == {"the worker ended with exit code 3"}
+    assert {r.note for r in records if r.status == "crash"} == {
+        "the process ended with exit code 3"
+    }
     assert tasks[0].counts == {"crash": 2, "timeout": 2, "illegal": 2, "ok": 2}
 
 
