@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from vdla.boards import find_module
 from vdla.boards.board import Board, BoardError
 from vdla.isa.config import Config
@@ -36,21 +38,39 @@ def connect(
         return _virtual(board, config, report)
     if board.transport == "axi":
         return open_pynq(port, board.memory_bytes) if port else open_uio()
-    return SerialTransport(open_line(port or _find_port(board)), _name(board), board.memory_bytes)
+    port = port or _find_port(board)
+    return SerialTransport(open_line(port), f"{_name(board)} at {port}", board.memory_bytes)
 
 
-def _name(board: Board) -> str:
-    return f"board {board.name}"
+def find_ports(board: Board) -> list[str]:
+    """The serial ports that say they are this board.
+
+    Raises:
+        BoardError: none does.
+    """
+    known = ports()
+    matching = [port for port, what in known.items() if board.name in what.lower()]
+    if not matching:
+        raise _no_port(board, known)
+    return matching
 
 
 def _find_port(board: Board) -> str:
     """The one port that says it is this board."""
-    known = ports()
-    matching = [port for port, what in known.items() if board.name in what.lower()]
+    matching = find_ports(board)
     if len(matching) != 1:
-        result = ", ".join(f"{port} ({what})" for port, what in known.items()) or "no serial port"
-        raise BoardError(f"{_name(board)}: expected --port, or a port of that name, found {result}")
+        raise _no_port(board, ports())
     return matching[0]
+
+
+def _no_port(board: Board, known: Mapping[str, str]) -> BoardError:
+    """The error where no port, or no single one, is the board's."""
+    result = ", ".join(f"{port} ({what})" for port, what in known.items()) or "no serial port"
+    return BoardError(f"{_name(board)}: expected --port, or a port of that name, found {result}")
+
+
+def _name(board: Board) -> str:
+    return f"board {board.name}"
 
 
 def _virtual(board: Board, config: Config, report: Report) -> Transport:

@@ -60,3 +60,7 @@ class VirtualAxiBoard:
     def download(self, image: Dram, start: int, stop: int) -> None:
         """Invalidates it."""
         image[start:stop] = self.dram[start:stop]
+
+    def close(self) -> None:
+        """Frees the model."""
+        self.bench.close()

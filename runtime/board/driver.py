@@ -38,6 +38,10 @@ class Counters:
     causes: dict[str, dict[str, int]]
 
 
+class RunLimitError(DeviceError):
+    """A program that didn't end within the seconds it may take; the core was reset."""
+
+
 class BoardFault(DeviceError):
     """The core stopped: docs/timing.md, section 9."""
 
@@ -89,8 +93,8 @@ class Driver:
 
         Raises:
             BoardFault: the core stopped at a fault.
-            DeviceError: the program didn't end within the limit; the core is reset.
-            LinkError: the board went silent.
+            RunLimitError: the program didn't end within the limit; the core is reset.
+            LinkError: the board went silent, or its core doesn't come to rest.
         """
         self.stop()  # whatever ran before
         for name, value in program_registers(identity, base, length, address, size).items():
@@ -99,7 +103,7 @@ class Driver:
         self.write("CONTROL", START)
         if not self._rests(self.limit):
             self.stop()
-            raise DeviceError(
+            raise RunLimitError(
                 f"{self.transport.name}: expected a program that ends within {self.limit:g} s, "
                 "found it still running; the core was reset"
             )
@@ -110,13 +114,13 @@ class Driver:
         """Brings the core to rest, whatever it does.
 
         Raises:
-            DeviceError: it doesn't stop: a transfer of it hangs.
+            LinkError: it doesn't stop: a transfer of it hangs.
         """
         if not self.read("STATUS"):
             return
         self.write("CONTROL", RESET)
         if not self._rests(REST_LIMIT):
-            raise DeviceError(
+            raise LinkError(
                 f"{self.transport.name}: expected the core to stop within {REST_LIMIT:g} s of a "
                 "reset, found a transfer that doesn't end; reload the bitstream"
             )

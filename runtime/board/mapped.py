@@ -76,6 +76,9 @@ class MappedTransport:
         """Forgets what the host's cache holds."""
         self.buffer.invalidate(start, stop)
 
+    def close(self) -> None:
+        """Does nothing: several processes may map registers and buffer."""
+
 
 # Linux: UIO and u-dma-buf ------------------------------------------------------------------------
 

@@ -16,7 +16,6 @@ from vdla.runtime.board import link
 from vdla.runtime.board.link import FrameError, Op, Status
 from vdla.runtime.board.transport import LinkError, image_bytes
 from vdla.runtime.dram import Dram, aligned_bytes
-from vdla.runtime.errors import DeviceError
 from vdla.support.install import pip_install
 from vdla.support.numbers import ceil_div
 
@@ -44,17 +43,29 @@ class Line(Protocol):
         """Throws away what has come and wasn't read."""
         ...
 
+    def close(self) -> None:
+        """Lets the port go."""
+        ...
+
+
+class Owner(Protocol):
+    """What a line leads to, where that lives as long as the line: a virtual board."""
+
+    def close(self) -> object:
+        """Ends it."""
+        ...
+
 
 def open_line(port: str, baud: int = link.BAUD) -> Line:
     """Opens a serial port.
 
     Raises:
-        DeviceError: pyserial is missing, or the port is, or it can't be opened.
+        LinkError: pyserial is missing, or the port is, or it can't be opened.
     """
     try:
         import serial
     except ImportError:
-        raise DeviceError(
+        raise LinkError(
             "device board: expected the package pyserial, found none; "
             f"install with: {pip_install('boards')}"
         ) from None
@@ -64,7 +75,7 @@ def open_line(port: str, baud: int = link.BAUD) -> Line:
     except (OSError, ValueError) as error:  # SerialException is an OSError
         number = error.errno if isinstance(error, OSError) else None
         result = os.strerror(number) if number else str(error)
-        raise DeviceError(f"port {port}: expected a serial port, found: {result}") from None
+        raise LinkError(f"port {port}: expected a serial port, found: {result}") from None
 
 
 def ports() -> dict[str, str]:
@@ -89,7 +100,7 @@ class SerialTransport:
         memory_bytes: int,
         *,
         answer: float = ANSWER,
-        owner: object = None,
+        owner: Owner | None = None,
     ) -> None:
         self.line, self.name, self.memory_bytes, self.answer = line, name, memory_bytes, answer
         self.owner = owner
@@ -126,6 +137,12 @@ class SerialTransport:
         for at, end in _frames(start, stop, image.size):
             words = self._ask(Op.READ_MEMORY, at, (end - at) // link.WORD)
             image[at:end] = np.frombuffer(words, np.uint8)
+
+    def close(self) -> None:
+        """Lets the port go, and ends what has lived as long as the line."""
+        self.line.close()
+        if self.owner is not None:
+            self.owner.close()
 
     # Frames ------------------------------------------------------------------------------------
 

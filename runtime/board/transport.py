@@ -65,3 +65,7 @@ class Transport(Protocol):
     def download(self, image: Dram, start: int, stop: int) -> None:
         """Makes what the core wrote to these bytes visible to the host."""
         ...
+
+    def close(self) -> None:
+        """Lets the board go, so that another process may reach it."""
+        ...

@@ -38,7 +38,8 @@ class BoardDevice:
         if board.config != own.config:
             raise DeviceError(
                 f"{transport.name}: expected a bitstream for config {own.config} ({config.name}), "
-                f"found one for {board.config}"
+                f"found one for {board.config}; name the board's config, or load a bitstream of "
+                "this one"
             )
 
     def allocate(self, size: int, constants: bytes) -> Dram:

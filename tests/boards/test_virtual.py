@@ -170,7 +170,7 @@ def test_a_module_for_another_config(transport):
         BoardDevice(wide, transport)
     assert str(caught.value) == (
         f"virtual board ulx3s: expected a bitstream for config {wide.hash} (ulx3s), "
-        f"found one for {TINY.hash}"
+        f"found one for {TINY.hash}; name the board's config, or load a bitstream of this one"
     )
 
 

@@ -148,7 +148,7 @@ def test_a_bitstream_for_another_config():
         device(FakeLine(), paper)
     assert str(caught.value) == (
         f"board fake: expected a bitstream for config {paper.hash} (paper), "
-        f"found one for {TINY.hash}"
+        f"found one for {TINY.hash}; name the board's config, or load a bitstream of this one"
     )
 
 
