@@ -1,11 +1,12 @@
 """Cycles of a tile, in one of the workers.
 
-A candidate is compiled, its stream proved sound by the static checker, and only then run on the
-cycle simulator, timing alone.
+A candidate is compiled, its stream proved sound by the static checker, and only then run: here on
+the cycle simulator, timing alone; ``boards/meter.py`` runs it on a board.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from vdla.compiler.search.outcomes import Outcome
 from vdla.compiler.targets.accelerator.codegen.allocate import AllocationError
 from vdla.compiler.targets.accelerator.codegen.leaf import CodegenError
 from vdla.compiler.targets.accelerator.operators.template import Operator, Tile
-from vdla.compiler.targets.accelerator.standalone import layer_program
+from vdla.compiler.targets.accelerator.standalone import LayerProgram, layer_program
 from vdla.isa.config import Config
 from vdla.isa.instructions import Finish
 from vdla.sim.checker import check
@@ -35,8 +36,9 @@ class Cycles(Outcome):
 
 
 @dataclass(frozen=True, eq=False)
-class Simulation(Meter[Tile, Cycles]):
-    """What measures the tiles of an operator on a machine.
+class TileMeter(Meter[Tile, Cycles]):
+    """What measures the tiles of an operator on a config's accelerator: on the board of that name,
+    or without a name on the simulator.
 
     The operator's constants are zeros: no cycle depends on them, and they take few bytes on the way
     to other processes.
@@ -44,6 +46,21 @@ class Simulation(Meter[Tile, Cycles]):
 
     operator: Operator
     config: Config
+    board: str = ""
+
+    @property
+    def fastest(self) -> Config:
+        """The config, with a memory that moves at least as many bytes a cycle as the measured one:
+        bounds of cycles are worked out with it."""
+        return self.config
+
+    @abstractmethod
+    def run(self, built: LayerProgram) -> Cycles:
+        """The cycles of a program that is sound, or why there are none.
+
+        Raises:
+            AllocationError, SimulationError: the program can't be run at all.
+        """
 
     def __post_init__(self) -> None:
         zeros = {name: np.zeros_like(array) for name, array in self.operator.constants.items()}
@@ -53,20 +70,32 @@ class Simulation(Meter[Tile, Cycles]):
         """Compiles, checks and times one tile, alone and cold."""
         try:
             built = layer_program(self.operator, candidate, self.config)
-            stream = built.program.instructions
             findings = built.check()
             if findings:
                 first = findings[0]
                 return Cycles("illegal", f"{first.kind} at {first.index}: {first.text}")
-            base = built.program.base
-            run = simulate(self.config, stream, built.dram, base, numerics=False)
+            return self.run(built)
         except (AllocationError, CodegenError, SimulationError) as error:
             return Cycles("illegal", str(error))
-        return Cycles("ok", cycles=run.cycles)
 
     def lost(self, status: str, note: str) -> Cycles:
         """The outcome of a tile that no answer came for."""
         return Cycles(status, note)
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation(TileMeter):
+    """What measures the tiles of an operator on the cycle simulator."""
+
+    def run(self, built: LayerProgram) -> Cycles:
+        """The cycles that the simulator counts.
+
+        Raises:
+            SimulationError: the program doesn't end, or stops at a fault.
+        """
+        stream, base = built.program.instructions, built.program.base
+        result = simulate(self.config, stream, built.dram, base, numerics=False)
+        return Cycles("ok", cycles=result.cycles)
 
     def warm_up(self) -> None:
         """Has the simulator's and the checker's loops compiled."""

@@ -4,7 +4,9 @@
      "note": "", "isa": "5e1c…", "sources": "0d2f…", "version": "0.1.0"}
 
 Every line says what was measured on which machine, and the sources that decided the cycles. A
-record of another instruction set is no record of this machine: no tile is chosen by it.
+record of another instruction set is no record of this machine: no tile is chosen by it. The
+workload of a record whose cycles a board counted names that board, ``"board": "ulx3s"``; the cycles
+of others are the simulator's.
 """
 
 from __future__ import annotations
@@ -94,9 +96,12 @@ def _renamed(tile: object) -> object:
 class TileRecords(Records[TileRecord]):
     """Records to choose tiles by."""
 
-    def tile(self, template: AnyTemplate, config: Config, vthreads: int) -> Tile | None:
-        """The best recorded tile of a template, if there is one and today's rules allow it."""
-        record = self.best.get(Workload.of(template, config, vthreads))
+    def tile(
+        self, template: AnyTemplate, config: Config, vthreads: int, board: str = ""
+    ) -> Tile | None:
+        """The best recorded tile of a template by a board's cycles, or without a name by the
+        simulator's; None where there is none that today's rules allow."""
+        record = self.best.get(Workload.of(template, config, vthreads, board))
         tile = None if record is None else make_tile(record)
         return tile if tile and template.is_legal(tile, config, vthreads) else None
 

@@ -7,7 +7,7 @@ searcher before its own first trial. A tile that can't be faster than the best o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from vdla.compiler.search.table import Features, Table
 from vdla.compiler.search.tuner import Task
 from vdla.compiler.targets.accelerator.operators.template import Operator, Tile
 from vdla.compiler.targets.accelerator.search.choose import default_tile
-from vdla.compiler.targets.accelerator.search.simulation import Cycles, Simulation
+from vdla.compiler.targets.accelerator.search.simulation import Cycles, Simulation, TileMeter
 from vdla.compiler.targets.accelerator.search.tile_features import features
 from vdla.compiler.targets.accelerator.search.tile_records import (
     BUNDLED,
@@ -43,7 +43,7 @@ class TileTask(Task[Tile, Cycles, TileRecord]):
 
     layers: list[str]
     space: Table[Tile]
-    meter: Simulation
+    meter: TileMeter
     workload: Workload
     default: Tile
     transfer: TransferData
@@ -51,7 +51,7 @@ class TileTask(Task[Tile, Cycles, TileRecord]):
     @cached_property
     def features(self) -> Features:
         """What the learned model sees of every tile."""
-        return features(self.meter.operator.template, self.space, self.meter.config)
+        return features(self.meter.operator.template, self.space, self.meter.fastest)
 
     @property
     def tile(self) -> Tile:
@@ -61,7 +61,7 @@ class TileTask(Task[Tile, Cycles, TileRecord]):
     @property
     def bound(self) -> float:
         """Cycles that no schedule goes below: those of its multiply-adds or bytes alone."""
-        op, config = self.meter.operator, self.meter.config
+        op, config = self.meter.operator, self.meter.fastest
         return max(op.macs / config.macs_per_cycle, op.dram_bytes / config.bytes_per_cycle)
 
     def cycles(self, tile: Tile) -> int | None:
@@ -78,11 +78,13 @@ class TileTask(Task[Tile, Cycles, TileRecord]):
         return self.pruned(self.least)
 
     def known_good(self, records: Sequence[TileRecord]) -> list[int]:
-        """Points known without searching: the default, the bundled one, the records' best."""
+        """Points known without searching: the default, the bundled one, the records' best; for a
+        board, the best by its own cycles and the best by the simulator's."""
         template, threads = self.meter.operator.template, self.workload.vthreads
-        chosen = (BUNDLED, TileRecords(lambda: records))
-        tiles = [self.default, *(c.tile(template, self.meter.config, threads) for c in chosen)]
-        points = (self.space.point(tile) for tile in tiles if tile is not None)
+        chosen, config = (BUNDLED, TileRecords(lambda: records)), self.meter.config
+        counters = dict.fromkeys((self.workload.board, ""))
+        best = (each.tile(template, config, threads, by) for each in chosen for by in counters)
+        points = (self.space.point(tile) for tile in (self.default, *best) if tile is not None)
         return list(dict.fromkeys(point for point in points if point is not None))
 
     def searcher(self, name: str, seed: int, records: Sequence[TileRecord]) -> Searcher:
@@ -104,11 +106,15 @@ class TileTask(Task[Tile, Cycles, TileRecord]):
 
 
 def tile_tasks(
-    operators: Sequence[tuple[str, Operator]], config: Config, vthreads: Sequence[int]
+    operators: Sequence[tuple[str, Operator]],
+    config: Config,
+    vthreads: Sequence[int],
+    meter_of: Callable[[Operator, Config], TileMeter] = Simulation,
 ) -> list[TileTask]:
     """The distinct workloads of named layers; fewer threads where the work can't be shared out.
 
-    A user's operator has the user's schedule, and nothing to search for.
+    A user's operator has the user's schedule, and nothing to search for. ``meter_of`` gives what
+    measures the tiles of an operator.
     """
     tasks: dict[Workload, TileTask] = {}
     transfer = TransferData()
@@ -117,10 +123,10 @@ def tile_tasks(
             continue
         for wanted in vthreads:
             default = default_tile(op.template, config, wanted, None)
-            workload = Workload.of(op.template, config, default.vthreads)
+            meter = meter_of(op, config)
+            workload = Workload.of(op.template, config, default.vthreads, meter.board)
             if workload not in tasks:
                 space = tile_space(op.template, config, default.vthreads)
-                meter = Simulation(op, config)
                 tasks[workload] = TileTask([], space, meter, workload, default, transfer)
             if name not in tasks[workload].layers:
                 tasks[workload].layers.append(name)

@@ -1,4 +1,4 @@
-"""What a measurement is of: an operator's geometry on one machine.
+"""What a measurement is of: an operator's geometry on one machine, simulated or a board.
 
 Zero points, scales and clipping bounds change results and no cycle, so layers that differ in
 nothing else are one workload, tuned once.
@@ -24,18 +24,22 @@ class Workload:
     """An operator's geometry, a machine with its memory, and the number of virtual threads.
 
     ``shape`` and ``machine`` are canonical JSON, so that workloads can be compared and hashed.
+    ``board`` names the board that counts the cycles, whose own memory then takes the place of the
+    machine's; it is empty where the simulator counts. So the two are never compared.
     """
 
     kind: str
     shape: str
     machine: str
     vthreads: int
+    board: str = ""
 
     @classmethod
-    def of(cls, template: AnyTemplate, config: Config, vthreads: int) -> Workload:
-        """The workload of a layer's template on a config, with so many virtual threads."""
+    def of(cls, template: AnyTemplate, config: Config, vthreads: int, board: str = "") -> Workload:
+        """The workload of a layer's template on a config, with so many virtual threads: on a board
+        of this name, or simulated."""
         machine = {key: value for key, value in config.to_dict().items() if key != "name"}
-        return cls(template.NAME, _text(template.to_json()), _text(machine), vthreads)
+        return cls(template.NAME, _text(template.to_json()), _text(machine), vthreads, board)
 
     @property
     def config(self) -> Config:
@@ -52,12 +56,14 @@ class Workload:
 
     def to_json(self) -> dict[str, object]:
         """What a record holds of it; the config's hash is there for the reader."""
+        where = {"board": self.board} if self.board else {}
         return {
             "kind": self.kind,
             "shape": json.loads(self.shape),
             "config": self.config.hash,
             "machine": json.loads(self.machine),
             "vthreads": self.vthreads,
+            **where,
         }
 
     @classmethod
@@ -68,12 +74,13 @@ class Workload:
             KeyError: a part is missing.
             ValueError: a part is of another type.
         """
-        types = {"kind": str, "shape": dict, "machine": dict, "vthreads": int}
+        types = {"kind": str, "shape": dict, "machine": dict, "vthreads": int, "board": str}
+        parts = {"board": "", **value}
         for key, wanted in types.items():
-            if type(value[key]) is not wanted:
-                raise ValueError(f"workload with {key} {value[key]!r}")
-        shape, machine = _text(value["shape"]), _text(value["machine"])
-        return cls(value["kind"], shape, machine, value["vthreads"])
+            if type(parts[key]) is not wanted:
+                raise ValueError(f"workload with {key} {parts[key]!r}")
+        shape, machine = _text(parts["shape"]), _text(parts["machine"])
+        return cls(parts["kind"], shape, machine, parts["vthreads"], parts["board"])
 
 
 def _text(value: Mapping[str, object]) -> str:
