@@ -1,0 +1,154 @@
+"""Cycles of a tile on a board, as the board's own counters have them.
+
+A process that measures has its board by the lease ``board:NAME``, whose value is where the board
+is: a port as ``vdla run --port`` takes it, nothing for a board whose own processor measures, or
+``virtual`` for the RTL of the whole board. It reaches the board once, before its first candidate,
+and keeps the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from vdla.boards import find_board
+from vdla.boards.board import Board, BoardError
+from vdla.boards.connect import connect, find_ports
+from vdla.compiler.targets.accelerator.lower import UOPS
+from vdla.compiler.targets.accelerator.search.simulation import Cycles, TileMeter
+from vdla.compiler.targets.accelerator.standalone import LayerProgram
+from vdla.farm.work import LostResourceError, leased
+from vdla.isa.config import Config
+from vdla.runtime.board.driver import BoardFault, RunLimitError
+from vdla.runtime.board.transport import LinkError
+from vdla.runtime.devices.board import BoardDevice
+from vdla.runtime.errors import DeviceError
+from vdla.runtime.rtl.verilate import Report
+
+VIRTUAL = "virtual"  # in a port's place
+SECONDS = 300.0  # for one candidate; a board that falls silent is noticed much sooner
+DEVICES = 4  # boards that one process keeps lines to
+
+
+def resource(board: str) -> str:
+    """The name under which processes have a board to themselves: ``board:ulx3s``."""
+    return f"board:{board}"
+
+
+@dataclass(frozen=True, eq=False)
+class BoardMeter(TileMeter):
+    """What measures the tiles of an operator on a board of the name ``board``."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The board, for this candidate alone."""
+        return (resource(self.board),)
+
+    @property
+    def fastest(self) -> Config:
+        """The config with a memory that fills the port in each cycle: no board's is faster."""
+        memory = replace(self.config.memory, bytes_per_cycle=self.config.port_bytes)
+        return replace(self.config, memory=memory)
+
+    def run(self, built: LayerProgram) -> Cycles:
+        """The cycles that the board counts, from START to the end of the program.
+
+        Raises:
+            LostResourceError: the board can't be reached, or doesn't answer any more.
+            DeviceError: it is built for another instruction set or config.
+        """
+        device = _leased_device(self.board, self.config)
+        try:
+            return Cycles("ok", cycles=_cycles(device, built))
+        except BoardFault as error:
+            return Cycles("crash", str(error))
+        except RunLimitError as error:
+            return Cycles("timeout", str(error))
+        except LinkError as error:
+            _device.cache_clear()
+            device.transport.close()
+            raise LostResourceError(str(error)) from None
+        except DeviceError as error:  # the board's memory is too small
+            return Cycles("illegal", str(error))
+
+
+def _cycles(device: BoardDevice, built: LayerProgram) -> int:
+    """The cycles of a program. Of its constants the micro-ops alone are sent, since numbers in
+    tensors, whatever they are, change no cycle, and a serial line is slow."""
+    dram = device.allocate(built.dram.size, b"")
+    uops = built.addresses[UOPS], built.ends[UOPS]
+    dram[slice(*uops)] = built.dram[slice(*uops)]
+    return device.load(built.program.to_bytes(), dram, [uops])().cycles
+
+
+# Boards -------------------------------------------------------------------------------------------
+
+
+def board_ports(board: Board, ports: Sequence[str], virtual: int = 0) -> list[str]:
+    """Where the boards of a search are: the ports named, else all that say they are this board; or
+    so many ``virtual`` ones.
+
+    Raises:
+        BoardError: ports that don't go with such boards, or no board is found.
+    """
+    if virtual and ports:
+        raise BoardError(f"--virtual: expected no port, found --port {','.join(ports)}")
+    if len(set(ports)) < len(ports):
+        raise BoardError(f"--port: expected each port once, found {','.join(ports)}")
+    if virtual:
+        return [VIRTUAL] * virtual
+    if board.transport != "axi":
+        return [*ports] or find_ports(board)
+    if len(ports) > 1:
+        raise BoardError(
+            f"--port: expected one bitstream, for the board {board.name} that this runs on, found "
+            f"{','.join(ports)}; boards beside it measure as workers of a farm"
+        )
+    return [*ports] or [""]
+
+
+def check_boards(
+    board: Board, config: Config, ports: Sequence[str], report: Report = lambda text: None
+) -> None:
+    """Reaches each board once, asks what it is, and lets it go. ``report`` is told of the one build
+    of a virtual board.
+
+    Raises:
+        BoardError, LinkError: a board can't be reached, or doesn't answer.
+        DeviceError: it is built for another instruction set or config.
+    """
+    for port in dict.fromkeys(ports):
+        _reached(board, config, port, report).transport.close()
+
+
+def _reached(
+    board: Board, config: Config, port: str, report: Report = lambda text: None
+) -> BoardDevice:
+    """The board at a port, checked to be one of this instruction set and config."""
+    virtual = port == VIRTUAL
+    named = None if virtual else port or None
+    transport = connect(board, config, port=named, virtual=virtual, report=report)
+    try:
+        return BoardDevice(config, transport)
+    except BaseException:
+        transport.close()
+        raise
+
+
+def _leased_device(board: str, config: Config) -> BoardDevice:
+    """The board that this process has, reached before its first candidate.
+
+    Raises:
+        LostResourceError: it can't be reached, or doesn't answer.
+        DeviceError: it is built for another instruction set or config.
+    """
+    return _device(board, config, leased(resource(board)))
+
+
+@lru_cache(maxsize=DEVICES)
+def _device(board: str, config: Config, port: str) -> BoardDevice:
+    try:
+        return _reached(find_board(board), config, port)
+    except (BoardError, LinkError) as error:
+        raise LostResourceError(str(error)) from None
