@@ -19,7 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vdla.spelling import Only, UsageError, numbers, option, places, sizes
+from vdla import fields
+from vdla.spelling import Only, UsageError, option
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,105 +87,6 @@ def _silent(text: str) -> None:
     """A message callback that does nothing."""
 
 
-# Options that several commands have ---------------------------------------------------------------
-
-
-def _config(
-    default: str | None, about: str = "A config's name or TOML file.", only: Sequence[Only] = ()
-) -> Any:
-    typed = str if default else str | None
-    return option(default, "-c", "--config", typed=typed, only=only, metavar="CONFIG", help=about)
-
-
-def _settings(*only: Only) -> Any:
-    return option(
-        (),
-        "--set",
-        typed=list[str] | None,
-        shown=None,
-        read=lambda texts: tuple(texts or ()),
-        only=only,
-        metavar="KEY=VALUE",
-        help="Override a parameter or memory.PARAMETER.",
-    )
-
-
-def _records() -> Any:
-    return option(
-        None, "--records", typed=str | None, metavar="F|none",
-        help="Tuned schedules; default: the bundled.",
-    )  # fmt: skip
-
-
-def _shapes(*only: Only) -> Any:
-    return option(
-        None,
-        "--shape",
-        typed=list[str] | None,
-        shown=None,
-        read=lambda texts: sizes(texts or ()) or None,
-        only=only,
-        metavar="NAME=N|INPUT=D0,D1,…",
-        help="A size that the model leaves open: a symbolic dimension's, or an input's shape.",
-    )
-
-
-def _vthreads(default: tuple[int, ...], *only: Only) -> Any:
-    return option(
-        default,
-        "--vthreads",
-        typed=str,
-        shown=",".join(map(str, default)),
-        read=partial(_listed, "--vthreads", 1, 8),
-        only=only,
-        help="Numbers of virtual threads, with commas.",
-    )
-
-
-def _listed(name: str, low: int, high: int | None, text: str | None) -> tuple[int, ...]:
-    return () if text is None else tuple(numbers(name, text, low, high))
-
-
-def _target(examples: str) -> Any:
-    return option(
-        None,
-        "--target",
-        typed=str | None,
-        metavar="P",
-        help=f"The processor of what the accelerator leaves: {examples}; or, in the accelerator's "
-        "place, a target that another package brings.",
-    )
-
-
-def _host() -> Any:
-    return option(
-        "cpu", "--host", typed=str, only=[Only("device", "sim", "rtl", "board")],
-        metavar="cpu|gpu", help="What runs the operators that the accelerator leaves.",
-    )  # fmt: skip
-
-
-def _gpu() -> Any:
-    return option(
-        "opencl",
-        "--gpu",
-        typed=str,
-        metavar="opencl|sm_80…",
-        help="A GPU's code: OpenCL C for any, or PTX for NVIDIA's of an architecture.",
-    )
-
-
-def _places() -> Any:
-    return option(
-        None,
-        "--place",
-        typed=list[str] | None,
-        shown=None,
-        read=lambda texts: places(texts or ()) or None,
-        metavar="NODE=DEVICE",
-        help="Run a node on vdla, gpu or cpu.",
-    )
-
-
 # The commands' ------------------------------------------------------------------------------------
 
 
@@ -199,8 +101,8 @@ class Compile(Placed):
     nodes to run on vdla, gpu or cpu, by their names.
     """
 
-    config: str | Path | Config | None = _config(None, "Default: paper, or the board's.")
-    settings: Sequence[str] = _settings()
+    config: str | Path | Config | None = fields.config(None, "Default: paper, or the board's.")
+    settings: Sequence[str] = fields.settings()
     device: str = option("sim", "--device", typed=str, help="sim; gpu, or cpu for the host alone.")
     board: str | None = option(
         None,
@@ -209,7 +111,7 @@ class Compile(Placed):
         metavar="B",
         help="For this board: its config, its processor.",
     )
-    target: str | Processor | None = _target("native, x86-64-v3, cortex-a9 …")
+    target: str | Processor | None = fields.target("native, x86-64-v3, cortex-a9 …")
     vthreads: int = option(
         2, "--vthreads", typed=int, only=[Only("device", "sim", "rtl")], min=1, max=8,
         help="Virtual threads.",
@@ -217,11 +119,11 @@ class Compile(Placed):
     dump: Path | None = option(
         None, "--dump", typed=Path | None, help="Folder for the text after each pass."
     )
-    records: str | Path | TileRecords | FunctionRecords | None = _records()
-    shapes: Shapes | None = _shapes()
-    host: str = _host()
-    gpu: str = _gpu()
-    places: Mapping[str, str] | None = _places()
+    records: str | Path | TileRecords | FunctionRecords | None = fields.records()
+    shapes: Shapes | None = fields.shapes()
+    host: str = fields.host()
+    gpu: str = fields.gpu()
+    places: Mapping[str, str] | None = fields.places()
     progress: Progress = _quiet
 
 
@@ -243,8 +145,8 @@ class Run(Placed):
 
     inputs: Inputs | None = None
     device: str = option("sim", "--device", typed=str, help="sim, rtl, board, gpu or cpu.")
-    config: str | Path | Config | None = _config(None, "Default: paper, or the board's.")
-    settings: Sequence[str] = _settings()
+    config: str | Path | Config | None = fields.config(None, "Default: paper, or the board's.")
+    settings: Sequence[str] = fields.settings()
     board: str | None = option(
         None, "--board", typed=str | None, only=[ON_BOARD], metavar="B",
         help="With --device board: which.",
@@ -257,9 +159,9 @@ class Run(Placed):
         False, "--virtual", typed=bool, only=[ON_BOARD],
         help="Run on the RTL of the whole board instead.",
     )  # fmt: skip
-    target: str | Processor | None = _target("native, or less of it: native,-winograd")
-    records: str | Path | TileRecords | FunctionRecords | None = _records()
-    shapes: Shapes | None = _shapes()
+    target: str | Processor | None = fields.target("native, or less of it: native,-winograd")
+    records: str | Path | TileRecords | FunctionRecords | None = fields.records()
+    shapes: Shapes | None = fields.shapes()
     samples: int = option(
         8, "--samples", typed=int, only=[Only("check"), Only("input", given=False)], min=1,
         help="Random inputs that --check uses.",
@@ -272,9 +174,9 @@ class Run(Placed):
         help="Refuse an M.vdla with code for this processor or another package's target, or "
         "models for onnxruntime.",
     )  # fmt: skip
-    host: str = _host()
-    gpu: str = _gpu()
-    places: Mapping[str, str] | None = _places()
+    host: str = fields.host()
+    gpu: str = fields.gpu()
+    places: Mapping[str, str] | None = fields.places()
     waves: Path | None = None
     progress: Progress = _quiet
     report: Report = _silent
@@ -308,17 +210,17 @@ class RunFiles:
 class Compare(Sized):
     """What is compared: schedules for some numbers of virtual threads, on a config."""
 
-    config: str | Path | Config = _config("paper")
-    vthreads: Sequence[int] = _vthreads((1, 2))
-    settings: Sequence[str] = _settings()
-    records: str | Path | TileRecords | None = _records()
-    shapes: Shapes | None = _shapes()
+    config: str | Path | Config = fields.config("paper")
+    vthreads: Sequence[int] = fields.vthreads((1, 2))
+    settings: Sequence[str] = fields.settings()
+    records: str | Path | TileRecords | None = fields.records()
+    shapes: Shapes | None = fields.shapes()
     latencies: Sequence[int] = option(
         (),
         "--latency",
         typed=str | None,
         shown=None,
-        read=partial(_listed, "--latency", 0, None),
+        read=partial(fields.listed, "--latency", 0, None),
         metavar="N,N,…",
         help="Sweep over memory latencies, in cycles; schedules are chosen anew at each.",
     )
@@ -362,20 +264,20 @@ class Tune(Sized):
     log: str | Path = option(
         MISSING, "--log", typed=Path, metavar="F", help="Records; resumed if there."
     )
-    config: str | Path | Config = _config("paper", only=[ACCELERATOR])
-    settings: Sequence[str] = _settings(ACCELERATOR)
+    config: str | Path | Config = fields.config("paper", only=[ACCELERATOR])
+    settings: Sequence[str] = fields.settings(ACCELERATOR)
     trials: int = option(64, "--trials", typed=int, min=1, help="Candidates per distinct layer.")
     searcher: str = option(
         "xgboost", "--searcher", typed=str, help="xgboost, random, grid or genetic."
     )
-    vthreads: Sequence[int] = _vthreads((2,), ACCELERATOR)
+    vthreads: Sequence[int] = fields.vthreads((2,), ACCELERATOR)
     layer: str = option("", "--layer", typed=str, metavar="NAME", help="This layer alone.")
     seed: int = option(0, "--seed", typed=int, min=0, help="Of the search's random draws.")
     workers: int = option(
         2, "--workers", typed=int, only=[ACCELERATOR], min=1, max=64,
         help="Processes that measure.",
     )  # fmt: skip
-    shapes: Shapes | None = _shapes()
+    shapes: Shapes | None = fields.shapes()
     progress: Progress = _quiet
     target: str = option(
         "accelerator", "--target", typed=str,
@@ -401,15 +303,15 @@ class Quantize(Sized):
     calibration: str | Path | None = option(
         None, "--calibration", typed=Path | None, metavar="X.npz"
     )
-    shapes: Shapes | None = _shapes()
+    shapes: Shapes | None = fields.shapes()
 
 
 @dataclass(frozen=True)
 class Lockstep(Sized):
     """What simulator and RTL run side by side: random programs, or a model's."""
 
-    config: str | Path | Config = _config("paper")
-    settings: Sequence[str] = _settings()
+    config: str | Path | Config = fields.config("paper")
+    settings: Sequence[str] = fields.settings()
     programs: int = option(
         100, "--programs", typed=int, only=[RANDOM_PROGRAMS], min=1, help="Random programs to run."
     )
@@ -431,7 +333,7 @@ class Lockstep(Sized):
         1, "--workers", typed=int, only=[RANDOM_PROGRAMS], min=1, max=64,
         help="Processes that run programs.",
     )  # fmt: skip
-    shapes: Shapes | None = _shapes(Only("model"))
+    shapes: Shapes | None = fields.shapes(Only("model"))
 
 
 @dataclass(frozen=True)
@@ -441,7 +343,7 @@ class Synth:
     toolchain: str | None = option(
         None, "--toolchain", typed=str | None, metavar="T", help="Default: the board's first."
     )
-    config: str | Path | Config | None = _config(None, "Default: the board's.")
-    settings: Sequence[str] = _settings()
+    config: str | Path | Config | None = fields.config(None, "Default: the board's.")
+    settings: Sequence[str] = fields.settings()
     out: Path = option(Path("out"), "--out", typed=Path, help="Folder for the project's folder.")
     progress: Progress = _quiet

@@ -1,0 +1,127 @@
+"""Options that several commands have, each made by a function of what differs between them.
+
+Imported by every command, help and listings too, so it imports nothing that takes long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from vdla import spelling
+
+
+def config(
+    default: str | None,
+    about: str = "A config's name or TOML file.",
+    only: Sequence[spelling.Only] = (),
+) -> Any:
+    """The accelerator's config: its name, its file, or itself."""
+    return spelling.option(
+        default,
+        "-c",
+        "--config",
+        typed=str if default else str | None,
+        only=only,
+        metavar="CONFIG",
+        help=about,
+    )
+
+
+def settings(*only: spelling.Only) -> Any:
+    """Parameters of the config that are overridden, as ``memory.latency=256``."""
+    return spelling.option(
+        (),
+        "--set",
+        typed=list[str] | None,
+        shown=None,
+        read=lambda texts: tuple(texts or ()),
+        only=only,
+        metavar="KEY=VALUE",
+        help="Override a parameter or memory.PARAMETER.",
+    )
+
+
+def records() -> Any:
+    """Tuned schedules: a log, or none."""
+    return spelling.option(
+        None, "--records", typed=str | None, metavar="F|none",
+        help="Tuned schedules; default: the bundled.",
+    )  # fmt: skip
+
+
+def shapes(*only: spelling.Only) -> Any:
+    """Sizes that a model leaves open, by name."""
+    return spelling.option(
+        None,
+        "--shape",
+        typed=list[str] | None,
+        shown=None,
+        read=lambda texts: spelling.sizes(texts or ()) or None,
+        only=only,
+        metavar="NAME=N|INPUT=D0,D1,…",
+        help="A size that the model leaves open: a symbolic dimension's, or an input's shape.",
+    )
+
+
+def vthreads(default: tuple[int, ...], *only: spelling.Only) -> Any:
+    """Numbers of virtual threads."""
+    return spelling.option(
+        default,
+        "--vthreads",
+        typed=str,
+        shown=",".join(map(str, default)),
+        read=partial(listed, "--vthreads", 1, 8),
+        only=only,
+        help="Numbers of virtual threads, with commas.",
+    )
+
+
+def listed(name: str, low: int, high: int | None, text: str | None) -> tuple[int, ...]:
+    """Distinct numbers between commas; none where nothing is typed."""
+    return () if text is None else tuple(spelling.numbers(name, text, low, high))
+
+
+def target(examples: str) -> Any:
+    """What runs the operators that the accelerator leaves, with ``examples`` of its names."""
+    return spelling.option(
+        None,
+        "--target",
+        typed=str | None,
+        metavar="P",
+        help=f"The processor of what the accelerator leaves: {examples}; or, in the accelerator's "
+        "place, a target that another package brings.",
+    )
+
+
+def host() -> Any:
+    """Which device runs the operators that the accelerator leaves."""
+    return spelling.option(
+        "cpu", "--host", typed=str, only=[spelling.Only("device", "sim", "rtl", "board")],
+        metavar="cpu|gpu", help="What runs the operators that the accelerator leaves.",
+    )  # fmt: skip
+
+
+def gpu() -> Any:
+    """How a GPU's kernels are printed."""
+    return spelling.option(
+        "opencl",
+        "--gpu",
+        typed=str,
+        metavar="opencl|sm_80…",
+        help="A GPU's code: OpenCL C for any, or PTX for NVIDIA's of an architecture.",
+    )
+
+
+def places() -> Any:
+    """Nodes that the user places, by name."""
+    return spelling.option(
+        None,
+        "--place",
+        typed=list[str] | None,
+        shown=None,
+        read=lambda texts: spelling.places(texts or ()) or None,
+        metavar="NODE=DEVICE",
+        help="Run a node on vdla, gpu or cpu.",
+    )
