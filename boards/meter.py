@@ -18,13 +18,14 @@ from vdla.boards.connect import connect, find_ports
 from vdla.compiler.targets.accelerator.lower import UOPS
 from vdla.compiler.targets.accelerator.search.simulation import Cycles, TileMeter
 from vdla.compiler.targets.accelerator.standalone import LayerProgram
-from vdla.farm.work import LostResourceError, leased
+from vdla.farm.work import ResourceLost, leased
 from vdla.isa.config import Config
 from vdla.runtime.board.driver import BoardFault, RunLimitError
 from vdla.runtime.board.transport import LinkError
 from vdla.runtime.devices.board import BoardDevice
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.rtl.verilate import Report
+from vdla.support.errors import UserError
 
 VIRTUAL = "virtual"  # in a port's place
 SECONDS = 300.0  # for one candidate; a board that falls silent is noticed much sooner
@@ -54,11 +55,14 @@ class BoardMeter(TileMeter):
     def run(self, built: LayerProgram) -> Cycles:
         """The cycles that the board counts, from START to the end of the program.
 
+        A board that falls silent costs this tile, which may be why; the next one finds the board
+        lost unless it answers again.
+
         Raises:
-            LostResourceError: the board can't be reached, or doesn't answer any more.
-            DeviceError: it is built for another instruction set or config.
+            ResourceLost: the board doesn't answer, or is built for another instruction set or
+                config.
         """
-        device = _leased_device(self.board, self.config)
+        device = _device(self.board, self.config, leased(resource(self.board)))
         try:
             return Cycles("ok", cycles=_cycles(device, built))
         except BoardFault as error:
@@ -68,7 +72,7 @@ class BoardMeter(TileMeter):
         except LinkError as error:
             _device.cache_clear()
             device.transport.close()
-            raise LostResourceError(str(error)) from None
+            return Cycles("crash", str(error))
         except DeviceError as error:  # the board's memory is too small
             return Cycles("illegal", str(error))
 
@@ -136,19 +140,14 @@ def _reached(
         raise
 
 
-def _leased_device(board: str, config: Config) -> BoardDevice:
-    """The board that this process has, reached before its first candidate.
-
-    Raises:
-        LostResourceError: it can't be reached, or doesn't answer.
-        DeviceError: it is built for another instruction set or config.
-    """
-    return _device(board, config, leased(resource(board)))
-
-
 @lru_cache(maxsize=DEVICES)
 def _device(board: str, config: Config, port: str) -> BoardDevice:
+    """A board that this process has; it is reached once, before its first candidate.
+
+    Raises:
+        ResourceLost: it can't be reached, or is built for another instruction set or config.
+    """
     try:
         return _reached(find_board(board), config, port)
-    except (BoardError, LinkError) as error:
-        raise LostResourceError(str(error)) from None
+    except UserError as error:
+        raise ResourceLost(str(error)) from None

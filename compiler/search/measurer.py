@@ -34,7 +34,11 @@ class Meter(ABC, Generic[Candidate, AnyOutcome]):
 
     @abstractmethod
     def measure(self, candidate: Candidate) -> AnyOutcome:
-        """What becomes of a candidate, in another process."""
+        """What becomes of a candidate, in another process.
+
+        Raises:
+            ResourceLost: what it needs doesn't work; the candidate is measured elsewhere.
+        """
 
     @abstractmethod
     def lost(self, status: str, note: str) -> AnyOutcome:

@@ -16,6 +16,7 @@ from vdla.runtime.board import link
 from vdla.runtime.board.link import FrameError, Op, Status
 from vdla.runtime.board.transport import LinkError, image_bytes
 from vdla.runtime.dram import Dram, aligned_bytes
+from vdla.runtime.errors import DeviceError
 from vdla.support.install import pip_install
 from vdla.support.numbers import ceil_div
 
@@ -60,12 +61,12 @@ def open_line(port: str, baud: int = link.BAUD) -> Line:
     """Opens a serial port.
 
     Raises:
-        LinkError: pyserial is missing, or the port is, or it can't be opened.
+        DeviceError: pyserial is missing, or the port is, or it can't be opened.
     """
     try:
         import serial
     except ImportError:
-        raise LinkError(
+        raise DeviceError(
             "device board: expected the package pyserial, found none; "
             f"install with: {pip_install('boards')}"
         ) from None
@@ -75,7 +76,7 @@ def open_line(port: str, baud: int = link.BAUD) -> Line:
     except (OSError, ValueError) as error:  # SerialException is an OSError
         number = error.errno if isinstance(error, OSError) else None
         result = os.strerror(number) if number else str(error)
-        raise LinkError(f"port {port}: expected a serial port, found: {result}") from None
+        raise DeviceError(f"port {port}: expected a serial port, found: {result}") from None
 
 
 def ports() -> dict[str, str]:

@@ -82,6 +82,10 @@ class TileMeter(Meter[Tile, Cycles]):
         """The outcome of a tile that no answer came for."""
         return Cycles(status, note)
 
+    def warm_up(self) -> None:
+        """Has the checker's loops compiled."""
+        check(self.config, [Finish()])
+
 
 @dataclass(frozen=True, eq=False)
 class Simulation(TileMeter):
@@ -100,4 +104,4 @@ class Simulation(TileMeter):
     def warm_up(self) -> None:
         """Has the simulator's and the checker's loops compiled."""
         warm_up()
-        check(self.config, [Finish()])
+        super().warm_up()
