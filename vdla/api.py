@@ -103,7 +103,7 @@ def compile(model: str | Path, options: Compile) -> Module:
         host=options.host,
         places=options.places or {},
         vthreads=options.vthreads,
-        records=tuned_tiles(options.records),
+        records=tuned_tiles(options.records, options.board),
         functions=functions,
         gpu=gpu_of(options.gpu, options.device, options.host, functions),
         dump=options.dump,
@@ -238,7 +238,7 @@ def _compile_options(options: Run) -> Options:
         device=device_of(options.device),
         host=options.host,
         places=options.places or {},
-        records=tuned_tiles(options.records),
+        records=tuned_tiles(options.records, options.board),
         functions=functions,
         gpu=gpu_of(options.gpu, options.device, options.host, functions),
         progress=options.progress,
@@ -414,6 +414,8 @@ def tune(
         ModelError: the model can't be taken, or has no accelerator layer of that name.
         KernelError: there is no such kernel, or it lacks sizes.
         UsageError: no such searcher, target or strategy.
+        BoardError, DeviceError: a board to measure on can't be reached, or is for another config.
+        FarmError: no board is left that answers; the log has what was measured.
     """
     check_target(model, options)
     if options.target in TASKS:

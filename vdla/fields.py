@@ -83,6 +83,11 @@ def listed(name: str, low: int, high: int | None, text: str | None) -> tuple[int
     return () if text is None else tuple(spelling.numbers(name, text, low, high))
 
 
+def texts(text: str | None) -> tuple[str, ...]:
+    """Texts between commas; none where nothing is typed."""
+    return () if text is None else tuple(part.strip() for part in text.split(","))
+
+
 def target(examples: str) -> Any:
     """What runs the operators that the accelerator leaves, with ``examples`` of its names."""
     return spelling.option(

@@ -139,14 +139,20 @@ def gpu_of(name: str, device: str, host: str, tuned: FunctionRecords | None) -> 
         return made
 
 
-def tuned_tiles(choice: Tuned) -> TileRecords | None:
+def tuned_tiles(choice: Tuned, board: str | None = None) -> TileRecords | None:
     """Tuned schedules for the accelerator: the bundled ones, with those of a log; or, for "none",
-    no schedules.
+    no schedules. For a ``board``, what was measured on it goes before what was simulated.
 
     Raises:
         RecordError: the file holds something else, or schedules for another instruction set.
         OSError: it can't be read.
     """
+    records = _tuned_tiles(choice)
+    return records.on(board) if records and board else records
+
+
+def _tuned_tiles(choice: Tuned) -> TileRecords | None:
+    """Tuned schedules for the accelerator, wherever they were measured."""
     if choice is None or isinstance(choice, TileRecords | FunctionRecords):
         return choice if isinstance(choice, TileRecords) else BUNDLED
     if str(choice) == "none":

@@ -258,13 +258,17 @@ class Tune(Sized):
     ``trials`` is the most candidates per distinct layer, ``layer`` the one to search for; all
     without it. With another target than ``accelerator``, where functions share their trials, it
     is the mean; ``strategy`` says which schedules there are, and what is the accelerator's alone
-    (``config``, ``settings``, ``vthreads``, ``workers``) is refused.
+    (``config``, ``settings``, ``vthreads``, ``workers``, ``board``) is refused. With a ``board``,
+    its own counters measure and not the simulator: at each of ``ports`` one, by default at all
+    that are found, or as many ``virtual`` ones as ``workers``.
     """
 
     log: str | Path = option(
         MISSING, "--log", typed=Path, metavar="F", help="Records; resumed if there."
     )
-    config: str | Path | Config = fields.config("paper", only=[ACCELERATOR])
+    config: str | Path | Config | None = fields.config(
+        None, "Default: paper, or the board's.", [ACCELERATOR]
+    )
     settings: Sequence[str] = fields.settings(ACCELERATOR)
     trials: int = option(64, "--trials", typed=int, min=1, help="Candidates per distinct layer.")
     searcher: str = option(
@@ -275,7 +279,7 @@ class Tune(Sized):
     seed: int = option(0, "--seed", typed=int, min=0, help="Of the search's random draws.")
     workers: int = option(
         2, "--workers", typed=int, only=[ACCELERATOR], min=1, max=64,
-        help="Processes that measure.",
+        help="Processes that measure; with --virtual, virtual boards.",
     )  # fmt: skip
     shapes: Shapes | None = fields.shapes()
     progress: Progress = _quiet
@@ -290,6 +294,19 @@ class Tune(Sized):
     threads: int = option(
         1, "--threads", typed=int, only=[ON_CPU], min=1, help="That share a candidate's loops."
     )
+    board: str | None = option(
+        None, "--board", typed=str | None, only=[ACCELERATOR], metavar="B",
+        help="Measure on boards of this kind, and not on the simulator.",
+    )  # fmt: skip
+    ports: Sequence[str] = option(
+        (), "--port", typed=str | None, shown=None, read=fields.texts, only=[Only("board")],
+        metavar="PORT,PORT…", help="The boards' serial ports; default: all that are found.",
+    )  # fmt: skip
+    virtual: bool = option(
+        False, "--virtual", typed=bool, only=[Only("board")],
+        help="Measure on the RTL of whole boards instead.",
+    )  # fmt: skip
+    report: Report = _silent
 
 
 @dataclass(frozen=True)

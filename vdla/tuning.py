@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from vdla.boards import find_board
+from vdla.boards.meter import SECONDS as BOARD_SECONDS
+from vdla.boards.meter import BoardMeter, board_ports, check_boards, resource
 from vdla.compiler.build import Options, place_models, placed_graph
 from vdla.compiler.frontend.errors import ModelError
 from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.placement import GPU, PROCESSOR
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.search import tuner
+from vdla.compiler.search.measurer import CANDIDATE_SECONDS, local_pool
 from vdla.compiler.search.outcomes import AnyOutcome
 from vdla.compiler.search.points import Candidate
 from vdla.compiler.search.ranker import load_xgboost
@@ -30,6 +35,8 @@ from vdla.compiler.targets.processor.search.function import functions_of as proc
 from vdla.compiler.targets.search import function_task
 from vdla.compiler.targets.search.function_task import FunctionTask
 from vdla.compiler.te import Tensor
+from vdla.farm.work import FarmError
+from vdla.isa.config import Config
 from vdla.lookup import model_file, model_files, resolve
 from vdla.options import PROCESSORS, Tune
 from vdla.runtime.gpu.opencl import find_gpu
@@ -62,15 +69,28 @@ def check_target(model: object, options: Tune) -> None:
             )
 
 
+def machine(options: Tune) -> Config:
+    """The config that is searched for: the one named, else the board's, else ``paper``.
+
+    Raises:
+        BoardError: there is no such board.
+        ConfigError: the config doesn't exist or describes no machine.
+    """
+    own = find_board(options.board).config if options.board else "paper"
+    return resolve(options.config or own, options.settings)
+
+
 def tile_tasks(model: str | Path, options: Tune) -> list[TileTask]:
-    """What there is to search for in a model: its distinct layers, or one of them.
+    """What there is to search for in a model: its distinct layers, or one of them; measured on
+    boards, if one is named, of which each was asked what it is.
 
     Raises:
         ModelError: the model has no accelerator layer of that name.
         UsageError: no such searcher.
+        BoardError, DeviceError: a board can't be reached, or is built for another config.
     """
     _check_searcher(options, tile_task.SEARCHERS)
-    config = resolve(options.config, options.settings)
+    config = machine(options)
     placed = place_models(model_files(model), config, options.shapes)
     layers = [each for one in placed.values() for each in one.layers]
     wanted = [each for each in layers if options.layer in ("", each[0])]
@@ -78,7 +98,11 @@ def tile_tasks(model: str | Path, options: Tune) -> list[TileTask]:
         names = ", ".join(dict.fromkeys(name for name, _ in layers))
         layer = f"a layer {options.layer} for the accelerator"
         raise ModelError(str(model), layer, names or "none")
-    return tile_task.tile_tasks(wanted, config, options.vthreads)
+    if options.board is None:
+        return tile_task.tile_tasks(wanted, config, options.vthreads)
+    check_boards(find_board(options.board), config, _ports(options), options.report)
+    meter = partial(BoardMeter, board=options.board)
+    return tile_task.tile_tasks(wanted, config, options.vthreads, meter)
 
 
 def function_tasks(model: str | Path | Schedule | Tensor, options: Tune) -> list[FunctionTask]:
@@ -137,6 +161,7 @@ def search(
     """Searches for some tasks, from and into a log that is open.
 
     Raises:
+        FarmError: no board is left that answers.
         OSError: the log can't be written any more; every record before is in it.
     """
     how = TuneOptions(
@@ -144,9 +169,39 @@ def search(
         searcher=options.searcher,
         seed=options.seed,
         workers=options.workers,
+        timeout=CANDIDATE_SECONDS if options.board is None else BOARD_SECONDS,
         progress=options.progress,
     )
-    tuner.tune(tasks, log, how)
+    meters = [task.meter for task in tasks]
+    boards = [] if options.board is None else _boards(options)
+    with local_pool(meters, len(boards), boards) if boards else nullcontext() as pool:
+        try:
+            tuner.tune(tasks, log, how, pool)
+        except FarmError as error:
+            text = f"{error}; the same command goes on from {log.path}"
+            raise FarmError(text) from None
+
+
+def _ports(options: Tune) -> list[str]:
+    """Where the boards are that measure.
+
+    Raises:
+        BoardError: ports that don't go with such boards, or none is found.
+        UsageError: a number of processes, of which each board has one.
+    """
+    assert options.board is not None
+    board = find_board(options.board)
+    if options.workers != Tune.workers and not options.virtual:
+        raise UsageError(
+            f"--workers: expected --virtual, found {options.workers} with --board {board.name}; "
+            "each board has one process"
+        )
+    return board_ports(board, options.ports, options.workers if options.virtual else 0)
+
+
+def _boards(options: Tune) -> list[dict[str, str]]:
+    """What each process has to itself: one of the boards."""
+    return [{resource(str(options.board)): port} for port in _ports(options)]
 
 
 def _one_of(option: str, actual: str, known: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic
 
 from vdla.compiler.search.outcomes import AnyOutcome
 from vdla.compiler.search.points import Candidate
-from vdla.farm.processes import ProcessPool
+from vdla.farm.processes import ProcessPool, Resources
 from vdla.farm.work import TIMEOUT, Job, JobPool, Limits, Setup
 
 CANDIDATE_SECONDS = 20.0  # that one may take
@@ -51,13 +51,17 @@ class Meter(ABC, Generic[Candidate, AnyOutcome]):
 AnyMeter = Meter[Any, Any]
 
 
-def local_pool(meters: Sequence[AnyMeter], workers: int) -> ProcessPool:
-    """Processes of this machine that measure, at most so many."""
+def local_pool(
+    meters: Sequence[AnyMeter], workers: int, resources: Sequence[Resources] = ()
+) -> ProcessPool:
+    """Processes of this machine that measure, at most so many; or one for each of ``resources``,
+    which says what it holds."""
     for meter in meters:
         meter.warm_up()  # into caches, from which the processes take it
     alone = any(meter.ALONE for meter in meters)
     homes = dict.fromkeys(type(meter).__module__ for meter in meters)
-    return ProcessPool(1 if alone else workers, preload=(__name__, *homes))
+    count = len(resources) or (1 if alone else workers)
+    return ProcessPool(count, resources, preload=(__name__, *homes))
 
 
 class Measurer(Generic[Candidate, AnyOutcome]):

@@ -16,7 +16,6 @@ from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
 from vdla.compiler.targets.accelerator.search.tile_task import TileTask
 from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash, other_isa
-from vdla.lookup import resolve
 from vdla.options import Tune
 
 
@@ -33,11 +32,12 @@ class _TileTuning(Tuning[TileTask, TileRecord]):
     @cached_property
     def config(self) -> Config:
         """The machine that is searched for."""
-        return resolve(self.options.config, self.options.settings)
+        return tuning.machine(self.options)
 
     def tasks(self) -> list[TileTask]:
         """The distinct layers, or one of them."""
-        return tuning.tile_tasks(self.model, replace(self.options, config=self.config, settings=()))
+        how = replace(self.options, config=self.config, settings=(), report=log.print)
+        return tuning.tile_tasks(self.model, how)
 
     def tell_resumed(self, opened: Log[TileRecord]) -> None:
         """Says what of the log doesn't count."""
@@ -45,6 +45,8 @@ class _TileTuning(Tuning[TileTask, TileRecord]):
         foreign = [record.isa for record in records if not record.usable]
         stale = sum(not record.fresh for record in records) - len(foreign)
         machine = (self.config.hash, self.config.memory)
+        board = self.options.board or ""
+        elsewhere = sum(record.workload.board != board for record in records)
         configs = (record.workload.config for record in records)
         other = sum((each.hash, each.memory) != machine for each in configs)
         if foreign:
@@ -54,12 +56,16 @@ class _TileTuning(Tuning[TileTask, TileRecord]):
             log.print(f"{path}: {stale} records are of other sources and don't count as tried")
         if other:
             log.print(f"{path}: {other} records are of other configs and only teach the model")
+        if elsewhere:
+            where = "the simulator or other boards" if board else "boards"
+            log.print(f"{path}: {elsewhere} records are of {where} and only teach the model")
 
     def to_json(self, tasks: Sequence[TileTask], seconds: float) -> dict[str, object]:
         """What was found, for programs."""
         memory = self.config.memory
         return {
             "config": self.config.name,
+            "board": self.options.board,
             "memory": {"latency": memory.latency, "bytes_per_cycle": memory.bytes_per_cycle},
             "log": str(self.options.log),
             "searcher": self.options.searcher,
@@ -104,8 +110,9 @@ class _TileTuning(Tuning[TileTask, TileRecord]):
                     gain,
                 )
             )
-        memory = self.config.memory.name
-        table(f"tuned on {self.config.name}, memory {memory}; cycles", columns, rows)
+        board = self.options.board
+        where = f"board {board}" if board else f"memory {self.config.memory.name}"
+        table(f"tuned on {self.config.name}, {where}; cycles", columns, rows)
 
     def tell_failures(self, tasks: Sequence[TileTask]) -> None:
         """Says which layers lost candidates, and by what."""

@@ -94,16 +94,25 @@ def _renamed(tile: object) -> object:
 
 
 class TileRecords(Records[TileRecord]):
-    """Records to choose tiles by."""
+    """Records to choose tiles by: those of the board ``board``, if one is named, before those of
+    the simulator."""
 
-    def tile(
-        self, template: AnyTemplate, config: Config, vthreads: int, board: str = ""
-    ) -> Tile | None:
-        """The best recorded tile of a template by a board's cycles, or without a name by the
-        simulator's; None where there is none that today's rules allow."""
-        record = self.best.get(Workload.of(template, config, vthreads, board))
-        tile = None if record is None else make_tile(record)
-        return tile if tile and template.is_legal(tile, config, vthreads) else None
+    board = ""
+
+    def on(self, board: str) -> TileRecords:
+        """The same records, to choose tiles for a board by."""
+        result = TileRecords(lambda: self.best.values())
+        result.board = board
+        return result
+
+    def tile(self, template: AnyTemplate, config: Config, vthreads: int) -> Tile | None:
+        """The best recorded tile of a template, if there is one and today's rules allow it."""
+        for board in dict.fromkeys((self.board, "")):
+            record = self.best.get(Workload.of(template, config, vthreads, board))
+            tile = None if record is None else make_tile(record)
+            if tile and template.is_legal(tile, config, vthreads):
+                return tile
+        return None
 
 
 def make_tile(record: TileRecord) -> Tile | None:

@@ -81,9 +81,9 @@ class TileTask(Task[Tile, Cycles, TileRecord]):
         """Points known without searching: the default, the bundled one, the records' best; for a
         board, the best by its own cycles and the best by the simulator's."""
         template, threads = self.meter.operator.template, self.workload.vthreads
-        chosen, config = (BUNDLED, TileRecords(lambda: records)), self.meter.config
-        counters = dict.fromkeys((self.workload.board, ""))
-        best = (each.tile(template, config, threads, by) for each in chosen for by in counters)
+        chosen, boards = (BUNDLED, TileRecords(lambda: records)), (self.workload.board, "")
+        sources = (each.on(board) for each in chosen for board in boards)
+        best = (each.tile(template, self.meter.config, threads) for each in sources)
         points = (self.space.point(tile) for tile in (self.default, *best) if tile is not None)
         return list(dict.fromkeys(point for point in points if point is not None))
 
