@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Generic
+from typing import ClassVar, Generic
 
 from vdla.compiler.search.outcomes import AnyOutcome
 from vdla.compiler.search.points import Candidate
@@ -48,11 +48,10 @@ class Meter(ABC, Generic[Candidate, AnyOutcome]):
         """Does what else the first candidate would wait for; here and in every process."""
 
 
-AnyMeter = Meter[Any, Any]
-
-
 def local_pool(
-    meters: Sequence[AnyMeter], workers: int, resources: Sequence[Resources] = ()
+    meters: Sequence[Meter[Candidate, AnyOutcome]],
+    workers: int,
+    resources: Sequence[Resources] = (),
 ) -> ProcessPool:
     """Processes of this machine that measure, at most so many; or one for each of ``resources``,
     which says what it holds."""
@@ -98,7 +97,9 @@ class Measurer(Generic[Candidate, AnyOutcome]):
                 yield position, meter.lost(status, answer.note)
 
 
-def _warmed(*meters: AnyMeter) -> Sequence[AnyMeter]:
+def _warmed(
+    *meters: Meter[Candidate, AnyOutcome],
+) -> Sequence[Meter[Candidate, AnyOutcome]]:
     for meter in meters:
         meter.warm_up()
     return meters

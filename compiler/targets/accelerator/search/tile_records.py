@@ -100,7 +100,7 @@ class TileRecords(Records[TileRecord]):
     board = ""
 
     def on(self, board: str) -> TileRecords:
-        """The same records, to choose tiles for a board by."""
+        """Records to choose tiles for a board by: its own, then the simulator's."""
         result = TileRecords(lambda: self.best.values())
         result.board = board
         return result
