@@ -114,6 +114,11 @@ class ProcessPool(JobPool):
         for worker in self._workers:
             worker.stop()
 
+    def kill(self) -> None:
+        """Ends the processes, from any thread: jobs at work are answered as crashes."""
+        for worker in self._workers:
+            worker.process.kill()
+
     def _check(self, job: Packed, note: str = "") -> None:
         """Raises FarmError where no process holds what a job needs; ``note`` says since when."""
         if any(worker.holds(job.needs) for worker in self._workers):

@@ -1,0 +1,207 @@
+"""Batches of jobs for a farm, and a ledger of the jobs that have no answer yet.
+
+Sending a batch costs some milliseconds, so jobs that are shorter than that go together. The ledger
+alone knows which jobs are out: a batch that is lost with its worker or its scheduler is sent again,
+and of two answers to a job the first one counts.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from vdla.farm.work import CRASH, Answer, Packed
+
+TARGET_SECONDS, LEAST_SECONDS = 0.25, 0.05  # of a batch, where enough jobs wait
+MOST_BYTES = 4 << 20  # of the jobs of a batch
+LOST = "lost"  # the status of an answer that says: the job's resource is gone, another may have it
+DEATHS = 4  # workers that a batch took down until its jobs are suspected
+
+
+class Disconnected(Exception):
+    """The scheduler is gone, and with it what it knew of batches."""
+
+
+class WorkersDown(Exception):
+    """Each worker that had a batch went down with it, ``DEATHS`` times."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Jobs that one process does one after the other.
+
+    A ``suspect`` is a job alone, which was in a batch that took down its workers.
+    """
+
+    numbers: tuple[int, ...]
+    jobs: tuple[Packed, ...]
+    suspect: bool = False
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The resources that each of the jobs needs."""
+        return self.jobs[0].needs
+
+    def to_bytes(self) -> bytes:
+        """The jobs, to be sent; what several have in common is there once."""
+        return pickle.dumps(self.jobs)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a batch: each job's answer, and how many seconds it took.
+
+    Values are pickled.
+    """
+
+    answers: tuple[Answer[bytes], ...]
+    seconds: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A job without an answer; jobs of one ``kind`` are supposed to take as long."""
+
+    job: Packed
+    kind: str
+
+
+class Ledger:
+    """Jobs without an answer: those that wait, and those that are out in batches."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._entries: dict[int, _Entry] = {}
+        self._waiting: dict[tuple[str, ...], deque[int]] = {}
+        self._suspects: deque[int] = deque()
+        self._suspect_is_out = False
+        self._seconds: dict[str, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, job: Packed, kind: str) -> int:
+        """Takes a job; its number."""
+        number = self._count
+        self._count += 1
+        self._entries[number] = _Entry(job, kind)
+        self._waiting.setdefault(job.needs, deque()).append(number)
+        return number
+
+    def take(self, processes: int, more_comes: bool = False) -> Batch | None:
+        """The next batch to send; None where no job waits, or where it is better to wait.
+
+        Args:
+            processes: how many the farm has: the last jobs are spread over all of them.
+            more_comes: whether further jobs will be added, so that a batch may wait to fill.
+        """
+        if self._suspects and not self._suspect_is_out:
+            self._suspect_is_out = True
+            return self._batch([self._suspects.popleft()], suspect=True)
+        for queue in self._waiting.values():
+            if not queue:
+                continue
+            seconds = self._seconds.get(self._entries[queue[0]].kind, TARGET_SECONDS)
+            full = max(int(TARGET_SECONDS / max(seconds, 1e-9)), 1)
+            if more_comes and len(queue) < full:
+                continue
+            least = ceil(LEAST_SECONDS / max(seconds, 1e-9))
+            share = ceil(len(queue) / (2 * max(processes, 1)))
+            return self._batch(self._first(queue, max(min(full, share), least)))
+        return None
+
+    def settle(self, batch: Batch, done: Done) -> list[tuple[int, Answer[Any]]]:
+        """(number, answer) of those jobs of a batch that had none; values are as they were made.
+
+        Jobs whose resource was lost wait again.
+        """
+        self._release(batch)
+        result: list[tuple[int, Answer[Any]]] = []
+        lost = []
+        for number, answer, seconds in zip(batch.numbers, done.answers, done.seconds, strict=True):
+            if number not in self._entries:
+                continue
+            if answer.status == LOST:
+                lost.append(number)
+                continue
+            self._measure(self._entries.pop(number).kind, seconds)
+            result.append((number, _unpickled(answer)))
+        self._wait_again(lost)
+        return result
+
+    def put_back(self, batch: Batch) -> None:
+        """Has the jobs of a batch wait again: it was lost through no fault of theirs."""
+        self._release(batch)
+        numbers = [number for number in batch.numbers if number in self._entries]
+        if batch.suspect:
+            self._suspects.extendleft(numbers)
+        else:
+            self._wait_again(numbers)
+
+    def accuse(self, batch: Batch) -> list[tuple[int, Answer[Any]]]:
+        """Says that a batch took down its worker again and again.
+
+        Its jobs are sent alone, one at a time, until it is known which one did it; that one's
+        answer is a crash.
+        """
+        self._release(batch)
+        numbers = [number for number in batch.numbers if number in self._entries]
+        if not batch.suspect:
+            self._suspects.extend(numbers)
+            return []
+        return self.fail(batch, f"it took down its worker {DEATHS} times")
+
+    def fail(self, batch: Batch, note: str) -> list[tuple[int, Answer[Any]]]:
+        """(number, answer) of each job of a batch that had none: a crash."""
+        self._release(batch)
+        numbers = [number for number in batch.numbers if self._entries.pop(number, None)]
+        return [(number, Answer(None, CRASH, note)) for number in numbers]
+
+    def clear(self) -> None:
+        """Forgets all jobs."""
+        self._entries.clear()
+        self._waiting.clear()
+        self._suspects.clear()
+        self._suspect_is_out = False
+
+    def _batch(self, numbers: Sequence[int], suspect: bool = False) -> Batch:
+        jobs = tuple(self._entries[number].job for number in numbers)
+        return Batch(tuple(numbers), jobs, suspect)
+
+    def _first(self, queue: deque[int], count: int) -> list[int]:
+        """Takes up to so many jobs from a queue: at least one, and no more than ``MOST_BYTES``."""
+        result = [queue.popleft()]
+        size = len(self._entries[result[0]].job.call)
+        while queue and len(result) < count:
+            size += len(self._entries[queue[0]].job.call)
+            if size > MOST_BYTES:
+                break
+            result.append(queue.popleft())
+        return result
+
+    def _wait_again(self, numbers: Sequence[int]) -> None:
+        for number in reversed(numbers):
+            needs = self._entries[number].job.needs
+            self._waiting.setdefault(needs, deque()).appendleft(number)
+
+    def _release(self, batch: Batch) -> None:
+        if batch.suspect:
+            self._suspect_is_out = False
+
+    def _measure(self, kind: str, seconds: float) -> None:
+        """Learns how long jobs take: first ones make setups too, so less is believed at once."""
+        before = self._seconds.get(kind, seconds)
+        self._seconds[kind] = min(seconds, (before + seconds) / 2)
+
+
+def _unpickled(answer: Answer[bytes]) -> Answer[Any]:
+    if answer.value is None:
+        return answer
+    try:
+        return Answer(pickle.loads(answer.value))
+    except Exception as error:  # a value that pickles and doesn't unpickle
+        return Answer(None, CRASH, f"its value: {type(error).__name__}: {error}")
