@@ -1,0 +1,69 @@
+"""What a farm has and does, as its scheduler says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from vdla.farm.work import FarmError
+
+
+@dataclass(frozen=True)
+class WorkerStatus:
+    """One worker: its processes, and its resources as (name, value).
+
+    ``counts`` says how many resources of each name still work.
+    """
+
+    name: str
+    address: str
+    processes: int
+    resources: tuple[tuple[str, str], ...]
+    counts: Mapping[str, int]
+    running: int  # jobs, of the batches that it is at work on
+
+    def has(self, needs: Sequence[str]) -> bool:
+        """Whether it has some resources."""
+        return all(self.counts.get(name, 0) > 0 for name in needs)
+
+
+@dataclass(frozen=True)
+class Status:
+    """A farm: its workers, and its jobs."""
+
+    workers: tuple[WorkerStatus, ...]
+    queued: int  # jobs that wait at the scheduler or at a worker
+    running: int
+    done: int  # since the scheduler was started
+    jobs_per_second: float  # over the last seconds
+
+    @classmethod
+    def from_message(cls, message: Mapping[str, Any]) -> Self:
+        """The status that a scheduler sent."""
+        workers = tuple(
+            WorkerStatus(**{**each, "resources": tuple(map(tuple, each["resources"]))})
+            for each in message["workers"]
+        )
+        return cls(**{**message, "workers": workers})
+
+    @property
+    def processes(self) -> int:
+        """How many jobs can run at a time."""
+        return sum(worker.processes for worker in self.workers)
+
+    def has(self, needs: Sequence[str]) -> bool:
+        """Whether a worker has some resources."""
+        return any(worker.has(needs) for worker in self.workers)
+
+    def check(self, needs: Sequence[str], note: str = "") -> None:
+        """Raises FarmError where no worker has some resources; ``note`` says since when."""
+        if not needs or self.has(needs):
+            return
+        names = {name for worker in self.workers for name in worker.counts if worker.has([name])}
+        actual = ", ".join(sorted(names)) or "no resources"
+        because = f" ({note})" if note else ""
+        raise FarmError(
+            f"job: expected a worker with {' and '.join(needs)}, found {actual} on the farm's "
+            f"{len(self.workers)} workers{because}"
+        )
