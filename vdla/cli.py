@@ -44,6 +44,8 @@ isa_app = typer.Typer(help="The ISA's generated forms.", no_args_is_help=True)
 app.add_typer(isa_app, name="isa")
 hw_app = typer.Typer(help="The accelerator's hardware.", no_args_is_help=True)
 app.add_typer(hw_app, name="hw")
+farm_app = typer.Typer(help="Machines that share work.", no_args_is_help=True)
+app.add_typer(farm_app, name="farm")
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="An ONNX file or a bundled name.")]
 ConfigName = Annotated[
@@ -55,6 +57,23 @@ Settings = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Out = Annotated[Path | None, typer.Option("-o", "--output-file", metavar="FILE")]
+FarmAddress = Annotated[str, typer.Argument(metavar="ADDRESS", help="As vdla farm up prints it.")]
+FarmFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--folder",
+        metavar="F",
+        help="The farm's certificates; default: $VDLA_FARM, or ~/.local/share/vdla/farm.",
+    ),
+]
+WithoutEncryption = Annotated[
+    bool,
+    typer.Option(
+        "--without-encryption",
+        help="Let anyone who reaches the farm run code on its machines, and read along.",
+    ),
+]
+FARM_ADDRESS = "tls://127.0.0.1:8786"
 Function = TypeVar("Function", bound=Callable[..., None])
 
 
@@ -253,6 +272,77 @@ def verilog(
     from vdla.commands import hardware
 
     hardware.verilog(config, output, settings or [])
+
+
+@farm_app.command()
+def up(
+    host: Annotated[
+        str, typer.Option(metavar="H", help="The address to listen at: others reach this one.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8786,
+    folder: FarmFolder = None,
+    dashboard: Annotated[
+        bool, typer.Option("--dashboard", help="Have Dask's at http://127.0.0.1:8787.")
+    ] = False,
+    without_encryption: WithoutEncryption = False,
+    json: Json = False,
+) -> None:
+    """Start a farm's scheduler, with certificates of its own, and print how to join it.
+
+    It runs until Ctrl-C, or until vdla farm down. Whoever has a key of the farm's folder may run
+    code on all of its machines.
+    """
+    from vdla.commands import farm
+
+    farm.up((host, port), folder, without_encryption, dashboard, json)
+
+
+@farm_app.command()
+def status(
+    address: FarmAddress = FARM_ADDRESS,
+    folder: FarmFolder = None,
+    without_encryption: WithoutEncryption = False,
+    json: Json = False,
+) -> None:
+    """A farm's workers, their resources, its queue and rate."""
+    from vdla.commands import farm
+
+    farm.status(address, folder, without_encryption, json)
+
+
+@farm_app.command()
+def down(
+    address: FarmAddress = FARM_ADDRESS,
+    folder: FarmFolder = None,
+    without_encryption: WithoutEncryption = False,
+) -> None:
+    """End a farm's workers and its scheduler."""
+    from vdla.commands import farm
+
+    farm.down(address, folder, without_encryption)
+
+
+@app.command()
+def worker(
+    address: FarmAddress,
+    folder: FarmFolder = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(min=1, max=1024, help="Jobs at a time; default: one per processor."),
+    ] = None,
+    resource: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[=VALUE]",
+            help="What one job at a time may have, as board:ulx3s=/dev/ttyUSB0, rtl or gpu.",
+        ),
+    ] = None,
+    without_encryption: WithoutEncryption = False,
+) -> None:
+    """Do a farm's jobs on this machine, until Ctrl-C or vdla farm down."""
+    from vdla.commands import farm
+
+    farm.worker(address, folder, without_encryption, processes, resource or [])
 
 
 @isa_app.command()
