@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from vdla import spelling
@@ -130,3 +131,27 @@ def places() -> Any:
         metavar="NODE=DEVICE",
         help="Run a node on vdla, gpu or cpu.",
     )
+
+
+def farm(*only: spelling.Only) -> Any:
+    """The address of a farm whose machines do the work."""
+    return spelling.option(
+        None, "--farm", typed=str | None, only=only, metavar="ADDRESS",
+        help="Have the machines of a farm do it: vdla farm up.",
+    )  # fmt: skip
+
+
+def folder() -> Any:
+    """A farm's certificates."""
+    return spelling.option(
+        None, "--folder", typed=Path | None, only=[spelling.Only("farm")], metavar="F",
+        help="The farm's certificates; default: $VDLA_FARM, or ~/.local/share/vdla/farm.",
+    )  # fmt: skip
+
+
+def without_encryption() -> Any:
+    """Whether a farm without TLS is taken."""
+    return spelling.option(
+        False, "--without-encryption", typed=bool, only=[spelling.Only("farm")],
+        help="Use a farm of which anyone who reaches it can run code.",
+    )  # fmt: skip

@@ -260,7 +260,8 @@ class Tune(Sized):
     is the mean; ``strategy`` says which schedules there are, and what is the accelerator's alone
     (``config``, ``settings``, ``vthreads``, ``workers``, ``board``) is refused. With a ``board``,
     its own counters measure and not the simulator: at each of ``ports`` one, by default at all
-    that are found, or as many ``virtual`` ones as ``workers``.
+    that are found, or as many ``virtual`` ones as ``workers``. With a ``farm``, its workers
+    measure, on their boards where a board is named.
     """
 
     log: str | Path = option(
@@ -306,6 +307,9 @@ class Tune(Sized):
         False, "--virtual", typed=bool, only=[Only("board")],
         help="Measure on the RTL of whole boards instead.",
     )  # fmt: skip
+    farm: str | None = fields.farm(ACCELERATOR)
+    folder: Path | None = fields.folder()
+    without_encryption: bool = fields.without_encryption()
     report: Report = _silent
 
 
@@ -351,6 +355,9 @@ class Lockstep(Sized):
         help="Processes that run programs.",
     )  # fmt: skip
     shapes: Shapes | None = fields.shapes(Only("model"))
+    farm: str | None = fields.farm(RANDOM_PROGRAMS)
+    folder: Path | None = fields.folder()
+    without_encryption: bool = fields.without_encryption()
 
 
 @dataclass(frozen=True)

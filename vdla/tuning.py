@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from vdla.compiler.frontend.onnx import import_onnx
 from vdla.compiler.placement import GPU, PROCESSOR
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.search import tuner
-from vdla.compiler.search.measurer import CANDIDATE_SECONDS, local_pool
+from vdla.compiler.search.measurer import CANDIDATE_SECONDS, Meter, local_pool
 from vdla.compiler.search.outcomes import AnyOutcome
 from vdla.compiler.search.points import Candidate
 from vdla.compiler.search.ranker import load_xgboost
@@ -35,10 +35,11 @@ from vdla.compiler.targets.processor.search.function import functions_of as proc
 from vdla.compiler.targets.search import function_task
 from vdla.compiler.targets.search.function_task import FunctionTask
 from vdla.compiler.te import Tensor
-from vdla.farm.work import FarmError
+from vdla.farm.work import FarmError, JobPool
 from vdla.isa.config import Config
 from vdla.lookup import model_file, model_files, resolve
 from vdla.options import PROCESSORS, Tune
+from vdla.pools import farm_pool
 from vdla.runtime.gpu.opencl import find_gpu
 from vdla.runtime.native import missing_features
 from vdla.spelling import UsageError, require
@@ -100,7 +101,8 @@ def tile_tasks(model: str | Path, options: Tune) -> list[TileTask]:
         raise ModelError(str(model), layer, names or "none")
     if options.board is None:
         return tile_task.tile_tasks(wanted, config, options.vthreads)
-    check_boards(find_board(options.board), config, _ports(options), options.report)
+    if options.farm is None:
+        check_boards(find_board(options.board), config, _ports(options), options.report)
     meter = partial(BoardMeter, board=options.board)
     return tile_task.tile_tasks(wanted, config, options.vthreads, meter)
 
@@ -172,14 +174,25 @@ def search(
         timeout=CANDIDATE_SECONDS if options.board is None else BOARD_SECONDS,
         progress=options.progress,
     )
-    meters = [task.meter for task in tasks]
-    boards = [] if options.board is None else _boards(options)
-    with local_pool(meters, len(boards), boards) if boards else nullcontext() as pool:
+    with _pool([task.meter for task in tasks], options) as pool:
         try:
             tuner.tune(tasks, log, how, pool)
         except FarmError as error:
             text = f"{error}; the same command goes on from {log.path}"
             raise FarmError(text) from None
+
+
+def _pool(
+    meters: Sequence[Meter[Candidate, AnyOutcome]], options: Tune
+) -> AbstractContextManager[JobPool | None]:
+    """A farm, or processes that have a board each; None where processes without will do."""
+    if options.farm is not None:
+        how = options.folder, options.without_encryption, options.report
+        return farm_pool(options.farm, *how)
+    if options.board is None:
+        return nullcontext()
+    boards = _boards(options)
+    return local_pool(meters, len(boards), boards)
 
 
 def _ports(options: Tune) -> list[str]:

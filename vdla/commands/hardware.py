@@ -24,10 +24,12 @@ from vdla.analysis.machines import Difference, Machines
 from vdla.commands.output import console, log, print_json, progress, table, write_text
 from vdla.compiler.frontend.shapes import Shapes
 from vdla.farm.processes import ProcessPool
+from vdla.farm.work import JobPool
 from vdla.isa.asm import format_instruction
 from vdla.isa.config import Config, load_config
 from vdla.lookup import random_inputs, resolve
 from vdla.options import Lockstep
+from vdla.pools import farm_pool
 from vdla.runtime.executor import Executor
 from vdla.runtime.rtl import build
 from vdla.spelling import require
@@ -73,14 +75,21 @@ def _run_programs(
     machines: Machines, options: Lockstep, coverage: Coverage | None
 ) -> Iterator[Tally]:
     how: dict[str, Any] = {"memories": options.memories, "coverage": coverage}
-    if options.workers == 1:
+    if options.workers == 1 and options.farm is None:
         yield from run_lockstep(machines, options.programs, options.seed, **how)
         return
-    resources = [{RTL: ""}] * options.workers
-    with ProcessPool(resources=resources, preload=(lockstep_in_parallel.__module__,)) as pool:
+    with _pool(options) as pool:
         yield from lockstep_in_parallel(
             machines.config, options.programs, options.seed, pool=pool, **how
         )
+
+
+def _pool(options: Lockstep) -> JobPool:
+    """The processes that run programs."""
+    if options.farm is not None:
+        return farm_pool(options.farm, options.folder, options.without_encryption, log.print)
+    resources = [{RTL: ""}] * options.workers
+    return ProcessPool(resources=resources, preload=(lockstep_in_parallel.__module__,))
 
 
 def _reached(coverage: Coverage) -> dict[str, object]:
