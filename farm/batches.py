@@ -17,6 +17,7 @@ from typing import Any
 from vdla.farm.work import CRASH, Answer, Packed
 
 TARGET_SECONDS, LEAST_SECONDS = 0.25, 0.05  # of a batch, where enough jobs wait
+MOST_SECONDS = 1.0  # after which a batch begins no further job
 MOST_BYTES = 4 << 20  # of the jobs of a batch
 LOST = "lost"  # the status of an answer that says: the job's resource is gone, another may have it
 DEATHS = 4  # workers that a batch took down until its jobs are suspected
@@ -53,13 +54,13 @@ class Batch:
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a batch: each job's answer, and how many seconds it took.
+    """What became of a batch: the answers of its first jobs, and how many seconds they took.
 
-    Values are pickled.
+    Values are pickled. Jobs without an answer are left for another batch.
     """
 
     answers: tuple[Answer[bytes], ...]
-    seconds: tuple[float, ...]
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,21 @@ class _Entry:
 
     job: Packed
     kind: str
+
+
+@dataclass
+class _Pace:
+    """How many jobs of one kind go together: ``most`` at a time, ``least`` even if few wait."""
+
+    most: int = 1
+    least: int = 1
+
+    def learn(self, count: int, seconds: float) -> None:
+        """Takes into account how long so many jobs took together."""
+        each = max(seconds / count, 1e-9)
+        known = max(self.most, 2 * count)  # further than twice of what was seen it won't go
+        self.most = min(max(int(TARGET_SECONDS / each), 1), known)
+        self.least = ceil(LEAST_SECONDS / each)
 
 
 class Ledger:
@@ -79,7 +95,7 @@ class Ledger:
         self._waiting: dict[tuple[str, ...], deque[int]] = {}
         self._suspects: deque[int] = deque()
         self._suspect_is_out = False
-        self._seconds: dict[str, float] = {}
+        self._paces: dict[str, _Pace] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -105,32 +121,26 @@ class Ledger:
         for queue in self._waiting.values():
             if not queue:
                 continue
-            seconds = self._seconds.get(self._entries[queue[0]].kind, TARGET_SECONDS)
-            full = max(int(TARGET_SECONDS / max(seconds, 1e-9)), 1)
-            if more_comes and len(queue) < full:
+            pace = self._paces.setdefault(self._entries[queue[0]].kind, _Pace())
+            if more_comes and len(queue) < pace.most:
                 continue
-            least = ceil(LEAST_SECONDS / max(seconds, 1e-9))
             share = ceil(len(queue) / (2 * max(processes, 1)))
-            return self._batch(self._first(queue, max(min(full, share), least)))
+            return self._batch(self._first(queue, min(max(share, pace.least), pace.most)))
         return None
 
     def settle(self, batch: Batch, done: Done) -> list[tuple[int, Answer[Any]]]:
         """(number, answer) of those jobs of a batch that had none; values are as they were made.
 
-        Jobs whose resource was lost wait again.
+        Jobs whose resource was lost, or that the batch had no time for, wait again.
         """
         self._release(batch)
         result: list[tuple[int, Answer[Any]]] = []
-        lost = []
-        for number, answer, seconds in zip(batch.numbers, done.answers, done.seconds, strict=True):
-            if number not in self._entries:
-                continue
-            if answer.status == LOST:
-                lost.append(number)
-                continue
-            self._measure(self._entries.pop(number).kind, seconds)
-            result.append((number, _unpickled(answer)))
-        self._wait_again(lost)
+        undone = [number for number in batch.numbers if number in self._entries]
+        for number, answer in zip(batch.numbers, done.answers, strict=False):
+            if number in self._entries and answer.status != LOST:
+                self._paces[self._entries.pop(number).kind].learn(len(done.answers), done.seconds)
+                result.append((number, _unpickled(answer)))
+        self._wait_again([number for number in undone if number in self._entries])
         return result
 
     def put_back(self, batch: Batch) -> None:
@@ -191,11 +201,6 @@ class Ledger:
     def _release(self, batch: Batch) -> None:
         if batch.suspect:
             self._suspect_is_out = False
-
-    def _measure(self, kind: str, seconds: float) -> None:
-        """Learns how long jobs take: first ones make setups too, so less is believed at once."""
-        before = self._seconds.get(kind, seconds)
-        self._seconds[kind] = min(seconds, (before + seconds) / 2)
 
 
 def _unpickled(answer: Answer[bytes]) -> Answer[Any]:

@@ -7,9 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from vdla.farm.batches import LOST, Done
+from vdla.farm.batches import LOST, MOST_SECONDS, Done
 from vdla.farm.processes import ProcessPool
-from vdla.farm.work import CRASH, Answer, FarmError, Packed
+from vdla.farm.work import Answer, FarmError, Packed
 
 PROCESS = ""  # the name of the resource that a batch holds which needs no other
 Lent = tuple[tuple[str, str], ...]  # (name, value) of each resource that a batch holds
@@ -89,18 +89,15 @@ class Bench:
             pool.close()
 
     def _done(self, name: str, jobs: Sequence[Packed], pool: ProcessPool) -> Done:
-        """What becomes of jobs; FarmError where their resource was lost."""
+        """What becomes of jobs, until time is up; FarmError where their resource was lost."""
         answers: list[Answer[bytes]] = []
-        seconds: list[float] = []
+        began = time.monotonic()
         for job in jobs:
-            began = time.monotonic()
-            if name in self._at_work:
-                pool.submit_packed(job)
-                answers += [answer for _, answer in pool.answers()]
-            else:
-                answers.append(Answer(None, CRASH, "cancelled"))
-            seconds.append(time.monotonic() - began)
-        return Done(tuple(answers), tuple(seconds))
+            if (answers and time.monotonic() > began + MOST_SECONDS) or name not in self._at_work:
+                break
+            pool.submit_packed(job)
+            answers += [answer for _, answer in pool.answers()]
+        return Done(tuple(answers), time.monotonic() - began)
 
     def _pool(self, lent: Lent) -> ProcessPool:
         """The process that holds some resources; only who is lent them asks."""
@@ -150,4 +147,4 @@ class Bench:
 def _lost(jobs: Sequence[Packed], note: str) -> Done:
     """The answers of jobs that must be done elsewhere."""
     answers: tuple[Answer[bytes], ...] = (Answer(None, LOST, note),) * len(jobs)
-    return Done(answers, (0.0,) * len(jobs))
+    return Done(answers, 0.0)

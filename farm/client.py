@@ -14,10 +14,11 @@ from vdla.farm.batches import LOST, Batch, Disconnected, Done, Ledger, WorkersDo
 from vdla.farm.certificates import Credentials
 from vdla.farm.dask import Connection
 from vdla.farm.pickles import Boxed, dumps
+from vdla.farm.status import Status
 from vdla.farm.supervisor import Refusal
 from vdla.farm.work import Answer, FarmError, Job, JobPool, Packer
 
-LOOK_SECONDS = 2.0  # between two looks at how many processes a farm has
+LOOK_SECONDS = 0.5  # between two looks at how many processes a farm has
 RETRY_SECONDS, PATIENCE_SECONDS = 0.5, 300.0  # between tries to reach a scheduler; until we give up
 
 
@@ -85,6 +86,18 @@ class Farm(JobPool):
             for name, result in results.items():
                 yield from self._settle(self._out.pop(name), result)
 
+    def status(self) -> Status:
+        """What the farm has and does now.
+
+        Raises:
+            FarmError: the scheduler doesn't answer.
+        """
+        try:
+            self._look()
+        except Disconnected as error:
+            raise FarmError(f"{self._address}: expected an answer, found {error}") from None
+        return self._status
+
     def cancel(self) -> None:
         """Forgets all jobs that are out; those that run are stopped."""
         self._ledger.clear()
@@ -107,8 +120,8 @@ class Farm(JobPool):
         self._was_empty = is_empty
 
     def _send(self, more_comes: bool = False) -> None:
-        """Sends batches until each process has one at work and one that waits."""
-        while len(self._out) < 2 * max(self._status.processes, 1):
+        """Sends batches until each process has one at work and one that waits, and two are spare."""
+        while len(self._out) < 2 * self._status.processes + 2:
             batch = self._ledger.take(self._status.processes, more_comes)
             if batch is None:
                 return

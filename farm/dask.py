@@ -52,6 +52,7 @@ SETTINGS = {
     "distributed.worker.daemon": False,
     "distributed.comm.timeouts.connect": "10s",
     "distributed.admin.large-graph-warning-threshold": "1GB",
+    "distributed.scheduler.work-stealing-interval": "100ms",  # for workers that have come back
     "distributed.scheduler.allowed-failures": DEATHS - 1,
     "distributed.scheduler.worker-ttl": f"{WORKER_SECONDS}s",
 }
@@ -60,8 +61,9 @@ SETTINGS = {
 def _configure() -> None:
     """Sets what this machine's configuration of Dask might have otherwise; keeps Dask quiet."""
     dask.config.set(SETTINGS)
-    for name in ("distributed", "tornado", "asyncio"):
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def _security(credentials: Credentials | None) -> Security:

@@ -13,7 +13,7 @@ from multiprocessing.process import BaseProcess
 
 from vdla.farm.work import FarmError
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0  # seconds until a process is started again
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 30.0  # seconds until a process is started again
 STOPPING = 10.0  # seconds that a process has to end
 JOINED = "joined"  # what a process says first, and then one of these, with a text
 DOWN, GONE, REFUSED = "down", "gone", "refused"
