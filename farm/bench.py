@@ -37,7 +37,8 @@ class Bench:
 
     Args:
         processes: batches without needs that may be at work at a time.
-        resources: (name, value) of each; several may have one name.
+        resources: (name, value) of each; several may have one name. One without a value is an
+            ability, such as ``rtl``, which all jobs may use at a time.
         on_loss: is told the name of a resource that doesn't work any more.
     """
 
@@ -49,8 +50,10 @@ class Bench:
     ) -> None:
         self._on_loss = on_loss
         self._free: dict[str, list[str]] = {PROCESS: [str(n) for n in range(processes)]}
+        self._abilities = {name: value for name, value in resources if not value}
         for name, value in resources:
-            self._free.setdefault(name, []).append(value)
+            if value:
+                self._free.setdefault(name, []).append(value)
         self._count = {name: len(values) for name, values in self._free.items()}
         self._change = threading.Condition()
         self._pools: dict[Lent, ProcessPool] = {}
@@ -61,7 +64,8 @@ class Bench:
     def do(self, name: str, data: bytes) -> bytes:
         """Does the batch of some name: a pickled ``Done`` for pickled jobs."""
         jobs: tuple[Packed, ...] = pickle.loads(data)
-        needs = jobs[0].needs or (PROCESS,)
+        things = tuple(name for name in jobs[0].needs if name not in self._abilities)
+        needs = things or (PROCESS,)
         lent = self._borrow(needs)
         if lent is None:
             return pickle.dumps(_lost(jobs, f"expected {' and '.join(needs)}, found it was lost"))
@@ -102,7 +106,7 @@ class Bench:
     def _pool(self, lent: Lent) -> ProcessPool:
         """The process that holds some resources; only who is lent them asks."""
         if lent not in self._pools:
-            self._pools[lent] = ProcessPool(1, [dict(lent)])
+            self._pools[lent] = ProcessPool(1, [{**self._abilities, **dict(lent)}])
         return self._pools[lent]
 
     def _borrow(self, names: Sequence[str]) -> Lent | None:

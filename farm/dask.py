@@ -281,7 +281,7 @@ def work(
 
     Args:
         processes: jobs at a time.
-        resources: (name, value) of each; one job at a time has it.
+        resources: (name, value) of each; one job at a time has it, or any that has no value.
         joined: is called once the worker is the farm's.
 
     Raises:
@@ -319,7 +319,8 @@ def _make_worker(
     own: str,
 ) -> _Worker:
     """A worker that listens at ``own`` and keeps Dask's files in ``folder``."""
-    counts = Counter(name for name, _ in resources)
+    counts = Counter(name for name, value in resources if value)
+    counts.update({name: processes for name, value in resources if not value})
     worker = _Worker(
         str(address), nthreads=processes, security=_security(credentials), host=own,
         name=f"{platform.node()}-{os.getpid()}", resources=dict(counts), memory_limit=0,

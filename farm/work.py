@@ -58,8 +58,9 @@ class Setup:
 class Job(Generic[T]):
     """``function(*args)``, or ``function(made, *args)`` with what ``setup`` makes.
 
-    ``needs`` names resources that it has to itself as long as it runs, such as ``board:ulx3s``;
-    :func:`leased` tells the function which one it has.
+    ``needs`` names resources: things such as ``board:ulx3s``, which it has to itself as long as it
+    runs (:func:`leased` tells the function which one it has), or what a machine can do, such as
+    ``rtl``.
     """
 
     function: Callable[..., T]
