@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from fake import TINY, FakeLine, Trouble
+from fake_board import TINY, FakeLine, Trouble
 
 from vdla import api
 from vdla.isa.asm import assemble

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from fake import FakeLine, Trouble
+from fake_board import FakeLine, Trouble
 
 from vdla.isa.registers import register
 from vdla.runtime.board import link, serial
@@ -209,3 +209,24 @@ def test_without_pyserial(monkeypatch):
         "device board: expected the package pyserial, found none; "
         f"install with: {pip_install('boards')}"
     )
+
+
+def test_a_closed_transport_lets_its_port_go():
+    """It ends what lives as long as the line, too: a virtual board."""
+
+    class Owner:
+        ended = False
+
+        def close(self):
+            self.ended = True
+
+    ours, theirs = os.openpty()
+    try:
+        port, owner = os.ttyname(theirs), Owner()
+        transport = SerialTransport(open_line(port), "board fake", SIZE, owner=owner)
+        transport.close()
+        assert owner.ended
+        open_line(port).close()
+    finally:
+        os.close(ours)
+        os.close(theirs)
