@@ -67,6 +67,30 @@ def test_a_workload_is_geometry_and_machine(layer, tiny, workload):
     assert workload.config.hash == tiny.hash
 
 
+def test_a_boards_cycles_are_no_simulated_cycles(tmp_path, layer, tiny, workload, record):
+    own = Workload.of(layer.template, tiny, 2, "ulx3s")
+    on_board = replace(record, workload=own, cycles=99)
+    assert "board" not in json.loads(record.to_line())["workload"]
+    assert json.loads(on_board.to_line())["workload"]["board"] == "ulx3s"
+    path = tmp_path / "log"
+    path.write_bytes(record.to_line() + on_board.to_line())
+    assert load(path, TileRecord) == [record, on_board]
+    assert best([record, on_board]) == {workload: record, own: on_board}
+
+
+def test_a_board_has_its_own_tile_where_there_is_one(layer, tiny, record):
+    shape = layer.template
+    own = replace(record, workload=Workload.of(shape, tiny, 2, "ulx3s"))
+    tiles = [t for t in shape.tiles(tiny, 2) if vars(t) != record.tile]
+    simulated = replace(record, tile=vars(tiles[0]), cycles=1)
+    kept = TileRecords(lambda: [own, simulated])
+    assert kept.tile(shape, tiny, 2) == kept.on("pynq-z1").tile(shape, tiny, 2) == tiles[0]
+    assert kept.on("ulx3s").tile(shape, tiny, 2) == make_tile(record)
+    assert TileRecords(lambda: [own]).tile(shape, tiny, 2) is None
+    illegal = replace(own, tile={**own.tile, "rows": 999})
+    assert TileRecords(lambda: [illegal, simulated]).on("ulx3s").tile(shape, tiny, 2) == tiles[0]
+
+
 @pytest.mark.parametrize(
     ("content", "found"),
     [
@@ -99,6 +123,11 @@ def test_a_foreign_file_is_refused_and_left_alone(tmp_path, content, found):
         ("cycles", -3, "status ok with cycles -3"),
         ("tile", [1], "tile [1]"),
         ("workload", {"kind": 3}, "workload with kind 3"),
+        (
+            "workload",
+            {"kind": "conv", "shape": {}, "machine": {}, "vthreads": 1, "board": 3},
+            "workload with board 3",
+        ),
     ],
 )
 def test_a_damaged_line_is_named(tmp_path, record, key, value, found):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from vdla.compiler.search import tuner as module
 from vdla.compiler.search.records import Log, load
 from vdla.compiler.search.tuner import TuneOptions, tune
 from vdla.compiler.targets.accelerator.search.choose import default_tile
-from vdla.compiler.targets.accelerator.search.simulation import Cycles
+from vdla.compiler.targets.accelerator.search.simulation import Cycles, Simulation
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
 from vdla.compiler.targets.accelerator.search.tile_task import SEARCHERS, tile_tasks
 from vdla.compiler.targets.accelerator.search.transfer import TransferData
@@ -120,6 +121,23 @@ def test_other_configs_and_stale_sources_do_not_count_as_tried(fake, tmp_path, l
     best = min(stale, key=lambda r: r.cycles or 1e9)
     tried = [r.tile for r in load(path, TileRecord)[32:]]
     assert tried.index(best.tile) <= 1  # known good, so measured again at once
+
+
+def test_a_board_starts_from_what_the_simulator_liked_and_counts_anew(fake, tmp_path, layer, tiny):
+    path = tmp_path / "log"
+    tuned(path, [("a", layer)], tiny, trials=16)
+    simulated = load(path, TileRecord)
+    best = min(simulated, key=lambda r: r.cycles or 1e9)
+    on_board = partial(Simulation, board="ulx3s")
+    (task,) = tile_tasks([("a", layer)], tiny, (2,), on_board)
+    with Log(path, TileRecord) as log:
+        tune([task], log, TuneOptions(trials=4))
+    added = load(path, TileRecord)[16:]
+    assert (task.resumed, task.trials) == (0, 4)
+    assert {r.workload.board for r in added} == {"ulx3s"}
+    assert [r.tile for r in added].index(best.tile) <= 1
+    (again,) = tuned(path, [("a", layer)], tiny, trials=16)
+    assert (again.resumed, again.trials) == (16, 16)
 
 
 def test_a_search_ends_near_the_bound(fake, tmp_path, layer, tiny):
