@@ -5,9 +5,9 @@
 Schedulers and workers are processes of this machine that talk over loopback, with certificates.
 
 - ``jobs_per_second``: jobs that do nothing, through two workers, in batches;
-- ``speedup``: of two workers over one, for jobs that compute for 50 ms each; beside it what a local
-  pool's second process wins at the same time (``speedup_of_a_local_pool``), and what the second
-  worker wins for jobs that sleep as long (``speedup_of_waiting``), which busy processors don't spoil;
+- ``speedup``: of two workers over one, for jobs that compute for 50 ms each; beside it what the
+  second process of a local pool wins at the same time (``speedup_of_a_local_pool``), and what the
+  second worker wins for jobs that sleep (``speedup_of_waiting``), which others don't slow down;
 - ``losses``: N jobs of 0.1 s over four workers, while a worker is killed every 5 s and the
   scheduler is killed and started again once: how many results came, how many of them wrong or
   twice, and the time as a multiple of the ideal one, N / 40 s.
@@ -24,6 +24,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self
@@ -60,15 +61,19 @@ def compute(number: int, seconds: float) -> int:
 
 
 class LocalFarm:
-    """A farm of processes of this machine; use it in a ``with`` statement."""
+    """A farm of processes of this machine; use it in a ``with`` statement.
 
-    def __init__(self, workers: int) -> None:
+    Args:
+        workers: the options of each worker.
+    """
+
+    def __init__(self, *workers: Sequence[str]) -> None:
         self.folder = TemporaryDirectory(prefix="farm-")
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.address = Address("tls", *free.getsockname())
         self.scheduler = self.start_scheduler()
         self.workers = [
-            self._start("worker", self.address, "--processes", 1) for _ in range(workers)
+            self._start("worker", self.address, "--processes", 1, *options) for options in workers
         ]
         self.client = Farm(self.address, credentials(Path(self.folder.name), CLIENT), log)
         self.wait_for_workers()
@@ -142,7 +147,7 @@ def throughput() -> dict[str, float]:
     """Jobs per second, and what a second worker wins."""
     times = []
     for workers in (1, 2):
-        with LocalFarm(workers) as farm, ProcessPool(workers) as local:
+        with LocalFarm(*[()] * workers) as farm, ProcessPool(workers) as local:
             for pool in (farm.client, local):
                 seconds(pool, [Job(wait, (n, 0.0)) for n in range(4 * workers)])  # they start
             computing, waiting = short_jobs()
@@ -166,7 +171,7 @@ def throughput() -> dict[str, float]:
 
 def losses(jobs: int) -> dict[str, float]:
     """What becomes of jobs while workers and the scheduler are killed."""
-    with LocalFarm(WORKERS) as farm:
+    with LocalFarm(*[()] * WORKERS) as farm:
         seconds(farm.client, [Job(wait, (n, 0.0)) for n in range(4 * WORKERS)])  # processes start
         end = threading.Event()
         killed = []

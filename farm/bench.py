@@ -123,7 +123,7 @@ class Bench:
             self._change.wait_for(is_decided)
             if self._is_lost(names):
                 return None
-            return tuple((name, self._free[name].pop()) for name in names)
+            return tuple((name, self._free[name].pop(0)) for name in names)
 
     def _is_lost(self, names: Sequence[str]) -> bool:
         return any(not self._count.get(name) for name in names)

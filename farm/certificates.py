@@ -122,8 +122,9 @@ def _files(folder: Path, role: str) -> tuple[Path, Path]:
 def _certificate(file: Path) -> Certificate:
     from cryptography.x509 import load_pem_x509_certificate
 
+    content = _content(file)
     try:
-        return load_pem_x509_certificate(_content(file))
+        return load_pem_x509_certificate(content)
     except ValueError:
         raise FarmError(f"{file}: expected a certificate in PEM, found none in it") from None
 

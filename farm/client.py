@@ -120,7 +120,7 @@ class Farm(JobPool):
         self._was_empty = is_empty
 
     def _send(self, more_comes: bool = False) -> None:
-        """Sends batches until each process has one at work and one that waits, and two are spare."""
+        """Sends batches: one to be at work for each process and one to wait there, and two more."""
         while len(self._out) < 2 * self._status.processes + 2:
             batch = self._ledger.take(self._status.processes, more_comes)
             if batch is None:
