@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import misbehaviour as jobs
 import pytest
@@ -77,7 +78,7 @@ def test_one_board_is_held_by_one_job_at_a_time(opened):
         results = list(threads.map(bench.do, "uvwxyz", [data] * 6))
     spans = sorted(values(each)[0] for each in results)
     assert {board for board, _, _ in spans} == {"a", "b", "c"}
-    for (board, _, end), (next_board, begin, _) in zip(spans, spans[1:], strict=False):
+    for (board, _, end), (next_board, begin, _) in pairwise(spans):
         assert board != next_board or end <= begin
 
 

@@ -24,7 +24,10 @@ def function(number):
 if __name__ == "__main__":
     import pickle, subprocess, sys
     data = dumps((Boxed(function), (21,)))
-    away = "import pickle, sys; f, args = pickle.load(sys.stdin.buffer); sys.stdout.buffer.write(f(*args))"
+    away = (
+        "import pickle, sys; f, args = pickle.load(sys.stdin.buffer);"
+        "sys.stdout.buffer.write(f(*args))"
+    )
     done = subprocess.run([sys.executable, "-c", away], input=data, capture_output=True, cwd="/")
     assert done.returncode == 0, done.stderr.decode()
     value = pickle.loads(done.stdout)
