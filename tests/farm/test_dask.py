@@ -28,7 +28,7 @@ from vdla.farm.address import Address
 from vdla.farm.certificates import credentials
 from vdla.farm.client import Farm
 from vdla.farm.identity import Identity
-from vdla.farm.work import CRASH, TIMEOUT, Answer, FarmError, Job, Limits, Setup, leased
+from vdla.farm.work import CRASH, MEMORY, TIMEOUT, Answer, FarmError, Job, Limits, Setup, leased
 
 BOARD = "board:ulx3s"
 
@@ -70,15 +70,16 @@ def test_a_setup_is_made_once_in_each_process(farm):
 
 
 def test_what_goes_wrong_is_an_answer_and_the_rest_goes_on(farm):
-    limited = Limits(seconds=0.3)
+    too_long = Job(jobs.sleep, (30,), limits=Limits(seconds=0.3))
+    too_much = Job(jobs.memory, (1 << 30,), limits=Limits(bytes=1 << 26))
     answers = farm.client.run(
-        [Job(jobs.fault), Job(jobs.segfault), Job(jobs.sleep, (30,), limits=limited)]
-        + [Job(jobs.length, ("abc",))] * 3
+        [Job(jobs.fault), Job(jobs.segfault), too_long, too_much] + [Job(jobs.length, ("abc",))] * 3
     )
     assert [answer for _, answer in sorted(answers, key=lambda each: each[0])] == [
         Answer(None, CRASH, "KeyError: 'a fault of ours'"),
         Answer(None, CRASH, "the process ended with exit code -11"),
         Answer(None, TIMEOUT, "not done after 0.3 s"),
+        Answer(None, MEMORY, "it took more memory than 67,108,864 bytes"),
         *[Answer(3)] * 3,
     ]
 

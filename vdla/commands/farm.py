@@ -124,9 +124,12 @@ def worker(
     proof = _proof(folder, WORKER, plain)
     held = read_resources(resources)
     count = processes or os.cpu_count() or 1
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     join = partial(dask.work, address, proof, count, held)
-    supervise(join, lambda line: log.print(f"worker of {address}: {line}"))
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        supervise(join, lambda line: log.print(f"worker of {address}: {line}"))
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _proof(folder: Path | None, role: str, plain: bool) -> Credentials | None:
