@@ -41,6 +41,7 @@ Report = Callable[[str], None]
 ON_BOARD = Only("device", "board")
 RUN_ALONE = (Only("check", given=False), Only("profile", given=False))
 ACCELERATOR = Only("target", "accelerator")
+NO_FARM = Only("farm", given=False)
 PROCESSORS = ("cpu", "x86-64-v3", "x86-64-v4")  # whose schedules this machine can time
 ON_CPU = Only("target", *PROCESSORS)
 RANDOM_PROGRAMS = Only("model", given=False)
@@ -279,7 +280,7 @@ class Tune(Sized):
     layer: str = option("", "--layer", typed=str, metavar="NAME", help="This layer alone.")
     seed: int = option(0, "--seed", typed=int, min=0, help="Of the search's random draws.")
     workers: int = option(
-        2, "--workers", typed=int, only=[ACCELERATOR], min=1, max=64,
+        2, "--workers", typed=int, only=[ACCELERATOR, NO_FARM], min=1, max=64,
         help="Processes that measure; with --virtual, virtual boards.",
     )  # fmt: skip
     shapes: Shapes | None = fields.shapes()
@@ -300,11 +301,12 @@ class Tune(Sized):
         help="Measure on boards of this kind, and not on the simulator.",
     )  # fmt: skip
     ports: Sequence[str] = option(
-        (), "--port", typed=str | None, shown=None, read=fields.texts, only=[Only("board")],
-        metavar="PORT,PORT…", help="The boards' serial ports; default: all that are found.",
+        (), "--port", typed=str | None, shown=None, read=fields.texts,
+        only=[Only("board"), NO_FARM], metavar="PORT,PORT…",
+        help="The boards' serial ports; default: all that are found.",
     )  # fmt: skip
     virtual: bool = option(
-        False, "--virtual", typed=bool, only=[Only("board")],
+        False, "--virtual", typed=bool, only=[Only("board"), NO_FARM],
         help="Measure on the RTL of whole boards instead.",
     )  # fmt: skip
     farm: str | None = fields.farm(ACCELERATOR)

@@ -1,0 +1,78 @@
+"""Tuning on a desk of boards: each is a worker of a farm."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+
+import pytest
+
+pytest.importorskip("distributed")
+
+from desk import desk
+from farms import LocalFarm
+
+from vdla.compiler.search.records import load
+from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
+from vdla.isa.config import load_config
+
+TINY = load_config("tiny")
+SEARCH = ("tune", "digits", "-c", "tiny", "--layer", "conv1", "--searcher", "random")
+
+
+@contextmanager
+def farm_of(*programs, config=TINY):
+    """Boards that run so many programs, each with a worker; and what tells a command of them."""
+    with desk(config, *programs) as boards:
+        resources = [("--resource", f"board:ulx3s={board.port}") for board in boards]
+        with LocalFarm(*resources) as farm:
+            where = ("--board", "ulx3s", "--farm", farm.address, "--folder", farm.folder.name)
+            yield boards, farm, where
+
+
+def without_board(record):
+    """The line of a record, as the simulator's would be."""
+    value = json.loads(record.to_line())
+    value["workload"].pop("board", None)
+    return json.dumps(value)
+
+
+@pytest.mark.long
+def test_four_boards_are_four_workers(vdla, tmp_path):
+    plain, log = tmp_path / "plain", tmp_path / "log"
+    assert vdla(*SEARCH, "--trials", 24, "--log", plain).code == 0
+    with farm_of(None, None, None, None) as (boards, _, where):
+        done = vdla(*SEARCH, "--trials", 24, "--log", log, *where)
+        assert done.code == 0, done
+        assert sum(board.runs > 0 for board in boards) > 1
+    records = sorted(map(without_board, load(log, TileRecord)))
+    assert records == sorted(map(without_board, load(plain, TileRecord)))
+
+
+@pytest.mark.long
+def test_a_farm_loses_a_board_and_then_the_other(vdla, tmp_path):
+    log = tmp_path / "log"
+    with farm_of(2, 5) as (_, farm, where):
+        done = vdla(*SEARCH, "--trials", 24, "--log", log, *where)
+        assert done.code == 2, done
+        (line,) = done.err.strip().splitlines()
+        counts = [worker.counts for worker in farm.client.status().workers]
+    assert line.startswith("vdla: job: expected a worker with board:ulx3s, found ")
+    assert line.endswith(f"; the same command goes on from {log}")
+    statuses = [record.status for record in load(log, TileRecord)]
+    assert (statuses.count("ok"), statuses.count("crash")) == (2 + 5, 2)
+    assert counts == [{"board:ulx3s": 0}] * 2
+
+
+@pytest.mark.long
+def test_boards_of_another_config_measure_nothing(vdla, tmp_path):
+    log, wide = tmp_path / "log", load_config("ulx3s")
+    with farm_of(None) as (boards, _, where):
+        done = vdla("tune", "digits", "--searcher", "random", "--log", log, *where)
+    assert done.code == 2, done
+    (line,) = done.err.strip().splitlines()
+    assert (
+        f"board ulx3s at {boards[0].port}: expected a bitstream for config {wide.hash} (ulx3s), "
+        f"found one for {TINY.hash}; name the board's config, or load a bitstream of this one"
+    ) in line
+    assert load(log, TileRecord) == []
