@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from vdla import spelling
 
@@ -17,7 +16,7 @@ def config(
     default: str | None,
     about: str = "A config's name or TOML file.",
     only: Sequence[spelling.Only] = (),
-) -> Any:
+) -> spelling.Default:
     """The accelerator's config: its name, its file, or itself."""
     return spelling.option(
         default,
@@ -30,7 +29,7 @@ def config(
     )
 
 
-def settings(*only: spelling.Only) -> Any:
+def settings(*only: spelling.Only) -> spelling.Default:
     """Parameters of the config that are overridden, as ``memory.latency=256``."""
     return spelling.option(
         (),
@@ -44,7 +43,7 @@ def settings(*only: spelling.Only) -> Any:
     )
 
 
-def records() -> Any:
+def records() -> spelling.Default:
     """Tuned schedules: a log, or none."""
     return spelling.option(
         None, "--records", typed=str | None, metavar="F|none",
@@ -52,7 +51,7 @@ def records() -> Any:
     )  # fmt: skip
 
 
-def shapes(*only: spelling.Only) -> Any:
+def shapes(*only: spelling.Only) -> spelling.Default:
     """Sizes that a model leaves open, by name."""
     return spelling.option(
         None,
@@ -66,7 +65,7 @@ def shapes(*only: spelling.Only) -> Any:
     )
 
 
-def vthreads(default: tuple[int, ...], *only: spelling.Only) -> Any:
+def vthreads(default: tuple[int, ...], *only: spelling.Only) -> spelling.Default:
     """Numbers of virtual threads."""
     return spelling.option(
         default,
@@ -89,7 +88,7 @@ def texts(text: str | None) -> tuple[str, ...]:
     return () if text is None else tuple(part.strip() for part in text.split(","))
 
 
-def target(examples: str) -> Any:
+def target(examples: str) -> spelling.Default:
     """What runs the operators that the accelerator leaves, with ``examples`` of its names."""
     return spelling.option(
         None,
@@ -101,7 +100,7 @@ def target(examples: str) -> Any:
     )
 
 
-def host() -> Any:
+def host() -> spelling.Default:
     """Which device runs the operators that the accelerator leaves."""
     return spelling.option(
         "cpu", "--host", typed=str, only=[spelling.Only("device", "sim", "rtl", "board")],
@@ -109,7 +108,7 @@ def host() -> Any:
     )  # fmt: skip
 
 
-def gpu() -> Any:
+def gpu() -> spelling.Default:
     """How a GPU's kernels are printed."""
     return spelling.option(
         "opencl",
@@ -120,7 +119,7 @@ def gpu() -> Any:
     )
 
 
-def places() -> Any:
+def places() -> spelling.Default:
     """Nodes that the user places, by name."""
     return spelling.option(
         None,
@@ -133,7 +132,7 @@ def places() -> Any:
     )
 
 
-def farm(*only: spelling.Only) -> Any:
+def farm(*only: spelling.Only) -> spelling.Default:
     """The address of a farm whose machines do the work."""
     return spelling.option(
         None, "--farm", typed=str | None, only=only, metavar="ADDRESS",
@@ -141,7 +140,7 @@ def farm(*only: spelling.Only) -> Any:
     )  # fmt: skip
 
 
-def folder() -> Any:
+def folder() -> spelling.Default:
     """A farm's certificates."""
     return spelling.option(
         None, "--folder", typed=Path | None, only=[spelling.Only("farm")], metavar="F",
@@ -149,7 +148,7 @@ def folder() -> Any:
     )  # fmt: skip
 
 
-def without_encryption() -> Any:
+def without_encryption() -> spelling.Default:
     """Whether a farm without TLS is taken."""
     return spelling.option(
         False, "--without-encryption", typed=bool, only=[spelling.Only("farm")],

@@ -23,6 +23,9 @@ class UsageError(UserError):
     """An option whose value makes no sense."""
 
 
+Default = Any  # a field's, of whatever type the field has: dataclasses take it for the value
+
+
 @dataclass(frozen=True)
 class Only:
     """Where an option counts: with another one of some values; without values, if that is given.
@@ -75,7 +78,7 @@ def option(
     read: Callable[[Any], object] = lambda value: value,
     only: Sequence[Only] = (),
     **more: object,
-) -> Any:
+) -> Default:
     """A field that the command line has, too.
 
     ``shown`` is its default there, when it is another; ``only`` says where it counts.
