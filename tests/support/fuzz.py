@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -36,6 +35,7 @@ from vdla.compiler.build import Options, compile_model
 from vdla.farm.processes import ProcessPool
 from vdla.farm.work import Job, JobPool
 from vdla.isa.config import load_config
+from vdla.pools import farm_pool
 from vdla.runtime.devices.cpu import CpuDevice
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.executor import Executor
@@ -99,6 +99,22 @@ class Report:
         )
 
 
+class Newest:
+    """A function that keeps its newest value. Unlike ``functools.lru_cache``'s it can be sent to
+    machines that don't have this file."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.args: tuple[Any, ...] | None = None
+        self.value: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        """The function's value."""
+        if args != self.args:
+            self.value, self.args = self.function(*args), args
+        return self.value
+
+
 class TooLong(Exception):
     """A pair that takes more than LIMIT seconds."""
 
@@ -135,12 +151,12 @@ def saved(network: Network) -> Path:
     return path
 
 
-@lru_cache(maxsize=1)
+@Newest
 def _folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory()
 
 
-@lru_cache(maxsize=2)
+@Newest
 def expected(network: Network) -> Outputs:
     """What the host computes."""
     module = compile_model(saved(network), HOST, Options(device="cpu"))
@@ -231,9 +247,14 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=100)
     parser.add_argument("--no-shrink", action="store_true")
     parser.add_argument("--workers", type=int, default=1, help="processes that share the pairs")
+    parser.add_argument("--farm", metavar="ADDRESS", help="have a farm's machines share them")
     options = parser.parse_args()
     began = time.monotonic()
-    with ProcessPool(options.workers) if options.workers > 1 else nullcontext() as pool:
+    if options.farm:
+        chosen = farm_pool(options.farm, None, False, print)
+    else:
+        chosen = ProcessPool(options.workers) if options.workers > 1 else nullcontext()
+    with chosen as pool:
         report = fuzz(options.seed, options.pairs, shrink=not options.no_shrink, pool=pool)
     took = time.monotonic() - began
     print(f"seed {options.seed}, {options.pairs} pairs: {report}; {took:.0f} s")
