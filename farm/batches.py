@@ -8,8 +8,8 @@ and of two answers to a job the first one counts.
 from __future__ import annotations
 
 import pickle
-from collections import deque
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -18,6 +18,7 @@ from vdla.farm.work import CRASH, Answer, Packed
 
 TARGET_SECONDS, LEAST_SECONDS = 0.25, 0.05  # of a batch, where enough jobs wait
 MOST_SECONDS = 1.0  # after which a batch begins no further job
+SPARE_BATCHES = 2  # that are out beyond two for each place
 MOST_BYTES = 4 << 20  # of the jobs of a batch
 LOST = "lost"  # the status of an answer that says: the job's resource is gone, another may have it
 DEATHS = 4  # workers that a batch took down until its jobs are suspected
@@ -95,6 +96,7 @@ class Ledger:
         self._waiting: dict[tuple[str, ...], deque[int]] = {}
         self._suspects: deque[int] = deque()
         self._suspect_is_out = False
+        self._out: Counter[tuple[str, ...]] = Counter()  # batches, by needs
         self._paces: dict[str, _Pace] = {}
 
     def __len__(self) -> int:
@@ -108,23 +110,27 @@ class Ledger:
         self._waiting.setdefault(job.needs, deque()).append(number)
         return number
 
-    def take(self, processes: int, more_comes: bool = False) -> Batch | None:
-        """The next batch to send; None where no job waits, or where it is better to wait.
+    def take(
+        self, places: Callable[[tuple[str, ...]], int], more_comes: bool = False
+    ) -> Batch | None:
+        """The next batch to send; None where none should be sent now.
 
         Args:
-            processes: how many the farm has: the last jobs are spread over all of them.
+            places: how many batches with some needs can be at work at a time. The last jobs are
+                spread over all of them; few more batches are out, so that all can be resent soon.
             more_comes: whether further jobs will be added, so that a batch may wait to fill.
         """
         if self._suspects and not self._suspect_is_out:
             self._suspect_is_out = True
             return self._batch([self._suspects.popleft()], suspect=True)
-        for queue in self._waiting.values():
-            if not queue:
+        for needs, queue in self._waiting.items():
+            most_out = 2 * places(needs) + SPARE_BATCHES
+            if not queue or self._out[needs] >= most_out:
                 continue
             pace = self._paces.setdefault(self._entries[queue[0]].kind, _Pace())
             if more_comes and len(queue) < pace.most:
                 continue
-            share = ceil(len(queue) / (2 * max(processes, 1)))
+            share = ceil(len(queue) / (2 * max(places(needs), 1)))
             return self._batch(self._first(queue, min(max(share, pace.least), pace.most)))
         return None
 
@@ -163,13 +169,16 @@ class Ledger:
         if not batch.suspect:
             self._suspects.extend(numbers)
             return []
-        return self.fail(batch, f"it took down its worker {DEATHS} times")
+        return self._fail(numbers, f"it took down its worker {DEATHS} times")
 
     def fail(self, batch: Batch, note: str) -> list[tuple[int, Answer[Any]]]:
         """(number, answer) of each job of a batch that had none: a crash."""
         self._release(batch)
-        numbers = [number for number in batch.numbers if self._entries.pop(number, None)]
-        return [(number, Answer(None, CRASH, note)) for number in numbers]
+        return self._fail(batch.numbers, note)
+
+    def _fail(self, numbers: Sequence[int], note: str) -> list[tuple[int, Answer[Any]]]:
+        had_none = [number for number in numbers if self._entries.pop(number, None)]
+        return [(number, Answer(None, CRASH, note)) for number in had_none]
 
     def clear(self) -> None:
         """Forgets all jobs."""
@@ -177,10 +186,13 @@ class Ledger:
         self._waiting.clear()
         self._suspects.clear()
         self._suspect_is_out = False
+        self._out.clear()
 
     def _batch(self, numbers: Sequence[int], suspect: bool = False) -> Batch:
         jobs = tuple(self._entries[number].job for number in numbers)
-        return Batch(tuple(numbers), jobs, suspect)
+        result = Batch(tuple(numbers), jobs, suspect)
+        self._out[result.needs] += 1
+        return result
 
     def _first(self, queue: deque[int], count: int) -> list[int]:
         """Takes up to so many jobs from a queue: at least one, and no more than ``MOST_BYTES``."""
@@ -199,6 +211,8 @@ class Ledger:
             self._waiting.setdefault(needs, deque()).appendleft(number)
 
     def _release(self, batch: Batch) -> None:
+        """Says that a batch isn't out any more."""
+        self._out[batch.needs] -= 1
         if batch.suspect:
             self._suspect_is_out = False
 

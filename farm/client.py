@@ -54,9 +54,8 @@ class Farm(JobPool):
         Raises:
             FarmError: no worker has what it needs, or it can't be pickled.
         """
-        if job.needs and not self._status.has(job.needs):
-            self._look()
-            self._status.check(job.needs)
+        if job.needs and not self._status.places(job.needs):
+            self.status().check(job.needs)
         name = getattr(job.function, "__qualname__", repr(job.function))
         try:
             packed = self._packer.pack(replace(job, function=Boxed(job.function)))
@@ -84,18 +83,19 @@ class Farm(JobPool):
                 self._reconnect()
                 continue
             for name, result in results.items():
-                yield from self._settle(self._out.pop(name), result)
+                if batch := self._out.pop(name, None):  # it wasn't sent again meanwhile
+                    yield from self._settle(batch, result)
 
     def status(self) -> Status:
         """What the farm has and does now.
 
         Raises:
-            FarmError: the scheduler doesn't answer.
+            FarmError: the scheduler is gone, and doesn't come back.
         """
         try:
             self._look()
-        except Disconnected as error:
-            raise FarmError(f"{self._address}: expected an answer, found {error}") from None
+        except Disconnected:
+            self._reconnect()
         return self._status
 
     def cancel(self) -> None:
@@ -120,11 +120,8 @@ class Farm(JobPool):
         self._was_empty = is_empty
 
     def _send(self, more_comes: bool = False) -> None:
-        """Sends batches: one to be at work for each process and one to wait there, and two more."""
-        while len(self._out) < 2 * self._status.processes + 2:
-            batch = self._ledger.take(self._status.processes, more_comes)
-            if batch is None:
-                return
+        """Sends the batches that should be out now."""
+        while batch := self._ledger.take(self._status.places, more_comes):
             name = f"{self._name}-{self._sent}-{len(batch.numbers)}"
             self._sent += 1
             self._out[name] = batch
@@ -140,8 +137,7 @@ class Farm(JobPool):
         answers = self._ledger.settle(batch, done)
         if note := next((a.note for a in done.answers if a.status == LOST), ""):
             self._recall(batch.needs)
-            self._look()
-            self._status.check(batch.needs, note)
+            self.status().check(batch.needs, note)
         return answers
 
     def _recall(self, needs: Sequence[str]) -> None:

@@ -383,12 +383,16 @@ class Connection:
         return Status.from_message(self._call(STATUS))
 
     def send(self, name: str, batch: Batch) -> None:
-        """Sends a batch; ``results`` has its result."""
+        """Sends a batch; ``results`` has its result, or says that the scheduler is gone."""
         resources = dict.fromkeys(batch.needs, 1) or None
-        with suppress(*DISCONNECTED):  # the next one who asks for results is told
+        try:
             future = self._client.submit(
                 do_batch, name, batch.to_bytes(), key=name, pure=False, resources=resources
             )
+        except DISCONNECTED:
+            if self._client.status == "running":
+                raise
+        else:
             self._out[name] = future
             future.add_done_callback(self._finished.put)
 

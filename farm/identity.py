@@ -14,7 +14,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-PACKAGE = "vdla"
+PACKAGE, ENGINE = "vdla", "distributed"
 ROOMS = ("support", "farm", "isa", "sim", "hw", "compiler", "runtime", "boards")
 SUFFIXES = frozenset((".py", ".c", ".cpp", ".v", ".ll", ".toml", ".jsonl", ".onnx", ".npz"))
 
@@ -26,9 +26,13 @@ class Identity:
     version: str
     sources: str  # the first 12 hex digits of a SHA-256
     python: str  # as 3.11: functions travel as its bytecode
+    dask: str  # the version of distributed
 
     def __str__(self) -> str:
-        return f"vdla {self.version} with sources {self.sources} on Python {self.python}"
+        return (
+            f"vdla {self.version} with sources {self.sources}, Python {self.python} and "
+            f"Dask {self.dask}"
+        )
 
     def message(self) -> dict[str, str]:
         """Its fields, to be sent."""
@@ -39,7 +43,7 @@ class Identity:
 def identity() -> Identity:
     """The identity of the vdla that runs."""
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return Identity(version(PACKAGE), _digest_of_sources(), python)
+    return Identity(version(PACKAGE), _digest_of_sources(), python, version(ENGINE))
 
 
 def _digest_of_sources() -> str:

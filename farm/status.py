@@ -23,9 +23,9 @@ class WorkerStatus:
     counts: Mapping[str, int]
     running: int  # jobs, of the batches that it is at work on
 
-    def has(self, needs: Sequence[str]) -> bool:
-        """Whether it has some resources."""
-        return all(self.counts.get(name, 0) > 0 for name in needs)
+    def places(self, needs: Sequence[str]) -> int:
+        """How many jobs with some needs it can do at a time."""
+        return min((self.processes, *(self.counts.get(name, 0) for name in needs)))
 
 
 @dataclass(frozen=True)
@@ -47,20 +47,15 @@ class Status:
         )
         return cls(**{**message, "workers": workers})
 
-    @property
-    def processes(self) -> int:
-        """How many jobs can run at a time."""
-        return sum(worker.processes for worker in self.workers)
-
-    def has(self, needs: Sequence[str]) -> bool:
-        """Whether a worker has some resources."""
-        return any(worker.has(needs) for worker in self.workers)
+    def places(self, needs: Sequence[str]) -> int:
+        """How many jobs with some needs can run at a time."""
+        return sum(worker.places(needs) for worker in self.workers)
 
     def check(self, needs: Sequence[str], note: str = "") -> None:
         """Raises FarmError where no worker has some resources; ``note`` says since when."""
-        if not needs or self.has(needs):
+        if not needs or self.places(needs):
             return
-        names = {name for worker in self.workers for name in worker.counts if worker.has([name])}
+        names = {name for worker in self.workers for name in worker.counts if worker.places([name])}
         actual = ", ".join(sorted(names)) or "no resources"
         because = f" ({note})" if note else ""
         raise FarmError(

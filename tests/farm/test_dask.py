@@ -138,7 +138,7 @@ def test_its_status_says_what_there_is(farm, folder):
         ((BOARD, "/dev/a"), ("rtl", "")),
         ((BOARD, "/dev/b"),),
     }
-    assert status.processes == 2
+    assert (status.places(()), status.places((BOARD,)), status.places(("rtl", BOARD))) == (2, 2, 1)
     assert status.done > 0
 
 
@@ -254,7 +254,7 @@ def test_no_other_port_is_open(farm, folder):
 
 
 def test_another_vdla_is_refused_by_name(farm, folder, monkeypatch):
-    ours, other = dask.identity(), Identity("0.2.0", "0123456789ab", "3.99")
+    ours, other = dask.identity(), Identity("0.2.0", "0123456789ab", "3.99", "2030.1")
     monkeypatch.setattr(dask, "identity", lambda: other)
     for role, join in (
         ("client", lambda proof: Farm(farm.address, proof)),

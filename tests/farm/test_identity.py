@@ -12,7 +12,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_it_says_version_sources_and_python():
-    assert re.fullmatch(r"vdla [\d.]+ with sources [0-9a-f]{12} on Python 3\.\d+", str(identity()))
+    assert re.fullmatch(
+        r"vdla [\d.]+ with sources [0-9a-f]{12}, Python 3\.\d+ and Dask [\d.]+", str(identity())
+    )
     assert Identity(**identity().message()) == identity()
 
 

@@ -30,7 +30,13 @@ VDLA = str(Path(sys.executable).with_name("vdla"))
 OTHER = """
 import sys
 from vdla.farm import dask, identity
-dask.identity = lambda: identity.Identity("9.9.9", "0123456789ab", "3.99")
+dask.identity = lambda: identity.Identity("9.9.9", "0123456789ab", "3.99", "1.0")
+from vdla.cli import main
+main()
+"""
+WITHOUT = """
+import sys
+sys.modules["distributed"] = None
 from vdla.cli import main
 main()
 """
@@ -179,8 +185,9 @@ def test_a_worker_of_another_version(farm, folder):
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out) == (2, "")
     assert re.fullmatch(
-        rf"vdla: {farm['address']}: expected vdla \S+ with sources [0-9a-f]{{12}} on Python \S+, "
-        r"as the farm has, found vdla 9\.9\.9 with sources 0123456789ab on Python 3\.99 here; "
+        rf"vdla: {farm['address']}: expected vdla \S+ with sources [0-9a-f]{{12}}, Python \S+ and "
+        r"Dask \S+, as the farm has, found vdla 9\.9\.9 with sources 0123456789ab, Python 3\.99 "
+        "and Dask 1\\.0 here; "
         "install the same on both\n",
         err,
     )
@@ -189,6 +196,17 @@ def test_a_worker_of_another_version(farm, folder):
 def test_a_resource_that_is_none(vdla, farm, folder):
     done = vdla("worker", farm["address"], "--folder", folder, "--resource", "=x")
     assert line(done) == "vdla: --resource: expected NAME or NAME=VALUE, found '=x'"
+
+
+def test_without_dask_it_says_what_to_install(tmp_path):
+    process = start(sys.executable, "-c", WITHOUT, "farm", "up", "--folder", tmp_path)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (2, "")
+    assert re.fullmatch(
+        "vdla: a farm: expected the package distributed, found none; install it with: "
+        r"pip install .*'\S*\[farm\]'\n",
+        err,
+    )
 
 
 def test_the_dashboard_needs_a_package(vdla, tmp_path):

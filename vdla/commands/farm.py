@@ -123,7 +123,7 @@ def worker(
     address = Address.read(text, plain)
     proof = _proof(folder, WORKER, plain)
     held = read_resources(resources)
-    count = processes or os.cpu_count() or 1
+    count = processes or len(os.sched_getaffinity(0))
     join = partial(dask.work, address, proof, count, held)
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
