@@ -8,9 +8,9 @@ Schedulers and workers are processes of this machine that talk over loopback, wi
 - ``speedup``: of two workers over one, for jobs that compute for 50 ms each; beside it what the
   second process of a local pool wins at the same time (``speedup_of_a_local_pool``), and what the
   second worker wins for jobs that sleep (``speedup_of_waiting``), which others don't slow down;
-- ``losses``: N jobs of 0.1 s over four workers, while a worker is killed every 5 s and the
-  scheduler is killed and started again once: how many results came, how many of them wrong or
-  twice, and the time as a multiple of the ideal one, N / 40 s.
+- ``losses``: N jobs of 0.1 s over four workers, while a worker's process is killed every 5 s, and
+  the scheduler's once; their parents start them again. How many results came, how many different
+  ones, and the time as a multiple of the ideal one, N / 40 s.
 """
 
 from __future__ import annotations
@@ -100,17 +100,12 @@ class LocalFarm:
             time.sleep(0.1)
 
     def kill_worker(self, number: int) -> None:
-        """Kills the process of a worker that its parent starts again."""
-        parent = self.workers[number].pid
-        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-        for child in children:
-            os.kill(int(child), signal.SIGKILL)
+        """Kills a worker's process, which its parent starts again."""
+        _kill_child(self.workers[number].pid)
 
-    def restart_scheduler(self) -> None:
-        """Kills the scheduler, and starts another at the same address."""
-        self.scheduler.kill()
-        self.scheduler.communicate()
-        self.scheduler = self.start_scheduler()
+    def kill_scheduler(self) -> None:
+        """Kills the scheduler's process, which its parent starts again."""
+        _kill_child(self.scheduler.pid)
 
     def __enter__(self) -> Self:
         return self
@@ -122,6 +117,11 @@ class LocalFarm:
         for each in (*self.workers, self.scheduler):
             each.communicate()
         self.folder.cleanup()
+
+
+def _kill_child(parent: int) -> None:
+    for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+        os.kill(int(child), signal.SIGKILL)
 
 
 def log(text: str) -> None:
@@ -183,7 +183,7 @@ def losses(jobs: int) -> dict[str, float]:
 
         def restart() -> None:
             if not end.wait(min(RESTART, jobs * JOB_SECONDS / WORKERS / 2)):
-                farm.restart_scheduler()
+                farm.kill_scheduler()
 
         threads = [threading.Thread(target=each) for each in (kill, restart)]
         begin = time.monotonic()

@@ -89,6 +89,20 @@ def probe(address: Address, credentials: Credentials | None) -> str:
     return own
 
 
+def free_port(host: str) -> int:
+    """A port of a host's at which nobody listens.
+
+    Raises:
+        FarmError: this machine doesn't have the address.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.create_server((host, 0), family=family) as free:
+            return int(free.getsockname()[1])
+    except OSError as error:
+        raise FarmError(listening_fault(Address(ENCRYPTED, host, 0), error)) from None
+
+
 def listening_fault(address: Address, error: OSError) -> str:
     """What to say when nothing can listen at an address."""
     if error.errno == errno.EADDRINUSE:

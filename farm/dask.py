@@ -15,12 +15,13 @@ import signal
 import time
 from asyncio import CancelledError
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
+from multiprocessing import parent_process
 from queue import Empty, SimpleQueue
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NoReturn
 
 from vdla.farm.address import Address, listening_fault, probe
 from vdla.farm.batches import DEATHS, Batch, Disconnected, WorkersDown
@@ -28,7 +29,7 @@ from vdla.farm.bench import Bench
 from vdla.farm.certificates import Credentials
 from vdla.farm.identity import Identity, identity
 from vdla.farm.status import Status
-from vdla.farm.supervisor import Down, Refusal
+from vdla.farm.supervisor import Down, Refusal, Say
 from vdla.farm.work import FarmError
 from vdla.support.install import pip_install
 
@@ -150,8 +151,7 @@ class _Scheduler(_OnlyOnePort, Scheduler):
 
 
 class _Desk(SchedulerPlugin):
-    """What a scheduler does for vdla besides what Dask does: it says who it is, counts jobs, has
-    batches stopped, takes the farm down."""
+    """What a scheduler does for vdla: it says who it is, counts jobs, ends batches and the farm."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self.scheduler = scheduler
@@ -176,11 +176,8 @@ class _Desk(SchedulerPlugin):
         since = time.monotonic() - RATE_SECONDS
         while self.recent and self.recent[0][0] < since:
             self.recent.popleft()
-        states = {
-            task.key: task.state
-            for task in self.scheduler.tasks.values()
-            if task.state in ("queued", "no-worker", "processing")
-        }
+        waiting = ("queued", "no-worker", "processing")
+        keys = [task.key for task in self.scheduler.tasks.values() if task.state in waiting]
         running = sum(
             _jobs_of(task.key)
             for each in self.scheduler.workers.values()
@@ -188,7 +185,7 @@ class _Desk(SchedulerPlugin):
         )
         return {
             "workers": [_worker_status(each) for each in self.scheduler.workers.values()],
-            "queued": sum(map(_jobs_of, states)) - running,
+            "queued": max(sum(map(_jobs_of, keys)) - running, 0),
             "running": running,
             "done": self.done,
             "jobs_per_second": sum(jobs for _, jobs in self.recent) / RATE_SECONDS,
@@ -222,9 +219,9 @@ def _worker_status(worker: Any) -> dict[str, Any]:
 
 
 def serve(
-    address: Address, credentials: Credentials | None, dashboard: bool, ready: Callable[[str], None]
-) -> None:
-    """Runs a scheduler until it is told to end: by a signal, or when the farm is taken down.
+    address: Address, credentials: Credentials | None, dashboard: bool, ready: Say
+) -> NoReturn:
+    """Runs a scheduler until it is told to end: by SIGTERM, or when the farm is taken down.
 
     Args:
         address: where it listens.
@@ -234,6 +231,7 @@ def serve(
 
     Raises:
         FarmError: the port is taken, or this machine doesn't have the address.
+        Down: it has ended as it should.
     """
     if dashboard and not find_spec("bokeh"):
         raise FarmError("--dashboard: expected the package bokeh, found none; pip install bokeh")
@@ -248,8 +246,8 @@ def serve(
         scheduler.add_plugin(_Desk(scheduler))
         await scheduler
         loop = asyncio.get_running_loop()
-        for each in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(each, lambda: asyncio.ensure_future(scheduler.close()))
+        loop.add_signal_handler(signal.SIGTERM, lambda: asyncio.ensure_future(scheduler.close()))
+        _end_with_parent(loop)
         ready(scheduler.address)
         await scheduler.finished()
 
@@ -260,6 +258,13 @@ def serve(
         if not isinstance(cause, OSError):
             raise
         raise FarmError(listening_fault(address, cause)) from None
+    raise Down
+
+
+def _end_with_parent(loop: asyncio.AbstractEventLoop) -> None:
+    """Has this process, and all that it started, end when its parent does."""
+    if parent := parent_process():
+        loop.add_reader(int(parent.sentinel), os.killpg, 0, signal.SIGKILL)
 
 
 # A worker -----------------------------------------------------------------------------------------
@@ -275,14 +280,14 @@ def work(
     credentials: Credentials | None,
     processes: int,
     resources: Sequence[tuple[str, str]],
-    joined: Callable[[], None],
+    joined: Say,
 ) -> None:
     """Joins a farm, and does its jobs until the scheduler is gone.
 
     Args:
         processes: jobs at a time.
         resources: (name, value) of each; one job at a time has it, or any that has no value.
-        joined: is called once the worker is the farm's.
+        joined: is told the worker's address once it is the farm's.
 
     Raises:
         FarmError: the farm can't be reached.
@@ -296,8 +301,8 @@ def work(
         with TemporaryDirectory(prefix="vdla-worker-") as folder:
             worker = _make_worker(address, credentials, processes, resources, folder, own)
             await worker
-            asyncio.get_running_loop().add_reader(_parent(), os.killpg, 0, signal.SIGKILL)
-            joined()
+            _end_with_parent(asyncio.get_running_loop())
+            joined(worker.address)
             await worker.finished()
             worker.bench.close()
             return worker.is_down
@@ -340,15 +345,6 @@ def _make_worker(
     worker.bench = Bench(processes, resources, lose)
     worker.handlers.update({STOP: worker.bench.stop, DOWN: leave})
     return worker
-
-
-def _parent() -> int:
-    """A file that can be read once the process's parent is gone."""
-    from multiprocessing import parent_process
-
-    parent = parent_process()
-    assert parent is not None
-    return int(parent.sentinel)
 
 
 def do_batch(name: str, data: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""A worker's parent: it starts the process that does the work, and starts it again when it ends."""
+"""The parent of a scheduler or a worker: it starts their process, and again when that ends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -28,37 +28,57 @@ class Down(Exception):
     """The farm was taken down: its workers end."""
 
 
-Join = Callable[[Callable[[], None]], None]
+Say = Callable[[str], None]
+Join = Callable[[Say], None]
 
 
-def supervise(join: Join, say: Callable[[str], None]) -> None:
+def supervise(join: Join, say: Say, joined: Say = lambda text: None) -> None:
     """Runs ``join`` in a process, again and again, until the farm is taken down.
 
     Args:
-        join: calls what it is given once it has joined the farm, and works for it. It raises Down,
-            Refusal, or another FarmError, after which it is tried again if it had ever joined.
+        join: calls what it is given, with a text, once it is a part of the farm, and works for it.
+            It raises Down, Refusal, or another FarmError, after which it is tried again if it had
+            ever been a part of the farm.
         say: is told a line whenever the process has ended.
+        joined: is told the text, the first time.
 
     Raises:
         FarmError: the farm can't be joined.
     """
     pause, has_joined = FIRST_PAUSE, False
     while True:
-        joined, (ending, text) = _life(join)
-        if ending == DOWN:
+        for kind, text in _life(join):
+            if kind == JOINED:
+                pause = FIRST_PAUSE
+                if not has_joined:
+                    joined(text)
+                has_joined = True
+        if kind == DOWN:
             say("the farm was taken down")
             return
-        if joined:
-            pause, has_joined = FIRST_PAUSE, True
-        if ending == REFUSED or not has_joined:
+        if kind == REFUSED or not has_joined:
             raise FarmError(text)
         say(f"{text}; trying again in {pause:g} s")
         time.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def _life(join: Join) -> tuple[bool, Message]:
-    """Whether a process joined the farm, and how it ended.
+def stopped_by_signals(run: Callable[[], None]) -> None:
+    """Runs something that Ctrl-C and SIGTERM end, as they should."""
+
+    def end(*_: object) -> None:
+        raise SystemExit(0)
+
+    before = [(each, signal.signal(each, end)) for each in (signal.SIGINT, signal.SIGTERM)]
+    try:
+        run()
+    finally:
+        for each, handler in before:
+            signal.signal(each, handler)
+
+
+def _life(join: Join) -> Iterator[Message]:
+    """What a process says: that it has joined the farm, if it has, and how it ended.
 
     It is forked, so what it needs is imported already. All that it starts ends with it.
     """
@@ -67,9 +87,15 @@ def _life(join: Join) -> tuple[bool, Message]:
     process = context.Process(target=_work, args=(join, theirs))
     process.start()
     theirs.close()
+    kind = ""
     with ours:
         try:
-            return _heard(process, ours)
+            while kind in ("", JOINED):
+                kind, text = ours.recv()
+                yield kind, text
+        except EOFError:
+            process.join()
+            yield GONE, f"its process ended with exit code {process.exitcode}"
         finally:
             _stop(process)
 
@@ -77,9 +103,10 @@ def _life(join: Join) -> tuple[bool, Message]:
 def _work(join: Join, pipe: Connection) -> None:
     """The process's life: it joins the farm, and says how that ended."""
     os.setpgid(0, 0)  # Ctrl-C is for its parent, which ends the group
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
-        join(lambda: pipe.send((JOINED, "")))
+        join(lambda text: pipe.send((JOINED, text)))
         ending = GONE, "the scheduler is gone"
     except Down:
         ending = DOWN, ""
@@ -89,21 +116,6 @@ def _work(join: Join, pipe: Connection) -> None:
         ending = GONE, str(error)
     with suppress(OSError):  # the parent is gone
         pipe.send(ending)
-
-
-def _heard(process: BaseProcess, pipe: Connection) -> tuple[bool, Message]:
-    """Whether a process said that it joined the farm, and the last that it said."""
-    joined = False
-    while True:
-        try:
-            message: Message = pipe.recv()
-        except EOFError:
-            process.join()
-            text = f"the worker's process ended with exit code {process.exitcode}"
-            return joined, (GONE, text)
-        if message[0] != JOINED:
-            return joined, message
-        joined = True
 
 
 def _stop(process: BaseProcess) -> None:

@@ -328,7 +328,7 @@ def test_jobs_wait_while_the_scheduler_is_started_again():
         numbers = [farm.client.submit(Job(jobs.sleep, (0.1,))) for _ in range(60)]
         answers = farm.client.answers()
         some = [next(answers) for _ in range(5)]
-        farm.restart_scheduler()
+        farm.kill_scheduler()
         rest = list(answers)
         assert sorted(number for number, _ in some + rest) == numbers
         assert all(answer == Answer(0.1) for _, answer in some + rest)

@@ -33,7 +33,7 @@ def turns(file, *actions):
 
 
 def work(joined):
-    joined()
+    joined("here")
 
 
 def raise_error(error, joined):
@@ -41,7 +41,7 @@ def raise_error(error, joined):
 
 
 def work_and_die(joined):
-    joined()
+    joined("here")
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -49,10 +49,12 @@ def test_it_is_started_again_until_the_farm_is_down(tmp_path):
     lines = []
     gone = partial(raise_error, FarmError("nobody is there"))
     actions = [work, work_and_die, gone, gone, gone, work, partial(raise_error, Down())]
-    supervise(turns(tmp_path / "log", *actions), lines.append)
+    joined = []
+    supervise(turns(tmp_path / "log", *actions), lines.append, joined.append)
+    assert joined == ["here"]
     assert lines == [
         "the scheduler is gone; trying again in 0.01 s",
-        "the worker's process ended with exit code -9; trying again in 0.01 s",
+        "its process ended with exit code -9; trying again in 0.01 s",
         "nobody is there; trying again in 0.02 s",
         "nobody is there; trying again in 0.04 s",
         "nobody is there; trying again in 0.04 s",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from vdla.commands.output import console, log, print_json, table
 from vdla.farm import dask
-from vdla.farm.address import ENCRYPTED, INSIST, PLAIN, Address
+from vdla.farm.address import ENCRYPTED, INSIST, PLAIN, Address, free_port
 from vdla.farm.bench import read_resources
 from vdla.farm.certificates import (
     CLIENT,
@@ -26,7 +25,7 @@ from vdla.farm.certificates import (
     default_folder,
 )
 from vdla.farm.status import Status, WorkerStatus
-from vdla.farm.supervisor import supervise
+from vdla.farm.supervisor import stopped_by_signals, supervise
 
 
 def up(
@@ -39,7 +38,8 @@ def up(
         folder: where the certificates are, or are made.
         plain: whether nothing is encrypted, and nobody proves who they are.
     """
-    address = Address(PLAIN if plain else ENCRYPTED, *listen)
+    host, port = listen
+    address = Address(PLAIN if plain else ENCRYPTED, host, port or free_port(host))
     home = (folder or default_folder()).absolute()
     proof = None
     if not plain:
@@ -54,7 +54,12 @@ def up(
             _print_up(contact, join, proof)
         sys.stdout.flush()  # whoever started this may wait for it
 
-    dask.serve(address, proof, dashboard, ready)
+    serve = partial(dask.serve, address, proof, dashboard)
+    stopped_by_signals(partial(supervise, serve, partial(_say, f"farm at {address}"), ready))
+
+
+def _say(who: str, line: str) -> None:
+    log.print(f"{who}: {line}")
 
 
 def _own_command() -> str:
@@ -125,11 +130,7 @@ def worker(
     held = read_resources(resources)
     count = processes or len(os.sched_getaffinity(0))
     join = partial(dask.work, address, proof, count, held)
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    try:
-        supervise(join, lambda line: log.print(f"worker of {address}: {line}"))
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    stopped_by_signals(partial(supervise, join, partial(_say, f"worker of {address}")))
 
 
 def _proof(folder: Path | None, role: str, plain: bool) -> Credentials | None:
