@@ -39,14 +39,14 @@ class Bench:
         processes: batches without needs that may be at work at a time.
         resources: (name, value) of each; several may have one name. One without a value is an
             ability, such as ``rtl``, which all jobs may use at a time.
-        on_loss: is told the name of a resource that doesn't work any more.
+        on_loss: is told the name of a resource that doesn't work any more, and how many are left.
     """
 
     def __init__(
         self,
         processes: int,
         resources: Sequence[tuple[str, str]] = (),
-        on_loss: Callable[[str], None] = lambda name: None,
+        on_loss: Callable[[str, int], None] = lambda name, left: None,
     ) -> None:
         self._on_loss = on_loss
         self._free: dict[str, list[str]] = {PROCESS: [str(n) for n in range(processes)]}
@@ -75,7 +75,7 @@ class Bench:
         try:
             done = self._done(name, jobs, pool)
         except FarmError as error:
-            self._give_up(lent)
+            self._give_up(name, lent, jobs[0].needs)
             return pickle.dumps(_lost(jobs, str(error)))
         self._give_back(name, lent)
         return pickle.dumps(done)
@@ -137,15 +137,22 @@ class Bench:
                 self._free[resource].append(value)
             self._change.notify_all()
 
-    def _give_up(self, lent: Lent) -> None:
-        """Does without some resources from now on."""
+    def _give_up(self, name: str, lent: Lent, needs: Sequence[str]) -> None:
+        """Does without what a batch needed from now on; its process makes way for another."""
         with self._change:
+            self._at_work.pop(name, None)
             self._pools.pop(lent).close()
-            for name, _ in lent:
-                self._count[name] -= 1
+            for each, value in lent:
+                if each == PROCESS:
+                    self._free[each].append(value)
+                else:
+                    self._count[each] -= 1
+            for each in needs:
+                self._abilities.pop(each, None)
+            left = {each: self._count.get(each, 0) for each in needs}
             self._change.notify_all()
-        for name, _ in lent:
-            self._on_loss(name)
+        for each, count in left.items():
+            self._on_loss(each, count)
 
 
 def _lost(jobs: Sequence[Packed], note: str) -> Done:

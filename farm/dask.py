@@ -333,9 +333,8 @@ def _make_worker(
     )  # fmt: skip
     loop = asyncio.get_running_loop()
 
-    def lose(name: str) -> None:
-        counts[name] -= 1
-        change = worker.set_resources(**{name: counts[name]})
+    def lose(name: str, left: int) -> None:
+        change = worker.set_resources(**{name: left})
         asyncio.run_coroutine_threadsafe(change, loop).result(WORKER_SECONDS)
 
     async def leave() -> None:

@@ -49,7 +49,7 @@ def _answer(
         with _limited(job.limits.bytes):
             return Answer(function(*first, *args))
     except ResourceLost as error:
-        return Answer(None, LOST, str(error))
+        return Answer(None, LOST if job.needs else CRASH, str(error))
     except MemoryError:
         most = f"{job.limits.bytes:,} bytes" if job.limits.bytes else "there is"
         return Answer(None, MEMORY, f"it took more memory than {most}")

@@ -55,6 +55,10 @@ def resource(name):
     return leased(name)
 
 
+def lose_nothing():
+    raise ResourceLost("nothing doesn't answer")
+
+
 def fragile(name, broken):
     """What has the resource; one that is broken is lost."""
     if leased(name) in broken:

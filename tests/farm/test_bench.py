@@ -85,14 +85,35 @@ def test_one_board_is_held_by_one_job_at_a_time(opened):
 
 def test_a_lost_board_is_given_up_and_said(opened):
     lost = []
-    bench = opened(1, [("board", "a"), ("board", "b")], lost.append)
+    resources = [("board", "a"), ("board", "b")]
+    bench = opened(1, resources, lambda name, left: lost.append((name, left)))
     data = batch(jobs.fragile, ("board", ("a",)), ("board", ("a",)), needs=("board",))
     states = []
     for name in "xyz":
         answers = pickle.loads(bench.do(name, data)).answers
         states.append([pickle.loads(a.value) if a.ok else a.status for a in answers])
     assert sorted(states) == [["b", "b"], ["b", "b"], [LOST, LOST]]
-    assert lost == ["board"]
+    assert lost == [("board", 1)]
+
+
+def test_an_ability_is_shared_and_can_be_lost(opened):
+    lost = []
+    bench = opened(2, [("rtl", "")], lambda name, left: lost.append((name, left)))
+    with ThreadPoolExecutor(2) as threads:
+        data = batch(jobs.sleep, (0.5,), needs=("rtl",))
+        began = time.monotonic()
+        list(threads.map(bench.do, "ab", [data] * 2))
+        assert time.monotonic() - began < 0.95
+    data = batch(jobs.fragile, ("rtl", ("",)), needs=("rtl",))
+    states = [pickle.loads(bench.do(name, data)).answers[0].status for name in "xy"]
+    assert (states, lost) == ([LOST, LOST], [("rtl", 0)])
+    assert values(bench.do("z", batch(jobs.length, ("abc",)))) == [3]
+
+
+def test_a_loss_of_nothing_is_a_crash(opened):
+    data = batch(jobs.lose_nothing, ())
+    (answer,) = pickle.loads(opened(1).do("a", data)).answers
+    assert (answer.status, answer.note) == ("crash", "nothing doesn't answer")
 
 
 def test_nobody_waits_for_a_board_that_is_lost(opened):
