@@ -15,6 +15,7 @@ from functools import lru_cache
 from vdla.boards import find_board
 from vdla.boards.board import Board, BoardError
 from vdla.boards.connect import connect, find_ports
+from vdla.compiler.search.measurer import RefusalError
 from vdla.compiler.targets.accelerator.lower import UOPS
 from vdla.compiler.targets.accelerator.search.simulation import Cycles, TileMeter
 from vdla.compiler.targets.accelerator.standalone import LayerProgram
@@ -22,7 +23,7 @@ from vdla.farm.work import ResourceLost, leased
 from vdla.isa.config import Config
 from vdla.runtime.board.driver import BoardFault, RunLimitError
 from vdla.runtime.board.transport import LinkError
-from vdla.runtime.devices.board import BoardDevice
+from vdla.runtime.devices.board import BoardDevice, OtherBitstreamError
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.rtl.verilate import Report
 from vdla.support.errors import UserError
@@ -59,8 +60,8 @@ class BoardMeter(TileMeter):
         lost unless it answers again.
 
         Raises:
-            ResourceLost: the board doesn't answer, or is built for another instruction set or
-                config.
+            ResourceLost: the board doesn't answer.
+            RefusalError: its bitstream is for another instruction set or config.
         """
         device = _device(self.board, self.config, leased(resource(self.board)))
         try:
@@ -120,7 +121,7 @@ def check_boards(
 
     Raises:
         BoardError, LinkError: a board can't be reached, or doesn't answer.
-        DeviceError: it is built for another instruction set or config.
+        OtherBitstreamError: its bitstream is for another instruction set or config.
     """
     for port in dict.fromkeys(ports):
         _reached(board, config, port, report).transport.close()
@@ -145,9 +146,12 @@ def _device(board: str, config: Config, port: str) -> BoardDevice:
     """A board that this process has; it is reached once, before its first candidate.
 
     Raises:
-        ResourceLost: it can't be reached, or is built for another instruction set or config.
+        ResourceLost: it can't be reached, or doesn't answer.
+        RefusalError: its bitstream is for another instruction set or config.
     """
     try:
         return _reached(find_board(board), config, port)
+    except OtherBitstreamError as error:
+        raise RefusalError(str(error)) from None
     except UserError as error:
         raise ResourceLost(str(error)) from None

@@ -14,8 +14,14 @@ from vdla.compiler.search.outcomes import AnyOutcome
 from vdla.compiler.search.points import Candidate
 from vdla.farm.processes import ProcessPool, Resources
 from vdla.farm.work import TIMEOUT, Job, JobPool, Limits, Setup
+from vdla.support.errors import UserError
 
 CANDIDATE_SECONDS = 20.0  # that one may take
+
+
+class RefusalError(UserError):
+    """What measures is not what the search is for, such as a board of another config: no candidate
+    can be measured so, and the search ends."""
 
 
 class Meter(ABC, Generic[Candidate, AnyOutcome]):
@@ -38,6 +44,7 @@ class Meter(ABC, Generic[Candidate, AnyOutcome]):
 
         Raises:
             ResourceLost: what it needs doesn't work; the candidate is measured elsewhere.
+            RefusalError: what it needs is for another search.
         """
 
     @abstractmethod
@@ -86,10 +93,13 @@ class Measurer(Generic[Candidate, AnyOutcome]):
 
         Raises:
             FarmError: nobody has what the task's meter needs.
+            RefusalError: what the meter needs is for another search.
         """
         meter, limits = self.meters[task], Limits(self.seconds)
         jobs = [Job(_measure, (task, each), self.setup, meter.needs, limits) for each in candidates]
         for position, answer in self.pool.run(jobs):
+            if isinstance(answer.value, RefusalError):
+                raise answer.value
             if answer.value is not None:
                 yield position, answer.value
             else:
@@ -107,5 +117,9 @@ def _warmed(
 
 def _measure(
     meters: Sequence[Meter[Candidate, AnyOutcome]], task: int, candidate: Candidate
-) -> AnyOutcome:
-    return meters[task].measure(candidate)
+) -> AnyOutcome | RefusalError:
+    """A candidate's outcome, or the error that ends the search: an answer has no room for one."""
+    try:
+        return meters[task].measure(candidate)
+    except RefusalError as error:
+        return error

@@ -15,6 +15,10 @@ from vdla.runtime.errors import DeviceError
 from vdla.runtime.turns import Turns
 
 
+class OtherBitstreamError(DeviceError):
+    """A board whose bitstream is for another instruction set or config."""
+
+
 class BoardDevice:
     """Runs programs on a board. The host's image and the board's memory are kept in step: constants
     and programs go there once, what the host has written before each run, and what it will read
@@ -22,7 +26,7 @@ class BoardDevice:
 
     Raises:
         LinkError: the board doesn't answer, or is another.
-        DeviceError: its bitstream is for another instruction set or config.
+        OtherBitstreamError: its bitstream is for another instruction set or config.
     """
 
     name = "board"
@@ -34,9 +38,9 @@ class BoardDevice:
         self.identity: Identity | None = own
         if board.isa != own.isa:
             text = other_isa(own.isa, board.isa, "built", "load a bitstream of this release")
-            raise DeviceError(f"{transport.name}: {text}")
+            raise OtherBitstreamError(f"{transport.name}: {text}")
         if board.config != own.config:
-            raise DeviceError(
+            raise OtherBitstreamError(
                 f"{transport.name}: expected a bitstream for config {own.config} ({config.name}), "
                 f"found one for {board.config}; name the board's config, or load a bitstream of "
                 "this one"

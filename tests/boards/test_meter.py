@@ -10,6 +10,7 @@ from vdla.boards import find_board, meter
 from vdla.boards.board import BoardError
 from vdla.boards.meter import BoardMeter, board_ports, check_boards
 from vdla.compiler.build import place_models
+from vdla.compiler.search.measurer import RefusalError
 from vdla.compiler.targets.accelerator.lower import UOPS
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.search.simulation import Cycles, Simulation
@@ -130,9 +131,9 @@ def test_a_board_of_another_config_is_refused():
         with pytest.raises(DeviceError) as refused:
             check_boards(ULX3S, paper, [board.port])
         assert str(refused.value) == f"{where}: {text}"
-        with pytest.raises(ResourceLost) as lost:
+        with pytest.raises(RefusalError) as refused:
             meter._device("ulx3s", paper, board.port)
-        assert str(lost.value) == f"{where}: {text}"
+        assert str(refused.value) == f"{where}: {text}"
         check_boards(ULX3S, TINY, [board.port])
         check_boards(ULX3S, TINY, [board.port])  # so the port was let go
 

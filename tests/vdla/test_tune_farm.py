@@ -67,12 +67,14 @@ def test_a_farm_loses_a_board_and_then_the_other(vdla, tmp_path):
 @pytest.mark.long
 def test_boards_of_another_config_measure_nothing(vdla, tmp_path):
     log, wide = tmp_path / "log", load_config("ulx3s")
-    with farm_of(None) as (boards, _, where):
+    with farm_of(None) as (boards, farm, where):
         done = vdla("tune", "digits", "--searcher", "random", "--log", log, *where)
+        (worker,) = farm.client.status().workers
     assert done.code == 2, done
-    (line,) = done.err.strip().splitlines()
-    assert (
-        f"board ulx3s at {boards[0].port}: expected a bitstream for config {wide.hash} (ulx3s), "
-        f"found one for {TINY.hash}; name the board's config, or load a bitstream of this one"
-    ) in line
+    assert done.err == (
+        f"vdla: board ulx3s at {boards[0].port}: expected a bitstream for config {wide.hash} "
+        f"(ulx3s), found one for {TINY.hash}; name the board's config, or load a bitstream of "
+        "this one\n"
+    )
     assert load(log, TileRecord) == []
+    assert worker.counts == {"board:ulx3s": 1}  # for whoever searches for its config

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from vdla.compiler.search.measurer import Measurer, local_pool
+from vdla.compiler.search.measurer import Measurer, RefusalError, local_pool
 from vdla.farm.work import FarmError
 
 MISBEHAVE = """
 import os, signal, time
 from dataclasses import dataclass
-from vdla.compiler.search.measurer import Meter
+from vdla.compiler.search.measurer import Meter, RefusalError
 from vdla.compiler.search.outcomes import Outcome
 
 @dataclass(frozen=True)
@@ -55,6 +55,12 @@ class Warm(Misbehave):
     def measure(self, candidate):
         return Length("ok", cost=self.times)
 
+class Refusing(Misbehave):
+    def measure(self, candidate):
+        if candidate == "another":
+            raise RefusalError("expected one, found another")
+        return Length("ok", cost=1)
+
 class OnBoard(Misbehave):
     needs = ("board:ulx3s",)
 """
@@ -84,6 +90,14 @@ def test_every_candidate_gets_its_own_outcome(misbehaving):
     assert outcomes[1] == length("crash", "the process ended with exit code -11")
     assert outcomes[3] == length("crash", "the process ended with exit code 3")
     assert outcomes[5] == length("crash", "KeyError: 'a fault of ours'")
+
+
+def test_a_refusal_ends_the_search_and_is_no_crash(misbehaving):
+    with local_pool([misbehaving.Refusing()], 1) as pool:
+        outcomes = Measurer([misbehaving.Refusing()], pool).run(0, ["one", "another", "one"])
+        assert next(outcomes) == (0, misbehaving.Length("ok", cost=1))
+        with pytest.raises(RefusalError, match="expected one, found another"):
+            next(outcomes)
 
 
 def test_a_candidate_that_hangs_is_a_timeout(misbehaving):
