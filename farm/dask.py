@@ -20,7 +20,6 @@ from contextlib import suppress
 from importlib.util import find_spec
 from multiprocessing import parent_process
 from queue import Empty, SimpleQueue
-from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 from vdla.farm.address import Address, listening_fault, probe
@@ -280,6 +279,7 @@ def work(
     credentials: Credentials | None,
     processes: int,
     resources: Sequence[tuple[str, str]],
+    scratch: str,
     joined: Say,
 ) -> None:
     """Joins a farm, and does its jobs until the scheduler is gone.
@@ -287,6 +287,7 @@ def work(
     Args:
         processes: jobs at a time.
         resources: (name, value) of each; one job at a time has it, or any that has no value.
+        scratch: a folder for Dask's files.
         joined: is told the worker's address once it is the farm's.
 
     Raises:
@@ -298,14 +299,13 @@ def work(
     _configure()
 
     async def run() -> bool:
-        with TemporaryDirectory(prefix="vdla-worker-") as folder:
-            worker = _make_worker(address, credentials, processes, resources, folder, own)
-            await worker
-            _end_with_parent(asyncio.get_running_loop())
-            joined(worker.address)
-            await worker.finished()
-            worker.bench.close()
-            return worker.is_down
+        worker = _make_worker(address, credentials, processes, resources, scratch, own)
+        await worker
+        _end_with_parent(asyncio.get_running_loop())
+        joined(worker.address)
+        await worker.finished()
+        worker.bench.close()
+        return worker.is_down
 
     try:
         is_down = asyncio.run(run())
@@ -320,16 +320,16 @@ def _make_worker(
     credentials: Credentials | None,
     processes: int,
     resources: Sequence[tuple[str, str]],
-    folder: str,
+    scratch: str,
     own: str,
 ) -> _Worker:
-    """A worker that listens at ``own`` and keeps Dask's files in ``folder``."""
+    """A worker that listens at ``own``."""
     counts = Counter(name for name, value in resources if value)
     counts.update({name: processes for name, value in resources if not value})
     worker = _Worker(
         str(address), nthreads=processes, security=_security(credentials), host=own,
         name=f"{platform.node()}-{os.getpid()}", resources=dict(counts), memory_limit=0,
-        local_directory=folder, startup_information={"resources": lambda _: list(resources)},
+        local_directory=scratch, startup_information={"resources": lambda _: list(resources)},
     )  # fmt: skip
     loop = asyncio.get_running_loop()
 

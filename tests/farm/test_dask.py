@@ -258,7 +258,7 @@ def test_another_vdla_is_refused_by_name(farm, folder, monkeypatch):
     monkeypatch.setattr(dask, "identity", lambda: other)
     for role, join in (
         ("client", lambda proof: Farm(farm.address, proof)),
-        ("worker", lambda proof: dask.work(farm.address, proof, 1, [], print)),
+        ("worker", lambda proof: dask.work(farm.address, proof, 1, [], "", print)),
     ):
         with pytest.raises(FarmError) as caught:
             join(credentials(folder, role))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from vdla.commands.output import console, log, print_json, table
 from vdla.farm import dask
@@ -129,8 +130,9 @@ def worker(
     proof = _proof(folder, WORKER, plain)
     held = read_resources(resources)
     count = processes or len(os.sched_getaffinity(0))
-    join = partial(dask.work, address, proof, count, held)
-    stopped_by_signals(partial(supervise, join, partial(_say, f"worker of {address}")))
+    with TemporaryDirectory(prefix="vdla-worker-") as scratch:
+        join = partial(dask.work, address, proof, count, held, scratch)
+        stopped_by_signals(partial(supervise, join, partial(_say, f"worker of {address}")))
 
 
 def _proof(folder: Path | None, role: str, plain: bool) -> Credentials | None:
