@@ -116,7 +116,7 @@ class Farm(JobPool):
         self._next_look = time.monotonic() + LOOK_SECONDS
         is_empty = not self._status.workers
         if is_empty and not self._was_empty:
-            self._say(f"{self._address}: no worker is here; jobs wait for one to join")
+            self._say(f"{self._address}: the farm has no workers; jobs wait until one joins")
         self._was_empty = is_empty
 
     def _send(self, more_comes: bool = False) -> None:

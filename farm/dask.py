@@ -91,7 +91,7 @@ def check_identity(address: Address, credentials: Credentials | None) -> str:
     fields = _ask(address, credentials, IDENTITY)
     if not isinstance(fields, dict):
         raise Refusal(f"{address}: expected the scheduler of a farm, found another one of Dask's")
-    theirs, ours = Identity(**fields), identity()
+    theirs, ours = Identity.from_message(fields), identity()
     if theirs != ours:
         raise Refusal(
             f"{address}: expected {theirs}, as the farm has, found {ours} here; install the same "
@@ -101,13 +101,13 @@ def check_identity(address: Address, credentials: Credentials | None) -> str:
 
 
 def status(address: Address, credentials: Credentials | None) -> Status:
-    """What a farm has and does."""
+    """What a farm has and does. Raises FarmError where it can't be reached."""
     check_identity(address, credentials)
     return Status.from_message(_ask(address, credentials, STATUS))
 
 
 def take_down(address: Address, credentials: Credentials | None) -> None:
-    """Ends a farm's workers and its scheduler."""
+    """Ends a farm's workers and its scheduler. Raises FarmError where it can't be reached."""
     check_identity(address, credentials)
     _ask(address, credentials, DOWN)
 
@@ -117,7 +117,7 @@ def _ask(address: Address, credentials: Credentials | None, question: str) -> An
     _configure()
 
     async def ask() -> Any:
-        how = _security(credentials).get_connection_args("client" if credentials else "worker")
+        how = _security(credentials).get_connection_args("client")
         stream = await connect(str(address), timeout=5, **how)
         try:
             await stream.write({"op": question, "reply": True})
@@ -202,8 +202,9 @@ class _Desk(SchedulerPlugin):
 
 
 def _jobs_of(key: str) -> int:
-    """How many jobs the batch of some name has."""
-    return int(key.rpartition("-")[2])
+    """How many jobs the batch of some name has; what isn't vdla's counts as one."""
+    count = str(key).rpartition("-")[2]
+    return int(count) if count.isdecimal() else 1
 
 
 def _worker_status(worker: Any) -> dict[str, Any]:

