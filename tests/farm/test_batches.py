@@ -36,8 +36,8 @@ def add(ledger, count, **fields):
 
 def learn(ledger, seconds):
     """Has a ledger see some jobs that take so long."""
-    for _ in range(12):
-        add(ledger, 5000)
+    for turn in range(13):
+        add(ledger, 2 ** (turn + 1))
         batch = ledger.take(places(1))
         ledger.settle(batch, done(batch, seconds))
         ledger.clear()
