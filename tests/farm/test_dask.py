@@ -230,11 +230,18 @@ def test_the_same_bytes_act_with_a_right_certificate(farm, folder, tmp_path):
         assert file.exists()
 
 
-def listening(pid):
-    """The ports at which a process, or what it started, listens."""
-    pids, inodes = [str(pid)], set()
+def family(pid):
+    """A process and what it started."""
+    pids = [str(pid)]
     for each in pids:
         pids += Path(f"/proc/{each}/task/{each}/children").read_text().split()
+    return pids
+
+
+def listening(pid):
+    """The ports at which a process, or what it started, listens."""
+    inodes = set()
+    for each in family(pid):
         for file in Path(f"/proc/{each}/fd").iterdir():
             try:
                 inodes.add(os.readlink(file).removeprefix("socket:[").rstrip("]"))
@@ -334,3 +341,27 @@ def test_jobs_wait_while_the_scheduler_is_started_again():
         assert all(answer == Answer(0.1) for _, answer in some + rest)
         assert said[0].startswith(f"{farm.address}: the scheduler is gone; ")
         assert said[-1] == f"{farm.address}: the scheduler is back"
+
+
+@pytest.mark.long
+def test_nothing_is_left_of_a_worker_whose_parent_is_killed():
+    """Not even the process of a job that hangs."""
+    with LocalFarm(()) as farm:
+        farm.client.submit(Job(jobs.sleep, (300,)))
+        time.sleep(2)
+        pids = family(farm.workers[0].pid)
+        assert len(pids) >= 4  # the parent, Dask's worker, a process that forks, the job's
+        farm.workers[0].kill()
+        farm.workers[0].wait()
+        end = time.monotonic() + 20
+        while time.monotonic() < end and any(map(is_running, pids)):
+            time.sleep(0.1)
+        assert not any(map(is_running, pids))
+        assert farm.client.status().workers == ()
+
+
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
