@@ -44,6 +44,7 @@ ACCELERATOR = Only("target", "accelerator")
 NO_FARM = Only("farm", given=False)
 PROCESSORS = ("cpu", "x86-64-v3", "x86-64-v4")  # whose schedules this machine can time
 ON_CPU = Only("target", *PROCESSORS)
+NAMED = Only("target", "accelerator", "gpu", *PROCESSORS[1:])  # not the processor at hand
 RANDOM_PROGRAMS = Only("model", given=False)
 
 
@@ -262,7 +263,7 @@ class Tune(Sized):
     (``config``, ``settings``, ``vthreads``, ``workers``, ``board``) is refused. With a ``board``,
     its own counters measure and not the simulator: at each of ``ports`` one, by default at all
     that are found, or as many ``virtual`` ones as ``workers``. With a ``farm``, its workers
-    measure, on their boards where a board is named.
+    measure: those that have the board, ``gpu``, or a processor as ``cpu:x86-64-v3``.
     """
 
     log: str | Path = option(
@@ -309,7 +310,7 @@ class Tune(Sized):
         False, "--virtual", typed=bool, only=[Only("board"), NO_FARM],
         help="Measure on the RTL of whole boards instead.",
     )  # fmt: skip
-    farm: str | None = fields.farm(ACCELERATOR)
+    farm: str | None = fields.farm(NAMED)
     folder: Path | None = fields.folder()
     without_encryption: bool = fields.without_encryption()
     report: Report = _silent

@@ -60,7 +60,7 @@ def check_target(model: object, options: Tune) -> None:
         raise UsageError(
             f"--target: expected one of {known} for a kernel of te, found {options.target}"
         )
-    if options.target in PROCESSORS and options.target != CPU:
+    if options.target in PROCESSORS and options.target != CPU and options.farm is None:
         processor = find_processor(options.target)
         if missing := missing_features(processor.triple, processor.features):
             needed = ", ".join(missing)
@@ -120,7 +120,8 @@ def function_tasks(model: str | Path | Schedule | Tensor, options: Tune) -> list
     _one_of("--strategy", options.strategy, TASKS[options.target].STRATEGIES)
     _check_searcher(options, function_task.SEARCHERS)
     functions = functions_of(model, options)
-    make = partial(TASKS[options.target].function_tasks, threads=options.threads)
+    needs = () if options.farm is None else (_kind(options.target),)
+    make = partial(TASKS[options.target].function_tasks, threads=options.threads, needs=needs)
     wanted = [f for f in functions if not options.layer or options.layer in f.layers]
     tasks: list[FunctionTask] = make(wanted, options.strategy)
     if not tasks and is_kernel(model):
@@ -135,6 +136,11 @@ def function_tasks(model: str | Path | Schedule | Tensor, options: Tune) -> list
         expected = f"{what} that --strategy {options.strategy} can schedule"
         raise ModelError(str(model), expected, names or "none")
     return tasks
+
+
+def _kind(target: str) -> str:
+    """The resource that workers of a farm have who can time a target's functions."""
+    return "gpu" if target == GPU else f"cpu:{target}"
 
 
 def functions_of(model: str | Path | Schedule | Tensor, options: Tune) -> Sequence[Any]:

@@ -153,6 +153,8 @@ def test_what_was_measured_on_a_board_schedules_for_it(vdla, tmp_path):
          "--port: expected no --farm, found both"),
         (["--board", "ulx3s", "--farm", "tls://desk:8786", "--virtual"],
          "--virtual: expected no --farm, found both"),
+        (["--target", "cpu", "--farm", "tls://desk:8786"],
+         "--farm: expected --target accelerator or gpu or x86-64-v3 or x86-64-v4, found cpu"),
         (["--board", "ulx3s", "--port", "/dev/no"],
          "port /dev/no: expected a serial port, found: No such file or directory"),
         (["--board", "ulx3s", "--port", "/dev/no", "--virtual"],

@@ -14,6 +14,7 @@ from farms import LocalFarm
 
 from vdla.compiler.search.records import load
 from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
+from vdla.compiler.targets.search.function_records import FunctionRecord
 from vdla.isa.config import load_config
 
 TINY = load_config("tiny")
@@ -78,3 +79,17 @@ def test_boards_of_another_config_measure_nothing(vdla, tmp_path):
     )
     assert load(log, TileRecord) == []
     assert worker.counts == {"board:ulx3s": 1}  # for whoever searches for its config
+
+
+@pytest.mark.long
+def test_a_processor_is_tuned_on_workers_that_have_it(vdla, tmp_path):
+    log = tmp_path / "log"
+    how = ("--target", "x86-64-v3", "--searcher", "random", "--layer", "conv2", "--trials", 2)
+    with LocalFarm(("--resource", "rtl"), ("--resource", "cpu:x86-64-v3")) as farm:
+        where = ("--farm", farm.address, "--folder", farm.folder.name)
+        done = vdla("tune", "digits", "--log", log, *how, *where)
+        assert done.code == 0, done
+        refused = vdla("tune", "digits", "--target", "x86-64-v4", "--log", log, *how[2:], *where)
+    assert {record.status for record in load(log, FunctionRecord)} <= {"ok", "illegal"}
+    assert refused.code == 2
+    assert "expected a worker with cpu:x86-64-v4, found cpu:x86-64-v3, rtl" in refused.err

@@ -72,13 +72,15 @@ class Runner(Protocol):
 class Stopwatch(Meter[Trace, Timing], Generic[F]):
     """What times the schedules of a function; two at a time would slow each other down.
 
-    ``threads`` is how many of the processor's share the loops of a schedule.
+    ``threads`` is how many of the processor's share the loops of a schedule. ``needs`` are the
+    resources of a farm's worker that times it, so that all schedules run on one kind of machine.
     """
 
     ALONE: ClassVar[bool] = True
 
     function: F
     threads: int = 1
+    needs: tuple[str, ...] = ()
 
     @abstractmethod
     def runner(self, trace: Sequence[Step], arrays: Sequence[Array]) -> Runner:

@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 
 from vdla.compiler.schedule.trace import Step
+from vdla.compiler.search.measurer import RefusalError
 from vdla.compiler.targets.gpu.lower import kernels_of
 from vdla.compiler.targets.gpu.search.function import GpuFunction
 from vdla.compiler.targets.search.stopwatch import Array, Stopwatch
@@ -20,14 +21,32 @@ class GpuStopwatch(Stopwatch[GpuFunction]):
     """What times the schedules of a GPU's function."""
 
     def runner(self, trace: Sequence[Step], arrays: Sequence[Array]) -> KernelRunner:
-        """Kernels of a trace's schedule, over arrays in the GPU's memory."""
+        """Kernels of a trace's schedule, over arrays in the GPU's memory.
+
+        Raises:
+            RefusalError: the GPU at hand is not the function's.
+        """
         kernels = kernels_of([self.function.code(trace)], self.function.gpu)
         ((name, function),) = kernels.functions.items()
         offsets, size = places(function.params)
-        program = _device(self.function.gpu.language).load(kernels, size)
+        program = self._device().load(kernels, size)
         for offset, array in zip(offsets, arrays, strict=True):
             program.upload(offset, np.ascontiguousarray(array).reshape(-1).view(np.uint8))
         return KernelRunner(program, name, offsets, np.empty_like(arrays[-1]))
+
+    def _device(self) -> Gpu:
+        """The GPU at hand, which has the name of the function's, if that has one.
+
+        Raises:
+            RefusalError: it is another GPU than the function's.
+        """
+        device, expected = _device(self.function.gpu.language), self.function.gpu.name
+        if expected and device.name != expected:
+            raise RefusalError(
+                f"gpu: expected {expected}, found {device.name}; have workers with that GPU alone "
+                "announce gpu"
+            )
+        return device
 
 
 @dataclass(frozen=True)

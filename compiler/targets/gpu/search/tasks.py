@@ -17,8 +17,12 @@ STRATEGIES: Mapping[str, Callable[[GpuFunction], list[Sketch]]] = {
 
 
 def function_tasks(
-    functions: Sequence[GpuFunction], strategy: str, threads: int = 1
+    functions: Sequence[GpuFunction],
+    strategy: str,
+    threads: int = 1,
+    needs: tuple[str, ...] = (),
 ) -> list[FunctionTask]:
-    """The functions for which a strategy has schedules to choose from."""
+    """The functions for which a strategy has schedules to choose from, timed by workers that have
+    ``needs``."""
     spaces = ((function, STRATEGIES[strategy](function)) for function in functions)
-    return [FunctionTask.of(GpuStopwatch(f), sketches) for f, sketches in spaces if sketches]
+    return [FunctionTask.of(GpuStopwatch(f, needs=needs), own) for f, own in spaces if own]

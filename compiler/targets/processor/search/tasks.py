@@ -17,8 +17,12 @@ STRATEGIES: Mapping[str, Callable[[ProcessorFunction], list[Sketch]]] = {
 
 
 def function_tasks(
-    functions: Sequence[ProcessorFunction], strategy: str, threads: int = 1
+    functions: Sequence[ProcessorFunction],
+    strategy: str,
+    threads: int = 1,
+    needs: tuple[str, ...] = (),
 ) -> list[FunctionTask]:
-    """The functions for which a strategy has schedules to choose from, timed with some threads."""
+    """The functions for which a strategy has schedules to choose from, timed with some threads by
+    workers that have ``needs``."""
     spaces = ((function, STRATEGIES[strategy](function)) for function in functions)
-    return [FunctionTask.of(ProcessorStopwatch(f, threads), own) for f, own in spaces if own]
+    return [FunctionTask.of(ProcessorStopwatch(f, threads, needs), own) for f, own in spaces if own]

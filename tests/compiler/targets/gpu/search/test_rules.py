@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from vdla import te
 from vdla.compiler.schedule import create_schedule
 from vdla.compiler.schedule.trace import from_json, to_json
+from vdla.compiler.search.measurer import RefusalError
 from vdla.compiler.targets.errors import NoCodeError
 from vdla.compiler.targets.gpu.description import ANY, Gpu, extents, kernels, shared_bytes
 from vdla.compiler.targets.gpu.search import stopwatch
@@ -166,3 +169,13 @@ def test_a_candidate_is_timed_beside_the_default(gpu):
     outcome = watch.measure(function.default)
     assert (outcome.status, outcome.note) == ("ok", "")
     assert outcome.cost == outcome.seconds / outcome.reference
+
+
+def test_a_search_for_another_gpu_is_refused(gpu):
+    other = replace(Gpu.of(gpu), name="another")
+    function = function_of(matmul(16, 16, 16), other)
+    with pytest.raises(RefusalError) as refused:
+        GpuStopwatch(function).measure(function.default)
+    assert str(refused.value) == (
+        f"gpu: expected another, found {gpu.name}; have workers with that GPU alone announce gpu"
+    )
