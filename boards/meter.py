@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from vdla.boards import find_board
 from vdla.boards.board import Board, BoardError
@@ -21,6 +20,7 @@ from vdla.compiler.targets.accelerator.search.simulation import Cycles, TileMete
 from vdla.compiler.targets.accelerator.standalone import LayerProgram
 from vdla.farm.work import ResourceLost, leased
 from vdla.isa.config import Config
+from vdla.isa.registers import Fault
 from vdla.runtime.board.driver import BoardFault, RunLimitError
 from vdla.runtime.board.transport import LinkError
 from vdla.runtime.devices.board import BoardDevice, OtherBitstreamError
@@ -30,7 +30,7 @@ from vdla.support.errors import UserError
 
 VIRTUAL = "virtual"  # in a port's place
 SECONDS = 300.0  # for one candidate; a board that falls silent is noticed much sooner
-DEVICES = 4  # boards that one process keeps lines to
+OTHER_BITSTREAM = (Fault.PROGRAM_ISA, Fault.PROGRAM_CONFIG)  # one was loaded meanwhile
 
 
 def resource(board: str) -> str:
@@ -63,16 +63,19 @@ class BoardMeter(TileMeter):
             ResourceLost: the board doesn't answer.
             RefusalError: its bitstream is for another instruction set or config.
         """
-        device = _device(self.board, self.config, leased(resource(self.board)))
+        port = leased(resource(self.board))
+        device = _device(self.board, self.config, port)
         try:
             return Cycles("ok", cycles=_cycles(device, built))
         except BoardFault as error:
+            if error.fault in OTHER_BITSTREAM:
+                _forget(self.board, port)
+                raise RefusalError(str(error)) from None
             return Cycles("crash", str(error))
         except RunLimitError as error:
             return Cycles("timeout", str(error))
         except LinkError as error:
-            _device.cache_clear()
-            device.transport.close()
+            _forget(self.board, port)
             return Cycles("crash", str(error))
         except DeviceError as error:  # the board's memory is too small
             return Cycles("illegal", str(error))
@@ -141,17 +144,32 @@ def _reached(
         raise
 
 
-@lru_cache(maxsize=DEVICES)
+# By board and port. A process that works for a farm may outlive a search, and a bitstream.
+_devices: dict[tuple[str, str], BoardDevice] = {}
+
+
 def _device(board: str, config: Config, port: str) -> BoardDevice:
-    """A board that this process has; it is reached once, before its first candidate.
+    """A board that this process has, reached before the first candidate of its config.
 
     Raises:
         ResourceLost: it can't be reached, or doesn't answer.
         RefusalError: its bitstream is for another instruction set or config.
     """
+    device = _devices.get((board, port))
+    if device is not None and device.config == config:
+        return device
+    _forget(board, port)
     try:
-        return _reached(find_board(board), config, port)
+        device = _reached(find_board(board), config, port)
     except OtherBitstreamError as error:
         raise RefusalError(str(error)) from None
     except UserError as error:
         raise ResourceLost(str(error)) from None
+    _devices[board, port] = device
+    return device
+
+
+def _forget(board: str, port: str) -> None:
+    """Lets a board's line go, if this process has one."""
+    if device := _devices.pop((board, port), None):
+        device.transport.close()

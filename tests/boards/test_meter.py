@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from desk import desk
@@ -17,6 +19,7 @@ from vdla.compiler.targets.accelerator.search.simulation import Cycles, Simulati
 from vdla.compiler.targets.accelerator.standalone import LayerProgram, layer_program
 from vdla.farm.work import ResourceLost, lease
 from vdla.isa.config import load_config
+from vdla.isa.identity import Identity
 from vdla.isa.registers import Fault
 from vdla.lookup import model_files
 from vdla.runtime.board.driver import BoardFault, RunLimitError
@@ -42,8 +45,8 @@ def board():
     with desk(TINY, None) as (board,):
         lease({"board:ulx3s": board.port})
         yield board
+        meter._forget("ulx3s", board.port)
     lease({})
-    meter._device.cache_clear()
 
 
 def test_a_board_counts_the_simulators_cycles_where_its_memory_is_the_simulators(layer, board):
@@ -136,6 +139,18 @@ def test_a_board_of_another_config_is_refused():
         assert str(refused.value) == f"{where}: {text}"
         check_boards(ULX3S, TINY, [board.port])
         check_boards(ULX3S, TINY, [board.port])  # so the port was let go
+
+
+def test_a_bitstream_that_is_loaded_between_two_searches(layer, board):
+    operator, tile = layer
+    wide = replace(TINY, token_queue=32)
+    assert BoardMeter(operator, TINY, "ulx3s").measure(tile).status == "ok"
+    board.line.set("CONFIG_HASH", Identity.of(wide).words[1])
+    with pytest.raises(RefusalError, match="fault PROGRAM_CONFIG before the first instruction"):
+        BoardMeter(operator, TINY, "ulx3s").measure(tile)
+    meter._device("ulx3s", wide, board.port)
+    board.line.set("CONFIG_HASH", Identity.of(TINY).words[1])
+    assert BoardMeter(operator, TINY, "ulx3s").measure(tile).status == "ok"
 
 
 def test_bounds_allow_for_a_memory_that_fills_the_port(layer):
