@@ -8,6 +8,7 @@ import select
 import threading
 import tty
 from contextlib import ExitStack, contextmanager
+from tempfile import TemporaryDirectory
 
 from fake_board import FakeLine
 
@@ -27,7 +28,10 @@ class DeskBoard:
         self.line, self.programs = FakeLine(config), programs
         self._ours, self._theirs = pty.openpty()
         tty.setraw(self._theirs)
-        self.port = os.ttyname(self._theirs)
+        # A name that no other pseudo-terminal gets once this one is gone.
+        self._folder = TemporaryDirectory(prefix="board-")
+        self.port = f"{self._folder.name}/tty"
+        os.symlink(os.ttyname(self._theirs), self.port)
         self._ended, self._end = os.pipe()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
@@ -44,6 +48,7 @@ class DeskBoard:
                 break
             os.write(self._ours, bytes(self.line.replies))
             self.line.replies.clear()
+        self._folder.cleanup()
         os.close(self._ours)
         os.close(self._theirs)
 
