@@ -17,6 +17,7 @@ from typing import Any
 from vdla.farm.work import CRASH, Answer, Packed
 
 TARGET_SECONDS, LEAST_SECONDS = 0.25, 0.05  # of a batch, where enough jobs wait
+PARTS = 4  # batches per process that the last jobs make: some take longer than others
 MOST_SECONDS = 1.0  # after which a batch begins no further job
 SPARE_BATCHES = 2  # that are out beyond two for each place
 MOST_BYTES = 4 << 20  # of the jobs of a batch
@@ -130,7 +131,7 @@ class Ledger:
             pace = self._paces.setdefault(self._entries[queue[0]].kind, _Pace())
             if more_comes and len(queue) < pace.most:
                 continue
-            share = ceil(len(queue) / (2 * max(places(needs), 1)))
+            share = ceil(len(queue) / (PARTS * max(places(needs), 1)))
             return self._batch(self._first(queue, min(max(share, pace.least), pace.most)))
         return None
 

@@ -52,6 +52,7 @@ SETTINGS = {
     "distributed.worker.daemon": False,
     "distributed.comm.timeouts.connect": "10s",
     "distributed.admin.large-graph-warning-threshold": "1GB",
+    "distributed.worker.profile.enabled": False,  # it looks a hundred times a second
     "distributed.scheduler.work-stealing-interval": "100ms",  # for workers that have come back
     "distributed.scheduler.allowed-failures": DEATHS - 1,
     "distributed.scheduler.worker-ttl": f"{WORKER_SECONDS}s",
@@ -239,9 +240,8 @@ def serve(
 
     async def run() -> None:
         scheduler = _Scheduler(
-            host=address.host, port=address.port, protocol=address.scheme,
-            security=_security(credentials), dashboard=dashboard,
-            dashboard_address=DASHBOARD if dashboard else None,
+            host=address.host, port=address.port, protocol=address.scheme, dashboard=dashboard,
+            security=_security(credentials), dashboard_address=DASHBOARD if dashboard else None,
         )  # fmt: skip
         scheduler.add_plugin(_Desk(scheduler))
         await scheduler

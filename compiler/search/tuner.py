@@ -99,6 +99,11 @@ class Task(ABC, Generic[Candidate, AnyOutcome, AnyRecord]):
         """Points that can't cost less than the best one, and needn't be tried."""
         return ()
 
+    def effort(self, point: int) -> float:
+        """How long a candidate's measurement takes, beside others'; the longest of a round begin
+        first, so that none of them ends alone."""
+        return 0.0
+
     @classmethod
     def next_task(cls, tasks: Sequence[Self], options: TuneOptions) -> Turn | None:
         """The policy: which of some tasks has the next round; None where the search is over.
@@ -285,6 +290,7 @@ class _Search(Generic[Candidate, AnyOutcome, AnyRecord]):
     def _measured(self, turn: Turn, points: Sequence[int], known: int = 0) -> dict[int, AnyOutcome]:
         """Points' outcomes; each is written down, and told of, as it comes, behind those known."""
         task, outcomes = self.tasks[turn.number], dict[int, AnyOutcome]()
+        points = sorted(points, key=task.effort, reverse=True)
         candidates = [task.space.candidate(point) for point in points]
         for position, outcome in self.measurer.run(turn.number, candidates):
             record = task.record(candidates[position], outcome)

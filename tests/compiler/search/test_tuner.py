@@ -142,6 +142,19 @@ def test_what_is_known_good_comes_first_and_what_is_hopeless_never(tmp_path):
     assert (task.ruled_out, task.used_up) == (3, True)
 
 
+def test_what_takes_longest_begins_first(tmp_path):
+    """The log says in which order they began, from the last on; what is learned is the same."""
+
+    class Hard(Line):
+        def effort(self, point):
+            return {2: 9.0, 5: 7.0}.get(point, 0.0)
+
+    easy, hard = Line.of("a"), Hard.of("a")
+    assert tuned(tmp_path / "easy", easy, trials=8) == [7, 6, 5, 4, 3, 2, 1, 0]
+    assert tuned(tmp_path / "hard", hard, trials=8) == [7, 6, 4, 3, 1, 0, 5, 2]
+    assert (easy.outcomes, easy.history) == (hard.outcomes, hard.history)
+
+
 def lines():
     return Line.of("a", size=30, known=(3, 9)), Line.of("b", size=30, far=(0, 1))
 

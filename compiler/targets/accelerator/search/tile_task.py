@@ -87,6 +87,11 @@ class TileTask(Task[Tile, Cycles, TileRecord]):
         points = (self.space.point(tile) for tile in (self.default, *best) if tile is not None)
         return list(dict.fromkeys(point for point in points if point is not None))
 
+    def effort(self, point: int) -> float:
+        """The commands of a tile's program, by which compiling and simulating it take longest."""
+        column = self.features.names.index("commands")
+        return float(self.features.values[point, column])
+
     def searcher(self, name: str, seed: int, records: Sequence[TileRecord]) -> Searcher:
         """A searcher over the tiles; the learned one starts from measurements of its kind."""
         if name != LEARNED:

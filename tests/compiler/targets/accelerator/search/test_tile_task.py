@@ -24,6 +24,7 @@ from vdla.compiler.targets.accelerator.search.tile_records import TileRecord
 from vdla.compiler.targets.accelerator.search.tile_task import SEARCHERS, tile_tasks
 from vdla.compiler.targets.accelerator.search.transfer import TransferData
 from vdla.compiler.targets.accelerator.search.workload import Workload
+from vdla.compiler.targets.accelerator.standalone import layer_program
 
 
 def made_up(tile):
@@ -88,6 +89,14 @@ def test_the_default_is_tried_first_and_every_trial_is_recorded(
     assert task.cycles(task.tile) == min(costs)
     assert task.cycles(task.default) == records[0].cycles
     assert task.counts == {s: sum(r.status == s for r in records) for s in task.counts}
+
+
+def test_effort_is_how_many_commands_a_program_has(layer, tiny):
+    (task,) = tile_tasks([("a", layer)], tiny, (2,))
+    efforts = [task.effort(point) for point in range(len(task.space))]
+    tiles = [task.space.candidate(efforts.index(pick(efforts))) for pick in (min, max)]
+    few, many = (layer_program(layer, tile, tiny).program.instructions for tile in tiles)
+    assert len(few) < len(many)
 
 
 def test_a_search_goes_on_from_its_log(fake, tmp_path, layer, tiny):
