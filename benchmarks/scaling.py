@@ -51,7 +51,6 @@ JOINING = 300.0  # seconds that workers have to join
 # What each worker does beside its jobs, many times a second: hundreds in a process would do nothing
 # else.
 QUIET = {
-    "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "10s",
     "distributed.admin.system-monitor.interval": "10s",
 }
@@ -136,7 +135,7 @@ def farm(folder: Path, workers: int) -> Iterator[tuple[Address, int]]:
         for each in hosts:
             each.start()
         _wait_for(address, folder, workers)
-        yield address, scheduler.pid
+        yield address, _child(scheduler.pid)
         for each in hosts:
             each.kill()
     finally:
@@ -170,6 +169,12 @@ def measure(workers: int, seconds: float) -> Row:
             workers, seconds, count, count / took, count * seconds / (workers * took),
             1000 * spent / count, _memory_mb(scheduler),
         )  # fmt: skip
+
+
+def _child(process: int) -> int:
+    """The process that another one watches over."""
+    (child,) = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return int(child)
 
 
 def _cpu_seconds(process: int) -> float:
@@ -237,12 +242,12 @@ def main() -> None:
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    console = Console()
+    console, log = Console(), Console(stderr=True)
     rows = []
     for workers in map(int, arguments.workers.split(",")):
         for seconds in map(float, arguments.seconds.split(",")):
             rows.append(measure(workers, seconds))
-            console.print(rows[-1], style="dim")
+            log.print(rows[-1], style="dim")
     size, rate = log_growth()
     others = {"one_process_jobs_per_second": one_process(), "log_bytes_per_record": size,
               "log_records_per_second": rate}  # fmt: skip
