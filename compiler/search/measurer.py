@@ -28,10 +28,13 @@ class Meter(ABC, Generic[Candidate, AnyOutcome]):
     """What measures the candidates of one task; it goes to other processes, as candidates do.
 
     With ``ALONE`` nothing may run beside a measurement: there is one process, whoever wants more.
+    ``MEMORY`` is how many bytes a measurement may take beyond what its process had, as many as
+    there are unless a target says so: a GPU's driver, for one, takes addresses for all it has.
     ``needs`` are the resources that a measurement has to itself (:class:`vdla.farm.work.Job`).
     """
 
     ALONE: ClassVar[bool] = False
+    MEMORY: ClassVar[int | None] = None
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -95,7 +98,8 @@ class Measurer(Generic[Candidate, AnyOutcome]):
             FarmError: nobody has what the task's meter needs.
             RefusalError: what the meter needs is for another search.
         """
-        meter, limits = self.meters[task], Limits(self.seconds)
+        meter = self.meters[task]
+        limits = Limits(self.seconds, meter.MEMORY)
         jobs = [Job(_measure, (task, each), self.setup, meter.needs, limits) for each in candidates]
         for position, answer in self.pool.run(jobs):
             if isinstance(answer.value, RefusalError):

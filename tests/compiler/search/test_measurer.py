@@ -61,6 +61,12 @@ class Refusing(Misbehave):
             raise RefusalError("expected one, found another")
         return Length("ok", cost=1)
 
+class Greedy(Misbehave):
+    MEMORY = 1 << 26
+
+    def measure(self, candidate):
+        return Length("ok", cost=len(bytes(int(candidate))))
+
 class OnBoard(Misbehave):
     needs = ("board:ulx3s",)
 """
@@ -104,6 +110,13 @@ def test_a_candidate_that_hangs_is_a_timeout(misbehaving):
     outcomes = run([misbehaving.Misbehave()], ["hang", "a"], workers=1, seconds=0.5)
     length = misbehaving.Length
     assert outcomes == {0: length("timeout", "not done after 0.5 s"), 1: length("ok", cost=1)}
+
+
+def test_a_candidate_that_takes_too_much_memory_is_a_crash(misbehaving):
+    outcomes = run([misbehaving.Greedy()], [str(1 << 28), "9"], workers=1)
+    length = misbehaving.Length
+    note = "it took more memory than 67,108,864 bytes"
+    assert outcomes == {0: length("crash", note), 1: length("ok", cost=9)}
 
 
 def test_a_meter_that_comes_slowly_is_waited_for(misbehaving):

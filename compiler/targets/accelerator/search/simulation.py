@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,6 +44,8 @@ class TileMeter(Meter[Tile, Cycles]):
     The operator's constants are zeros: no cycle depends on them, and they take few bytes on the way
     to other processes.
     """
+
+    MEMORY: ClassVar[int | None] = 8 << 30
 
     operator: Operator
     config: Config
