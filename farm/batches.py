@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from vdla.farm.work import CRASH, Answer, Packed
+from vdla.farm.work import CRASH, LOST, Answer, Packed
 
 TARGET_SECONDS, LEAST_SECONDS = 0.25, 0.05  # of a batch, where enough jobs wait
 PARTS = 4  # batches per process that the last jobs make: some take longer than others
 MOST_SECONDS = 1.0  # after which a batch begins no further job
 SPARE_BATCHES = 2  # that are out beyond two for each place
 MOST_BYTES = 4 << 20  # of the jobs of a batch
-LOST = "lost"  # the status of an answer that says: the job's resource is gone, another may have it
 DEATHS = 4  # workers that a batch took down until its jobs are suspected
 
 

@@ -7,9 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from vdla.farm.batches import LOST, MOST_SECONDS, Done
+from vdla.farm.batches import MOST_SECONDS, Done
 from vdla.farm.processes import ProcessPool
-from vdla.farm.work import Answer, FarmError, Packed
+from vdla.farm.work import LOST, Answer, FarmError, Packed
 
 PROCESS = ""  # the name of the resource that a batch holds which needs no other
 Lent = tuple[tuple[str, str], ...]  # (name, value) of each resource that a batch holds

@@ -10,13 +10,13 @@ from typing import Any
 from uuid import uuid4
 
 from vdla.farm.address import Address
-from vdla.farm.batches import LOST, Batch, Disconnected, Done, Ledger, WorkersDown
+from vdla.farm.batches import Batch, Disconnected, Done, Ledger, WorkersDown
 from vdla.farm.certificates import Credentials
 from vdla.farm.dask import Connection
 from vdla.farm.pickles import Boxed, dumps
 from vdla.farm.status import Status
 from vdla.farm.supervisor import Refusal
-from vdla.farm.work import Answer, FarmError, Job, JobPool, Packer
+from vdla.farm.work import LOST, Answer, FarmError, Job, JobPool, Packer
 
 LOOK_SECONDS = 0.5  # between two looks at how many processes a farm has
 RETRY_SECONDS, PATIENCE_SECONDS = 0.5, 300.0  # between tries to reach a scheduler; until we give up

@@ -19,6 +19,7 @@ from typing import Any
 from vdla.farm import serve
 from vdla.farm.work import (
     CRASH,
+    LOST,
     MEMORY,
     TIMEOUT,
     Answer,
@@ -94,7 +95,7 @@ class ProcessPool(JobPool):
                 answer = worker.look(worker.pipe in ready)
                 if answer is None:
                     continue
-                if answer.status == serve.LOST:
+                if answer.status == LOST:
                     worker.resources = {}
                     self._waiting.appendleft((number, job))
                     self._check(job, answer.note)

@@ -15,12 +15,11 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
-from vdla.farm.work import CRASH, MEMORY, Answer, Packed, ResourceLost, lease
+from vdla.farm.work import CRASH, LOST, MEMORY, Answer, Packed, ResourceLost, lease
 from vdla.support.errors import UserError
 from vdla.support.machine import address_space_bytes
 
 BEGUN = "begun"  # from then on a job's time counts
-LOST = "lost"  # the status of an answer whose job lost its resource
 SETUPS = 4  # that are kept: the newest
 
 

@@ -25,6 +25,7 @@ from vdla.support.errors import UserError
 T = TypeVar("T")
 
 OK, CRASH, TIMEOUT, MEMORY = "ok", "crash", "timeout", "memory"
+LOST = "lost"  # a pool's own status: the job's resource is gone, another may have it
 
 
 class FarmError(UserError):

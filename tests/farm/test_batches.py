@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from vdla.farm.batches import LOST, TARGET_SECONDS, Batch, Done, Ledger
-from vdla.farm.work import CRASH, NO_LIMITS, Answer, Packed
+from vdla.farm.batches import TARGET_SECONDS, Batch, Done, Ledger
+from vdla.farm.work import CRASH, LOST, NO_LIMITS, Answer, Packed
 
 
 def packed(size=1, needs=()):

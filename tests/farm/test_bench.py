@@ -11,10 +11,9 @@ import misbehaviour as jobs
 import pytest
 
 from vdla.farm import bench as module
-from vdla.farm.batches import LOST
 from vdla.farm.bench import Bench, read_resources
 from vdla.farm.pickles import Boxed, dumps
-from vdla.farm.work import FarmError, Job, Limits, Packer, leased
+from vdla.farm.work import LOST, FarmError, Job, Limits, Packer, leased
 
 
 def held(seconds):
