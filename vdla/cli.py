@@ -18,6 +18,7 @@ from typing import Annotated, Any, TypeVar, cast
 
 import typer
 
+from vdla.fields import FOLDER
 from vdla.options import (
     Compare,
     CompareOutput,
@@ -60,11 +61,7 @@ Out = Annotated[Path | None, typer.Option("-o", "--output-file", metavar="FILE")
 FarmAddress = Annotated[str, typer.Argument(metavar="ADDRESS", help="As vdla farm up prints it.")]
 FarmFolder = Annotated[
     Path | None,
-    typer.Option(
-        "--folder",
-        metavar="F",
-        help="The farm's certificates; default: $VDLA_FARM, or ~/.local/share/vdla/farm.",
-    ),
+    typer.Option("--folder", metavar="F", help=FOLDER),
 ]
 WithoutEncryption = Annotated[
     bool,

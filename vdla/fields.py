@@ -11,6 +11,8 @@ from pathlib import Path
 
 from vdla import spelling
 
+FOLDER = "The farm's certificates; default: $VDLA_FARM, or ~/.local/share/vdla/farm."
+
 
 def config(
     default: str | None,
@@ -144,7 +146,7 @@ def folder() -> spelling.Default:
     """A farm's certificates."""
     return spelling.option(
         None, "--folder", typed=Path | None, only=[spelling.Only("farm")], metavar="F",
-        help="The farm's certificates; default: $VDLA_FARM, or ~/.local/share/vdla/farm.",
+        help=FOLDER,
     )  # fmt: skip
 
 

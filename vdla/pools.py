@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from vdla.farm.address import Address
-from vdla.farm.certificates import CLIENT, credentials, default_folder
+from vdla.farm.certificates import CLIENT, Credentials, credentials, default_folder
 from vdla.farm.work import JobPool
 from vdla.options import Report
 
@@ -25,6 +25,17 @@ def farm_pool(address: str, folder: Path | None, without_encryption: bool, say: 
     """
     from vdla.farm.client import Farm  # with Dask, which not everybody has
 
+    return Farm(*access(address, folder, without_encryption, CLIENT), say)
+
+
+def access(
+    address: str, folder: Path | None, without_encryption: bool, role: str
+) -> tuple[Address, Credentials | None]:
+    """The address of a farm that was typed, and what proves a role there; None without TLS.
+
+    Raises:
+        FarmError: the address or the certificates are no good.
+    """
     place = Address.read(address, without_encryption)
-    proof = credentials(folder or default_folder(), CLIENT) if place.encrypted else None
-    return Farm(place, proof, say)
+    proof = credentials(folder or default_folder(), role) if place.encrypted else None
+    return place, proof

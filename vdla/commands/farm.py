@@ -27,6 +27,7 @@ from vdla.farm.certificates import (
 )
 from vdla.farm.status import Status, WorkerStatus
 from vdla.farm.supervisor import stopped_by_signals, supervise
+from vdla.pools import access
 
 
 def up(
@@ -88,8 +89,8 @@ def _print_up(contact: str, join: str, proof: Credentials | None) -> None:
 
 def status(text: str, folder: Path | None, plain: bool, json: bool) -> None:
     """Prints a farm's workers, their resources, and its jobs."""
-    address = Address.read(text, plain)
-    actual = dask.status(address, _proof(folder, CLIENT, plain))
+    address, proof = access(text, folder, plain, CLIENT)
+    actual = dask.status(address, proof)
     if json:
         print_json({"address": str(address), **asdict(actual)})
     else:
@@ -117,8 +118,8 @@ def _resources(worker: WorkerStatus) -> list[str]:
 
 def down(text: str, folder: Path | None, plain: bool) -> None:
     """Ends a farm's workers and its scheduler."""
-    address = Address.read(text, plain)
-    dask.take_down(address, _proof(folder, CLIENT, plain))
+    address, proof = access(text, folder, plain, CLIENT)
+    dask.take_down(address, proof)
     log.print(f"{address}: the farm is down")
 
 
@@ -126,15 +127,9 @@ def worker(
     text: str, folder: Path | None, plain: bool, processes: int | None, resources: Sequence[str]
 ) -> None:
     """Does a farm's jobs until the farm is taken down."""
-    address = Address.read(text, plain)
-    proof = _proof(folder, WORKER, plain)
+    address, proof = access(text, folder, plain, WORKER)
     held = read_resources(resources)
     count = processes or len(os.sched_getaffinity(0))
     with TemporaryDirectory(prefix="vdla-worker-") as scratch:
         join = partial(dask.work, address, proof, count, held, scratch)
         stopped_by_signals(partial(supervise, join, partial(_say, f"worker of {address}")))
-
-
-def _proof(folder: Path | None, role: str, plain: bool) -> Credentials | None:
-    """The credentials of a role, None where nothing is encrypted."""
-    return None if plain else credentials(folder or default_folder(), role)
