@@ -40,14 +40,15 @@ def fuse_groups(graph: Graph, takes_epilogue: Question, own: Question = lambda n
 
 class _Fuser:
     def __init__(self, graph: Graph, takes_epilogue: Question, own: Question) -> None:
-        self.graph, self.takes_epilogue, self.own = graph, takes_epilogue, own
+        self.graph, self.takes_epilogue = graph, takes_epilogue
+        self.own = {node.name for node in graph.nodes if own(node)}
         self.uses = graph.uses()
         self.order = {node.name: n for n, node in enumerate(graph.nodes)}
         self.last = _post_dominators(graph)
         self.groups = {node.name: [node] for node in graph.nodes}
 
     def run(self) -> Graph:
-        nodes = list(filter(self.own, self.graph.nodes))
+        nodes = [node for node in self.graph.nodes if node.name in self.own]
         wide = [node for node in nodes if self.takes_epilogue(node)]
         narrow = [node for node in nodes if not _leads(node)]
         for node in (*reversed(wide), *reversed(narrow)):
@@ -72,7 +73,7 @@ class _Fuser:
         group = sorted(parts.values(), key=lambda part: self.order[part.name])
         if sum(_leads(part) for part in group) > 1 or _size(group) > LARGEST:
             return
-        if not all(map(self.own, group)):
+        if not self.own.issuperset(part.name for part in group):
             return
         for part in group:
             self.groups[part.name] = group
