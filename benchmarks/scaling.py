@@ -22,8 +22,6 @@ import asyncio
 import json
 import os
 import pickle
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,13 +33,13 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.table import Table
 
+from farm import LocalFarm, wait
 from vdla.compiler.search.records import Log, load
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED_PATH, TileRecord
 from vdla.farm import dask
 from vdla.farm.address import Address
 from vdla.farm.batches import Done
-from vdla.farm.certificates import CLIENT, WORKER, Credentials, credentials
-from vdla.farm.client import Farm
+from vdla.farm.certificates import WORKER, Credentials, credentials
 from vdla.farm.processes import ProcessPool
 from vdla.farm.work import Answer, Job
 
@@ -67,12 +65,6 @@ class Row:
     busy: float
     scheduler_ms: float
     scheduler_mb: float
-
-
-def sleep(number: int, seconds: float) -> int:
-    """A job that sleeps."""
-    time.sleep(seconds)
-    return number
 
 
 class Sleeper:
@@ -119,34 +111,28 @@ def _worker(address: Address, proof: Credentials, scratch: str, number: int) -> 
 
 
 @contextmanager
-def farm(folder: Path, workers: int) -> Iterator[tuple[Address, int]]:
-    """A farm with simulated workers: its address, and its scheduler's process."""
-    command = [sys.executable, "-m", "vdla.cli", "farm", "up", "--port", "0", "--folder",
-               str(folder), "--json"]  # fmt: skip
-    scheduler = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert scheduler.stdout is not None
+def simulated_farm(workers: int) -> Iterator[LocalFarm]:
+    """A farm with simulated workers."""
     context = get_context("spawn")
-    try:
-        address = Address.read(json.loads(scheduler.stdout.readline())["address"])
+    with LocalFarm() as farm:
         shares = [workers // HOSTS + (n < workers % HOSTS) for n in range(HOSTS)]
+        folder = Path(farm.folder.name)
         hosts = [
-            context.Process(target=host, args=(address, folder, n), daemon=True) for n in shares
+            context.Process(target=host, args=(farm.address, folder, share), daemon=True)
+            for share in shares
         ]
         for each in hosts:
             each.start()
-        _wait_for(address, folder, workers)
-        yield address, _child(scheduler.pid)
+        _wait_for(farm, workers)
+        yield farm
         for each in hosts:
             each.kill()
-    finally:
-        scheduler.kill()
-        scheduler.wait()
 
 
-def _wait_for(address: Address, folder: Path, workers: int) -> None:
+def _wait_for(farm: LocalFarm, workers: int) -> None:
     """Waits until all workers have joined."""
     end = time.monotonic() + JOINING
-    while len(dask.status(address, credentials(folder, CLIENT)).workers) < workers:
+    while len(farm.client.status().workers) < workers:
         if time.monotonic() > end:
             raise RuntimeError(f"expected {workers} workers within {JOINING:g} s, found fewer")
         time.sleep(1)
@@ -154,15 +140,13 @@ def _wait_for(address: Address, folder: Path, workers: int) -> None:
 
 def measure(workers: int, seconds: float) -> Row:
     """Some jobs for each worker of a farm."""
-    with TemporaryDirectory() as name, farm(Path(name), workers) as (address, scheduler):
-        with Farm(address, credentials(Path(name), CLIENT)) as pool:
-            list(pool.run(Job(sleep, (n, 0.01)) for n in range(workers)))  # all have had one
-            count, cpu, began = ROUNDS * workers, _cpu_seconds(scheduler), time.monotonic()
-            values = {
-                answer.value
-                for _, answer in pool.run(Job(sleep, (n, seconds)) for n in range(count))
-            }
-            took = time.monotonic() - began
+    with simulated_farm(workers) as farm:
+        scheduler = _child(farm.scheduler.pid)
+        list(farm.client.run(Job(wait, (n, 0.01)) for n in range(workers)))  # all have had one
+        count, cpu, began = ROUNDS * workers, _cpu_seconds(scheduler), time.monotonic()
+        answers = farm.client.run(Job(wait, (n, seconds)) for n in range(count))
+        values = {answer.value for _, answer in answers}
+        took = time.monotonic() - began
         assert values == set(range(count))
         spent = _cpu_seconds(scheduler) - cpu
         return Row(
@@ -193,9 +177,9 @@ def _memory_mb(process: int) -> float:
 def one_process(count: int = 2000) -> float:
     """Jobs per second of one process of this machine, for jobs that take no time."""
     with ProcessPool(1) as pool:
-        list(pool.run([Job(sleep, (0, 0.0))]))
+        list(pool.run([Job(wait, (0, 0.0))]))
         began = time.monotonic()
-        list(pool.run(Job(sleep, (n, 0.0)) for n in range(count)))
+        list(pool.run(Job(wait, (n, 0.0)) for n in range(count)))
         return count / (time.monotonic() - began)
 
 
