@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cache
+from itertools import combinations
 
 from vdla.isa import numbers
 from vdla.isa.config import Config
@@ -35,7 +36,6 @@ DIGITS = 8  # of a hash, in hex: one register
 # What instructions do, as ``sim/semantics.py`` does it over a fixed battery of operands: a digest.
 # tests/sim/test_semantics.py works it out again, and says what to write here when it has changed.
 SEMANTICS = "b55bed2d"
-TABLE_SEMANTICS = "102e4511"  # the same of what ``table_bytes`` adds
 
 # Widths follow the config. Each buffer is the deepest and the shallowest in one of these, so that
 # no rule for a width can change and leave all of them as they were.
@@ -49,8 +49,35 @@ PROBES = (
            port_bytes=16),
     Config("e", 8, 8, inp_bytes=1 << 9, wgt_bytes=1 << 10, acc_bytes=1 << 10, uop_bytes=1 << 16),
 )  # fmt: skip
-# One with tables, whose buffer is the deepest.
-TABLE_PROBES = (replace(PROBES[4], table_bytes=1 << 17), replace(PROBES[1], table_bytes=1 << 9))
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a config, and what it adds to the instruction set where it is on.
+
+    ``parameter`` is its name in ``Config``, ``title`` the word for it in sentences: "with tables".
+    ``probes`` are configs that have it, ``semantics`` is a digest as ``SEMANTICS`` is one, of the
+    instructions that it adds or changes.
+    """
+
+    parameter: str
+    title: str
+    probes: tuple[Config, ...]
+    semantics: str
+
+    def is_on(self, config: Config) -> bool:
+        """Whether a config has the option."""
+        return bool(getattr(config, self.parameter))
+
+
+OPTIONS = (
+    Option(
+        "table_bytes",
+        "tables",  # in the first probe their buffer is the deepest
+        (replace(PROBES[4], table_bytes=1 << 17), replace(PROBES[1], table_bytes=1 << 9)),
+        "102e4511",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -85,19 +112,23 @@ def other_isa(
 
 def isa_hash(config: Config | None = None) -> str:
     """The hash of a config's instruction set; without a config, of the set without options."""
-    return _isa_hash(config is not None and config.tables > 0)
+    return _isa_hash(() if config is None else tuple(o for o in OPTIONS if o.is_on(config)))
 
 
-def isa_hashes() -> tuple[str, ...]:
-    """The hashes of all instruction sets that there are today."""
-    return tuple(_isa_hash(tables) for tables in (False, True))
+def isa_hashes() -> dict[tuple[str, ...], str]:
+    """The hash of each instruction set there is, by the titles of the options it has."""
+    return {
+        tuple(option.title for option in options): _isa_hash(options)
+        for count in range(len(OPTIONS) + 1)
+        for options in combinations(OPTIONS, count)
+    }
 
 
 @cache
-def _isa_hash(tables: bool) -> str:
+def _isa_hash(options: tuple[Option, ...]) -> str:
     parts = [*_encoding(PROBES), *_arithmetic(), f"semantics {SEMANTICS}"]
-    if tables:
-        parts += [*_encoding(TABLE_PROBES), f"semantics {TABLE_SEMANTICS}"]
+    for option in options:
+        parts += [*_encoding(option.probes), f"semantics {option.semantics}"]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:DIGITS]
 
 

@@ -31,7 +31,7 @@ def manual(config: Config) -> str:
         f"Every instruction takes {instruction_bytes(config)} bytes, little-endian, lowest bit "
         "first; bits above the last field are zero. "
         f"This is ISA `{isa_hash(config)}`: a hash of all that follows, which programs and cores "
-        f"carry. With tables it is `{isa_hashes()[1]}`.",
+        f"carry. {_option_hashes()}",
         "## Requantization",
         inspect.getdoc(numbers) or "",
         "## Instructions",
@@ -49,6 +49,13 @@ def manual(config: Config) -> str:
         _configs(),
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _option_hashes() -> str:
+    """The hashes of the instruction sets with one option each, in a sentence."""
+    single = [(*titles, digest) for titles, digest in isa_hashes().items() if len(titles) == 1]
+    first, *others = (f"with {title} it is `{digest}`" for title, digest in single)
+    return ", ".join((first.capitalize(), *others)) + "."
 
 
 def header(config: Config) -> str:

@@ -15,7 +15,7 @@ from vdla.compiler.targets.accelerator.search.tile_records import TileRecord, Ti
 from vdla.compiler.targets.accelerator.search.workload import Workload
 from vdla.isa import fields, identity, instructions, numbers
 from vdla.isa.config import config_names, load_config
-from vdla.isa.identity import DIGITS, PROBES, TABLE_PROBES, Identity, isa_hash, isa_hashes
+from vdla.isa.identity import DIGITS, OPTIONS, PROBES, Identity, isa_hash, isa_hashes
 from vdla.isa.instructions import BY_OPCODE, Alu, Finish, Gemm, Load, Store, Uop
 from vdla.isa.program import Program, ProgramError
 from vdla.lookup import tuned_tiles
@@ -113,17 +113,45 @@ def test_widths_that_follow_another_buffer_are_another_isa(mine):
     """In some probe each buffer needs more bits than any other, so no rule passes for another."""
     for other in {"inp", "wgt", "acc", "uop"} - {mine}:
         assert any(c.index_bits(mine) > c.index_bits(other) for c in PROBES), (mine, other)
-    assert TABLE_PROBES[0].index_bits("tab") > TABLE_PROBES[0].index_bits(mine)
+    tables = OPTIONS[0].probes[0]
+    assert tables.index_bits("tab") > tables.index_bits(mine)
+
+
+def test_every_set_of_options_is_another_isa():
+    """Each option counts in every combination; a probe of an option has that option alone."""
+    hashes = isa_hashes()
+    assert len(hashes) == len(set(hashes.values())) == 1 << len(OPTIONS)
+    assert hashes[()] == isa_hash() == isa_hash(TINY) == "664760a4"
+    assert hashes[("tables",)] == isa_hash(TABLES) == "5caf6147"
+    assert not any(option.is_on(config) for option in OPTIONS for config in PROBES)
+    for option in OPTIONS:
+        for config in option.probes:
+            assert [other for other in OPTIONS if other.is_on(config)] == [option]
+            assert isa_hash(config) == hashes[(option.title,)]
+            for other in OPTIONS:
+                if other is not option:
+                    both = replace(config, **{other.parameter: _value(other)})
+                    titles = tuple(o.title for o in OPTIONS if o in (option, other))
+                    assert isa_hash(both) == hashes[titles]
+
+
+def _value(option):
+    return getattr(option.probes[0], option.parameter)
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.title)
+def test_what_an_option_means_is_part_of_its_sets_alone(option, monkeypatch):
+    changed = replace(option, semantics="0badf00d")
+    before = isa_hashes()
+    monkeypatch.setattr(identity, "OPTIONS", tuple(changed if o is option else o for o in OPTIONS))
+    for titles, digest in isa_hashes().items():
+        assert (digest != before[titles]) == (option.title in titles), titles
 
 
 def test_tables_are_another_isa(monkeypatch):
     """The set without them has the hash of before; a change of what they add is theirs alone."""
-    assert isa_hash() == isa_hash(TINY) == "664760a4"
-    assert {isa_hash(), isa_hash(TABLES)} == set(isa_hashes())
     before = isa_hash(TABLES)
-    assert before != isa_hash()
     for change in (
-        lambda patch: patch.setattr(identity, "TABLE_SEMANTICS", "0badf00d"),
         lambda patch: patch.setattr(Alu.alu_op, "names", (*Alu.alu_op.names[:7], "LOOKUP")),
         lambda patch: patch.setattr(Load.memory, "names", (*Load.memory.names[:5], "LUT")),
     ):

@@ -6,11 +6,12 @@ import hashlib
 from random import Random
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vdla.isa.config import load_config
-from vdla.isa.identity import SEMANTICS, TABLE_SEMANTICS
+from vdla.isa.identity import OPTIONS, SEMANTICS
 from vdla.isa.instructions import (
     Alu,
     AluOp,
@@ -89,15 +90,20 @@ def test_a_table_has_a_result_for_the_low_bits_of_y(values, number, above):
 
 def test_what_instructions_do_is_part_of_the_isa_hash():
     """Every operation over a battery of operands; see SEMANTICS in isa/identity.py."""
-    for name, digest, state in (
-        ("SEMANTICS", SEMANTICS, battery()),
-        ("TABLE_SEMANTICS", TABLE_SEMANTICS, run_each(TABLES, table_battery())),
-    ):
-        found = hashlib.sha256(b"".join(state)).hexdigest()[:8]
-        assert found == digest, (
-            f"what an instruction does has changed: write {name} = {found!r} into "
-            "isa/identity.py, so that nothing compiled before is taken for compiled today"
-        )
+    assert_digest("SEMANTICS", SEMANTICS, battery())
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.title)
+def test_what_an_option_adds_is_part_of_its_isa_hash(option):
+    assert_digest(option.title, option.semantics, OPTION_BATTERIES[option.title]())
+
+
+def assert_digest(name, digest, states):
+    found = hashlib.sha256(b"".join(states)).hexdigest()[:8]
+    assert found == digest, (
+        f"what an instruction does has changed: write {found!r} for {name} into isa/identity.py, "
+        "so that nothing compiled before is taken for compiled today"
+    )
 
 
 def battery():
@@ -121,13 +127,16 @@ def battery():
 
 def table_battery():
     """The instructions that only a config with tables has."""
-    yield from (
+    alu = [
         Alu(alu_op=AluOp.TABLE, use_imm=use, init=init, imm=imm, **NEST)
         for use in (0, 1)
         for init in (0, 1)
         for imm in (0, 1, -255)
-    )
-    yield from loads(Mem.TAB)
+    ]
+    return run_each(TABLES, (*alu, *loads(Mem.TAB)))
+
+
+OPTION_BATTERIES = {"tables": table_battery}
 
 
 def loads(memory):
