@@ -70,7 +70,7 @@ def assemble(text: str, config: Config, where: str = "<text>") -> Program:
             elif words[0] == ".data":
                 _append(data, _integer(words[1:2], at), _bytes(words[2:], at))
             elif words[0] == ".uop":
-                uop = Uop(**_values(Uop, words[2:], at))
+                uop = Uop(**_values(Uop, words[2:], config, at))
                 _append(data, _integer(words[1:2], at), uop.encode(config))
             else:
                 instructions.append(_instruction(words, config, at))
@@ -89,13 +89,13 @@ def _instruction(words: list[str], config: Config, at: str) -> Instruction:
     cls = MNEMONICS.get(words[0].upper())
     if cls is None:
         raise AsmError(f"{at}: expected one of {', '.join(MNEMONICS)}, found {words[0]}")
-    instruction = cls(**_values(cls, words[1:], at))
+    instruction = cls(**_values(cls, words[1:], config, at))
     instruction.pack(config)
     return instruction
 
 
-def _values(cls: type[Record], words: list[str], at: str) -> dict[str, int]:
-    known = {f.name: f for f in cls.fields}
+def _values(cls: type[Record], words: list[str], config: Config, at: str) -> dict[str, int]:
+    known = {f.name: f for f, _, _ in cls.layout(config)}
     values = {}
     for word in words:
         name, equals, text = word.partition("=")

@@ -20,9 +20,17 @@ from vdla.support.errors import UserError
 Width = int | Callable[[Config], int]
 
 
+Values = Callable[[Config], tuple[int, ...]]
+
+
 def _none(config: Config) -> tuple[int, ...]:
     """No values."""
     return ()
+
+
+def _always(config: Config) -> bool:
+    """Whether a config has the fields that every config has."""
+    return True
 
 
 class EncodingError(UserError):
@@ -42,13 +50,15 @@ class Field:
         signed: bool = False,
         default: int = 0,
         names: tuple[str, ...] = (),
-        legal: tuple[int, ...] = (),
-        absent: Callable[[Config], tuple[int, ...]] = _none,
+        legal: Values = _none,
+        absent: Values = _none,
+        present: Callable[[Config], bool] = _always,
     ) -> None:
         self._width, self.doc, self.signed = width, doc, signed
         self.default, self.names = default, names
         self._legal = legal
         self._absent = absent  # values that exist only where the config has an option
+        self._present = present  # where the field exists
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -64,13 +74,15 @@ class Field:
         instance.__dict__[self.name] = value
 
     def width(self, config: Config) -> int:
-        """Bits this field takes in a config's encoding."""
+        """Bits this field takes in a config's encoding; 0 where the config has no such field."""
+        if not self._present(config):
+            return 0
         return self._width if isinstance(self._width, int) else self._width(config)
 
     def legal(self, config: Config) -> tuple[int, ...]:
         """The values of an enumerated field that the config's machine knows; empty: all."""
         absent = self._absent(config)
-        return tuple(v for v in self._legal or range(len(self.names)) if v not in absent)
+        return tuple(v for v in self._legal(config) or range(len(self.names)) if v not in absent)
 
     def names_in(self, config: Config) -> tuple[str, ...]:
         """``names`` without those of options that the config doesn't have."""
@@ -89,13 +101,13 @@ class Field:
 
     @property
     def is_flag(self) -> bool:
-        """Whether the field is one bit in every config."""
+        """Whether the field is one bit in every config that has it."""
         return self._width == 1
 
     def bounds(self, config: Config) -> tuple[int, int]:
-        """Lowest and highest value the field holds."""
+        """Lowest and highest value the field holds; 0 and 0 where the config has no such field."""
         width = self.width(config)
-        if self.signed:
+        if self.signed and width:
             return -(1 << (width - 1)), (1 << (width - 1)) - 1
         return 0, (1 << width) - 1
 
@@ -172,8 +184,8 @@ class Record:
 
     @classmethod
     def layout(cls, config: Config) -> list[tuple[Field, int, int]]:
-        """Each field with its lowest bit and its width."""
-        return list(_layout(cls.fields, config))
+        """Each field that the config has, with its lowest bit and its width."""
+        return [place for place in _layout(cls.fields, config) if place[2]]
 
     @classmethod
     def bounds(cls, config: Config) -> Mapping[str, tuple[int, int]]:

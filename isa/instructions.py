@@ -107,6 +107,11 @@ def memories(config: Config) -> tuple[Mem, ...]:
     return tuple(memory for memory in Mem if memory not in _absent_memories(config))
 
 
+def stored_memories(config: Config) -> tuple[Mem, ...]:
+    """What a STORE of the config may name."""
+    return Mem.ACC, Mem.ACC8
+
+
 def operations(config: Config) -> tuple[AluOp, ...]:
     """What the config's ALU can do."""
     return tuple(op for op in AluOp if op not in _absent_operations(config))
@@ -233,7 +238,7 @@ class Store(Instruction):
         3,
         "ACC stores int32 lanes, ACC8 int8",
         names=tuple(m.name for m in Mem),
-        legal=(Mem.ACC, Mem.ACC8),
+        legal=stored_memories,
         absent=_absent_memories,
     )
     sram_base = Field(index("acc"), "first entry")

@@ -75,7 +75,7 @@ MORE = {
     "another meaning": lambda patch: patch.setattr(
         Alu.alu_op, "names", tuple(reversed(Alu.alu_op.names))
     ),
-    "legal elsewhere": lambda patch: patch.setattr(Store.memory, "_legal", (0, 3)),
+    "legal elsewhere": lambda patch: patch.setattr(Store.memory, "_legal", lambda config: (0, 3)),
     "alignment": lambda patch: patch.setattr(Load.dram_base, "multiple", lambda config: 1),
     "micro-ops": lambda patch: patch.setattr(Uop, "fields", Uop.fields[::-1]),
     "engines": lambda patch: patch.setattr(Finish, "engine", Store.engine),

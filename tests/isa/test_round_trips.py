@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from vdla.isa.asm import AsmError, assemble, disassemble
 from vdla.isa.config import config_names, load_config
-from vdla.isa.fields import EncodingError
+from vdla.isa.fields import EncodingError, Field, Record
 from vdla.isa.instructions import (
     INSTRUCTIONS,
     Finish,
@@ -113,6 +113,31 @@ def test_a_field_holds_its_bounds_and_nothing_beyond(cls):
             if f.name != "op":
                 with pytest.raises(EncodingError, match=rf"{f.name}: expected {low}\.\.{high} "):
                     cls(**{f.name: beyond}).pack(config)
+
+
+def test_a_field_that_a_config_lacks_takes_no_bits():
+    """What follows moves down; the field is 0 there, and says so when it isn't."""
+
+    class Sample(Record):
+        low = Field(2, "in every config")
+        flag = Field(1, "in one config", present=lambda config: config.name == "paper")
+        high = Field(3, "in every config")
+
+    paper, tiny = load_config("paper"), load_config("tiny")
+    assert [(f.name, bit) for f, bit, _ in Sample.layout(paper)] == [
+        ("low", 0), ("flag", 2), ("high", 3)
+    ]  # fmt: skip
+    assert [(f.name, bit) for f, bit, _ in Sample.layout(tiny)] == [("low", 0), ("high", 2)]
+    assert Sample.flag.is_flag
+    one = Sample(low=1, flag=1, high=5)
+    assert one.pack(paper) == 0b101_1_01
+    assert Sample.unpack(0b101_1_01, paper) == one
+    assert one.replace(flag=0).pack(tiny) == 0b101_01
+    assert Sample.unpack(0b101_01, tiny) == one.replace(flag=0)
+    with pytest.raises(
+        EncodingError, match=r"SAMPLE.flag: expected 0\.\.0 \(0 bits in config tiny"
+    ):
+        one.pack(tiny)
 
 
 def test_instructions_are_equal_when_kind_and_fields_are():
