@@ -12,15 +12,18 @@ from amaranth import Module, Signal
 from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw.interfaces import Cause
-from vdla.isa.instructions import Engine
+from vdla.isa.config import Config
+from vdla.isa.registers import counter
+from vdla.isa.ring import Engine, numbered
 
 
 class Counters(Component):
     """``cycle`` counts one cycle, ``causes`` adds the engines' causes of that cycle."""
 
-    def __init__(self) -> None:
-        causes = {f"cause_{e.name.lower()}": In(Cause) for e in Engine}
-        counts = {f"{e.name}_{c.name}".lower(): Out(32) for e in Engine for c in Cause}
+    def __init__(self, config: Config) -> None:
+        self.engines = numbered(config)
+        causes = {f"cause_{e.name.lower()}": In(Cause) for e in self.engines}
+        counts = {counter(e, c).lower(): Out(32) for e in self.engines for c in Cause}
         super().__init__(
             {"clear": In(1), "cycle": In(1), "causes": In(1), "cycles": Out(64), **causes, **counts}
         )
@@ -32,7 +35,7 @@ class Counters(Component):
         cycle, self.counted = Signal(), Signal()
         m.d.sync += [cycle.eq(self.cycle), self.counted.eq(self.causes)]
         m.d.sync += self.cycles.eq(self.cycles + cycle)
-        for engine in Engine:
+        for engine in self.engines:
             self._count(m, engine)
         with m.If(self.clear):
             m.d.sync += [cycle.eq(0), self.counted.eq(0), self.cycles.eq(0)]
@@ -41,7 +44,7 @@ class Counters(Component):
     def _count(self, m: Module, engine: Engine) -> None:
         now = getattr(self, f"cause_{engine.name.lower()}")
         for cause in Cause:
-            name = f"{engine.name}_{cause.name}".lower()
+            name = counter(engine, cause).lower()
             count, here = getattr(self, name), Signal(name=f"{name}_here")
             m.d.sync += here.eq(now == cause)
             m.d.sync += count.eq(count + (here & self.counted))

@@ -16,7 +16,8 @@ from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib.wiring import Component, In, Member, Out
 
 from vdla.hw.interfaces import axi_lite
-from vdla.isa.registers import REGISTERS, SPACE_BYTES, Register
+from vdla.isa.config import Config
+from vdla.isa.registers import SPACE_BYTES, Register, registers
 
 ADDRESS_BITS = (SPACE_BYTES - 1).bit_length()
 OKAY, SLVERR = 0b00, 0b10
@@ -34,16 +35,17 @@ def port(register: Register) -> Member:
 class Csr(Component):
     """A member per register, named like it in lower case; ``locked`` while a program runs."""
 
-    def __init__(self) -> None:
-        members = {r.name.lower(): port(r) for r in REGISTERS}
+    def __init__(self, config: Config) -> None:
+        self.registers = registers(config)
+        members = {r.name.lower(): port(r) for r in self.registers}
         super().__init__(
             {"bus": In(axi_lite(ADDRESS_BITS)), "locked": In(1), "irq": Out(1), **members}
         )
 
     def elaborate(self, platform: object) -> Module:
-        """A register for each one in REGISTERS, the interrupt line, AXI4-Lite's two directions."""
+        """A register for each one of the config, the interrupt line, AXI4-Lite's two directions."""
         m = Module()
-        values = {r.name: self._value(m, r) for r in REGISTERS}
+        values = {r.name: self._value(m, r) for r in self.registers}
         m.d.comb += self.irq.eq((values["INTERRUPT_STATUS"] & values["INTERRUPT_ENABLE"]).any())
         self._read(m, values)
         self._write(m, values)
@@ -64,8 +66,8 @@ class Csr(Component):
     def _read(self, m: Module, values: dict[str, Value]) -> None:
         bus = self.bus
         known = Signal()
-        m.d.comb += known.eq(bus.araddr[2:].matches(*(r.offset >> 2 for r in REGISTERS)))
-        data = _chosen(bus.araddr[2:], {r.offset >> 2: values[r.name] for r in REGISTERS})
+        m.d.comb += known.eq(bus.araddr[2:].matches(*(r.offset >> 2 for r in self.registers)))
+        data = _chosen(bus.araddr[2:], {r.offset >> 2: values[r.name] for r in self.registers})
         m.d.comb += bus.arready.eq(~bus.rvalid)
         with m.If(bus.arvalid & bus.arready):
             m.d.sync += [
@@ -87,12 +89,12 @@ class Csr(Component):
             bus.wready.eq(ready),
         ]
         m.d.sync += ready.eq(bus.awvalid & bus.wvalid & ~ready & ~bus.bvalid)
-        for register in REGISTERS:
+        for register in self.registers:
             if register.access == "w1c":  # events come at any time
                 events = getattr(self, register.name.lower())
                 m.d.sync += values[register.name].eq(values[register.name] | events)
         with m.If(go), m.Switch(bus.awaddr[2:]):
-            for register in REGISTERS:
+            for register in self.registers:
                 if register.access != "ro":
                     with m.Case(register.offset >> 2), m.If(~self.locked | (not register.locked)):
                         m.d.comb += known.eq(1)

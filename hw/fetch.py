@@ -37,12 +37,12 @@ from vdla.isa.instructions import (
     DRAM_BITS,
     INSTRUCTIONS,
     OPCODE_BITS,
-    Engine,
     Finish,
     fetch_buffer_beats,
     instruction_beats,
 )
 from vdla.isa.registers import INDEX_BITS
+from vdla.isa.ring import engines, ring_of
 from vdla.support.numbers import ceil_div
 
 
@@ -63,8 +63,8 @@ class Fetch(Component):
                 "data": In(read_data(config)),
                 "word": Out(instruction_bits(config)),
                 "index": Out(INDEX_BITS),
-                "put": Out(len(Engine)),
-                "room": In(len(Engine)),
+                "put": Out(len(engines(config))),
+                "room": In(len(engines(config))),
                 "busy": In(1),
                 "dispatched": Out(1),
                 "finished": Out(1),
@@ -165,10 +165,10 @@ class Fetch(Component):
         after, later = (Signal(INDEX_BITS, name=n) for n in ("after", "later"))  # index + 1, + 2
         opcode = self.word[:OPCODE_BITS]
         m.d.comb += [self.dispatched.eq(is_last), later.eq(after + 1)]
-        for engine in Engine:
-            mine = [c.opcode for c in INSTRUCTIONS if c.engine == engine and c != Finish]
-            m.d.comb += self.put[engine].eq(
-                complete & ~is_last & opcode.matches(*mine) & self.room[engine]
+        for role in ring_of(self.config).roles:
+            mine = [cls.opcode for cls in role.executes if cls is not Finish]
+            m.d.comb += self.put[role.engine].eq(
+                complete & ~is_last & opcode.matches(*mine) & self.room[role.engine]
             )
         m.d.comb += dispatch.eq(self.put.any())
         m.d.comb += self.finished.eq(complete & is_last & ~self.busy)

@@ -18,9 +18,15 @@ from vdla.hw.layout import instruction_bits, lanes
 from vdla.isa.config import RESULT_BYTES, TABLE_RESULTS, Config
 from vdla.isa.instructions import DRAM_BITS
 from vdla.isa.registers import INDEX_BITS, Cause, Fault
+from vdla.isa.ring import ring_of
 
 # A unit's side of a port; which signature it has, its name or a comment says.
 Port = PureInterface | FlippedInterface
+
+
+def pushes(config: Config) -> tuple[str, ...]:
+    """The flags of the tokens that an instruction gives: of each side, whether it gives one."""
+    return tuple(f"push_{side}" for side in ring_of(config).sides)
 
 
 def command(config: Config) -> Signature:
@@ -39,8 +45,7 @@ def command(config: Config) -> Signature:
             "index": Out(INDEX_BITS),
             "start": In(1),
             "finish": In(1),
-            "push_prev": In(1),
-            "push_next": In(1),
+            **{flag: In(1) for flag in pushes(config)},
         }
     )
 
@@ -211,6 +216,7 @@ __all__ = [
     "axi_lite",
     "command",
     "fault",
+    "pushes",
     "read_data",
     "read_port",
     "read_request",

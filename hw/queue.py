@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Module
+from amaranth import Cat, Module, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import Component, In, Out
 
@@ -19,6 +19,7 @@ from vdla.hw.layout import instruction_bits, layout
 from vdla.isa.config import Config
 from vdla.isa.instructions import Instruction
 from vdla.isa.registers import INDEX_BITS
+from vdla.isa.ring import ring_of
 
 MOST_STARTED = 16  # an engine has fewer instructions started and not finished
 
@@ -31,10 +32,9 @@ class CommandQueue(Component):
     """
 
     def __init__(self, config: Config) -> None:
-        self.config = config
-        sides = ("prev", "next")
-        seen = {f"{what}_{side}": In(1) for what in ("has", "slot") for side in sides}
-        acts = {f"{what}_{side}": Out(1) for what in ("pop", "reserve", "push") for side in sides}
+        self.config, self.sides = config, ring_of(config).sides
+        seen = {f"{what}_{side}": In(1) for what in ("has", "slot") for side in self.sides}
+        acts = {f"{w}_{side}": Out(1) for w in ("pop", "reserve", "push") for side in self.sides}
         super().__init__(
             {
                 "put": In(1),
@@ -70,21 +70,20 @@ class CommandQueue(Component):
         port = self.command
         common = port.word[: Instruction.bits(self.config)]
         flags = data.View(layout(Instruction, self.config), common)
-        m.d.comb += port.ready.eq(
-            port.waiting
-            & (self.has_prev | ~flags.pop_prev)
-            & (self.has_next | ~flags.pop_next)
-            & (self.slot_prev | ~flags.push_prev)
-            & (self.slot_next | ~flags.push_next)
+        ready: Value = port.waiting
+        for there, verb in (("has", "pop"), ("slot", "push")):
+            for side in self.sides:
+                ready &= getattr(self, f"{there}_{side}") | ~flags[f"{verb}_{side}"]
+        m.d.comb += port.ready.eq(ready)
+        acts = (
+            ("pop", port.start, "pop", flags),
+            ("reserve", port.start, "push", flags),
+            ("push", port.finish, "push", port),
         )
-        m.d.comb += [
-            self.pop_prev.eq(port.start & flags.pop_prev),
-            self.pop_next.eq(port.start & flags.pop_next),
-            self.reserve_prev.eq(port.start & flags.push_prev),
-            self.reserve_next.eq(port.start & flags.push_next),
-            self.push_prev.eq(port.finish & port.push_prev),
-            self.push_next.eq(port.finish & port.push_next),
-        ]
+        for act, when, verb, source in acts:
+            for side in self.sides:
+                flag = getattr(source, f"{verb}_{side}")
+                m.d.comb += getattr(self, f"{act}_{side}").eq(when & flag)
 
     def _count(self, m: Module) -> None:
         unfinished = Count(m, "unfinished", self.config.command_queue + MOST_STARTED)

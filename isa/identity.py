@@ -23,13 +23,13 @@ from vdla.isa.config import Config
 from vdla.isa.fields import Record
 from vdla.isa.instructions import (
     INSTRUCTIONS,
-    Engine,
     Init,
     Uop,
     instruction_bytes,
     memories,
     operations,
 )
+from vdla.isa.ring import numbered, ring_of
 
 DIGITS = 8  # of a hash, in hex: one register
 
@@ -134,13 +134,14 @@ def _isa_hash(options: tuple[Option, ...]) -> str:
 
 def _encoding(probes: Sequence[Config]) -> Iterator[str]:
     enums: tuple[Iterable[IntEnum], ...] = (
-        Engine, memories(probes[0]), Init, operations(probes[0])
+        numbered(probes[0]), memories(probes[0]), Init, operations(probes[0])
     )  # fmt: skip
     for members in map(tuple, enums):
         name = type(members[0]).__name__
         yield f"{name} " + " ".join(f"{each.name}={each.value}" for each in members)
     for cls in INSTRUCTIONS:
-        yield f"{cls.mnemonic} opcode {cls.opcode} engine {cls.engine.name}"
+        engine = ring_of(probes[0]).executor[cls]
+        yield f"{cls.mnemonic} opcode {cls.opcode} engine {engine.name}"
     for record in (*INSTRUCTIONS, Uop):
         for config in probes:
             yield from _fields(record, config)

@@ -22,24 +22,6 @@ from vdla.isa.fields import EncodingError, Field, Record, Width
 from vdla.support.numbers import ceil_div
 
 
-class Engine(IntEnum):
-    """The engines, in ring order; ``next`` of STORE is LOAD."""
-
-    LOAD = 0
-    COMPUTE = 1
-    STORE = 2
-
-    @property
-    def prev(self) -> Engine:
-        """The engine before this one in the ring."""
-        return Engine((self - 1) % 3)
-
-    @property
-    def next(self) -> Engine:
-        """The engine after this one in the ring."""
-        return Engine((self + 1) % 3)
-
-
 class Mem(IntEnum):
     """What a LOAD or STORE addresses on chip."""
 
@@ -81,6 +63,7 @@ DRAM_BITS = 32
 STRIDE_BITS = 20
 PAD_BITS = 6
 OPCODE_BITS = 3
+SIDES = ("prev", "next")  # of an engine, in the order of the token flags
 FETCH_INSTRUCTIONS = 16  # instructions that the fetch buffer holds at least
 SHR_BITS = 6  # the shift amount of SHR, signed
 MUL_BITS = 25  # the multiplier operand of MUL: one DSP48E1 input, signed
@@ -165,7 +148,6 @@ class Instruction(Record):
     """The fields every instruction starts with."""
 
     opcode: ClassVar[int]
-    engine: ClassVar[Engine]
     mnemonic: ClassVar[str]
 
     op = Field(OPCODE_BITS, "opcode")
@@ -205,7 +187,6 @@ class Load(Instruction):
     """
 
     opcode = 0
-    engine = Engine.LOAD
     memory = Field(3, "destination", names=tuple(m.name for m in Mem), absent=_absent_memories)
     sram_base = Field(
         lambda c: max(c.index_bits(b) for b in ("inp", "wgt", "acc", "uop", "tab")), "first entry"
@@ -233,7 +214,6 @@ class Store(Instruction):
     """
 
     opcode = 1
-    engine = Engine.STORE
     memory = Field(
         3,
         "ACC stores int32 lanes, ACC8 int8",
@@ -292,7 +272,6 @@ class Gemm(LoopNest):
     """
 
     opcode = 2
-    engine = Engine.COMPUTE
     init = Field(2, "start of micro-ops marked first", names=tuple(i.name for i in Init))
     wgt_base = Field(index("wgt"), "added to every wgt")
     wgt_0 = Field(index("wgt"), "wgt step of loop 0")
@@ -318,7 +297,6 @@ class Alu(LoopNest):
     """
 
     opcode = 3
-    engine = Engine.COMPUTE
     alu_op = Field(3, "operation", names=tuple(o.name for o in AluOp), absent=_absent_operations)
     use_imm = Field(1, "y is the immediate")
     init = Field(1, "micro-ops marked first give y")
@@ -333,13 +311,11 @@ class Finish(Instruction):
     """Ends the program once every engine is idle. Its token flags are zero."""
 
     opcode = 4
-    engine = Engine.COMPUTE
 
 
 class Unknown(Instruction):
     """Bits with an opcode that no instruction has: where the machine finds them it stops."""
 
-    engine = Engine.COMPUTE
     mnemonic = "UNKNOWN"
 
     def __init__(self, op: int) -> None:

@@ -18,7 +18,7 @@ from vdla.isa.instructions import (
     Uop,
     instruction_bytes,
 )
-from vdla.isa.registers import REGISTERS, Fault
+from vdla.isa.registers import Fault
 
 
 def manual(config: Config) -> str:
@@ -43,7 +43,7 @@ def manual(config: Config) -> str:
         *(_names(enum.__name__, enum) for enum in (Mem, Init, AluOp)),
         "## Registers",
         inspect.getdoc(registers) or "",
-        _registers(),
+        _registers(config),
         "`Fault`: " + ", ".join(f"{f.name} = {f.value}" for f in Fault) + ".",
         "## Configs",
         _configs(),
@@ -77,7 +77,7 @@ def header(config: Config) -> str:
     lines += ["", *_defines("UOP", Uop, config), ""]
     for enum, prefix in ((Mem, "MEM"), (Init, "INIT"), (AluOp, "ALU")):
         lines += (f"#define VDLA_{prefix}_{e.name} {e.value}" for e in enum)
-    lines += ["", *_register_defines()]
+    lines += ["", *_register_defines(config)]
     return "\n".join([*lines, "", "#endif", ""])
 
 
@@ -89,7 +89,7 @@ def systemrdl(config: Config) -> str:
         "addrmap vdla {",
         "    default regwidth = 32;",
     ]
-    for r in REGISTERS:
+    for r in registers.registers(config):
         lines += [f"    reg {{  // {r.access}", f"        desc = {_quoted(r.doc)};"]
         for b in r.fields:
             lines.append(
@@ -113,9 +113,9 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _registers() -> str:
+def _registers(config: Config) -> str:
     rows = ["| offset | register | access | meaning |", "| --- | --- | --- | --- |"]
-    for r in REGISTERS:
+    for r in registers.registers(config):
         access = f"{r.access}, locked" if r.locked else r.access
         bits = "".join(f"; {_span(b.low, b.width)} {b.name}: {b.doc}" for b in r.bits)
         rows.append(f"| {r.offset:#05x} | `{r.name}` | {access} | {r.doc}{bits} |")
@@ -123,9 +123,9 @@ def _registers() -> str:
     return "\n".join(rows) + f"\n\n{note}"
 
 
-def _register_defines() -> list[str]:
+def _register_defines(config: Config) -> list[str]:
     lines = []
-    for r in REGISTERS:
+    for r in registers.registers(config):
         lines.append(f"#define VDLA_REG_{r.name} {r.offset:#05x}")
         lines += [f"#define VDLA_REG_{r.name}_{b.name}_MASK {b.mask:#010x}u" for b in r.bits]
     lines += [f"#define VDLA_FAULT_{f.name} {f.value}" for f in Fault]

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 
 from vdla.isa.config import Config
 from vdla.isa.identity import Identity
-from vdla.isa.instructions import DRAM_BITS, Engine, instruction_bytes
+from vdla.isa.instructions import DRAM_BITS, instruction_bytes
+from vdla.isa.ring import Engine, numbered
 
 IDENTITY = 0x56444C41  # "VDLA"
 VERSION = 0x0002_0000  # major, minor: 16 bits each
 SPACE_BYTES = 4096  # addresses the port decodes
+COUNTERS_AT = 0x80  # the offset of the engines' counters
 INDEX_BITS = 24  # instructions are numbered from 0; a program has fewer than 2**24
 
 
@@ -83,20 +86,21 @@ class Register:
 _EVENTS = (Bits("DONE", 0, 1, "the program ended"), Bits("FAULT", 1, 1, "the core stopped"))
 
 
-def _counters() -> tuple[Register, ...]:
-    return tuple(
-        Register(
-            f"{engine.name}_{cause.name}",
-            0x80 + 4 * (len(Cause) * engine + cause),
-            "ro",
-            f"cycles {engine.name} spent: {cause.name.lower()}",
-        )
-        for engine in Engine
-        for cause in Cause
+def counter(engine: Engine, cause: Cause) -> str:
+    """The name of the register that counts an engine's cycles of a cause."""
+    return f"{engine.name}_{cause.name}"
+
+
+def _counter(engine: Engine, cause: Cause) -> Register:
+    return Register(
+        counter(engine, cause),
+        COUNTERS_AT + 4 * (len(Cause) * engine + cause),
+        "ro",
+        f"cycles {engine.name} spent: {cause.name.lower()}",
     )
 
 
-REGISTERS: tuple[Register, ...] = (
+_COMMON: tuple[Register, ...] = (
     Register("ID", 0x00, "ro", 'reads "VDLA"'),
     Register("VERSION", 0x04, "ro", "version of this register map: major and minor, 16 bits each"),
     Register("ISA_HASH", 0x08, "ro", "hash of the instruction set the core was built for"),
@@ -168,15 +172,21 @@ REGISTERS: tuple[Register, ...] = (
     Register("FAULT_INSTRUCTION", 0x44, "ro", "byte address of the instruction it stopped at"),
     Register("CYCLES_LOW", 0x50, "ro", "cycles of the program so far, low half"),
     Register("CYCLES_HIGH", 0x54, "ro", "the high half"),
-    *_counters(),
 )
 
 
-_BY_NAME = {r.name: r for r in REGISTERS}
+@cache
+def registers(config: Config) -> tuple[Register, ...]:
+    """The registers of a config's core: the counters are those of its engines."""
+    counters = (_counter(engine, cause) for engine in numbered(config) for cause in Cause)
+    return (*_COMMON, *counters)
+
+
+_BY_NAME = {r.name: r for r in (*_COMMON, *(_counter(e, c) for e in Engine for c in Cause))}
 
 
 def register(name: str) -> Register:
-    """A register by its name."""
+    """A register by its name; it lies at one place in every core that has it."""
     return _BY_NAME[name]
 
 

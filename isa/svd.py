@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from vdla.isa.config import Config
-from vdla.isa.registers import REGISTERS, SPACE_BYTES, VERSION, Register, reset_value
+from vdla.isa.registers import SPACE_BYTES, VERSION, Register, registers, reset_value
 
 ACCESS = {"ro": "read-only", "rw": "read-write", "wo": "write-only", "w1c": "read-write"}
 NAMESPACE = "http://www.w3.org/2001/XMLSchema-instance"
@@ -33,9 +33,9 @@ def svd(config: Config, base: int = 0) -> str:
         size=f"{SPACE_BYTES:#x}",
         usage="registers",
     )
-    registers = SubElement(peripheral, "registers")
-    for register in REGISTERS:
-        _register(SubElement(registers, "register"), register, config)
+    listed = SubElement(peripheral, "registers")
+    for register in registers(config):
+        _register(SubElement(listed, "register"), register, config)
     return as_text(device)
 
 

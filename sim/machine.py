@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from vdla.isa.asm import format_instruction
 from vdla.isa.config import PAGE_BYTES, Config, load_config
-from vdla.isa.instructions import Alu, Engine, Finish, Gemm, Instruction, Load, Mem, Store
+from vdla.isa.instructions import SIDES, Alu, Finish, Gemm, Instruction, Load, Mem, Store
 from vdla.isa.registers import Fault
+from vdla.isa.ring import numbered, ring_of
 from vdla.sim.compiled import compile_once
 from vdla.sim.semantics import State, execute
 from vdla.sim.stream import Bytes, Stream
@@ -79,12 +80,12 @@ def _run(stream: Stream, dram: Bytes, *, numerics: bool) -> Run:
     if clock.fault:
         raise _fault_error(stream, clock)
     if clock.cycles < 0:
-        raise SimulationError(deadlock_report(instructions, clock.start))
+        raise SimulationError(deadlock_report(stream, clock.start))
     if numerics:
         run_functional(stream, clock.finish, dram)
     causes = {
         engine.name: dict(zip(CAUSES, map(int, clock.causes[engine]), strict=True))
-        for engine in Engine
+        for engine in numbered(config)
     }
     return Run(config, instructions, clock.cycles, clock.start, clock.finish, causes)
 
@@ -144,24 +145,16 @@ def warm_up() -> None:
     compile_once("simulator", lambda: _run(stream, np.zeros(4096, np.uint8), numerics=True))
 
 
-def deadlock_report(
-    instructions: Sequence[Instruction], start: Sequence[int] | NDArray[np.int64]
-) -> str:
+def deadlock_report(stream: Stream, start: Sequence[int] | NDArray[np.int64]) -> str:
     """Which instruction each engine stands at, and the tokens it pops."""
     waits = []
-    for engine in Engine:
-        stuck = next(
-            (
-                i
-                for i, each in enumerate(instructions)
-                if each.engine == engine and each.mnemonic != "FINISH" and start[i] < 0
-            ),
-            None,
-        )
+    ring = ring_of(stream.config)
+    for engine in ring.engines:
+        stuck = next((i for i in stream.engine(engine) if start[i] < 0), None)
         if stuck is None:
             continue
-        each = instructions[stuck]
-        sources = [engine.prev.name] * each.pop_prev + [engine.next.name] * each.pop_next
+        each, neighbours = stream.instructions[stuck], ring.neighbours(engine)
+        sources = [neighbours[side].name for side in SIDES if getattr(each, f"pop_{side}")]
         wait = f"a token from {' and '.join(sources)}" if sources else "a free token slot"
         waits.append(f"{engine.name} waits for {wait} at {stuck}: {format_instruction(each)}")
     return "deadlock: " + "; ".join(waits)

@@ -12,7 +12,7 @@ reads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
 
@@ -25,7 +25,6 @@ from vdla.isa.instructions import (
     TABLE_BITS,
     Alu,
     AluOp,
-    Engine,
     Finish,
     Gemm,
     Init,
@@ -40,6 +39,7 @@ from vdla.isa.instructions import (
 )
 from vdla.isa.numbers import INT32_MAX, INT32_MIN, pack_scale
 from vdla.isa.program import Program
+from vdla.isa.ring import Engine, engines, ring_of
 from vdla.sim.places import Places, acc_span, dram_span, load_entries, run, spread
 
 WINDOW = 24  # entries of each buffer that are used, at its start or at its end
@@ -70,10 +70,11 @@ class Step:
     """An instruction with what it touches and how many of each engine finish before its start."""
 
     instruction: Instruction
+    engine: Engine
     number: int  # within its engine, from 1
     reads: Places
     writes: Places
-    clock: list[int] = field(default_factory=lambda: [0, 0, 0])
+    clock: dict[Engine, int]
 
 
 def random_program(config: Config, seed: int, size: int) -> Program:
@@ -83,8 +84,8 @@ def random_program(config: Config, seed: int, size: int) -> Program:
 
 class _Generator:
     def __init__(self, config: Config, rng: Random) -> None:
-        self.config, self.rng = config, rng
-        self.steps: dict[Engine, list[Step]] = {engine: [] for engine in Engine}
+        self.config, self.rng, self.ring = config, rng, ring_of(config)
+        self.steps: dict[Engine, list[Step]] = {engine: [] for engine in engines(config)}
         self.order: list[Step] = []
         self.top = rng.random() < 0.3  # use the ends of the buffers, not their starts
         per_word = config.uops_per_word
@@ -140,11 +141,11 @@ class _Generator:
     # Tokens -----------------------------------------------------------------------------------
 
     def _append(self, instruction: Instruction, reads: Places, writes: Places) -> None:
-        mine = self.steps[instruction.engine]
-        step = Step(instruction, len(mine) + 1, reads, writes)
-        if mine:
-            step.clock = list(mine[-1].clock)
-        for other in (instruction.engine.prev, instruction.engine.next):
+        engine = self.ring.engine_of(instruction)
+        mine = self.steps[engine]
+        clock = dict(mine[-1].clock) if mine else dict.fromkeys(self.steps, 0)
+        step = Step(instruction, engine, len(mine) + 1, reads, writes, clock)
+        for other in self.ring.neighbours(engine).values():
             needed = self._last_collision(step, other)
             if needed > step.clock[other]:
                 self._order(step, other, needed)
@@ -161,16 +162,15 @@ class _Generator:
 
     def _order(self, step: Step, other: Engine, needed: int) -> None:
         """Adds a token from ``other``'s instruction ``needed``, or a later one, to ``step``."""
-        forward = step.instruction.engine == other.next
-        push, pop = ("push_next", "pop_prev") if forward else ("push_prev", "pop_next")
+        queue = self.ring.token_queue(other, step.engine)
         last = len(self.steps[other])
         roomy = self.config.token_queue > len(self.order)
         giver = self.steps[other][self.rng.randint(needed, last) - 1 if roomy else last - 1]
-        if any(getattr(s.instruction, push) for s in self.steps[other][giver.number - 1 :]):
+        if any(getattr(s.instruction, queue.push) for s in self.steps[other][giver.number - 1 :]):
             return  # that token, or a later one, is popped already
-        giver.instruction = giver.instruction.replace(**{push: 1})
-        step.instruction = step.instruction.replace(**{pop: 1})
-        step.clock = [max(a, b) for a, b in zip(step.clock, giver.clock, strict=True)]
+        giver.instruction = giver.instruction.replace(**{queue.push: 1})
+        step.instruction = step.instruction.replace(**{queue.pop: 1})
+        step.clock = {each: max(n, giver.clock[each]) for each, n in step.clock.items()}
         step.clock[other] = max(step.clock[other], giver.number)
 
     # Instructions -----------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from vdla.isa.instructions import (
     BY_OPCODE,
     INSTRUCTIONS,
     OPCODE_BITS,
-    Engine,
+    SIDES,
     Finish,
     Instruction,
     Unknown,
@@ -26,6 +26,7 @@ from vdla.isa.instructions import (
     instruction_bytes,
 )
 from vdla.isa.program import Program
+from vdla.isa.ring import Engine, engines, ring_of
 from vdla.sim.compiled import jit
 
 Rows = NDArray[np.int64]
@@ -39,9 +40,22 @@ def column(cls: type[Instruction], name: str) -> int:
 
 COLUMNS = max(len(cls.fields) for cls in INSTRUCTIONS)
 NO_ENGINE = -1  # of FINISH and of unknown opcodes
-ENGINE_OF = np.full(1 << OPCODE_BITS, NO_ENGINE, np.int64)
-for _cls in INSTRUCTIONS:
-    ENGINE_OF[_cls.opcode] = NO_ENGINE if _cls is Finish else _cls.engine
+# Columns of the token flags, by sides: every class has them in the same places.
+POPS, PUSHES = (tuple(column(Instruction, f"{v}_{s}") for s in SIDES) for v in ("pop", "push"))
+
+
+def token_queues(config: Config, verb: str) -> Rows:
+    """[engine, side] the number of the token queue that an engine's flag ``pop`` or ``push`` means.
+
+    It is 0 where the engine has no such side: there the flag is never set.
+    """
+    numbers = np.zeros((len(Engine), len(SIDES)), np.int64)
+    for number, queue in enumerate(ring_of(config).token_queues):
+        if verb == "push":
+            numbers[queue.giver, SIDES.index(queue.side)] = number
+        else:
+            numbers[queue.taker, SIDES.index(queue.back)] = number
+    return numbers
 
 
 @dataclass(frozen=True)
@@ -74,15 +88,25 @@ class Stream:
 
     def engine(self, engine: Engine) -> NDArray[np.int64]:
         """Indices of an engine's instructions; FINISH and the unknown belong to none."""
-        return np.flatnonzero(ENGINE_OF[self.rows[:, 0]] == engine)
+        return np.flatnonzero(self.engine_of[self.rows[:, 0]] == engine)
+
+    @cached_property
+    def engine_of(self) -> Rows:
+        """[opcode] the engine of an instruction, or NO_ENGINE."""
+        numbers = np.full(1 << OPCODE_BITS, NO_ENGINE, np.int64)
+        for cls, engine in ring_of(self.config).executor.items():
+            if cls not in (Finish, Unknown):
+                numbers[cls.opcode] = engine
+        return numbers
 
     @cached_property
     def order(self) -> Rows:
         """Per engine the indices of its instructions in program order, and -1 after the last."""
-        lists = [self.engine(engine) for engine in Engine]
-        order = np.full((3, max(map(len, lists)) + 1), -1, np.int64)
-        for row, indices in zip(order, lists, strict=True):
-            row[: len(indices)] = indices
+        lists = {engine: self.engine(engine) for engine in engines(self.config)}
+        longest = max(map(len, lists.values()))
+        order = np.full((len(Engine), longest + 1), -1, np.int64)
+        for engine, indices in lists.items():
+            order[engine, : len(indices)] = indices
         return order
 
     @cached_property

@@ -1,8 +1,8 @@
 """What happened in a run: records per instruction, and a timeline for Perfetto.
 
 The timeline is Chrome's trace format, which https://ui.perfetto.dev opens. A process is an engine,
-a thread a lane of it: LOAD, COMPUTE and STORE each have several instructions in flight, and two
-that overlap are drawn in two lanes. Arrows are tokens. One microsecond of the viewer is one cycle.
+a thread a lane of it: an engine may have several instructions in flight, and two that overlap are
+drawn in two lanes. Arrows are tokens. One microsecond of the viewer is one cycle.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from vdla.isa.asm import format_instruction
+from vdla.isa.config import Config
 from vdla.isa.identity import isa_hash
-from vdla.isa.instructions import Engine, Instruction, Load, Mem, Store
+from vdla.isa.instructions import Instruction, Load, Mem, Store
+from vdla.isa.ring import Engine, Ring, TokenQueue, engines, ring_of
 from vdla.sim.machine import Run
 from vdla.support.files import write_bytes
 
@@ -48,40 +50,33 @@ class Record:
 class Token:
     """A token: instruction ``giver`` pushed it when it finished, ``taker`` popped it to start."""
 
+    queue: TokenQueue
     giver: int
     taker: int
 
 
-def tokens(instructions: Sequence[Instruction]) -> list[Token]:
+def tokens(ring: Ring, instructions: Sequence[Instruction]) -> list[Token]:
     """Every token that is pushed and popped; the n-th push of a queue meets its n-th pop."""
-    result = []
-    for giver in Engine:
-        for taker, push, pop in (
-            (giver.next, "push_next", "pop_prev"),
-            (giver.prev, "push_prev", "pop_next"),
-        ):
-            givers = _with_flag(instructions, giver, push)
-            takers = _with_flag(instructions, taker, pop)
-            result += [Token(g, t) for g, t in zip(givers, takers, strict=False)]
-    return result
+    return [token for queue in _queues(ring, instructions) for token in queue]
 
 
 def records(run: Run) -> list[Record]:
     """The instructions of a run in program order, each with the stall before it."""
-    ready = _ready(run)
-    idle_from = [0, 0, 0]
+    ready, ring = _ready(run), ring_of(run.config)
+    idle_from = dict.fromkeys(ring.engines, 0)
     result = []
     for index, each in enumerate(run.instructions):
+        engine = ring.engine_of(each)
         start, finish = int(run.start[index]), int(run.finish[index])
-        stalled = max(start - idle_from[each.engine], 0)
+        stalled = max(start - idle_from[engine], 0)
         stall, waited_for = "", None
         if each.mnemonic == "FINISH":
             stall = "drain" if stalled else ""
         elif stalled:
             cycle, other = ready.get(index, (-1, None))
             stall, waited_for = ("token", other) if cycle == start else ("fetch", None)
-        idle_from[each.engine] = finish + 1
-        result.append(Record(index, each.engine, start, finish, stall, stalled, waited_for))
+        idle_from[engine] = finish + 1
+        result.append(Record(index, engine, start, finish, stall, stalled, waited_for))
     return result
 
 
@@ -90,15 +85,16 @@ def trace_events(
 ) -> dict[str, Any]:
     """The timeline as a JSON object; ``layers`` and ``stages`` have a name per instruction."""
     spans = [(int(a), int(b) + 1) for a, b in zip(run.start, run.finish, strict=True)]
-    lane = _lanes_per_engine(run.instructions, spans)
+    lane = _lanes_per_engine(run, spans)
     slices = [_slice(run, record, lane, layers, stages) for record in records(run)]
+    passed = tokens(ring_of(run.config), run.instructions)
     arrows = chain.from_iterable(
-        _arrow(run, token, number, lane) for number, token in enumerate(tokens(run.instructions), 1)
+        _arrow(run, token, number, lane) for number, token in enumerate(passed, 1)
     )
-    timed = [*slices, *arrows, *_layer_slices(layers, spans)]
+    timed = [*slices, *arrows, *_layer_slices(run, layers, spans)]
     timed.sort(key=lambda event: event["ts"])
     return {
-        "traceEvents": [*_names(timed), *timed],
+        "traceEvents": [*_names(run, timed), *timed],
         "displayTimeUnit": "ms",
         "otherData": {
             "time_unit": TIME_UNIT,
@@ -106,6 +102,7 @@ def trace_events(
             "config_hash": run.config.hash,
             "isa_hash": isa_hash(run.config),
             "memory": run.config.memory.name,
+            "engines": [engine.name for engine in engines(run.config)],
             "cycles": run.cycles,
         },
     }
@@ -123,31 +120,40 @@ def write_trace(
 # Records --------------------------------------------------------------------------------------
 
 
-def _with_flag(instructions: Sequence[Instruction], engine: Engine, flag: str) -> list[int]:
+def _queues(ring: Ring, instructions: Sequence[Instruction]) -> list[list[Token]]:
+    """The tokens of each queue in the order in which they pass."""
+    result = []
+    for queue in ring.token_queues:
+        givers = _with_flag(ring, instructions, queue.giver, queue.push)
+        takers = _with_flag(ring, instructions, queue.taker, queue.pop)
+        result.append([Token(queue, g, t) for g, t in zip(givers, takers, strict=False)])
+    return result
+
+
+def _with_flag(
+    ring: Ring, instructions: Sequence[Instruction], engine: Engine, flag: str
+) -> list[int]:
     return [
         index
         for index, each in enumerate(instructions)
-        if each.engine == engine and each.mnemonic != "FINISH" and getattr(each, flag)
+        if ring.engine_of(each) == engine and each.mnemonic != "FINISH" and getattr(each, flag)
     ]
 
 
 def _ready(run: Run) -> dict[int, tuple[int, int]]:
     """Per instruction the cycle its last token or slot was there in, and who gave it."""
-    given = [(t.taker, int(run.finish[t.giver]) + 1, t.giver) for t in tokens(run.instructions)]
-    given += [(g, int(run.start[t]) + 1, t) for g, t in _slots(run)]
+    queues = _queues(ring_of(run.config), run.instructions)
+    given = [(t.taker, int(run.finish[t.giver]) + 1, t.giver) for t in chain(*queues)]
+    given += [(g, int(run.start[t]) + 1, t) for g, t in _slots(run, queues)]
     ready: dict[int, tuple[int, int]] = {}
     for index, cycle, other in given:
         ready[index] = max(ready.get(index, (-1, -1)), (cycle, other))
     return ready
 
 
-def _slots(run: Run) -> Iterator[tuple[int, int]]:
+def _slots(run: Run, queues: Sequence[Sequence[Token]]) -> Iterator[tuple[int, int]]:
     """Pairs of an instruction that pushes and the one whose pop freed the slot it takes."""
-    queues: dict[tuple[Engine, Engine], list[Token]] = {}
-    for token in tokens(run.instructions):
-        ends = run.instructions[token.giver].engine, run.instructions[token.taker].engine
-        queues.setdefault(ends, []).append(token)
-    for queue in queues.values():
+    for queue in queues:
         for before, token in zip(queue, queue[run.config.token_queue :], strict=False):
             yield token.giver, before.taker
 
@@ -166,12 +172,10 @@ def _lanes(spans: Sequence[tuple[int, int]]) -> list[int]:
     return lanes
 
 
-def _lanes_per_engine(
-    instructions: Sequence[Instruction], spans: Sequence[tuple[int, int]]
-) -> list[int]:
-    lanes = [0] * len(spans)
-    for engine in Engine:
-        mine = [i for i, each in enumerate(instructions) if each.engine == engine]
+def _lanes_per_engine(run: Run, spans: Sequence[tuple[int, int]]) -> list[int]:
+    lanes, ring = [0] * len(spans), ring_of(run.config)
+    for engine in ring.engines:
+        mine = [i for i, each in enumerate(run.instructions) if ring.engine_of(each) == engine]
         for index, lane in zip(mine, _lanes([spans[i] for i in mine]), strict=True):
             lanes[index] = lane
     return lanes
@@ -193,11 +197,11 @@ def _slice(
         details["waited_for"] = record.waited_for
     return {
         "name": _title(each),
-        "cat": each.engine.name,
+        "cat": record.engine.name,
         "ph": "X",
         "ts": record.start,
         "dur": record.finish + 1 - record.start,
-        "pid": int(each.engine) + 1,
+        "pid": _process(run.config, record.engine),
         "tid": lane[index] + 1,
         "args": details,
     }
@@ -212,18 +216,29 @@ def _title(instruction: Instruction) -> str:
 def _arrow(run: Run, token: Token, number: int, lane: Sequence[int]) -> tuple[Event, Event]:
     """Both ends of one token's arrow."""
     common = {"name": "token", "cat": "token", "id": number}
-    ends = []
+    ends, ring = [], ring_of(run.config)
     for phase, index, ts in (
         ("s", token.giver, int(run.finish[token.giver])),
         ("f", token.taker, int(run.start[token.taker])),
     ):
-        place = {"pid": int(run.instructions[index].engine) + 1, "tid": lane[index] + 1}
+        engine = ring.engine_of(run.instructions[index])
+        place = {"pid": _process(run.config, engine), "tid": lane[index] + 1}
         ends.append({**common, "ph": phase, "ts": ts, **place})
     ends[1]["bp"] = "e"  # the arrow ends at the bar around it, not at the next one
     return ends[0], ends[1]
 
 
-def _layer_slices(layers: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[Event]:
+def _process(config: Config, engine: Engine) -> int:
+    """The number of an engine's process: its place in the ring, from 1."""
+    return engines(config).index(engine) + 1
+
+
+def _layer_process(config: Config) -> int:
+    """The number of the process whose slices are layers."""
+    return len(engines(config)) + 1
+
+
+def _layer_slices(run: Run, layers: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[Event]:
     """A bar from a layer's first start to its last finish."""
     extents: dict[str, tuple[int, int]] = {}
     for layer, (start, end) in zip(layers, spans, strict=bool(layers)):
@@ -238,7 +253,7 @@ def _layer_slices(layers: Sequence[str], spans: Sequence[tuple[int, int]]) -> li
             "ph": "X",
             "ts": start,
             "dur": end - start,
-            "pid": len(Engine) + 1,
+            "pid": _layer_process(run.config),
             "tid": lane + 1,
         }
         for (layer, (start, end)), lane in zip(
@@ -247,9 +262,10 @@ def _layer_slices(layers: Sequence[str], spans: Sequence[tuple[int, int]]) -> li
     ]
 
 
-def _names(events: Sequence[Event]) -> Iterator[Event]:
+def _names(run: Run, events: Sequence[Event]) -> Iterator[Event]:
     """Names and order of the processes and threads that events lie on."""
-    titles = {int(engine) + 1: engine.name for engine in Engine} | {len(Engine) + 1: LAYERS}
+    titles = {_process(run.config, engine): engine.name for engine in engines(run.config)}
+    titles[_layer_process(run.config)] = LAYERS
     tracks = sorted({(event["pid"], event["tid"]) for event in events})
     for pid in sorted({pid for pid, _ in tracks}):
         yield _meta("process_name", pid, 0, name=titles[pid])

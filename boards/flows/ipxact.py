@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element, SubElement
 from vdla.boards.board import Board
 from vdla.hw.verilog import NAME
 from vdla.isa.config import Config
-from vdla.isa.registers import REGISTERS, SPACE_BYTES, Register, reset_value
+from vdla.isa.registers import SPACE_BYTES, Register, registers, reset_value
 from vdla.isa.svd import ACCESS, as_text
 
 Ports = dict[str, tuple[str, int]]
@@ -168,7 +168,7 @@ def _memory_map(memory_map: Element, config: Config) -> None:
         block, name="registers", baseAddress="0", range=str(SPACE_BYTES), width="32",
         usage="register",
     )  # fmt: skip
-    for register in REGISTERS:
+    for register in registers(config):
         _register(_sub(block, "register"), register, config)
 
 

@@ -35,6 +35,7 @@ from vdla.hw.interfaces import (
     activity,
     command,
     fault,
+    pushes,
     read_port,
     table_read_port,
     write_port,
@@ -94,8 +95,7 @@ class Compute(Component):
             self.acc_write.address.eq(write.dst),
             self.acc_write.data.eq(latest),
             self.command.finish.eq(write.valid & write.last),
-            self.command.push_prev.eq(write.operation.push_prev),
-            self.command.push_next.eq(write.operation.push_next),
+            *(getattr(self.command, f).eq(write.operation[f]) for f in pushes(self.config)),
         ]
 
     def _observe(

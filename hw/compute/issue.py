@@ -17,7 +17,7 @@ from amaranth.lib import data
 
 from vdla.hw.compute.indices import Advance, Indices
 from vdla.hw.compute.micro_op import ALU_FIELDS, STREAMS, MicroOps
-from vdla.hw.interfaces import Port
+from vdla.hw.interfaces import Port, pushes
 from vdla.hw.layout import layout, valid_register
 from vdla.hw.loops import Loop
 from vdla.isa import instructions as isa
@@ -95,8 +95,7 @@ class Issue:
             decoded.alu_init.eq(alu.init),
             decoded.op.eq(alu.alu_op),
             decoded.use_imm.eq(alu.use_imm),
-            decoded.push_prev.eq(gemm.push_prev),
-            decoded.push_next.eq(gemm.push_next),
+            *(decoded[flag].eq(gemm[flag]) for flag in pushes(config)),
             decoded.index.eq(command.index),
             *(decoded[name].eq(alu[name]) for name in ALU_FIELDS),
         ]

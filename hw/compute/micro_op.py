@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from amaranth.lib import data
 
+from vdla.hw.interfaces import pushes
 from vdla.hw.layout import layout
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
@@ -49,8 +50,7 @@ class MicroOps:
                 "op": AluOp,
                 "use_imm": 1,
                 **{name: layout(isa.Alu, config)[name].shape for name in ALU_FIELDS},
-                "push_prev": 1,
-                "push_next": 1,
+                **dict.fromkeys(pushes(config), 1),
                 "index": INDEX_BITS,
             }
         )

@@ -11,15 +11,17 @@ from amaranth import Module, Mux, Value
 
 from vdla.hw.core.units import Queues, Units
 from vdla.hw.interfaces import Cause
-from vdla.isa.instructions import Engine
+from vdla.isa.config import Config
+from vdla.isa.registers import counter
+from vdla.isa.ring import Engine, numbered
 
 
 class Causes:
     """Connects the engines and their ``queues`` to the counters, and these to the registers."""
 
-    def __init__(self, m: Module, units: Units, queues: Queues) -> None:
+    def __init__(self, m: Module, config: Config, units: Units, queues: Queues) -> None:
         self.m, self.units, self.queues = m, units, queues
-        for engine in Engine:
+        for engine in numbered(config):
             self._count(engine)
         self._show_cycles()
 
@@ -29,7 +31,7 @@ class Causes:
         cause = getattr(counters, f"cause_{engine.name.lower()}")
         self.m.d.comb += cause.eq(self._cause(engine))
         for each in Cause:
-            name = f"{engine.name}_{each.name}".lower()
+            name = counter(engine, each).lower()
             self.m.d.comb += getattr(csr, name).eq(getattr(counters, name))
 
     def _cause(self, engine: Engine) -> Value:

@@ -1,4 +1,4 @@
-"""The core: fetch, the ring of three engines with their token queues, the scratchpads, the port.
+"""The core: fetch, the ring of engines with their token queues, the scratchpads, the port.
 
 1. The parts connect the units (``units.py``): the ring of engines (``ring.py``), the scratchpads
    (``memories.py``), the memory port (``memory_port.py``), the counters (``causes.py``).
@@ -31,8 +31,8 @@ from vdla.hw.load import Load
 from vdla.hw.store import Store
 from vdla.isa.config import Config
 from vdla.isa.identity import Identity
-from vdla.isa.instructions import Engine
 from vdla.isa.registers import IDENTITY, VERSION, register
+from vdla.isa.ring import numbered
 
 
 class Core(Component):
@@ -50,8 +50,8 @@ class Core(Component):
                 "irq": Out(1),
                 "status": Out(len(register("STATUS").bits)),
                 "trace_running": Out(1),
-                "trace_start": Out(len(Engine)),
-                "trace_finish": Out(len(Engine)),
+                "trace_start": Out(len(numbered(config))),
+                "trace_finish": Out(len(numbered(config))),
             }
         )
 
@@ -67,7 +67,7 @@ class Core(Component):
         Memories(m, config, units)
         connect_memory_port(m, units, self.bus)
         self._connect_registers(m, units)
-        Causes(m, units, queues)
+        Causes(m, config, units, queues)
         self._trace(m, queues, state)
         Control(m, units, state, Faults(m, config, units))
         m.d.comb += self.status.eq(units.csr.status)
@@ -75,9 +75,9 @@ class Core(Component):
 
     def _units(self, m: Module, in_reset: ResetInserter) -> Units:
         config = self.config
-        m.submodules.csr = csr = Csr()
+        m.submodules.csr = csr = Csr(config)
         m.submodules.dma = dma = Dma(config)
-        m.submodules.counters = counters = Counters()
+        m.submodules.counters = counters = Counters(config)
         m.submodules.fetch = fetch = Fetch(config)
         load, compute, store = Load(config), Compute(config), Store(config)
         units = Units(csr, dma, counters, fetch, load, compute, store)
@@ -99,7 +99,7 @@ class Core(Component):
         ]
 
     def _trace(self, m: Module, queues: Queues, state: Signal) -> None:
-        commands = [queues[engine].command for engine in Engine]
+        commands = [queues[engine].command for engine in numbered(self.config)]
         m.d.comb += [
             self.trace_running.eq(state == State.RUNNING),
             self.trace_start.eq(Cat(c.start for c in commands)),

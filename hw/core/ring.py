@@ -14,8 +14,8 @@ from amaranth.lib.wiring import connect
 from vdla.hw.core.units import Queues, Units
 from vdla.hw.queue import CommandQueue
 from vdla.hw.tokens import TokenQueue
+from vdla.isa import ring as isa
 from vdla.isa.config import Config
-from vdla.isa.instructions import Engine
 
 
 class Ring:
@@ -26,15 +26,15 @@ class Ring:
 
     def __init__(self, m: Module, config: Config, units: Units, in_reset: ResetInserter) -> None:
         self.m, self.config, self.units, self.in_reset = m, config, units, in_reset
-        self.queues: Queues = {engine: CommandQueue(config) for engine in Engine}
+        ring = isa.ring_of(config)
+        self.queues: Queues = {engine: CommandQueue(config) for engine in ring.engines}
         for engine, queue in self.queues.items():
             self._put(engine, queue)
         m.d.comb += units.fetch.busy.eq(Cat(q.busy for q in self.queues.values()).any())
-        for engine in Engine:
-            self._pass_tokens(engine, "next", engine.next, "prev")
-            self._pass_tokens(engine, "prev", engine.prev, "next")
+        for queue in ring.token_queues:
+            self._pass_tokens(queue)
 
-    def _put(self, engine: Engine, queue: CommandQueue) -> None:
+    def _put(self, engine: isa.Engine, queue: CommandQueue) -> None:
         """Connects an engine's command queue to fetch and to the engine."""
         m, fetch = self.m, self.units.fetch
         m.submodules[f"{engine.name.lower()}_queue"] = self.in_reset(queue)
@@ -46,15 +46,15 @@ class Ring:
             fetch.room[engine].eq(queue.room),
         ]
 
-    def _pass_tokens(self, engine: Engine, side: str, neighbour: Engine, back: str) -> None:
-        """Connects an engine to the neighbour at its ``side``, which has it at side ``back``."""
-        m, queue, other = self.m, self.queues[engine], self.queues[neighbour]
+    def _pass_tokens(self, queue: isa.TokenQueue) -> None:
+        """Connects a token queue to the command queues of its giver and its taker."""
+        m, giver, taker = self.m, self.queues[queue.giver], self.queues[queue.taker]
         tokens = TokenQueue(self.config.token_queue)
-        m.submodules[f"{engine.name.lower()}_to_{side}"] = self.in_reset(tokens)
+        m.submodules[f"{queue.giver.name.lower()}_to_{queue.side}"] = self.in_reset(tokens)
         m.d.comb += [
-            tokens.reserve.eq(getattr(queue, f"reserve_{side}")),
-            tokens.push.eq(getattr(queue, f"push_{side}")),
-            tokens.pop.eq(getattr(other, f"pop_{back}")),
-            getattr(queue, f"slot_{side}").eq(tokens.vacant),
-            getattr(other, f"has_{back}").eq(tokens.available),
+            tokens.reserve.eq(getattr(giver, f"reserve_{queue.side}")),
+            tokens.push.eq(getattr(giver, queue.push)),
+            tokens.pop.eq(getattr(taker, queue.pop)),
+            getattr(giver, f"slot_{queue.side}").eq(tokens.vacant),
+            getattr(taker, f"has_{queue.back}").eq(tokens.available),
         ]

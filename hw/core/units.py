@@ -13,14 +13,14 @@ from vdla.hw.fetch import Fetch
 from vdla.hw.load import Load
 from vdla.hw.queue import CommandQueue
 from vdla.hw.store import Store
-from vdla.isa.instructions import Engine
+from vdla.isa.ring import Engine
 
 Queues = Mapping[Engine, CommandQueue]  # one in front of each engine
 
 
 @dataclass(frozen=True)
 class Units:
-    """The registers, the DMA, the counters, fetch and the three engines."""
+    """The registers, the DMA, the counters, fetch and the engines."""
 
     csr: Csr
     dma: Dma

@@ -74,7 +74,7 @@ class Load(Component):
         consume = Signal()  # the write side takes a beat from the buffer
         request = self._request(m, consume)
         buffer = self._buffer(m, consume)
-        tiles = Tiles(m, self.command, self.head)
+        tiles = Tiles(m, self.config, self.command, self.head)
         writer = self._writer(m, consume, buffer, tiles)
         m.d.comb += [
             self.request_fault.valid.eq(request.fails),

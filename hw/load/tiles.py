@@ -14,11 +14,12 @@ from amaranth import Module, Mux, Shape, Signal, Value
 from amaranth.lib import data
 
 from vdla.hw.fifo import Fifo
-from vdla.hw.interfaces import Port
+from vdla.hw.interfaces import Port, pushes
+from vdla.isa.config import Config
 
 IN_FLIGHT = 8  # instructions started and not finished
-OF_HEAD = ("memory", "pad_value", "zero", "push_prev", "push_next")
-KEPT = (*OF_HEAD, "index", "empty")  # of a tile, what its last entry still needs
+OF_HEAD = ("memory", "pad_value", "zero")  # of an instruction, with its token flags
+KEPT = ("index", "empty")  # what else of a tile its last entry still needs
 
 
 class Tiles:
@@ -27,9 +28,10 @@ class Tiles:
     ``command`` (interfaces.command) says what starts and finishes, ``head`` has its fields.
     """
 
-    def __init__(self, m: Module, command: Port, head: data.View) -> None:
+    def __init__(self, m: Module, config: Config, command: Port, head: data.View) -> None:
         self.m, self.command = m, command
-        fields = _tile(command, head)
+        self.of_head = (*OF_HEAD, *pushes(config))
+        fields = self._tile(head)
         shape = data.StructLayout(
             {name: Shape.cast(value.shape()) for name, value in fields.items()}
         )
@@ -56,29 +58,28 @@ class Tiles:
     def take(self, moves: Value, begins: Value) -> None:
         """The registers take over ``following``, if it ``begins``, when the write side ``moves``.
 
-        The last entry needs what is KEPT of its tile, but no sizes any more: those needn't wait for
-        ``moves``, which is late.
+        The last entry needs the fields of its instruction and what is KEPT, but no sizes any more:
+        those needn't wait for ``moves``, which is late.
         """
-        m = self.m
+        m, kept = self.m, (*self.of_head, *KEPT)
         for name in self.following.shape().members:
-            with m.If(begins & moves if name in KEPT else begins):
+            with m.If(begins & moves if name in kept else begins):
                 m.d.sync += self.tile[name].eq(self.following[name])
 
-
-def _tile(command: Port, head: data.View) -> dict[str, Value]:
-    """The fields of the tile of the instruction at the queue's head."""
-    tile: dict[str, Value] = {}
-    for axis in "xy":
-        before, after = head[f"pad_{axis}0"], head[f"pad_{axis}1"]
-        size = head[f"{axis}_size"]
-        tile |= {
-            f"{axis}_tile": before + size + after,
-            f"{axis}_until": size + after,
-            f"{axis}_after": after,
-            f"{axis}_first": (before == 0) & (size != 0),
+    def _tile(self, head: data.View) -> dict[str, Value]:
+        """The fields of the tile of the instruction at the queue's head."""
+        tile: dict[str, Value] = {}
+        for axis in "xy":
+            before, after = head[f"pad_{axis}0"], head[f"pad_{axis}1"]
+            size = head[f"{axis}_size"]
+            tile |= {
+                f"{axis}_tile": before + size + after,
+                f"{axis}_until": size + after,
+                f"{axis}_after": after,
+                f"{axis}_first": (before == 0) & (size != 0),
+            }
+        return tile | {
+            "empty": (tile["x_tile"] == 0) | (tile["y_tile"] == 0) | (head.z_size == 0),
+            "index": self.command.index,
+            **{name: head[name] for name in ("sram_base", "z_size", *self.of_head)},
         }
-    return tile | {
-        "empty": (tile["x_tile"] == 0) | (tile["y_tile"] == 0) | (head.z_size == 0),
-        "index": command.index,
-        **{name: head[name] for name in ("sram_base", "z_size", *OF_HEAD)},
-    }

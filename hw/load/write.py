@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from amaranth import Module, Mux, Signal, Value
 
-from vdla.hw.interfaces import Cause, Port
+from vdla.hw.interfaces import Cause, Port, pushes
 from vdla.hw.load.memories import to_acc
 from vdla.hw.load.memory_ports import MemoryPorts, MemoryWrites, Written
 from vdla.hw.load.position import Position
@@ -44,7 +44,7 @@ class Writer:
     """``fails`` says that an entry is written that lies beyond its buffer."""
 
     def __init__(self, m: Module, config: Config, ports: WriterPorts, tiles: Tiles) -> None:
-        self.m, self.ports, self.tiles = m, ports, tiles
+        self.m, self.config, self.ports, self.tiles = m, config, ports, tiles
         self.position = position = Position(m, config, tiles)
         self.taken, self.whole = (Signal(name=n) for n in ("taken", "whole"))
         tile, is_data = tiles.tile, position.is_data
@@ -95,8 +95,7 @@ class Writer:
             command.finish.eq(
                 (self.whole & self.position.last) | (tiles.writing & tiles.tile.empty)
             ),
-            command.push_prev.eq(tiles.tile.push_prev),
-            command.push_next.eq(tiles.tile.push_next),
+            *(getattr(command, flag).eq(tiles.tile[flag]) for flag in pushes(self.config)),
             # Where nothing is under way, what is ready starts.
             ports.activity.idle.eq(~tiles.writing & ~command.ready),
             ports.activity.cause.eq(Mux(no_beat, Cause.MEMORY, blocked)),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from amaranth import Module, Signal, Value
 
-from vdla.hw.interfaces import Port
+from vdla.hw.interfaces import Port, pushes
 from vdla.hw.store.started import IN_FLIGHT, Queue, Started
 from vdla.isa.config import Config
 
@@ -41,13 +41,12 @@ class Answers:
         ]
         entry = {
             "target": (bursts + opened)[:width],
-            **{name: sender[name] for name in ("push_prev", "push_next", "index")},
+            **{name: sender[name] for name in (*pushes(config), "index")},
         }
         waiting = Queue(m, "waiting", entry, started.passes, command.finish)
         self.oldest, self.waits = oldest, waits = waiting.oldest, waiting.waits
         m.d.comb += [
             ahead.eq(answered - oldest.target),
             command.finish.eq(waits & ~ahead[-1]),
-            command.push_prev.eq(oldest.push_prev),
-            command.push_next.eq(oldest.push_next),
+            *(getattr(command, flag).eq(oldest[flag]) for flag in pushes(config)),
         ]

@@ -18,7 +18,7 @@ from amaranth.lib import data
 
 from vdla.hw.bursts import is_outside, offset_bits
 from vdla.hw.fifo import Fifo
-from vdla.hw.interfaces import Port
+from vdla.hw.interfaces import Port, pushes
 from vdla.hw.layout import scaled
 from vdla.hw.store.vectors import vector_beats
 from vdla.isa.config import Config
@@ -66,8 +66,7 @@ class Started:
         self.passes = Signal()
         sender = {
             "empty": empty,
-            "push_prev": head.push_prev,
-            "push_next": head.push_next,
+            **{flag: head[flag] for flag in pushes(config)},
             "index": ports.command.index,
         }
         context = Queue(m, "context", sender, start, self.passes)

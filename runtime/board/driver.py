@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from vdla.isa.identity import Identity
-from vdla.isa.instructions import Engine
 from vdla.isa.registers import (
     BUSY,
+    COUNTERS_AT,
     EVENTS,
     IDENTITY,
     RESET,
@@ -20,6 +20,7 @@ from vdla.isa.registers import (
     program_registers,
     register,
 )
+from vdla.isa.ring import Engine
 from vdla.runtime.board.transport import LinkError, Transport
 from vdla.runtime.errors import DeviceError
 
@@ -87,7 +88,7 @@ class Driver:
         """Writes a register."""
         self.transport.write(register(name).offset, value)
 
-    def run(self, address: int, size: int, base: int, length: int, identity: Identity) -> Counters:
+    def run(self, address: int, size: int, base: int, length: int, identity: Identity) -> None:
         """Runs the program of ``length`` instructions at ``base`` in the image at ``address``,
         which was compiled for ``identity``.
 
@@ -108,7 +109,6 @@ class Driver:
                 "found it still running; the core was reset"
             )
         self._check()
-        return self.counters()
 
     def stop(self) -> None:
         """Brings the core to rest, whatever it does.
@@ -125,12 +125,11 @@ class Driver:
                 "reset, found a transfer that doesn't end; reload the bitstream"
             )
 
-    def counters(self) -> Counters:
-        """The counters of the program that ran last."""
+    def counters(self, engines: Sequence[Engine]) -> Counters:
+        """The counters of the program that ran last, of a core with ``engines``, by number."""
         low, high = self.transport.read(register("CYCLES_LOW").offset, 2)
-        begins = register(f"{Engine.LOAD.name}_{Cause.BUSY.name}").offset
-        values = iter(self.transport.read(begins, len(Engine) * len(Cause)))
-        causes = {e.name: {c.name.lower(): next(values) for c in Cause} for e in Engine}
+        values = iter(self.transport.read(COUNTERS_AT, len(engines) * len(Cause)))
+        causes = {e.name: {c.name.lower(): next(values) for c in Cause} for e in engines}
         return Counters(low | high << 32, causes)
 
     def _identify(self) -> Identity:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from vdla.isa.config import Config
 from vdla.isa.identity import Identity, other_isa
 from vdla.isa.instructions import instruction_bytes
+from vdla.isa.ring import numbered
 from vdla.runtime.board.driver import Driver
 from vdla.runtime.board.transport import Transport
 from vdla.runtime.devices.base import DeviceResult
@@ -69,7 +70,8 @@ class BoardDevice:
         def transfer_and_run() -> DeviceResult:
             for start, stop in given:
                 self.transport.upload(dram, start, stop)
-            result = self.driver.run(self.address, dram.size, loaded.base, length, identity)
+            self.driver.run(self.address, dram.size, loaded.base, length, identity)
+            result = self.driver.counters(numbered(self.config))
             for start, stop in wanted:
                 self.transport.download(dram, start, stop)
             return DeviceResult(result.cycles, extra={"causes": result.causes})

@@ -10,7 +10,8 @@ import numpy as np
 from vdla.isa.asm import format_instruction
 from vdla.isa.config import Config
 from vdla.isa.identity import Identity
-from vdla.isa.instructions import Engine, instruction_bytes
+from vdla.isa.instructions import instruction_bytes
+from vdla.isa.ring import numbered
 from vdla.runtime.devices.base import DeviceResult
 from vdla.runtime.dram import Dram, Ranges, host_image, place, whole_pages
 from vdla.runtime.rtl.bench import Bench, Stopped
@@ -63,18 +64,18 @@ class RtlDevice:
         return run
 
     def _run(self, stream: Stream, dram: Dram) -> Run:
-        rows = {engine: stream.engine(engine) for engine in Engine}
+        rows = {engine: stream.engine(engine) for engine in numbered(self.config)}
         self.bench.clear()  # as the simulator: scratchpads hold zeros at a program's start
         waves, self.waves = self.waves, None
         if waves:
             self.bench.open_waves(waves)
         try:
-            stopped = self.bench.run(dram, stream.base, [len(rows[engine]) for engine in Engine])
+            stopped = self.bench.run(dram, stream.base, [len(each) for each in rows.values()])
         finally:
             if waves:
                 self.bench.close_waves()
         start, finish = np.zeros((2, len(stream.instructions)), np.int64)
-        for engine in Engine:
+        for engine in rows:
             start[rows[engine]], finish[rows[engine]] = (
                 stopped.start[engine],
                 stopped.finish[engine],
@@ -82,11 +83,11 @@ class RtlDevice:
         if stopped.fault:
             raise _fault_error(stream, stopped)
         if stopped.cycles == -1:
-            raise SimulationError(deadlock_report(stream.instructions, start))
+            raise SimulationError(deadlock_report(stream, start))
         start[-1] = finish[-1] = stopped.cycles - 1
         causes = {
             engine.name: {cause.name.lower(): n for cause, n in stopped.causes[engine].items()}
-            for engine in Engine
+            for engine in rows
         }
         return Run(self.config, stream.instructions, stopped.cycles, start, finish, causes)
 

@@ -22,7 +22,7 @@
 namespace {
 
 constexpr uint32_t kOkay = 0, kSlaveError = 2, kDecodeError = 3;
-constexpr int kEngines = 3;
+constexpr int kEngines = VDLA_ENGINES;
 constexpr int64_t kPatience = 64;  // cycles without any activity that make a deadlock
 
 struct Burst {

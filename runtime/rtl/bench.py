@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from vdla.isa.config import PAGE_BYTES, Config, Memory
 from vdla.isa.identity import Identity
-from vdla.isa.instructions import Engine
 from vdla.isa.registers import (
     BUSY,
     EVENTS,
@@ -21,9 +20,11 @@ from vdla.isa.registers import (
     START,
     Cause,
     Fault,
+    counter,
     program_registers,
     register,
 )
+from vdla.isa.ring import Engine, numbered
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.rtl.build import scratchpads
 from vdla.support.numbers import ceil_div
@@ -111,9 +112,9 @@ class Bench:
         ``errors`` bear an error.
         """
         self.attach(dram, memory=memory, errors=errors)
-        start = {e: np.full(counts[e], -1, np.int64) for e in Engine}
-        finish = {e: np.full(counts[e], -1, np.int64) for e in Engine}
-        for e in Engine:
+        start = {e: np.full(counts[e], -1, np.int64) for e in numbered(self.config)}
+        finish = {e: np.full(counts[e], -1, np.int64) for e in numbered(self.config)}
+        for e in start:
             where = (start[e].ctypes.data, finish[e].ctypes.data)
             self._lib.vdla_events(self._handle, int(e), *where, counts[e])
         self._start(dram, base, sum(counts) + 1 if length is None else length, identity)
@@ -156,7 +157,7 @@ class Bench:
         self, how: int, start: dict[Engine, NDArray[np.int64]], finish: dict[Engine, Any]
     ) -> Stopped:
         cycles = self.read("CYCLES_LOW") | self.read("CYCLES_HIGH") << 32
-        causes = {e: {c: self.read(f"{e.name}_{c.name}") for c in Cause} for e in Engine}
+        causes = {e: {c: self.read(counter(e, c)) for c in Cause} for e in start}
         fault = Fault(self.read("FAULT_CAUSE"))
         at = self.read("FAULT_INSTRUCTION")
         if how == STUCK:

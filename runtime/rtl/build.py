@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from vdla.isa.config import Config
+from vdla.isa.ring import engines
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.rtl.verilate import (
     Report,
@@ -89,7 +90,11 @@ def _public(config: Config) -> str:
 def _names(work: Path, config: Config) -> str:
     """The bench's header: how the model calls the scratchpads."""
     text = (work / "model" / "Vvdla___024root.h").read_text()
-    lines = [f"#define VDLA_PORT_BYTES {config.port_bytes}", "#define VDLA_SCRATCHPADS \\"]
+    lines = [
+        f"#define VDLA_PORT_BYTES {config.port_bytes}",
+        f"#define VDLA_ENGINES {len(engines(config))}",
+        "#define VDLA_SCRATCHPADS \\",
+    ]
     for index, name in enumerate(scratchpads(config)):
         inner = name.replace(".", "__DOT__")
         pattern = rf"VlUnpacked<[^;]*?(\w+__DOT__{inner}__DOT__mem);"

@@ -10,13 +10,13 @@ from vdla.isa.instructions import (
     TABLE_BITS,
     Alu,
     AluOp,
-    Engine,
     Gemm,
     Init,
     Load,
     Mem,
     Store,
 )
+from vdla.isa.ring import Engine
 from vdla.sim.checker.footprint import (
     L_DRAM,
     L_MEMORY,
@@ -63,18 +63,10 @@ from vdla.sim.checker.tables import (
     Tables,
     make_tables,
 )
-from vdla.sim.checker.tokens import (
-    POP_PREV,
-    PUSH_PREV,
-    TO_NEXT,
-    TO_PREV,
-    dispatch,
-    first_ready,
-    token_limit,
-)
+from vdla.sim.checker.tokens import Queues, dispatch, first_ready, make_queues
 from vdla.sim.compiled import inline, jit, shared
 from vdla.sim.semantics import load_rows
-from vdla.sim.stream import Bytes, Rows, Stream, column, decode_uops
+from vdla.sim.stream import POPS, PUSHES, Bytes, Rows, Stream, column, decode_uops
 
 
 def execute(stream: Stream, dram: Bytes, sound: Mask) -> tuple[Rows, Rows]:
@@ -88,14 +80,15 @@ def execute(stream: Stream, dram: Bytes, sound: Mask) -> tuple[Rows, Rows]:
     Returns:
         Raw findings, and per engine the number of instructions that started.
     """
-    tables, started = make_tables(stream, dram, sound), np.zeros(3, np.int64)
-    _run(tables, stream.order, token_limit(stream), stream.config.command_queue, started)
-    return tables.findings[: tables.findings[-1, 0]], started
+    tables, queues = make_tables(stream, dram, sound), make_queues(stream, stream.config)
+    _run(tables, queues)
+    return tables.findings[: tables.findings[-1, 0]], queues.started
 
 
 # The pass ---------------------------------------------------------------------------------------
 
-_LOAD, _COMPUTE, _STORE = (int(engine) for engine in Engine)
+_ENGINES = len(Engine)
+_LOAD, _COMPUTE, _STORE = int(Engine.LOAD), int(Engine.COMPUTE), int(Engine.STORE)
 _LOAD_OP, _STORE_OP, _GEMM_OP = Load.opcode, Store.opcode, Gemm.opcode
 
 _C_UOP, _C_COUNT = column(Gemm, "uop_begin"), column(Gemm, "uop_count")
@@ -111,59 +104,47 @@ _TABLE_OF = np.array([INP, WGT, ACC, ACC, UOP, TAB], np.int64)  # [Mem] which me
 
 
 @jit
-def _run(t: Tables, order: Rows, limit: int, queue: int, started: Rows) -> None:
-    """Executes serially as far as tokens and queues allow; ``started`` counts per engine."""
-    dispatched = 0
-    issued = np.zeros(3, np.int64)
-    pushed, popped = np.zeros(6, np.int64), np.zeros(6, np.int64)
-    token_clocks = np.zeros((6, limit, 3), np.int64)
-    clocks = np.zeros((3, 3), np.int64)
+def _run(t: Tables, q: Queues) -> None:
+    """Executes serially as far as tokens and queues allow."""
+    dispatched, engines = 0, len(q.started)
+    token_clocks = np.zeros((len(q.pushed), q.limit, engines), np.int64)
+    clocks = np.zeros((engines, engines), np.int64)
     while True:
-        dispatched = dispatch(t.rows, dispatched, issued, started, queue)
-        engine = first_ready(t.rows, order, issued, started, pushed, popped, limit)
+        dispatched = dispatch(q, dispatched)
+        engine = first_ready(q)
         if engine < 0:
             return
-        index = order[engine, started[engine]]
-        started[engine] += 1
-        _pop(t.rows, index, engine, popped, token_clocks, clocks)
-        for other in range(3):
+        index = q.order[engine, q.started[engine]]
+        q.started[engine] += 1
+        _pop(q, index, engine, token_clocks, clocks)
+        for other in range(engines):
             t.clock[other] = clocks[engine, other]
         if t.sound[index]:
-            _access(t, index, engine, started[engine])
-        _push(t.rows, index, engine, started[engine], pushed, token_clocks, clocks)
+            _access(t, index, engine, q.started[engine])
+        _push(q, index, engine, token_clocks, clocks)
 
 
 @inline
-def _pop(
-    rows: Rows, index: int, engine: int, popped: Rows, token_clocks: Rows, clocks: Rows
-) -> None:
-    for side in range(2):
-        if rows[index, POP_PREV + side]:
-            queue = 2 * engine + side
-            slot = popped[queue] % token_clocks.shape[1]
-            popped[queue] += 1
-            for other in range(3):
+def _pop(q: Queues, index: int, engine: int, token_clocks: Rows, clocks: Rows) -> None:
+    for side in range(len(POPS)):
+        if q.rows[index, POPS[side]]:
+            queue = q.pops[engine, side]
+            slot = q.popped[queue] % q.limit
+            q.popped[queue] += 1
+            for other in range(len(q.started)):
                 clocks[engine, other] = max(clocks[engine, other], token_clocks[queue, slot, other])
 
 
 @inline
-def _push(
-    rows: Rows,
-    index: int,
-    engine: int,
-    number: int,
-    pushed: Rows,
-    token_clocks: Rows,
-    clocks: Rows,
-) -> None:
-    for side in range(2):
-        if rows[index, PUSH_PREV + side]:
-            queue = TO_NEXT[engine] if side else TO_PREV[engine]
-            slot = pushed[queue] % token_clocks.shape[1]
-            pushed[queue] += 1
-            for other in range(3):
+def _push(q: Queues, index: int, engine: int, token_clocks: Rows, clocks: Rows) -> None:
+    for side in range(len(PUSHES)):
+        if q.rows[index, PUSHES[side]]:
+            queue = q.pushes[engine, side]
+            slot = q.pushed[queue] % q.limit
+            q.pushed[queue] += 1
+            for other in range(len(q.started)):
                 token_clocks[queue, slot, other] = clocks[engine, other]
-            token_clocks[queue, slot, engine] = number
+            token_clocks[queue, slot, engine] = q.started[engine]
 
 
 @jit
@@ -175,7 +156,7 @@ def _access(t: Tables, index: int, engine: int, number: int) -> None:
     elif opcode == _STORE_OP:
         _store(t, index, number)
     elif _nest_fits(t, index):
-        _nest(t, index, number)
+        _nest(t, index, engine, number)
 
 
 @jit
@@ -282,21 +263,21 @@ def _index_fits(t: Tables, index: int, base: int, field: int, memory: int) -> bo
 
 
 @jit
-def _nest(t: Tables, index: int, number: int) -> None:
+def _nest(t: Tables, index: int, engine: int, number: int) -> None:
     """A read of dst needs no record beside its write: a write conflicts with all a read does."""
     row = t.rows[index]
     first, end = row[_C_UOP], row[_C_UOP] + row[_C_COUNT]
     per_word = t.uop_layout[4, 1]
     for word in range(first // per_word, (end - 1) // per_word + 1):
-        _touch(t, index, _COMPUTE, number, UOP, word, READ)
+        _touch(t, index, engine, number, UOP, word, READ)
     gemm = row[0] == _GEMM_OP
     reads_src = gemm or _reads_src(row)
     if not gemm:
         begin, stop = _table_entries(t, index)
         for entry in range(begin, stop):
-            _touch(t, index, _COMPUTE, number, TAB, entry, READ)
+            _touch(t, index, engine, number, TAB, entry, READ)
     source = INP if gemm else ACC
-    read, written = t.read[_COMPUTE], t.written[_COMPUTE]
+    read, written = t.read[engine], t.written[engine]
     to_dst, to_src, to_wgt = t.offset[ACC], t.offset[source], t.offset[WGT]
     for i0 in range(row[_C_E0]):
         for i1 in range(row[_C_E1]):
@@ -304,24 +285,24 @@ def _nest(t: Tables, index: int, number: int) -> None:
                 dst, src = _at(row, _C_DST, i0, i1, i2), _at(row, _C_SRC, i0, i1, i2)
                 wgt = _at(row, _G_WGT, i0, i1, i2)
                 if row[_G_INIT] == _BIAS and gemm:
-                    _read_bias(t, index, number, _at(row, _G_BIAS, i0, i1, i2))
+                    _read_bias(t, index, engine, number, _at(row, _G_BIAS, i0, i1, i2))
                 for u in range(first, end):  # most entries are touched again and again
                     to, at, tile = dst + t.uops[u, 1], src + t.uops[u, 2], wgt + t.uops[u, 3]
                     if written[to_dst + to] != number:
-                        _touch(t, index, _COMPUTE, number, ACC, to, WRITE)
+                        _touch(t, index, engine, number, ACC, to, WRITE)
                     if reads_src and read[to_src + at] != number:
-                        _touch(t, index, _COMPUTE, number, source, at, READ)
+                        _touch(t, index, engine, number, source, at, READ)
                     if gemm and read[to_wgt + tile] != number:
-                        _touch(t, index, _COMPUTE, number, WGT, tile, READ)
+                        _touch(t, index, engine, number, WGT, tile, READ)
 
 
 @inline
-def _read_bias(t: Tables, index: int, number: int, entry: int) -> None:
+def _read_bias(t: Tables, index: int, engine: int, number: int, entry: int) -> None:
     """One iteration's bias, which every micro-op marked first starts from."""
     row = t.rows[index]
     for u in range(row[_C_UOP], row[_C_UOP] + row[_C_COUNT]):
         if t.uops[u, 0]:
-            _touch(t, index, _COMPUTE, number, ACC, entry, READ)
+            _touch(t, index, engine, number, ACC, entry, READ)
             return
 
 
@@ -337,8 +318,8 @@ def _touch(
 ) -> None:
     """Checks one access to a buffer against the other engines' last ones, and enters it."""
     at = t.offset[memory] + entry
-    for step in range(1, 3):
-        other = (engine + step) % 3
+    for step in range(1, _ENGINES):
+        other = (engine + step) % _ENGINES
         last, theirs = t.written[other, at], WRITE
         if access == WRITE and last <= t.clock[other]:
             last, theirs = t.read[other, at], READ

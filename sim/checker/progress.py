@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from vdla.isa.config import Config
 from vdla.isa.instructions import Instruction
-from vdla.sim.checker.tokens import run_tokens, token_limit
+from vdla.sim.checker.tokens import make_queues, run_tokens
 from vdla.sim.checker.words import describe_tokens
 from vdla.sim.stream import Rows, Stream
 from vdla.support.errors import CheckError, UserError
@@ -47,10 +45,9 @@ def prove_progress(config: Config, instructions: Sequence[Instruction]) -> None:
 
 def _started(stream: Stream, config: Config) -> Rows:
     """Per engine, the instructions that start in the queues of a config."""
-    started = np.zeros(3, np.int64)
-    limit = token_limit(replace(stream, config=config))
-    run_tokens(stream.rows, stream.order, limit, config.command_queue, started)
-    return started
+    queues = make_queues(stream, config)
+    run_tokens(queues)
+    return queues.started
 
 
 def _ends(stream: Stream, started: Rows) -> bool:

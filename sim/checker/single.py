@@ -27,7 +27,7 @@ from vdla.sim.checker.footprint import (
     rows_of,
     store_footprint,
 )
-from vdla.sim.stream import Rows, Stream
+from vdla.sim.stream import POPS, PUSHES, Rows, Stream
 
 Tensors = Mapping[str, tuple[int, int]]  # by name, the first byte and the one after the last
 
@@ -71,7 +71,7 @@ def _one_of(name: str, legal: Sequence[int]) -> str:
 def check_flags(stream: Stream) -> list[Finding]:
     """Token flags of FINISH, which has no queues."""
     last = len(stream.instructions) - 1
-    if not stream.rows[last, 1:5].any():
+    if not stream.rows[last, [*POPS, *PUSHES]].any():
         return []
     return [Finding("field", last, f"{name_of(stream, last)}: expected no token flags, found some")]
 

@@ -13,6 +13,7 @@ from vdla.isa.instructions import (
     Store,
     instruction_bytes,
 )
+from vdla.isa.ring import Engine
 from vdla.sim.checker.footprint import (
     dram_ends,
     load_footprint,
@@ -73,11 +74,11 @@ def make_tables(stream: Stream, dram: Bytes, sound: Mask) -> Tables:
         offset=np.cumsum([0, *depths]),
         beats=np.array([config.entry(m.name.lower()) // config.port_bytes for m in Mem]),
         stream_words=ends,
-        read=np.zeros((3, sum(depths)), np.int64),
-        written=np.zeros((3, sum(depths)), np.int64),
+        read=np.zeros((len(Engine), sum(depths)), np.int64),
+        written=np.zeros((len(Engine), sum(depths)), np.int64),
         dram_read=np.zeros(words, np.int32),
         dram_written=np.zeros(words, np.int32),
-        clock=np.zeros(3, np.int64),
+        clock=np.zeros(len(Engine), np.int64),
         findings=np.zeros((LIMIT + 1, 8), np.int64),
     )
 

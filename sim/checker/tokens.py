@@ -8,83 +8,108 @@ buffer has room for a burst beside any part of an instruction (``fetch_buffer_be
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from vdla.isa.instructions import Load
+from vdla.isa.config import Config
+from vdla.isa.ring import Engine, ring_of
 from vdla.sim.compiled import inline
-from vdla.sim.stream import ENGINE_OF, Rows, Stream, column
-
-# The columns of pop_next and push_next are the ones after these.
-POP_PREV, PUSH_PREV = column(Load, "pop_prev"), column(Load, "push_prev")
-
-# Queue 2e holds what engine e pops from its prev, queue 2e + 1 what it pops from its next.
-TO_PREV = np.array([2 * ((e + 2) % 3) + 1 for e in range(3)], np.int64)
-TO_NEXT = np.array([2 * ((e + 1) % 3) for e in range(3)], np.int64)
+from vdla.sim.stream import POPS, PUSHES, Rows, Stream, token_queues
 
 
-def token_limit(stream: Stream) -> int:
+class Queues(NamedTuple):
+    """The command queues and token queues in front of a program's instructions."""
+
+    rows: Rows
+    order: Rows  # [engine, n] the row of its n-th instruction
+    engine_of: Rows  # [opcode]
+    pops: Rows  # [engine, side] the token queue that it pops
+    pushes: Rows  # [engine, side] the one that it pushes to
+    limit: int  # tokens that a queue holds
+    commands: int  # instructions that wait in front of an engine
+    issued: Rows  # [engine]
+    started: Rows  # [engine]
+    pushed: Rows  # [token queue]
+    popped: Rows  # [token queue]
+
+
+def make_queues(stream: Stream, config: Config) -> Queues:
+    """Empty queues of a config's sizes in front of a stream."""
+    tokens = len(ring_of(config).token_queues)
+    return Queues(
+        rows=stream.rows,
+        order=stream.order,
+        engine_of=stream.engine_of,
+        pops=token_queues(config, "pop"),
+        pushes=token_queues(config, "push"),
+        limit=token_limit(stream, config),
+        commands=config.command_queue,
+        issued=np.zeros(len(Engine), np.int64),
+        started=np.zeros(len(Engine), np.int64),
+        pushed=np.zeros(tokens, np.int64),
+        popped=np.zeros(tokens, np.int64),
+    )
+
+
+def token_limit(stream: Stream, config: Config) -> int:
     """Tokens that a queue holds; no program has more than it has instructions."""
-    return min(stream.config.token_queue, len(stream.instructions))
+    return min(config.token_queue, len(stream.instructions))
 
 
-def run_tokens(rows: Rows, order: Rows, limit: int, queue: int, started: Rows) -> None:
-    """Starts instructions as long as one can; ``started`` counts per engine.
+def run_tokens(q: Queues) -> None:
+    """Starts instructions as long as one can.
 
     It isn't compiled: fetching it from the cache would take longer than it runs, 4 µs an
     instruction.
-
-    Args:
-        rows: the program.
-        order: [engine, n] the row of its n-th instruction.
-        limit: tokens that a queue holds.
-        queue: instructions that wait in front of an engine.
-        started: zeros.
     """
     dispatched = 0
-    issued = np.zeros(3, np.int64)
-    pushed, popped = np.zeros(6, np.int64), np.zeros(6, np.int64)
     while True:
-        dispatched = dispatch(rows, dispatched, issued, started, queue)
-        engine = first_ready(rows, order, issued, started, pushed, popped, limit)
+        dispatched = dispatch(q, dispatched)
+        engine = first_ready(q)
         if engine < 0:
             return
-        row = order[engine, started[engine]]
-        started[engine] += 1
-        for side in range(2):
-            popped[2 * engine + side] += rows[row, POP_PREV + side]
-        pushed[TO_PREV[engine]] += rows[row, PUSH_PREV]
-        pushed[TO_NEXT[engine]] += rows[row, PUSH_PREV + 1]
+        row = q.order[engine, q.started[engine]]
+        q.started[engine] += 1
+        for side in range(len(POPS)):
+            q.popped[q.pops[engine, side]] += q.rows[row, POPS[side]]
+            q.pushed[q.pushes[engine, side]] += q.rows[row, PUSHES[side]]
 
 
 @inline
-def dispatch(rows: Rows, dispatched: int, issued: Rows, started: Rows, queue: int) -> int:
+def dispatch(q: Queues, dispatched: int) -> int:
     """Fills the command queues as far as they have room; how many instructions are dispatched."""
-    while dispatched < rows.shape[0] - 1:
-        engine = ENGINE_OF[rows[dispatched, 0]]
-        if issued[engine] - started[engine] >= queue:
+    while dispatched < q.rows.shape[0] - 1:
+        engine = q.engine_of[q.rows[dispatched, 0]]
+        if q.issued[engine] - q.started[engine] >= q.commands:
             break
-        issued[engine] += 1
+        q.issued[engine] += 1
         dispatched += 1
     return dispatched
 
 
 @inline
-def first_ready(
-    rows: Rows, order: Rows, issued: Rows, started: Rows, pushed: Rows, popped: Rows, limit: int
-) -> int:
+def first_ready(q: Queues) -> int:
     """The engine whose next instruction can start; of several, the earliest in the program."""
-    best, index = -1, rows.shape[0]
-    for engine in range(3):
-        if started[engine] < issued[engine]:
-            row = order[engine, started[engine]]
-            from_prev, from_next = 2 * engine, 2 * engine + 1
-            to_prev, to_next = TO_PREV[engine], TO_NEXT[engine]
-            if (
-                row < index
-                and pushed[from_prev] - popped[from_prev] >= rows[row, POP_PREV]
-                and pushed[from_next] - popped[from_next] >= rows[row, POP_PREV + 1]
-                and limit - (pushed[to_prev] - popped[to_prev]) >= rows[row, PUSH_PREV]
-                and limit - (pushed[to_next] - popped[to_next]) >= rows[row, PUSH_PREV + 1]
-            ):
+    best, index = -1, q.rows.shape[0]
+    for engine in range(q.order.shape[0]):
+        if q.started[engine] < q.issued[engine]:
+            row = q.order[engine, q.started[engine]]
+            if row < index and _tokens_allow(q, row, engine):
                 best, index = engine, row
     return best
+
+
+@inline
+def _tokens_allow(q: Queues, row: int, engine: int) -> bool:
+    """Whether the tokens that an instruction pops are there, and slots for those it will push."""
+    for side in range(len(POPS)):
+        if q.rows[row, POPS[side]]:
+            queue = q.pops[engine, side]
+            if q.pushed[queue] == q.popped[queue]:
+                return False
+        if q.rows[row, PUSHES[side]]:
+            queue = q.pushes[engine, side]
+            if q.pushed[queue] - q.popped[queue] == q.limit:
+                return False
+    return True

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from vdla.isa.instructions import Engine, Load
+from vdla.isa.instructions import Load
+from vdla.isa.ring import Engine, TokenQueue, engines, ring_of
 from vdla.sim.checker.finding import Finding, line_of, name_of
 from vdla.sim.checker.tables import (
     COMPUTED,
@@ -53,14 +54,15 @@ def _conflict_text(stream: Stream, accesses: dict[int, int], place: str) -> str:
     """Names both instructions, and the flags that would order them as the program has them."""
     first, second = sorted(accesses)
     one, two = name_of(stream, first), name_of(stream, second)
-    before = stream.instructions[first].engine
+    ring = ring_of(stream.config)
+    before, after = (ring.engine_of(stream.instructions[index]) for index in (first, second))
     verb = "writes" if accesses[second] == WRITE else "reads"
     yet = "may still read" if accesses[first] == READ else "may not have written yet"
-    forward = stream.instructions[second].engine == before.next
-    push, pop = ("push_next", "pop_prev") if forward else ("push_prev", "pop_next")
+    queue = ring.token_queue(before, after)
     return (
         f"{two} {verb} {place} that {one} {yet}: no token from {before.name} orders them; "
-        f"{one} would {push} and {two} {pop}; {line_of(stream, first)}; {line_of(stream, second)}"
+        f"{one} would {queue.push} and {two} {queue.pop}; {line_of(stream, first)}; "
+        f"{line_of(stream, second)}"
     )
 
 
@@ -68,17 +70,17 @@ def describe_tokens(stream: Stream, started: Rows) -> list[Finding]:
     """Deadlock, when instructions are left; otherwise tokens left in a queue."""
     if started.sum() == len(stream.instructions) - 1:
         return _leftovers(stream)
-    heads = [_reached(stream, engine, started) for engine in Engine]
+    heads = {engine: _reached(stream, engine, started) for engine in engines(stream.config)}
     blocked = _undispatched(stream, started)
     end = len(stream.instructions) if blocked is None else blocked  # of what was dispatched
     result = []
-    for engine, head in zip(Engine, heads, strict=True):
+    for engine, head in heads.items():
         if head < end:
             reasons = "; ".join(_lacks(stream, head, started))
             text = f"deadlock: {engine.name} stands at {name_of(stream, head)}: {reasons}"
             result.append(Finding("deadlock", head, f"{text}; {line_of(stream, head)}"))
     if blocked is not None:
-        engine = stream.instructions[blocked].engine
+        engine = ring_of(stream.config).engine_of(stream.instructions[blocked])
         size, first = stream.config.command_queue, name_of(stream, heads[engine])
         text = f"deadlock: {name_of(stream, blocked)} is never dispatched: {engine.name}'s queue of"
         text += f" {size} is full, with {first} first"
@@ -88,32 +90,37 @@ def describe_tokens(stream: Stream, started: Rows) -> list[Finding]:
 
 def _undispatched(stream: Stream, started: Rows) -> int | None:
     """The instruction at which fetch stands because a command queue is full."""
-    issued = [0, 0, 0]
+    ring = ring_of(stream.config)
+    issued = dict.fromkeys(ring.engines, 0)
     for index, each in enumerate(stream.instructions[:-1]):
-        if issued[each.engine] - started[each.engine] >= stream.config.command_queue:
+        engine = ring.engine_of(each)
+        if issued[engine] - started[engine] >= stream.config.command_queue:
             return index
-        issued[each.engine] += 1
+        issued[engine] += 1
     return None
 
 
 def _lacks(stream: Stream, head: int, started: Rows) -> list[str]:
     """The tokens and slots that an instruction can't start without."""
-    each, engine = stream.instructions[head], stream.instructions[head].engine
-    limit, reasons = token_limit(stream), []
-    for other, pop, push in _takes(engine):
-        pushers, poppers = _flagged(stream, other, push), _flagged(stream, engine, pop)
+    each, ring = stream.instructions[head], ring_of(stream.config)
+    engine = ring.engine_of(each)
+    limit, reasons = token_limit(stream, stream.config), []
+    for other in ring.neighbours(engine).values():
+        queue = ring.token_queue(other, engine)
+        pushers, poppers = _ends(stream, queue)
         taken = int(np.searchsorted(poppers, head))
         given = int(np.searchsorted(pushers, _reached(stream, other, started)))
-        if getattr(each, pop) and given <= taken:
+        if getattr(each, queue.pop) and given <= taken:
             source = "no instruction gives"
             if taken < len(pushers):
                 source = f"{name_of(stream, int(pushers[taken]))} would give"
             reasons.append(f"the token it pops from {other.name} is one that {source}")
-    for other, push, pop in _gives(engine):
-        pushers, poppers = _flagged(stream, engine, push), _flagged(stream, other, pop)
+    for other in ring.neighbours(engine).values():
+        queue = ring.token_queue(engine, other)
+        pushers, poppers = _ends(stream, queue)
         given = int(np.searchsorted(pushers, head))
         taken = int(np.searchsorted(poppers, _reached(stream, other, started)))
-        if getattr(each, push) and given - taken >= limit:
+        if getattr(each, queue.push) and given - taken >= limit:
             reasons.append(f"the queue it pushes to {other.name} holds {limit} tokens, all taken")
     return reasons
 
@@ -121,24 +128,19 @@ def _lacks(stream: Stream, head: int, started: Rows) -> list[str]:
 def _leftovers(stream: Stream) -> list[Finding]:
     """Tokens that are pushed more often than popped."""
     result = []
-    for engine in Engine:
-        for other, push, pop in _gives(engine):
-            pushers, poppers = _flagged(stream, engine, push), _flagged(stream, other, pop)
-            for index in map(int, pushers[len(poppers) :]):
-                text = f"{name_of(stream, index)} {push}: {other.name} pops {len(poppers)} tokens"
-                text += f" of {len(pushers)}, and never this one; {line_of(stream, index)}"
-                result.append(Finding("leftover", index, text))
+    for queue in ring_of(stream.config).token_queues:
+        pushers, poppers = _ends(stream, queue)
+        for index in map(int, pushers[len(poppers) :]):
+            text = f"{name_of(stream, index)} {queue.push}: {queue.taker.name} pops {len(poppers)}"
+            text += f" tokens of {len(pushers)}, and never this one; {line_of(stream, index)}"
+            result.append(Finding("leftover", index, text))
     return result
 
 
-def _takes(engine: Engine) -> tuple[tuple[Engine, str, str], ...]:
-    """From whom an engine pops tokens: the other engine, the flag, the flag that gives them."""
-    return (engine.prev, "pop_prev", "push_next"), (engine.next, "pop_next", "push_prev")
-
-
-def _gives(engine: Engine) -> tuple[tuple[Engine, str, str], ...]:
-    """To whom an engine pushes tokens: the other engine, the flag, the flag that takes them."""
-    return (engine.prev, "push_prev", "pop_next"), (engine.next, "push_next", "pop_prev")
+def _ends(stream: Stream, queue: TokenQueue) -> tuple[Rows, Rows]:
+    """The instructions that push to a token queue, and those that pop from it."""
+    pushers = _flagged(stream, queue.giver, queue.push)
+    return pushers, _flagged(stream, queue.taker, queue.pop)
 
 
 def _flagged(stream: Stream, engine: Engine, flag: str) -> Rows:

@@ -19,7 +19,8 @@ observe ACC's ports; leaving it replays the last micro-ops, so that the state is
 
 from __future__ import annotations
 
-from vdla.isa.instructions import ALWAYS_ACC_SRC, NO_X, Alu, AluOp, Engine, Gemm, Init
+from vdla.isa.instructions import ALWAYS_ACC_SRC, NO_X, Alu, AluOp, Gemm, Init
+from vdla.isa.ring import Engine
 from vdla.sim.compiled import inline
 from vdla.sim.stream import column
 from vdla.sim.timing.constants import (

@@ -1,4 +1,4 @@
-"""What LOAD, COMPUTE and STORE have in common: queues, starts, finishes, causes of cycles.
+"""What all engines have in common: queues, starts, finishes, causes of cycles.
 
 An instruction starts when its queue holds it and its tokens allow it; an engine's instructions
 start and finish in program order.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from vdla.sim.compiled import inline
 from vdla.sim.timing.constants import DRAIN, FETCH_WAIT, TOKEN
-from vdla.sim.timing.state import Machine, Tables
+from vdla.sim.timing.state import ENGINES, Machine, Tables
 from vdla.sim.timing.tokens import pop, push, tokens_allow
 
 
@@ -28,7 +28,7 @@ def issue(m: Machine, engine: int) -> None:
 @inline
 def commit_issues(m: Machine) -> None:
     """Makes what was issued in this cycle visible."""
-    for engine in range(3):
+    for engine in range(ENGINES):
         m.engines.issued[engine] = m.engines.issued_next[engine]
 
 
@@ -69,7 +69,7 @@ def in_flight(m: Machine, engine: int) -> int:
 def all_finished(m: Machine) -> bool:
     """Whether every engine has finished all it was given."""
     busy = False
-    for engine in range(3):
+    for engine in range(ENGINES):
         busy |= m.engines.finished[engine] != m.engines.issued[engine]
     return not busy
 
@@ -78,7 +78,7 @@ def all_finished(m: Machine) -> bool:
 def end_program(m: Machine, t: Tables, now: int) -> None:
     """FINISH starts and finishes, in a cycle in which nobody has anything to do."""
     t.start[-1] = t.finish[-1] = now
-    for engine in range(3):
+    for engine in range(ENGINES):
         m.engines.cause[engine] = DRAIN
 
 
@@ -91,7 +91,7 @@ def note_cause(m: Machine, engine: int, cause: int) -> None:
 @inline
 def count_causes(m: Machine, cycles: int) -> None:
     """Books this cycle, and those after it that are passed over, on each engine's cause."""
-    for engine in range(3):
+    for engine in range(ENGINES):
         m.engines.causes[engine, m.engines.cause[engine]] += cycles
 
 
@@ -100,5 +100,7 @@ def idle_cause(m: Machine, engine: int) -> int:
     """Why an engine with nothing in flight does nothing."""
     if m.engines.started[engine] != m.engines.issued[engine]:
         return TOKEN
-    issued = m.engines.issued[0] + m.engines.issued[1] + m.engines.issued[2]
+    issued = 0
+    for each in range(ENGINES):
+        issued += m.engines.issued[each]
     return DRAIN if issued >= m.settings.instructions - 1 else FETCH_WAIT

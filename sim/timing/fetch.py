@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from vdla.isa.instructions import Finish
 from vdla.sim.compiled import inline
-from vdla.sim.stream import ENGINE_OF
 from vdla.sim.timing.constants import BEYOND, ILLEGAL
 from vdla.sim.timing.engines import all_finished, has_room, issue
 from vdla.sim.timing.fault import burst_faults, stop
@@ -41,7 +40,7 @@ def step_fetch(m: Machine, t: Tables, now: int) -> int:
         return did
     if head == m.settings.instructions - 1:
         return did | (FINISHED if all_finished(m) else WAITED)
-    engine = ENGINE_OF[t.rows[head, 0]]
+    engine = t.engine_of[t.rows[head, 0]]
     if has_room(m, engine):
         issue(m, engine)
         m.fetch.dispatched += 1

@@ -11,7 +11,8 @@
 
 from __future__ import annotations
 
-from vdla.isa.instructions import Engine, Load, Mem
+from vdla.isa.instructions import Load, Mem
+from vdla.isa.ring import Engine
 from vdla.sim.compiled import inline
 from vdla.sim.stream import column
 from vdla.sim.timing.constants import BANK, BEYOND, BUSY, LOADS_IN_FLIGHT, MEMORY

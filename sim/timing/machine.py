@@ -7,8 +7,8 @@ left behind in the cycle before. Cycles in which nothing can change are skipped,
 from __future__ import annotations
 
 from vdla.isa.identity import Identity
-from vdla.isa.instructions import Engine
 from vdla.isa.registers import Fault
+from vdla.isa.ring import Engine
 from vdla.sim.compiled import inline, jit_lean
 from vdla.sim.stream import Bytes, Rows, Stream
 from vdla.sim.timing.compute import in_bulk, leave_bulk, step_compute

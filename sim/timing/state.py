@@ -22,8 +22,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from vdla.isa.config import PAGE_BYTES
-from vdla.isa.instructions import Mem, fetch_buffer_beats, instruction_beats
-from vdla.sim.stream import Bytes, Rows, Stream, uop_layout
+from vdla.isa.instructions import SIDES, Mem, fetch_buffer_beats, instruction_beats
+from vdla.isa.ring import Engine
+from vdla.sim.stream import Bytes, Rows, Stream, token_queues, uop_layout
 from vdla.sim.timing.constants import CAUSES, WRITE_BUFFER_VECTORS
 from vdla.sim.timing.part import Part
 
@@ -33,7 +34,11 @@ NEVER = int(np.iinfo(np.int64).max)  # a cycle
 _MEMORIES = tuple(memory.name.lower() for memory in Mem)
 
 Ring = Annotated[Rows, (RING,)]
-PerEngine = Annotated[Rows, (3,)]
+ENGINES = len(Engine)  # numbers of engines; a config may lack some
+QUEUES = ENGINES * len(SIDES)  # as many token queues as there may be
+PerEngine = Annotated[Rows, (ENGINES,)]
+PerQueue = Annotated[Rows, (QUEUES,)]  # as ``Ring.token_queues`` numbers them
+PerSide = Annotated[Rows, (ENGINES, len(SIDES))]
 PerMemory = Annotated[Rows, (len(Mem),)]  # as ``Mem`` numbers them
 PerReader = Annotated[Rows, (2,)]  # BY_FETCH, BY_LOAD
 
@@ -62,6 +67,8 @@ class Settings(Part):
     entries: PerMemory
     uops: int  # that the UOP buffer holds
     tables: int  # that TAB holds
+    pops: PerSide  # the token queue that an engine pops at a side
+    pushes: PerSide  # the one that it pushes to
 
     # The run.
     instructions: int
@@ -118,23 +125,23 @@ class Fetch(Part):
 
 
 class Engines(Part):
-    """What LOAD, COMPUTE and STORE have in common: instructions counted, cycles by cause."""
+    """What all engines have in common: instructions counted, cycles by cause."""
 
     issued: PerEngine  # to its queue
     issued_next: PerEngine
     started: PerEngine
     finished: PerEngine
     cause: PerEngine  # of this cycle
-    causes: Annotated[Rows, (3, len(CAUSES))]  # cycles so far
+    causes: Annotated[Rows, (ENGINES, len(CAUSES))]  # cycles so far
 
 
 class Tokens(Part):
-    """The six queues. Engine e pops queue 2e (from its prev) and 2e + 1 (from its next)."""
+    """The token queues: ``Settings`` has which of them an engine pops and pushes to."""
 
-    available: Annotated[Rows, (6,)]
-    available_next: Annotated[Rows, (6,)]
-    free: Annotated[Rows, (6,)]  # slots neither filled nor reserved
-    free_next: Annotated[Rows, (6,)]
+    available: PerQueue
+    available_next: PerQueue
+    free: PerQueue  # slots neither filled nor reserved
+    free_next: PerQueue
 
 
 class Request(Part):
@@ -294,6 +301,7 @@ class Tables(NamedTuple):
 
     rows: Rows  # [instruction, field]
     order: Rows  # [engine, n] the row of its n-th instruction
+    engine_of: Rows  # [opcode]
     dram: Bytes
     uop_layout: Rows
     uop_raw: Bytes  # the UOP buffer
@@ -334,6 +342,7 @@ def reset(stream: Stream, dram: Bytes) -> tuple[Machine, Tables]:
     return m, Tables(
         rows=stream.rows,
         order=stream.order,
+        engine_of=stream.engine_of,
         dram=dram,
         uop_layout=uop_layout(config),
         uop_raw=np.zeros((config.depth("uop"), config.entry("uop")), np.uint8),
@@ -363,4 +372,6 @@ def _set_up(settings: Settings, stream: Stream, dram: Bytes) -> None:
     settings.tables = config.tables
     settings.entries[:] = [config.depth(name) for name in _MEMORIES]
     settings.uops = config.uop_depth
+    settings.pops[:] = token_queues(config, "pop")
+    settings.pushes[:] = token_queues(config, "push")
     settings.instructions = len(stream.instructions)

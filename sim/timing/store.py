@@ -12,7 +12,8 @@
 
 from __future__ import annotations
 
-from vdla.isa.instructions import Engine, Mem, Store
+from vdla.isa.instructions import Mem, Store
+from vdla.isa.ring import Engine
 from vdla.sim.compiled import inline
 from vdla.sim.stream import column
 from vdla.sim.timing.constants import BEYOND, BUSY, MEMORY, STORE_PIPELINE, STORES_IN_FLIGHT

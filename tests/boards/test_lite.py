@@ -9,6 +9,7 @@ from amaranth.sim import Simulator
 from vdla.boards.soc import ps7, ps8
 from vdla.boards.soc.lite import DECERR, OKAY, SLVERR, ToLite
 from vdla.hw.csr import Csr
+from vdla.isa.config import load_config
 from vdla.isa.registers import IDENTITY, VERSION, register
 
 BASE = 0x4000_0000
@@ -24,7 +25,7 @@ class Bench:
         self.random = Random(seed)
         self.m = m = Module()
         m.submodules.lite = self.dut = ToLite(bus, BASE)
-        m.submodules.csr = self.csr = Csr()
+        m.submodules.csr = self.csr = Csr(load_config("tiny"))
         connect(m, self.dut.registers, self.csr.bus)
         m.d.comb += [self.csr.id.eq(IDENTITY), self.csr.version.eq(VERSION)]
         self.bus = self.dut.bus

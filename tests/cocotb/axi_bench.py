@@ -25,9 +25,10 @@ from vdla.analysis.cases import Case
 from vdla.analysis.machines import simulate
 from vdla.isa.asm import assemble
 from vdla.isa.config import PAGE_BYTES, load_config
-from vdla.isa.instructions import Engine, Finish, Load, Mem, Store
+from vdla.isa.instructions import Finish, Load, Mem, Store
 from vdla.isa.program import Program
-from vdla.isa.registers import Cause, Fault, register
+from vdla.isa.registers import Cause, Fault, counter, register
+from vdla.isa.ring import Engine, numbered
 from vdla.sim.machine import warm_up
 
 warm_up()
@@ -259,7 +260,7 @@ class Bench:
         """Waits for the end; gives what there is to know, and clears the interrupt."""
         await self.wait_for_interrupt()
         status = await self.settle()
-        causes = {e: {c: await self.read(f"{e.name}_{c.name}") for c in Cause} for e in Engine}
+        causes = {e: {c: await self.read(counter(e, c)) for c in Cause} for e in numbered(CONFIG)}
         ended = Ended(
             status,
             Fault(await self.read("FAULT_CAUSE")),

@@ -9,12 +9,12 @@ from cocotbext.axi import AxiResp
 
 from vdla.analysis.cases import Case
 from vdla.isa.identity import Identity
-from vdla.isa.registers import IDENTITY, REGISTERS, SPACE_BYTES, VERSION, register
+from vdla.isa.registers import IDENTITY, SPACE_BYTES, VERSION, register, registers
 from vdla.sim.random_programs import random_program
 
-READABLE = tuple(r for r in REGISTERS if r.access == "rw")
-LOCKED = tuple(r for r in REGISTERS if r.locked)
-COUNTERS = tuple(r.name for r in REGISTERS if r.offset >= register("CYCLES_LOW").offset)
+READABLE = tuple(r for r in registers(CONFIG) if r.access == "rw")
+LOCKED = tuple(r for r in registers(CONFIG) if r.locked)
+COUNTERS = tuple(r.name for r in registers(CONFIG) if r.offset >= register("CYCLES_LOW").offset)
 
 
 def existing(each):
@@ -33,15 +33,15 @@ async def identity(dut):
 @cocotb.test()
 async def every_other_address_answers_with_an_error(dut):
     bench = await Bench.begin(dut, 0)
-    known = {r.offset for r in REGISTERS}
-    before = {r.name: await bench.read(r.name) for r in REGISTERS}
+    known = {r.offset for r in registers(CONFIG)}
+    before = {r.name: await bench.read(r.name) for r in registers(CONFIG)}
     for offset in sorted(set(range(0, SPACE_BYTES, 4)) - known):
         assert (await bench.driver.read(offset, 4)).resp == AxiResp.SLVERR
         assert (await bench.driver.write(offset, b"\xff\xff\xff\xff")).resp == AxiResp.SLVERR
-    for each in REGISTERS:
+    for each in registers(CONFIG):
         if each.access == "ro":
             assert await bench.try_write(each.name, 0xFFFF_FFFF) == AxiResp.SLVERR
-    assert {r.name: await bench.read(r.name) for r in REGISTERS} == before
+    assert {r.name: await bench.read(r.name) for r in registers(CONFIG)} == before
 
 
 @cocotb.test()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -14,17 +13,10 @@ from vdla.compiler.graph.ir import Graph, TensorType
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.standalone import LayerProgram, layer_program
 from vdla.isa.config import load_config
-from vdla.isa.instructions import Engine, Instruction
+from vdla.isa.instructions import Instruction
+from vdla.isa.ring import ring_of
 from vdla.sim.checker import check
-
-QUEUES = [
-    (source, sink, push, pop)
-    for source in Engine
-    for sink, push, pop in (
-        (source.next, "push_next", "pop_prev"),
-        (source.prev, "push_prev", "pop_next"),
-    )
-]
+from vdla.sim.trace import Token, tokens
 
 
 def convolution(residual: bool) -> Graph:
@@ -61,13 +53,9 @@ def compiled(residual: bool, config: str, vthreads: int) -> LayerProgram:
     return layer_program(operator, default_tile(operator.template, chosen, vthreads), chosen)
 
 
-def tokens(instructions: list[Instruction]) -> Iterator[tuple[int, str, int, str]]:
-    """Every token: who gives it with which flag, who takes it with which."""
-    for source, sink, push, pop in QUEUES:
-        given = [i for i, e in enumerate(instructions) if e.engine == source and getattr(e, push)]
-        taken = [i for i, e in enumerate(instructions) if e.engine == sink and getattr(e, pop)]
-        assert len(given) == len(taken)
-        yield from ((g, push, t, pop) for g, t in zip(given, taken, strict=True))
+def ends(token: Token) -> tuple[tuple[int, str], tuple[int, str]]:
+    """The instruction and the flag at either end of a token."""
+    return (token.giver, token.queue.push), (token.taker, token.queue.pop)
 
 
 def without(instructions: list[Instruction], *flags: tuple[int, str]) -> list[Instruction]:
@@ -104,19 +92,19 @@ def test_every_token_is_needed(residual, config, vthreads):
     """Without any one token, two conflicting accesses are no longer in order."""
     layer = compiled(residual, config, vthreads)
     program = layer.program
-    found = list(tokens(list(program.instructions)))
+    found = tokens(ring_of(program.config), program.instructions)
     assert len(found) > 4
-    for giver, push, taker, pop in found:
-        less = without(list(program.instructions), (giver, push), (taker, pop))
+    for token in found:
+        less = without(list(program.instructions), *ends(token))
         kinds = {f.kind for f in check(program.config, less, layer.dram, program.base)}
-        assert "conflict" in kinds, (giver, push, taker, pop)
+        assert "conflict" in kinds, token
 
 
 def test_a_lone_flag_is_caught():
     """A push without its pop is left over, or shifts its queue; a pop without its push waits."""
     layer = compiled(False, "tiny", 2)
     program = layer.program
-    for giver, push, taker, pop in tokens(list(program.instructions)):
-        for flag in ((giver, push), (taker, pop)):
+    for token in tokens(ring_of(program.config), program.instructions):
+        for flag in ends(token):
             less = without(list(program.instructions), flag)
             assert check(program.config, less, layer.dram, program.base) != [], flag

@@ -23,7 +23,6 @@ from vdla.isa.config import load_config
 from vdla.isa.instructions import (
     Alu,
     AluOp,
-    Engine,
     Finish,
     Gemm,
     Init,
@@ -34,6 +33,7 @@ from vdla.isa.instructions import (
 )
 from vdla.isa.numbers import pack_scale
 from vdla.isa.registers import Cause, Fault
+from vdla.isa.ring import Engine
 from vdla.sim.machine import run_functional
 from vdla.sim.stream import Stream
 from vdla.sim.timing import Clock

@@ -8,7 +8,11 @@ import pytest
 from amaranth.sim import Simulator
 
 from vdla.hw.csr import Csr
-from vdla.isa.registers import REGISTERS, SPACE_BYTES, register
+from vdla.isa.config import load_config
+from vdla.isa.registers import SPACE_BYTES, register, registers
+
+TINY = load_config("tiny")
+REGISTERS = registers(TINY)
 
 OKAY, SLVERR = 0, 2
 PATTERN = 0xA5C3_96F0
@@ -79,7 +83,7 @@ class Driver:
 
 def drive(test):
     """Runs ``test(driver, csr, ctx)`` in a simulation."""
-    csr = Csr()
+    csr = Csr(TINY)
 
     async def testbench(ctx):
         await test(Driver(csr, ctx), csr, ctx)

@@ -15,7 +15,6 @@ from vdla.isa.instructions import (
     OPCODE_BITS,
     Alu,
     AluOp,
-    Engine,
     Finish,
     Gemm,
     Load,
@@ -26,6 +25,7 @@ from vdla.isa.instructions import (
     operations,
 )
 from vdla.isa.registers import Fault
+from vdla.isa.ring import Engine, ring_of
 
 TINY = load_config("tiny")
 PER = instruction_bytes(TINY) // TINY.port_bytes  # beats of an instruction
@@ -162,7 +162,7 @@ def test_it_dispatches_in_order_whatever_the_others_do(config, seed):
         ready=often(1),
         gap=lambda cycle: random.random() > chance,
     )
-    expected = [(w.engine, w.pack(config), i) for i, w in enumerate(words[:-1])]
+    expected = [(ring_of(config).engine_of(w), w.pack(config), i) for i, w in enumerate(words[:-1])]
     assert [entry[1:] for entry in seen.dispatched] == expected
     assert seen.finished is not None
     assert seen.fault is None

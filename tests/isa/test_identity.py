@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import replace
 
 import pytest
@@ -18,6 +19,7 @@ from vdla.isa.config import config_names, load_config
 from vdla.isa.identity import DIGITS, OPTIONS, PROBES, Identity, isa_hash, isa_hashes
 from vdla.isa.instructions import BY_OPCODE, Alu, Finish, Gemm, Load, Store, Uop
 from vdla.isa.program import Program, ProgramError
+from vdla.isa.ring import Ring, ring_of
 from vdla.lookup import tuned_tiles
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.errors import DeviceError
@@ -67,6 +69,13 @@ def rounded(patch):
     patch.setattr(numbers, "rq", rq)
 
 
+def ring_that_stores_sums(config):
+    """STORE executes ALU."""
+    load, compute, store = ring_of(config).roles
+    moved = dataclasses.replace(compute, executes=(Gemm, Finish))
+    return Ring((load, moved, dataclasses.replace(store, executes=(Store, Alu))))
+
+
 CHANGES = {"wider": wider, "reordered": reordered, "swapped": swapped, "rounded": rounded}
 MORE = {
     "renamed": lambda patch: patch.setattr(Gemm.bias_base, "name", "start"),
@@ -78,7 +87,7 @@ MORE = {
     "legal elsewhere": lambda patch: patch.setattr(Store.memory, "_legal", lambda config: (0, 3)),
     "alignment": lambda patch: patch.setattr(Load.dram_base, "multiple", lambda config: 1),
     "micro-ops": lambda patch: patch.setattr(Uop, "fields", Uop.fields[::-1]),
-    "engines": lambda patch: patch.setattr(Finish, "engine", Store.engine),
+    "engines": lambda patch: patch.setattr(identity, "ring_of", ring_that_stores_sums),
     "semantics": lambda patch: patch.setattr(identity, "SEMANTICS", "0badf00d"),
     "scales": lambda patch: patch.setattr(numbers, "pack_scale", lambda scale: int(scale * 4096)),
 }

@@ -12,8 +12,9 @@ from vdla.analysis.comparison import compare_models
 from vdla.api import compile, random_inputs
 from vdla.compiler.models import model_paths
 from vdla.isa.config import load_config
-from vdla.isa.instructions import Engine, Finish, Gemm, Load, Mem
+from vdla.isa.instructions import Finish, Gemm, Load, Mem
 from vdla.isa.program import Program
+from vdla.isa.ring import engines, ring_of
 from vdla.runtime.devices.named import module_config
 from vdla.runtime.devices.sim import SimDevice
 from vdla.runtime.executor import Executor
@@ -51,7 +52,7 @@ def test_causes_add_up_to_every_cycle(name):
         run = simulate(
             program.config, program.instructions, layer.dram, program.base, numerics=False
         )
-        for engine in Engine:
+        for engine in engines(program.config):
             causes = run.causes[engine.name]
             assert tuple(causes) == CAUSES
             assert sum(causes.values()) == run.cycles
@@ -65,11 +66,11 @@ def test_instructions_start_and_finish_in_order():
         )
         assert (run.start >= 0).all()
         assert (run.start <= run.finish).all()
-        for engine in Engine:
-            mine = [i for i, e in enumerate(program.instructions[:-1]) if e.engine == engine]
+        for engine in engines(program.config):
+            mine = Stream.of(program.config, program.instructions).engine(engine)
             assert (np.diff(run.start[mine]) > 0).all()
             assert (np.diff(run.finish[mine]) > 0).all()
-        for token in tokens(program.instructions):
+        for token in tokens(ring_of(program.config), program.instructions):
             assert run.finish[token.giver] < run.start[token.taker]
 
 
@@ -119,7 +120,7 @@ def test_the_timeline(tmp_path):
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     timed = [e["ts"] for e in events if e["ph"] != "M"]
     assert timed == sorted(timed)
-    arrows = len(tokens(program.instructions))
+    arrows = len(tokens(ring_of(program.config), program.instructions))
     assert arrows > 4
     for phase in "sf":
         found = [e for e in events if e["ph"] == phase]

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from vdla import api
 from vdla.compiler.targets.accelerator import lower
 from vdla.isa.config import load_config
-from vdla.isa.instructions import Engine, Finish, Gemm, Load, Mem, Store
+from vdla.isa.instructions import Finish, Gemm, Load, Mem, Store
+from vdla.isa.ring import Engine, ring_of
 from vdla.sim.checker import check
 from vdla.sim.checker.progress import QueueError, prove_progress
 from vdla.sim.machine import SimulationError, simulate
@@ -21,6 +22,7 @@ from vdla.support.errors import CheckError
 
 FLAGS = ("pop_prev", "pop_next", "push_prev", "push_next")
 IDLE = {Engine.LOAD: Load(), Engine.COMPUTE: Gemm(), Engine.STORE: Store(memory=Mem.ACC)}
+RING = ring_of(load_config("tiny"))
 BASE = 0x8000
 
 
@@ -40,7 +42,7 @@ def configs(draw):
 @st.composite
 def token_streams(draw):
     """Instructions that only pass tokens: pairs of a push and a pop anywhere, and loose flags."""
-    engines = draw(st.lists(st.sampled_from(Engine), min_size=2, max_size=40))
+    engines = draw(st.lists(st.sampled_from(RING.engines), min_size=2, max_size=40))
     flags = [dict.fromkeys(FLAGS, 0) for _ in engines]
     places = st.integers(0, len(engines) - 1)
     for giver, taker in draw(st.lists(st.tuples(places, places), max_size=40)):
@@ -50,9 +52,9 @@ def token_streams(draw):
         one, two = engines[giver], engines[taker]
         if one == two:
             continue
-        push, pop = ("push_next", "pop_prev") if one.next == two else ("push_prev", "pop_next")
-        if not flags[giver][push] and not flags[taker][pop]:
-            flags[giver][push] = flags[taker][pop] = 1
+        queue = RING.token_queue(one, two)
+        if not flags[giver][queue.push] and not flags[taker][queue.pop]:
+            flags[giver][queue.push] = flags[taker][queue.pop] = 1
     for place in draw(st.lists(places, max_size=1)):
         flags[place][draw(st.sampled_from(FLAGS))] ^= 1
     stream = [IDLE[e].replace(**flagged) for e, flagged in zip(engines, flags, strict=True)]

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from vdla.isa.config import config_names, load_config
-from vdla.isa.instructions import Alu, AluOp, Engine, Gemm, Init, Load, Mem, Store, Uop
+from vdla.isa.instructions import Alu, AluOp, Gemm, Init, Load, Mem, Store, Uop
 from vdla.isa.numbers import rq
+from vdla.isa.ring import Engine, engines, ring_of
 from vdla.sim.checker import check
 from vdla.sim.machine import simulate
 from vdla.sim.random_programs import DRAM_BYTES, random_program
@@ -47,14 +48,15 @@ def test_they_are_sound_and_use_everything():
         assert check(program.config, program.instructions, dram, program.base) == []
         for each in program.instructions:
             seen[each.mnemonic] += 1
-            seen.update((each.engine.name, flag) for flag in FLAGS if getattr(each, flag))
+            engine = ring_of(program.config).engine_of(each)
+            seen.update((engine.name, flag) for flag in FLAGS if getattr(each, flag))
             if isinstance(each, Load | Store):
                 seen[each.mnemonic, Mem(each.memory).name] += 1
             if isinstance(each, Gemm):
                 seen["init", each.init] += 1
             if isinstance(each, Alu):
                 seen["op", each.alu_op] += 1
-    wanted = [(engine.name, flag) for engine in Engine for flag in FLAGS]
+    wanted = [(engine.name, flag) for engine in engines(CONFIGS[0]) for flag in FLAGS]
     wanted += [("LOAD", m.name) for m in Mem] + [("STORE", "ACC"), ("STORE", "ACC8")]
     wanted += [("init", i) for i in Init] + [("op", op) for op in AluOp]
     assert all(seen[each] > 20 for each in wanted), seen
@@ -78,12 +80,12 @@ def test_shortcuts_change_nothing():
 def test_the_books_of_a_run():
     for program, dram in cases(40, 50, seed=2000):
         run = simulate(program.config, program.instructions, dram, program.base)
-        for engine in Engine:
+        for engine in engines(program.config):
             assert sum(run.causes[engine.name].values()) == run.cycles
-            mine = [i for i, e in enumerate(program.instructions[:-1]) if e.engine == engine]
+            mine = Stream.of(program.config, program.instructions).engine(engine)
             assert (np.diff(run.start[mine]) > 0).all()
             assert (np.diff(run.finish[mine]) > 0).all()
-        for token in tokens(program.instructions):
+        for token in tokens(ring_of(program.config), program.instructions):
             assert run.finish[token.giver] < run.start[token.taker]
         check_records(run)
         check_timeline(run)
@@ -119,7 +121,7 @@ def check_timeline(run):
         assert lane in named
         assert event["ts"] >= ends.get(lane, 0)
         ends[lane] = event["ts"] + event["dur"]
-    wanted = tokens(run.instructions)
+    wanted = tokens(ring_of(run.config), run.instructions)
     for phase in "sf":
         assert len({e["id"] for e in timed if e["ph"] == phase}) == len(wanted)
         assert len([e for e in timed if e["ph"] == phase]) == len(wanted)
@@ -143,14 +145,14 @@ def test_deleting_any_token_is_caught_or_changes_nothing():
     rng = Random(0)
     for program, dram in cases(9, 30, seed=4000):
         wanted = run_in_order(program, dram, range(len(program.instructions)))
-        for token in tokens(program.instructions):
-            changed = without(program.instructions, *ends(program.instructions, token))
+        for token in tokens(ring_of(program.config), program.instructions):
+            changed = without(program.instructions, *ends(token))
             if check(program.config, changed, dram, program.base):
                 caught += 1
                 continue
             harmless += 1
             for prefer in ((0, 1, 2), (2, 1, 0), (1, 2, 0), None, None):
-                order = legal_order(changed, prefer, rng)
+                order = legal_order(ring_of(program.config), changed, prefer, rng)
                 assert same(run_in_order(program, dram, order), wanted)
     assert caught > 30
     assert harmless > 10
@@ -164,35 +166,34 @@ def without(instructions, *flags):
     return changed
 
 
-def ends(instructions, token):
+def ends(token):
     """The flags at both ends of a token."""
-    forward = instructions[token.taker].engine == instructions[token.giver].engine.next
-    push, pop = ("push_next", "pop_prev") if forward else ("push_prev", "pop_next")
-    return (token.giver, push), (token.taker, pop)
+    return (token.giver, token.queue.push), (token.taker, token.queue.pop)
 
 
-def legal_order(instructions, prefer, rng):
+def legal_order(ring, instructions, prefer, rng):
     """A serial order that tokens allow, by engines' preference or at random."""
-    left = {e: [i for i, each in enumerate(instructions[:-1]) if each.engine == e] for e in Engine}
+    runs_on = [ring.engine_of(each) for each in instructions]
+    left = {e: [i for i, on in enumerate(runs_on[:-1]) if on == e] for e in ring.engines}
     held, order = Counter(), []
     while any(left.values()):
-        heads = [left[engine][0] for engine in Engine if left[engine]]
-        ready = [i for i in heads if all(held[q] for q in pops(instructions[i]))]
+        heads = [indices[0] for indices in left.values() if indices]
+        ready = [i for i in heads if all(held[q] for q in passes(ring, instructions[i], "pop"))]
         index = rng.choice(ready)
         if prefer is not None:
-            index = min(ready, key=lambda i: prefer.index(instructions[i].engine))
-        each = instructions[index]
-        held.subtract(pops(each))
-        held.update([(each.engine, each.engine.prev)] * each.push_prev)
-        held.update([(each.engine, each.engine.next)] * each.push_next)
-        left[each.engine].remove(index)
+            index = min(ready, key=lambda i: prefer.index(runs_on[i]))
+        held.subtract(passes(ring, instructions[index], "pop"))
+        held.update(passes(ring, instructions[index], "push"))
+        left[runs_on[index]].remove(index)
         order.append(index)
     return order
 
 
-def pops(each):
-    prev, following = (each.engine.prev, each.engine), (each.engine.next, each.engine)
-    return [prev] * each.pop_prev + [following] * each.pop_next
+def passes(ring, each, verb):
+    """The token queues that an instruction pops from or pushes to."""
+    end = {"pop": "taker", "push": "giver"}[verb]
+    mine = (q for q in ring.token_queues if getattr(q, end) == ring.engine_of(each))
+    return [queue for queue in mine if getattr(each, getattr(queue, verb))]
 
 
 # What instructions do -----------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from vdla.compiler import models
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.standalone import layer_program
 from vdla.isa.config import load_config
+from vdla.isa.ring import ring_of
 from vdla.sim.checker import check
 from vdla.sim.machine import simulate
 
@@ -39,7 +40,8 @@ def test_serialized_engines_never_overlap():
     program = serial.program
     assert check(config, program.instructions, serial.dram, program.base) == []
     run = simulate(config, program.instructions, serial.dram, program.base)
-    spans = sorted(zip(run.start, run.finish, (i.engine for i in run.instructions), strict=True))
+    runs_on = map(ring_of(run.config).engine_of, run.instructions)
+    spans = sorted(zip(run.start, run.finish, runs_on, strict=True))
     for (_, finish, engine), (start, _, other) in pairwise(spans):
         assert start > finish or engine == other
     assert run.cycles > simulate(config, hidden.program.instructions, hidden.dram.copy(),

@@ -24,7 +24,6 @@ from vdla.isa.instructions import (
     TABLE_BITS,
     Alu,
     AluOp,
-    Engine,
     Finish,
     Gemm,
     Init,
@@ -39,6 +38,7 @@ from vdla.isa.instructions import (
 from vdla.isa.numbers import MANTISSA_BITS
 from vdla.isa.program import Program
 from vdla.isa.registers import Fault
+from vdla.isa.ring import Engine, Ring, TokenQueue, ring_of
 from vdla.sim.random_programs import DATA_AT, DRAM_BYTES, random_program
 from vdla.sim.stream import Stream
 
@@ -160,9 +160,9 @@ def recipes(config: Config) -> Mapping[str, Recipe]:
     result |= {"many STOREs": Recipe(_stores), "ties": Recipe(_ties)}
     if config.tables > 1:
         result["a table beside another"] = Recipe(_tables)
-    for giver in Engine:
-        for taker in (giver.next, giver.prev):
-            result[f"tokens {giver.name} → {taker.name}"] = Recipe(partial(_tokens, giver, taker))
+    for queue in ring_of(config).token_queues:
+        name = f"tokens {queue.giver.name} → {queue.taker.name}"
+        result[name] = Recipe(partial(_tokens, queue))
     return result
 
 
@@ -316,7 +316,7 @@ def _deadlock(config: Config, rng: Random) -> Case:
     """An instruction waits for a token more: its queue is popped more often than pushed to."""
     case = _small(config, rng)
     stream = list(case.stream.instructions)
-    flags = ("pop_prev", "pop_next")
+    flags = [f"pop_{side}" for side in ring_of(config).sides]
     free = [(i, f) for i, each in enumerate(stream[:-1]) for f in flags if not getattr(each, f)]
     at, flag = rng.choice(free)
     stream[at] = stream[at].replace(**{flag: 1})
@@ -379,23 +379,25 @@ def _tables(config: Config, rng: Random) -> Case:
     return Case.of(Program(config, stream, DRAM_BYTES // 2, data))
 
 
-def _tokens(giver: Engine, taker: Engine, config: Config, rng: Random) -> Case:
-    """Fills the queue from one engine to another, while the third holds the taker up.
+def _tokens(queue: TokenQueue, config: Config, rng: Random) -> Case:
+    """Fills the queue from one engine to another, while a third holds the taker up.
 
     The taker's first instruction waits for the third engine, and that for the giver's last token
     but a few; so the queue is full before any is popped, and then givers and takers alternate.
     """
-    push, pop = ("push_next", "pop_prev") if giver.next == taker else ("push_prev", "pop_next")
-    third = next(each for each in Engine if each not in (giver, taker))
+    ring, giver, taker = ring_of(config), queue.giver, queue.taker
+    third = next(each for each in ring.engines if each not in (giver, taker))
+    on, off = ring.token_queue(giver, third), ring.token_queue(third, taker)
     count = min(config.token_queue, MOST_TOKENS)
     more = rng.randint(1, 5)
+    give, take = _idle(ring, giver, queue.push), _idle(ring, taker, queue.pop)
     stream = [
-        *[_idle(giver, **{push: 1})] * (count - 1),
-        _idle(giver, **{push: 1, _flag("push", giver, third): 1}),
-        _idle(third, **{_flag("pop", third, giver): 1, _flag("push", third, taker): 1}),
-        _idle(taker, **{_flag("pop", taker, third): 1}),
-        *[_idle(giver, **{push: 1})] * min(more, config.command_queue),
-        *[_idle(taker, **{pop: 1})] * (count + min(more, config.command_queue)),
+        *[give] * (count - 1),
+        _idle(ring, giver, queue.push, on.push),
+        _idle(ring, third, on.pop, off.push),
+        _idle(ring, taker, off.pop),
+        *[give] * min(more, config.command_queue),
+        *[take] * (count + min(more, config.command_queue)),
         Finish(),
     ]
     at = rng.randrange(8) * config.port_bytes
@@ -403,14 +405,11 @@ def _tokens(giver: Engine, taker: Engine, config: Config, rng: Random) -> Case:
     return Case.of(Program(config, stream, base - base % config.port_bytes))
 
 
-def _idle(engine: Engine, **flags: int) -> Instruction:
+def _idle(ring: Ring, engine: Engine, *flags: str) -> Instruction:
     """An instruction of an engine that does nothing but pass tokens."""
-    kinds = {Engine.LOAD: Load(), Engine.COMPUTE: Gemm(), Engine.STORE: Store(memory=Mem.ACC)}
-    return kinds[engine].replace(**flags)
-
-
-def _flag(verb: str, mine: Engine, other: Engine) -> str:
-    return f"{verb}_{'next' if mine.next == other else 'prev'}"
+    idle = (Load(), Gemm(), Alu(), Store(memory=Mem.ACC))
+    mine = next(each for each in idle if ring.engine_of(each) == engine)
+    return mine.replace(**dict.fromkeys(flags, 1))
 
 
 # Mistakes at random ------------------------------------------------------------------------------
@@ -433,7 +432,7 @@ def _wrong_instruction(each: Instruction, config: Config, rng: Random, how: str)
     """One flag or field changed, so that no micro-op is read while it is loaded: what the machine
     does then isn't defined. A token more to wait for or one fewer given only makes it wait."""
     if how == "token":
-        name = rng.choice(("pop_prev", "pop_next", "push_prev", "push_next"))
+        name = rng.choice([f"{v}_{s}" for v in ("pop", "push") for s in ring_of(config).sides])
         return each.replace(**{name: int(name.startswith("pop"))})
     spared = ("op", "memory", "uop_begin", "uop_count", "pop", "push", "extent", "pad")
     if _loads_uops(each):

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from vdla.analysis.cases import Bytes, Case, Outcome
 from vdla.isa.config import Config, Memory
-from vdla.isa.instructions import Engine
-from vdla.isa.registers import Cause, instruction_address
+from vdla.isa.registers import Cause, counter, instruction_address
+from vdla.isa.ring import numbered
 from vdla.runtime.rtl.bench import Bench
 from vdla.runtime.rtl.build import build, scratchpads
 from vdla.sim.machine import run_functional, warm_up
@@ -47,8 +47,8 @@ class Machines:
     def run_rtl(self, case: Case, memory: Memory) -> Outcome:
         """The case on the RTL, from cleared scratchpads."""
         stream, dram = case.stream, case.dram.copy()
-        rows = {engine: stream.engine(engine) for engine in Engine}
-        counts = [len(rows[engine]) for engine in Engine]
+        rows = {engine: stream.engine(engine) for engine in numbered(self.config)}
+        counts = [len(each) for each in rows.values()]
         self.bench.clear()
         length = len(stream.instructions)
         begun_at = time.perf_counter()
@@ -63,7 +63,7 @@ class Machines:
         )
         seconds = time.perf_counter() - begun_at
         start, finish = np.full(length, -1, np.int64), np.full(length, -1, np.int64)
-        for engine in Engine:
+        for engine in rows:
             start[rows[engine]] = stopped.start[engine]
             finish[rows[engine]] = stopped.finish[engine]
         if stopped.fault:
@@ -76,7 +76,7 @@ class Machines:
             stopped.cycles,
             start,
             finish,
-            {f"{e.name}_{c.name}": stopped.causes[e][c] for e in Engine for c in Cause},
+            {counter(e, c): stopped.causes[e][c] for e in rows for c in Cause},
             stopped.fault,
             stopped.fault_instruction if stopped.fault else 0,
             {"dram": dram, **memories},
@@ -101,7 +101,8 @@ def simulate(case: Case, memory: Memory) -> Outcome:
         memories |= _scratchpads(run_functional(stream, clock.finish, dram))
     seconds = time.perf_counter() - begun_at
     at = instruction_address(case.config, case.base, clock.fault_row) if clock.fault else 0
-    causes = {f"{e.name}_{c.name}": int(clock.causes[e, c]) for e in Engine for c in Cause}
+    engines = numbered(case.config)
+    causes = {counter(e, c): int(clock.causes[e, c]) for e in engines for c in Cause}
     return Outcome(
         clock.cycles, clock.start, clock.finish, causes, clock.fault, at, memories, seconds
     )

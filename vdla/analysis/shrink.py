@@ -7,9 +7,11 @@ from dataclasses import replace
 
 from vdla.analysis.cases import Case
 from vdla.analysis.machines import Difference, Machines, first_difference
-from vdla.isa.instructions import Engine, Instruction
+from vdla.isa.instructions import Instruction
+from vdla.isa.ring import Ring, ring_of
 from vdla.sim.checker import check
 from vdla.sim.machine import SimulationError
+from vdla.sim.trace import tokens
 
 
 def shrink(machines: Machines, seen: Difference) -> Difference:
@@ -54,7 +56,7 @@ def _candidates(case: Case) -> Iterator[Case]:
     step = len(body)
     while step >= 1:
         for first in range(0, len(body), step):
-            left = _without(body, range(first, min(first + step, len(body))))
+            left = _without(ring_of(case.config), body, range(first, min(first + step, len(body))))
             yield case.with_instructions([*left, *tail])
         step //= 2
     for i, each in enumerate(body):
@@ -73,18 +75,11 @@ def _simpler(each: Instruction) -> Iterator[Instruction]:
             yield each.replace(**{f.name: value // 2})
 
 
-def _without(stream: Sequence[Instruction], gone: range) -> list[Instruction]:
+def _without(ring: Ring, stream: Sequence[Instruction], gone: range) -> list[Instruction]:
     """A stream less some instructions, and less the other ends of their tokens."""
     changes: dict[int, dict[str, int]] = {}
-    for engine in Engine:
-        for push, pop, other in (
-            ("push_next", "pop_prev", engine.next),
-            ("push_prev", "pop_next", engine.prev),
-        ):
-            givers = [i for i, s in enumerate(stream) if s.engine == engine and getattr(s, push)]
-            takers = [i for i, s in enumerate(stream) if s.engine == other and getattr(s, pop)]
-            for giver, taker in zip(givers, takers, strict=False):
-                if giver in gone or taker in gone:
-                    changes.setdefault(giver, {})[push] = 0
-                    changes.setdefault(taker, {})[pop] = 0
+    for token in tokens(ring, stream):
+        if token.giver in gone or token.taker in gone:
+            changes.setdefault(token.giver, {})[token.queue.push] = 0
+            changes.setdefault(token.taker, {})[token.queue.pop] = 0
     return [each.replace(**changes.get(i, {})) for i, each in enumerate(stream) if i not in gone]

@@ -131,7 +131,7 @@ class Linker:
         if hide:
             instructions = insert_tokens(self.ops, addresses, dram_bytes, self.config)
         else:
-            instructions = serialize(self.ops, addresses)
+            instructions = serialize(self.ops, addresses, self.config)
         stream = [*instructions, Finish()]
         prove_progress(self.config, stream)
         stages = [op.name for op in self.ops]

@@ -20,7 +20,11 @@ from __future__ import annotations
 from amaranth import Cat, Const, Mux, Signal
 
 from vdla.hw.csr import Csr
-from vdla.isa.registers import REGISTERS
+from vdla.isa.config import load_config
+from vdla.isa.registers import registers
+
+TINY = load_config("tiny")
+REGISTERS = registers(TINY)
 
 OKAY, SLVERR = 0, 2
 
@@ -67,7 +71,7 @@ def accepted(proof, up, shown, name):
 
 
 def test_registers(proof, state):
-    csr = Csr()
+    csr = Csr(TINY)
     inner = proof.add(csr)
     bus = csr.bus
     read, write = bus.arvalid & bus.arready, bus.awvalid & bus.awready
@@ -110,7 +114,7 @@ def test_registers(proof, state):
 
 def test_locked_registers_stand_still(proof):
     """4 once more, said without the model: while locked, only unlocked registers change."""
-    csr = Csr()
+    csr = Csr(TINY)
     proof.add(csr)
     for register in REGISTERS:
         if register.access == "rw" and register.locked:

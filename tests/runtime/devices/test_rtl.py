@@ -10,8 +10,8 @@ import pytest
 
 from vdla.isa.asm import assemble
 from vdla.isa.config import load_config
-from vdla.isa.instructions import Engine
 from vdla.isa.registers import Cause, Fault
+from vdla.isa.ring import Engine
 from vdla.runtime.devices import rtl
 from vdla.runtime.devices.rtl import RtlDevice
 from vdla.runtime.rtl.bench import Stopped

@@ -9,8 +9,8 @@ import pytest
 
 from vdla.isa.config import Memory, load_config
 from vdla.isa.identity import Identity
-from vdla.isa.instructions import Engine
 from vdla.isa.registers import BUSY, EVENTS, RESET, START, Cause, Fault, register
+from vdla.isa.ring import Engine
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.rtl import bench as bench_
 from vdla.runtime.rtl.bench import DRAM_BASE, INTERRUPT, MORE, STUCK, Bench
@@ -175,7 +175,7 @@ def test_it_runs_until_something_happens(bench, model):
 def test_what_never_began_has_no_cycle(bench):
     found = bench.run(DRAM, 0x800, [1, 2, 0])
     for events in (found.start, found.finish):
-        assert [events[e].tolist() for e in Engine] == [[-1], [-1, -1], []]
+        assert [events[e].tolist() for e in events] == [[-1], [-1, -1], []]
 
 
 def test_a_core_that_stands_still_is_reset(bench, model):

@@ -39,8 +39,8 @@ class Coverage:
         """Ticks off what a case has reached on the simulator."""
         stream = case.stream
         sound = not case.mistake and outcome.ending == Ending.FINISH
-        seen = {*causes(outcome), *self._ending(case, outcome), *fields(stream, outcome)}
-        seen |= {*tokens(stream, outcome), *in_flight(stream, outcome)}
+        seen = {*causes(self.config, outcome), *self._ending(case, outcome)}
+        seen |= {*fields(stream, outcome), *tokens(stream, outcome), *in_flight(stream, outcome)}
         if sound and case is not self._replayed:  # behind any memory it does the same
             self._replayed = case
             seen |= {*bursts(stream), *Replay(case, outcome).seen}
@@ -62,7 +62,7 @@ def goals(config: Config) -> Iterator[str]:
     yield from value_goals(config)
     yield from hazard_goals(config)
     yield from token_goals(config)
-    yield from cause_goals()
+    yield from cause_goals(config)
     for goal, recipe in faults(config).items():
         yield f"endings: {recipe.fault.name}: {goal}"
     yield from ("endings: deadlock", "endings: FINISH")

@@ -10,26 +10,27 @@ from numpy.typing import NDArray
 
 from vdla.analysis.cases import MOST_TOKENS, Outcome
 from vdla.isa.config import Config
-from vdla.isa.instructions import Engine, Load
-from vdla.isa.registers import Cause
+from vdla.isa.instructions import Load
+from vdla.isa.registers import Cause, counter
+from vdla.isa.ring import Engine, TokenQueue, engines, ring_of
 from vdla.sim.stream import Stream, column
 
 LOADS = STORES = 8  # in flight at once: docs/timing.md, sections 4 and 6
 IMPOSSIBLE = {(Engine.COMPUTE, Cause.MEMORY), (Engine.STORE, Cause.BANK)}
 
 
-def cause_goals() -> Iterator[str]:
+def cause_goals(config: Config) -> Iterator[str]:
     """Every cause of every engine that can have it; all instructions in flight that may be."""
-    for engine, cause in product(Engine, Cause):
+    for engine, cause in product(engines(config), Cause):
         if (engine, cause) not in IMPOSSIBLE:
             yield f"causes: {engine.name} {cause.name}"
     yield from (f"causes: {LOADS} LOADs in flight", f"causes: {STORES} STOREs in flight")
 
 
-def causes(outcome: Outcome) -> Iterator[str]:
+def causes(config: Config, outcome: Outcome) -> Iterator[str]:
     """The causes that took a cycle at least."""
-    for engine, cause in product(Engine, Cause):
-        if outcome.causes[f"{engine.name}_{cause.name}"]:
+    for engine, cause in product(engines(config), Cause):
+        if outcome.causes[counter(engine, cause)]:
             yield f"causes: {engine.name} {cause.name}"
 
 
@@ -46,12 +47,11 @@ def in_flight(stream: Stream, outcome: Outcome) -> Iterator[str]:
 
 def token_goals(config: Config) -> Iterator[str]:
     """One token and a full queue in both directions, with waits; full where cases fill it."""
-    for giver in Engine:
-        for taker in (giver.next, giver.prev):
-            levels = ["one", "waits for a token"]
-            if config.token_queue <= MOST_TOKENS:
-                levels += ["full", "waits for a slot"]
-            yield from (f"tokens: {giver.name} → {taker.name}: {level}" for level in levels)
+    levels = ["one", "waits for a token"]
+    if config.token_queue <= MOST_TOKENS:
+        levels += ["full", "waits for a slot"]
+    for queue in ring_of(config).token_queues:
+        yield from (f"{_name(queue)}: {level}" for level in levels)
 
 
 def tokens(stream: Stream, outcome: Outcome) -> Iterator[str]:
@@ -60,29 +60,30 @@ def tokens(stream: Stream, outcome: Outcome) -> Iterator[str]:
     A slot is taken when the giver starts, and free again when the taker has started.
     """
     size = stream.config.token_queue
-    for giver in Engine:
-        for taker in (giver.next, giver.prev):
-            forward = giver.next == taker
-            push, pop = ("push_next", "pop_prev") if forward else ("push_prev", "pop_next")
-            given = _flagged(stream, giver, push)
-            taken = _flagged(stream, taker, pop)
-            start, finish = outcome.start[given], outcome.finish[given]
-            popped = outcome.start[taken]
-            name = f"tokens: {giver.name} → {taker.name}"
-            if np.any(finish >= 0):
-                yield f"{name}: one"
-            both = min(len(given), len(taken))
-            if np.any((popped[:both] >= 0) & (popped[:both] == finish[:both] + 1)):
-                yield f"{name}: waits for a token"
-            starts, pops = start[start >= 0], np.sort(popped[popped >= 0])
-            level = np.arange(1, len(starts) + 1) - np.searchsorted(pops, starts)
-            if np.any(level >= size):
-                yield f"{name}: full"
-            later = min(len(start) - size, len(popped))
-            if later > 0 and np.any(
-                (popped[:later] >= 0) & (start[size : size + later] == popped[:later] + 1)
-            ):
-                yield f"{name}: waits for a slot"
+    for queue in ring_of(stream.config).token_queues:
+        given = _flagged(stream, queue.giver, queue.push)
+        taken = _flagged(stream, queue.taker, queue.pop)
+        start, finish = outcome.start[given], outcome.finish[given]
+        popped = outcome.start[taken]
+        name = _name(queue)
+        if np.any(finish >= 0):
+            yield f"{name}: one"
+        both = min(len(given), len(taken))
+        if np.any((popped[:both] >= 0) & (popped[:both] == finish[:both] + 1)):
+            yield f"{name}: waits for a token"
+        starts, pops = start[start >= 0], np.sort(popped[popped >= 0])
+        level = np.arange(1, len(starts) + 1) - np.searchsorted(pops, starts)
+        if np.any(level >= size):
+            yield f"{name}: full"
+        later = min(len(start) - size, len(popped))
+        if later > 0 and np.any(
+            (popped[:later] >= 0) & (start[size : size + later] == popped[:later] + 1)
+        ):
+            yield f"{name}: waits for a slot"
+
+
+def _name(queue: TokenQueue) -> str:
+    return f"tokens: {queue.giver.name} → {queue.taker.name}"
 
 
 def _flagged(stream: Stream, engine: Engine, flag: str) -> NDArray[np.int64]:

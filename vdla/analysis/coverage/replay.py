@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from vdla.isa.instructions import (
     WEIGHT_BITS,
     Alu,
     AluOp,
-    Engine,
     Gemm,
     Init,
     Instruction,
@@ -27,31 +26,17 @@ from vdla.isa.instructions import (
     operations,
 )
 from vdla.isa.numbers import INT32_MAX, INT32_MIN, MAX_SHIFT, unpack_scale
+from vdla.isa.ring import Engine, ring_of
 from vdla.sim.semantics import State, execute
 from vdla.sim.stream import Stream
 
 Place = tuple[str, int]
 
-HAZARDS = {
-    "read after write": (
-        "inp LOAD → COMPUTE", "wgt LOAD → COMPUTE", "uop LOAD → COMPUTE", "acc LOAD → COMPUTE",
-        "acc LOAD → STORE", "acc COMPUTE → STORE", "dram STORE → LOAD",
-    ),
-    "write after read": (
-        "inp COMPUTE → LOAD", "wgt COMPUTE → LOAD", "uop COMPUTE → LOAD", "acc COMPUTE → LOAD",
-        "acc STORE → LOAD", "acc STORE → COMPUTE", "dram LOAD → STORE",
-    ),
-    "write after write": ("acc LOAD → COMPUTE", "acc COMPUTE → LOAD"),
-}  # fmt: skip
 REQUANTIZED = (
     "a tie goes up", "a tie goes down", "a tie of a negative", "no tie", "a shift of 0",
     "the largest shift", "a mantissa of 0", "the largest mantissa", "the product saturates high",
     "the product saturates low", "limited low", "limited high", "within its limits",
 )  # fmt: skip
-TABLE_HAZARDS = {
-    "read after write": ("tab LOAD → COMPUTE",),
-    "write after read": ("tab COMPUTE → LOAD",),
-}
 VALUES = {
     "ALU ADD": ("wraps", "doesn't wrap"),
     "ALU MIN": ("takes x", "takes y"),
@@ -88,16 +73,23 @@ def value_goals(config: Config) -> Iterator[str]:
 
 def hazard_goals(config: Config) -> Iterator[str]:
     """Every pair of engines that may touch one entry, by the kinds of their touches."""
-    of_tables = TABLE_HAZARDS if config.tables else {}
-    for hazard, places in (*HAZARDS.items(), *of_tables.items()):
-        yield from (f"hazards: {hazard}: {place}" for place in places)
+    roles = ring_of(config).roles
+    kinds = {  # what the first of two engines does with a memory, and what the second
+        "read after write": ("writes", "reads"),
+        "write after read": ("reads", "writes"),
+        "write after write": ("writes", "writes"),
+    }
+    for hazard, (first, second) in kinds.items():
+        for one, two in permutations(roles, 2):
+            for memory in sorted({*getattr(one, first)} & {*getattr(two, second)}):
+                yield f"hazards: {hazard}: {memory} {one.engine.name} → {two.engine.name}"
 
 
 class Replay:
     """A sound program once more, micro-op by micro-op: its operands, and what it touches."""
 
     def __init__(self, case: Case, outcome: Outcome) -> None:
-        self.stream, self.config = case.stream, case.config
+        self.stream, self.config, self.ring = case.stream, case.config, ring_of(case.config)
         self.state = State(case.config, case.dram.copy())
         self.seen: set[str] = set()
         self.writer: dict[Place, Engine] = {}
@@ -141,9 +133,9 @@ class Replay:
             width = each.pad_x0 + each.x_size + each.pad_x1
             height = each.pad_y0 + each.y_size + each.pad_y1
             entries = range(each.sram_base, each.sram_base + each.z_size * height * width)
-            self._touch(Engine.LOAD, beats, {(buffer, entry) for entry in entries})
+            self._touch(self.ring.engine_of(each), beats, {(buffer, entry) for entry in entries})
         else:
-            self._touch(Engine.STORE, {("acc", at) for at, _ in _stored(each)}, beats)
+            self._touch(self.ring.engine_of(each), {("acc", at) for at, _ in _stored(each)}, beats)
 
     def _store(self, each: Store) -> None:
         acc = self.state.acc
@@ -209,7 +201,7 @@ class Replay:
                     if each.alu_op == AluOp.TABLE and not (first and each.init):
                         reads |= self._table(each)
                     self._alu(each, first, dst, src)
-        self._touch(Engine.COMPUTE, reads, writes)
+        self._touch(self.ring.engine_of(each), reads, writes)
 
     def _table(self, each: Alu) -> set[Place]:
         """The entries of TAB that a TABLE may read: those of its table."""

@@ -49,7 +49,7 @@ class Drawing {
       if (!band.bottom) continue;
       c.fillStyle = this.colour("ink");
       c.font = "600 12px system-ui, sans-serif";
-      c.fillText(ENGINES[engine], 10, (band.top + band.bottom) / 2);
+      c.fillText(this.tracks.names[engine], 10, (band.top + band.bottom) / 2);
     }
   }
 

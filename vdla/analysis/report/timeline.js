@@ -37,7 +37,7 @@ class Timeline extends Drawing {
 
   place() {
     let top = MAP + AXIS + 6, engine = 0;
-    this.bands = ENGINES.map(() => ({ top: 0, bottom: 0 }));
+    this.bands = this.tracks.names.map(() => ({ top: 0, bottom: 0 }));
     for (const row of this.tracks.rows) {
       if (row.engine !== engine) top += BETWEEN;
       engine = row.engine;
@@ -196,7 +196,7 @@ class Timeline extends Drawing {
 
   // What another engine does when the chosen instruction starts.
   stepEngine(by) {
-    const engine = Math.min(ENGINES.length - 1, Math.max(0, (this.chosen?.engine ?? 0) + by));
+    const engine = Math.min(this.tracks.names.length - 1, Math.max(0, (this.chosen?.engine ?? 0) + by));
     const list = this.tracks.engines[engine];
     const at = Tracks.after(list, this.chosen?.start ?? this.from);
     this.choose(list[Math.min(at, list.length - 1)]);

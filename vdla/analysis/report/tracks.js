@@ -1,6 +1,5 @@
 // A trace as the timeline needs it: instructions in rows, tokens between instructions.
 
-const ENGINES = ["LOAD", "COMPUTE", "STORE"];
 const KINDS = {
   "LOAD INP": "inp", "LOAD WGT": "wgt", "LOAD ACC": "acc", "LOAD UOP": "uop",
   GEMM: "gemm", ALU: "alu", STORE: "store",
@@ -17,6 +16,7 @@ class Tracks {
   // `trace` is what write_trace writes: processes are engines, threads their rows, flows tokens.
   constructor(trace) {
     this.cycles = trace.otherData.cycles;
+    this.names = trace.otherData.engines; // in the order of their processes
     this.instructions = [];
     this.tokens = [];
     const starts = new Map(), ends = new Map(), open = new Map(), rows = new Map();
@@ -39,7 +39,7 @@ class Tracks {
       row.items.sort((a, b) => a.start - b.start);
       for (const each of row.items) each.row = row;
     }
-    this.engines = ENGINES.map((_, engine) => this.instructions.filter((each) => each.engine === engine));
+    this.engines = this.names.map((_, engine) => this.instructions.filter((each) => each.engine === engine));
     for (const event of trace.traceEvents) {
       if (event.ph === "s") open.set(event.id, ends.get(key(event, event.ts)));
       if (event.ph !== "f") continue;
@@ -65,7 +65,7 @@ class Tracks {
   occupancy(bins) {
     const share = new Float64Array(bins), width = this.cycles / bins;
     let covered = 0;
-    for (const each of this.engines[1]) {
+    for (const each of this.engines[this.names.indexOf("COMPUTE")]) {
       const from = Math.max(each.start, covered);
       for (let bin = Math.floor(from / width); bin < bins && bin * width < each.end; bin++) {
         const overlap = Math.min(each.end, (bin + 1) * width) - Math.max(from, bin * width);
@@ -87,7 +87,7 @@ class Tracks {
     if (each.stage) lines.push(`stage ${each.stage}`);
     if (each.stall) {
       const giver = each.waited_for === undefined ? "" : ` from ${name(this.instructions[each.waited_for])}`;
-      lines.push(`before it ${ENGINES[each.engine]} was idle for ${plural(each.stalled, "cycle")}: ${STALLS[each.stall]}${giver}`);
+      lines.push(`before it ${this.names[each.engine]} was idle for ${plural(each.stalled, "cycle")}: ${STALLS[each.stall]}${giver}`);
     }
     if (each.pops.length) lines.push(`pops ← ${each.pops.map(name).join(", ")}`);
     if (each.pushes.length) lines.push(`pushes → ${each.pushes.map(name).join(", ")}`);

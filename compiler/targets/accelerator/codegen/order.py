@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from vdla.compiler.targets.accelerator.codegen.op import Access, Op
-from vdla.isa.instructions import Alu, Engine, Gemm
+from vdla.isa.instructions import Alu, Gemm, Load
 
 WINDOW = 256  # instructions looked at in either direction
 
@@ -48,8 +48,8 @@ def sink_loads(ops: Sequence[Op]) -> list[Op]:
     """
     result: deque[Op] = deque()
     for op in reversed(ops):
-        place = _first_reader(op, result) if op.instruction.engine == Engine.LOAD else 0
-        while place and result[place - 1].instruction.engine == Engine.LOAD:
+        place = _first_reader(op, result) if isinstance(op.instruction, Load) else 0
+        while place and isinstance(result[place - 1].instruction, Load):
             place -= 1
         result.insert(place, op)
     return list(result)

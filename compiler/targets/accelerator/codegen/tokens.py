@@ -2,7 +2,7 @@
 
 For every instruction the pass finds, per other engine, the last instruction it must come after:
 one that wrote what it reads or overwrites, or read what it overwrites. A token is placed only
-where that isn't already known: through an earlier token, directly or by way of the third engine.
+where that isn't already known: through an earlier token, directly or by way of another engine.
 What is known is kept as a vector clock per engine, so the tokens are as few as the data allows,
 and each instruction gives and takes at most one per queue.
 
@@ -21,15 +21,15 @@ from numpy.typing import NDArray
 from vdla.compiler.targets.accelerator.codegen.op import Access, Op
 from vdla.compiler.targets.accelerator.description.memory import BUFFER_OF_SCOPE, depth
 from vdla.isa.config import Config
-from vdla.isa.instructions import Engine, Instruction, Load, Store
+from vdla.isa.instructions import Instruction, Load, Store
+from vdla.isa.ring import Engine, TokenQueue, ring_of
 from vdla.support.numbers import ceil_div
 
-Clock = tuple[int, int, int]
+Clock = tuple[int, ...]  # per engine, the last of its instructions that has finished
 NEVER = -1
 
 
 WROTE, READ = 0, 1
-OTHERS = {engine: (engine.prev, engine.next) for engine in Engine}
 
 
 def insert_tokens(
@@ -46,19 +46,22 @@ def insert_tokens(
     return _Tokens(addresses, dram_bytes, config).run(ops)
 
 
-def serialize(ops: Sequence[Op], addresses: Mapping[str, int]) -> list[Instruction]:
+def serialize(ops: Sequence[Op], addresses: Mapping[str, int], config: Config) -> list[Instruction]:
     """The stream with tokens that let no two engines work at once.
 
     Each instruction waits for the one before it, where another engine runs that. What the stream
     does stays the same; what it takes is the time without latency hiding.
     """
     stream: list[Instruction] = []
+    ring = ring_of(config)
     for op in ops:
         instruction = _addressed(op, addresses)
-        if stream and stream[-1].engine != instruction.engine:
-            push, pop = _flags(stream[-1].engine, instruction.engine)
-            setattr(stream[-1], push, 1)
-            setattr(instruction, pop, 1)
+        if stream:
+            giver, taker = ring.engine_of(stream[-1]), ring.engine_of(instruction)
+            if giver != taker:
+                queue = ring.token_queue(giver, taker)
+                setattr(stream[-1], queue.push, 1)
+                setattr(instruction, queue.pop, 1)
         stream.append(instruction)
     return stream
 
@@ -71,29 +74,28 @@ def _addressed(op: Op, addresses: Mapping[str, int]) -> Instruction:
     return instruction
 
 
-def _flags(source: Engine, sink: Engine) -> tuple[str, str]:
-    """The flags with which a token goes from one engine to another."""
-    return ("push_next", "pop_prev") if sink == source.next else ("push_prev", "pop_next")
-
-
 class _Tokens:
     """The pass over one stream; it keeps what every engine knows to be finished."""
 
     def __init__(self, addresses: Mapping[str, int], dram_bytes: int, config: Config) -> None:
         self.addresses, self.unit = addresses, config.port_bytes
-        self.limit = config.token_queue
+        self.limit, self.ring = config.token_queue, ring_of(config)
+        self.engines = engines = len(self.ring.engines)
         depths = {b: depth(scope, config) for scope, b in BUFFER_OF_SCOPE.items()}
         depths["uop"] = config.depth("uop")
         # [WROTE or READ, engine, entry]: the last instruction, in engine order, that did
-        self.spaces = {b: np.full((2, 3, n), NEVER, np.int32) for b, n in depths.items()}
-        self.dram = np.full((2, 3, ceil_div(dram_bytes, self.unit) + 1), NEVER, np.int32)
-        self.known: list[Clock] = [(NEVER, NEVER, NEVER)] * 3
-        self.history: list[list[Clock]] = [[], [], []]  # what each finished instruction knew
-        self.streams: list[list[Instruction]] = [[], [], []]
-        self.places: list[list[int]] = [[], [], []]  # where each stands in the program
-        self.queues: dict[tuple[Engine, Engine], list[tuple[int, int]]] = {
-            (source, sink): [] for source in Engine for sink in (source.prev, source.next)
-        }  # per token: the giver in its engine's order, the taker's place
+        self.spaces = {b: np.full((2, engines, n), NEVER, np.int32) for b, n in depths.items()}
+        words = ceil_div(dram_bytes, self.unit) + 1
+        self.dram = np.full((2, engines, words), NEVER, np.int32)
+        self.known: list[Clock] = [(NEVER,) * engines] * engines
+        # Per engine: what each finished instruction knew, and where each stands in the program.
+        self.history: list[list[Clock]] = [[] for _ in range(engines)]
+        self.streams: list[list[Instruction]] = [[] for _ in range(engines)]
+        self.places: list[list[int]] = [[] for _ in range(engines)]
+        # Per token: the giver in its engine's order, the taker's place.
+        self.queues: dict[TokenQueue, list[tuple[int, int]]] = {
+            queue: [] for queue in self.ring.token_queues
+        }
 
     def run(self, ops: Sequence[Op]) -> list[Instruction]:
         """The instructions with addresses and token flags, in the order of ``ops``."""
@@ -105,13 +107,14 @@ class _Tokens:
         return result
 
     def _order(self, instruction: Instruction, op: Op, place: int) -> None:
-        engine = instruction.engine
+        engine = self.ring.engine_of(instruction)
         views = [(access.write, self._view(access)) for access in op.accesses]
         lasts = [_conflicts(write, view) for write, view in views]
-        needs = {o: max((last[o] for last in lasts), default=NEVER) for o in OTHERS[engine]}
+        others = self.ring.neighbours(engine).values()
+        needs = {o: max((last[o] for last in lasts), default=NEVER) for o in others}
         for other in sorted(needs, key=lambda o: self._covers(o, needs), reverse=True):
             if needs[other] > self.known[engine][other]:
-                self._token(instruction, other, needs[other], place)
+                self._token(instruction, (other, engine), needs[other], place)
         mine = len(self.streams[engine])
         for write, view in views:
             view[WROTE if write else READ, engine, ...] = mine
@@ -119,27 +122,35 @@ class _Tokens:
         self.places[engine].append(place)
         self.history[engine].append(self.known[engine])
 
-    def _covers(self, other: Engine, needs: Mapping[Engine, int]) -> bool:
-        """Whether waiting for ``other`` alone also covers what the third engine must have done."""
-        (third,) = (e for e in needs if e != other)
-        need = needs[other]
-        return need > NEVER and self.history[other][need][third] >= needs[third]
+    def _covers(self, other: Engine, needs: Mapping[Engine, int]) -> int:
+        """How many engines are covered, in what they must have done, by waiting for ``other``.
 
-    def _token(self, instruction: Instruction, source: Engine, index: int, place: int) -> None:
-        engine = instruction.engine
-        push, pop = _flags(source, engine)
-        queue, givers = self.queues[source, engine], self.streams[source]
-        setattr(givers[index], push, 1)
+        Who covers another covers all that this one covers, so it counts more.
+        """
+        need = needs[other]
+        if need == NEVER:
+            return 0
+        knew = self.history[other][need]
+        return sum(knew[each] >= needs[each] for each in needs if each != other)
+
+    def _token(
+        self, instruction: Instruction, ends: tuple[Engine, Engine], index: int, place: int
+    ) -> None:
+        """A token from the ``index``-th instruction of the first of two engines to the second's."""
+        source, engine = ends
+        flags = self.ring.token_queue(source, engine)
+        queue, givers = self.queues[flags], self.streams[source]
+        setattr(givers[index], flags.push, 1)
         if len(queue) < self.limit or queue[-self.limit][1] < self.places[source][index]:
-            setattr(instruction, pop, 1)
+            setattr(instruction, flags.pop, 1)
             queue.append((index, place))
         else:
             newest, taker = queue[-1]
-            setattr(givers[newest], push, 0)
+            setattr(givers[newest], flags.push, 0)
             queue[-1] = (index, taker)
         learned = list(map(max, self.known[engine], self.history[source][index]))
         learned[source] = max(learned[source], index)
-        self.known[engine] = (learned[0], learned[1], learned[2])
+        self.known[engine] = tuple(learned)
 
     def _view(self, access: Access) -> NDArray[np.int32]:
         """The touched entries of their table: [WROTE or READ, engine, ...]."""
@@ -152,7 +163,7 @@ class _Tokens:
             scaled = ((n, step // self.unit) for n, step in outer)
             dims = (*scaled, (ceil_div(size, self.unit), 1))
         kind, engine, entry = table.strides
-        shape = (2, 3, *(n for n, _ in dims))
+        shape = (2, self.engines, *(n for n, _ in dims))
         strides = (kind, engine, *(step * entry for _, step in dims))
         return np.ndarray(shape, np.int32, table, start * entry, strides)
 

@@ -10,8 +10,9 @@ before                                  after
             gemm a (v)                          gemm a0 (v = 0)
                                                 gemm a1 (v = 1)
 
-Each thread gets its own copy of every buffer allocated inside; leaves of one engine that stand side
-by side stay together. With two copies, one thread computes while the other loads: latency hiding.
+Each thread gets its own copy of every buffer allocated inside; leaves that load, that compute or
+that store stay together where they stand side by side. With two copies, one thread computes while
+the other loads: latency hiding.
 
 A loop whose steps are dealt to threads stays a loop; the threads take turns, a step each:
 
@@ -47,7 +48,7 @@ from vdla.compiler.tir.ir import (
     Stmt,
 )
 from vdla.compiler.tir.visitor import map_stmt, replace_buffer, substitute, walk
-from vdla.isa.instructions import Engine
+from vdla.isa.instructions import Load, LoopNest, Store
 
 
 def inject_virtual_threads(func: PrimFunc) -> PrimFunc:
@@ -60,7 +61,7 @@ def _lower(stmt: Stmt) -> Stmt:
     if isinstance(lowered, For) and lowered.kind == "vthread":
         threads = dict(lowered.annotations).get(THREADS)
         if threads is None:
-            return Interleave(lowered.var, lowered.extent, engine).run(lowered.body)
+            return Interleave(lowered.var, lowered.extent, work).run(lowered.body)
         lowered = For(lowered.var, lowered.extent, "serial", _own(lowered.body, int(threads)))
     if isinstance(lowered, For) and lowered.extent == 1:
         return substitute(lowered.body, {lowered.var: ZERO})
@@ -76,8 +77,9 @@ def _own(body: Stmt, threads: int) -> Stmt:
     return body
 
 
-def engine(stmt: Stmt) -> Engine | None:
-    """The engine that runs a leaf's instructions; None where a statement has more than one leaf."""
+def work(stmt: Stmt) -> str | None:
+    """What a leaf's instructions do: load, compute or store; None where a statement has more than
+    one leaf."""
     while not isinstance(stmt, Evaluate):
         if isinstance(stmt, For | Block):
             stmt = stmt.body
@@ -85,4 +87,6 @@ def engine(stmt: Stmt) -> Engine | None:
             stmt = stmt.then
         else:
             return None
-    return lowering_of(stmt.call.intrin).emits[0].instruction.engine
+    instruction = lowering_of(stmt.call.intrin).emits[0].instruction
+    kinds = {"load": Load, "compute": LoopNest, "store": Store}
+    return next(name for name, cls in kinds.items() if issubclass(instruction, cls))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from itertools import product
 
 import pytest
 
@@ -15,9 +14,11 @@ from vdla.compiler.targets.accelerator.codegen.tokens import insert_tokens
 from vdla.compiler.targets.accelerator.codegen.uops import UOPS, UopPlanner
 from vdla.compiler.tir.ir import Alloc, Buffer, PrimFunc, Seq
 from vdla.isa.config import load_config
-from vdla.isa.instructions import Alu, Engine, Gemm, Load, Store, Uop
+from vdla.isa.instructions import Alu, Gemm, Load, Store, Uop
+from vdla.isa.ring import ring_of
 
 PAPER = load_config("paper")
+RING = ring_of(PAPER)
 KINDS = {"load": Load, "gemm": Gemm, "alu": Alu, "store": Store}
 
 
@@ -77,30 +78,30 @@ def test_reordering_keeps_every_dependence(seed):
 
 
 def flagged(instructions, engine, flag):
-    return [i for i, e in enumerate(instructions) if e.engine == engine and getattr(e, flag)]
+    return [
+        i for i, e in enumerate(instructions) if RING.engine_of(e) == engine and getattr(e, flag)
+    ]
 
 
 def happens_before(instructions):
     """Pairs (i, j) where i finishes before j starts: tokens, program order, and their closure."""
     after = {i: set() for i in range(len(instructions))}
-    last = dict.fromkeys(Engine, None)
+    last = dict.fromkeys(RING.engines, None)
+    runs_on = [RING.engine_of(each) for each in instructions]
     tokens = {}
-    for source in Engine:
-        for sink, push, pop in (
-            (source.next, "push_next", "pop_prev"), (source.prev, "push_prev", "pop_next"),
-        ):  # fmt: skip
-            given, taken = flagged(instructions, source, push), flagged(instructions, sink, pop)
-            assert len(given) == len(taken)
-            for g, t in zip(given, taken, strict=True):
-                tokens.setdefault(t, []).append(g)
-    for j, each in enumerate(instructions):
-        if last[each.engine] is not None:
-            after[j] |= after[last[each.engine]]
+    for queue in RING.token_queues:
+        given = flagged(instructions, queue.giver, queue.push)
+        taken = flagged(instructions, queue.taker, queue.pop)
+        assert len(given) == len(taken)
+        for g, t in zip(given, taken, strict=True):
+            tokens.setdefault(t, []).append(g)
+    for j, engine in enumerate(runs_on):
+        if last[engine] is not None:
+            after[j] |= after[last[engine]]
         for giver in tokens.get(j, []):
-            engine = instructions[giver].engine
             after[j] |= after[giver]
-            after[j] |= {i for i in range(giver + 1) if instructions[i].engine == engine}
-        last[each.engine] = j
+            after[j] |= {i for i in range(giver + 1) if runs_on[i] == runs_on[giver]}
+        last[engine] = j
     return after
 
 
@@ -114,22 +115,22 @@ def test_tokens_order_every_conflict(seed, limit):
     after = happens_before(instructions)
     for j, second in enumerate(ops):
         for i, first in enumerate(ops[:j]):
-            other = first.instruction.engine != second.instruction.engine
+            other = RING.engine_of(first.instruction) != RING.engine_of(second.instruction)
             if other and conflict(first, second):
                 assert i in after[j], (i, j)
 
 
 def fullest(instructions):
     """The most tokens any queue holds when the stream runs one by one."""
-    held = dict.fromkeys(product(Engine, Engine), 0)
+    held = dict.fromkeys(RING.token_queues, 0)
     most = 0
     for each in instructions:
-        me = each.engine
-        held[me.prev, me] -= each.pop_prev
-        held[me.next, me] -= each.pop_next
+        me = RING.engine_of(each)
+        for queue in (q for q in RING.token_queues if q.taker == me):
+            held[queue] -= getattr(each, queue.pop)
         assert min(held.values()) >= 0
-        held[me, me.prev] += each.push_prev
-        held[me, me.next] += each.push_next
+        for queue in (q for q in RING.token_queues if q.giver == me):
+            held[queue] += getattr(each, queue.push)
         most = max(most, *held.values())
     return most
 

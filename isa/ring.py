@@ -1,0 +1,163 @@
+"""The ring of engines: what each executes, what it reads and writes, whom it exchanges tokens with.
+
+Engines run decoupled, each with a queue of instructions of its own. A token queue leads from each
+engine to either neighbour in the ring. An instruction names the neighbour by its *side*: the flag
+``pop_prev`` takes a token that the engine before gave with ``push_next``.
+
+Everything that has a part per engine or per token queue derives from ``ring_of``: simulator, RTL,
+checker, registers, traces and reports.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache, cached_property
+
+from vdla.isa.config import Config, ConfigError
+from vdla.isa.instructions import (
+    INSTRUCTIONS,
+    Alu,
+    Finish,
+    Gemm,
+    Instruction,
+    Load,
+    Store,
+    Unknown,
+)
+
+
+class Engine(IntEnum):
+    """The engines, by their numbers: the order of counters, of trace bits and of arrays."""
+
+    LOAD = 0
+    COMPUTE = 1
+    STORE = 2
+
+
+BACK = {"next": "prev", "prev": "next"}  # per side, the one at which the neighbour has the engine
+
+
+@dataclass(frozen=True)
+class Role:
+    """What an engine executes, and the memories that it reads and writes; ``dram`` is one."""
+
+    engine: Engine
+    executes: tuple[type[Instruction], ...]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TokenQueue:
+    """A queue of tokens from ``giver`` to ``taker``.
+
+    The taker lies at the giver's ``side``, and the giver at the taker's side ``back``.
+    """
+
+    giver: Engine
+    taker: Engine
+    side: str
+    back: str
+
+    @property
+    def push(self) -> str:
+        """The giver's flag."""
+        return f"push_{self.side}"
+
+    @property
+    def pop(self) -> str:
+        """The taker's flag."""
+        return f"pop_{self.back}"
+
+
+@dataclass(frozen=True)
+class Ring:
+    """The engines of a config in ring order: each gives tokens to the one after it and before it.
+
+    Raises:
+        ConfigError: an engine has no neighbours, or an instruction not exactly one engine.
+    """
+
+    roles: tuple[Role, ...]
+
+    def __post_init__(self) -> None:
+        names = ", ".join(engine.name for engine in self.engines) or "none"
+        if len(set(self.engines)) < 3 or len(set(self.engines)) < len(self.roles):
+            raise ConfigError(f"ring: expected at least 3 different engines, found {names}")
+        executed = Counter(cls for role in self.roles for cls in role.executes)
+        for cls in INSTRUCTIONS:
+            if executed[cls] != 1:
+                raise ConfigError(
+                    f"ring: expected one engine that executes {cls.mnemonic}, found {executed[cls]}"
+                )
+
+    @cached_property
+    def engines(self) -> tuple[Engine, ...]:
+        """The engines in ring order."""
+        return tuple(role.engine for role in self.roles)
+
+    @cached_property
+    def executor(self) -> Mapping[type[Instruction], Engine]:
+        """The engine of each class of instructions.
+
+        FINISH and what the machine doesn't know count as COMPUTE's, though no engine executes them.
+        """
+        result = {cls: role.engine for role in self.roles for cls in role.executes}
+        return result | {Unknown: result[Finish]}
+
+    def engine_of(self, instruction: Instruction) -> Engine:
+        """The engine that executes an instruction."""
+        return self.executor[type(instruction)]
+
+    def neighbours(self, engine: Engine) -> Mapping[str, Engine]:
+        """The engines that an engine exchanges tokens with, by their sides."""
+        at, count = self.engines.index(engine), len(self.engines)
+        return {"prev": self.engines[(at - 1) % count], "next": self.engines[(at + 1) % count]}
+
+    @cached_property
+    def sides(self) -> tuple[str, ...]:
+        """The sides at which an engine has neighbours, in the order of the token flags."""
+        return tuple(self.neighbours(self.engines[0]))
+
+    @cached_property
+    def token_queues(self) -> tuple[TokenQueue, ...]:
+        """The token queues, by their numbers: those of one giver lie side by side."""
+        return tuple(
+            TokenQueue(giver, self.neighbours(giver)[side], side, back)
+            for giver in self.engines
+            for side, back in BACK.items()
+        )
+
+    @cached_property
+    def _between(self) -> Mapping[tuple[Engine, Engine], TokenQueue]:
+        return {(queue.giver, queue.taker): queue for queue in self.token_queues}
+
+    def token_queue(self, giver: Engine, taker: Engine) -> TokenQueue:
+        """The token queue from one engine to another."""
+        return self._between[giver, taker]
+
+
+@cache
+def ring_of(config: Config) -> Ring:
+    """The ring of a config's machine."""
+    tab = ("tab",) if config.tables else ()
+    return Ring(
+        (
+            Role(Engine.LOAD, (Load,), ("dram",), ("inp", "wgt", "acc", "uop", *tab)),
+            Role(Engine.COMPUTE, (Gemm, Alu, Finish), ("inp", "wgt", "acc", "uop", *tab), ("acc",)),
+            Role(Engine.STORE, (Store,), ("acc",), ("dram",)),
+        )
+    )
+
+
+def engines(config: Config) -> tuple[Engine, ...]:
+    """The engines of a config's machine in ring order."""
+    return ring_of(config).engines
+
+
+def numbered(config: Config) -> tuple[Engine, ...]:
+    """The engines of a config's machine in the order of their numbers."""
+    return tuple(sorted(engines(config)))
