@@ -77,6 +77,10 @@ class Config:
     table_bytes: int = parameter(
         "tables of functions, 256 results of 16 bits each; 0: none", 0, 0, 1 << 17, option=True
     )
+    forwarding: int = parameter("whether STORE may write INP; 0: it can't", 0, 0, 1, option=True)
+    window_taps: int = parameter(
+        "vectors that the window of a GEMM sees; 0: no window", 0, 0, 128, option=True
+    )
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
@@ -118,12 +122,28 @@ class Config:
                 f"config {self.name}: expected table_bytes to be a multiple of "
                 f"{TABLE_RESULTS * RESULT_BYTES}, found {self.table_bytes}"
             )
+        self._check_forwarding()
+        if self.window_taps == 1 or 2 * self.window_taps > self.block_in:
+            raise ConfigError(
+                f"config {self.name}: expected window_taps to be 0 or from 2 to block_in / 2 = "
+                f"{self.block_in // 2}, found {self.window_taps}"
+            )
         for buffer in ("inp", "wgt", "acc", "uop"):
             if self.depth(buffer) < 2:
                 raise ConfigError(
                     f"config {self.name}: expected {buffer}_bytes to hold at least 2 entries of "
                     f"{self.entry(buffer)} bytes, found {getattr(self, buffer + '_bytes')}"
                 )
+
+    def _check_forwarding(self) -> None:
+        """An entry of INP must have a power of two beats: STORE's address then names column and
+        entry."""
+        beats = self.inp_entry // self.port_bytes
+        if self.forwarding and beats & (beats - 1):
+            raise ConfigError(
+                f"config {self.name}: expected block_in / port_bytes to be a power of two where "
+                f"forwarding = 1, found {beats}"
+            )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Config) and self._key == other._key

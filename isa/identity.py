@@ -77,6 +77,18 @@ OPTIONS = (
         (replace(PROBES[4], table_bytes=1 << 17), replace(PROBES[1], table_bytes=1 << 9)),
         "102e4511",
     ),
+    Option(
+        "forwarding",
+        "forwarding",
+        (replace(PROBES[0], forwarding=1), replace(PROBES[1], forwarding=1)),
+        "20ccdcd1",
+    ),
+    Option(
+        "window_taps",
+        "a window",
+        (replace(PROBES[0], window_taps=3), replace(PROBES[2], window_taps=2)),
+        "da3b9923",
+    ),
 )
 
 

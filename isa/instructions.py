@@ -8,7 +8,8 @@ Tokens are popped when an instruction starts and pushed when it finishes.
 Memories: INP holds int8 vectors of ``block_in`` lanes, WGT int8 tiles of ``block_out × block_in``,
 ACC int32 vectors of ``block_out`` lanes, UOP micro-ops. ACC8 is ACC seen through int8: a LOAD
 widens each lane and a STORE requantizes it. A config with ``table_bytes`` has TAB, too: tables of
-256 results of 16 bits, one for each int8, in entries of a port word.
+256 results of 16 bits, one for each int8, in entries of a port word. Where a config has
+``forwarding``, a STORE may write its results into INP, where GEMM reads them, and not to DRAM.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def memories(config: Config) -> tuple[Mem, ...]:
 
 def stored_memories(config: Config) -> tuple[Mem, ...]:
     """What a STORE of the config may name."""
-    return Mem.ACC, Mem.ACC8
+    return (Mem.INP, Mem.ACC, Mem.ACC8) if config.forwarding else (Mem.ACC, Mem.ACC8)
 
 
 def operations(config: Config) -> tuple[AluOp, ...]:
@@ -211,12 +212,16 @@ class Store(Instruction):
 
     ACC8 writes ``min(max(rq(acc, scale[z]) + zero, low), high)`` per lane, where ``scale[z]`` is
     the vector ``acc[scale_base + z]`` of packed scales: one scale per output channel.
+
+    INP, in a config with ``forwarding``, stands for the same bytes, written into INP and not to
+    DRAM. ``dram_base`` is then the byte of INP where the first entry goes, and strides count
+    entries of ``block_out`` bytes, as in DRAM.
     """
 
     opcode = 1
     memory = Field(
         3,
-        "ACC stores int32 lanes, ACC8 int8",
+        "ACC stores int32 lanes, ACC8 int8; INP (with forwarding) int8 into INP",
         names=tuple(m.name for m in Mem),
         legal=stored_memories,
         absent=_absent_memories,
@@ -235,6 +240,16 @@ class Store(Instruction):
     zero = Field(8, "output zero point", signed=True)
     low = Field(8, "least output", signed=True, default=-128)
     high = Field(8, "greatest output", signed=True, default=127)
+
+    @property
+    def forwards(self) -> bool:
+        """Whether it writes INP, and not DRAM."""
+        return self.memory == Mem.INP
+
+    @property
+    def written(self) -> str:
+        """What each vector becomes, as ``Config.entry`` names it: ACC's int32 or ACC8's bytes."""
+        return "acc" if self.memory == Mem.ACC else "acc8"
 
 
 class LoopNest(Instruction):
@@ -269,10 +284,17 @@ class Gemm(LoopNest):
     ``acc[dst] = start + wgt[wgt] · inp[src]``, wrapping at 32 bits. ``start`` is ``acc[dst]``,
     except for micro-ops marked ``first`` when ``init`` is ZERO or BIAS: then it is 0 or
     ``acc[bias]``, so that a reduction costs no pass to clear or to bias its accumulators.
+
+    With ``window``, a bit behind ``init`` where the config has ``window_taps`` = T, output o takes
+    its lanes i < 2·T from elsewhere: lane ``(2·⌊o / 2⌋ + i mod 2) mod block_in`` of the vector that
+    the micro-op ⌊i / 2⌋ steps before this one read. So each output sees both channels of its pair
+    at T places of a row, as a depthwise convolution does. The vectors before an instruction's first
+    micro-op are zero.
     """
 
     opcode = 2
     init = Field(2, "start of micro-ops marked first", names=tuple(i.name for i in Init))
+    window = Field(1, "lanes below 2·T come from the window", present=lambda c: c.window_taps > 0)
     wgt_base = Field(index("wgt"), "added to every wgt")
     wgt_0 = Field(index("wgt"), "wgt step of loop 0")
     wgt_1 = Field(index("wgt"), "wgt step of loop 1")

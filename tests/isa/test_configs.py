@@ -61,6 +61,8 @@ def test_defaults(tmp_path):
         "read_buffer_beats": 256,
         "writes_in_flight": 16,
         "table_bytes": 0,
+        "forwarding": 0,
+        "window_taps": 0,
         "memory": Memory(latency=64, bytes_per_cycle=8),
     }
 
@@ -93,12 +95,14 @@ def test_an_option_that_is_off_changes_nothing(name):
     config = load_config(name)
     assert config.hash == HASHES[name]
     assert config.tables == config.depth("tab") == 0
-    assert "table_bytes" not in config.to_dict()
+    assert not config.to_dict().keys() & {"table_bytes", "forwarding", "window_taps"}
     on = load_config(name, ["table_bytes=512"])
     assert (on.tables, on.depth("tab") * config.port_bytes) == (1, 512)
     assert on.hash != config.hash
     assert on.to_dict()["table_bytes"] == 512
-    assert load_config(name, ["table_bytes=0"]) == config
+    assert load_config(name, ["table_bytes=0", "forwarding=0", "window_taps=0"]) == config
+    others = [load_config(name, [setting]) for setting in ("forwarding=1", "window_taps=2")]
+    assert len({config.hash, on.hash, *(other.hash for other in others)}) == 4
 
 
 def test_paper_plus_is_paper_with_tables():
@@ -144,6 +148,10 @@ def test_a_micro_op_takes_the_power_of_two_that_holds_it():
         ("memory.latency=-1", "memory: expected 0 ≤ latency ≤ 1073741824, found -1"),
         ("table_bytes=-1", "config tiny: expected 0 ≤ table_bytes ≤ 131072, found -1"),
         ("table_bytes=600", "config tiny: expected table_bytes to be a multiple of 512, found 600"),
+        ("forwarding=2", "config tiny: expected 0 ≤ forwarding ≤ 1, found 2"),
+        ("window_taps=1", "config tiny: expected window_taps to be 0 or from 2 to block_in / 2 = "),
+        ("window_taps=3", "config tiny: expected window_taps to be 0 or from 2 to block_in / 2 = "),
+        ("window_taps=-1", "config tiny: expected 0 ≤ window_taps ≤ 128, found -1"),
         ("block_in=0", "config tiny: expected 1 ≤ block_in ≤ 256, found 0"),
         ("block_in=512", "config tiny: expected 1 ≤ block_in ≤ 256, found 512"),
         ("block_out=512", "config tiny: expected 1 ≤ block_out ≤ 256, found 512"),
@@ -165,6 +173,11 @@ def test_settings_that_make_no_machine(setting, message):
          "config mine: expected port_bytes to be a power of two, found 12"),
         ({"block_in": 20, "block_out": 8},
          "config mine: expected one of block_in, block_out to divide the other, found 20 and 8"),
+        ({"block_in": 12, "block_out": 12, "forwarding": 1},
+         "config mine: expected block_in / port_bytes to be a power of two where forwarding = 1, "
+         "found 3"),
+        ({"block_in": 8, "block_out": 8, "window_taps": 5},
+         "config mine: expected window_taps to be 0 or from 2 to block_in / 2 = 4, found 5"),
         ({"port_bytes": 64, "block_in": 64, "block_out": 64, "burst_beats": 128,
           "wgt_bytes": 8192, "acc_bytes": 512},
          "config mine: expected burst_beats × port_bytes ≤ 4096, found 8192"),

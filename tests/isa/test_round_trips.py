@@ -23,7 +23,8 @@ from vdla.isa.instructions import (
 )
 from vdla.isa.program import _CRC, _HEADER, MAGIC, Program, ProgramError
 
-CONFIGS = [load_config(name) for name in config_names()]
+WINDOW = load_config("paper", ["window_taps=3"])  # has every field
+CONFIGS = [*(load_config(name) for name in config_names()), WINDOW]
 
 
 def value(draw, field, config):
@@ -91,12 +92,11 @@ def test_widths_fit(config):
 
 
 def test_every_field_changes_the_encoding():
-    config = load_config("paper")
     for cls in INSTRUCTIONS:
-        plain = cls().pack(config)
+        plain = cls().pack(WINDOW)
         for f in cls.fields:
             if f.name != "op":
-                assert cls(**{f.name: f.default ^ 1}).pack(config) != plain, f.name
+                assert cls(**{f.name: f.default ^ 1}).pack(WINDOW) != plain, f.name
 
 
 @pytest.mark.parametrize("cls", [*INSTRUCTIONS, Uop], ids=lambda cls: cls.__name__)
@@ -219,6 +219,7 @@ def test_assembly_errors():
         ("LOAD memory=RAM", "t:1: expected memory to be an integer or one of INP, WGT, ACC, ACC8, "
                             "UOP, TAB, found RAM"),
         ("; a comment\nGEMM height=3", "t:2: expected a field of GEMM, found height"),
+        ("GEMM window", "t:1: expected a field of GEMM, found window"),  # tiny has none
         (".base", "t:1: expected one address, found none"),
         (".data 0 xyz", "t:1: expected bytes in hex, found xyz"),
     ):  # fmt: skip
