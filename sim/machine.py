@@ -131,7 +131,8 @@ def _fault_error(stream: Stream, clock: Clock) -> FaultError:
 @cache
 def warm_up() -> None:
     """Compiles the simulator's loops, or fetches them from the cache, before anything is timed."""
-    config = load_config("tiny", ["table_bytes=512"])  # every loop, also what an option adds
+    options = ["table_bytes=512", "forwarding=1", "window_taps=2"]
+    config = load_config("tiny", options)  # every loop, also what an option adds
     size = {"x_size": 1, "y_size": 1, "z_size": 1}
     program = [
         *(Load(memory=memory, **size) for memory in Mem),
@@ -139,6 +140,7 @@ def warm_up() -> None:
         Alu(uop_count=1, push_next=1),
         Store(memory=Mem.ACC, pop_prev=1, **size),
         Store(memory=Mem.ACC8, **size),
+        Store(memory=Mem.INP, **size),
         Finish(),
     ]
     stream = Stream.of(config, program, 2048)

@@ -43,3 +43,13 @@ def spread(places: Places, *loops: tuple[int, int]) -> Places:
         for i in range(extent):
             places |= each << i * step
     return places
+
+
+def grouped(places: Places, size: int) -> Places:
+    """Groups of ``size`` entries side by side, each of which has a place among ``places``."""
+    groups = 0
+    while places:
+        group = ((places & -places).bit_length() - 1) // size
+        groups |= 1 << group
+        places &= ~(run(size) << group * size)
+    return groups

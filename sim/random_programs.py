@@ -36,11 +36,12 @@ from vdla.isa.instructions import (
     instruction_bytes,
     memories,
     operations,
+    stored_memories,
 )
 from vdla.isa.numbers import INT32_MAX, INT32_MIN, pack_scale
 from vdla.isa.program import Program
 from vdla.isa.ring import Engine, engines, ring_of
-from vdla.sim.places import Places, acc_span, dram_span, load_entries, run, spread
+from vdla.sim.places import Places, acc_span, dram_span, grouped, load_entries, run, spread
 
 WINDOW = 24  # entries of each buffer that are used, at its start or at its end
 UOP_WORDS = 24  # DRAM words that hold micro-ops
@@ -193,7 +194,7 @@ class _Generator:
             self._enter_uops(load)
         else:
             load.dram_base = self._dram_base(span * per_entry)
-        reads = self._words(load, per_entry)
+        reads = self._words(load, per_entry) << self.place["dram"]
         return load, reads, run(entries) << self.place[memory.buffer] + load.sram_base
 
     def _load_shape(self, memory: Mem) -> Load:
@@ -246,7 +247,7 @@ class _Generator:
         return TABLE_RESULTS * RESULT_BYTES // self.config.port_bytes
 
     def _store(self) -> tuple[Instruction, Places, Places]:
-        memory = self.rng.choice((Mem.ACC, Mem.ACC8))
+        memory = self.rng.choice(stored_memories(self.config))
         store = self._store_shape(memory)
         while not self._store_fits(store):
             store = self._store_shape(memory)
@@ -256,13 +257,24 @@ class _Generator:
         self._anything(store, *(f"{a}_pitch" for a in "yz" if sizes[a] < 2))
         store.sram_base = self._base("acc", acc_span(store))
         store.scale_base = self._base("acc", z)
-        per_entry = self._entry(memory) // self.config.port_bytes
-        store.dram_base = self._dram_base(dram_span(store) * per_entry)
         reads = spread(run(x), (y, store.y_pitch), (z, store.z_pitch)) << store.sram_base
-        if memory == Mem.ACC8 and x * y:
+        if store.written == "acc8" and x * y:
             reads |= run(z) << store.scale_base
-        reads <<= self.place["acc"]
-        return store, reads, self._words(store, per_entry)
+        return store, reads << self.place["acc"], self._stored(store)
+
+    def _stored(self, store: Store) -> Places:
+        """Draws where a STORE writes, in DRAM or in INP; the places."""
+        port = self.config.port_bytes
+        per_entry = self.config.entry(store.written) // port
+        span = dram_span(store) * per_entry
+        if not store.forwards:
+            store.dram_base = self._dram_base(span)
+            return self._words(store, per_entry) << self.place["dram"]
+        columns = self.config.inp_entry // port  # beats of an entry
+        beats = self.config.depth("inp") * columns
+        offset = self.rng.randint(0, min(max(WINDOW * columns - span, 0), beats - span))
+        store.dram_base = (beats - span - offset if self.top else offset) * port
+        return grouped(self._words(store, per_entry), columns) << self.place["inp"]
 
     def _store_shape(self, memory: Mem) -> Store:
         rng = self.rng
@@ -287,12 +299,16 @@ class _Generator:
         return store
 
     def _store_fits(self, store: Store) -> bool:
-        """Whether ACC has what it reads, and DRAM room for what it writes."""
-        span = dram_span(store) * self._entry(Mem(store.memory))
-        return acc_span(store) <= self.config.depth("acc") and span <= DATA_BYTES
+        """Whether ACC has what it reads, and DRAM or INP room for what it writes."""
+        config = self.config
+        room = config.depth("inp") * config.inp_entry if store.forwards else DATA_BYTES
+        span = dram_span(store) * config.entry(store.written)
+        return acc_span(store) <= config.depth("acc") and span <= room
 
     def _gemm(self) -> tuple[Instruction, Places, Places]:
         gemm = Gemm(init=self.rng.choice(list(Init)), **self._nest())
+        if self.config.window_taps:
+            gemm.window = self.rng.randint(0, 1)
         wgt = self._steps(gemm, "wgt", "wgt_base", ("wgt_0", "wgt_1", "wgt_2"))
         src = self._steps(gemm, "inp", "src_base", ("src_0", "src_1", "src_2"))
         dst = self._steps(gemm, "acc", "dst_base", ("dst_0", "dst_1", "dst_2"))
@@ -422,11 +438,11 @@ class _Generator:
         return run(len(words)) << self.place["uop"] + min(words)
 
     def _words(self, each: Load | Store, per_entry: int) -> Places:
-        """The port words of DRAM that a LOAD or STORE moves."""
+        """The port words that a LOAD or STORE moves, of DRAM or of INP."""
         sizes = each.x_size, each.y_size, each.z_size
         strides = (s * per_entry for s in (each.x_stride, each.y_stride, each.z_stride))
         words = spread(run(per_entry), *zip(sizes, strides, strict=True))
-        return words << self.place["dram"] + each.dram_base // self.config.port_bytes
+        return words << each.dram_base // self.config.port_bytes
 
     def _entry(self, memory: Mem) -> int:
         return self.config.entry(memory.name.lower())

@@ -104,22 +104,26 @@ def load_uops(state: State, row: Rows) -> None:
 
 
 class StoreEffect:
-    """ACC → DRAM; ACC8 requantizes each lane with its channel's scale."""
+    """ACC → DRAM or INP; ACC8 and INP requantize each lane with its channel's scale."""
 
     def execute(self, state: State, row: Rows) -> None:
-        """Copies vectors of ACC to DRAM: whole, or a byte for each lane."""
-        if Mem(int(row[_S_MEMORY])) == Mem.ACC:
+        """Copies vectors of ACC to DRAM: whole, or a byte for each lane; or such bytes to INP."""
+        memory = Mem(int(row[_S_MEMORY]))
+        if memory == Mem.ACC:
             _store_raw(row, state.acc, state.dram.view(np.int32))
+        elif memory == Mem.INP:
+            _store_requantized(row, state.acc, state.inp.reshape(-1))
         else:
             _store_requantized(row, state.acc, state.dram.view(np.int8))
 
 
 class GemmEffect:
-    """acc[dst] = start + wgt[wgt] · inp[src] over the micro-op nest."""
+    """acc[dst] = start + wgt[wgt] · inp[src] over the micro-op nest, or with a window of inp."""
 
     def execute(self, state: State, row: Rows) -> None:
         """Multiplies and adds, one matrix and vector for each micro-op of each iteration."""
-        _gemm(row, state.uop, state.inp, state.wgt, state.acc)
+        taps = state.config.window_taps if row[_G_WINDOW] else 0
+        _gemm(row, state.uop, state.inp, state.wgt, state.acc, taps)
 
 
 class AluEffect:
@@ -187,7 +191,7 @@ _UOP, _COUNT = column(Gemm, "uop_begin"), column(Gemm, "uop_count")
 _E0, _E1, _E2 = (column(Gemm, f"extent_{i}") for i in range(3))
 _D = column(Gemm, "dst_base")  # base, then the steps of loops 0, 1, 2
 _SRC = column(Gemm, "src_base")
-_G_INIT = column(Gemm, "init")
+_G_INIT, _G_WINDOW = column(Gemm, "init"), column(Gemm, "window")
 _W, _B = column(Gemm, "wgt_base"), column(Gemm, "bias_base")
 
 _A_OP, _A_USE_IMM = column(Alu, "alu_op"), column(Alu, "use_imm")
@@ -257,7 +261,8 @@ def _store_raw(row: Rows, acc: Int32, dram: Int32) -> None:
 
 
 @jit
-def _store_requantized(row: Rows, acc: Int32, dram: Int8) -> None:
+def _store_requantized(row: Rows, acc: Int32, to_bytes: Int8) -> None:
+    """Stores into the bytes of DRAM or of INP."""
     size = acc.shape[1]
     zero, low, high = row[_S_ZERO], row[_S_LOW], row[_S_HIGH]
     for z in range(row[_S_Z]):
@@ -269,7 +274,7 @@ def _store_requantized(row: Rows, acc: Int32, dram: Int8) -> None:
                 first = row[_S_DRAM] + to * size
                 for i in range(size):
                     value = requantize(acc[at, i], scale[i]) + zero
-                    dram[first + i] = np.int8(min(max(value, low), high))
+                    to_bytes[first + i] = np.int8(min(max(value, low), high))
 
 
 @inline
@@ -308,7 +313,8 @@ def _leaves(row: Rows, base: int, uops: Rows, field: int, entries: int) -> bool:
 
 
 @jit
-def _gemm(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32) -> None:
+def _gemm(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32, taps: int) -> None:
+    """With ``taps`` the lanes below 2 · taps come from a window of as many vectors."""
     lanes_out, lanes_in = wgt.shape[1], wgt.shape[2]
     mode = row[_G_INIT]
     leaves = _leaves(row, _D, uops, 1, acc.shape[0]) or _leaves(row, _SRC, uops, 2, inp.shape[0])
@@ -316,6 +322,7 @@ def _gemm(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32) -> None:
     if leaves or (mode == _INIT_BIAS and _leaves(row, _B, uops, 0, acc.shape[0])):
         raise IndexError("an entry within its memory")
     value = np.zeros(lanes_out, np.int32)
+    window = np.zeros((max(taps, 1), lanes_in), np.int8)  # the latest vector first
     for i0 in range(row[_E0]):
         for i1 in range(row[_E1]):
             for i2 in range(row[_E2]):
@@ -341,11 +348,26 @@ def _gemm(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32) -> None:
                     w = wgt[w0 + uops[u, 3]]
                     for o in range(lanes_out):
                         total = np.int32(0)
-                        for i in range(lanes_in):
+                        for i in range(2 * taps, lanes_in):
                             total += np.int32(w[o, i]) * np.int32(x[i])
                         value[o] += total
+                    if taps > 0:
+                        _add_window(w, x, window, value)
                 if held >= 0:
                     _copy(value, acc[held])
+
+
+@inline
+def _add_window(w: Int8, x: Int8, window: Int8, value: Int32) -> None:
+    """Enters a vector into the window; adds each output's products with its pair of lanes there."""
+    for lane in range(window.shape[1]):
+        for age in range(window.shape[0] - 1, 0, -1):
+            window[age, lane] = window[age - 1, lane]
+        window[0, lane] = x[lane]
+    for o in range(value.shape[0]):
+        for i in range(2 * window.shape[0]):
+            lane = (o // 2 * 2 + i % 2) % window.shape[1]
+            value[o] += np.int32(w[o, i]) * np.int32(window[i // 2, lane])
 
 
 @inline

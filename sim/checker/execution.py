@@ -97,7 +97,7 @@ _C_DST, _C_SRC = column(Gemm, "dst_base"), column(Gemm, "src_base")
 _G_INIT, _G_WGT, _G_BIAS = (column(Gemm, f) for f in ("init", "wgt_base", "bias_base"))
 _A_OP, _A_USE_IMM = column(Alu, "alu_op"), column(Alu, "use_imm")
 _A_INIT, _A_IMM = column(Alu, "init"), column(Alu, "imm")
-_MEM_UOP, _MEM_ACC8 = int(Mem.UOP), int(Mem.ACC8)
+_MEM_INP, _MEM_ACC, _MEM_ACC8, _MEM_UOP = (int(m) for m in (Mem.INP, Mem.ACC, Mem.ACC8, Mem.UOP))
 _BIAS, _TABLE = int(Init.BIAS), int(AluOp.TABLE)
 _FROM_ACC = sum(1 << op for op in ALWAYS_ACC_SRC)
 _TABLE_OF = np.array([INP, WGT, ACC, ACC, UOP, TAB], np.int64)  # [Mem] which memory
@@ -183,10 +183,11 @@ def _load(t: Tables, index: int, number: int) -> None:
 @jit
 def _store(t: Tables, index: int, number: int) -> None:
     row = t.rows[index]
-    beats, first = t.beats[row[S_MEMORY]], row[L_DRAM] // t.depth[DRAM]
+    narrow, forwards = row[S_MEMORY] != _MEM_ACC, row[S_MEMORY] == _MEM_INP
+    beats, first = t.beats[_MEM_ACC8 if narrow else _MEM_ACC], row[L_DRAM] // t.depth[DRAM]
     some = row[S_X] * row[S_Y] > 0
     for z in range(row[S_Z]):
-        if some and row[S_MEMORY] == _MEM_ACC8:
+        if some and narrow:
             _touch(t, index, _STORE, number, ACC, row[S_SCALE] + z, READ)
         for y in range(row[S_Y]):
             for x in range(row[S_X]):
@@ -194,7 +195,10 @@ def _store(t: Tables, index: int, number: int) -> None:
                 _touch(t, index, _STORE, number, ACC, at, READ)
                 entry = z * row[S_ZS] + y * row[S_YS] + x * row[S_XS]
                 for word in range(first + entry * beats, first + (entry + 1) * beats):
-                    _write_dram(t, index, number, word)
+                    if forwards:
+                        _touch(t, index, _STORE, number, INP, word // t.beats[_MEM_INP], WRITE)
+                    else:
+                        _write_dram(t, index, number, word)
 
 
 @jit

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vdla.isa.instructions import Instruction, Load, Mem, Store
 from vdla.sim.stream import Rows, Stream, column
@@ -37,20 +38,33 @@ def load_footprint(rows: Rows) -> tuple[Rows, Rows]:
 
 
 def store_footprint(rows: Rows) -> tuple[Rows, Rows, Rows]:
-    """Ends of the ACC entries and of the scales a STORE reads, and its span in DRAM."""
+    """Ends of the ACC entries and of the scales a STORE reads, and its span in DRAM or INP."""
     x, y, z = (rows[:, c] for c in (S_X, S_Y, S_Z))
     some = x * y * z > 0
     last = (z - 1) * rows[:, S_ZP] + (y - 1) * rows[:, S_YP] + x
-    scaled = some & (rows[:, S_MEMORY] == Mem.ACC8)
+    scaled = some & (rows[:, S_MEMORY] != Mem.ACC)
     words = _dram_span(rows, (S_X, S_Y, S_Z), (S_XS, S_YS, S_ZS))
     return some * (rows[:, S_SRAM] + last), scaled * (rows[:, S_SCALE] + z), words
+
+
+def forwards(rows: Rows) -> NDArray[np.bool_]:
+    """Which LOADs and STOREs are STOREs to INP, which reach nothing in DRAM."""
+    mask: NDArray[np.bool_] = (rows[:, 0] == Store.opcode) & (rows[:, S_MEMORY] == Mem.INP)
+    return mask
 
 
 def dram_ends(stream: Stream, rows: Rows, span: Rows) -> Rows:
     """The first byte after what a LOAD or STORE reaches in DRAM; 0 when that is nothing."""
     sizes = [stream.config.entry(m.name.lower()) for m in Mem]
     of_memory = np.array(sizes + [0] * 2, np.int64)  # the field can name memories that aren't there
-    return np.where(span > 0, rows[:, L_DRAM] + span * of_memory[rows[:, L_MEMORY]], 0)
+    ends = rows[:, L_DRAM] + span * of_memory[rows[:, L_MEMORY]]
+    return np.where((span > 0) & ~forwards(rows), ends, 0)
+
+
+def inp_ends(stream: Stream, rows: Rows, span: Rows) -> Rows:
+    """The first byte after what a STORE reaches in INP; 0 when that is nothing."""
+    ends = rows[:, L_DRAM] + span * stream.config.out_entry
+    return np.where((span > 0) & forwards(rows), ends, 0)
 
 
 def _dram_span(rows: Rows, sizes: Sequence[int], strides: Sequence[int]) -> Rows:

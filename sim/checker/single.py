@@ -23,6 +23,8 @@ from vdla.sim.checker.footprint import (
     L_SRAM,
     S_MEMORY,
     dram_ends,
+    forwards,
+    inp_ends,
     load_footprint,
     rows_of,
     store_footprint,
@@ -93,9 +95,11 @@ def check_addresses(stream: Stream, dram_bytes: int) -> list[Finding]:
     findings += _dram_outside(stream, at, rows, words, dram_bytes)
     at, rows = rows_of(stream, Store)
     entries, scales, words = store_footprint(rows)
-    findings += _outside(stream, at, rows[:, S_MEMORY], entries)
-    findings += _outside(stream, at, rows[:, S_MEMORY], scales)
+    memories = np.where(forwards(rows), Mem.ACC, rows[:, S_MEMORY])  # what they read
+    findings += _outside(stream, at, memories, entries)
+    findings += _outside(stream, at, memories, scales)
     findings += _dram_outside(stream, at, rows, words, dram_bytes)
+    findings += _inp_outside(stream, at, inp_ends(stream, rows, words))
     return findings
 
 
@@ -152,4 +156,15 @@ def _dram_outside(
         text = f"{name_of(stream, int(at[k]))}: expected DRAM addresses below {dram_bytes:#x}"
         text += f", found {ends[k] - 1:#x}; {line_of(stream, int(at[k]))}"
         findings.append(Finding("range", int(at[k]), text))
+    return findings
+
+
+def _inp_outside(stream: Stream, at: Rows, ends: Rows) -> list[Finding]:
+    """STOREs to INP that reach beyond its last byte."""
+    findings, size = [], stream.config.depth("inp") * stream.config.inp_entry
+    for k in np.flatnonzero(ends > size):
+        index = int(at[k])
+        text = f"{name_of(stream, index)}: expected bytes of INP below {size:#x}"
+        text += f", found {ends[k] - 1:#x}; {line_of(stream, index)}"
+        findings.append(Finding("range", index, text))
     return findings

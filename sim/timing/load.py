@@ -5,6 +5,7 @@
 * The write side writes one entry of padding a cycle, or takes one buffered beat a cycle and writes
   the entry with its last beat. ACC has one write port; a COMPUTE write goes first.
 * An entry of TAB takes a cycle for each of its results. What COMPUTE reads there goes first.
+* INP has one write port, too: LOAD goes before STORE.
 * An instruction finishes with its last entry. One that moves nothing takes one cycle on each side.
 * A burst outside DRAM and an entry beyond its buffer are faults.
 """
@@ -28,7 +29,7 @@ _X, _Y, _Z = (column(Load, f"{a}_size") for a in "xyz")
 _XS, _YS, _ZS = (column(Load, f"{a}_stride") for a in "xyz")
 _X0, _X1 = column(Load, "pad_x0"), column(Load, "pad_x1")
 _Y0, _Y1 = column(Load, "pad_y0"), column(Load, "pad_y1")
-_ACC, _ACC8, _TAB = int(Mem.ACC), int(Mem.ACC8), int(Mem.TAB)
+_INP, _ACC, _ACC8, _TAB = int(Mem.INP), int(Mem.ACC), int(Mem.ACC8), int(Mem.TAB)
 
 
 @inline
@@ -58,6 +59,18 @@ def writes_acc(m: Machine, t: Tables) -> bool:
         return False
     memory = t.rows[t.order[_ENGINE, m.engines.finished[_ENGINE]], _MEMORY]
     return memory in (_ACC, _ACC8)
+
+
+@inline
+def writes_inp(m: Machine, t: Tables) -> bool:
+    """Whether the write side writes INP in this cycle: nothing there keeps it waiting but a beat
+    that isn't there."""
+    if in_flight(m, _ENGINE) == 0:
+        return False
+    row = t.order[_ENGINE, m.engines.finished[_ENGINE]]
+    if t.rows[row, _MEMORY] != _INP or _width(t, row) * _height(t, row) * t.rows[row, _Z] == 0:
+        return False
+    return not _at_data(m, t, row) or m.load.consumed != m.memory.arrived[BY_LOAD]
 
 
 @inline

@@ -16,11 +16,19 @@ from vdla.sim.timing.constants import BUS_ERROR
 from vdla.sim.timing.engines import commit_issues, count_causes, end_program
 from vdla.sim.timing.fault import stop, stopped
 from vdla.sim.timing.fetch import FINISHED, MISALIGNED, REQUESTED, UNKNOWN, WAITED, step_fetch
-from vdla.sim.timing.load import step_load, writes_acc
+from vdla.sim.timing.load import step_load, writes_acc, writes_inp
 from vdla.sim.timing.memory import BAD_ANSWER, BAD_FETCH, BAD_LOAD, WROTE, step_bus
 from vdla.sim.timing.nest import load_uops
 from vdla.sim.timing.state import NEVER, RING, Machine, Tables, reset
-from vdla.sim.timing.store import open_burst, reads_acc, send_beat, step_store, write_waits
+from vdla.sim.timing.store import (
+    forward_beat,
+    forward_waits,
+    open_burst,
+    reads_acc,
+    send_beat,
+    step_store,
+    write_waits,
+)
 from vdla.sim.timing.tokens import commit_tokens
 
 _LOAD, _STORE = int(Engine.LOAD), int(Engine.STORE)
@@ -98,6 +106,8 @@ def _run(m: Machine, t: Tables) -> int:
         return 1
     while now < m.settings.until:
         writes, port_taken = write_waits(m, t), reads_acc(m, t, now)
+        forwards = forward_waits(m, t)
+        inp_taken = forwards and writes_inp(m, t)
         if in_bulk(m) and (now >= m.compute.bulk.until or writes_acc(m, t)):
             leave_bulk(m, t, now)
         head = m.fetch.dispatched
@@ -112,9 +122,11 @@ def _run(m: Machine, t: Tables) -> int:
         if m.engines.finished[_LOAD] != loaded and not stopped(m):
             load_uops(m, t, t.order[_LOAD, loaded])
         moved |= step_compute(m, t, port_taken, now)
-        moved |= step_store(m, t, now)
+        moved |= step_store(m, t, now) or forwards
         if writes:
             open_burst(m, t)
+        elif forwards:
+            forward_beat(m, t, inp_taken)
         bus = step_bus(m, writes, now)
         if bus & WROTE:
             send_beat(m, t, now)

@@ -67,6 +67,8 @@ class Settings(Part):
     entries: PerMemory
     uops: int  # that the UOP buffer holds
     tables: int  # that TAB holds
+    forwarding: bool  # whether STORE may write INP
+    inp_bytes: int  # that INP holds
     pops: PerSide  # the token queue that an engine pops at a side
     pushes: PerSide  # the one that it pushes to
 
@@ -370,6 +372,8 @@ def _set_up(settings: Settings, stream: Stream, dram: Bytes) -> None:
     settings.entry_steps[:] = settings.entry_beats
     settings.entry_steps[Mem.TAB] = config.results_per_word
     settings.tables = config.tables
+    settings.forwarding = config.forwarding > 0
+    settings.inp_bytes = config.depth("inp") * config.inp_entry
     settings.entries[:] = [config.depth(name) for name in _MEMORIES]
     settings.uops = config.uop_depth
     settings.pops[:] = token_queues(config, "pop")

@@ -5,9 +5,10 @@
 * A vector's beats enter the write buffer from 8 cycles after its read, one a cycle.
 * A run of contiguous entries is written as bursts, split at their greatest length and at pages; the
   first beat of a burst waits while as many bursts are unanswered as there may be.
-* An instruction finishes when its last burst is answered: its bytes are then in memory. One that
-  moves nothing takes one cycle on each side.
-* Reading beyond ACC and a burst outside DRAM are faults.
+* A STORE to INP opens no burst: each beat is written into INP in a cycle in which LOAD doesn't.
+* An instruction finishes when its last burst is answered, or its last beat is in INP: its bytes are
+  then in memory. One that moves nothing takes one cycle on each side.
+* Reading beyond ACC, a burst outside DRAM and a beat beyond INP are faults.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _SRAM, _SCALE = column(Store, "sram_base"), column(Store, "scale_base")
 _YP, _ZP = column(Store, "y_pitch"), column(Store, "z_pitch")
 _X, _Y, _Z = (column(Store, f"{a}_size") for a in "xyz")
 _XS, _YS, _ZS = (column(Store, f"{a}_stride") for a in "xyz")
-_ACC, _ACC8 = int(Mem.ACC), int(Mem.ACC8)
+_ACC, _ACC8, _INP = int(Mem.ACC), int(Mem.ACC8), int(Mem.INP)
 
 
 @inline
@@ -64,7 +65,13 @@ def _entries(t: Tables, row: int) -> int:
 
 @inline
 def _entry_beats(m: Machine, t: Tables, row: int) -> int:
-    return int(m.settings.entry_beats[_ACC8 if t.rows[row, _MEMORY] == _ACC8 else _ACC])
+    return int(m.settings.entry_beats[_ACC8 if _requantizes(t, row) else _ACC])
+
+
+@inline
+def _requantizes(t: Tables, row: int) -> bool:
+    """Whether a STORE writes bytes, of ACC8 or INP."""
+    return bool(t.rows[row, _MEMORY] != _ACC)
 
 
 # The reader -------------------------------------------------------------------------------------
@@ -84,7 +91,7 @@ def _begin(m: Machine, t: Tables, now: int) -> None:
     """Starts the next instruction in the reader."""
     row = start(m, t, _ENGINE, now)
     m.store.reader.row = row
-    m.store.reader.scale_due = t.rows[row, _MEMORY] == _ACC8
+    m.store.reader.scale_due = _requantizes(t, row)
     m.store.reader.z = m.store.reader.y = m.store.reader.x = 0
     m.store.reader.next_read = max(m.store.reader.next_read, now + 1)
 
@@ -138,7 +145,7 @@ def _next_vector(m: Machine, t: Tables, row: int) -> None:
         return
     m.store.reader.y = 0
     m.store.reader.z += 1
-    m.store.reader.scale_due = t.rows[row, _MEMORY] == _ACC8
+    m.store.reader.scale_due = _requantizes(t, row)
     if m.store.reader.z == t.rows[row, _Z]:
         m.store.reader.row = NONE
 
@@ -165,10 +172,28 @@ def _emit(m: Machine, now: int) -> bool:
 @inline
 def write_waits(m: Machine, t: Tables) -> bool:
     """Whether a write beat is ready for the bus."""
-    if m.store.level == 0 or _entries(t, t.order[_ENGINE, m.store.bursts.sent]) == 0:
+    if not _beat_waits(m, t) or _goes_to_inp(m, t):
         return False
     unanswered = m.store.bursts.opened - m.memory.answers.head
     return bool(m.store.bursts.left > 0 or unanswered < m.settings.writes_in_flight)
+
+
+@inline
+def forward_waits(m: Machine, t: Tables) -> bool:
+    """Whether a beat is ready for INP."""
+    return m.settings.forwarding and _beat_waits(m, t) and _goes_to_inp(m, t)
+
+
+@inline
+def _beat_waits(m: Machine, t: Tables) -> bool:
+    """Whether a beat is buffered that belongs to the oldest unsent instruction."""
+    return m.store.level > 0 and _entries(t, t.order[_ENGINE, m.store.bursts.sent]) != 0
+
+
+@inline
+def _goes_to_inp(m: Machine, t: Tables) -> bool:
+    """Whether the oldest unsent instruction writes INP."""
+    return bool(t.rows[t.order[_ENGINE, m.store.bursts.sent], _MEMORY] == _INP)
 
 
 @inline
@@ -176,14 +201,21 @@ def open_burst(m: Machine, t: Tables) -> None:
     """A beat waits for the bus: when it opens a burst, makes out where that lies."""
     if m.store.bursts.left > 0:
         return
+    _open_run(m, t)
+    burst_faults(m, m.store.bursts.address, t.order[_ENGINE, m.store.bursts.sent])
+
+
+@inline
+def _open_run(m: Machine, t: Tables) -> None:
+    """Works out where a run of contiguous entries lies: a whole row of the tile, or one entry."""
+    if m.store.bursts.run_left > 0:
+        return
     row = t.order[_ENGINE, m.store.bursts.sent]
-    if m.store.bursts.run_left == 0:
-        beats = _entry_beats(m, t, row)
-        z, y, x = m.store.bursts.z, m.store.bursts.y, m.store.bursts.x
-        entry = z * t.rows[row, _ZS] + y * t.rows[row, _YS] + x * t.rows[row, _XS]
-        m.store.bursts.address = t.rows[row, _DRAM] + entry * beats * m.settings.port_bytes
-        m.store.bursts.run_left = beats * (t.rows[row, _X] if t.rows[row, _XS] == 1 else 1)
-    burst_faults(m, m.store.bursts.address, row)
+    beats = _entry_beats(m, t, row)
+    z, y, x = m.store.bursts.z, m.store.bursts.y, m.store.bursts.x
+    entry = z * t.rows[row, _ZS] + y * t.rows[row, _YS] + x * t.rows[row, _XS]
+    m.store.bursts.address = t.rows[row, _DRAM] + entry * beats * m.settings.port_bytes
+    m.store.bursts.run_left = beats * (t.rows[row, _X] if t.rows[row, _XS] == 1 else 1)
 
 
 @inline
@@ -195,13 +227,29 @@ def send_beat(m: Machine, t: Tables, now: int) -> None:
         m.store.bursts.opened += 1
     if bears_error(m, m.store.bursts.address):
         m.store.bursts.bad = True
+    m.store.bursts.left -= 1
+    if m.store.bursts.left == 0:
+        answer_later(m, m.store.bursts.bad, now)
+    _pass_beat(m, t)
+
+
+@inline
+def forward_beat(m: Machine, t: Tables, port_taken: bool) -> None:
+    """A beat waits for INP: it is written, unless LOAD takes the port, or lies beyond the end."""
+    _open_run(m, t)
+    if m.store.bursts.address >= m.settings.inp_bytes:
+        stop(m, BEYOND, t.order[_ENGINE, m.store.bursts.sent])
+    elif not port_taken:
+        _pass_beat(m, t)
+
+
+@inline
+def _pass_beat(m: Machine, t: Tables) -> None:
+    """A beat of the oldest unsent instruction leaves the write buffer."""
     m.store.level -= 1
     m.store.credit += 1
     m.store.bursts.address += m.settings.port_bytes
     m.store.bursts.run_left -= 1
-    m.store.bursts.left -= 1
-    if m.store.bursts.left == 0:
-        answer_later(m, m.store.bursts.bad, now)
     if m.store.bursts.run_left == 0:
         _next_run(m, t, t.order[_ENGINE, m.store.bursts.sent])
 

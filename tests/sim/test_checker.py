@@ -327,3 +327,44 @@ def test_bounds_of_tables():
     assert (kind, text[:53]) == ("range", "LOAD 0: expected entries of TAB below 256, found 256;")
     kind, _, text = only("LOAD memory=TAB")
     assert (kind, text) == ("field", "LOAD 0: expected 0 ≤ memory ≤ 4, found 5")
+
+
+FORWARDING = load_config("tiny", ["forwarding=1"])
+WIDE = load_config("tiny", ["forwarding=1", "block_in=16", "wgt_bytes=4096"])
+TO_INP = f"STORE memory=INP dram_base=8 scale_base=7 {SHAPE}"  # entries 2 and 3 of tiny's INP
+
+
+def test_what_store_writes_to_inp_is_a_write_like_load_s():
+    """GEMM, which reads it, and LOAD, which writes it, need a token on either side."""
+    gemm, load = f"{GEMM} src_base=1 dst_base=20", f"LOAD sram_base=3 {ONE}"
+    for first, second, start in (
+        (TO_INP, gemm, "GEMM 1 reads INP[2] that STORE 0 may not have written yet: no token from "),
+        (gemm, TO_INP, "STORE 1 writes INP[2] that GEMM 0 may still read: no token from COMPUTE"),
+        (TO_INP, load, "LOAD 1 writes INP[3] that STORE 0 may not have written yet: no token from"),
+        (load, TO_INP, "STORE 1 writes INP[3] that LOAD 0 may not have written yet: no token from"),
+    ):
+        kind, index, text = only(f"{first}\n{second}", FORWARDING)
+        assert (kind, index, text[: len(start)]) == ("conflict", 1, start)
+    assert findings(f"{TO_INP} push_prev\n{gemm} pop_next", FORWARDING) == []
+    assert findings(f"{TO_INP}\n{gemm.replace('src_base=1', 'src_base=0')}", FORWARDING) == []
+
+
+def test_several_vectors_lie_in_an_entry_of_inp():
+    """Byte 8 is the third vector of entry 0, and two more reach byte 19, of entry 1."""
+    store = TO_INP.replace("x_size=2", "x_size=3")
+    for entry, kinds in ((0, ["conflict"]), (1, ["conflict"]), (2, [])):
+        found = findings(f"{store}\nLOAD sram_base={entry} {ONE}", WIDE)
+        assert [each.kind for each in found] == kinds
+
+
+def test_bounds_of_a_store_to_inp():
+    """Its address is one of INP, not of DRAM, and no tensor's; it reads ACC as others do."""
+    kind, _, text = only(TO_INP.replace("=8", "=0x3fc"), FORWARDING)
+    assert (kind, text[:53]) == ("range", "STORE 0: expected bytes of INP below 0x400, found 0x4")
+    kind, _, text = only(TO_INP.replace("=8", "=6"), FORWARDING)
+    assert (kind, text[:53]) == ("align", "STORE 0: expected dram_base to be a multiple of 4, fo")
+    kind, _, text = only(f"{TO_INP} sram_base=127", FORWARDING)
+    assert (kind, text[:53]) == ("range", "STORE 0: expected entries of ACC below 128, found 128")
+    program = assemble(f".base 0x800\n{TO_INP}\nFINISH", FORWARDING)
+    image = memory_image(program, 4096)
+    assert check(FORWARDING, program.instructions, image, program.base, {"a": (100, 200)}) == []

@@ -432,6 +432,30 @@ def test_a_burst_that_may_not_be_opened_is_no_fault_yet():
     expect(run(store, "writes_in_flight=1"), Fault.ADDRESS, answered + 1, 0)
 
 
+FORWARDING = "forwarding=1"
+
+
+def test_a_store_beyond_inp():
+    """Scales, two vectors of a beat each; the second one is offered a cycle after the first."""
+    store = "STORE memory=INP dram_base=0x3fc x_size={} y_size=1 z_size=1"
+    assert run(store.format(1), FORWARDING).fault == Fault.NONE
+    expect(run(store.format(2), FORWARDING), Fault.ADDRESS, START + 1 + 1 + 9 + 1, 0)
+    outside = f"STORE memory=INP dram_base=0xfffffffc {ONE}"
+    expect(run(outside, FORWARDING), Fault.ADDRESS, START + 1 + 1 + 9, 0)
+
+
+def test_a_beat_that_load_keeps_waiting_is_found_to_lie_beyond_inp():
+    load = "LOAD memory=INP x_size=0 y_size=1 z_size=1 pad_x0=63\n"
+    store = f"STORE memory=INP dram_base=0x400 {ONE}"
+    expect(run(load + store, FORWARDING), Fault.ADDRESS, START + 8 + 1 + 1 + 9, 1)
+
+
+def test_without_forwarding_a_store_to_inp_is_illegal():
+    expect(run("STORE memory=INP"), Fault.ILLEGAL, COMPLETE, 0)
+    for memory in ("WGT", "UOP"):
+        expect(run(f"STORE memory={memory}", FORWARDING), Fault.ILLEGAL, COMPLETE, 0)
+
+
 # BUS ----------------------------------------------------------------------------------------------
 
 

@@ -29,7 +29,12 @@ TIGHT = load_config("tiny", ["token_queue=2", "command_queue=2", "writes_in_flig
 SLOW = load_config("tiny", ["memory.latency=3", "memory.bytes_per_cycle=1", "reads_in_flight=1"])
 FAST = load_config("narrow", ["memory.latency=0", "burst_beats=3", "read_buffer_beats=16"])
 TABLES = load_config("tiny", ["table_bytes=1024"])
-EVERY = [*CONFIGS, TIGHT, SLOW, FAST, TABLES]
+OPTIONS = [
+    load_config("tiny", ["table_bytes=1024", "forwarding=1", "window_taps=2"]),
+    load_config("narrow", ["forwarding=1", "window_taps=3"]),
+    load_config("tiny", ["block_in=16", "forwarding=1", "window_taps=8", "wgt_bytes=1024"]),
+]
+EVERY = [*CONFIGS, TIGHT, SLOW, FAST, TABLES, *OPTIONS]
 FLAGS = ("pop_prev", "pop_next", "push_prev", "push_next")
 
 
@@ -44,7 +49,7 @@ def cases(count, size, configs=EVERY, seed=0):
 
 def test_they_are_sound_and_use_everything():
     seen = Counter()
-    for program, dram in chain(cases(80, 40), cases(40, 40, [TABLES])):
+    for program, dram in chain(cases(80, 40), cases(40, 40, [TABLES]), cases(60, 40, OPTIONS)):
         assert check(program.config, program.instructions, dram, program.base) == []
         for each in program.instructions:
             seen[each.mnemonic] += 1
@@ -54,10 +59,12 @@ def test_they_are_sound_and_use_everything():
                 seen[each.mnemonic, Mem(each.memory).name] += 1
             if isinstance(each, Gemm):
                 seen["init", each.init] += 1
+                seen["window", each.window] += 1
             if isinstance(each, Alu):
                 seen["op", each.alu_op] += 1
     wanted = [(engine.name, flag) for engine in engines(CONFIGS[0]) for flag in FLAGS]
-    wanted += [("LOAD", m.name) for m in Mem] + [("STORE", "ACC"), ("STORE", "ACC8")]
+    wanted += [("LOAD", m.name) for m in Mem] + [("STORE", m) for m in ("INP", "ACC", "ACC8")]
+    wanted += [("window", 0), ("window", 1)]
     wanted += [("init", i) for i in Init] + [("op", op) for op in AluOp]
     assert all(seen[each] > 20 for each in wanted), seen
 
@@ -213,7 +220,7 @@ def same(state, other):
     return all(np.array_equal(getattr(state, n), getattr(other, n)) for n in names)
 
 
-@pytest.mark.parametrize("config", [*CONFIGS, SLOW], ids=lambda c: c.name)
+@pytest.mark.parametrize("config", [*CONFIGS, SLOW, *OPTIONS], ids=lambda c: c.name)
 def test_semantics_equal_a_second_reading(config):
     for program, dram in cases(3, 40, [config], seed=5000):
         state = run_in_order(program, dram, range(len(program.instructions)))
@@ -280,8 +287,9 @@ class Plain:
             buffer[at] = lanes if raw is None else lanes.reshape(buffer.shape[1:])
 
     def store(self, store):
-        narrow = store.memory == Mem.ACC8
-        size = self.config.entry(Mem(store.memory).name.lower())
+        narrow = store.memory != Mem.ACC
+        size = self.config.block_out * (1 if narrow else 4)
+        memory = self.inp.reshape(-1).view(np.uint8) if store.memory == Mem.INP else self.dram
         for z, y, x in np.ndindex(store.z_size, store.y_size, store.x_size):
             lanes = self.acc[store.sram_base + z * store.z_pitch + y * store.y_pitch + x]
             if narrow:
@@ -292,7 +300,7 @@ class Plain:
                 ]
             entry = z * store.z_stride + y * store.y_stride + x * store.x_stride
             raw = np.array(lanes, "i1" if narrow else "<i4").view(np.uint8)
-            self.dram[store.dram_base + entry * size :][:size] = raw
+            memory[store.dram_base + entry * size :][:size] = raw
 
     def nest(self, each):
         for loops in np.ndindex(each.extents()):
@@ -306,15 +314,26 @@ class Plain:
                 yield at, uop
 
     def gemm(self, gemm):
+        vectors = [np.zeros(self.config.block_in, np.int8)] * self.config.window_taps
         for at, uop in self.nest(gemm):
+            vectors.append(self.inp[at["src"] + uop.src])
             start = self.acc[at["dst"] + uop.dst].astype(np.int64)
             if uop.first and gemm.init == Init.ZERO:
                 start = 0 * start
             elif uop.first and gemm.init == Init.BIAS:
                 start = self.acc[at["bias"]].astype(np.int64)
             tile = self.wgt[at["wgt"] + uop.wgt].astype(np.int64)
-            total = start + tile @ self.inp[at["src"] + uop.src].astype(np.int64)
+            total = start + (tile * self.seen(vectors, gemm.window).astype(np.int64)).sum(1)
             self.acc[at["dst"] + uop.dst] = total.astype(np.int32)
+
+    def seen(self, vectors, window):
+        """What each output sees: [output, lane]."""
+        lanes = np.tile(vectors[-1], (self.config.block_out, 1))
+        for output, lane in np.ndindex(self.config.block_out, 2 * self.config.window_taps):
+            if window:
+                source = (output - output % 2 + lane % 2) % self.config.block_in
+                lanes[output, lane] = vectors[-1 - lane // 2][source]
+        return lanes
 
     def alu(self, alu):
         for at, uop in self.nest(alu):

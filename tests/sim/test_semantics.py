@@ -88,6 +88,57 @@ def test_a_table_has_a_result_for_the_low_bits_of_y(values, number, above):
         assert state.acc[0].tolist() == [results[256 * number + y % 256] for y in values]
 
 
+@settings(max_examples=60)
+@given(st.data())
+def test_a_store_to_inp_writes_what_a_store_to_dram_would(data):
+    """The same bytes at the same addresses, however long an entry of INP is."""
+    block_in, block_out = data.draw(st.sampled_from(((8, 8), (16, 4), (4, 16), (8, 4))))
+    config = load_config("tiny", ["forwarding=1", f"block_in={block_in}",
+                                  f"block_out={block_out}", "wgt_bytes=4096",
+                                  "acc_bytes=4096"])  # fmt: skip
+    state = State(config, np.zeros(config.inp_bytes, np.uint8))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    state.acc[:] = rng.integers(-(1 << 31), 1 << 31, state.acc.shape)
+    few = st.integers(0, 3)
+    store = Store(memory=Mem.INP, dram_base=4 * data.draw(few), x_size=data.draw(few), y_size=2,
+                  z_size=2, y_pitch=3, z_pitch=5, x_stride=data.draw(few), y_stride=4, z_stride=9,
+                  scale_base=20, low=-100, zero=3)  # fmt: skip
+    run(store, state)
+    assert not state.dram.any()
+    run(store.replace(memory=Mem.ACC8), state)
+    assert state.inp.tobytes() == state.dram.tobytes()
+    assert store.x_size == 0 or state.dram.any()
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(((8, 8, 3), (8, 16, 4), (16, 4, 2), (4, 4, 2))), st.integers(0, 99))
+def test_a_window_convolves_by_channel_and_row(shape, seed):
+    """A depthwise convolution of T × T takes a micro-op for each row of its kernel.
+
+    A row of vectors passes the window once. Its first T - 1 results lack vectors, since the window
+    was empty: they stand for themselves, as what lies beside an image that is padded with zeros.
+    """
+    block_in, block_out, taps = shape
+    config = load_config("tiny", [f"window_taps={taps}", f"block_in={block_in}",
+                                  f"block_out={block_out}", "wgt_bytes=4096",
+                                  "acc_bytes=4096"])  # fmt: skip
+    width, rng = 6, np.random.default_rng(seed)
+    channels = [output % block_in for output in range(block_out)]
+    image = rng.integers(-128, 128, (taps, width, block_in))
+    kernel = rng.integers(-128, 128, (block_out, taps, taps))  # [output, row, place]
+    state = State(config, np.zeros(64, np.uint8))
+    state.inp[: taps * width] = image.reshape(-1, block_in)
+    for row, output, place in np.ndindex(taps, block_out, taps):
+        state.wgt[row, output, 2 * (taps - 1 - place) + output % 2] = kernel[output, row, place]
+    for row in range(taps):
+        run(Gemm(window=1, init=Init.ACC, uop_count=1, extent_0=width, dst_0=1, src_0=1,
+                 src_base=row * width, wgt_base=row), state)  # fmt: skip
+    padded = np.pad(image, ((0, 0), (taps - 1, 0), (0, 0)))
+    for x, output in np.ndindex(width, block_out):
+        seen = padded[:, x : x + taps, channels[output]]
+        assert state.acc[x, output] == (seen * kernel[output]).sum()
+
+
 def test_what_instructions_do_is_part_of_the_isa_hash():
     """Every operation over a battery of operands; see SEMANTICS in isa/identity.py."""
     assert_digest("SEMANTICS", SEMANTICS, battery())
@@ -117,11 +168,7 @@ def battery():
     ]
     gemm = [Gemm(init=init, bias_base=9, bias_1=1, **NEST) for init in Init]
     load = [each for memory in memories(TINY) for each in loads(memory)]
-    store = [
-        Store(memory=memory, sram_base=5, dram_base=128, y_pitch=4, z_pitch=9, x_stride=stride,
-              y_stride=7, z_stride=11, scale_base=40, **LIMITS, **TILE)
-        for memory in (Mem.ACC, Mem.ACC8) for stride in (1, 2)
-    ]  # fmt: skip
+    store = [each for memory in (Mem.ACC, Mem.ACC8) for each in stores(memory)]
     return run_each(TINY, (*alu, *gemm, *load, *store))
 
 
@@ -136,7 +183,39 @@ def table_battery():
     return run_each(TABLES, (*alu, *loads(Mem.TAB)))
 
 
-OPTION_BATTERIES = {"tables": table_battery}
+def forwarding_battery():
+    """STOREs to INP, whose entries are as long as ACC8's, longer and shorter."""
+    for block_in in (4, 8, 16):
+        config = load_config("tiny", ["forwarding=1", f"block_in={block_in}", "wgt_bytes=4096"])
+        yield from run_each(config, stores(Mem.INP))
+
+
+def window_battery():
+    """GEMMs with every number of taps, with and without the window."""
+    for block_in, taps in ((4, 2), (8, 2), (8, 3), (8, 4)):
+        settings = [f"window_taps={taps}", f"block_in={block_in}", "wgt_bytes=4096"]
+        yield from run_each(
+            load_config("tiny", settings),
+            [
+                Gemm(init=init, window=window, bias_base=9, bias_1=1, **NEST)
+                for init in Init
+                for window in (0, 1)
+            ],
+        )
+
+
+OPTION_BATTERIES = {
+    "tables": table_battery,
+    "forwarding": forwarding_battery,
+    "a window": window_battery,
+}
+
+
+def stores(memory):
+    for stride in (1, 2):
+        yield Store(memory=memory, sram_base=5, dram_base=128, y_pitch=4, z_pitch=9,
+                    x_stride=stride, y_stride=7, z_stride=11, scale_base=40, **LIMITS,
+                    **TILE)  # fmt: skip
 
 
 def loads(memory):

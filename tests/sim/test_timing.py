@@ -164,6 +164,43 @@ def test_a_store_reads_requantizes_and_waits_for_its_answer():
     assert times(raw) == [(START, START + 1 + 8 + 1 + 7 + 1 + LATENCY + 1)]
 
 
+FORWARDING = "forwarding=1"
+TO_INP = "STORE memory=INP x_size=3 y_size=1 z_size=1"
+
+
+def test_a_store_to_inp_waits_for_no_answer():
+    """As above, without the bus: it finishes a cycle after its last beat is in INP."""
+    assert times(TO_INP, FORWARDING) == [(START, START + 1 + 3 + 9 + 1)]
+    empty = "STORE memory=INP x_size=0 y_size=1 z_size=1"
+    assert times(empty, FORWARDING) == times(empty.replace("INP", "ACC8"), FORWARDING)
+
+
+@pytest.mark.parametrize(("memory", "waits"), [("INP", True), ("WGT", False)])
+def test_load_writes_inp_before_store_does(memory, waits):
+    """63 entries of padding, a cycle each; STORE's first beat waits for INP's alone."""
+    load = f"LOAD memory={memory} x_size=0 y_size=1 z_size=1 pad_x0=63\n"
+    (begun, loaded), (start, stored) = times(load + TO_INP, FORWARDING)
+    assert (loaded, start) == (begun + 63, begun + 8)
+    assert stored == (loaded + 3 + 1 if waits else start + 14)
+
+
+def test_load_leaves_inp_to_store_while_it_has_no_beat():
+    load = "LOAD memory=INP x_size=40 y_size=1 z_size=1\n"
+    assert times(load + TO_INP, FORWARDING) == [
+        (START, START + 2 + LATENCY + 40),
+        (START + 8, START + 8 + 14),
+    ]
+
+
+def test_stores_finish_in_order_wherever_they_go():
+    """The second one is in INP long before the first one's answer comes, though no other burst
+    could be opened till then."""
+    store = "STORE memory=ACC8 dram_base=0x1000 x_size=3 y_size=1 z_size=1\n"
+    (_, answered), second = times(store + TO_INP, FORWARDING, "writes_in_flight=1")
+    assert answered > START + 14 + LATENCY
+    assert second == (START + 8, answered + 1)
+
+
 def test_tokens_take_a_cycle():
     found = times("LOAD push_next x_size=0 y_size=1 z_size=1 pad_x0=60\nGEMM pop_prev uop_count=1")
     (_, loaded), (start, _) = found
