@@ -15,7 +15,8 @@
 5. In the tree the carry mends one of the two operands, so a sum is again one too small, and
    whoever takes ``sums`` adds ``carry``.
 6. Where multipliers have fewer than 25 bits each output has its own, and nothing is too small.
-7. Sums wrap at 32 bits nowhere: ``block_in`` products of 16 bits need at most 24.
+7. With ``window_taps`` two outputs that share multipliers see lanes of their own: ``window.py``.
+8. Sums wrap at 32 bits nowhere: ``block_in`` products of 16 bits need at most 24.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from amaranth.lib.wiring import Component, In, Out
 
 from vdla.hw.layout import lanes
 from vdla.hw.requantize import add, delayed
+from vdla.hw.window import Window
 from vdla.isa.config import Config
 
 HALF = 16  # bits of an int8 product
@@ -46,7 +48,8 @@ class Quad(NamedTuple):
 
 class Gemm(Component):
     """``sums`` + ``carry`` is the product of the tile and the vector that came five cycles before;
-    ``sums`` are zero after a cycle of ``clear``.
+    ``sums`` are zero after a cycle of ``clear``. ``window`` and ``window_goes_on`` come with the
+    vector, where the config has a window (``Window``).
 
     A platform can have ``multiplier_bits``, the width of its multipliers; it is ``PACKED_BITS``
     where there is none.
@@ -61,6 +64,7 @@ class Gemm(Component):
                 "clear": In(1),
                 "sums": Out(lanes(32, config.block_out)),
                 "carry": Out(1),
+                **({"window": In(1), "window_goes_on": In(1)} if config.window_taps else {}),
             }
         )
 
@@ -72,6 +76,7 @@ class Gemm(Component):
         m = Module()
         packed = getattr(platform, "multiplier_bits", PACKED_BITS) >= PACKED_BITS
         add_up, rows, columns = (self._pair, 2, 2 * QUAD) if packed else (self._single, 1, QUAD)
+        self.seen = self._window(m) if self.config.window_taps else None
         self.vector = Signal(self.inp.shape(), reset_less=True)
         m.d.sync += self.vector.eq(self.inp)
         m.d.comb += self.carry.eq(packed)
@@ -80,6 +85,9 @@ class Gemm(Component):
             for row, terms in enumerate(zip(*parts, strict=True), first):
                 m.d.comb += self.sums[row].eq(self._sum(m, terms, f"sum_{row}"))
         return m
+
+    def _window(self, m: Module) -> Window:
+        return Window(m, self.config, self.inp, self.window, self.window_goes_on)
 
     def _pair(self, m: Module, row: int, column: int) -> tuple[Value, ...]:
         """What eight lanes add to a row, and to the next if there is one: each is one too small."""
@@ -91,7 +99,7 @@ class Gemm(Component):
     def _single(self, m: Module, row: int, column: int) -> tuple[Value, ...]:
         """What four lanes add to a row that has its own multipliers."""
         products: Sequence[Value] = [
-            self._product(m, self._weight(row, c), c, f"{row}_{c}") for c in self._lanes(column)
+            self._product(m, self._weight(row, c), (row, c)) for c in self._lanes(column)
         ]
         while len(products) > 1:
             products = self._level(products)
@@ -108,8 +116,9 @@ class Gemm(Component):
         for c in self._lanes(column):
             weight = self._weight(high, c)
             packed = (weight << HALF) - self._weight(low, c)
-            total += self._product(m, packed[:PACKED_BITS].as_signed(), c, f"{high}_{c}")
-            odd.append(weight[0] & self.inp[c][0])
+            total += self._product(m, packed[:PACKED_BITS].as_signed(), (high, c))
+            lane = self.seen.sees(high, c) if self.seen else self.inp[c]
+            odd.append(weight[0] & lane[0])
         m.d.sync += quad.eq(total)
         parity = delayed(m, Cat(odd).xor(), 3, f"parity_{name}")  # as long as the quad takes
         borrow = Signal(name=f"borrow_{name}")
@@ -125,10 +134,13 @@ class Gemm(Component):
         row = min(row, self.config.block_out - 1)
         return self.wgt[row * self.config.block_in + column]
 
-    def _product(self, m: Module, weight: Value, column: int, name: str) -> Signal:
+    def _product(self, m: Module, weight: Value, place: tuple[int, int]) -> Signal:
+        """The product of a weight and the lane that its row sees; ``place``: row and column."""
+        name = "_".join(map(str, place))
+        lane = self.seen.register(*place) if self.seen else self.vector[place[1]]
         weights = Signal(weight.shape(), name=f"weights_{name}", reset_less=True)
         product = Signal(signed(len(weights) + 8), name=f"product_{name}", reset_less=True)
-        m.d.sync += [weights.eq(weight), product.eq(weights * self.vector[column])]
+        m.d.sync += [weights.eq(weight), product.eq(weights * lane)]
         return product
 
     def _sum(self, m: Module, terms: Sequence[Value], name: str) -> Value:

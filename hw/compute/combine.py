@@ -6,6 +6,8 @@
 3. In stage 6, combine, the accumulator meets GEMM's sums, or what the ALU computed. The result is
    chosen in the next, on the way to the scratchpad.
 4. TABLE has its indices, y's low bits, at TAB in stage 4, and the results in stage 5.
+5. GEMM's window keeps a vector whose data come in stage 1 if the next micro-op is one of the same
+   instruction.
 """
 
 from __future__ import annotations
@@ -54,6 +56,8 @@ class Combine:
         self._feed_late()
         if ports.tab is not None:
             self._look_up(ports.tab)
+        if config.window_taps:
+            self._use_window()
 
     def _choose(self, source: Signal) -> None:
         """Which accumulator the micro-op takes that comes to stage 6."""
@@ -95,6 +99,16 @@ class Combine:
         ]
         for lane in range(self.config.block_out):
             m.d.comb += tab.index[lane].eq(Cat(self.alu.indices[lane], now.operation.imm))
+
+    def _use_window(self) -> None:
+        """Which vectors GEMM's window keeps: known, and kept, a cycle before their data come."""
+        m, gemm, read = self.m, self.gemm, self.stages[0]
+        used, goes_on = Signal(name="window"), Signal(name="window_goes_on")
+        m.d.sync += [
+            used.eq(read.writes & read.operation.window),
+            goes_on.eq(read.writes & read.operation.window & ~read.last),
+        ]
+        m.d.comb += [gemm.window.eq(used), gemm.window_goes_on.eq(goes_on)]
 
     def _feed_late(self) -> None:
         """What comes with later stages: WADD's second product, and all that combine needs."""

@@ -99,6 +99,8 @@ class Issue:
             decoded.index.eq(command.index),
             *(decoded[name].eq(alu[name]) for name in ALU_FIELDS),
         ]
+        if config.window_taps:
+            self.m.d.comb += decoded.window.eq(gemm.window & (gemm.op == isa.Gemm.opcode))
         return decoded
 
     def _pass_on(self) -> None:

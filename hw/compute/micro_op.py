@@ -46,6 +46,7 @@ class MicroOps:
             {
                 "is_alu": 1,
                 "init": isa.Gemm.init.width(config),
+                **({"window": 1} if config.window_taps else {}),
                 "alu_init": 1,
                 "op": AluOp,
                 "use_imm": 1,

@@ -18,15 +18,26 @@ INT8 = (-128, 127)
 NARROW = SimpleNamespace(multiplier_bits=18)  # as an ECP5's
 
 
-def products(block_in, block_out, vectors, tiles, platform=None):
-    """The sums that belong to each vector and tile, given in consecutive cycles."""
-    unit, results = Gemm(SimpleNamespace(block_in=block_in, block_out=block_out)), []
+def config(block_in, block_out, taps=0):
+    """What GEMM asks of a config."""
+    return SimpleNamespace(block_in=block_in, block_out=block_out, window_taps=taps)
+
+
+def products(unit, vectors, tiles, platform=None, marks=()):
+    """The sums that belong to each vector and tile, given in consecutive cycles.
+
+    ``marks``: of each vector, whether it sees the window, and whether that goes on.
+    """
+    results, block_out = [], unit.config.block_out
 
     async def drive(ctx):
         for n in range(len(vectors) + CYCLES):
             if n < len(vectors):
                 ctx.set(unit.inp, vectors[n].tolist())
                 ctx.set(unit.wgt, tiles[n].reshape(-1).tolist())
+            if n < len(marks):
+                ctx.set(unit.window, marks[n][0])
+                ctx.set(unit.window_goes_on, marks[n][1])
             carry = ctx.get(unit.carry)
             results.append([ctx.get(unit.sums[o]) + carry for o in range(block_out)])
             await ctx.tick()
@@ -37,7 +48,7 @@ def products(block_in, block_out, vectors, tiles, platform=None):
 
 @pytest.mark.parametrize("platform", [None, NARROW], ids=["packed", "not packed"])
 def test_sums_are_zero_after_clear(platform):
-    unit = Gemm(SimpleNamespace(block_in=8, block_out=2))
+    unit = Gemm(config(8, 2))
 
     async def drive(ctx):
         ctx.set(unit.inp, [1] * 8)
@@ -75,7 +86,9 @@ def operands(block_in, block_out, count, seed):
 def test_sums(block_in, block_out, platform):
     vectors, tiles = operands(block_in, block_out, 40, seed=block_in)
     wanted = np.einsum("noi,ni->no", tiles, vectors)
-    assert np.array_equal(products(block_in, block_out, vectors, tiles, platform), wanted)
+    assert np.array_equal(
+        products(Gemm(config(block_in, block_out)), vectors, tiles, platform), wanted
+    )
 
 
 def test_every_product_of_two_neighbours():
@@ -84,7 +97,7 @@ def test_every_product_of_two_neighbours():
     cases = [(x, a, b) for x in range(-128, 128) for a, b in weights]
     vectors = np.array([[x] for x, _, _ in cases])
     tiles = np.array([[[a], [b]] for _, a, b in cases])
-    assert np.array_equal(products(1, 2, vectors, tiles), tiles[:, :, 0] * vectors)
+    assert np.array_equal(products(Gemm(config(1, 2)), vectors, tiles), tiles[:, :, 0] * vectors)
 
 
 def test_what_a_low_half_borrows():
@@ -102,25 +115,49 @@ def test_what_a_low_half_borrows():
     backwards = tiles[:, ::-1]  # whichever of the two is the low half
     for each in (tiles, backwards):
         wanted = np.einsum("noi,ni->no", each, vectors)
-        assert np.array_equal(products(8, 2, vectors, each), wanted)
+        assert np.array_equal(products(Gemm(config(8, 2)), vectors, each), wanted)
+
+
+@pytest.mark.parametrize("platform", [None, NARROW], ids=["packed", "not packed"])
+@pytest.mark.parametrize(
+    ("block_in", "block_out", "taps"),
+    [(4, 4, 2), (8, 8, 3), (8, 16, 4), (16, 4, 8), (9, 3, 4), (5, 5, 2), (24, 8, 3), (4, 12, 2)],
+)
+def test_sums_over_a_window(block_in, block_out, taps, platform):
+    """Instructions of some vectors each, with the window and without, one a cycle."""
+    vectors, tiles = operands(block_in, block_out, 40, seed=taps)
+    rng, marks, seen = np.random.default_rng(taps), [], []
+    while len(marks) < len(vectors):
+        used, length = rng.integers(0, 2), min(rng.integers(1, 7), len(vectors) - len(marks))
+        first = len(marks)
+        marks += [(int(used), int(used and n < length - 1)) for n in range(length)]
+        for n in range(first, first + length):
+            lanes = np.tile(vectors[n], (block_out, 1))
+            for o, i in np.ndindex(block_out, 2 * taps if used else 0):
+                before = vectors[n - i // 2] if n - i // 2 >= first else np.zeros(block_in, int)
+                lanes[o, i] = before[(2 * (o // 2) + i % 2) % block_in]
+            seen.append(lanes)
+    unit = Gemm(config(block_in, block_out, taps))
+    wanted = np.einsum("noi,noi->no", tiles, np.array(seen))
+    assert np.array_equal(products(unit, vectors, tiles, platform, marks), wanted)
 
 
 @pytest.mark.parametrize(("block_in", "block_out"), [
     (4, 4), (16, 8), pytest.param(256, 4, marks=pytest.mark.long), (4, 5),
 ])  # fmt: skip
 def test_two_multiplications_per_multiplier(block_in, block_out):
-    unit = Gemm(SimpleNamespace(block_in=block_in, block_out=block_out))
+    unit = Gemm(config(block_in, block_out))
     assert rtlil.convert(unit).count("cell $mul") == block_in * -(-block_out // 2)
 
 
 def test_a_multiplication_per_narrow_multiplier():
-    text = rtlil.convert(Gemm(SimpleNamespace(block_in=4, block_out=6)), platform=NARROW)
+    text = rtlil.convert(Gemm(config(4, 6)), platform=NARROW)
     assert text.count("cell $mul") == 4 * 6
 
 
 def test_dsps_make_weights_and_quads(tmp_path):
     """yosys puts the subtraction before a multiplier and the sum behind it into its DSP48E1."""
-    unit = Gemm(SimpleNamespace(block_in=8, block_out=2))
+    unit = Gemm(config(8, 2))
     (tmp_path / "gemm.il").write_text(rtlil.convert(unit, name="gemm"))
     mapped = "synth_xilinx -family xc7 -flatten -top gemm -run begin:coarse; write_rtlil mapped.il"
     run_yosys(["-q", "-p", f"read_rtlil gemm.il; {mapped}"], tmp_path)
