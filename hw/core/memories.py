@@ -1,6 +1,7 @@
 """The scratchpads, between the engines.
 
-1. LOAD writes INP, WGT and UOP, and COMPUTE reads them.
+1. LOAD writes INP, WGT and UOP, and COMPUTE reads them. In a config with forwarding STORE writes
+   INP, too, where LOAD doesn't.
 2. ACC has one write port, LOAD's, which passes on what COMPUTE writes.
 3. ACC's first read port is COMPUTE's. At the second STORE reads before COMPUTE, which waits.
 4. A config with tables has TAB, too: LOAD writes it where COMPUTE doesn't read it.
@@ -30,13 +31,26 @@ class Memories:
             self._connect_tab()
 
     def _connect_direct(self, name: str) -> None:
-        """A memory that one engine writes and another reads."""
+        """A memory that LOAD writes, STORE too if it is INP and may be, and COMPUTE reads."""
         m, config = self.m, self.config
         bits = 8 * config.entry(name)
         pad = Scratchpad(config.depth(name), bits, beats(config, name), reads=1)
         m.submodules[name] = pad
-        connect(m, getattr(self.units.load, name), pad.write)
+        if name == "inp" and config.forwarding:
+            self._share_inp(pad)
+        else:
+            connect(m, getattr(self.units.load, name), pad.write)
         connect(m, getattr(self.units.compute, name), pad.read_0)
+
+    def _share_inp(self, pad: Scratchpad) -> None:
+        """INP's write port is LOAD's when it writes, else STORE's."""
+        load, store = self.units.load, self.units.store
+        self.m.d.comb += [
+            store.inp_taken.eq(load.writes_inp),
+            pad.write.enable.eq(load.inp.enable | store.inp.enable),
+            pad.write.address.eq(Mux(load.writes_inp, load.inp.address, store.inp.address)),
+            pad.write.data.eq(Mux(load.writes_inp, load.inp.data, store.inp.data)),
+        ]
 
     def _connect_acc(self) -> None:
         m, config = self.m, self.config

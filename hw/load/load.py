@@ -35,7 +35,8 @@ from vdla.isa.config import Config
 
 
 class Load(Component):
-    """LOAD's two sides, its read buffer and its write ports; ``tab_taken``: COMPUTE reads TAB.
+    """LOAD's two sides, its read buffer and its write ports; ``tab_taken``: COMPUTE reads TAB,
+    ``writes_inp``: LOAD writes INP.
 
     ``computed`` is COMPUTE's port to ACC, ``acc_taken`` its ``enable``, which is late. It passes
     here, where one LUT for each bit chooses between its data, an entry, and a widened one.
@@ -50,6 +51,8 @@ class Load(Component):
         }
         if config.tables:
             writes |= {"tab": Out(table_write_port(config)), "tab_taken": In(1)}
+        if config.forwarding:
+            writes |= {"writes_inp": Out(1)}
         acc = write_port(config.depth("acc"), 8 * config.acc_entry)
         super().__init__(
             {
@@ -113,6 +116,7 @@ class Load(Component):
             consume=consume,
             acc_taken=self.acc_taken,
             tab_taken=self.tab_taken if self.config.tables else None,
+            writes_inp=self.writes_inp if self.config.forwarding else None,
             memories=MemoryPorts(
                 direct, self.acc, self.computed, self.tab if self.config.tables else None
             ),

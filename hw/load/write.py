@@ -6,7 +6,8 @@
    the port, so only that waits.
 3. TAB takes one result a cycle, of padding too, unless COMPUTE reads it: so a beat stays in the
    buffer until its last one.
-4. An instruction finishes with its last entry, one whose tile is empty as soon as it is the oldest.
+4. INP has one write port. LOAD goes before STORE, and says early in the cycle that it writes.
+5. An instruction finishes with its last entry, one whose tile is empty as soon as it is the oldest.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from vdla.isa.instructions import Mem
 
 @dataclass(frozen=True)
 class WriterPorts:
-    """What the write side is connected to. It drives ``consume``, ``activity``, the memories, and
-    what ``command`` says of the instruction that finishes.
+    """What the write side is connected to. It drives ``consume``, ``activity``, the memories,
+    ``writes_inp``, and what ``command`` says of the instruction that finishes.
     """
 
     command: Port  # interfaces.command
@@ -37,6 +38,7 @@ class WriterPorts:
     consume: Signal  # the beat is taken out of the buffer
     acc_taken: Value  # COMPUTE writes ACC in this cycle
     tab_taken: Value | None  # COMPUTE reads TAB in this cycle, if there is one
+    writes_inp: Signal | None  # INP is written in this cycle, where STORE may write it too
     memories: MemoryPorts
 
 
@@ -63,6 +65,9 @@ class Writer:
         written = Written(tile, position.entry, is_data, beat, left, consume, step, self.whole)
         MemoryWrites(m, config, ports.memories, written)
         self.fails: Value = self.whole & position.beyond
+        if ports.writes_inp is not None:
+            has_data = ~is_data | ports.beat_waits  # nothing else keeps a write of INP waiting
+            m.d.comb += ports.writes_inp.eq(self.works & (tile.memory == Mem.INP) & has_data)
 
     def _write(self) -> Value:
         """Takes a beat, or completes an entry, or both; returns whether it takes one."""

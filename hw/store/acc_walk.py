@@ -2,8 +2,8 @@
 
 1. Vectors go in the order z, y, x. A step in y or z is the instruction's pitch, one in x is one
    entry.
-2. An ACC8 store has a vector of scales for each plane, one after the other from ``scale_base`` on.
-   It is ``due`` before the plane's first vector.
+2. A store of narrow vectors has a vector of scales for each plane, one after the other from
+   ``scale_base`` on. It is ``due`` before the plane's first vector.
 3. Places in ACC only grow, and never wrap.
 """
 
@@ -14,7 +14,8 @@ from amaranth.lib import data
 
 from vdla.hw.layout import add_sticky
 from vdla.hw.loops import Loop, Nest
-from vdla.isa.instructions import Mem
+from vdla.hw.store.vectors import is_narrow
+from vdla.isa.config import Config
 
 
 class AccWalk:
@@ -23,8 +24,8 @@ class AccWalk:
     ``begins`` says that the vector after this one is the next instruction's, the one of ``head``.
     """
 
-    def __init__(self, m: Module, now: data.View, head: data.View) -> None:
-        self.m, self.now, self.head = m, now, head
+    def __init__(self, m: Module, config: Config, now: data.View, head: data.View) -> None:
+        self.m, self.config, self.now, self.head = m, config, now, head
         self.due = Signal(name="scale_due")
         bits = len(head.sram_base) + 1
         self.vectors = [Signal(bits, name=f"{a}_at", reset_less=True) for a in "xyz"]
@@ -46,6 +47,7 @@ class AccWalk:
         plane_ends = x.end & y.end
         with m.If(moves & (begins | plane_ends)):
             m.d.sync += self.scale.eq(Mux(begins, head.scale_base, add_sticky(self.scale, 1)))
-            m.d.sync += self.due.eq(Mux(begins, head.memory, now.memory) == Mem.ACC8)
+            memory = Mux(begins, head.memory, now.memory)
+            m.d.sync += self.due.eq(is_narrow(self.config, memory))
         with m.If(reads_scale):
             m.d.sync += self.due.eq(0)

@@ -1,7 +1,7 @@
 """STORE's reader: takes the scales and vectors of one instruction after the other out of ACC.
 
-1. It takes ACC's second read port, and COMPUTE waits: before each plane of an ACC8 store the
-   scales, then one vector as often as the write buffer takes its beats (``pace.py``).
+1. It takes ACC's second read port, and COMPUTE waits: before each plane of narrow vectors
+   the scales, then one vector as often as the write buffer takes its beats (``pace.py``).
 2. It starts the next instruction with the last vector of this one, or where it has none, if fewer
    than IN_FLIGHT have started and not finished.
 3. A read beyond ACC is a fault in the cycle in which it is made.
@@ -19,9 +19,8 @@ from vdla.hw.interfaces import Cause, Port
 from vdla.hw.store.acc_walk import AccWalk
 from vdla.hw.store.pace import Pace, Step
 from vdla.hw.store.started import IN_FLIGHT
-from vdla.hw.store.vectors import vector_beats
+from vdla.hw.store.vectors import is_narrow, vector_beats
 from vdla.isa.config import Config
-from vdla.isa.instructions import Mem
 from vdla.isa.registers import INDEX_BITS
 
 
@@ -42,7 +41,7 @@ class Reader:
     """
 
     def __init__(self, m: Module, config: Config, ports: ReaderPorts) -> None:
-        self.m, self.ports = m, ports
+        self.m, self.config, self.ports = m, config, ports
         self.now = Signal(ports.head.shape(), reset_less=True)
         self.index = Signal(INDEX_BITS, name="now_index", reset_less=True)
         self.reads_scale, self.reads_vector = Signal(), Signal()
@@ -50,7 +49,7 @@ class Reader:
         self.works, self.active = Signal(), Signal(name="active")
         self.in_flight = Count(m, "in_flight", IN_FLIGHT)
         self.pace = Pace(m, vector_beats(config))
-        self.walk = AccWalk(m, self.now, ports.head)
+        self.walk = AccWalk(m, config, self.now, ports.head)
         self.depth = config.depth("acc")
         self._connect()
 
@@ -64,7 +63,7 @@ class Reader:
         walk.go_on(self.moves, self.begins, self.reads_scale)
         may_start = command.ready & ~self.in_flight.full
         self._read(ready, may_start)
-        begins, narrow = self.moves & self.begins, self.ports.head.memory == Mem.ACC8
+        begins, narrow = self.moves & self.begins, is_narrow(self.config, self.ports.head.memory)
         pace.go_on(Step(self.reads_vector, self.ports.sent, begins, narrow))
         self._begin(may_start)
         self._report(may_start)

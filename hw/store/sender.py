@@ -1,10 +1,12 @@
-"""STORE's burst side: sends the beats in the write buffer as bursts.
+"""STORE's burst side: sends the beats in the write buffer as bursts, or writes them into INP.
 
 1. It works on the oldest instruction whose beats haven't all moved. The first beat of a burst waits
    while ``writes_in_flight`` bursts are unanswered; after ``stop`` it waits for ever.
 2. A beat that has been shown stays, even after ``stop``.
 3. It holds the walk at work in registers, and takes the next one with the last beat.
 4. Whether the place of the next beat is outside DRAM is worked out with it, and kept beside it.
+5. A walk that ``forwards`` goes through INP (``forward.py``), beat by beat. It opens no burst, so
+   the next beat is a burst's first until it has passed.
 """
 
 from __future__ import annotations
@@ -13,29 +15,34 @@ from dataclasses import dataclass
 
 from amaranth import Module, Mux, Signal, Value
 
-from vdla.hw.bursts import beat_bits, burst_beats, is_outside, to_bytes
+from vdla.hw.bursts import beat_bits, burst_beats, to_bytes
 from vdla.hw.count import Count
 from vdla.hw.interfaces import Port
 from vdla.hw.layout import add_sticky
 from vdla.hw.loops import Countdown
 from vdla.hw.store.dram_walk import DramWalk
+from vdla.hw.store.forward import ForwardPorts, is_outside_target, write_inp
 from vdla.hw.store.started import Started
 from vdla.isa.config import Config
 
 
 @dataclass(frozen=True)
 class SenderPorts:
-    """What the burst side is connected to. It drives ``write``, but for the data, and ``sent``."""
+    """What the burst side is connected to. It drives ``write``, but for the data, ``sent``, and
+    what ``forward`` has."""
 
     write: Port  # interfaces.write_request
     beat_waits: Value  # the write buffer has a beat
     sent: Signal  # that beat moves
     dram_pages: Value  # where DRAM ends
     stop: Value  # no more bursts are to be opened
+    beat: Value  # the one in the write buffer
+    forward: ForwardPorts | None  # if a STORE may write INP
 
 
 class Sender:
-    """``opened``: a burst's first beat moves; ``fails``: the burst to open lies outside DRAM."""
+    """``opened``: a burst's first beat moves; ``fails``: the burst to open lies outside DRAM, or
+    the beat to write beyond INP."""
 
     def __init__(self, m: Module, config: Config, ports: SenderPorts, started: Started) -> None:
         self.m, self.config, self.ports, self.started = m, config, ports, started
@@ -49,15 +56,18 @@ class Sender:
         self.shown = Signal()
         self.length = burst_beats(config, self.place, self.run.left)
         self.outside = Signal()
+        self.forwards = None if ports.forward is None else Signal(name="forwards")
         self._connect()
 
     def _connect(self) -> None:
         ports, started = self.ports, self.started
-        offered = self.active & ~started.sender.empty & ports.beat_waits
-        offered &= ~self.opens | ~self.unanswered.full
+        waits = self.active & ~started.sender.empty & ports.beat_waits
+        offered = waits & (~self.opens | ~self.unanswered.full)
+        if self.forwards is not None:
+            offered = Mux(self.forwards, waits, offered)
         self.fails: Value = offered & self.opens & self.outside
-        self.opened: Value = ports.sent & self.opens
-        self._offer(offered)
+        self.sent_to_bus = self._offer(offered)
+        self.opened: Value = self.sent_to_bus & self.opens
         moves = ~self.active | ports.sent
         walk = DramWalk(self.m, self.config, self.now)
         next_run = walk.go_on(moves, self.run.end, ~self.active, started.walk)
@@ -66,17 +76,29 @@ class Sender:
         self._count()
         self._go_on(begins, moves, next_run)
 
-    def _offer(self, offered: Value) -> None:
-        """Shows a beat, and the burst's address and length with its first."""
-        write, opens = self.ports.write, self.opens
+    def _offer(self, offered: Value) -> Value:
+        """Shows a beat to the bus, and the burst's address and length with its first; or writes it
+        into INP. Returns whether the bus takes it."""
+        write, opens, sent = self.ports.write, self.opens, self.ports.sent
+        to_bus = offered
+        if self.forwards is not None:
+            to_bus = offered & ~self.forwards
         self.m.d.comb += [
-            write.valid.eq(offered & ~(opens & (self.outside | (self.ports.stop & ~self.shown)))),
+            write.valid.eq(to_bus & ~(opens & (self.outside | (self.ports.stop & ~self.shown)))),
             write.first.eq(opens),
             write.last.eq(Mux(opens, self.length == 1, self.burst_left == 1)),
             write.address.eq(to_bytes(self.config, self.place)),
             write.beats.eq(self.length),
-            self.ports.sent.eq(write.valid & write.ready),
         ]
+        taken = write.valid & write.ready
+        if self.ports.forward is None:
+            self.m.d.comb += sent.eq(taken)
+            return sent
+        to_inp = offered & self.forwards & ~self.outside
+        place, beat = self.place, self.ports.beat
+        written = write_inp(self.m, self.config, self.ports.forward, place, beat, to_inp)
+        self.m.d.comb += sent.eq(taken | written)
+        return taken
 
     def _pass_on(self, begins: Value, moves: Value, last_run: Value) -> None:
         """Takes the next walk; lets an instruction go that has sent everything, or has nothing."""
@@ -89,7 +111,7 @@ class Sender:
 
     def _count(self) -> None:
         """Beats left of the burst, and bursts that wait for their answer."""
-        m, write, sent = self.m, self.ports.write, self.ports.sent
+        m, write, sent = self.m, self.ports.write, self.sent_to_bus
         m.d.sync += self.shown.eq(write.valid & ~write.ready)
         self.unanswered.move(sent & self.opens, write.answered)
         with m.If(sent):
@@ -107,8 +129,11 @@ class Sender:
             m.d.sync += self.now.eq(walk)
         with m.If(begins & moves):
             m.d.sync += self.active.eq(self.started.walk_waits)
+            if self.forwards is not None:  # ``now`` is replaced before the last beat moves
+                m.d.sync += self.forwards.eq(walk.forwards)
         with m.If(moves):
-            outside = is_outside(place, self.config, self.ports.dram_pages)
+            pages = self.ports.dram_pages
+            outside = is_outside_target(self.config, place, pages, self.forwards)
             m.d.sync += [
                 self.place.eq(Mux(begins, walk.base, place)),
                 self.outside.eq(Mux(begins, walk.outside, outside)),

@@ -5,7 +5,7 @@
 2. An empty instruction (one of its sizes is 0) has no beats, so it is in the first queue alone.
 3. A walk is taken at the soonest in the cycle after it was queued, which is early enough for the
    first beat.
-4. Whether a walk begins outside DRAM is worked out when it is queued.
+4. Whether a walk begins outside DRAM, or beyond INP, is worked out when it is queued.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
 
-from vdla.hw.bursts import is_outside, offset_bits
+from vdla.hw.bursts import offset_bits
 from vdla.hw.fifo import Fifo
 from vdla.hw.interfaces import Port, pushes
 from vdla.hw.layout import scaled
-from vdla.hw.store.vectors import vector_beats
+from vdla.hw.store.forward import is_outside_target
+from vdla.hw.store.vectors import is_narrow, vector_beats
 from vdla.isa.config import Config
 from vdla.isa.instructions import Mem
 
@@ -77,18 +78,20 @@ class Started:
 
 
 def _walk(config: Config, ports: StartedPorts) -> dict[str, Value]:
-    """The way of the head's beats through DRAM."""
+    """The way of the head's beats through DRAM, or through INP if it ``forwards``."""
     head, beats = ports.head, vector_beats(config)
-    dense, narrow = head.x_stride == 1, head.memory == Mem.ACC8
+    dense, narrow = head.x_stride == 1, is_narrow(config, head.memory)
+    forwards = {"forwards": head.memory == Mem.INP} if config.forwarding else {}
     entries = Mux(dense, head.x_size, 1)
     base = head.dram_base[offset_bits(config) :]
     return {
         "base": base,
-        "outside": is_outside(base, config, ports.dram_pages),
+        "outside": is_outside_target(config, base, ports.dram_pages, forwards.get("forwards")),
         "run": Mux(narrow, scaled(entries, beats.narrow), scaled(entries, beats.raw)),
         "x_runs": Mux(dense, 1, head.x_size),
         "y_runs": head.y_size,
         "z_runs": head.z_size,
         "narrow": narrow,
+        **forwards,
         **{f"{a}_stride": head[f"{a}_stride"] for a in "xyz"},
     }

@@ -7,20 +7,31 @@
    cycle 1 on (``held.py``) while its beats pass the pipeline (``pipeline.py``), one a cycle.
 2. The burst side (``sender.py``) follows: it works on the oldest instruction whose beats haven't
    all moved (``started.py``).
-3. An instruction finishes when its last burst has been answered (``answers.py``).
-4. A read beyond ACC and a burst outside DRAM are faults, each with the number of its instruction.
+3. An instruction finishes when its last burst has been answered (``answers.py``), one that writes
+   INP (``forward.py``) when its last beat has moved, and no earlier one waits for an answer.
+4. A read beyond ACC, a burst outside DRAM and a beat beyond INP are faults, each with the number of
+   its instruction.
 """
 
 from __future__ import annotations
 
 from amaranth import Module, Signal
 from amaranth.lib import data
-from amaranth.lib.wiring import Component, In, Out
+from amaranth.lib.wiring import Component, In, Member, Out
 
 from vdla.hw.bursts import PAGES_BITS
-from vdla.hw.interfaces import Fault, activity, command, fault, read_port, write_request
-from vdla.hw.layout import layout
+from vdla.hw.interfaces import (
+    Fault,
+    activity,
+    command,
+    fault,
+    read_port,
+    write_port,
+    write_request,
+)
+from vdla.hw.layout import beats, layout
 from vdla.hw.store.answers import AnswerPorts, Answers
+from vdla.hw.store.forward import ForwardPorts
 from vdla.hw.store.held import Held, Read
 from vdla.hw.store.pipeline import Pipeline
 from vdla.hw.store.reader import Reader, ReaderPorts
@@ -32,7 +43,7 @@ from vdla.isa.registers import INDEX_BITS
 
 
 class Store(Component):
-    """STORE's reader, its pipeline, its burst side.
+    """STORE's reader, its pipeline, its burst side; ``inp_taken``: LOAD writes INP.
 
     An answer belongs to ``oldest`` if one that has sent everything ``waits``, else to the one that
     sends, whose number ``burst_fault`` has. ``fault`` is the reader's.
@@ -53,8 +64,17 @@ class Store(Component):
                 "write": Out(write_request(config)),
                 "dram_pages": In(PAGES_BITS),
                 "stop": In(1),
+                **self._forwarding(),
             }
         )
+
+    def _forwarding(self) -> dict[str, Member]:
+        """The ports that STORE has where it may write INP."""
+        config = self.config
+        if not config.forwarding:
+            return {}
+        inp = write_port(config.depth("inp"), 8 * config.inp_entry, beats(config, "inp"))
+        return {"inp": Out(inp), "inp_taken": In(1)}
 
     def elaborate(self, platform: object) -> Module:
         """The reader of ACC, the requantizing pipeline, and the side that sends bursts."""
@@ -86,7 +106,10 @@ class Store(Component):
     def _sender(self, m: Module, pipeline: Pipeline, sent: Signal) -> Sender:
         """The burst side, and what waits for answers behind it."""
         waits = pipeline.beat_waits
-        ports = SenderPorts(self.write, waits, sent, self.dram_pages, self.stop)
+        forward = ForwardPorts(self.inp, self.inp_taken) if self.config.forwarding else None
+        ports = SenderPorts(
+            self.write, waits, sent, self.dram_pages, self.stop, pipeline.beat, forward
+        )
         sender = Sender(m, self.config, ports, self.started)
         finish = AnswerPorts(self.command, sender.opened, self.write.answered)
         answers = Answers(m, self.config, finish, self.started)

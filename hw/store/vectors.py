@@ -12,6 +12,7 @@ from amaranth.lib import data
 
 from vdla.hw.layout import beats
 from vdla.isa.config import Config
+from vdla.isa.instructions import Mem
 
 BUFFER_VECTORS = 4  # raw vectors the write buffer holds
 LIMIT_BITS = 8  # of zero, low and high
@@ -31,6 +32,11 @@ class VectorBeats(NamedTuple):
     def of(self, narrow: Value) -> Value:
         """Beats of a vector that is ``narrow``, or isn't."""
         return Mux(narrow, self.narrow, self.raw)
+
+
+def is_narrow(config: Config, memory: Value) -> Value:
+    """Whether a STORE that names the memory requantizes its vectors: for ACC8, and for INP."""
+    return memory != Mem.ACC if config.forwarding else memory == Mem.ACC8
 
 
 def vector_beats(config: Config) -> VectorBeats:

@@ -6,17 +6,22 @@ LOAD
    or buffered: there is room for every beat that comes.
 3. What is known a cycle ahead of a request is what its address and the rest of its run say: its
    length, whether it ends the run, whether it lies outside DRAM.
+4. It says of every cycle in which it writes INP, and of no other, that it does: so what STORE
+   writes in the others is never lost.
 
 STORE
-4. A beat stays, with its payload, until it is taken, even when the core stops meanwhile.
-5. ``first`` opens a burst of ``beats`` beats within a page of DRAM, ``last`` closes it with the
+5. A beat stays, with its payload, until it is taken, even when the core stops meanwhile.
+6. ``first`` opens a burst of ``beats`` beats within a page of DRAM, ``last`` closes it with the
    last of them.
-6. No more than ``writes_in_flight`` bursts are unanswered, and after ``stop`` none is opened that
+7. No more than ``writes_in_flight`` bursts are unanswered, and after ``stop`` none is opened that
    had not been shown.
-7. What is known ahead of a burst, or of a walk that waits, is whether its address lies outside
+8. What is known ahead of a burst, or of a walk that waits, is whether its address lies outside
    DRAM.
-8. Instructions in flight are those that haven't sent everything, and those that wait for answers.
+9. Instructions in flight are those that haven't sent everything, and those that wait for answers.
    Of the former, as many have a walk, at work or in its queue, as have beats at all.
+10. Each beat goes to the bus or into INP, once, and in order: it leaves the buffer in that cycle.
+    One for INP stays, with its place, while LOAD writes INP; it lies within INP, and is written in
+    one column of an entry.
 
 Assumed: beats and answers come only for what is outstanding; what DRAM is doesn't change. Commands
 are free, but fetch lets only memories pass that exist. STORE's arithmetic is cut out: its results
@@ -30,8 +35,10 @@ from amaranth import Cat, Mux, Signal
 from amaranth.lib import data
 
 from vdla.hw.bursts import PAGE_BITS, burst_beats, is_outside
+from vdla.hw.layout import beats
 from vdla.hw.load import Load
 from vdla.hw.store import IN_FLIGHT, Store
+from vdla.hw.store.forward import is_outside_target
 from vdla.isa.config import PAGE_BYTES, load_config
 from vdla.isa.instructions import memories
 
@@ -41,6 +48,7 @@ CONFIG = load_config(
     ["burst_beats=5", "read_buffer_beats=24", "reads_in_flight=3", "writes_in_flight=3"],
 )
 TABLES = CONFIG.override(["table_bytes=512"])
+FORWARDING = CONFIG.override(["forwarding=1", "block_in=8", "wgt_bytes=4096"])
 
 
 def stays(proof, valid, ready, *payload):
@@ -83,7 +91,9 @@ def dram(proof, unit):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("config", [CONFIG, TABLES], ids=["", "with tables"])
+@pytest.mark.parametrize(
+    "config", [CONFIG, TABLES, FORWARDING], ids=["", "with tables", "with forwarding"]
+)
 def test_load(config, proof, state):
     load = Load(config)
     inner = proof.add(load, load.dram_pages)
@@ -97,6 +107,9 @@ def test_load(config, proof, state):
     proof.assume(~(beat.valid & beat.last) | (bursts != 0))
     proof.assume(~load.command.start | (load.head.memory <= max(memories(config))))
 
+    if config.forwarding:
+        proof.check(load.writes_inp == load.inp.enable.any())
+        proof.cover(load.writes_inp & beat.valid)
     proof.check(stays(proof, request.valid, request.ready, request.address, request.beats))
     proof.check(burst_is_legal(pages, request.address, request.beats), when=request.valid)
     level = sound(proof, state, inner, "buffer")[0]
@@ -122,18 +135,42 @@ def test_load(config, proof, state):
     proof.prove(reach=20)
 
 
+def check_inp(proof, state, inner, store, waits):
+    """What STORE writes into INP; ``waits``: a beat of the walk at work is buffered."""
+    inp, write, place = store.inp, store.write, state(inner, "place")
+    written, taken = inp.enable.any(), write.valid & write.ready
+    columns = beats(store.config, "inp")
+    offered = waits & state(inner, "forwards") & ~state(inner, "outside")
+    proof.check(state(inner, "sent") == (taken | written))
+    proof.check(~(taken & written))
+    proof.check(written == ~store.inp_taken, when=offered)
+    proof.check(offered, when=written)
+    held = proof.past(offered & store.inp_taken)
+    proof.check(offered & (place == proof.past(place)), when=held)
+    proof.check(write.data == proof.past(write.data), when=held)
+    at = inp.address * columns + sum(n * inp.enable[n] for n in range(columns))
+    proof.check((at == place) & (sum(inp.enable) == 1), when=written)
+    proof.check(place < store.config.depth("inp") * columns, when=written)
+    column = (inp.data >> 8 * store.config.port_bytes * n for n in range(columns))
+    same = (each[: len(write.data)] == write.data for each in column)
+    proof.check(Cat(~inp.enable[n] | one for n, one in enumerate(same)).all(), when=written)
+    proof.cover(written & held)
+    proof.cover(proof.past(taken & write.last) & written)
+
+
 @pytest.mark.long
-def test_store(proof, state):
-    store = Store(CONFIG)
+@pytest.mark.parametrize("config", [CONFIG, FORWARDING], ids=["", "with forwarding"])
+def test_store(config, proof, state):
+    store = Store(config)
     inner = proof.add(store, store.dram_pages)
-    for lane in range(CONFIG.port_bytes):
+    for lane in range(config.port_bytes):
         for name, outputs in (("multiply", ("result",)), ("requantize", REQUANTIZED)):
             part = getattr(inner.submodules, f"{name}_{lane}")
             proof.cut(inner, f"{name}_{lane}", *(getattr(part, n) for n in outputs))
     m, write = proof.m, store.write
     pages = dram(proof, store)
     taken = write.valid & write.ready
-    left = Signal(range(CONFIG.burst_beats + 1))  # beats of the open burst
+    left = Signal(range(config.burst_beats + 1))  # beats of the open burst
     m.d.sync += left.eq(Mux(taken, Mux(write.first, write.beats, left) - 1, left))
     owed = Signal(16)
     m.d.sync += owed.eq(owed + (taken & write.last) - write.answered)
@@ -148,7 +185,7 @@ def test_store(proof, state):
     was_shown = proof.past(write.valid & ~write.ready)
     proof.check(was_shown, when=opens & store.stop)
     unanswered = owed + (left != 0)
-    proof.check(unanswered <= CONFIG.writes_in_flight)
+    proof.check(unanswered <= config.writes_in_flight)
 
     # What makes it inductive: the queues' pointers, and what lies in them.
     levels, entries = {}, {}
@@ -159,7 +196,9 @@ def test_store(proof, state):
     for is_used, entry in entries["walks"]:
         walk = data.View(store.started.walk.shape(), entry)
         proof.check(walk.run != 0, when=is_used)
-        proof.check(walk.outside == is_outside(walk.base, CONFIG, pages), when=is_used)
+        target = walk.forwards if config.forwarding else None
+        outside = is_outside_target(config, walk.base, pages, target)
+        proof.check(walk.outside == outside, when=is_used)
     contexts = [(u, data.View(store.started.sender.shape(), e)) for u, e in entries["context"]]
     active, run_left = state(inner, "sends"), ~state(inner, "run_kept")
     walks = sum(is_used & ~entry.empty for is_used, entry in contexts)
@@ -169,16 +208,21 @@ def test_store(proof, state):
     proof.check(state(inner, "run_end") == (run_left == 1), when=active)
     proof.check(state(inner, "opens") == (left == 0))
     proof.check(state(inner, "burst_left") == left)
-    proof.check(proof.count(inner, "unanswered", CONFIG.writes_in_flight) == unanswered)
+    proof.check(proof.count(inner, "unanswered", config.writes_in_flight) == unanswered)
     proof.check(state(inner, "shown") == was_shown)
     run = data.View(store.started.walk.shape(), state(inner, "walk")).run
     last_run = Cat(state(inner, f"runs_{axis}_end") for axis in "xyz").all() & (run_left == 1)
     proof.check((run_left != 0) & (last_run | (run != 0)), when=active)
-    proof.check((left == 0) | active)
+    forwards = state(inner, "forwards") if config.forwarding else None
+    to_bus = active if forwards is None else active & ~forwards
+    proof.check((left == 0) | to_bus)
     proof.check(left <= run_left, when=active)
-    outside = is_outside(state(inner, "place"), CONFIG, pages)
+    outside = is_outside_target(config, state(inner, "place"), pages, forwards)
     proof.check(state(inner, "outside") == outside, when=active)
 
+    if config.forwarding:
+        sender = store.started.sender
+        check_inp(proof, state, inner, store, active & ~sender.empty & (levels["buffer"] != 0))
     proof.cover(taken & write.first & (write.beats == 4))
     proof.cover(was_shown & store.stop & write.first)
     proof.prove(reach=16)
