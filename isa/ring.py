@@ -144,11 +144,12 @@ class Ring:
 def ring_of(config: Config) -> Ring:
     """The ring of a config's machine."""
     tab = ("tab",) if config.tables else ()
+    inp = ("inp",) if config.forwarding else ()
     return Ring(
         (
             Role(Engine.LOAD, (Load,), ("dram",), ("inp", "wgt", "acc", "uop", *tab)),
             Role(Engine.COMPUTE, (Gemm, Alu, Finish), ("inp", "wgt", "acc", "uop", *tab), ("acc",)),
-            Role(Engine.STORE, (Store,), ("acc",), ("dram",)),
+            Role(Engine.STORE, (Store,), ("acc",), ("dram", *inp)),
         )
     )
 
