@@ -6,8 +6,8 @@
 3. In stage 6, combine, the accumulator meets GEMM's sums, or what the ALU computed. The result is
    chosen in the next, on the way to the scratchpad.
 4. TABLE has its indices, y's low bits, at TAB in stage 4, and the results in stage 5.
-5. GEMM's window keeps a vector whose data come in stage 1 if the next micro-op is one of the same
-   instruction.
+5. GEMM's window keeps what comes in stage 1 if the next micro-op is one of the same instruction. An
+   ALU may have any bit in the flag's place: nothing of it is kept beyond its last micro-op.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Combine:
         m, gemm, read = self.m, self.gemm, self.stages[0]
         used, goes_on = Signal(name="window"), Signal(name="window_goes_on")
         m.d.sync += [
-            used.eq(read.writes & read.operation.window),
+            used.eq(read.operation.window),
             goes_on.eq(read.writes & read.operation.window & ~read.last),
         ]
         m.d.comb += [gemm.window.eq(used), gemm.window_goes_on.eq(goes_on)]

@@ -100,7 +100,7 @@ class Issue:
             *(decoded[name].eq(alu[name]) for name in ALU_FIELDS),
         ]
         if config.window_taps:
-            self.m.d.comb += decoded.window.eq(gemm.window & (gemm.op == isa.Gemm.opcode))
+            self.m.d.comb += decoded.window.eq(gemm.window)  # of an ALU it means nothing
         return decoded
 
     def _pass_on(self) -> None:
