@@ -6,8 +6,8 @@ LOAD
    or buffered: there is room for every beat that comes.
 3. What is known a cycle ahead of a request is what its address and the rest of its run say: its
    length, whether it ends the run, whether it lies outside DRAM.
-4. It says of every cycle in which it writes INP, and of no other, that it does: so what STORE
-   writes in the others is never lost.
+4. It says of every cycle in which it writes INP that it does: so STORE, which then writes nothing,
+   takes no write from it.
 
 STORE
 5. A beat stays, with its payload, until it is taken, even when the core stops meanwhile.
@@ -108,8 +108,9 @@ def test_load(config, proof, state):
     proof.assume(~load.command.start | (load.head.memory <= max(memories(config))))
 
     if config.forwarding:
-        proof.check(load.writes_inp == load.inp.enable.any())
-        proof.cover(load.writes_inp & beat.valid)
+        proof.check(load.writes_inp, when=load.inp.enable.any())
+        proof.cover(load.inp.enable.any())
+        proof.cover(proof.past(load.writes_inp) & ~load.writes_inp)
     proof.check(stays(proof, request.valid, request.ready, request.address, request.beats))
     proof.check(burst_is_legal(pages, request.address, request.beats), when=request.valid)
     level = sound(proof, state, inner, "buffer")[0]
