@@ -25,6 +25,8 @@ CONFIGS = {
                                   "reads_in_flight=2", "writes_in_flight=1"]),
     "tables": load_config("tiny", ["table_bytes=1024"]),
     "one table": load_config("tiny", ["table_bytes=512"]),
+    "forwarding": load_config("narrow", ["forwarding=1", "writes_in_flight=1"]),
+    "a window": load_config("tiny", ["block_in=8", "wgt_bytes=4096", "window_taps=3"]),
     "roomy": load_config("narrow", ["token_queue=1000", "memory.latency=500"]),
 }  # fmt: skip
 
@@ -76,15 +78,16 @@ def test_random_programs_are_sound():
             assert not check(TINY, case.stream.instructions, case.dram, case.base), seed
 
 
-def test_every_value_of_a_field_is_of_a_known_kind():
+@pytest.mark.parametrize("config", [TINY, CONFIGS["a window"]], ids=["tiny", "a window"])
+def test_every_value_of_a_field_is_of_a_known_kind(config):
     for cls in INSTRUCTIONS:
-        for f in cls.fields[1:] if cls is not Finish else ():
-            low, high = f.bounds(TINY)
-            legal = f.legal(TINY)
+        for f, _, _ in cls.layout(config)[1:] if cls is not Finish else ():
+            low, high = f.bounds(config)
+            legal = f.legal(config)
             for value in {low, low + 1, 0, 1, 2, high - 1, high, *legal}:
                 if low <= value <= high and (not legal or value in legal):
-                    assert kind(f, cls(**{f.name: value}), TINY) in kinds(f, TINY)
-            ends = {kind(f, cls(**{f.name: value}), TINY) for value in (low, high)}
+                    assert kind(f, cls(**{f.name: value}), config) in kinds(f, config)
+            ends = {kind(f, cls(**{f.name: value}), config) for value in (low, high)}
             assert len(ends) > 1 or legal, f.name
 
 

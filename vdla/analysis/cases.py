@@ -16,6 +16,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from vdla.analysis.directed import ONE, directed
 from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.fields import Field
 from vdla.isa.identity import Identity
@@ -35,7 +36,6 @@ from vdla.isa.instructions import (
     instruction_bytes,
     memories,
 )
-from vdla.isa.numbers import MANTISSA_BITS
 from vdla.isa.program import Program
 from vdla.isa.registers import Fault
 from vdla.isa.ring import Engine, Ring, TokenQueue, ring_of
@@ -47,7 +47,6 @@ Bytes = NDArray[np.uint8]
 DIRECTED = 4
 FAULTY_SHARE = 0.1  # share of the other programs that get a mistake
 SIZES = (3, 12, 30, 60)  # instructions of a random program
-ONE = {"x_size": 1, "y_size": 1, "z_size": 1}
 NOTHING = dict.fromkeys(("x_size", "pad_x0", "pad_x1"), 0)
 MOST_TOKENS = 128  # of a queue that a program can fill
 
@@ -157,9 +156,7 @@ class Recipe:
 def recipes(config: Config) -> Mapping[str, Recipe]:
     """Every recipe by its name."""
     result = {**faults(config), "deadlock": Recipe(_deadlock, Ending.DEADLOCK)}
-    result |= {"many STOREs": Recipe(_stores), "ties": Recipe(_ties)}
-    if config.tables > 1:
-        result["a table beside another"] = Recipe(_tables)
+    result |= {name: Recipe(partial(_sound, make)) for name, make in directed(config).items()}
     for queue in ring_of(config).token_queues:
         name = f"tokens {queue.giver.name} → {queue.taker.name}"
         result[name] = Recipe(partial(_tokens, queue))
@@ -217,10 +214,17 @@ def faults(config: Config) -> Mapping[str, Recipe]:
     if 0 < config.tables < 1 << TABLE_BITS:
         last = (1 << TABLE_BITS) - 1
         outside["a table beyond TAB"] = Alu(**nest, alu_op=AluOp.TABLE, imm=last << 8 | last)
+    if config.forwarding:
+        end = depth("inp") * config.inp_entry
+        outside["a STORE beyond INP"] = Store(memory=Mem.INP, dram_base=end, **ONE)
     result |= {what: _fault(Fault.ILLEGAL, _with(each)) for what, each in illegal.items()}
     result |= {what: _fault(Fault.ADDRESS, _with(each)) for what, each in outside.items()}
     result["a bias beyond ACC"] = _fault(Fault.ADDRESS, _bias)
     return result
+
+
+def _sound(make: Callable[[Config, Random], Program], config: Config, rng: Random) -> Case:
+    return Case.of(make(config, rng))
 
 
 def _fault(fault: Fault, make: Maker) -> Recipe:
@@ -323,62 +327,6 @@ def _deadlock(config: Config, rng: Random) -> Case:
     return replace(case.with_instructions(stream), mistake="token")
 
 
-def _stores(config: Config, rng: Random) -> Case:
-    """More than may be in flight, as fast as they can be read."""
-    port = config.port_bytes
-    return Case.of(Program(config, [
-        *(Store(memory=Mem.ACC8, dram_base=DATA_AT + port * rng.randrange(64), **ONE)
-          for _ in range(20)),
-        Finish(),
-    ], DRAM_BYTES // 2))  # fmt: skip
-
-
-def _ties(config: Config, rng: Random) -> Case:
-    """Odd halves and quarters of both signs, by ALU and by STORE, within their limits."""
-    n = min(4, config.depth("acc") // 2)  # vectors
-    lanes = n * config.block_out
-    values = [rng.randrange(-250, 250) | 1 for _ in range(lanes)]
-    scales = [rng.choice((1, 2)) << MANTISSA_BITS | rng.choice((1, 3)) for _ in range(lanes)]
-    halves = [v * 2 if s >> MANTISSA_BITS == 2 else v for v, s in zip(values, scales, strict=True)]
-    load = Load(memory=Mem.ACC, x_size=n, y_size=1, z_size=1)
-    at = {"dst_base": 0, "extent_0": n, "dst_0": 1, "uop_count": 1}
-    stream = [
-        load.replace(dram_base=DATA_AT),
-        load.replace(dram_base=DATA_AT + 4096, sram_base=n, push_prev=1, push_next=1),
-        Store(memory=Mem.ACC8, dram_base=DATA_AT + 8192, x_size=1, y_size=1, z_size=n, z_pitch=1,
-              z_stride=1, scale_base=n, pop_next=1, push_prev=1),
-        Alu(alu_op=AluOp.RQ, pop_prev=1, pop_next=1, push_next=1, low=-256, high=255,
-            src_base=n, src_0=1, **at),
-        Store(memory=Mem.ACC, dram_base=DATA_AT + 12288, pop_prev=1, x_size=n, y_size=1, z_size=1),
-        Finish(),
-    ]  # fmt: skip
-    words = {DATA_AT: halves, DATA_AT + 4096: scales}
-    data = {at: np.array(part, np.int32).tobytes() for at, part in words.items()}
-    return Case.of(Program(config, stream, DRAM_BYTES // 2, data))
-
-
-def _tables(config: Config, rng: Random) -> Case:
-    """One table is filled, with rows and padding, while every lane reads another one."""
-    words = config.depth("tab") // config.tables
-    read, filled = rng.sample(range(config.tables), 2)
-    entries = min(config.depth("acc") // 2, 64)
-    most = min(Alu.extent_0.bounds(config)[1], 9)
-    load = Load(memory=Mem.TAB, z_size=1)
-    stream = [
-        load.replace(x_size=words, y_size=1, dram_base=DATA_AT, sram_base=read * words),
-        Load(memory=Mem.ACC, x_size=entries, y_size=1, z_size=1, push_next=1,
-             dram_base=DATA_AT + 4096),
-        Alu(alu_op=AluOp.TABLE, pop_prev=1, uop_count=1, extent_0=rng.randint(1, most),
-            extent_1=entries, src_1=1, dst_1=1, dst_base=entries, imm=read),
-        load.replace(x_size=rng.randint(1, words // 2), y_size=2, y_stride=1, dram_base=DATA_AT,
-                     sram_base=filled * words),
-        load.replace(pad_x0=rng.randint(1, words // 4), y_size=1, sram_base=filled * words),
-        Finish(),
-    ]  # fmt: skip
-    data = {DATA_AT: rng.randbytes(4096 + entries * config.acc_entry)}
-    return Case.of(Program(config, stream, DRAM_BYTES // 2, data))
-
-
 def _tokens(queue: TokenQueue, config: Config, rng: Random) -> Case:
     """Fills the queue from one engine to another, while a third holds the taker up.
 
@@ -437,7 +385,8 @@ def _wrong_instruction(each: Instruction, config: Config, rng: Random, how: str)
     spared = ("op", "memory", "uop_begin", "uop_count", "pop", "push", "extent", "pad")
     if _loads_uops(each):
         return each.replace(memory=(1 << Load.memory.width(config)) - 1)
-    names = [f for f in each.fields if not f.name.startswith(spared) and "size" not in f.name]
+    fields = (f for f, _, _ in each.layout(config))
+    names = [f for f in fields if not f.name.startswith(spared) and "size" not in f.name]
     if not names:
         return each
     chosen: Field = rng.choice(names)

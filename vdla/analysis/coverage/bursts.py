@@ -1,4 +1,4 @@
-"""Bursts of LOAD and STORE by their length, and by what ended them."""
+"""Bursts of LOAD and STORE by their length, and by what ended them; what STORE writes to INP."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from vdla.sim.stream import Stream
 
 MOVES = (Load, Store)
 BURSTS = ("of one beat", "of some beats", "as long as it may be")
+RUNS = ("of a row", "of an entry")
 CUTS = ("ends with its run", "ends at a page", "ends at its longest")
 
 
@@ -18,8 +19,10 @@ def burst_goals(config: Config) -> Iterator[str]:
     """The goals of LOAD and STORE; the longest burst's only where it has more than two beats."""
     for cls in MOVES:
         longest = [BURSTS[2], CUTS[2]] if config.burst_beats > 2 else []
-        for kind in (*BURSTS[:2], *CUTS[:2], *longest, "of a row", "of an entry"):
+        for kind in (*BURSTS[:2], *CUTS[:2], *longest, *RUNS):
             yield f"bursts: {cls.mnemonic} {kind}"
+    if config.forwarding:
+        yield from (f"bursts: none, but beats to INP {kind}" for kind in RUNS)
 
 
 def bursts(stream: Stream) -> Iterator[str]:
@@ -30,12 +33,14 @@ def bursts(stream: Stream) -> Iterator[str]:
         if not isinstance(each, MOVES):
             continue
         name = f"bursts: {each.mnemonic}"
+        forwards = isinstance(each, Store) and each.forwards
         for beat, left, dense in runs(each, config):
-            yield f"{name} of {'a row' if dense else 'an entry'}"
-            while left:
+            kind = RUNS[0] if dense else RUNS[1]
+            yield f"bursts: none, but beats to INP {kind}" if forwards else f"{name} {kind}"
+            while left and not forwards:
                 length = min(left, most, page - beat % page)
-                kind = 0 if length == 1 else 2 if length == most else 1
-                yield f"{name} {BURSTS[kind]}"
+                size = 0 if length == 1 else 2 if length == most else 1
+                yield f"{name} {BURSTS[size]}"
                 beat, left = beat + length, left - length
                 if not left:
                     yield f"{name} {CUTS[0]}"
@@ -46,8 +51,9 @@ def bursts(stream: Stream) -> Iterator[str]:
 
 
 def runs(each: Load | Store, config: Config) -> Iterator[tuple[int, int, bool]]:
-    """First beat, beats, and whether it is a row, of each run."""
-    entry = config.entry(Mem(each.memory).name.lower()) // config.port_bytes
+    """First beat, beats, and whether it is a row, of each run in DRAM, or in INP."""
+    moved = each.written if isinstance(each, Store) else Mem(each.memory).name.lower()
+    entry = config.entry(moved) // config.port_bytes
     dense = each.x_stride == 1
     columns = range(min(each.x_size, 1) if dense else each.x_size)
     for z, y, x in product(range(each.z_size), range(each.y_size), columns):

@@ -18,7 +18,7 @@ def field_goals(config: Config) -> Iterator[str]:
     """The goals: every kind of every field but the opcode; FINISH has nothing to set."""
     for cls in INSTRUCTIONS:
         if cls is not Finish:
-            for f in cls.fields[1:]:
+            for f, _, _ in cls.layout(config)[1:]:
                 yield from (f"fields: {cls.mnemonic} {f.name} {each}" for each in kinds(f, config))
 
 
@@ -26,7 +26,7 @@ def fields(stream: Stream, outcome: Outcome) -> Iterator[str]:
     """What the instructions that started had in their fields."""
     for index, each in enumerate(stream.instructions):
         if outcome.start[index] >= 0 and type(each) in INSTRUCTIONS:
-            for f in each.fields[1:]:
+            for f, _, _ in each.layout(stream.config)[1:]:
                 yield f"fields: {each.mnemonic} {f.name} {kind(f, each, stream.config)}"
 
 

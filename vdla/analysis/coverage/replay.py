@@ -56,6 +56,7 @@ VALUES = {
     ),
     "STORE requantizes": REQUANTIZED,
     "GEMM": ("wraps", "doesn't wrap", "−128 × −128", "starts from the bias", "starts from 0"),
+    "GEMM's window": ("lacks older vectors", "is full", "an older vector counts"),
     "ALU starts": ("from y", "from x"),
 }
 
@@ -63,6 +64,8 @@ VALUES = {
 def value_goals(config: Config) -> Iterator[str]:
     """The corners of every operation's operands and results."""
     absent = {f"ALU {op.name}" for op in set(AluOp) - set(operations(config))}
+    if not config.window_taps:
+        absent.add("GEMM's window")
     if config.tables == 1:
         absent.add("ALU TABLE: a table but the first")
     for what, kinds in VALUES.items():
@@ -99,7 +102,7 @@ class Replay:
 
     def _one(self, each: Instruction, row: np.ndarray) -> None:
         if isinstance(each, MOVES):
-            if isinstance(each, Store) and each.memory == Mem.ACC8:
+            if isinstance(each, Store) and each.written == "acc8":
                 self._store(each)
             execute(self.state, row)
             self._move(each)
@@ -125,9 +128,8 @@ class Replay:
         self.seen.add(f"hazards: {kind}: {place[0]} {before.name} → {engine.name}")
 
     def _move(self, each: Load | Store) -> None:
-        beats = {
-            ("dram", beat + i) for beat, length, _ in runs(each, self.config) for i in range(length)
-        }
+        moved = {beat + i for beat, length, _ in runs(each, self.config) for i in range(length)}
+        beats = {("dram", beat) for beat in moved}
         if isinstance(each, Load):
             buffer = Mem(each.memory).buffer
             width = each.pad_x0 + each.x_size + each.pad_x1
@@ -135,6 +137,9 @@ class Replay:
             entries = range(each.sram_base, each.sram_base + each.z_size * height * width)
             self._touch(self.ring.engine_of(each), beats, {(buffer, entry) for entry in entries})
         else:
+            if each.forwards:
+                per_entry = self.config.inp_entry // self.config.port_bytes
+                beats = {("inp", beat // per_entry) for beat in moved}
             self._touch(self.ring.engine_of(each), {("acc", at) for at, _ in _stored(each)}, beats)
 
     def _store(self, each: Store) -> None:
@@ -175,6 +180,7 @@ class Replay:
     def _nest(self, each: Gemm | Alu) -> None:
         reads: set[Place] = set()
         writes: set[Place] = set()
+        self.vectors: list[np.ndarray] = []  # of this GEMM's micro-ops, as far as it is
         per_word = self.config.uops_per_word
         for i, j, k in product(*map(range, each.extents())):
 
@@ -215,7 +221,7 @@ class Replay:
         start = self.state.acc[dst if bias is None else bias].astype(np.int64)
         if starts and bias is None:
             start = np.zeros_like(start)
-        total = start + w @ x
+        total = start + (w * self._seen_lanes(each, x)).sum(axis=1)
         wraps = (total < INT32_MIN) | (total > INT32_MAX)
         kinds = {
             "wraps": wraps.any(), "doesn't wrap": not wraps.all(),
@@ -224,6 +230,24 @@ class Replay:
         }  # fmt: skip
         self._values("GEMM", kinds)
         self.state.acc[dst] = total.astype(np.int64).astype(np.uint32).view(np.int32)
+
+    def _seen_lanes(self, each: Gemm, x: np.ndarray) -> np.ndarray:
+        """What each output sees: the vector, or a part of it and the window."""
+        outputs, lanes, taps = self.config.block_out, self.config.block_in, self.config.window_taps
+        seen = np.tile(x, (outputs, 1))
+        if not each.window:
+            return seen
+        self.vectors.append(x)
+        window = [*self.vectors[: -taps - 1 : -1], *[np.zeros_like(x)] * taps]
+        for o, i in np.ndindex(outputs, 2 * taps):
+            seen[o, i] = window[i // 2][(o // 2 * 2 + i % 2) % lanes]
+        kinds = {
+            "lacks older vectors": len(self.vectors) < taps,
+            "is full": len(self.vectors) >= taps,
+            "an older vector counts": seen[:, 2 : 2 * taps].any(),
+        }
+        self._values("GEMM's window", kinds)
+        return seen
 
     def _alu(self, each: Alu, first: int, dst: int, src: int) -> None:
         op, acc = AluOp(each.alu_op), self.state.acc
