@@ -57,7 +57,7 @@ VERILOG = """
 import hashlib
 from vdla.hw.verilog import verilog_of
 from vdla.isa.config import load_config
-configs = map(load_config, ("tiny", "narrow", "paper-plus"))  # one with tables
+configs = map(load_config, ("tiny", "narrow", "paper-plus", "paper-ring"))  # with options
 print([hashlib.sha256(verilog_of(c).encode()).hexdigest() for c in configs])
 """
 NO_SUCH_TEST = 4  # pytest's exit status

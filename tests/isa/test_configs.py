@@ -111,6 +111,12 @@ def test_paper_plus_is_paper_with_tables():
     assert (plus.tables, plus.depth("tab"), plus.results_per_word) == (4, 256, 4)
 
 
+def test_paper_ring_is_paper_with_forwarding_and_a_window():
+    ring = load_config("paper-ring")
+    assert (ring.forwarding, ring.window_taps) == (1, 3)
+    assert replace(ring, name="paper", forwarding=0, window_taps=0) == load_config("paper")
+
+
 def test_overrides_are_checked_together():
     """12 × 24 at 4 bytes is a machine; on the way there, in any order, none is."""
     settings = ["port_bytes=4", "block_in=12", "block_out=24"]

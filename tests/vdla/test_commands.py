@@ -287,6 +287,9 @@ def test_configs_json_has_what_follows(vdla):
     tables = {c["name"]: c["tables"] for c in vdla("configs", "--json").json["configs"]}
     assert (tables["paper"], tables["paper-plus"]) == (0, 4)
     assert "tables" in vdla("configs").out
+    options = {c["name"]: c["options"] for c in vdla("configs", "--json").json["configs"]}
+    assert (options["paper"], options["paper-plus"]) == ([], ["tables"])
+    assert options["paper-ring"] == ["forwarding", "a window"]
 
 
 def test_progress_is_for_terminals_alone(vdla, tmp_path):

@@ -1,0 +1,118 @@
+"""Simulator and RTL agree about forwarding and the window; and where they don't, it is noticed."""
+
+from __future__ import annotations
+
+import pytest
+from planting import plant
+
+from vdla.analysis import lockstep
+from vdla.analysis.coverage import Coverage
+from vdla.analysis.machines import Machines
+from vdla.hw import window
+from vdla.hw.compute import combine
+from vdla.hw.core import memories
+from vdla.hw.load import write
+from vdla.hw.store import reader, sender
+from vdla.isa.config import load_config
+
+# An entry of INP has two beats, of which a vector of ACC8 fills one; the window fills most lanes.
+SMALL = load_config(
+    "tiny", ["block_in=8", "wgt_bytes=4096", "forwarding=1", "window_taps=3", "table_bytes=512"]
+)
+SHAPES = {
+    # a vector of STORE fills four entries of INP, and several pairs of outputs see the same lanes
+    "more outputs than inputs": (
+        "block_in=4", "block_out=16", "wgt_bytes=8192", "acc_bytes=8192", "window_taps=2",
+        "forwarding=1",
+    ),
+    # four vectors in an entry, all lanes from the window, one burst in flight
+    "more inputs than outputs": (
+        "block_in=16", "wgt_bytes=8192", "window_taps=8", "forwarding=1", "writes_in_flight=1",
+    ),
+    # lanes beyond the window, and numbers of lanes that are no power of two
+    "twelve lanes": (
+        "block_in=12", "block_out=12", "inp_bytes=3072", "wgt_bytes=4608", "acc_bytes=1536",
+        "window_taps=3",
+    ),
+}  # fmt: skip
+
+
+def assert_equal(config, programs, coverage=None):
+    *_, tally = lockstep.lockstep(Machines(config), programs, 0, coverage=coverage)
+    assert tally.programs == programs
+    assert not tally.failed, (tally.differences, tally.unexpected)
+
+
+def test_forwarding_and_the_window():
+    """These programs reach every goal, too: those of the options among them."""
+    coverage = Coverage(SMALL)
+    assert_equal(SMALL, 300, coverage)
+    assert coverage.missing == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("settings", SHAPES.values(), ids=SHAPES)
+def test_other_shapes(settings):
+    assert_equal(load_config("tiny", settings), 300)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("config", [
+    load_config("paper-ring"), load_config("narrow", ["forwarding=1", "window_taps=3"]), SMALL,
+], ids=["paper-ring", "narrow", "small"])  # fmt: skip
+def test_five_thousand_programs(config):
+    assert_equal(config, 5000)
+
+
+FAULTS = {
+    "STORE writes INP though LOAD does": (
+        memories, "Memories", "_share_inp", "store.inp_taken.eq(load.writes_inp)",
+        "store.inp_taken.eq(0)",
+    ),
+    "LOAD says that it writes INP while it has no beat": (
+        write, "Writer", "__init__", "& has_data", "& 1",
+    ),
+    "a beat goes to its neighbour's column": (
+        memories, "Memories", "_share_inp", "| store.inp.enable)", "| store.inp.enable[::-1])",
+    ),
+    "a beat for INP waits for answers": (
+        sender, "Sender", "_connect", "Mux(self.forwards, waits, offered)", "offered",
+    ),
+    "a beat for INP goes to the bus, too": (
+        sender, "Sender", "_offer", "offered & ~self.forwards", "offered",
+    ),
+    "a beat beyond INP is looked for in DRAM": (
+        sender, "Sender", "_go_on", "place, pages, self.forwards", "place, pages, None",
+    ),
+    "the walk's way is the next one's at its last beat": (
+        sender, "Sender", "_offer", "offered & self.forwards & ~self.outside",
+        "offered & self.now.forwards & ~self.outside",
+    ),
+    "a vector for INP is taken for a raw one": (
+        reader, "Reader", "_connect", "is_narrow(self.config, self.ports.head.memory)",
+        "self.ports.head.memory == 3",
+    ),
+    "an instruction finds the vectors of the one before": (
+        combine, "Combine", "_use_window", " & ~read.last", "",
+    ),
+    "a GEMM without the flag sees the window": (
+        combine, "Combine", "_use_window", "used.eq(read.operation.window)", "used.eq(1)",
+    ),
+    "both outputs of a pair see one channel": (
+        window, "Window", "_source", "lane % 2", "0",
+    ),
+    "vectors are a step too old": (
+        window, "Window", "sees", "self.vectors[age]", "self.vectors[min(age + 1, 2)]",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", FAULTS)
+def test_planted_faults_are_found(name, monkeypatch, tmp_path):
+    """Each within 300 programs."""
+    plant(FAULTS[name], monkeypatch, tmp_path)
+    tallies = lockstep.lockstep(Machines(SMALL), 300, 0, keep=0)
+    found = next((t.programs for t in tallies if t.mismatches), None)
+    assert found is not None
+    print(f"{name}: found by program {found}")
