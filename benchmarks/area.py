@@ -1,14 +1,16 @@
 """Area and logic depth of the core for Xilinx 7-series, per unit and per MAC, by yosys.
 
-    python benchmarks/area.py [-c CONFIG] [--set KEY=VALUE] [--flat] [--json]
+    python benchmarks/area.py [-c CONFIG] [--set KEY=VALUE] [--flat] [--options] [--json]
 
 yosys maps for area, it doesn't place or route. LUTs are the device's, each of which holds one
 function of the netlist or two small ones (``boards/flows/lut6.py``); the last line says how many
 there would be if each held one. Depth is levels of logic between registers (a carry chain counts
 once), not nanoseconds. The hierarchy of units is kept, so a unit's cells are its own; depth follows
 paths through all units, and belongs to the unit of the path's end. With ``--flat`` nothing is kept,
-as in the flows that make bitstreams: fewer cells, and no one can say whose. The limits are the
-XC7Z020's, of a PYNQ-Z1 (DS190, table 1). Takes about two minutes.
+as in the flows that make bitstreams: fewer cells, and no one can say whose. With ``--options`` the
+rows are whole cores: the config, the config with each option of the instruction set alone, and with
+all of them. The limits are the XC7Z020's, of a PYNQ-Z1 (DS190, table 1). A core takes about two
+minutes.
 """
 
 from __future__ import annotations
@@ -37,8 +39,10 @@ from vdla.boards.flows.yosys import (
 from vdla.boards.parts import XC7Z020
 from vdla.hw.verilog import NAME, Top, run_yosys
 from vdla.isa.config import Config, load_config
+from vdla.isa.identity import OPTIONS
 
 LIMITS = XC7Z020.available
+VALUES = {"table_bytes": 2048, "window_taps": 3}  # of options that aren't just on: 1
 
 
 def synthesize(config: Config, *, apart: bool) -> Netlist:
@@ -112,15 +116,42 @@ def _followed(kind: str, output: str, pins: dict[str, list[Any]]) -> list[str]:
     return [pin for pin in pins if pin not in ("O", "CO")]
 
 
+def with_options(config: Config) -> dict[str, Config]:
+    """A config, the config with each option alone, and with all, by what they have."""
+    settings = {o.title: f"{o.parameter}={VALUES.get(o.parameter, 1)}" for o in OPTIONS}
+    each = {f"with {title}": config.override([setting]) for title, setting in settings.items()}
+    return {config.name: config, **each, "with all": config.override(settings.values())}
+
+
+def print_options(config: Config, *, apart: bool, as_json: bool) -> None:
+    """Prints what each option costs, a row for each core."""
+    rows = {}
+    for name, each in with_options(config).items():
+        flat = Flat(synthesize(each, apart=apart))
+        rows[name] = {**total(area(flat)), "depth": max(Paths(flat).longest().values())}
+    if as_json:
+        print(json.dumps(rows))
+        return
+    table = Table("core", *LIMITS, "depth", title=f"options of config {config.name}")
+    for name, count in rows.items():
+        table.add_row(name, *(f"{count[k]:,.10g}" for k in LIMITS), str(count["depth"]))
+    table.add_row("XC7Z020", *(f"{n:,}" for n in LIMITS.values()), "")
+    Console(width=110).print(table)
+
+
 def main() -> None:
     """Prints the table, or one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-c", "--config", default="paper")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--flat", action="store_true", help="units are not kept apart")
+    parser.add_argument("--options", action="store_true", help="what each option costs")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     config = load_config(arguments.config, arguments.set)
+    if arguments.options:
+        print_options(config, apart=not arguments.flat, as_json=arguments.json)
+        return
     flat = Flat(synthesize(config, apart=not arguments.flat))
     units, paths = area(flat), Paths(flat)
     levels, bare = paths.longest(), paths.bare_multipliers()
