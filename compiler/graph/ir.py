@@ -294,6 +294,10 @@ class Node:
                 changes[key] = names.get(value, value)
         return replace(self, **changes)
 
+    def writing(self, name: str) -> Self:
+        """A copy of the node that writes another tensor."""
+        return replace(self, output=name)
+
     def attributes(self) -> Iterator[tuple[str, Any]]:
         """The fields that are neither tensor names nor the node's own name."""
         for f in fields(self):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 from vdla.compiler.graph.ir import Array, Node, Recipe, Shape, TensorType
 from vdla.compiler.graph.ops.im2col import Im2col
@@ -28,6 +28,22 @@ class Fused(Node):
         """The one of them that isn't a mere move of bytes; else the first, which has the work."""
         boundary = (part.op for part in self.parts if part.CONVERTS == "numbers")
         return next(boundary, self.parts[0].op)
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """The names of the tensors that hold its parts' weights."""
+        return frozenset(name for part in self.parts for name in part.parameters)
+
+    def renamed(self, names: Mapping[str, str]) -> Self:
+        """A copy whose parts read other tensors, too."""
+        parts = tuple(part.renamed(names) for part in self.parts)
+        operands = tuple(names.get(name, name) for name in self.operands)
+        return replace(self, operands=operands, parts=parts)
+
+    def writing(self, name: str) -> Self:
+        """A copy whose last part writes another tensor, too."""
+        *others, last = self.parts
+        return replace(self, output=name, parts=(*others, last.writing(name)))
 
     def result_shape(self, shapes: Sequence[Shape]) -> Shape | None:
         """None: the shapes of the parts were checked, one by one, before they were fused."""

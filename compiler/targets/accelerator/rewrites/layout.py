@@ -67,7 +67,7 @@ class _Layout:
         name = node.output
         kind = replace(self.graph.tensors[name], block=self.block)
         if name in self.graph.outputs:
-            node = replace(node, output=f"{name}.packed")
+            node = node.writing(f"{name}.packed")
         self.blocked[name] = node.output
         self.tensors[node.output] = kind
         return node
