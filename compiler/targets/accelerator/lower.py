@@ -1,6 +1,6 @@
 """From a schedule to instructions, as a list of named passes.
 
-    expression → schedule → loops → virtual threads → in place → instructions
+    expression → schedule → loops → window rows → virtual threads → in place → instructions
 
 ``Linker`` then joins kernels into one stream: micro-ops placed, instructions reordered, tokens
 derived, addresses filled in, and the stream proved to end in the config's queues.
@@ -23,6 +23,7 @@ from vdla.compiler.targets.accelerator.description.fit import check_intrinsics
 from vdla.compiler.targets.accelerator.passes.fused import split_fused
 from vdla.compiler.targets.accelerator.passes.inplace import unify_inplace
 from vdla.compiler.targets.accelerator.passes.vthread import inject_virtual_threads
+from vdla.compiler.targets.accelerator.passes.window_rows import widen_rows
 from vdla.compiler.tir.in_bounds import check_all_bounds
 from vdla.compiler.tir.ir import PrimFunc
 from vdla.compiler.tir.lower import flatten_blocks
@@ -37,6 +38,7 @@ Dump = Callable[[str, str], None]
 
 THREADED = FLAT.after("virtual_threads", loops=frozenset(("vthread",)))
 PASSES: tuple[tuple[LoopSpec, Callable[[PrimFunc], PrimFunc]], ...] = (
+    (FLAT.after("window_rows"), widen_rows),
     (THREADED, inject_virtual_threads),
     (THREADED.after("in_place"), unify_inplace),
 )

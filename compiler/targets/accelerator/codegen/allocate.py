@@ -6,6 +6,7 @@ from vdla.compiler.targets.accelerator.description.memory import (
     BUFFER_OF_SCOPE,
     depth,
     entries,
+    lead,
 )
 from vdla.compiler.tir.ir import Alloc, Buffer, PrimFunc, Stmt
 from vdla.compiler.tir.visitor import stmt_children
@@ -41,7 +42,7 @@ def _place(
                 f"(config {config.name}), found {end} with {stmt.buffer.name}; "
                 "split its loops and compute_at a smaller tile"
             )
-        bases[stmt.buffer] = used[scope]
+        bases[stmt.buffer] = used[scope] + lead(stmt.buffer, config)
         used = {**used, scope: end}
     for child in stmt_children(stmt):
         _place(child, used, bases, config, name)

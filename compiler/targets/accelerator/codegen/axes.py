@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
 
 from vdla.compiler.targets.accelerator.codegen.leaf import AffineExpr, CodegenError, Env, Leaf
 from vdla.compiler.targets.accelerator.codegen.op import Access
 from vdla.compiler.targets.accelerator.description.lowering import Emit, lowering_of
-from vdla.compiler.targets.accelerator.description.memory import BUFFER_OF_SCOPE
+from vdla.compiler.targets.accelerator.description.memory import (
+    BUFFER_OF_SCOPE,
+    vector_elements,
+)
 from vdla.compiler.tir.ir import Buffer, Var
 from vdla.isa.config import TABLE_RESULTS, Config
 from vdla.isa.instructions import PAD_BITS, Load, Mem
@@ -62,8 +64,9 @@ class Iteration:
         forms = {}
         for buffer in leaf.call.intrin.operands:
             name, position = buffer.name, leaf.operands[buffer.name]
-            forms[name] = _in_entries(leaf, name, position.offset.at(env), prod(buffer.shape))
             scope = position.buffer.scope
+            step = vector_elements(buffer, scope, config)
+            forms[name] = _in_entries(leaf, name, position.offset.at(env), step)
             self.space[name] = BUFFER_OF_SCOPE.get(scope, position.buffer.name)
         self.axes = [
             Axis(var, 0, extent, {name: steps.get(var, 0) for name, steps in forms.items()})
@@ -123,6 +126,15 @@ class Iteration:
             axis.inside = (axis.inside[0] - axis.low, axis.inside[1] - axis.low)
             axis.low, axis.high = 0, axis.extent
         self.axes = [a for a in self.axes if a.extent > 1 or a.padded]
+
+    def leave_padding(self) -> None:
+        """Narrows every axis to what lies inside the tensor."""
+        for axis in self.axes:
+            low, high = axis.inside
+            for name, step in axis.steps.items():
+                self.start[name] += step * low
+            axis.low, axis.high = 0, max(high - low, 0)
+            axis.inside = (axis.low, axis.high)
 
     def _axis(self, form: AffineExpr) -> tuple[Axis, int]:
         """The one axis that a condition speaks of, and its coefficient."""

@@ -142,8 +142,8 @@ def _leaf(path: _Path, call: IntrinCall) -> Leaf:
     operands = {}
     for buffer, ref in zip(call.intrin.operands, call.operands, strict=True):
         offset = AffineExpr(0, {})
-        for size, index in zip(ref.buffer.shape, ref.indices, strict=True):
-            offset = _horner(offset, size, AffineExpr.of(path.bound(index), where))
+        for stride, index in zip(ref.buffer.strides, ref.indices, strict=True):
+            offset = _further(offset, stride, AffineExpr.of(path.bound(index), where))
         operands[buffer.name] = Position(ref.buffer, offset)
     params: dict[str, int] = {}
     inside: tuple[AffineExpr, ...] = ()
@@ -159,12 +159,12 @@ def _leaf(path: _Path, call: IntrinCall) -> Leaf:
     return Leaf(where, call, tuple(path.loops), operands, params, guards, inside, first)
 
 
-def _horner(offset: AffineExpr, size: int, index: AffineExpr) -> AffineExpr:
-    """The offset after one more dimension of ``size`` elements: ``offset * size + index``."""
-    terms = {var: step * size for var, step in offset.terms.items()}
+def _further(offset: AffineExpr, stride: int, index: AffineExpr) -> AffineExpr:
+    """The offset ``index`` strides further: ``offset + stride * index``."""
+    terms = dict(offset.terms)
     for var, step in index.terms.items():
-        terms[var] = terms.get(var, 0) + step
-    return AffineExpr(offset.constant * size + index.constant, terms)
+        terms[var] = terms.get(var, 0) + stride * step
+    return AffineExpr(offset.constant + stride * index.constant, terms)
 
 
 def _constant(expr: Expr, where: str) -> int:

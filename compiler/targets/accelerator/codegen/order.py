@@ -58,7 +58,7 @@ def sink_loads(ops: Sequence[Op]) -> list[Op]:
 def conflict(a: Op, b: Op) -> bool:
     """Whether two instructions access an entry that at least one of them writes."""
     return any(
-        s.space == t.space and (s.write or t.write) and _overlap(s, t)
+        s.space == t.space and (s.write or t.write) and overlap(s, t)
         for s in a.accesses
         for t in b.accesses
     )
@@ -69,7 +69,7 @@ def _span(access: Access) -> tuple[int, int]:
     return access.start, access.start + sum((n - 1) * step for n, step in access.dims) + 1
 
 
-def _overlap(a: Access, b: Access) -> bool:
+def overlap(a: Access, b: Access) -> bool:
     """Whether the spans of two accesses overlap; they may, and yet have no entry in common."""
     (low_a, high_a), (low_b, high_b) = _span(a), _span(b)
     return low_a < high_b and low_b < high_a

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from math import prod
 from typing import Any
 
@@ -27,16 +26,16 @@ from vdla.compiler.targets.accelerator.codegen.axes import (
     merge,
 )
 from vdla.compiler.targets.accelerator.codegen.leaf import AffineExpr, CodegenError, Env, Leaf
-from vdla.compiler.targets.accelerator.codegen.op import Access, Op, UopRow
+from vdla.compiler.targets.accelerator.codegen.nest import Nest, Place
+from vdla.compiler.targets.accelerator.codegen.op import Access, Op
 from vdla.compiler.targets.accelerator.description.lowering import Emit, lowering_of
-from vdla.compiler.targets.accelerator.description.memory import BUFFER_OF_SCOPE
+from vdla.compiler.targets.accelerator.description.memory import (
+    BUFFER_OF_SCOPE,
+    vector_elements,
+)
 from vdla.compiler.tir.ir import Buffer, Var
 from vdla.isa.config import Config
 from vdla.isa.instructions import Alu, AluOp, Gemm, Init, Instruction, Load, Mem, Store
-
-MAX_UOPS = 1024
-
-Place = tuple[str, int]  # an operand, and what one of its entries counts: 1, or bytes in DRAM
 
 
 class Site:
@@ -48,9 +47,10 @@ class Site:
         self.conditions = [
             self._outer(form) for form in (*leaf.guards, *leaf.inside, *(leaf.first or ()))
         ]
+        held = {name: position.buffer for name, position in leaf.operands.items()}
         self.operands = [
-            (buffer.name, prod(buffer.shape), leaf.operands[buffer.name].buffer)
-            for buffer in leaf.call.intrin.operands
+            (b.name, vector_elements(b, held[b.name].scope, config), held[b.name])
+            for b in leaf.call.intrin.operands
         ]
         self.offsets = {
             name: self._outer(leaf.operands[name].offset) for name, _, _ in self.operands
@@ -173,6 +173,8 @@ def _space(buffer: Buffer) -> str:
 
 
 def _load(f: Iteration, emit: Emit) -> list[Selected]:
+    if "src" not in emit.roles:
+        return _fill(f, emit)
     memory, dst, src = Mem(emit.fields["memory"]), emit.roles["dst"], emit.roles["src"]
     f.normalize()
     entries, words = merge(f.axes), f.entry_words(memory)
@@ -205,6 +207,25 @@ def _load(f: Iteration, emit: Emit) -> list[Selected]:
     return [_selected(Load(**values), bases, accesses, f.leaf.name, tensor=f.space[src])]
 
 
+def _fill(f: Iteration, emit: Emit) -> list[Selected]:
+    """A LOAD of padding alone, over all of a tile some of which lies outside of its tensor."""
+    f.normalize()
+    if not any(axis.padded for axis in f.axes):
+        return []
+    dst, axes = emit.roles["dst"], f.axes
+    _check_dense(dst, axes)
+    planes, (rows, cols) = axes[:-2], ([1, 1, *(a.extent for a in axes)])[-2:]
+    if max(rows, cols) > 2 * MAX_PAD:
+        raise Unroll
+    values = {"z_size": prod(a.extent for a in planes), "sram_base": f.start[dst]}
+    for letter, size in (("y", rows), ("x", cols)):
+        values[f"pad_{letter}0"] = min(size, MAX_PAD)
+        values[f"pad_{letter}1"] = size - values[f"pad_{letter}0"]
+    written = f.access(dst, axes, write=True), (dst, 1)
+    load = Load(**values, **f.fields(emit))
+    return [_selected(load, {"sram_base": (dst, 1)}, [written], f.leaf.name)]
+
+
 def _by_words(axes: Sequence[Axis], words: int, operands: Iterable[str]) -> list[Axis]:
     """Axes over entries as axes over the port words that they consist of."""
     whole = [replace(a, steps={n: step * words for n, step in a.steps.items()}) for a in axes]
@@ -215,7 +236,11 @@ def _store(f: Iteration, emit: Emit) -> list[Selected]:
     memory, acc, out = Mem(emit.fields["memory"]), emit.roles["acc"], emit.roles["out"]
     scale = emit.roles.get("scale", "")
     f.normalize()
+    if memory == Mem.INP:
+        f.leave_padding()
     axes = merge(f.axes)
+    if any(a.extent == 0 for a in axes):
+        return []
     scaled = [a for a in axes if a.steps.get(scale)]
     plain = [a for a in axes if not a.steps.get(scale)]
     if not scale and len(plain) == 3:
@@ -239,19 +264,23 @@ def _store(f: Iteration, emit: Emit) -> list[Selected]:
         if letter != "x":
             values[f"{letter}_pitch"] = axis.steps[acc] if axis else 0
     dims = [(a.extent, a.steps[out] * size) for a in axes]
-    written = Access(f.space[out], f.start[out] * size, (*dims, (size, 1)), True)
     bases = {"sram_base": (acc, 1), "dram_base": (out, size)}
-    accesses = [(written, (out, size)), (f.access(acc, axes), (acc, 1))]
+    if memory == Mem.INP:
+        written, tensor = (f.access(out, axes, write=True), (out, 1)), ""
+    else:
+        place = Access(f.space[out], f.start[out] * size, (*dims, (size, 1)), True)
+        written, tensor = (place, (out, size)), f.space[out]
+    accesses = [written, (f.access(acc, axes), (acc, 1))]
     if scale:
         bases["scale_base"] = scale, 1
         accesses.append((f.access(scale, axes), (scale, 1)))
-    return [_selected(Store(**values), bases, accesses, f.leaf.name, tensor=f.space[out])]
+    return [_selected(Store(**values), bases, accesses, f.leaf.name, tensor=tensor)]
 
 
 def _gemm(f: Iteration, emit: Emit) -> list[Selected]:
     acc, inp, wgt = (emit.roles[role] for role in ("acc", "inp", "wgt"))
-    bias = emit.roles.get("bias", "")
-    nest = _Nest(f, {"dst": acc, "src": inp, "wgt": wgt})
+    bias, fills = emit.roles.get("bias", ""), lowering_of(f.leaf.call.intrin).fills
+    nest = Nest(f, {"dst": acc, "src": inp, "wgt": wgt}, row=fills > 0)
     values = {**nest.values(), **f.fields(emit)}
     biased = nest.starts and bias and not f.same_place(bias, acc)
     if not nest.starts or (bias and not biased):
@@ -265,10 +294,29 @@ def _gemm(f: Iteration, emit: Emit) -> list[Selected]:
             values[f"bias_{i}"] = axis.steps[bias]
     accesses = [(f.access(acc, f.axes, write=True), (acc, 1))]
     accesses += [(f.access(name, f.axes), (name, 1)) for name in (inp, wgt)]
+    if fills:
+        accesses[:2] = _fill_window(f, fills, values, (acc, inp), accesses[:2])
     if biased:
         accesses.append((f.access(bias, f.axes), (bias, 1)))
     uops = {"uops": nest.uops, "first": nest.first}
     return [_selected(Gemm(**values), bases, accesses, f.leaf.name, **uops)]
+
+
+def _fill_window(
+    f: Iteration,
+    fills: int,
+    values: dict[str, int],
+    names: tuple[str, str],
+    accesses: Sequence[tuple[Access, Place]],
+) -> list[tuple[Access, Place]]:
+    """Begins each row ``fills`` micro-ops earlier: they fill the window, and their sums go where
+    ``widen_rows`` has left room. What is written and read then."""
+    _acc, _inp = names
+    values["extent_2"] += fills
+    values["dst_base"] -= fills
+    (written, at), (read, place) = accesses
+    first = replace(written, start=written.start - fills, dims=(*written.dims, (fills + 1, 1)))
+    return [(first, at), (replace(read, dims=(*read.dims, (fills + 1, 1))), place)]
 
 
 def _alu(f: Iteration, emit: Emit) -> list[Selected]:
@@ -286,7 +334,7 @@ def _alu(f: Iteration, emit: Emit) -> list[Selected]:
 
 def _alu_op(f: Iteration, dst: str, y: str, fixed: Mapping[str, int]) -> Selected:
     """One ALU instruction; with ``init`` fixed, every micro-op gives y itself."""
-    nest = _Nest(f, {"dst": dst, "src": y} if y else {"dst": dst})
+    nest = Nest(f, {"dst": dst, "src": y} if y else {"dst": dst})
     first = (True,) * len(nest.uops) if fixed.get("init") else nest.first
     values = {**nest.values(), "init": nest.starts, **fixed}
     accesses = [(f.access(dst, f.axes, write=True), (dst, 1))]
@@ -327,76 +375,9 @@ _RULES: Mapping[type[Instruction], Callable[[Iteration, Emit], list[Selected]]] 
 }
 
 
-class _Nest:
-    """Axes split into three loops and the micro-ops inside them.
-
-    A reduction's loops become micro-ops, because only a micro-op can be marked first.
-    """
-
-    def __init__(self, f: Iteration, operands: Mapping[str, str]) -> None:
-        self.folder, self.operands = f, operands
-        forms = [form.at(f.env) for form in f.leaf.first or ()]
-        lows = {a.var: a.low for a in f.axes}
-        f.normalize()
-        forms = [_shifted(form, lows) for form in forms]
-        reducing = [i for i, a in enumerate(f.axes) if any(form.step(a.var) for form in forms)]
-        split = min(reducing, default=len(f.axes))
-        self.loops = merge(f.axes[:split])
-        self.inner = list(f.axes[split:])
-        while len(self.loops) > 3:
-            self.inner.insert(0, self.loops.pop())
-        most = min(MAX_UOPS, f.config.uop_depth)
-        if prod(a.extent for a in self.inner) > most or _negative(f.axes):
-            raise Unroll
-        self.uops, first = self._micro_ops(self.inner, forms)
-        self.first = None if f.leaf.first is None else first
-        self.starts = self.first is not None and any(self.first)
-
-    @property
-    def bases(self) -> dict[str, Place]:
-        """The fields that say where the operands lie."""
-        return {f"{role}_base": (operand, 1) for role, operand in self.operands.items()}
-
-    def values(self) -> dict[str, int]:
-        """The fields of the loop nest."""
-        values = {"uop_count": len(self.uops)}
-        for role, operand in self.operands.items():
-            values[f"{role}_base"] = self.folder.start[operand]
-        for i, axis in enumerate(self.loops):
-            values[f"extent_{i}"] = axis.extent
-            for role, operand in self.operands.items():
-                values[f"{role}_{i}"] = axis.steps[operand]
-        return values
-
-    def _micro_ops(
-        self, inner: list[Axis], forms: list[AffineExpr]
-    ) -> tuple[tuple[UopRow, ...], tuple[bool, ...]]:
-        rows, first = [], []
-        names = [self.operands.get(role) for role in ("dst", "src", "wgt")]
-        for index in product(*(range(a.extent) for a in inner)):
-            at = {a.var: i for a, i in zip(inner, index, strict=True)}
-            dst, src, wgt = (
-                sum(i * a.steps[name] for a, i in zip(inner, index, strict=True)) if name else 0
-                for name in names
-            )
-            rows.append((dst, src, wgt))
-            first.append(all(form.at(at).constant == 0 for form in forms))
-        return tuple(rows), tuple(first)
-
-
 def _aligned(axes: Sequence[Axis], count: int) -> list[Axis | None]:
     """Exactly ``count`` axes: the outermost that are missing are None."""
     return [None] * (count - len(axes)) + list(axes)
-
-
-def _shifted(form: AffineExpr, lows: Mapping[Var, int]) -> AffineExpr:
-    """A form over axes that now start at 0."""
-    constant = form.constant + sum(step * lows.get(v, 0) for v, step in form.terms.items())
-    return AffineExpr(constant, form.terms)
-
-
-def _negative(axes: Sequence[Axis]) -> bool:
-    return any(step < 0 for axis in axes for step in axis.steps.values())
 
 
 def _check_dense(dst: str, axes: Sequence[Axis]) -> None:

@@ -69,7 +69,7 @@ def serialize(ops: Sequence[Op], addresses: Mapping[str, int], config: Config) -
 def _addressed(op: Op, addresses: Mapping[str, int]) -> Instruction:
     """A copy of the op's instruction, its DRAM address absolute."""
     instruction = op.instruction.copy()
-    if isinstance(instruction, Load | Store):
+    if isinstance(instruction, Load | Store) and op.tensor:
         instruction.dram_base += addresses[op.tensor]
     return instruction
 

@@ -35,7 +35,7 @@ def _check(name: str, intrin: TensorIntrin, lowering: Lowering, config: Config) 
         if scope not in BUFFER_OF_SCOPE:
             continue
         shape = entry_shape(scope, config)
-        if operand.shape != shape:
+        if operand.shape[-len(shape) :] != shape:  # it may be several
             raise IntrinsicError(
                 f"{name}: expected intrinsics of config {config.name}, where an entry of {scope} "
                 f"is {list(shape)}, found {of} with {list(operand.shape)}; {remedy}"

@@ -17,6 +17,8 @@ come from ``isa``. A property test holds each behaviour against the simulator an
     alu_table                                       what a table has for the low 8 bits of a lane
     alu_copy alu_fill                               move a vector, write a constant
     store32 store8                                  ACC to DRAM as it is; requantized to int8
+    keep8(_pad)                                     ACC to INP, requantized to int8
+    gemm_window2 gemm_window3 …                     two channels at neighbouring entries of INP
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ from vdla.isa.instructions import AluOp, Gemm, Init, Load, Mem, Store
 @dataclass(frozen=True)
 class Intrinsics:
     """The tensor intrinsics of one config, by name: ``ins.gemm_zero``; iterating gives all of them
-    but those that are ``absent`` from its instruction set.
+    but those that are ``absent`` from its instruction set, and ``windows``, which only compute what
+    they declare where the rest of a tile's weights are 0.
 
     The head of this module says what each does. A vector has ``block_in`` lanes in ``vdla.inp`` and
     ``block_out`` in ``vdla.acc``; an entry of ``vdla.wgt`` is ``block_out`` × ``block_in`` weights,
@@ -88,10 +91,13 @@ class Intrinsics:
     alu_max_reduce: TensorIntrin
     store32: TensorIntrin
     store8: TensorIntrin
+    keep8: TensorIntrin
+    keep8_pad: TensorIntrin
+    windows: tuple[TensorIntrin, ...]
     absent: frozenset[str] = frozenset()
 
     def __iter__(self) -> Iterator[TensorIntrin]:
-        left_out = {"absent", *self.absent}
+        left_out = {"absent", "windows", *self.absent}
         return (getattr(self, f.name) for f in fields(self) if f.name not in left_out)
 
 
@@ -138,8 +144,20 @@ def intrinsics(config: Config) -> Intrinsics:
         alu_max_reduce=alu.reduction("alu_max_reduce", te.max, AluOp.MAX),
         store32=_store32(config),
         store8=_store8(config),
-        absent=frozenset() if config.tables else frozenset(("load_tab", "alu_table")),
+        keep8=_keep8("keep8", config, padded=False),
+        keep8_pad=_keep8("keep8_pad", config, padded=True),
+        windows=tuple(
+            _window(taps, config) for taps in range(2, getattr(config, "window_taps", 3) + 1)
+        ),
+        absent=_absent(config),
     )
+
+
+def _absent(config: Config) -> frozenset[str]:
+    """The names of what a config has no instructions for."""
+    of_tables = () if config.tables else ("load_tab", "alu_table")
+    of_forwarding = () if config.forwarding else ("keep8", "keep8_pad")
+    return frozenset((*of_tables, *of_forwarding))
 
 
 # LOAD and STORE ---------------------------------------------------------------------------------
@@ -214,6 +232,29 @@ def _store8(config: Config) -> TensorIntrin:
     return declare("store8", out, params, scopes, Lowering((emit,)), config)
 
 
+def _keep8(name: str, config: Config, *, padded: bool) -> TensorIntrin:
+    """A vector requantized into INP, whose entries have as many lanes; ``padded``: a constant where
+    it isn't ``inside``."""
+    shape = (config.block_out,)
+    acc, scale = te.placeholder(shape, "int32", "acc"), te.placeholder(shape, "int32", "scale")
+    params, value = requantized(acc, scale)
+    inside, pad = te.param("inside", "bool", kind="expr"), te.param("pad_value", "int8")
+
+    def kept(l: Expr) -> Expr:
+        result = value(l).astype("int8")
+        return te.if_then_else(inside, result, pad) if padded else result
+
+    out = te.compute(shape, kept, "out")
+    roles = {"acc": "acc", "out": "out", "scale": "scale"}
+    emits = [Emit(Store, {"memory": Mem.INP}, roles, LIMITS)]
+    if padded:
+        fill = {"pad_value": Parameter(("pad_value",))}
+        emits.insert(0, Emit(Load, {"memory": Mem.INP}, {"dst": "out"}, fill))
+        params = (*params, inside, pad)
+    lowering = Lowering(tuple(emits), inside="inside" if padded else "")
+    return declare(name, out, params, {out: INP, acc: ACC, scale: ACC}, lowering, config)
+
+
 # GEMM -------------------------------------------------------------------------------------------
 
 
@@ -249,3 +290,25 @@ def _product(
         "acc",
     )
     return declare(name, acc, (), {acc: ACC, inp: INP, wgt: WGT, **scopes}, lowering, config)
+
+
+def _window(taps: int, config: Config) -> TensorIntrin:
+    """Both channels of an output's pair, at ``taps`` neighbouring entries of INP.
+
+    The tile's other weights, which the behaviour doesn't read, must be 0.
+    """
+    bi, bo = config.block_in, config.block_out
+    bias = te.placeholder((bo,), "int32", "bias")
+    inp, wgt = te.placeholder((taps, bi), "int8", "inp"), te.placeholder((bo, bi), "int8", "wgt")
+    t, b = te.reduce_axis((0, taps), "t"), te.reduce_axis((0, 2), "b")
+
+    def total(o: Expr) -> Expr:
+        pixel = inp[taps - 1 - t, te.floordiv(o, 2) * 2 + b].astype("int32")
+        return te.sum(pixel * wgt[o, t * 2 + b].astype("int32"), axis=[t, b], init=bias[o])
+
+    acc = te.compute((bo,), total, "acc")
+    roles = {"acc": "acc", "inp": "inp", "wgt": "wgt", "bias": "bias"}
+    emit = Emit(Gemm, {"init": Init.BIAS, "window": 1}, roles)
+    scopes = {acc: ACC, inp: INP, wgt: WGT, bias: ACC}
+    lowering = Lowering((emit,), fills=taps - 1)
+    return declare(f"gemm_window{taps}", acc, (), scopes, lowering, config)

@@ -64,13 +64,15 @@ class Lowering:
 
     ``inplace`` names the operand that the result replaces where nothing else needs it; elsewhere it
     is copied first. Empty: the result is written without reading its place.
-    ``inside`` names the parameter that says where a padded load reads its tensor. ``config`` is the
-    name of the config that the intrinsic was declared for, for messages.
+    ``inside`` names the parameter that says where a padded load reads its tensor. ``fills`` is how
+    many micro-ops at the beginning of a row only fill a window. ``config`` is the name of the
+    config that the intrinsic was declared for, for messages.
     """
 
     emits: tuple[Emit, ...]
     inplace: str = ""
     inside: str = ""
+    fills: int = 0
     config: str = ""
 
     def parameter_ranges(self, config: Config) -> dict[str, Range]:

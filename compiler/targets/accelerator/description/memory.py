@@ -33,5 +33,18 @@ def depth(scope: str, config: Config) -> int:
 
 
 def entries(buffer: Buffer, config: Config) -> int:
-    """How many entries one copy of a buffer takes: its elements over the lanes of an entry."""
-    return ceil_div(prod(buffer.shape), prod(entry_shape(buffer.scope, config)))
+    """How many entries one copy of a buffer takes: its elements, and the room between its rows,
+    over the lanes of an entry."""
+    return ceil_div(buffer.span, prod(entry_shape(buffer.scope, config)))
+
+
+def lead(buffer: Buffer, config: Config) -> int:
+    """How many entries lie before a buffer's first row: as many as between its rows."""
+    dense = zip(buffer.strides, buffer.strides[1:], buffer.shape[1:], strict=False)
+    room = sum(outer - inner * size for outer, inner, size in dense)
+    return room // prod(entry_shape(buffer.scope, config))
+
+
+def vector_elements(operand: Buffer, scope: str, config: Config) -> int:
+    """Elements that an operand of an intrinsic steps by: those of an entry, or in DRAM its own."""
+    return prod(entry_shape(scope, config) if scope in BUFFER_OF_SCOPE else operand.shape)

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from vdla.compiler.targets.accelerator.codegen.select import MAX_UOPS
+from vdla.compiler.targets.accelerator.codegen.nest import MAX_UOPS
 from vdla.compiler.targets.accelerator.operators.access import Size, accesses
 from vdla.compiler.targets.accelerator.operators.conv2d.schedule import expression
 from vdla.compiler.targets.accelerator.operators.conv2d.sizes import (
