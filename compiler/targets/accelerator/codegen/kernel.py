@@ -10,8 +10,10 @@ import numpy as np
 
 from vdla.compiler.targets.accelerator.codegen.axes import Bases, Unroll
 from vdla.compiler.targets.accelerator.codegen.bound import check_length, steps
+from vdla.compiler.targets.accelerator.codegen.fills import repeated_fills
 from vdla.compiler.targets.accelerator.codegen.leaf import CodegenError, Env, Leaf, find_leaf
 from vdla.compiler.targets.accelerator.codegen.op import Access, Op
+from vdla.compiler.targets.accelerator.codegen.pipeline import Mark, is_pipelined, pipelined
 from vdla.compiler.targets.accelerator.codegen.select import Site
 from vdla.compiler.targets.accelerator.description.memory import entries
 from vdla.compiler.tir.ir import (
@@ -29,6 +31,7 @@ from vdla.compiler.tir.ir import (
 from vdla.compiler.tir.printer import show
 from vdla.compiler.tir.visitor import stores, walk
 from vdla.isa.config import Config
+from vdla.isa.instructions import Store as Output
 from vdla.isa.registers import most_instructions
 
 __all__ = ["Access", "Kernel", "Op", "generate"]
@@ -61,7 +64,9 @@ def generate(func: PrimFunc, bases: Bases, config: Config) -> Kernel:
     tensors = _in_dram(func)
     if steps(func.body) > most_instructions(config) - 1:  # loops may still fold into few
         check_length(func, _Generator(bases, config).estimate(func.body, {}), config)
-    ops = tuple(_Generator(bases, config).walk(func.body, {}))
+    stream = list(_Generator(bases, config).walk(func.body, {}))
+    repeated = {id(op) for op in repeated_fills([each for each in stream if isinstance(each, Op)])}
+    ops = tuple(pipelined(each for each in stream if id(each) not in repeated))
     return Kernel(func.name, ops, tensors)
 
 
@@ -108,11 +113,17 @@ class _Generator:
         self.depth: dict[int, int] = {}  # how many of its loops each leaf needs unrolled, by now
         self.sites: dict[tuple[int, int], Site] = {}  # per leaf and loops unrolled
 
-    def walk(self, stmt: Stmt, env: Env) -> Iterator[Op]:
-        """The instructions of a statement, with the outer loops at the values in ``env``."""
+    def walk(self, stmt: Stmt, env: Env) -> Iterator[Op | Mark]:
+        """The instructions of a statement, with the outer loops at the values in ``env``; between
+        them, where steps of pipelined loops and their parts begin and end."""
         leaf = self._leaf(stmt)
         if leaf is not None:
             yield from self._emit(leaf, dict(env), 0)
+        elif isinstance(stmt, For) and is_pipelined(stmt):
+            for i in range(stmt.extent):
+                yield Mark.BEGIN
+                yield from self._walk_parts(stmt.body, {**env, stmt.var: i})
+                yield Mark.END
         elif isinstance(stmt, For):
             for i in range(stmt.extent):
                 yield from self.walk(stmt.body, {**env, stmt.var: i})
@@ -124,6 +135,19 @@ class _Generator:
             yield from self.walk(stmt.body, env)
         else:
             raise CodegenError(_not_an_instruction(stmt))
+
+    def _walk_parts(self, stmt: Stmt, env: Env) -> Iterator[Op | Mark]:
+        """One step of a pipelined loop, cut behind each statement that stores."""
+        while isinstance(stmt, Alloc):
+            self._next_copy(stmt.buffer)
+            stmt = stmt.body
+        for each in stmt.stmts if isinstance(stmt, Seq) else (stmt,):
+            stored = False
+            for op in self.walk(each, env):
+                stored |= isinstance(op, Op) and isinstance(op.instruction, Output)
+                yield op
+            if stored:
+                yield Mark.CUT
 
     def estimate(self, stmt: Stmt, env: Env) -> int:
         """The instructions of a statement, if every step of a loop has as many as its first, and
