@@ -34,7 +34,7 @@ from vdla.compiler.targets.processor.description.processor import NATIVE, Proces
 from vdla.compiler.targets.processor.steps import check_external
 from vdla.compiler.targets.processor.target import ProcessorTarget
 from vdla.compiler.targets.search.function_records import FunctionRecords
-from vdla.compiler.targets.target import Target, place, place_node
+from vdla.compiler.targets.target import Layout, Target, place, place_node
 from vdla.isa.config import Config
 from vdla.runtime.module import Module
 from vdla.support.garbage import rare_collection
@@ -185,6 +185,7 @@ class _Compilation:
         self.spec = reduce(Spec.after, pipeline, spec_of(self.graph))
         self.graph = optimize(self.graph, pipeline, self.dump.graph)
         self.placements = place(self.graph, self.targets, self.places)
+        self._run([each for target in self.targets for each in target.fusions])
 
     def lower(self, progress: Progress) -> None:
         """Has targets make the code of their nodes; a node without falls to the next target."""
@@ -207,10 +208,12 @@ class _Compilation:
 
     def lay_out(self) -> None:
         """Gives each target its tensors as it wants them, with the copies between devices."""
-        for target in self.targets:
-            for each in target.layouts:
-                graph, self.placements = each.run(self.graph, self.placements)
-                self._check(each, graph)
+        self._run([each for target in self.targets for each in target.layouts])
+
+    def _run(self, passes: Sequence[Pass[Layout]]) -> None:
+        for each in passes:
+            graph, self.placements = each.run(self.graph, self.placements)
+            self._check(each, graph)
 
     def _check(self, done: Pass[Any], graph: Graph) -> None:
         """Takes the graph that a pass left, if it is one that it may leave."""

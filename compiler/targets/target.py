@@ -4,6 +4,7 @@ A graph goes through its targets in order. Each of them
 
     rewrites    changes the graph to what suits it, before anything is placed
     refusal     says of an operator why it can't or shouldn't run it, or nothing
+    fusions     makes one operator of several that it was given
     lower       makes the code of an operator that it was given; where it can't, the next target
                 gets the operator
     layouts     changes how tensors lie, once it is known where every operator runs
@@ -61,8 +62,13 @@ class Target(ABC):
         return ()
 
     @property
+    def fusions(self) -> Sequence[Pass[Layout]]:
+        """Passes after placement, before any code is made: operators that it runs as one."""
+        return ()
+
+    @property
     def layouts(self) -> Sequence[Pass[Layout]]:
-        """Passes after placement."""
+        """Passes after placement, when the code is made."""
         return ()
 
     @abstractmethod

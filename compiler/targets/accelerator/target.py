@@ -31,6 +31,11 @@ from vdla.compiler.targets.accelerator.operators.template import (
 from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.compiler.targets.accelerator.rewrites.flatten import read_images
 from vdla.compiler.targets.accelerator.rewrites.fuse_conversions import fuse_conversions
+from vdla.compiler.targets.accelerator.rewrites.fuse_separable import (
+    Costs,
+    fuse_separable,
+    fuses,
+)
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.accelerator.rewrites.outputs import outputs_last
 from vdla.compiler.targets.accelerator.rewrites.rescale import rescale_tables
@@ -100,6 +105,19 @@ class Accelerator(Target):
             Pass("view_parts", viewed, adds=frozenset((ops.QConcatView,))),
             Pass("fold_taps", folded, adds=frozenset((ops.Im2col,))),
         )
+
+    @property
+    def fusions(self) -> Sequence[Pass[Layout]]:
+        """Separable convolutions take in their neighbours where the config can and it pays."""
+
+        if not fuses(self.config):
+            return ()
+
+        def fused(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
+            costs = Costs(self.config, self.vthreads, self.records)
+            return fuse_separable(graph, placements, costs)
+
+        return (Pass("fuse_separable", fused, adds=frozenset((ops.Fused,))),)
 
     @property
     def layouts(self) -> Sequence[Pass[Layout]]:

@@ -77,3 +77,8 @@ def only_padding(node: ops.Windowed, graph: Graph) -> str | None:
         if not any(0 <= p + tap < size for p in positions for tap in taps):
             return "every window lies in the padding"
     return None
+
+
+def padded_fields(rows: int, cols: int) -> bool:
+    """Whether one LOAD can fill an image of a size with padding alone."""
+    return max(rows, cols) <= 2 * MAX_PAD

@@ -1,0 +1,247 @@
+"""Depthwise convolutions, alone or between the 1 × 1 convolutions around them, as one operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, TypeGuard
+
+import numpy as np
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.numbers import add_terms
+from vdla.compiler.schedule import Schedule
+from vdla.compiler.targets.accelerator.operators.conv2d.sizes import ANY_RESIDUAL, Residual
+from vdla.compiler.targets.accelerator.operators.cost import CostColumns, TilingError
+from vdla.compiler.targets.accelerator.operators.nest import Nest
+from vdla.compiler.targets.accelerator.operators.separable.cost import Model, cheapest_tile
+from vdla.compiler.targets.accelerator.operators.separable.expression import expression
+from vdla.compiler.targets.accelerator.operators.separable.schedule import schedule
+from vdla.compiler.targets.accelerator.operators.separable.sizes import (
+    ANY_LIMITS,
+    Limits,
+    SeparableSizes,
+    SeparableTile,
+)
+from vdla.compiler.targets.accelerator.operators.template import (
+    Array,
+    Binding,
+    Template,
+    one_scale,
+)
+from vdla.isa.config import Config
+from vdla.isa.numbers import pack_scale
+from vdla.support.numbers import ceil_div
+
+__all__ = ["Parts", "Separable", "parts_of"]
+
+
+class Parts(NamedTuple):
+    """The convolutions of a fused node; the outer ones may be missing."""
+
+    expand: ops.QConv2d | None
+    filter: ops.QConv2d
+    project: ops.QConv2d | None
+
+
+def is_depthwise(node: Node, graph: Graph) -> TypeGuard[ops.QConv2d]:
+    """Whether a node is a convolution in which each channel sees itself alone."""
+    if type(node) is not ops.QConv2d:
+        return False
+    channels = graph.tensors[node.data].shape[1]
+    outputs, inputs = graph.tensors[node.weight].shape[:2]
+    return bool(inputs == 1 and outputs == channels == node.groups and channels > 1)
+
+
+def parts_of(node: ops.Fused, graph: Graph) -> Parts:
+    """Which convolution of a fused node does what."""
+    nodes = [each for each in node.parts if isinstance(each, ops.QConv2d)]
+    at = next(i for i, each in enumerate(nodes) if is_depthwise(each, graph))
+    before, after = nodes[:at], nodes[at + 1 :]
+    return Parts(before[0] if before else None, nodes[at], after[0] if after else None)
+
+
+@dataclass(frozen=True)
+class Separable(SeparableSizes, Template[ops.Fused, SeparableTile]):
+    """``expand → depthwise → project``; see ``SeparableSizes``."""
+
+    NAME = "separable"
+    TILE = SeparableTile
+    NOUN = "depthwise convolution"
+    NODES = (ops.Fused,)
+    TUNED = False
+    NUMBERS: ClassVar[Mapping[str, object]] = {
+        "pad": 0,
+        "expanded": ANY_LIMITS,
+        "filtered": ANY_LIMITS,
+        "projected": ANY_LIMITS,
+        "residual": ANY_RESIDUAL,
+    }
+
+    @classmethod
+    def placed(cls, node: ops.Fused) -> str:
+        """What stays on chip between its parts."""
+        names = " → ".join(part.name for part in node.parts)
+        return f"{names} on int8, as one" if len(node.parts) > 1 else f"{cls.NOUN} on int8"
+
+    @classmethod
+    def of(cls, node: ops.Fused, graph: Graph, config: Config) -> Separable:
+        """The template of a fused node."""
+        return cls.of_parts(parts_of(node, graph), graph, config)
+
+    @classmethod
+    def of_parts(cls, parts: Parts, graph: Graph, config: Config) -> Separable:
+        """The template of convolutions that follow one another."""
+        expand, middle, project = parts
+        n, channels, height, width = graph.tensors[middle.data].shape
+        block = config.channel_block
+        kh, kw = graph.tensors[middle.weight].shape[2:]
+        return cls(
+            batch=n,
+            inputs=_blocks(expand.data, graph, block) if expand else 0,
+            blocks=ceil_div(channels, block),
+            outputs=_blocks(project.output, graph, block) if project else 0,
+            height=height,
+            width=width,
+            kernel=(kh, kw),
+            strides=middle.strides,
+            pads=middle.pads,
+            dilations=middle.dilations,
+            taps=_taps(middle, graph, config),
+            pad=middle.in_zp,
+            expanded=_limits(expand) if expand else None,
+            filtered=_limits(middle),
+            projected=_limits(project) if project else None,
+            residual=_residual(project) if isinstance(project, ops.QConv2dAdd) else None,
+        )
+
+    def bind(self, node: ops.Fused, graph: Graph, config: Config) -> Binding:
+        """Weights in tiles, biases that take zero points along, scales as words."""
+        parts = parts_of(node, graph)
+        tensors = {"data": node.parts[0].inputs[0], "out": node.output}
+        constants: dict[str, Array] = {}
+        macs = moved = 0
+        for name, part in parts._asdict().items():
+            if part is None:
+                continue
+            weight = graph.constants[part.weight]
+            pack = self._pack_filter if name == "filter" else _pack_pointwise
+            constants |= _constants(name, part, pack(weight, config), graph, config)
+            macs += int(np.prod(graph.tensors[part.output].shape[2:])) * self.batch * weight.size
+            moved += weight.size
+        project = parts.project
+        if isinstance(project, ops.QConv2dAdd):
+            tensors["residual"] = project.residual
+            _, _, k = add_terms(*project.add_scales)
+            constants["out_scale"] = one_scale(2.0**-k, config)
+        for name in tensors.values():
+            moved += int(np.prod(graph.tensors[name].shape))
+        return Binding(tensors, constants, macs, moved)
+
+    def _pack_filter(self, weight: Array, config: Config) -> Array:
+        """[C, 1, KH, KW] to the tiles that the expression names."""
+        block, (kh, kw) = config.channel_block, self.kernel
+        padded = np.zeros((self.blocks * block, kh, kw), np.int8)
+        padded[: len(weight)] = weight[:, 0]
+        taps = padded.reshape(self.blocks, block, kh, kw)
+        lane = np.arange(block)
+        if self.taps == 1:
+            diagonal = np.zeros((self.blocks, kh, kw, block, block), np.int8)
+            diagonal[:, :, :, lane, lane] = taps.transpose(0, 2, 3, 1)
+            return diagonal
+        tiles = np.zeros((self.blocks, kh, self.phases, self.portions, block, block), np.int8)
+        for kx in range(kw):
+            column, phase = divmod(kx, self.phases)
+            portion, place = divmod(column, self.taps)
+            back = self.taps - 1 - place  # steps before the micro-op's own
+            tiles[:, :, phase, portion, lane, 2 * back + lane % 2] = taps[..., kx].transpose(
+                0, 2, 1
+            )
+        return tiles
+
+    def schedule(self, tile: SeparableTile, config: Config) -> Schedule:
+        """One schedule over all parts."""
+        return schedule(expression(self, config), self, tile, config)
+
+    def tiles(
+        self, config: Config, vthreads: int, only: SeparableTile | None = None
+    ) -> Iterator[SeparableTile]:
+        """Portions of the result, and channel blocks of a step."""
+        return Model(self, config).tiles(vthreads, only)
+
+    def best(self, config: Config, vthreads: int) -> SeparableTile:
+        """The tile that the model of these parts likes best.
+
+        Raises:
+            TilingError: the buffers hold none.
+        """
+        best = cheapest_tile(self.geometry, config, vthreads)
+        if best is None:
+            raise TilingError(
+                f"config {config.name}: expected buffers that hold one tile of {self.wanted}, "
+                f"found inp {config.depth('inp')}, wgt {config.depth('wgt')}, "
+                f"acc {config.depth('acc')} entries"
+            )
+        return best
+
+    @property
+    def wanted(self) -> str:
+        """With its kernel."""
+        return self.named(self.NOUN)
+
+    def cost(self, tile: SeparableTile, config: Config) -> CostColumns:
+        """Not supported: these parts have a model of their own, ``best``."""
+        raise NotImplementedError("depthwise: expected Model.cycles")
+
+    def nest(self, tile: SeparableTile, config: Config) -> Nest:
+        """Not supported: nothing is searched for."""
+        raise NotImplementedError("depthwise: expected a template that is tuned")
+
+
+def _blocks(name: str, graph: Graph, block: int) -> int:
+    return ceil_div(graph.tensors[name].shape[1], block)
+
+
+def _taps(node: ops.QConv2d, graph: Graph, config: Config) -> int:
+    """Neighbouring pixels that a micro-op sees of one phase: as many as the kernel has, at most as
+    the window holds."""
+    kw, stride = graph.tensors[node.weight].shape[3], node.strides[1]
+    if node.dilations[1] > 1 or config.window_taps == 0:
+        return 1
+    return min(ceil_div(kw, stride), config.window_taps)
+
+
+def _limits(node: ops.QConv2d) -> Limits:
+    return Limits(node.out_zp, node.lo, node.hi)
+
+
+def _residual(node: ops.QConv2dAdd) -> Residual:
+    a, b, _ = add_terms(*node.add_scales)
+    return Residual(a, b, node.res_zp, node.add_zp, node.add_lo, node.add_hi)
+
+
+def _pack_pointwise(weight: Array, config: Config) -> Array:
+    """[O, I, 1, 1] to tiles [o, i, block, block]."""
+    block = config.channel_block
+    outs, ins = ceil_div(len(weight), block), ceil_div(weight.shape[1], block)
+    dense = np.zeros((outs * block, ins * block), np.int8)
+    dense[: len(weight), : weight.shape[1]] = weight[:, :, 0, 0]
+    return np.ascontiguousarray(dense.reshape(outs, block, ins, block).transpose(0, 2, 1, 3))
+
+
+def _constants(
+    name: str, node: ops.QConv2d, tiles: Array, graph: Graph, config: Config
+) -> dict[str, Array]:
+    """A convolution's constants as the expression's placeholders."""
+    weight = graph.constants[node.weight].astype(np.int64)
+    bias = graph.constants[node.bias].astype(np.int64)
+    bias = bias - node.in_zp * weight.reshape(len(weight), -1).sum(1)
+    words = np.array([pack_scale(scale) for scale in node.scale], np.int64)
+    block = config.channel_block
+    values = {f"{name}_weight": tiles}
+    for key, per_channel in (("bias", bias), ("scale", words)):
+        full = np.zeros(ceil_div(len(weight), block) * block, np.int64)
+        full[: len(weight)] = per_channel
+        values[f"{name}_{key}"] = full.reshape(-1, block).astype(np.int32)
+    return values
