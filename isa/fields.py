@@ -28,11 +28,6 @@ def _none(config: Config) -> tuple[int, ...]:
     return ()
 
 
-def _always(config: Config) -> bool:
-    """Whether a config has the fields that every config has."""
-    return True
-
-
 class EncodingError(UserError):
     """A field value that its width can't hold, or bits that are no instruction."""
 
@@ -52,13 +47,11 @@ class Field:
         names: tuple[str, ...] = (),
         legal: Values = _none,
         absent: Values = _none,
-        present: Callable[[Config], bool] = _always,
     ) -> None:
         self._width, self.doc, self.signed = width, doc, signed
         self.default, self.names = default, names
         self._legal = legal
         self._absent = absent  # values that exist only where the config has an option
-        self._present = present  # where the field exists
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -75,8 +68,6 @@ class Field:
 
     def width(self, config: Config) -> int:
         """Bits this field takes in a config's encoding; 0 where the config has no such field."""
-        if not self._present(config):
-            return 0
         return self._width if isinstance(self._width, int) else self._width(config)
 
     def legal(self, config: Config) -> tuple[int, ...]:
@@ -110,6 +101,18 @@ class Field:
         if self.signed and width:
             return -(1 << (width - 1)), (1 << (width - 1)) - 1
         return 0, (1 << width) - 1
+
+
+class OptionFlag(Field):
+    """One bit that exists only where a config has an option; ``present`` says where."""
+
+    def __init__(self, doc: str, *, present: Callable[[Config], bool]) -> None:
+        super().__init__(1, doc)
+        self._present = present
+
+    def width(self, config: Config) -> int:
+        """One bit, or none."""
+        return super().width(config) if self._present(config) else 0
 
 
 Layout = tuple[tuple[Field, int, int], ...]

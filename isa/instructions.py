@@ -19,7 +19,7 @@ from functools import cache
 from typing import ClassVar
 
 from vdla.isa.config import Config
-from vdla.isa.fields import EncodingError, Field, Record, Width
+from vdla.isa.fields import EncodingError, Field, OptionFlag, Record, Width
 from vdla.support.numbers import ceil_div
 
 
@@ -294,7 +294,7 @@ class Gemm(LoopNest):
 
     opcode = 2
     init = Field(2, "start of micro-ops marked first", names=tuple(i.name for i in Init))
-    window = Field(1, "lanes below 2·T come from the window", present=lambda c: c.window_taps > 0)
+    window = OptionFlag("lanes below 2·T come from the window", present=lambda c: c.window_taps > 0)
     wgt_base = Field(index("wgt"), "added to every wgt")
     wgt_0 = Field(index("wgt"), "wgt step of loop 0")
     wgt_1 = Field(index("wgt"), "wgt step of loop 1")

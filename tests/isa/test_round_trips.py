@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from vdla.isa.asm import AsmError, assemble, disassemble
 from vdla.isa.config import config_names, load_config
-from vdla.isa.fields import EncodingError, Field, Record
+from vdla.isa.fields import EncodingError, Field, OptionFlag, Record
 from vdla.isa.instructions import (
     INSTRUCTIONS,
     Finish,
@@ -120,7 +120,7 @@ def test_a_field_that_a_config_lacks_takes_no_bits():
 
     class Sample(Record):
         low = Field(2, "in every config")
-        flag = Field(1, "in one config", present=lambda config: config.name == "paper")
+        flag = OptionFlag("in one config", present=lambda config: config.name == "paper")
         high = Field(3, "in every config")
 
     paper, tiny = load_config("paper"), load_config("tiny")
