@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
 
-import numpy as np
-
 from vdla.isa.config import RESULT_BYTES, TABLE_RESULTS, Config
 from vdla.isa.instructions import (
     ALWAYS_ACC_SRC,
@@ -41,6 +39,7 @@ from vdla.isa.instructions import (
 from vdla.isa.numbers import INT32_MAX, INT32_MIN, pack_scale
 from vdla.isa.program import Program
 from vdla.isa.ring import Engine, engines, ring_of
+from vdla.sim.corners import CORNER_SCALES, CORNER_VALUES, random_words
 from vdla.sim.places import Places, acc_span, dram_span, grouped, load_entries, run, spread
 
 WINDOW = 24  # entries of each buffer that are used, at its start or at its end
@@ -50,19 +49,6 @@ DATA_AT = 4096
 DRAM_BYTES = 1 << 16
 
 WIDE = 80  # entries of a tile with as much padding as there can be
-BLOCK = 64  # bytes of data that are of one kind
-
-# Words for ACC and for scales: odd numbers by 2**-k are ties, and the rest are ends of ranges.
-CORNER_VALUES = (
-    *(0, 1, -1, 3, -3, 5, -5, 127, -128, 31, -32, 32, -33, 63, INT32_MAX, INT32_MIN),
-    *(sign * (1 << bit) + one for sign in (1, -1) for bit in (17, 24, 30) for one in (0, -1, 1)),
-)
-CORNER_SCALES = (
-    *(pack_scale(scale) for scale in (0.5, 0.25, 0.75, 1.0, 1.5, 2.0**-40, 2.0**22)),
-    *(0, 1, 0xFFFFFF, 1 << 24 | 1, 2 << 24 | 1, 2 << 24 | 3, 63 << 24, 63 << 24 | 0xFFFFFF),
-)
-CORNER_WORDS = np.array(CORNER_VALUES + CORNER_SCALES, np.int64).astype(np.uint32)
-
 NOTHING = Uop()  # what lies where nothing was loaded, and in padding
 
 
@@ -104,20 +90,11 @@ class _Generator:
         stream = [step.instruction for step in self.order]
         data = {
             0: b"".join(uop.encode(self.config) for uop in self.dram_uops),
-            DATA_AT: self._data(),
+            DATA_AT: random_words(DATA_BYTES, self.rng),
         }
         size_bytes = instruction_bytes(self.config) * (size + 1)
         at = DRAM_BYTES - size_bytes - self.rng.randrange(8) * self.config.port_bytes
         return Program(self.config, [*stream, Finish()], at - at % self.config.port_bytes, data)
-
-    def _data(self) -> bytes:
-        """Blocks of random words, and of words at the corners."""
-        rng = np.random.Generator(np.random.PCG64(self.rng.getrandbits(64)))
-        shape = DATA_BYTES // BLOCK, BLOCK // 4
-        anything = rng.integers(0, 1 << 32, shape, np.uint32)
-        corners = CORNER_WORDS[rng.integers(0, len(CORNER_WORDS), shape)]
-        words = np.where(rng.random((shape[0], 1)) < 0.5, corners, anything)
-        return words.astype("<u4").tobytes()
 
     def _ends(self, low: int, high: int) -> int:
         """A number of a range, often at one of its ends."""
