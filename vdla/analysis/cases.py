@@ -216,7 +216,10 @@ def faults(config: Config) -> Mapping[str, Recipe]:
         outside["a table beyond TAB"] = Alu(**nest, alu_op=AluOp.TABLE, imm=last << 8 | last)
     if config.forwarding:
         end = depth("inp") * config.inp_entry
+        last = max(end - config.out_entry, 0)
         outside["a STORE beyond INP"] = Store(memory=Mem.INP, dram_base=end, **ONE)
+        outside["a STORE that leaves INP"] = Store(memory=Mem.INP, dram_base=last,
+                                                   **{**ONE, "x_size": 2})  # fmt: skip
     result |= {what: _fault(Fault.ILLEGAL, _with(each)) for what, each in illegal.items()}
     result |= {what: _fault(Fault.ADDRESS, _with(each)) for what, each in outside.items()}
     result["a bias beyond ACC"] = _fault(Fault.ADDRESS, _bias)
