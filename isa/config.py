@@ -81,6 +81,9 @@ class Config:
     window_taps: int = parameter(
         "vectors that the window of a GEMM sees; 0: no window", 0, 0, 128, option=True
     )
+    vector_engine: int = parameter(
+        "whether ALU has an engine of its own, VECTOR; 0: COMPUTE", 0, 0, 1, option=True
+    )
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:

@@ -89,6 +89,12 @@ OPTIONS = (
         (replace(PROBES[0], window_taps=3), replace(PROBES[2], window_taps=2)),
         "da3b9923",
     ),
+    Option(
+        "vector_engine",
+        "a vector engine",
+        (replace(PROBES[4], vector_engine=1), replace(PROBES[1], vector_engine=1)),
+        "6a2eee8c",
+    ),
 )
 
 

@@ -3,7 +3,9 @@
 Three engines run decoupled: LOAD, COMPUTE (GEMM and ALU) and STORE. They stand in a ring,
 LOAD → COMPUTE → STORE → LOAD, and a dependency queue of tokens runs each way between neighbours:
 ``pop_prev`` waits for a token from the engine before, ``push_next`` gives one to the engine after.
-Tokens are popped when an instruction starts and pushed when it finishes.
+Tokens are popped when an instruction starts and pushed when it finishes. With ``vector_engine``
+there is a fourth engine, VECTOR, which executes ALU: LOAD → COMPUTE → VECTOR → STORE → LOAD. Then
+``pop_across`` and ``push_across`` exchange tokens with the engine that stands opposite in the ring.
 
 Memories: INP holds int8 vectors of ``block_in`` lanes, WGT int8 tiles of ``block_out × block_in``,
 ACC int32 vectors of ``block_out`` lanes, UOP micro-ops. ACC8 is ACC seen through int8: a LOAD
@@ -64,7 +66,7 @@ DRAM_BITS = 32
 STRIDE_BITS = 20
 PAD_BITS = 6
 OPCODE_BITS = 3
-SIDES = ("prev", "next")  # of an engine, in the order of the token flags
+SIDES = ("prev", "next", "across")  # of an engine, in the order of the token flags
 FETCH_INSTRUCTIONS = 16  # instructions that the fetch buffer holds at least
 SHR_BITS = 6  # the shift amount of SHR, signed
 MUL_BITS = 25  # the multiplier operand of MUL: one DSP48E1 input, signed
@@ -145,6 +147,11 @@ class DramBase(Field):
         return config.port_bytes
 
 
+def _has_across(config: Config) -> bool:
+    """Whether an engine has another one across the ring."""
+    return bool(config.vector_engine)
+
+
 class Instruction(Record):
     """The fields every instruction starts with."""
 
@@ -154,8 +161,12 @@ class Instruction(Record):
     op = Field(OPCODE_BITS, "opcode")
     pop_prev = Field(1, "wait for a token from the previous engine")
     pop_next = Field(1, "wait for a token from the next engine")
+    pop_across = Field(1, "wait for a token from the engine across the ring", present=_has_across)
     push_prev = Field(1, "give a token to the previous engine when finished")
     push_next = Field(1, "give a token to the next engine when finished")
+    push_across = Field(
+        1, "give a token to the engine across the ring when finished", present=_has_across
+    )
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -1,8 +1,9 @@
 """The ring of engines: what each executes, what it reads and writes, whom it exchanges tokens with.
 
 Engines run decoupled, each with a queue of instructions of its own. A token queue leads from each
-engine to either neighbour in the ring. An instruction names the neighbour by its *side*: the flag
-``pop_prev`` takes a token that the engine before gave with ``push_next``.
+engine to each other one. An instruction names the other by its *side*: the flag ``pop_prev`` takes
+a token that the engine before gave with ``push_next``. In a ring of four the fourth stands opposite
+an engine, at its side ``across``.
 
 Everything that has a part per engine or per token queue derives from ``ring_of``: simulator, RTL,
 checker, registers, traces and reports.
@@ -35,9 +36,14 @@ class Engine(IntEnum):
     LOAD = 0
     COMPUTE = 1
     STORE = 2
+    VECTOR = 3  # only where the config has a vector engine
 
 
-BACK = {"next": "prev", "prev": "next"}  # per side, the one at which the neighbour has the engine
+# Per side of an engine, the side at which the neighbour there has the engine.
+BACK = {"next": "prev", "prev": "next", "across": "across"}
+
+
+RINGS = (3, 4)  # numbers of engines that a ring may have, so that each is a neighbour of all others
 
 
 @dataclass(frozen=True)
@@ -75,18 +81,18 @@ class TokenQueue:
 
 @dataclass(frozen=True)
 class Ring:
-    """The engines of a config in ring order: each gives tokens to the one after it and before it.
+    """The engines of a config in ring order. Any two of them exchange tokens.
 
     Raises:
-        ConfigError: an engine has no neighbours, or an instruction not exactly one engine.
+        ConfigError: there are engines that wouldn't be neighbours, or not one for an instruction.
     """
 
     roles: tuple[Role, ...]
 
     def __post_init__(self) -> None:
         names = ", ".join(engine.name for engine in self.engines) or "none"
-        if len(set(self.engines)) < 3 or len(set(self.engines)) < len(self.roles):
-            raise ConfigError(f"ring: expected at least 3 different engines, found {names}")
+        if len(self.roles) not in RINGS or len(set(self.engines)) < len(self.roles):
+            raise ConfigError(f"ring: expected 3 or 4 different engines, found {names}")
         executed = Counter(cls for role in self.roles for cls in role.executes)
         for cls in INSTRUCTIONS:
             if executed[cls] != 1:
@@ -115,7 +121,8 @@ class Ring:
     def neighbours(self, engine: Engine) -> Mapping[str, Engine]:
         """The engines that an engine exchanges tokens with, by their sides."""
         at, count = self.engines.index(engine), len(self.engines)
-        return {"prev": self.engines[(at - 1) % count], "next": self.engines[(at + 1) % count]}
+        away = {"prev": -1, "next": 1} | ({"across": 2} if count == 4 else {})
+        return {side: self.engines[(at + steps) % count] for side, steps in away.items()}
 
     @cached_property
     def sides(self) -> tuple[str, ...]:
@@ -129,6 +136,7 @@ class Ring:
             TokenQueue(giver, self.neighbours(giver)[side], side, back)
             for giver in self.engines
             for side, back in BACK.items()
+            if side in self.sides
         )
 
     @cached_property
@@ -144,14 +152,14 @@ class Ring:
 def ring_of(config: Config) -> Ring:
     """The ring of a config's machine."""
     tab = ("tab",) if config.tables else ()
+    load = Role(Engine.LOAD, (Load,), ("dram",), ("inp", "wgt", "acc", "uop", *tab))
     inp = ("inp",) if config.forwarding else ()
-    return Ring(
-        (
-            Role(Engine.LOAD, (Load,), ("dram",), ("inp", "wgt", "acc", "uop", *tab)),
-            Role(Engine.COMPUTE, (Gemm, Alu, Finish), ("inp", "wgt", "acc", "uop", *tab), ("acc",)),
-            Role(Engine.STORE, (Store,), ("acc",), ("dram", *inp)),
-        )
-    )
+    store = Role(Engine.STORE, (Store,), ("acc",), ("dram", *inp))
+    if not config.vector_engine:
+        sources = ("inp", "wgt", "acc", "uop", *tab)
+        return Ring((load, Role(Engine.COMPUTE, (Gemm, Alu, Finish), sources, ("acc",)), store))
+    compute = Role(Engine.COMPUTE, (Gemm, Finish), ("inp", "wgt", "acc", "uop"), ("acc",))
+    return Ring((load, compute, Role(Engine.VECTOR, (Alu,), ("acc", "uop", *tab), ("acc",)), store))
 
 
 def engines(config: Config) -> tuple[Engine, ...]:

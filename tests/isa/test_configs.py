@@ -63,6 +63,7 @@ def test_defaults(tmp_path):
         "table_bytes": 0,
         "forwarding": 0,
         "window_taps": 0,
+        "vector_engine": 0,
         "memory": Memory(latency=64, bytes_per_cycle=8),
     }
 
@@ -152,6 +153,7 @@ def test_a_micro_op_takes_the_power_of_two_that_holds_it():
         ("memory.size=3", "--set memory.size=3: expected KEY=VALUE with KEY one of memory.latency"),
         ("acc_bytes=big", "--set acc_bytes=big: expected an integer, found 'big'"),
         ("memory.latency=-1", "memory: expected 0 ≤ latency ≤ 1073741824, found -1"),
+        ("vector_engine=2", "config tiny: expected 0 ≤ vector_engine ≤ 1, found 2"),
         ("table_bytes=-1", "config tiny: expected 0 ≤ table_bytes ≤ 131072, found -1"),
         ("table_bytes=600", "config tiny: expected table_bytes to be a multiple of 512, found 600"),
         ("forwarding=2", "config tiny: expected 0 ≤ forwarding ≤ 1, found 2"),

@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations, product
 
 import pytest
 
+from vdla.isa.asm import AsmError, assemble
 from vdla.isa.config import ConfigError, config_names, load_config
-from vdla.isa.instructions import INSTRUCTIONS, Alu, Finish, Gemm, Instruction, Store, Unknown
+from vdla.isa.fields import EncodingError
+from vdla.isa.instructions import (
+    INSTRUCTIONS,
+    Alu,
+    Finish,
+    Gemm,
+    Instruction,
+    Load,
+    Store,
+    Unknown,
+    decode,
+)
 from vdla.isa.ring import Engine, Ring, engines, numbered, ring_of
 from vdla.sim.stream import POPS, PUSHES, token_queues
 
-PLAIN = ring_of(load_config("paper"))
+CONFIGS = (load_config("paper"), load_config("paper", ["vector_engine=1"]))
+PLAIN, FOUR = map(ring_of, CONFIGS)
 LOAD, COMPUTE, STORE = PLAIN.roles
 
 
-def test_neighbours_know_each_other():
-    for ring in (PLAIN,):
+def test_any_two_engines_are_neighbours():
+    for ring in (PLAIN, FOUR):
         for queue in ring.token_queues:
             assert ring.neighbours(queue.giver)[queue.side] == queue.taker
             assert ring.neighbours(queue.taker)[queue.back] == queue.giver
             assert ring.token_queue(queue.giver, queue.taker) is queue
         ends = [(queue.giver, queue.taker) for queue in ring.token_queues]
-        assert len(set(ends)) == len(ends) == len(ring.engines) * len(ring.sides)
+        assert set(ends) == set(permutations(ring.engines, 2))
+        assert len(ends) == len(ring.engines) * len(ring.sides)
 
 
 def test_the_ring_of_three():
@@ -30,6 +45,33 @@ def test_the_ring_of_three():
     assert PLAIN.neighbours(Engine.STORE) == {"prev": Engine.COMPUTE, "next": Engine.LOAD}
     queue = PLAIN.token_queue(Engine.STORE, Engine.LOAD)
     assert (queue.push, queue.pop) == ("push_next", "pop_prev")
+
+
+def test_the_ring_of_four():
+    load, compute, vector, store = FOUR.engines
+    assert (load, compute, vector, store) == (0, 1, 3, 2)
+    assert numbered(CONFIGS[1]) == (load, compute, store, vector)
+    assert FOUR.neighbours(vector) == {"prev": compute, "next": store, "across": load}
+    assert FOUR.neighbours(store) == {"prev": vector, "next": load, "across": compute}
+    queue = FOUR.token_queue(compute, store)
+    assert (queue.push, queue.pop) == ("push_across", "pop_across")
+    assert FOUR.engine_of(Alu()) == vector
+    assert PLAIN.engine_of(Alu()) == FOUR.engine_of(Gemm()) == compute
+
+
+def test_the_flags_across_exist_in_a_ring_of_four_alone():
+    plain, four = CONFIGS
+    assert Load.bits(four) == Load.bits(plain) + 2
+    assert assemble("LOAD push_across x_size=1", four).instructions[0].push_across == 1
+    with pytest.raises(AsmError, match="expected a field of LOAD, found push_across"):
+        assemble("LOAD push_across", plain)
+    with pytest.raises(EncodingError, match=r"LOAD.push_across: expected 0..0 \(0 bits"):
+        Load(push_across=1).pack(plain)
+    word = Load(push_across=1, pop_across=1, x_size=3).encode(four)
+    assert decode(word, four) == Load(push_across=1, pop_across=1, x_size=3)
+    assert [f.name for f, _, _ in Load.layout(four)][:7] == [
+        "op", "pop_prev", "pop_next", "pop_across", "push_prev", "push_next", "push_across",
+    ]  # fmt: skip
 
 
 def test_every_instruction_has_an_engine_that_the_config_has():
@@ -42,16 +84,15 @@ def test_every_instruction_has_an_engine_that_the_config_has():
 
 
 def test_flags_are_fields_and_arrays_follow_them():
-    config = load_config("tiny")
     names = [f.name for f in Instruction.fields]
-    for queue in PLAIN.token_queues:
-        assert {queue.push, queue.pop} <= set(names)
-    for verb, columns in (("pop", POPS), ("push", PUSHES)):
-        numbers = token_queues(config, verb)
-        assert sorted(numbers[list(numbered(config))].flat) == list(range(6))
+    for config, (verb, columns) in product(CONFIGS, (("pop", POPS), ("push", PUSHES))):
+        ring, numbers = ring_of(config), token_queues(config, verb)
+        count = len(ring.sides)
+        used = numbers[list(numbered(config)), :count]
+        assert sorted(used.flat) == list(range(len(ring.token_queues)))
         for engine in engines(config):
-            for side, at in enumerate(columns):
-                queue = PLAIN.token_queues[numbers[engine, side]]
+            for side, at in enumerate(columns[:count]):
+                queue = ring.token_queues[numbers[engine, side]]
                 end = queue.taker if verb == "pop" else queue.giver
                 assert (end, getattr(queue, verb)) == (engine, names[at])
 
@@ -59,10 +100,10 @@ def test_flags_are_fields_and_arrays_follow_them():
 @pytest.mark.parametrize(
     ("roles", "message"),
     [
-        ((), "ring: expected at least 3 different engines, found none"),
-        ((COMPUTE,), "ring: expected at least 3 different engines, found COMPUTE"),
+        ((), "ring: expected 3 or 4 different engines, found none"),
+        ((COMPUTE,), "ring: expected 3 or 4 different engines, found COMPUTE"),
         ((LOAD, COMPUTE, LOAD),
-         "ring: expected at least 3 different engines, found LOAD, COMPUTE, LOAD"),
+         "ring: expected 3 or 4 different engines, found LOAD, COMPUTE, LOAD"),
         ((LOAD, replace(COMPUTE, executes=(Gemm, Finish)), STORE),
          "ring: expected one engine that executes ALU, found 0"),
         ((LOAD, COMPUTE, replace(STORE, executes=(Store, Alu))),

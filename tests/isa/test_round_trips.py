@@ -23,7 +23,7 @@ from vdla.isa.instructions import (
 )
 from vdla.isa.program import _CRC, _HEADER, MAGIC, Program, ProgramError
 
-WINDOW = load_config("paper", ["window_taps=3"])  # has every field
+WINDOW = load_config("paper", ["window_taps=3", "vector_engine=1"])  # has every field
 CONFIGS = [*(load_config(name) for name in config_names()), WINDOW]
 
 
