@@ -3,8 +3,8 @@
 * The request side sends one burst a cycle, across instruction boundaries, as long as LOAD has
   bursts and buffer space left. A run of contiguous entries is split into bursts, also at pages.
 * The write side writes one entry of padding a cycle, or takes one buffered beat a cycle and writes
-  the entry with its last beat. ACC has one write port; a COMPUTE write goes first.
-* An entry of TAB takes a cycle for each of its results. What COMPUTE reads there goes first.
+  the entry with its last beat. ACC has one write port; writes of COMPUTE and VECTOR go first.
+* An entry of TAB takes a cycle for each of its results. What is read there goes first.
 * INP has one write port, too: LOAD goes before STORE.
 * An instruction finishes with its last entry. One that moves nothing takes one cycle on each side.
 * A burst outside DRAM and an entry beyond its buffer are faults.
@@ -135,8 +135,8 @@ def _step_write(m: Machine, t: Tables, now: int) -> int:
         return BUSY
     memory = t.rows[row, _MEMORY]
     to_tab, at_data = memory == _TAB, _at_data(m, t, row)
-    port_taken = m.compute.writes & 1 != 0 and memory in (_ACC, _ACC8)
-    port_taken |= to_tab and m.compute.table_reads & 1 != 0
+    port_taken = (m.compute.writes | m.vector.writes) & 1 != 0 and memory in (_ACC, _ACC8)
+    port_taken |= to_tab and (m.compute.table_reads | m.vector.table_reads) & 1 != 0
     if at_data and m.load.consumed == m.memory.arrived[BY_LOAD]:
         return MEMORY
     if at_data or to_tab:

@@ -1,7 +1,8 @@
 """The whole machine, cycle by cycle: docs/timing.md is the specification.
 
-Each unit steps once a cycle in the order fetch, LOAD, COMPUTE, STORE, bus, and sees what the others
-left behind in the cycle before. Cycles in which nothing can change are skipped, never estimated.
+Each unit steps once a cycle in the order fetch, LOAD, COMPUTE, VECTOR, STORE, bus, and sees what
+the others left behind in the cycle before. Cycles in which nothing can change are skipped, never
+estimated.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from vdla.sim.timing.fetch import FINISHED, MISALIGNED, REQUESTED, UNKNOWN, WAIT
 from vdla.sim.timing.load import step_load, writes_acc, writes_inp
 from vdla.sim.timing.memory import BAD_ANSWER, BAD_FETCH, BAD_LOAD, WROTE, step_bus
 from vdla.sim.timing.nest import load_uops
+from vdla.sim.timing.pipeline import in_front, shift_ports
 from vdla.sim.timing.state import NEVER, RING, Machine, Tables, reset
 from vdla.sim.timing.store import (
     forward_beat,
@@ -30,6 +32,7 @@ from vdla.sim.timing.store import (
     write_waits,
 )
 from vdla.sim.timing.tokens import commit_tokens
+from vdla.sim.timing.vector import step_vector
 
 _LOAD, _STORE = int(Engine.LOAD), int(Engine.STORE)
 
@@ -108,7 +111,7 @@ def _run(m: Machine, t: Tables) -> int:
         writes, port_taken = write_waits(m, t), reads_acc(m, t, now)
         forwards = forward_waits(m, t)
         inp_taken = forwards and writes_inp(m, t)
-        if in_bulk(m) and (now >= m.compute.bulk.until or writes_acc(m, t)):
+        if in_bulk(m) and (now >= m.bulk.until or writes_acc(m, t) or in_front(m.vector)):
             leave_bulk(m, t, now)
         head = m.fetch.dispatched
         loaded, stored = m.engines.finished[_LOAD], m.engines.finished[_STORE]
@@ -122,6 +125,11 @@ def _run(m: Machine, t: Tables) -> int:
         if m.engines.finished[_LOAD] != loaded and not stopped(m):
             load_uops(m, t, t.order[_LOAD, loaded])
         moved |= step_compute(m, t, port_taken, now)
+        if m.settings.vector_engine:
+            moved |= step_vector(m, t, port_taken, now)
+            shift_ports(m.vector)
+        if not in_bulk(m):
+            shift_ports(m.compute)
         moved |= step_store(m, t, now) or forwards
         if writes:
             open_burst(m, t)
@@ -168,14 +176,16 @@ def _idle_cycles(m: Machine, now: int) -> int:
 def _wake(m: Machine, now: int) -> int:
     """The next cycle in which something that waits for time alone can move."""
     wake = NEVER
-    reads, answers, compute = m.memory.reads, m.memory.answers, m.compute
+    reads, answers, compute, vector = m.memory.reads, m.memory.answers, m.compute, m.vector
     reader, requantizer = m.store.reader, m.store.requantizer
     if reads.head != reads.tail:
         wake = min(wake, max(reads.ready[reads.head & (RING - 1)], m.memory.bus_free))
     if answers.head != answers.tail:
         wake = min(wake, answers.at[answers.head & (RING - 1)])
-    held = compute.read.row >= 0 and not in_bulk(m)
-    if held or compute.leaving.head != compute.leaving.tail:
+    held = (compute.read.row >= 0 and not in_bulk(m)) or vector.read.row >= 0
+    for p in (compute, vector):
+        held |= p.leaving.head != p.leaving.tail
+    if held:
         wake = min(wake, now + 1)
     if requantizer.head != requantizer.tail:
         wake = min(wake, requantizer.at[requantizer.head & (RING - 1)])
@@ -184,5 +194,5 @@ def _wake(m: Machine, now: int) -> int:
     if m.memory.bus_free > now:
         wake = min(wake, m.memory.bus_free)
     if in_bulk(m):
-        wake = min(wake, compute.bulk.until)
+        wake = min(wake, m.bulk.until)
     return int(wake)

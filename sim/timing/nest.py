@@ -1,4 +1,4 @@
-"""COMPUTE's loop nest, and the micro-ops that steer it.
+"""The loop nests of COMPUTE and VECTOR, and the micro-ops that steer them.
 
 A GEMM or ALU runs its micro-ops, one after another, in each iteration of three loops. The clock
 keeps its own copy of the UOP buffer, since what is in there decides which entries are accessed.
@@ -19,7 +19,7 @@ from vdla.isa.instructions import (
 from vdla.sim.compiled import inline
 from vdla.sim.semantics import load_rows
 from vdla.sim.stream import column, decode_uops
-from vdla.sim.timing.state import NONE, Machine, Tables
+from vdla.sim.timing.state import NONE, Machine, Pipeline, Tables
 
 _UOP, _COUNT = column(Gemm, "uop_begin"), column(Gemm, "uop_count")
 _E0, _E1, _E2 = (column(Gemm, f"extent_{i}") for i in range(3))
@@ -45,58 +45,58 @@ def load_uops(m: Machine, t: Tables, row: int) -> None:
     decode_uops(raw, t.uop_layout, t.uops, first * per_word)
     for u in range(first * per_word, (first + n) * per_word):
         for field in range(4):
-            m.nest.most[field] = max(m.nest.most[field], t.uops[u, field])
+            t.most[field] = max(t.most[field], t.uops[u, field])
 
 
 @inline
-def begin_nest(m: Machine, t: Tables, row: int) -> None:
+def begin_nest(m: Machine, t: Tables, p: Pipeline, row: int) -> None:
     """Puts an instruction into the loop nest, at its first micro-op."""
-    m.nest.row = row
-    m.nest.checked = _may_leave(m, t, row)
-    place(m, t, 0)
+    p.nest.row = row
+    p.nest.checked = _may_leave(m, t, row)
+    place(p, t, 0)
 
 
 @inline
-def place(m: Machine, t: Tables, index: int) -> None:
+def place(p: Pipeline, t: Tables, index: int) -> None:
     """Sets the loop nest to its ``index``-th micro-op."""
-    row = m.nest.row
-    m.nest.index = index
-    m.nest.u = index % max(t.rows[row, _COUNT], 1)
+    row = p.nest.row
+    p.nest.index = index
+    p.nest.u = index % max(t.rows[row, _COUNT], 1)
     index //= max(t.rows[row, _COUNT], 1)
-    m.nest.i2 = index % max(t.rows[row, _E2], 1)
+    p.nest.i2 = index % max(t.rows[row, _E2], 1)
     index //= max(t.rows[row, _E2], 1)
-    m.nest.i1 = index % max(t.rows[row, _E1], 1)
-    m.nest.i0 = index // max(t.rows[row, _E1], 1)
+    p.nest.i1 = index % max(t.rows[row, _E1], 1)
+    p.nest.i0 = index // max(t.rows[row, _E1], 1)
 
 
 @inline
-def advance(m: Machine, t: Tables) -> bool:
+def advance(p: Pipeline, t: Tables) -> bool:
     """Steps the loop nest, which lets its instruction go after the last micro-op; true then."""
-    row = m.nest.row
-    m.nest.index += 1
-    m.nest.u += 1
-    if m.nest.u < t.rows[row, _COUNT]:
+    row = p.nest.row
+    p.nest.index += 1
+    p.nest.u += 1
+    if p.nest.u < t.rows[row, _COUNT]:
         return False
-    m.nest.u = 0
-    m.nest.i2 += 1
-    if m.nest.i2 < t.rows[row, _E2]:
+    p.nest.u = 0
+    p.nest.i2 += 1
+    if p.nest.i2 < t.rows[row, _E2]:
         return False
-    m.nest.i2 = 0
-    m.nest.i1 += 1
-    if m.nest.i1 < t.rows[row, _E1]:
+    p.nest.i2 = 0
+    p.nest.i1 += 1
+    if p.nest.i1 < t.rows[row, _E1]:
         return False
-    m.nest.i1 = 0
-    m.nest.i0 += 1
-    if m.nest.i0 < t.rows[row, _E0]:
+    p.nest.i1 = 0
+    p.nest.i0 += 1
+    if p.nest.i0 < t.rows[row, _E0]:
         return False
-    m.nest.row = NONE
+    p.nest.row = NONE
     return True
 
 
 @inline
-def pass_empty(m: Machine) -> None:
+def pass_empty(p: Pipeline) -> None:
     """Lets an instruction without micro-ops go."""
-    m.nest.row = NONE
+    p.nest.row = NONE
 
 
 @inline
@@ -107,56 +107,56 @@ def steps(t: Tables, row: int) -> int:
 
 
 @inline
-def micro_op(m: Machine, t: Tables) -> int:
+def micro_op(p: Pipeline, t: Tables) -> int:
     """Where the next micro-op lies in the UOP buffer."""
-    return int(t.rows[m.nest.row, _UOP] + m.nest.u)
+    return int(t.rows[p.nest.row, _UOP] + p.nest.u)
 
 
 @inline
-def iteration_base(m: Machine, t: Tables, base: int) -> int:
+def iteration_base(p: Pipeline, t: Tables, base: int) -> int:
     """A base of the instruction with its loop steps at the present iteration."""
-    row = m.nest.row
+    row = p.nest.row
     return int(
         t.rows[row, base]
-        + m.nest.i0 * t.rows[row, base + 1]
-        + m.nest.i1 * t.rows[row, base + 2]
-        + m.nest.i2 * t.rows[row, base + 3]
+        + p.nest.i0 * t.rows[row, base + 1]
+        + p.nest.i1 * t.rows[row, base + 2]
+        + p.nest.i2 * t.rows[row, base + 3]
     )
 
 
 @inline
-def goes_beyond(m: Machine, t: Tables) -> bool:
+def goes_beyond(m: Machine, t: Tables, p: Pipeline) -> bool:
     """Whether the next micro-op, or anything it reads or writes, lies beyond its buffer."""
-    if not m.nest.checked:
+    if not p.nest.checked:
         return False
-    row, u, entries = m.nest.row, micro_op(m, t), m.settings.entries
-    if u >= m.settings.uops or iteration_base(m, t, DST) + t.uops[u, 1] >= entries[_IN_ACC]:
+    row, u, entries = p.nest.row, micro_op(p, t), m.settings.entries
+    if u >= m.settings.uops or iteration_base(p, t, DST) + t.uops[u, 1] >= entries[_IN_ACC]:
         return True
-    src = iteration_base(m, t, SRC) + t.uops[u, 2]
+    src = iteration_base(p, t, SRC) + t.uops[u, 2]
     if t.rows[row, 0] != _GEMM:
         reads_y = t.rows[row, _USE_IMM] == 0 or (_FROM_ACC >> t.rows[row, _OP]) & 1 != 0
         starts = t.uops[u, 0] != 0 and t.rows[row, _A_INIT] != 0
         beyond = not starts and _table_is_beyond(m, t, row)
         return bool(beyond or (reads_y and src >= entries[_IN_ACC]))
-    wgt = iteration_base(m, t, _WGT) + t.uops[u, 3]
+    wgt = iteration_base(p, t, _WGT) + t.uops[u, 3]
     if src >= entries[_IN_INP] or wgt >= entries[_IN_WGT]:
         return True
     biased = t.uops[u, 0] != 0 and t.rows[row, _INIT] == _INIT_BIAS
-    return bool(biased and iteration_base(m, t, _BIAS) >= entries[_IN_ACC])
+    return bool(biased and iteration_base(p, t, _BIAS) >= entries[_IN_ACC])
 
 
 @inline
 def _may_leave(m: Machine, t: Tables, row: int) -> bool:
     """Whether an instruction might go beyond a buffer, so that its micro-ops need a look each."""
     entries = m.settings.entries
-    dst = _reach(t, row, DST) + m.nest.most[1]
-    src = _reach(t, row, SRC) + m.nest.most[2]
+    dst = _reach(t, row, DST) + t.most[1]
+    src = _reach(t, row, SRC) + t.most[2]
     end = t.rows[row, _UOP] + t.rows[row, _COUNT]
     if end > m.settings.uops or dst >= entries[_IN_ACC]:
         return True
     if t.rows[row, 0] != _GEMM:
         return bool(src >= entries[_IN_ACC] or _table_is_beyond(m, t, row))
-    wgt, bias = _reach(t, row, _WGT) + m.nest.most[3], _reach(t, row, _BIAS)
+    wgt, bias = _reach(t, row, _WGT) + t.most[3], _reach(t, row, _BIAS)
     beyond = wgt >= entries[_IN_WGT] or bias >= entries[_IN_ACC]
     return bool(src >= entries[_IN_INP] or beyond)
 

@@ -1,11 +1,11 @@
 """The state of the machine, by name: one part per unit, and who writes it.
 
 A function of the cycle loop gets the whole machine as ``m``, and as ``t`` the tables, whose length
-depends on the program or on a buffer. It reads what it likes: ``m.load.consumed``,
-``m.engines.started[engine]``, ``t.rows[row, column]``. It writes what belongs to its file alone,
-which is the part with the file's name and the tables that ``OWNERS`` gives it. What it wants of
-another unit it asks of a function there: ``accept_read`` in ``memory.py``, ``start`` in
-``engines.py``, ``stop`` in ``fault.py``.
+depends on the program or on a buffer. Where it works for COMPUTE and for VECTOR, it gets the one of
+them as ``p``. It reads what it likes: ``m.load.consumed``, ``m.engines.started[engine]``,
+``t.rows[row, column]``. It writes what belongs to its file alone: the parts and the tables that
+``OWNERS`` and ``PIPELINE_OWNERS`` give it. What it wants of another unit it asks of a function
+there: ``accept_read`` in ``memory.py``, ``start`` in ``engines.py``, ``stop`` in ``fault.py``.
 
 The order in which the units step within a cycle makes most writes visible in the next cycle only.
 Where no order can, fields come in pairs: everybody reads the plain name, and ``…_next`` collects
@@ -74,6 +74,7 @@ class Settings(Part):
 
     # The run.
     instructions: int
+    vector_engine: bool  # ALU is VECTOR's
     stepped: bool  # pass over no cycle
     until: int = NEVER  # the cycle to stop in
 
@@ -177,7 +178,7 @@ class Load(Part):
 
 
 class Nest(Part):
-    """COMPUTE's loop nest: where it stands in the instruction that issues."""
+    """A loop nest: where it stands in the instruction that issues."""
 
     row: int = NONE
     i0: int
@@ -186,11 +187,10 @@ class Nest(Part):
     u: int  # micro-op of the iteration
     index: int  # micro-ops issued
     checked: bool  # whether any micro-op might go beyond a buffer, so that each needs a look
-    most: Annotated[Rows, (4,)]  # the greatest first, dst, src, wgt of any micro-op so far
 
 
 class Stage(Part):
-    """A micro-op in a stage of COMPUTE's front end."""
+    """A micro-op in a stage of a front end."""
 
     row: int = NONE
     dst: int
@@ -199,14 +199,31 @@ class Stage(Part):
     last: bool
     null: bool  # a bubble: the instruction has no micro-ops
     beyond: bool  # something it reads or writes lies beyond its buffer
+    chained: bool  # it accumulates into what the micro-op a cycle before it writes; from LOOK on
 
 
 class Leaving(Part):
-    """COMPUTE's instructions whose last micro-op is past READ: a ring."""
+    """Instructions whose last micro-op is past READ: a ring."""
 
     head: int
     tail: int
     at: Ring  # the cycle of that micro-op's write
+
+
+class Pipeline(Part):
+    """An engine of micro-ops: its loop nest, the stages in front, and the ports of ACC and TAB as
+    the back end uses them."""
+
+    nest: Nest
+    f1: Stage
+    look: Stage  # of a COMPUTE beside which there is VECTOR
+    read: Stage
+    last_dst: int = NONE  # of the micro-op that was read last
+    last_read_at: int = -2
+    late_reads: int  # bit n: a late read of ACC n cycles from now
+    table_reads: int  # bit n: a read of TAB n cycles from now
+    writes: int  # bit n: a write of ACC n cycles from now
+    leaving: Leaving
 
 
 class Bulk(Part):
@@ -215,21 +232,6 @@ class Bulk(Part):
     index: int  # of the micro-op in READ when it began
     since: int  # the cycle in which it began
     until: int  # the cycle in which it ends; 0: nothing is passed over
-
-
-class Compute(Part):
-    """COMPUTE behind its loop nest: two stages in front, and the ports of ACC and TAB as the back
-    end uses them."""
-
-    f1: Stage
-    read: Stage
-    last_dst: int = NONE  # of the micro-op that was read last
-    last_read_at: int = -2
-    late_reads: int  # bit n: a late read of ACC n cycles from now
-    table_reads: int  # bit n: a read of TAB n cycles from now
-    writes: int  # bit n: a write of ACC n cycles from now
-    leaving: Leaving
-    bulk: Bulk
 
 
 class Reader(Part):
@@ -292,8 +294,9 @@ class Machine(Part):
     engines: Engines
     tokens: Tokens
     load: Load
-    nest: Nest
-    compute: Compute
+    compute: Pipeline
+    bulk: Bulk
+    vector: Pipeline
     store: Store
     fault: FirstFault
 
@@ -308,6 +311,7 @@ class Tables(NamedTuple):
     uop_layout: Rows
     uop_raw: Bytes  # the UOP buffer
     uops: Rows  # [micro-op] its first, dst, src, wgt
+    most: Rows  # the greatest of each of these in any micro-op so far
     visible: Rows  # [ACC entry] the cycle from which an early read sees it
     start: Rows  # [row] the cycle of its start, -1: never
     finish: Rows  # [row] the cycle of its finish
@@ -322,14 +326,16 @@ OWNERS = {
     "finish": "engines.py",
     "tokens": "tokens.py",
     "load": "load.py",
-    "nest": "nest.py",
     "uop_raw": "nest.py",
     "uops": "nest.py",
-    "compute": "compute.py",
-    "visible": "compute.py",
+    "most": "nest.py",
+    "bulk": "compute.py",
+    "visible": "pipeline.py",
     "store": "store.py",
     "fault": "fault.py",
 }
+# The same of the parts of a Pipeline, which functions get as ``p``: COMPUTE's or VECTOR's.
+PIPELINE_OWNERS = dict.fromkeys(Pipeline.__annotations__, "pipeline.py") | {"nest": "nest.py"}
 
 
 def reset(stream: Stream, dram: Bytes) -> tuple[Machine, Tables]:
@@ -349,6 +355,7 @@ def reset(stream: Stream, dram: Bytes) -> tuple[Machine, Tables]:
         uop_layout=uop_layout(config),
         uop_raw=np.zeros((config.depth("uop"), config.entry("uop")), np.uint8),
         uops=np.zeros((config.uop_depth, 4), np.int64),
+        most=np.zeros(4, np.int64),
         visible=np.zeros(config.depth("acc"), np.int64),
         start=np.full(n, -1, np.int64),
         finish=np.full(n, -1, np.int64),
@@ -379,3 +386,4 @@ def _set_up(settings: Settings, stream: Stream, dram: Bytes) -> None:
     settings.pops[:] = token_queues(config, "pop")
     settings.pushes[:] = token_queues(config, "push")
     settings.instructions = len(stream.instructions)
+    settings.vector_engine = config.vector_engine == 1

@@ -34,8 +34,12 @@ OPTIONS = [
     load_config("narrow", ["forwarding=1", "window_taps=3"]),
     load_config("tiny", ["block_in=16", "forwarding=1", "window_taps=8", "wgt_bytes=1024"]),
 ]
-EVERY = [*CONFIGS, TIGHT, SLOW, FAST, TABLES, *OPTIONS]
-FLAGS = ("pop_prev", "pop_next", "push_prev", "push_next")
+VECTOR = load_config("tiny", ["vector_engine=1", "table_bytes=1024", "memory.latency=2"])
+EVERY = [*CONFIGS, TIGHT, SLOW, FAST, TABLES, *OPTIONS, VECTOR]
+
+
+def flags(config):
+    return [f"{verb}_{side}" for verb in ("pop", "push") for side in ring_of(config).sides]
 
 
 def cases(count, size, configs=EVERY, seed=0):
@@ -49,12 +53,13 @@ def cases(count, size, configs=EVERY, seed=0):
 
 def test_they_are_sound_and_use_everything():
     seen = Counter()
-    for program, dram in chain(cases(80, 40), cases(40, 40, [TABLES]), cases(60, 40, OPTIONS)):
+    drawn = chain(cases(80, 40), cases(60, 40, [TABLES, VECTOR]), cases(60, 40, OPTIONS))
+    for program, dram in drawn:
         assert check(program.config, program.instructions, dram, program.base) == []
         for each in program.instructions:
             seen[each.mnemonic] += 1
             engine = ring_of(program.config).engine_of(each)
-            seen.update((engine.name, flag) for flag in FLAGS if getattr(each, flag))
+            seen.update((engine.name, flag) for flag in flags(VECTOR) if getattr(each, flag))
             if isinstance(each, Load | Store):
                 seen[each.mnemonic, Mem(each.memory).name] += 1
             if isinstance(each, Gemm):
@@ -62,7 +67,7 @@ def test_they_are_sound_and_use_everything():
                 seen["window", each.window] += 1
             if isinstance(each, Alu):
                 seen["op", each.alu_op] += 1
-    wanted = [(engine.name, flag) for engine in engines(CONFIGS[0]) for flag in FLAGS]
+    wanted = [(engine.name, flag) for engine in engines(VECTOR) for flag in flags(VECTOR)]
     wanted += [("LOAD", m.name) for m in Mem] + [("STORE", m) for m in ("INP", "ACC", "ACC8")]
     wanted += [("window", 0), ("window", 1)]
     wanted += [("init", i) for i in Init] + [("op", op) for op in AluOp]
@@ -140,7 +145,7 @@ def check_timeline(run):
 def test_deleting_any_flag_is_caught():
     for program, dram in cases(6, 30, seed=3000):
         for index, each in enumerate(program.instructions):
-            for flag in FLAGS:
+            for flag in flags(program.config):
                 if getattr(each, flag):
                     changed = without(program.instructions, (index, flag))
                     assert check(program.config, changed, dram, program.base)
@@ -158,8 +163,11 @@ def test_deleting_any_token_is_caught_or_changes_nothing():
                 caught += 1
                 continue
             harmless += 1
-            for prefer in ((0, 1, 2), (2, 1, 0), (1, 2, 0), None, None):
-                order = legal_order(ring_of(program.config), changed, prefer, rng)
+            ring = ring_of(program.config)
+            one, two, *others = ring.engines
+            mixed = (two, *others, one)
+            for prefer in (ring.engines, ring.engines[::-1], mixed, None, None):
+                order = legal_order(ring, changed, prefer, rng)
                 assert same(run_in_order(program, dram, order), wanted)
     assert caught > 30
     assert harmless > 10

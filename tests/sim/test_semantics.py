@@ -159,17 +159,10 @@ def assert_digest(name, digest, states):
 
 def battery():
     """What is in memory after each of many instructions, from the same random contents."""
-    alu = [
-        Alu(alu_op=op, use_imm=use, init=init, imm=imm, weight=weight, **NEST, **LIMITS)
-        for op in operations(TINY)
-        for use in (0, 1)
-        for init in (0, 1)
-        for imm, weight in ((-7, 3), (pack_scale(0.3), -(1 << 23)), (1 << 23, (1 << 23) - 1))
-    ]
     gemm = [Gemm(init=init, bias_base=9, bias_1=1, **NEST) for init in Init]
     load = [each for memory in memories(TINY) for each in loads(memory)]
     store = [each for memory in (Mem.ACC, Mem.ACC8) for each in stores(memory)]
-    return run_each(TINY, (*alu, *gemm, *load, *store))
+    return run_each(TINY, (*operate(), *gemm, *load, *store))
 
 
 def table_battery():
@@ -204,10 +197,16 @@ def window_battery():
         )
 
 
+def vector_battery():
+    """What ALU does where VECTOR executes it."""
+    return run_each(load_config("tiny", ["vector_engine=1"]), operate())
+
+
 OPTION_BATTERIES = {
     "tables": table_battery,
     "forwarding": forwarding_battery,
     "a window": window_battery,
+    "a vector engine": vector_battery,
 }
 
 
@@ -216,6 +215,17 @@ def stores(memory):
         yield Store(memory=memory, sram_base=5, dram_base=128, y_pitch=4, z_pitch=9,
                     x_stride=stride, y_stride=7, z_stride=11, scale_base=40, **LIMITS,
                     **TILE)  # fmt: skip
+
+
+def operate():
+    """Every ALU operation, with operands of all kinds."""
+    return [
+        Alu(alu_op=op, use_imm=use, init=init, imm=imm, weight=weight, **NEST, **LIMITS)
+        for op in operations(TINY)
+        for use in (0, 1)
+        for init in (0, 1)
+        for imm, weight in ((-7, 3), (pack_scale(0.3), -(1 << 23)), (1 << 23, (1 << 23) - 1))
+    ]
 
 
 def loads(memory):

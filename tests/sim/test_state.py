@@ -16,7 +16,8 @@ from vdla.sim.timing.part import Part
 
 FILES = sorted(Path(machine.__file__).parent.glob("*.py"))
 PARTS, TABLES = state.Machine.__annotations__, state.Tables._fields
-KNOWN = {"m": PARTS, "t": TABLES}
+PIPELINE = state.Pipeline.__annotations__
+KNOWN = {"m": PARTS, "t": TABLES, "p": PIPELINE}
 
 
 # Who writes what --------------------------------------------------------------------------------
@@ -32,7 +33,8 @@ def violations(file, source):
             if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store):
                 parameter, name = root(node)
                 known = name in KNOWN.get(parameter, ())
-                if not known or state.OWNERS.get(name) != file:
+                owners = state.PIPELINE_OWNERS if parameter == "p" else state.OWNERS
+                if not known or owners.get(name) != file:
                     found.append((node.lineno, ast.unparse(node)))
     return found
 
@@ -68,6 +70,8 @@ def test_a_unit_writes_its_own_part_only(path):
         "mine = m.load.request; mine.left = 0",
         "arrived = m.memory.arrived; arrived[0] = 0",
         "m.unheard = 1",
+        "p.nest.index = 0",
+        "p.unheard = 0",
     ],
 )
 def test_a_write_of_anything_else_is_found(line):
@@ -82,6 +86,10 @@ def test_everything_that_is_owned_is_there_and_written():
     for name, file in state.OWNERS.items():
         source = next(path for path in FILES if path.name == file).read_text()
         assert f"m.{name}." in source or f"t.{name}" in source
+    assert set(state.PIPELINE_OWNERS) == set(PIPELINE)
+    for name, file in state.PIPELINE_OWNERS.items():
+        source = next(path for path in FILES if path.name == file).read_text()
+        assert f"p.{name}" in source
 
 
 # How parts are laid out -------------------------------------------------------------------------

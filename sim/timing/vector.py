@@ -1,0 +1,68 @@
+"""VECTOR: ALU beside COMPUTE's GEMM (``pipeline.py``), where the config has a vector engine.
+
+GEMM never waits for it. READ holds a micro-op where ACC's ports would be wanted twice: its early x
+and a late read at the first read port in this cycle, its late read and GEMM's five cycles on, its
+write and GEMM's seven cycles on. GEMM's micro-op in READ has a place there in the same cycles.
+"""
+
+from __future__ import annotations
+
+from vdla.isa.ring import Engine
+from vdla.sim.compiled import inline
+from vdla.sim.timing.constants import BEYOND, DRAIN, LATE_READ, TOKEN, WRITE_BACK
+from vdla.sim.timing.engines import can_start, note_cause, start
+from vdla.sim.timing.fault import stop
+from vdla.sim.timing.nest import begin_nest
+from vdla.sim.timing.pipeline import (
+    cause_of,
+    enter,
+    finish_one,
+    in_front,
+    issue,
+    late_reads,
+    operands_ready,
+    read_from_f1,
+    reads_x_early,
+)
+from vdla.sim.timing.state import Machine, Tables
+
+_ENGINE = int(Engine.VECTOR)
+
+
+@inline
+def step_vector(m: Machine, t: Tables, port_taken: bool, now: int) -> bool:
+    """One cycle, after COMPUTE's; true when anything moved. ``port_taken``: STORE reads ACC."""
+    p = m.vector
+    moved = finish_one(m, t, p, _ENGINE, now)
+    front = p.read.row >= 0
+    if front and p.read.beyond:
+        stop(m, BEYOND, p.read.row)
+        return True
+    held = front and not (operands_ready(t, p, port_taken, now) and _ports_free(m, t))
+    cause = cause_of(m, p, _ENGINE, held)
+    if not held:
+        moved |= in_front(p)
+        if front:
+            enter(t, p, now)
+        read_from_f1(p)
+        issue(m, t, p)
+    if p.nest.row < 0 and can_start(m, t, _ENGINE):
+        begin_nest(m, t, p, start(m, t, _ENGINE, now))
+        moved = True
+        if cause == TOKEN:  # nothing was left to wait for
+            cause = DRAIN
+    note_cause(m, _ENGINE, cause)
+    return moved
+
+
+@inline
+def _ports_free(m: Machine, t: Tables) -> bool:
+    """Whether GEMM leaves the micro-op in READ the ports of ACC that it needs, now and later."""
+    if m.vector.read.null:
+        return True
+    if m.compute.writes >> WRITE_BACK & 1:
+        return False
+    if reads_x_early(t, m.vector):
+        return bool(m.compute.late_reads & 1 == 0)
+    _, late = late_reads(t, m.vector)
+    return not (late and m.compute.late_reads >> LATE_READ & 1)
