@@ -1,4 +1,4 @@
-"""ALU: one vector operation per cycle, in the same pipeline as GEMM, whose sums it accumulates.
+"""ALU: one vector operation per cycle. In a pipeline with GEMM it also accumulates GEMM's sums.
 
     operands → products → sum → shifted → moved → combined → result
        1          2        3       4        5        6             cycles after READ's data
@@ -64,12 +64,13 @@ class Alu(Component):
     ``low``, ``high`` and what ``late_…`` says of an operation belong to the micro-op that came
     DEPTH - 1 cycles before, ``late_x``, ``sums``, ``carry`` to the one before it and ``result`` to
     the next before. ``late_x`` is the accumulator, or zero where the operation doesn't use it late;
-    ``sums`` are zero where it isn't GEMM's. With tables, ``indices`` are y's low bits LOOKED_UP
+    ``sums`` are zero where it isn't GEMM's. In a pipeline without ``gemm`` there are no ``sums``,
+    ``carry`` and ``late_gemm``. With tables, ``indices`` are y's low bits LOOKED_UP
     cycles later; a cycle after them come ``results``, which count where ``looked_up`` is high.
     """
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
+    def __init__(self, config: Config, *, gemm: bool = True) -> None:
+        self.config, self.gemm = config, gemm
         vector = lanes(32, config.block_out)
         limits = {name: In(signed(LIMIT_BITS)) for name in ("zero", "low", "high")}
         super().__init__(
@@ -86,11 +87,10 @@ class Alu(Component):
                 "late_use_imm": In(1),
                 "late_imm": In(signed(32)),
                 "late_first": In(1),
-                "late_gemm": In(1),
+                **({"late_gemm": In(1)} if gemm else {}),
                 **limits,
                 "late_x": In(vector),
-                "sums": In(vector),
-                "carry": In(1),
+                **({"sums": In(vector), "carry": In(1)} if gemm else {}),
                 "result": Out(vector),
                 **(_table_ports(config) if config.tables else {}),
             }
@@ -121,7 +121,8 @@ class Alu(Component):
     def _control(self, m: Module) -> None:
         """What all lanes do; what the combine stage chooses by comes from registers."""
         op, late = self.op, self.late_op
-        idle = self.late_first | self.late_gemm
+        late_gemm = self.late_gemm if self.gemm else Const(0)
+        idle = self.late_first | late_gemm
         self.factor = Signal(Factor)
         self.scalar = Signal(signed(FACTOR_BITS[1]))  # the same for each lane
         # What combine doesn't get, of what the third DSP has, the immediate, and y.
@@ -146,9 +147,9 @@ class Alu(Component):
             self.scalar.eq(Mux(op == AluOp.WADD, self.weight, self.imm)),
             self.drops_product.eq(idle | ~multiplied),
             drops_immediate.eq(
-                ~self.drops_product | self.late_gemm | ~self.late_use_imm | self._takes_y(late)
+                ~self.drops_product | late_gemm | ~self.late_use_imm | self._takes_y(late)
             ),
-            self.drops_y.eq(~self.drops_product | self.late_gemm | ~drops_immediate),
+            self.drops_y.eq(~self.drops_product | late_gemm | ~drops_immediate),
         ]
         with m.If(op == AluOp.SHR):
             m.d.comb += self.factor.eq(Factor.POWER)
@@ -159,7 +160,7 @@ class Alu(Component):
         m.d.sync += [
             self.immediate.eq(Mux(drops_immediate, 0, self.late_imm)),
             self.compared.eq(Mux(self.drops_compared, 0, self.immediate)),
-            self.accumulates.eq(self.late_gemm),
+            self.accumulates.eq(late_gemm),
             self.compares.eq(compares),
             self.drops_compared.eq(~compares),
             self.drops_total.eq(compares | limits),
@@ -217,9 +218,12 @@ class Alu(Component):
         addend = Signal(signed(32), name=f"addend_{lane}")
         total = Signal(signed(33), name=f"total_{lane}")
         takes_x = Signal(name=f"takes_x_{lane}")
+        carry: Value = subtracts
+        if self.gemm:
+            second, carry = self.sums[lane] | second, carry | (self.accumulates & self.carry)
         m.d.comb += [
-            addend.eq((self.sums[lane] | second) ^ subtracts.replicate(32)),
-            total.eq(add(x, addend, subtracts | (self.accumulates & self.carry))),
+            addend.eq(second ^ subtracts.replicate(32)),
+            total.eq(add(x, addend, carry)),
             takes_x.eq(subtracts & (total[32] ^ self.greater)),
         ]
         limited = requantize.limited(self.low_now, self.high_now)

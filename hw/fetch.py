@@ -190,7 +190,8 @@ class Fetch(Component):
         bad = Signal()
         with m.Switch(self.word[:OPCODE_BITS]):
             for cls in INSTRUCTIONS:
-                units = [(f.name, f.multiple(self.config)) for f in cls.fields]
+                fields = [f for f, _, _ in cls.layout(self.config)]
+                units = [(f.name, f.multiple(self.config)) for f in fields]
                 if any(unit > 1 for _, unit in units):
                     view = data.View(layout(cls, self.config), self.word[: cls.bits(self.config)])
                     low = (view[name][: exact_log2(unit)] for name, unit in units)

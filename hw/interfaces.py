@@ -138,6 +138,17 @@ def table_read_port(config: Config) -> Signature:
     return Signature({"enable": Out(1), "index": Out(indices), "data": In(results)})
 
 
+def claims() -> Signature:
+    """From GEMM to VECTOR: the ports of ACC that GEMM takes, whoever else wants them.
+
+    * ``reads``: the first read port, in this cycle; ``will_read``: LATE_READ cycles on;
+    * ``will_write``: the write port, WRITE cycles on.
+
+    All come from registers. What is taken later is known when the micro-op is in READ.
+    """
+    return Signature({"reads": Out(1), "will_read": Out(1), "will_write": Out(1)})
+
+
 def axi4(config: Config) -> Signature:
     """An AXI4 manager. IDs: 0 fetch, 1 LOAD; writes use 0 (Arm IHI 0022, chapter A2)."""
     bits = 8 * config.port_bytes
@@ -214,6 +225,7 @@ __all__ = [
     "activity",
     "axi4",
     "axi_lite",
+    "claims",
     "command",
     "fault",
     "pushes",

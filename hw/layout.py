@@ -50,8 +50,8 @@ def scaled(value: Value, factor: int) -> Value:
     return total
 
 
-def subtract_selected(direct: Value, chosen: Value) -> Value:
-    """``direct - chosen - 1``, signed, where ``chosen`` comes from a multiplexer: no extra LUTs.
+def subtract_selected(direct: Value, chosen: Value, carry: Value | int = 0) -> Value:
+    """``direct - chosen - 1 + carry``, signed, where a multiplexer gives ``chosen``: no extra LUTs.
 
     An FPGA adds with a LUT per bit, which compares the two operands' bits, in front of a carry
     chain, which also gets one of the operands directly. The LUT has inputs to spare, so a
@@ -60,14 +60,15 @@ def subtract_selected(direct: Value, chosen: Value) -> Value:
     So this is written as a difference, and ``add_selected`` is made of it.
     """
     return (
-        Cat(Const(0, 1), _as_signed(direct)).as_signed()
+        Cat(Const(carry, 1) if isinstance(carry, int) else carry, _as_signed(direct)).as_signed()
         - Cat(Const(1, 1), _as_signed(chosen)).as_signed()
     )[1:].as_signed()
 
 
-def add_selected(direct: Value, chosen: Value) -> Value:
-    """``direct + chosen``, signed, for what is chosen among several (see ``subtract_selected``)."""
-    return subtract_selected(direct, ~_as_signed(chosen))
+def add_selected(direct: Value, chosen: Value, carry: Value | int = 0) -> Value:
+    """``direct + chosen + carry``, signed, for what is chosen among several (see
+    ``subtract_selected``)."""
+    return subtract_selected(direct, ~_as_signed(chosen), carry)
 
 
 def _as_signed(value: Value) -> Value:

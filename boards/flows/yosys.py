@@ -30,6 +30,8 @@ UNITS = {  # by the first words of the instance's name in the core
     "compute": "COMPUTE",
     "compute.gemm": "GEMM",
     "compute.alu": "ALU",
+    "vector": "VECTOR",
+    "vector.alu": "ALU",
     "store": "STORE",
     "dma": "DMA",
     "csr": "registers",

@@ -1,4 +1,4 @@
-"""COMPUTE: a loop nest that issues micro-ops, and the pipeline that computes them."""
+"""COMPUTE and VECTOR: a loop nest that issues micro-ops, and the pipeline that computes them."""
 
 from vdla.hw.compute.compute import Compute
 

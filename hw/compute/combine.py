@@ -1,29 +1,31 @@
-"""COMPUTE's arithmetic: GEMM and ALU with what their stages need, and the accumulator they meet.
+"""Arithmetic: GEMM and ALU with what their stages need, and the accumulator they meet.
 
 1. The data of ACC's first port are an early x in stage 1, and the accumulator in stage 6.
 2. The late accumulator is taken from stages 7 and 8 if these have just computed it; where the
    micro-op has none it is zero. Which one is known, and kept, a cycle before.
 3. In stage 6, combine, the accumulator meets GEMM's sums, or what the ALU computed. The result is
    chosen in the next, on the way to the scratchpad.
-4. TABLE has its indices, y's low bits, at TAB in stage 4, and the results in stage 5.
-5. GEMM's window keeps what comes in stage 1 if the next micro-op is one of the same instruction. An
+4. Without ALU there is one adder: it has the late accumulator's choice in front of its carry chain.
+5. TABLE has its indices, y's low bits, at TAB in stage 4, and the results in stage 5.
+6. GEMM's window keeps what comes in stage 1 if the next micro-op is one of the same instruction. An
    ALU may have any bit in the flag's place: nothing of it is kept beyond its last micro-op.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from amaranth import Cat, Const, Module, Signal
+from amaranth import Cat, Const, Module, Signal, Value
 from amaranth.lib import data, enum
 
 from vdla.hw.alu import WEIGHED, Alu
-from vdla.hw.compute.micro_op import COMBINE, TABLE_READ, WRITE
+from vdla.hw.compute.micro_op import COMBINE, TABLE_READ, WRITE, MicroOps
 from vdla.hw.compute.operands import ReadPorts
 from vdla.hw.gemm import Gemm
 from vdla.hw.interfaces import Port
+from vdla.hw.layout import add_selected
 from vdla.hw.requantize import choose
-from vdla.isa.config import Config
 from vdla.isa.instructions import AluOp
 
 
@@ -36,27 +38,43 @@ class Accumulator(enum.Enum, shape=2):
     NONE = 3  # zero
 
 
+@dataclass(frozen=True)
+class CombinePorts:
+    """What the arithmetic is connected to."""
+
+    reads: ReadPorts
+    stages: Sequence[data.View]  # of the back end
+
+
 class Combine:
     """``latest`` is the result of the micro-op in stage 7."""
 
-    def __init__(
-        self, m: Module, config: Config, ports: ReadPorts, stages: Sequence[data.View]
-    ) -> None:
-        self.m, self.config, self.ports, self.stages = m, config, ports, stages
-        m.submodules.gemm = self.gemm = Gemm(config)
-        m.submodules.alu = self.alu = Alu(config)
-        self.latest = self.alu.result.as_value()
+    def __init__(self, m: Module, micro_ops: MicroOps, ports: CombinePorts) -> None:
+        self.m, self.config, self.micro_ops = m, micro_ops.config, micro_ops
+        self.ports, self.stages = ports.reads, ports.stages
+        if micro_ops.gemm:
+            m.submodules.gemm = self.gemm = Gemm(self.config)
+        if micro_ops.alu:
+            m.submodules.alu = self.alu = Alu(self.config, gemm=micro_ops.gemm)
+            self.latest: Value = self.alu.result.as_value()
+        else:
+            self.latest = Signal(8 * self.config.acc_entry, name="latest", reset_less=True)
         before = Signal(len(self.latest), name="before", reset_less=True)
         source = Signal(Accumulator, name="source", reset_less=True)
         m.d.sync += before.eq(self.latest)
         self._choose(source)
-        accumulators = [ports.acc_x.data, before, self.latest, Const(0)]
-        self.late_x = choose(source.as_value(), accumulators)
+        self.accumulators = [self.ports.acc_x.data, before, self.latest, Const(0, len(before))]
+        self.source = source.as_value()
+        if micro_ops.alu:
+            self.late_x = choose(self.source, self.accumulators)
         self._feed()
-        self._feed_late()
-        if ports.tab is not None:
-            self._look_up(ports.tab)
-        if config.window_taps:
+        if micro_ops.alu:
+            self._feed_late()
+        else:
+            self._accumulate()
+        if self.ports.tab is not None:
+            self._look_up(self.ports.tab)
+        if micro_ops.gemm and self.config.window_taps:
             self._use_window()
 
     def _choose(self, source: Signal) -> None:
@@ -73,23 +91,33 @@ class Combine:
 
     def _feed(self) -> None:
         """What comes with the scratchpads' data, and with what clears GEMM's sums."""
-        m, gemm, alu, ports = self.m, self.gemm, self.alu, self.ports
+        m, ports = self.m, self.ports
         early, late = self.stages[1].operation, self.stages[COMBINE - 1].operation
-        of_early = ("op", "use_imm", "imm", "weight")
-        m.d.comb += [
-            gemm.inp.eq(ports.inp.data),
-            gemm.wgt.eq(ports.wgt.data),
-            gemm.clear.eq(late.is_alu),
-            alu.x.eq(ports.acc_x.data),
-            alu.y.eq(ports.acc_y.data),
-            *(getattr(alu, n).eq(early[n]) for n in of_early),
-        ]
+        if ports.inp is not None and ports.wgt is not None:
+            m.d.comb += [
+                self.gemm.inp.eq(ports.inp.data),
+                self.gemm.wgt.eq(ports.wgt.data),
+                self.gemm.clear.eq(self.micro_ops.is_alu(late)),
+            ]
+        if ports.acc_y is not None:
+            m.d.comb += [
+                self.alu.x.eq(ports.acc_x.data),
+                self.alu.y.eq(ports.acc_y.data),
+                *(getattr(self.alu, n).eq(early[n]) for n in ("op", "use_imm", "imm", "weight")),
+            ]
+
+    def _accumulate(self) -> None:
+        """Without ALU: adds GEMM's sums and the late accumulator."""
+        for lane in range(self.config.block_out):
+            late = choose(self.source, [a.word_select(lane, 32) for a in self.accumulators])
+            total = add_selected(self.gemm.sums[lane], late.as_signed(), self.gemm.carry)
+            self.m.d.sync += self.latest.word_select(lane, 32).eq(total)
 
     def _look_up(self, tab: Port) -> None:
         """TABLE's read. LOAD's write waits for ``enable``, so that is a register."""
         m, before, now = self.m, self.stages[TABLE_READ - 1], self.stages[TABLE_READ]
         enable, looked_up = Signal(name="looks_up"), Signal(name="looked_up", reset_less=True)
-        is_table = before.operation.is_alu & (before.operation.op == AluOp.TABLE)
+        is_table = self.micro_ops.is_alu(before.operation) & (before.operation.op == AluOp.TABLE)
         m.d.sync += enable.eq(before.writes & ~before.first & is_table)
         m.d.sync += looked_up.eq(enable)
         m.d.comb += [
@@ -112,7 +140,7 @@ class Combine:
 
     def _feed_late(self) -> None:
         """What comes with later stages: WADD's second product, and all that combine needs."""
-        m, gemm, alu = self.m, self.gemm, self.alu
+        m, alu = self.m, self.alu
         weighed, late = self.stages[1 + WEIGHED], self.stages[COMBINE - 1]
         operation = late.operation
         m.d.comb += [
@@ -120,9 +148,12 @@ class Combine:
             alu.unweighed.eq(weighed.first | (weighed.operation.op != AluOp.WADD)),
             alu.y_weight.eq(weighed.operation.imm),
             alu.late_first.eq(late.first),
-            alu.late_gemm.eq(~operation.is_alu),
+        ]
+        if self.micro_ops.gemm:
+            m.d.comb += alu.late_gemm.eq(~operation.is_alu)
+        m.d.comb += [
             *(getattr(alu, n).eq(operation[n]) for n in ("zero", "low", "high")),
             alu.late_x.eq(self.late_x),
-            alu.sums.eq(gemm.sums),
-            alu.carry.eq(gemm.carry),
         ]
+        if self.micro_ops.gemm:
+            m.d.comb += [alu.sums.eq(self.gemm.sums), alu.carry.eq(self.gemm.carry)]

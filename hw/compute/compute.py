@@ -1,17 +1,19 @@
-"""COMPUTE: GEMM and ALU micro-ops, one a cycle, in order, across instruction boundaries.
+"""An engine of micro-ops: one a cycle, in order, across instruction boundaries.
 
     issue → F1 → READ → 1 → 2 → 3 → 4 → 5 → 6 → 7
                   |     |               |   |   write, finish
       early operands    their data      |   combine
                                         late read of ACC
 
-1. The front end can hold: issue reads the micro-op (``issue.py``), F1 adds its indices to the
+1. COMPUTE executes GEMM and ALU. Where the config has a vector engine COMPUTE executes GEMM alone,
+   VECTOR executes ALU, and each has what its kind needs.
+2. The front end can hold: issue reads the micro-op (``issue.py``), F1 adds its indices to the
    loops' (``decide.py``), READ shows addresses to the scratchpads (``operands.py``) or waits
-   (``hazards.py``).
-2. Stages 1 to 7 never hold (``back_end.py``). The arithmetic has its own registers beside them
+   (``hazards.py``). GEMM alone never waits, and has a stage LOOK in front of READ (``look.py``).
+3. Stages 1 to 7 never hold (``back_end.py``). The arithmetic has its own registers beside them
    (``combine.py``).
-3. A micro-op that goes beyond a buffer is a fault as soon as it stands in READ.
-4. An instruction finishes with the write of its last micro-op.
+4. A micro-op that goes beyond a buffer is a fault as soon as it stands in READ.
+5. An instruction finishes with the write of its last micro-op.
 """
 
 from __future__ import annotations
@@ -22,17 +24,19 @@ from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import Component, In, Out
 
-from vdla.hw.compute.back_end import BackEnd
-from vdla.hw.compute.combine import Combine
+from vdla.hw.compute.back_end import BackEnd, BackEndPorts
+from vdla.hw.compute.combine import Combine, CombinePorts
 from vdla.hw.compute.decide import Decide, DecidePorts
 from vdla.hw.compute.hazards import HazardPorts, Hazards
 from vdla.hw.compute.issue import Issue, IssuePorts
+from vdla.hw.compute.look import look_ahead, make_claims
 from vdla.hw.compute.micro_op import COMBINE, LATE_READ, WRITE, MicroOps
 from vdla.hw.compute.operands import ReadPorts, Reads, show_addresses
 from vdla.hw.interfaces import (
     Cause,
     Fault,
     activity,
+    claims,
     command,
     fault,
     pushes,
@@ -41,50 +45,86 @@ from vdla.hw.interfaces import (
     write_port,
 )
 from vdla.isa.config import Config
+from vdla.isa.ring import Engine
+
+Stages = Sequence[data.View]
 
 
 class Compute(Component):
     """The engine, its loop nest and its pipeline."""
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
+    def __init__(self, config: Config, engine: Engine = Engine.COMPUTE) -> None:
+        self.config, self.micro_ops = config, MicroOps(config, engine)
+        kinds = self.micro_ops
         acc = config.depth("acc"), 8 * config.acc_entry
+        of_gemm = {
+            "inp": Out(read_port(config.depth("inp"), 8 * config.inp_entry)),
+            "wgt": Out(read_port(config.depth("wgt"), 8 * config.wgt_entry)),
+        }
+        of_alu = {"acc_y": Out(read_port(*acc))}
         super().__init__(
             {
                 "command": In(command(config)),
                 "activity": Out(activity()),
                 "fault": Out(fault()),
                 "uop": Out(read_port(config.depth("uop"), 8 * config.entry("uop"))),
-                "inp": Out(read_port(config.depth("inp"), 8 * config.inp_entry)),
-                "wgt": Out(read_port(config.depth("wgt"), 8 * config.wgt_entry)),
+                **(of_gemm if kinds.gemm else {}),
                 "acc_x": Out(read_port(*acc)),
-                "acc_y": Out(read_port(*acc)),
+                **(of_alu if kinds.alu else {}),
                 "acc_write": Out(write_port(*acc)),
                 "acc_taken": Out(1),
-                "acc_y_taken": In(1),
-                **({"tab": Out(table_read_port(config))} if config.tables else {}),
+                **({"acc_y_taken": In(1)} if kinds.alu else {}),
+                **({"tab": Out(table_read_port(config))} if kinds.alu and config.tables else {}),
+                **({"claims": Out(claims())} if kinds.looks else {}),
+                **({"gemm": In(claims())} if kinds.alu and not kinds.gemm else {}),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         """The loop nest, the stages behind it, the hazards between them, operands and results."""
-        m, micro_ops = Module(), MicroOps(self.config)
+        m, kinds = Module(), self.micro_ops
         hold = Signal()
-        issue = Issue(m, micro_ops, IssuePorts(self.command, self.uop, hold))
-        decide = Decide(m, micro_ops, DecidePorts(issue.f1, self.uop.data, hold))
-        read, following = decide.read, decide.following
-        stages = BackEnd(m, micro_ops, read, hold).stages
-        hazards = Hazards(m, HazardPorts(hold, read, following, stages, self.acc_y_taken))
-        tab = self.tab if self.config.tables else None
-        ports = ReadPorts(self.inp, self.wgt, self.acc_x, self.acc_y, tab)
-        show_addresses(m, ports, Reads(read, stages[LATE_READ], hazards.meets_late))
-        latest = Combine(m, self.config, ports, stages).latest
+        issue = Issue(m, kinds, IssuePorts(self.command, self.uop, hold))
+        decide = Decide(m, kinds, DecidePorts(issue.f1, self.uop.data, hold))
+        look = decide.arrived
+        read = look_ahead(m, look) if kinds.looks else look
+        stages = BackEnd(m, kinds, BackEndPorts(read, look, hold)).stages
+        is_late = self._late(m, hold, decide, read, stages)
+        ports = self._read_ports()
+        is_alu = kinds.is_alu(read.operation)
+        show_addresses(m, ports, Reads(read, is_alu, stages[LATE_READ], is_late))
+        latest = Combine(m, kinds, CombinePorts(ports, stages)).latest
         self._write(m, stages, latest)
-        self._observe(m, issue, read, stages)
+        front = [issue.f1, look] if kinds.looks else [issue.f1]
+        self._observe(m, front, issue.active, read, stages)
         self._report(m, read, hold)
         return m
 
-    def _write(self, m: Module, stages: Sequence[data.View], latest: Value) -> None:
+    def _late(
+        self, m: Module, hold: Signal, decide: Decide, read: data.View, stages: Stages
+    ) -> Value:
+        """Drives ``hold``, or what GEMM claims; returns whether stage 5 reads ACC in this cycle."""
+        before = stages[LATE_READ - 1]
+        if self.micro_ops.looks:
+            is_late = Signal(name="meets_late")
+            m.d.sync += is_late.eq(before.writes & before.late & ~before.chained)
+            make_claims(m, self.claims, decide.arrived, read, is_late)
+            return is_late
+        gemm = None if self.micro_ops.gemm else self.gemm
+        ports = HazardPorts(hold, read, decide.following, stages, self.acc_y_taken, gemm)
+        return Hazards(m, ports).meets_late
+
+    def _read_ports(self) -> ReadPorts:
+        kinds = self.micro_ops
+        return ReadPorts(
+            acc_x=self.acc_x,
+            acc_y=self.acc_y if kinds.alu else None,
+            inp=self.inp if kinds.gemm else None,
+            wgt=self.wgt if kinds.gemm else None,
+            tab=self.tab if kinds.alu and self.config.tables else None,
+        )
+
+    def _write(self, m: Module, stages: Stages, latest: Value) -> None:
         """Writes the result in stage 7, unless it is skipped; says what finishes."""
         now, write = stages[COMBINE], stages[WRITE]
         enable = Signal()  # the same as ``acc_taken``, but with so many sinks that it is late
@@ -99,11 +139,14 @@ class Compute(Component):
         ]
 
     def _observe(
-        self, m: Module, issue: Issue, read: data.View, stages: Sequence[data.View]
+        self, m: Module, front: Stages, active: Value, read: data.View, stages: Stages
     ) -> None:
         """Whether anything is under way: where nothing is, what is ready starts."""
         ahead = Cat(s.valid & s.last for s in stages[1:WRITE]).any()
-        under_way = issue.active | issue.f1.valid | ahead
+        under_way = active
+        for stage in front:
+            under_way |= stage.valid
+        under_way |= ahead
         m.d.comb += self.activity.idle.eq(~read.valid & ~under_way & ~self.command.ready)
 
     def _report(self, m: Module, read: data.View, hold: Value) -> None:

@@ -1,10 +1,13 @@
-"""COMPUTE's F1: adds a micro-op's indices to its loops', and decides what it reads, and when.
+"""F1: adds a micro-op's indices to its loops', and decides what it reads, and when.
 
 1. An early operand is y, or x of SHR, MUL, WADD, RQ: it is read in READ. TABLE has no x.
 2. A late one is the accumulator, or the bias in its place: it is read in stage 5. A micro-op of
    the ALU that starts a reduction (``first``) has none, nor has a GEMM that starts from zero.
 3. A micro-op that goes beyond a buffer is marked ``beyond``. Indices only grow and never wrap.
-4. What is decided fills the register ``read``, unless READ holds.
+4. What is decided fills the register ``arrived``, unless READ holds. That is the micro-op in READ,
+   or in LOOK where GEMM is alone.
+5. Where GEMM is alone, a micro-op that accumulates into the dst of the one a cycle before is marked
+   ``chained``.
 """
 
 from __future__ import annotations
@@ -32,13 +35,15 @@ class DecidePorts:
 
 
 class Decide:
-    """``read`` is the micro-op in READ, ``following`` dst and src of the one that comes next."""
+    """``arrived`` is the micro-op behind F1, ``following`` dst and src of the one in F1."""
 
     def __init__(self, m: Module, micro_ops: MicroOps, ports: DecidePorts) -> None:
         self.m, self.config, self.ports = m, micro_ops.config, ports
+        self.micro_ops = micro_ops
         bits = micro_ops.index_bits
         self.at = {name: Signal(n + 2, name=f"{name}_at") for name, n in bits.items()}
-        self.read = valid_register(micro_ops.arrived(), 1, "read")
+        name = "look" if micro_ops.looks else "read"
+        self.arrived = valid_register(micro_ops.arrived(), 1, name)
         self.following = {name: self.at[name][: bits[name]] for name in ("dst", "src")}
         self.first, self.multiplies = Signal(name="first"), Signal(name="multiplies")
         self.starts_zero, self.biased, self.reads_y = (
@@ -59,20 +64,31 @@ class Decide:
 
     def _add(self, uop: data.View) -> None:
         m, at, f1 = self.m, self.at, self.ports.f1
-        for name in ("dst", "src", "wgt"):
-            m.d.comb += at[name].eq(add_selected(f1[name], uop[name]))
-        m.d.comb += at["bias"].eq(f1.bias)
+        for name in at:
+            own = f1.bias if name == "bias" else add_selected(f1[name], uop[name])
+            m.d.comb += at[name].eq(own)
 
     def _decide(self, uop: data.View) -> None:
-        op = self.ports.f1.operation
-        starts = Mux(op.is_alu, op.alu_init, op.init != Init.ACC)
-        self.m.d.comb += [
-            self.multiplies.eq(op.op.matches(*EARLY)),
-            self.first.eq(uop.first & starts),
-            self.starts_zero.eq(self.first & ~op.is_alu & (op.init == Init.ZERO)),
-            self.biased.eq(self.first & ~op.is_alu & (op.init == Init.BIAS)),
-            self.reads_y.eq(op.is_alu & (~op.use_imm | self._always_reads_y())),
-        ]
+        m, op, kinds = self.m, self.ports.f1.operation, self.micro_ops
+        is_alu = kinds.is_alu(op)
+        if kinds.alu:
+            m.d.comb += self.multiplies.eq(op.op.matches(*EARLY))
+        m.d.comb += self.first.eq(uop.first & self._starts())
+        if kinds.gemm:
+            m.d.comb += [
+                self.starts_zero.eq(self.first & ~is_alu & (op.init == Init.ZERO)),
+                self.biased.eq(self.first & ~is_alu & (op.init == Init.BIAS)),
+            ]
+        if kinds.alu:
+            m.d.comb += self.reads_y.eq(is_alu & (~op.use_imm | self._always_reads_y()))
+
+    def _starts(self) -> Value:
+        """Whether the instruction lets a micro-op start a reduction."""
+        op, kinds = self.ports.f1.operation, self.micro_ops
+        if not kinds.gemm:
+            return op.alu_init
+        of_gemm = op.init != Init.ACC
+        return Mux(op.is_alu, op.alu_init, of_gemm) if kinds.alu else of_gemm
 
     def _always_reads_y(self) -> Value:
         op = self.ports.f1.operation.op
@@ -84,34 +100,63 @@ class Decide:
 
     def _beyond(self) -> Value:
         """Whether the micro-op, or what it reads or writes, lies beyond its buffer."""
-        config, at, f1 = self.config, self.at, self.ports.f1
-        acc = config.depth("acc")
-        of_alu = self.reads_y & (at["src"] >= acc)
+        at, f1, kinds = self.at, self.ports.f1, self.micro_ops
+        of_any = f1.beyond | (at["dst"] >= self.config.depth("acc"))
+        if not kinds.gemm:
+            of_kind = self._alu_beyond()
+        elif not kinds.alu:
+            of_kind = self._gemm_beyond()
+        else:
+            of_kind = Mux(f1.operation.is_alu, self._alu_beyond(), self._gemm_beyond())
+        return ~f1.null & (of_any | of_kind)
+
+    def _alu_beyond(self) -> Value:
+        config, f1 = self.config, self.ports.f1
+        beyond = self.reads_y & (self.at["src"] >= config.depth("acc"))
         if config.tables:
             number = f1.operation.imm[:TABLE_BITS].as_unsigned()
-            of_alu |= self._looks_up() & ~self.first & (number >= config.tables)
-        of_gemm = (at["src"] >= config.depth("inp")) | (at["wgt"] >= config.depth("wgt"))
-        of_gemm |= self.biased & (at["bias"] >= acc)
-        of_any = f1.beyond | (at["dst"] >= acc)
-        return ~f1.null & (of_any | Mux(f1.operation.is_alu, of_alu, of_gemm))
+            beyond |= self._looks_up() & ~self.first & (number >= config.tables)
+        return beyond
+
+    def _gemm_beyond(self) -> Value:
+        config, at = self.config, self.at
+        beyond = (at["src"] >= config.depth("inp")) | (at["wgt"] >= config.depth("wgt"))
+        return beyond | (self.biased & (at["bias"] >= config.depth("acc")))
 
     def _pass_on(self) -> None:
-        m, read, f1, at = self.m, self.read, self.ports.f1, self.at
-        op, first, multiplies = f1.operation, self.first, self.multiplies
-        not_late = multiplies | self._looks_up() if self.config.tables else multiplies
+        m, arrived, f1, at = self.m, self.arrived, self.ports.f1, self.at
+        marks: dict[str, Value] = {
+            "valid": f1.valid,
+            "null": f1.null,
+            "last": f1.last,
+            "beyond": self._beyond(),
+            **self._reads(),
+            "first": self.first,
+            "operation": f1.operation,
+        }
         with m.If(~self.ports.hold):
-            m.d.sync += [
-                read.valid.eq(f1.valid),
-                read.null.eq(f1.null),
-                read.last.eq(f1.last),
-                read.beyond.eq(self._beyond()),
-                read.reads_y.eq(~f1.null & self.reads_y),
-                read.early.eq(~f1.null & op.is_alu & multiplies & ~first),
-                read.accumulates.eq(~f1.null & ~first & ~(op.is_alu & not_late)),
-                read.late.eq(~f1.null & ~(op.is_alu & (not_late | first)) & ~self.starts_zero),
-                read.first.eq(first),
-                read.operation.eq(op),
-                *(read[name].eq(at[name]) for name in ("dst", "src", "wgt")),
-                # The late read takes the bias in the accumulator's place.
-                read.bias.eq(Mux(self.biased, at["bias"], at["dst"])),
-            ]
+            m.d.sync += [arrived[name].eq(value) for name, value in marks.items()]
+            m.d.sync += [arrived[name].eq(at[name]) for name in at if name != "bias"]
+            if self.micro_ops.gemm:  # the late read takes the bias in the accumulator's place
+                m.d.sync += arrived.bias.eq(Mux(self.biased, at["bias"], at["dst"]))
+
+    def _reads(self) -> dict[str, Value]:
+        """What the micro-op reads of ACC, and when."""
+        f1, first, multiplies = self.ports.f1, self.first, self.multiplies
+        if not self.micro_ops.alu:
+            return {"late": ~f1.null & ~self.starts_zero, "chained": self._chained()}
+        is_alu = self.micro_ops.is_alu(f1.operation)
+        not_late = multiplies | self._looks_up() if self.config.tables else multiplies
+        late = ~f1.null & ~(is_alu & (not_late | first))
+        return {
+            "reads_y": ~f1.null & self.reads_y,
+            "early": ~f1.null & is_alu & multiplies & ~first,
+            "accumulates": ~f1.null & ~first & ~(is_alu & not_late),
+            "late": late & ~self.starts_zero if self.micro_ops.gemm else late,
+        }
+
+    def _chained(self) -> Value:
+        """Whether the micro-op in F1 accumulates into what the one in front of it writes."""
+        f1, before = self.ports.f1, self.arrived
+        meets = before.valid & ~before.null & (self.following["dst"] == before.dst)
+        return f1.valid & ~f1.null & ~self.first & meets

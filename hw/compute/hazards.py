@@ -1,4 +1,4 @@
-"""COMPUTE's hazards: when READ, and all before it, holds.
+"""Hazards of ALU: when READ, and all before it, holds.
 
 1. An early operand waits while it is the dst of a micro-op in stages 1 to 7.
 2. An early x also waits while it would meet stage 5's late read at ACC's first port, a y while
@@ -6,7 +6,9 @@
 3. Which stages write the operands is worked out while a micro-op is in F1, and they are a stage
    earlier: ``src_unwritten`` and ``dst_unwritten`` of READ. While READ holds, those stages leave
    the pipeline one by one, and ``unwritten`` says which are left.
-4. The back end goes on, so a hold ends by itself.
+4. VECTOR leaves ACC's ports to GEMM: READ also holds an early x while GEMM reads late, a late
+   one while GEMM's micro-op in READ will, and whatever writes while that one will write.
+5. The back end and GEMM go on, so a hold ends by itself.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
 
 from vdla.hw.compute.micro_op import LATE_READ, WRITE
+from vdla.hw.interfaces import Port
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class HazardPorts:
     following: Mapping[str, Value]  # dst and src of the one in F1
     stages: Sequence[data.View]  # of the back end
     acc_y_taken: Value  # STORE takes ACC's second read port
+    gemm: Port | None  # interfaces.claims: of the engine beside this one, if GEMM is there
 
 
 class Hazards:
@@ -56,5 +60,10 @@ class Hazards:
         m.d.sync += self.meets_late.eq(before.writes & before.late)
         y_waits = (read.src_unwritten & read.unwritten).any() | self.ports.acc_y_taken
         x_waits = (read.dst_unwritten & read.unwritten).any() | self.meets_late
+        gemm = self.ports.gemm
+        if gemm is not None:
+            x_waits |= gemm.reads
         waits = (read.reads_y & y_waits) | (read.early & x_waits)
+        if gemm is not None:
+            waits |= (read.late & gemm.will_read) | (~read.null & gemm.will_write)
         m.d.comb += self.ports.hold.eq(read.valid & waits)

@@ -1,4 +1,4 @@
-"""COMPUTE's loops, and per index stream what they add up to.
+"""The loops, and per index stream what they add up to.
 
 1. An index is base + i0 x step0 + i1 x step1 + i2 x step2. Sums are kept instead, so no multiplier
    lies in the way of an address: a step of loop i is added to sum i, and copied to those within it.
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
 
-from vdla.hw.compute.micro_op import STREAMS
 from vdla.hw.loops import Loop, Nest, inner_ends
 
 
@@ -49,7 +48,7 @@ class Indices:
             loop.go(advance.moves, advance.begins, word[f"extent_{i}"], ends)
         # One of the loops takes a step, or none does.
         steps = [ends & ~loop.end for ends, loop in zip(inner, loops, strict=True)]
-        for name in STREAMS:
+        for name in self.sums:
             self._add(name, advance, steps, word)
 
     def _add(self, name: str, advance: Advance, steps: list[Value], word: data.View) -> None:

@@ -1,4 +1,4 @@
-"""COMPUTE's front: issues the micro-ops of one instruction after the other, one a cycle.
+"""The front: issues the micro-ops of one instruction after the other, one a cycle.
 
 1. An instruction starts when the loop nest is free or issues its last micro-op.
 2. Micro-ops go in the order of their addresses, in each iteration of the loops (``indices.py``).
@@ -16,7 +16,7 @@ from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
 
 from vdla.hw.compute.indices import Advance, Indices
-from vdla.hw.compute.micro_op import ALU_FIELDS, STREAMS, MicroOps
+from vdla.hw.compute.micro_op import ALU_FIELDS, MicroOps
 from vdla.hw.interfaces import Port, pushes
 from vdla.hw.layout import layout, valid_register
 from vdla.hw.loops import Loop
@@ -27,7 +27,7 @@ from vdla.isa import instructions as isa
 class IssuePorts:
     """What issue is connected to. It drives ``command.start`` and ``uop``."""
 
-    command: Port  # interfaces.command: GEMM or ALU
+    command: Port  # interfaces.command
     uop: Port  # interfaces.read_port
     hold: Value  # READ holds
 
@@ -37,9 +37,11 @@ class Issue:
 
     def __init__(self, m: Module, micro_ops: MicroOps, ports: IssuePorts) -> None:
         self.m, self.config, self.ports = m, micro_ops.config, ports
-        gemm = layout(isa.Gemm, self.config)  # an ALU's loop fields lie where GEMM's do
-        self.word = data.View(gemm, ports.command.word[: isa.Gemm.bits(self.config)])
-        self.now = Signal(gemm, reset_less=True)  # the instruction in the nest
+        self.micro_ops = micro_ops
+        kind = isa.Gemm if micro_ops.gemm else isa.Alu  # their loop fields lie in the same places
+        fields = layout(kind, self.config)
+        self.word = data.View(fields, ports.command.word[: kind.bits(self.config)])
+        self.now = Signal(fields, reset_less=True)  # the instruction in the nest
         self.operation = Signal(micro_ops.operation, reset_less=True)
         self.active = Signal(name="nest_active")
         self.null, self.advance, self.last = (Signal(name=n) for n in ("null", "advance", "last"))
@@ -86,21 +88,23 @@ class Issue:
 
     def _decode(self) -> data.View:
         """What the stages need of the instruction at the queue's head."""
-        command, config, gemm = self.ports.command, self.config, self.word
-        alu = data.View(layout(isa.Alu, config), command.word[: isa.Alu.bits(config)])
+        command, config, word = self.ports.command, self.config, self.word
         decoded = Signal(self.operation.shape(), name="decoded")
-        self.m.d.comb += [
-            decoded.is_alu.eq(gemm.op == isa.Alu.opcode),
-            decoded.init.eq(gemm.init),
-            decoded.alu_init.eq(alu.init),
-            decoded.op.eq(alu.alu_op),
-            decoded.use_imm.eq(alu.use_imm),
-            *(decoded[flag].eq(gemm[flag]) for flag in pushes(config)),
-            decoded.index.eq(command.index),
-            *(decoded[name].eq(alu[name]) for name in ALU_FIELDS),
-        ]
-        if config.window_taps:
-            self.m.d.comb += decoded.window.eq(gemm.window)  # of an ALU it means nothing
+        fields: dict[str, Value] = {}
+        if self.micro_ops.gemm and self.micro_ops.alu:
+            fields["is_alu"] = word.op == isa.Alu.opcode
+        if self.micro_ops.gemm:
+            fields["init"] = word.init
+            if config.window_taps:
+                fields["window"] = word.window  # of an ALU it means nothing
+        if self.micro_ops.alu:
+            alu = data.View(layout(isa.Alu, config), command.word[: isa.Alu.bits(config)])
+            fields |= {"alu_init": alu.init, "op": alu.alu_op, "use_imm": alu.use_imm}
+        fields |= {flag: word[flag] for flag in pushes(config)}
+        fields["index"] = command.index
+        if self.micro_ops.alu:
+            fields |= {name: alu[name] for name in ALU_FIELDS}
+        self.m.d.comb += [decoded[name].eq(value) for name, value in fields.items()]
         return decoded
 
     def _pass_on(self) -> None:
@@ -113,5 +117,5 @@ class Issue:
                 f1.beyond.eq(self.at >= self.config.uop_depth),
                 f1.select.eq(self.at),
                 f1.operation.eq(self.operation),
-                *(f1[name].eq(sums[name]) for name in STREAMS),
+                *(f1[name].eq(total) for name, total in sums.items()),
             ]

@@ -32,7 +32,7 @@ from vdla.hw.store import Store
 from vdla.isa.config import Config
 from vdla.isa.identity import Identity
 from vdla.isa.registers import IDENTITY, VERSION, register
-from vdla.isa.ring import numbered
+from vdla.isa.ring import Engine, numbered
 
 
 class Core(Component):
@@ -80,7 +80,8 @@ class Core(Component):
         m.submodules.counters = counters = Counters(config)
         m.submodules.fetch = fetch = Fetch(config)
         load, compute, store = Load(config), Compute(config), Store(config)
-        units = Units(csr, dma, counters, fetch, load, compute, store)
+        vector = Compute(config, Engine.VECTOR) if config.vector_engine else None
+        units = Units(csr, dma, counters, fetch, load, compute, vector, store)
         for engine, unit in units.engines.items():
             m.submodules[engine.name.lower()] = in_reset(unit)
         return units

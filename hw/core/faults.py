@@ -1,7 +1,7 @@
 """The core's faults: the first of a cycle, its cause, and the address of its instruction.
 
 1. Each unit says in every cycle whether it has a fault, and of which instruction. The first of them
-   counts in the order fetch, LOAD, COMPUTE, STORE, bus (docs/timing.md, section 9).
+   counts in the order fetch, LOAD, COMPUTE, VECTOR, STORE, bus (docs/timing.md, section 9).
 2. Before all of them comes a program that isn't for this core, or that has no instructions. It is
    refused at its first instruction.
 3. A bad read belongs to LOAD or to fetch, as the DMA says; a bad answer to the oldest store that
@@ -63,12 +63,13 @@ class Faults:
     def _in_order(self, refused: Value) -> list[Source]:
         """All sources of faults, of which the first counts."""
         dma, fetch, store = self.units.dma, self.units.fetch, self.units.store
-        load, compute = self.units.load, self.units.compute
+        load, compute, vector = self.units.load, self.units.compute, self.units.vector
         units = (
             fetch.fault,
             load.request_fault,
             load.fault,
             compute.fault,
+            *(() if vector is None else (vector.fault,)),
             store.fault,
             store.burst_fault,
         )
@@ -91,7 +92,7 @@ class Faults:
     def _index(self, sources: list[Source]) -> Value:
         """A cycle later, the number of the first fault's instruction.
 
-        Each number is kept if it is the one, else zero: an OR is smaller than a choice of seven.
+        Each number is kept if it is the one, else zero: an OR is smaller than a choice of so many.
         """
         m = self.m
         numbers = {id(s.index): s.index for s in sources if s.index is not None}

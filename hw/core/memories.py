@@ -1,10 +1,11 @@
 """The scratchpads, between the engines.
 
-1. LOAD writes INP, WGT and UOP, and COMPUTE reads them. In a config with forwarding STORE writes
-   INP, too, where LOAD doesn't.
-2. ACC has one write port, LOAD's, which passes on what COMPUTE writes.
-3. ACC's first read port is COMPUTE's. At the second STORE reads before COMPUTE, which waits.
-4. A config with tables has TAB, too: LOAD writes it where COMPUTE doesn't read it.
+1. LOAD writes INP, WGT and UOP, and COMPUTE reads them; VECTOR, if there is one, reads UOP at a
+   port of its own. In a config with forwarding STORE writes INP, too, where LOAD doesn't.
+2. ACC has one write port, LOAD's, which passes on what COMPUTE and VECTOR write.
+3. ACC's first read port is COMPUTE's, and VECTOR's where COMPUTE leaves it free. At the second
+   STORE reads before whoever executes ALU, which waits.
+4. A config with tables has TAB, too: LOAD writes it where ALU doesn't read it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from amaranth import Module, Mux
 from amaranth.lib.wiring import connect
 
+from vdla.hw.compute import Compute
 from vdla.hw.core.units import Units
 from vdla.hw.layout import beats
 from vdla.hw.scratchpad import Scratchpad
@@ -31,16 +33,25 @@ class Memories:
             self._connect_tab()
 
     def _connect_direct(self, name: str) -> None:
-        """A memory that LOAD writes, STORE too if it is INP and may be, and COMPUTE reads."""
+        """A memory that LOAD writes, STORE too if it is INP and may be, and that COMPUTE reads, or
+        VECTOR, or both."""
         m, config = self.m, self.config
         bits = 8 * config.entry(name)
-        pad = Scratchpad(config.depth(name), bits, beats(config, name), reads=1)
+        readers = [unit for unit in self._pipelines() if hasattr(unit, name)]
+        count = len(readers)
+        pad = Scratchpad(config.depth(name), bits, beats(config, name), reads=count)
         m.submodules[name] = pad
         if name == "inp" and config.forwarding:
             self._share_inp(pad)
         else:
             connect(m, getattr(self.units.load, name), pad.write)
-        connect(m, getattr(self.units.compute, name), pad.read_0)
+        for number, reader in enumerate(readers):
+            connect(m, getattr(reader, name), getattr(pad, f"read_{number}"))
+
+    def _pipelines(self) -> tuple[Compute, ...]:
+        """The engines of micro-ops."""
+        vector = self.units.vector
+        return (self.units.compute,) if vector is None else (self.units.compute, vector)
 
     def _share_inp(self, pad: Scratchpad) -> None:
         """INP's write port is LOAD's when it writes, else STORE's."""
@@ -54,23 +65,41 @@ class Memories:
 
     def _connect_acc(self) -> None:
         m, config = self.m, self.config
-        load, compute, store = self.units.load, self.units.compute, self.units.store
+        load, alu, store = self.units.load, self.units.alu, self.units.store
         m.submodules.acc = acc = Scratchpad(config.depth("acc"), 8 * config.acc_entry, 1, reads=2)
-        connect(m, compute.acc_x, acc.read_0)
-        connect(m, compute.acc_write, load.computed)
+        taken = self.units.compute.acc_taken
+        if self.units.vector is None:
+            connect(m, self.units.compute.acc_x, acc.read_0)
+        else:
+            self._share_acc(acc, self.units.vector)
+            taken |= self.units.vector.acc_taken
+        connect(m, self.units.compute.acc_write, load.computed)
         connect(m, load.acc, acc.write)
         m.d.comb += [
-            load.acc_taken.eq(compute.acc_taken),
-            compute.acc_y_taken.eq(store.acc.enable),
-            acc.read_1.enable.eq(compute.acc_y.enable | store.acc.enable),
-            acc.read_1.address.eq(Mux(store.acc.enable, store.acc.address, compute.acc_y.address)),
-            compute.acc_y.data.eq(acc.read_1.data),
+            load.acc_taken.eq(taken),
+            alu.acc_y_taken.eq(store.acc.enable),
+            acc.read_1.enable.eq(alu.acc_y.enable | store.acc.enable),
+            acc.read_1.address.eq(Mux(store.acc.enable, store.acc.address, alu.acc_y.address)),
+            alu.acc_y.data.eq(acc.read_1.data),
             store.acc.data.eq(acc.read_1.data),
         ]
 
+    def _share_acc(self, acc: Scratchpad, vector: Compute) -> None:
+        """ACC's first read port and its write port serve COMPUTE, and VECTOR in other cycles."""
+        m, compute = self.m, self.units.compute
+        connect(m, compute.claims, vector.gemm)
+        connect(m, vector.acc_write, self.units.load.vectored)
+        first, second = compute.acc_x, vector.acc_x
+        m.d.comb += [
+            acc.read_0.enable.eq(first.enable | second.enable),
+            acc.read_0.address.eq(Mux(first.enable, first.address, second.address)),
+            first.data.eq(acc.read_0.data),
+            second.data.eq(acc.read_0.data),
+        ]
+
     def _connect_tab(self) -> None:
-        m, load, compute = self.m, self.units.load, self.units.compute
+        m, load, alu = self.m, self.units.load, self.units.alu
         m.submodules.tab = tab = TablePads(self.config)
         connect(m, load.tab, tab.write)
-        connect(m, compute.tab, tab.read)
-        m.d.comb += load.tab_taken.eq(compute.tab.enable)
+        connect(m, alu.tab, tab.read)
+        m.d.comb += load.tab_taken.eq(alu.tab.enable)

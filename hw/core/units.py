@@ -28,9 +28,21 @@ class Units:
     fetch: Fetch
     load: Load
     compute: Compute
+    vector: Compute | None  # if the config has one
     store: Store
 
     @property
     def engines(self) -> dict[Engine, Load | Compute | Store]:
-        """The units that execute instructions, in the order of ``Engine``."""
-        return {Engine.LOAD: self.load, Engine.COMPUTE: self.compute, Engine.STORE: self.store}
+        """The units that execute instructions, in ring order."""
+        vector = {} if self.vector is None else {Engine.VECTOR: self.vector}
+        return {
+            Engine.LOAD: self.load,
+            Engine.COMPUTE: self.compute,
+            **vector,
+            Engine.STORE: self.store,
+        }
+
+    @property
+    def alu(self) -> Compute:
+        """The engine that executes ALU."""
+        return self.compute if self.vector is None else self.vector

@@ -38,8 +38,9 @@ class Load(Component):
     """LOAD's two sides, its read buffer and its write ports; ``tab_taken``: COMPUTE reads TAB,
     ``writes_inp``: LOAD writes INP.
 
-    ``computed`` is COMPUTE's port to ACC, ``acc_taken`` its ``enable``, which is late. It passes
-    here, where one LUT for each bit chooses between its data, an entry, and a widened one.
+    ``computed`` is COMPUTE's port to ACC, ``vectored`` VECTOR's if there is one, and ``acc_taken``
+    says that one of them writes: their ``enable`` is late. They pass here, where one LUT for each
+    bit chooses between their data, an entry, and a widened one.
     """
 
     def __init__(self, config: Config) -> None:
@@ -65,6 +66,7 @@ class Load(Component):
                 **writes,
                 "acc": Out(acc),
                 "computed": In(acc),
+                **({"vectored": In(acc)} if config.vector_engine else {}),
                 "acc_taken": In(1),
                 "dram_pages": In(PAGES_BITS),
             }
@@ -118,7 +120,10 @@ class Load(Component):
             tab_taken=self.tab_taken if self.config.tables else None,
             writes_inp=self.writes_inp if self.config.forwarding else None,
             memories=MemoryPorts(
-                direct, self.acc, self.computed, self.tab if self.config.tables else None
+                direct,
+                self.acc,
+                (self.computed, *((self.vectored,) if self.config.vector_engine else ())),
+                self.tab if self.config.tables else None,
             ),
         )
         return Writer(m, self.config, ports, tiles)

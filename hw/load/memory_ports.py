@@ -4,14 +4,14 @@
    padding at once.
 2. ACC takes whole entries, so the beats of one are held until its last. An entry of ACC8 is widened
    on the way: each byte, less the zero point, becomes an int32 lane.
-3. What COMPUTE writes to ACC passes here, and goes first: one LUT for each bit chooses between
-   COMPUTE's data, an entry as it came, and a widened one.
+3. What COMPUTE or VECTOR writes to ACC passes here, and goes first: one LUT for each bit chooses
+   between their data, an entry as it came, and a widened one.
 4. TAB takes a result in each step: of a beat that stays until the last, or padding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from amaranth import Array, Cat, Module, Mux, Signal, Value, signed
@@ -46,7 +46,7 @@ class MemoryPorts:
 
     direct: Mapping[str, Port]  # by the memories' names
     acc: Port
-    computed: Port  # COMPUTE's writes
+    computed: Sequence[Port]  # what computes: COMPUTE's writes, and VECTOR's, in other cycles
     tab: Port | None  # if there is TAB
 
 
@@ -89,18 +89,19 @@ class MemoryWrites:
         ]
 
     def _write_acc(self) -> None:
-        m, written, acc, computed = self.m, self.written, self.ports.acc, self.ports.computed
+        m, written, acc = self.m, self.written, self.ports.acc
         bits = 8 * self.config.port_bytes
         # The last beats, the latest on top.
         held = Signal(max(beats(self.config, "acc") - 1, 0) * bits, reset_less=True)
         with m.If(written.consume & to_acc(written.tile.memory)):
             m.d.sync += held.eq(Cat(held, written.beat)[bits:])
         vector = self._vector(Cat(held, written.beat))
-        m.d.comb += [
-            acc.enable.eq(computed.enable | (written.whole & to_acc(written.tile.memory))),
-            acc.address.eq(Mux(computed.enable, computed.address, written.entry)),
-            acc.data.eq(Mux(computed.enable, computed.data, vector)),
-        ]
+        enable, address, value = written.whole & to_acc(written.tile.memory), written.entry, vector
+        for port in self.ports.computed:
+            enable = port.enable | enable
+            address = Mux(port.enable, port.address, address)
+            value = Mux(port.enable, port.data, value)
+        m.d.comb += [acc.enable.eq(enable), acc.address.eq(address), acc.data.eq(value)]
 
     def _vector(self, taken: Value) -> Value:
         """An ACC entry: int32 lanes as they came, or bytes (padding is one) less a zero point."""
