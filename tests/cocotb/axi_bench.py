@@ -21,7 +21,7 @@ from cocotbext.axi import (
     AxiSlaveWrite,
 )
 
-from vdla.analysis.cases import Case
+from vdla.analysis.case import Case
 from vdla.analysis.machines import simulate
 from vdla.isa.asm import assemble
 from vdla.isa.config import PAGE_BYTES, load_config

@@ -21,7 +21,7 @@ from axi_bench import (
 )
 from cocotbext.axi import AxiResp, AxiSlaveRead
 
-from vdla.analysis.cases import Case
+from vdla.analysis.case import Case
 from vdla.analysis.machines import simulate
 from vdla.isa.instructions import Load, Store, instruction_bytes
 from vdla.isa.registers import Fault

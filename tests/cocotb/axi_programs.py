@@ -6,7 +6,7 @@ import cocotb
 from axi_bench import CONFIG, Bench, Reordering
 from cocotbext.axi import AxiSlaveRead
 
-from vdla.analysis.cases import Case
+from vdla.analysis.case import Case
 from vdla.sim.random_programs import random_program
 
 SIZES = (12, 30, 60)

@@ -7,7 +7,7 @@ from axi_bench import CONFIG, DONE, RUNNING, START, WIPE, Bench
 from cocotb.triggers import gather
 from cocotbext.axi import AxiResp
 
-from vdla.analysis.cases import Case
+from vdla.analysis.case import Case
 from vdla.isa.identity import Identity
 from vdla.isa.registers import IDENTITY, SPACE_BYTES, VERSION, register, registers
 from vdla.sim.random_programs import random_program

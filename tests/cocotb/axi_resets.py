@@ -18,7 +18,7 @@ from axi_bench import (
 )
 from cocotbext.axi import AxiResp, AxiSlaveRead
 
-from vdla.analysis.cases import Case
+from vdla.analysis.case import Case
 from vdla.isa.registers import registers
 from vdla.sim.random_programs import random_program
 

@@ -6,7 +6,8 @@ from random import Random
 
 import pytest
 
-from vdla.analysis.cases import Case, Ending, faults, random_case, recipes
+from vdla.analysis.case import Case, Ending
+from vdla.analysis.cases import faults, random_case, recipes
 from vdla.analysis.coverage import Coverage, goals
 from vdla.analysis.coverage.fields import kind, kinds
 from vdla.analysis.lockstep import memory_models

@@ -13,7 +13,8 @@ from planting import plant
 
 from vdla import api
 from vdla.analysis import lockstep
-from vdla.analysis.cases import Ending, Outcome, random_case
+from vdla.analysis.case import Ending, Outcome
+from vdla.analysis.cases import random_case
 from vdla.analysis.coverage import Coverage
 from vdla.analysis.lockstep import LockstepDevice, Tally, memory_models
 from vdla.analysis.machines import Difference, Machines, first_difference, simulate

@@ -8,7 +8,8 @@ import pytest
 from random_configs import random_settings
 
 from vdla.analysis import lockstep
-from vdla.analysis.cases import DIRECTED, Ending, random_case, recipes
+from vdla.analysis.case import Ending
+from vdla.analysis.cases import DIRECTED, random_case, recipes
 from vdla.analysis.lockstep import memory_models
 from vdla.analysis.machines import Machines, simulate
 from vdla.isa.config import load_config

@@ -11,6 +11,7 @@ from vdla.isa.config import Config
 from vdla.isa.instructions import Alu, AluOp, Finish, Instruction, Load, Mem, Store
 from vdla.isa.numbers import MANTISSA_BITS
 from vdla.isa.program import Program
+from vdla.isa.ring import ring_of
 from vdla.sim.random_programs import DATA_AT, DRAM_BYTES
 
 ONE = {"x_size": 1, "y_size": 1, "z_size": 1}
@@ -45,16 +46,16 @@ def _ties(config: Config, rng: Random) -> Program:
     halves = [v * 2 if s >> MANTISSA_BITS == 2 else v for v, s in zip(values, scales, strict=True)]
     load = Load(memory=Mem.ACC, x_size=n, y_size=1, z_size=1)
     at = {"dst_base": 0, "extent_0": n, "dst_0": 1, "uop_count": 1}
-    stream = [
-        load.replace(dram_base=DATA_AT),
-        load.replace(dram_base=DATA_AT + 4096, sram_base=n, push_prev=1, push_next=1),
-        Store(memory=Mem.ACC8, dram_base=DATA_AT + 8192, x_size=1, y_size=1, z_size=n, z_pitch=1,
-              z_stride=1, scale_base=n, pop_next=1, push_prev=1),
-        Alu(alu_op=AluOp.RQ, pop_prev=1, pop_next=1, push_next=1, low=-256, high=255,
-            src_base=n, src_0=1, **at),
-        Store(memory=Mem.ACC, dram_base=DATA_AT + 12288, pop_prev=1, x_size=n, y_size=1, z_size=1),
-        Finish(),
-    ]  # fmt: skip
+    scales_in = load.replace(dram_base=DATA_AT + 4096, sram_base=n)
+    narrow = Store(memory=Mem.ACC8, dram_base=DATA_AT + 8192, x_size=1, y_size=1, z_size=n,
+                   z_pitch=1, z_stride=1, scale_base=n)  # fmt: skip
+    rounded = Alu(alu_op=AluOp.RQ, low=-256, high=255, src_base=n, src_0=1, **at)
+    wide = Store(memory=Mem.ACC, dram_base=DATA_AT + 12288, x_size=n, y_size=1, z_size=1)
+    stream = [load.replace(dram_base=DATA_AT), scales_in, narrow, rounded, wide, Finish()]
+    _pass_token(config, scales_in, narrow)
+    _pass_token(config, scales_in, rounded)
+    _pass_token(config, narrow, rounded)
+    _pass_token(config, rounded, wide)
     words = {DATA_AT: halves, DATA_AT + 4096: scales}
     data = {at: np.array(part, np.int32).tobytes() for at, part in words.items()}
     return Program(config, stream, DRAM_BYTES // 2, data)
@@ -67,12 +68,14 @@ def _tables(config: Config, rng: Random) -> Program:
     entries = min(config.depth("acc") // 2, 64)
     most = min(Alu.extent_0.bounds(config)[1], 9)
     load = Load(memory=Mem.TAB, z_size=1)
+    values = Load(memory=Mem.ACC, x_size=entries, y_size=1, z_size=1, dram_base=DATA_AT + 4096)
+    look_up = Alu(alu_op=AluOp.TABLE, uop_count=1, extent_0=rng.randint(1, most),
+                  extent_1=entries, src_1=1, dst_1=1, dst_base=entries, imm=read)  # fmt: skip
+    _pass_token(config, values, look_up)
     stream = [
         load.replace(x_size=words, y_size=1, dram_base=DATA_AT, sram_base=read * words),
-        Load(memory=Mem.ACC, x_size=entries, y_size=1, z_size=1, push_next=1,
-             dram_base=DATA_AT + 4096),
-        Alu(alu_op=AluOp.TABLE, pop_prev=1, uop_count=1, extent_0=rng.randint(1, most),
-            extent_1=entries, src_1=1, dst_1=1, dst_base=entries, imm=read),
+        values,
+        look_up,
         load.replace(x_size=rng.randint(1, words // 2), y_size=2, y_stride=1, dram_base=DATA_AT,
                      sram_base=filled * words),
         load.replace(pad_x0=rng.randint(1, words // 4), y_size=1, sram_base=filled * words),
@@ -80,6 +83,14 @@ def _tables(config: Config, rng: Random) -> Program:
     ]  # fmt: skip
     data = {DATA_AT: rng.randbytes(4096 + entries * config.acc_entry)}
     return Program(config, stream, DRAM_BYTES // 2, data)
+
+
+def _pass_token(config: Config, giver: Instruction, taker: Instruction) -> None:
+    """Sets the flags of a token from one instruction to another."""
+    ring = ring_of(config)
+    queue = ring.token_queue(ring.engine_of(giver), ring.engine_of(taker))
+    setattr(giver, queue.push, 1)
+    setattr(taker, queue.pop, 1)
 
 
 def _forwards(config: Config, rng: Random) -> Program:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from vdla.analysis.cases import Case, Ending, Outcome, random_case
+from vdla.analysis.case import Case, Ending, Outcome
+from vdla.analysis.cases import random_case
 from vdla.analysis.coverage import Coverage
 from vdla.analysis.machines import Difference, Machines, cycle_error, first_difference
 from vdla.analysis.shrink import shrink

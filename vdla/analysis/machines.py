@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.analysis.cases import Bytes, Case, Outcome
+from vdla.analysis.case import Bytes, Case, Outcome
 from vdla.isa.config import Config, Memory
 from vdla.isa.registers import Cause, counter, instruction_address
 from vdla.isa.ring import numbered

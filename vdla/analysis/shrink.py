@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from vdla.analysis.cases import Case
+from vdla.analysis.case import Case
 from vdla.analysis.machines import Difference, Machines, first_difference
 from vdla.isa.instructions import Instruction
 from vdla.isa.ring import Ring, ring_of

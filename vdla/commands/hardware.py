@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from vdla import api
-from vdla.analysis.cases import Ending, Outcome
+from vdla.analysis.case import Ending, Outcome
 from vdla.analysis.coverage import Coverage
 from vdla.analysis.lockstep import (
     RTL,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from vdla.analysis.cases import Case, Ending, Outcome, faults
+from vdla.analysis.case import Case, Ending, Outcome
+from vdla.analysis.cases import faults
 from vdla.analysis.coverage.bursts import burst_goals, bursts
 from vdla.analysis.coverage.cycles import cause_goals, causes, in_flight, token_goals, tokens
 from vdla.analysis.coverage.fields import field_goals, fields

@@ -8,7 +8,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.analysis.cases import MOST_TOKENS, Outcome
+from vdla.analysis.case import Outcome
+from vdla.analysis.cases import MOST_TOKENS
 from vdla.isa.config import Config
 from vdla.isa.instructions import Load
 from vdla.isa.registers import Cause, counter
@@ -16,13 +17,19 @@ from vdla.isa.ring import Engine, TokenQueue, engines, ring_of
 from vdla.sim.stream import Stream, column
 
 LOADS = STORES = 8  # in flight at once: docs/timing.md, sections 4 and 6
-IMPOSSIBLE = {(Engine.COMPUTE, Cause.MEMORY), (Engine.STORE, Cause.BANK)}
+IMPOSSIBLE = {
+    (Engine.COMPUTE, Cause.MEMORY),
+    (Engine.VECTOR, Cause.MEMORY),
+    (Engine.STORE, Cause.BANK),
+}
 
 
 def cause_goals(config: Config) -> Iterator[str]:
     """Every cause of every engine that can have it; all instructions in flight that may be."""
+    # GEMM never waits for a bank; what waits is ALU, wherever it is executed.
+    gemm_alone = {(Engine.COMPUTE, Cause.BANK)} if config.vector_engine else set()
     for engine, cause in product(engines(config), Cause):
-        if (engine, cause) not in IMPOSSIBLE:
+        if (engine, cause) not in IMPOSSIBLE | gemm_alone:
             yield f"causes: {engine.name} {cause.name}"
     yield from (f"causes: {LOADS} LOADs in flight", f"causes: {STORES} STOREs in flight")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vdla.analysis.cases import Outcome
+from vdla.analysis.case import Outcome
 from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.fields import Field
 from vdla.isa.instructions import INSTRUCTIONS, Finish, Gemm, Instruction, Load, Mem, memories

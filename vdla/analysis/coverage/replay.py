@@ -7,7 +7,7 @@ from itertools import permutations, product
 
 import numpy as np
 
-from vdla.analysis.cases import Case, Outcome
+from vdla.analysis.case import Case, Outcome
 from vdla.analysis.coverage.bursts import MOVES, runs
 from vdla.isa.config import TABLE_RESULTS, Config
 from vdla.isa.instructions import (

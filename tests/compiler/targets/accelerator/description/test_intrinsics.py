@@ -11,7 +11,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from vdla.analysis.cases import Case
+from vdla.analysis.case import Case
 from vdla.analysis.machines import Machines
 from vdla.compiler import te
 from vdla.compiler.targets.accelerator.codegen.kernel import generate
