@@ -1,7 +1,7 @@
 """The analytic model of the machine: what a tile costs, and which tile is best.
 
-A candidate's tiles run through a max-plus recurrence of the engines: LOAD, COMPUTE and STORE each
-take their turn when they are free, when what they need is there and when what they overwrite is no
+A candidate's tiles run through a max-plus recurrence of the engines: each takes its turn when it is
+free, when what they need is there and when what they overwrite is no
 longer needed. That is the machine's own rule (docs/timing.md) at the grain of tiles, so the model
 ranks schedules with one virtual thread and with several by the same measure.
 """
@@ -26,6 +26,7 @@ from vdla.support.errors import UserError
 Places = NDArray[np.int64]
 
 STARTUP = 12  # cycles from a token to the first result: issue, pipeline, hand-over
+LATE_READ = 5  # cycles from a micro-op's first read to that of its accumulator
 TURN = 8  # cycles from a token to the first beat, besides memory's: start, request, buffer
 FINALISTS = 64  # candidates that get the recurrence, after the bound has ranked them
 CHUNKS = 600  # portions that the recurrence follows before it extrapolates
@@ -79,10 +80,14 @@ class TileCost(Generic[Count, Cycles]):
         """All tiles."""
         return self.pairs * self.threads + self.singles
 
-    @property
-    def compute(self: CostColumns) -> Size:
-        """Cycles of COMPUTE alone."""
-        return self.tiles * (self.steps * self.parts * self.gemm + self.alu)
+    def compute(self: CostColumns, config: Config) -> Size:
+        """Cycles of COMPUTE alone, or of VECTOR beside it if that takes longer.
+
+        What ``shared`` threads compute is ALU's work throughout, so one engine does all of it.
+        """
+        work = self.steps * self.parts * self.gemm
+        beside = config.vector_engine and not self.shared
+        return self.tiles * (np.maximum(work, self.alu) if beside else work + self.alu)
 
     @property
     def traffic(self: CostColumns) -> Size:
@@ -126,6 +131,7 @@ class _Run:
 
     def __init__(self, work: Cost, config: Config) -> None:
         self.work, self.latency = work, config.memory.latency + TURN
+        self.vector = 0.0 if config.vector_engine else None  # ALU's own clock, if it has one
         self.load = float(2 * self.latency + STARTUP)  # the stream's first beats come first
         self.compute = self.store = self.store_from = 0.0
         self.inp_free = deque([0.0] * work.stages, work.stages)
@@ -137,8 +143,10 @@ class _Run:
         work = self.work
         new_inp, new_wgt = index % work.inp_every == 0, index % work.wgt_every == 0
         ready, free = 0.0, self.acc_free[0]
+        side = 0.0
         if work.side:
-            ready = self.loaded(free, work.side)
+            side = self.loaded(free, work.side)
+            ready = 0.0 if self.vector is not None and work.alu else side
         for _ in range(work.steps):
             if new_inp:
                 ready = self.loaded(self.inp_free[0], work.inp)
@@ -150,12 +158,22 @@ class _Run:
                     self.wgt_free.append(self.compute + STARTUP)
             if new_inp:
                 self.inp_free.append(self.compute + STARTUP)
-        self.compute += work.alu
-        part = self.work.store / work.parts
-        self.store_from = max(self.store, self.compute - (work.parts - 1) * work.gemm + STARTUP)
-        self.store = max(self.store_from + work.store, self.compute + STARTUP + part)
+        self._finish(side)
         self.acc_free.append(self.store + self.latency)
         return self.store + self.latency
+
+    def _finish(self, side: float) -> None:
+        """ALU, once ``side`` is loaded, and STORE."""
+        work = self.work
+        if self.vector is not None and work.alu:
+            self.vector = max(self.vector, self.compute + STARTUP, side) + work.alu
+            self.store_from = max(self.store, self.vector + STARTUP)
+            self.store = self.store_from + work.store
+            return
+        self.compute += work.alu
+        part = work.store / work.parts
+        self.store_from = max(self.store, self.compute - (work.parts - 1) * work.gemm + STARTUP)
+        self.store = max(self.store_from + work.store, self.compute + STARTUP + part)
 
     def loaded(self, free: float, cycles: float) -> float:
         """Loads a portion into a place that is free from some time on; when it may be read."""
@@ -231,8 +249,9 @@ def _rough(work: CostColumns, config: Config) -> NDArray[np.float64]:
     steps = work.tiles * work.steps
     ends = work.inp + work.wgt + work.store / (1 if work.shared else work.parts)
     waits = work.parts * (config.memory.latency + STARTUP)
-    in_turn = work.compute + work.traffic + steps * waits + ends  # loads and results
-    at_once = np.maximum(work.compute, work.traffic) + ends + steps * work.parts * STARTUP / 4
+    compute = work.compute(config)
+    in_turn = compute + work.traffic + steps * waits + ends  # loads and results
+    at_once = np.maximum(compute, work.traffic) + ends + steps * work.parts * STARTUP / 4
     cycles = np.where(np.equal(work.threads, 1), in_turn, at_once)
     return np.where(np.equal(work.tiles, 0), np.inf, cycles)
 
@@ -246,6 +265,19 @@ def transfer(size: Size, run: Size, config: Config) -> Size:
     cycles = size / config.bytes_per_cycle
     bursts = np.ceil(run / (config.port_bytes * config.burst_beats)) * size / np.maximum(run, 1)
     return np.maximum(cycles, bursts * (memory.latency + 4) / config.reads_in_flight)
+
+
+def beside_gemm(alu: Size, chain: Size, config: Config) -> Size:
+    """Cycles of ALU micro-ops with an early x, beside GEMM's chains of micro-ops on an accumulator.
+
+    Of a chain's cycles GEMM takes one for its write and one for its late read, which may be the
+    same one (docs/timing.md, section 5.11); VECTOR has the others. Without a vector engine ALU has
+    its cycles for itself.
+    """
+    if not config.vector_engine:
+        return alu
+    taken = np.where(LATE_READ % chain == chain - 1, 1, 2)
+    return alu * chain / np.maximum(chain - taken, 0.25)
 
 
 def fetch(n: Size, config: Config) -> Size:

@@ -20,6 +20,7 @@ from vdla.compiler.targets.accelerator.operators.cost import (
     STARTUP,
     CostColumns,
     TileCost,
+    beside_gemm,
     fetch,
     parts,
     sizes,
@@ -148,6 +149,8 @@ class Space:
         side = moved if s.residual else 0.0
         if not tile.resident:
             side = side + transfer(2 * outs * c.acc_entry, outs * c.acc_entry, c) + fetch(2, c)
+        chain = tile.inputs * self.si * self.taps
+        alu = beside_gemm(2 * outs * pixels, chain, c) + STARTUP if s.residual else 0.0
         return TileCost(
             0,
             nest.trips["tile"],
@@ -156,9 +159,9 @@ class Space:
             portions,
             inp + fetch(1, c),
             transfer(weights, weights, c) + fetch(2, c),
-            tile.weights * self.so * pixels * tile.inputs * self.si * self.taps,
+            tile.weights * self.so * pixels * chain,
             side,
-            2 * outs * pixels + STARTUP if s.residual else 0.0,
+            alu,
             moved + fetch(portions, c),
             shared=False,
             stages=tile.stages,
