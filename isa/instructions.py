@@ -161,11 +161,11 @@ class Instruction(Record):
     op = Field(OPCODE_BITS, "opcode")
     pop_prev = Field(1, "wait for a token from the previous engine")
     pop_next = Field(1, "wait for a token from the next engine")
-    pop_across = Field(1, "wait for a token from the engine across the ring", present=_has_across)
+    pop_across = OptionFlag("wait for a token from the engine across the ring", present=_has_across)
     push_prev = Field(1, "give a token to the previous engine when finished")
     push_next = Field(1, "give a token to the next engine when finished")
-    push_across = Field(
-        1, "give a token to the engine across the ring when finished", present=_has_across
+    push_across = OptionFlag(
+        "give a token to the engine across the ring when finished", present=_has_across
     )
 
     def __init_subclass__(cls) -> None:
