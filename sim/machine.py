@@ -137,6 +137,7 @@ def warm_up() -> None:
     program = [
         *(Load(memory=memory, **size) for memory in Mem),
         Gemm(uop_count=1),
+        Gemm(uop_count=1, window=1),
         Alu(uop_count=1, push_next=1),
         Store(memory=Mem.ACC, pop_prev=1, **size),
         Store(memory=Mem.ACC8, **size),

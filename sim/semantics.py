@@ -122,8 +122,9 @@ class GemmEffect:
 
     def execute(self, state: State, row: Rows) -> None:
         """Multiplies and adds, one matrix and vector for each micro-op of each iteration."""
-        taps = state.config.window_taps if row[_G_WINDOW] else 0
-        _gemm(row, state.uop, state.inp, state.wgt, state.acc, taps)
+        shape = state.config.window_taps, state.config.block_in
+        window = np.zeros(shape, np.int8) if row[_G_WINDOW] else None
+        _gemm(row, state.uop, state.inp, state.wgt, state.acc, window)
 
 
 class AluEffect:
@@ -313,8 +314,8 @@ def _leaves(row: Rows, base: int, uops: Rows, field: int, entries: int) -> bool:
 
 
 @jit
-def _gemm(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32, taps: int) -> None:
-    """With ``taps`` the lanes below 2 · taps come from a window of as many vectors."""
+def _gemm(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32, window: Int8 | None) -> None:
+    """``window``: its vectors, the latest first. Without one, numba compiles a loop of its own."""
     lanes_out, lanes_in = wgt.shape[1], wgt.shape[2]
     mode = row[_G_INIT]
     leaves = _leaves(row, _D, uops, 1, acc.shape[0]) or _leaves(row, _SRC, uops, 2, inp.shape[0])
@@ -322,7 +323,6 @@ def _gemm(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32, taps: int) ->
     if leaves or (mode == _INIT_BIAS and _leaves(row, _B, uops, 0, acc.shape[0])):
         raise IndexError("an entry within its memory")
     value = np.zeros(lanes_out, np.int32)
-    window = np.zeros((max(taps, 1), lanes_in), np.int8)  # the latest vector first
     for i0 in range(row[_E0]):
         for i1 in range(row[_E1]):
             for i2 in range(row[_E2]):
@@ -348,10 +348,10 @@ def _gemm(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32, taps: int) ->
                     w = wgt[w0 + uops[u, 3]]
                     for o in range(lanes_out):
                         total = np.int32(0)
-                        for i in range(2 * taps, lanes_in):
+                        for i in range(lanes_in):
                             total += np.int32(w[o, i]) * np.int32(x[i])
                         value[o] += total
-                    if taps > 0:
+                    if window is not None:
                         _add_window(w, x, window, value)
                 if held >= 0:
                     _copy(value, acc[held])
@@ -359,7 +359,8 @@ def _gemm(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32, taps: int) ->
 
 @inline
 def _add_window(w: Int8, x: Int8, window: Int8, value: Int32) -> None:
-    """Enters a vector into the window; adds each output's products with its pair of lanes there."""
+    """Enters a vector into the window. In lanes that the window fills, its products take the place
+    of the vector's own: to leave those out of the loop over all lanes took ten times as long."""
     for lane in range(window.shape[1]):
         for age in range(window.shape[0] - 1, 0, -1):
             window[age, lane] = window[age - 1, lane]
@@ -367,7 +368,8 @@ def _add_window(w: Int8, x: Int8, window: Int8, value: Int32) -> None:
     for o in range(value.shape[0]):
         for i in range(2 * window.shape[0]):
             lane = (o // 2 * 2 + i % 2) % window.shape[1]
-            value[o] += np.int32(w[o, i]) * np.int32(window[i // 2, lane])
+            instead = np.int32(window[i // 2, lane]) - np.int32(x[i])
+            value[o] += np.int32(w[o, i]) * instead
 
 
 @inline
