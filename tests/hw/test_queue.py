@@ -10,23 +10,24 @@ from amaranth.sim import Simulator
 from vdla.hw.queue import CommandQueue
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Alu, Gemm
+from vdla.isa.ring import ring_of
 
-FLAGS = ("pop_prev", "pop_next", "push_prev", "push_next")
-WAITS_FOR = {"pop_prev": "has_prev", "pop_next": "has_next"} | {
-    "push_prev": "slot_prev",
-    "push_next": "slot_next",
+FOUR = load_config("tiny", ["vector_engine=1"])  # a ring with an engine on each side
+SIDES = ring_of(FOUR).sides
+WAITS_FOR = {f"pop_{side}": f"has_{side}" for side in SIDES} | {
+    f"push_{side}": f"slot_{side}" for side in SIDES
 }
 
 
 @pytest.mark.parametrize("depth", [2, 3, 16])
 def test_instructions_wait_and_start_in_order(depth):
     """Random programs, tokens that come and go, an engine of three instructions."""
-    config = load_config("tiny", [f"command_queue={depth}"])
+    config = FOUR.override([f"command_queue={depth}"])
     queue, random = CommandQueue(config), Random(depth)
     port = queue.command
     program = [
         random.choice([Gemm, Alu])(
-            dst_base=random.randrange(100), **{f: random.randrange(2) for f in FLAGS}
+            dst_base=random.randrange(100), **{f: random.randrange(2) for f in WAITS_FOR}
         )
         for _ in range(150)
     ]
@@ -58,7 +59,7 @@ def test_instructions_wait_and_start_in_order(depth):
             ctx.set(port.start, start)
             ctx.set(port.finish, finish)
             done = program[finished]
-            for side in ("prev", "next"):
+            for side in SIDES:
                 ctx.set(getattr(port, f"push_{side}"), getattr(done, f"push_{side}"))
                 push = finish and getattr(done, f"push_{side}")
                 assert ctx.get(getattr(queue, f"push_{side}")) == push

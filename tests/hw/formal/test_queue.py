@@ -23,17 +23,24 @@ from vdla.hw.queue import MOST_STARTED, CommandQueue
 from vdla.hw.tokens import TokenQueue
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Instruction
+from vdla.isa.ring import ring_of
 
 IN_FLIGHT = 3
-SIDES = ("prev", "next")
+RINGS = {"three": 0, "four": 1}  # numbers of engines, by whether there is a vector engine
 
 
 def flags_of(config, word):
     return data.View(layout(Instruction, config), word[: Instruction.bits(config)])
 
 
-def build(proof, depth):
-    config = load_config("tiny", [f"command_queue={depth}", "token_queue=2"])
+@pytest.fixture(params=RINGS)
+def config(request):
+    """A config with a ring of three engines, and one of four."""
+    return load_config("tiny", ["token_queue=2", f"vector_engine={RINGS[request.param]}"])
+
+
+def build(proof, config, depth):
+    config = config.override([f"command_queue={depth}"])
     queue = CommandQueue(config)
     inner = proof.add(queue)
     port = queue.command
@@ -46,10 +53,10 @@ def build(proof, depth):
 
 
 @pytest.mark.parametrize("depth", [2, pytest.param(3, marks=pytest.mark.long)])
-def test_ready_and_busy(proof, state, depth):
-    queue, inner, flying, flags = build(proof, depth)
-    port = queue.command
-    for side in SIDES:
+def test_ready_and_busy(proof, config, depth):
+    queue, inner, flying, flags = build(proof, config, depth)
+    port, sides = queue.command, ring_of(config).sides
+    for side in sides:
         proof.check(getattr(queue, f"has_{side}"), when=port.ready & flags[f"pop_{side}"])
         proof.check(getattr(queue, f"slot_{side}"), when=port.ready & flags[f"push_{side}"])
         pops, takes = port.start & flags[f"pop_{side}"], port.start & flags[f"push_{side}"]
@@ -58,8 +65,8 @@ def test_ready_and_busy(proof, state, depth):
         pushes = port.finish & getattr(port, f"push_{side}")
         proof.check(getattr(queue, f"push_{side}") == pushes)
     proof.check(port.waiting, when=port.ready)
-    needed = (flags.pop_prev | flags.pop_next | flags.push_prev | flags.push_next) == 0
-    proof.check(port.ready, when=port.waiting & needed)
+    needed = Cat(flags[f"{verb}_{side}"] for verb in ("pop", "push") for side in sides)
+    proof.check(port.ready, when=port.waiting & ~needed.any())
 
     unfinished = proof.ghost(depth + IN_FLIGHT, queue.put, port.finish, "unfinished_ghost")
     proof.check(queue.busy == (unfinished != 0))
@@ -73,19 +80,19 @@ def test_ready_and_busy(proof, state, depth):
     proof.prove()
 
 
-def test_the_slots_reserved_are_those_of_instructions_in_flight(proof):
-    """The queue with the two token queues that its engine pushes to."""
-    m = proof.m
-    queue, _, flying, flags = build(proof, 2)
+def test_the_slots_reserved_are_those_of_instructions_in_flight(proof, config):
+    """The queue with the token queues that its engine pushes to."""
+    m, pushes = proof.m, [f"push_{side}" for side in ring_of(config).sides]
+    queue, _, flying, flags = build(proof, config, 2)
     port = queue.command
-    pushed = Array(Signal(2, name=f"flags_{i}") for i in range(IN_FLIGHT))  # oldest first
-    new = Cat(flags.push_prev, flags.push_next)
+    pushed = Array(Signal(len(pushes), name=f"flags_{i}") for i in range(IN_FLIGHT))  # oldest first
+    new = Cat(flags[name] for name in pushes)
     for i, slot in enumerate(pushed):
         older = pushed[i + 1] if i + 1 < IN_FLIGHT else 0
         taken = port.start & (flying - port.finish == i)
         m.d.sync += slot.eq(Mux(taken, new, Mux(port.finish, older, slot)))
-    proof.assume(Cat(port.push_prev, port.push_next) == pushed[0])
-    for i, side in enumerate(SIDES):
+    proof.assume(Cat(getattr(port, name) for name in pushes) == pushed[0])
+    for i, side in enumerate(ring_of(config).sides):
         tokens = TokenQueue(2)
         inside = proof.add(tokens, tokens.push, tokens.reserve)
         there, free = proof.count(inside, "tokens", 2), proof.count(inside, "free", 2)
