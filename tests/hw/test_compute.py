@@ -1,4 +1,4 @@
-"""COMPUTE alone: random streams of GEMM and ALU against the simulator, and the rules by hand.
+"""COMPUTE or VECTOR alone: random streams against the simulator, and the rules by hand.
 
 For the simulator a stream is loaded, with all that it works on, before its first instruction may
 start: from there on COMPUTE waits for nothing but itself, and its cycles can be told from those of
@@ -33,7 +33,7 @@ from vdla.isa.instructions import (
 )
 from vdla.isa.numbers import pack_scale
 from vdla.isa.registers import Cause, Fault
-from vdla.isa.ring import Engine
+from vdla.isa.ring import Engine, ring_of
 from vdla.sim.machine import run_functional
 from vdla.sim.stream import Stream
 from vdla.sim.timing import Clock
@@ -52,6 +52,10 @@ CONFIGS = {
     "with tables": load_config("tiny", ["table_bytes=1536"]),
 }  # fmt: skip
 TINY = CONFIGS["tiny"]
+VECTOR = {
+    name: config.override(["vector_engine=1"])
+    for name, config in CONFIGS.items() if name != "tiny"
+}  # fmt: skip
 BUFFERS = ("uop", "inp", "wgt", "acc")  # and TAB behind them, where there is one
 EARLY = (AluOp.SHR, AluOp.MUL, AluOp.WADD, AluOp.RQ)
 PATIENCE = 12  # cycles after the last finish: nothing may follow
@@ -79,20 +83,23 @@ def buffers_of(config):
 
 
 class Harness:
-    """COMPUTE with its memories; runs one stream after the other."""
+    """COMPUTE, or VECTOR, with its memories; runs one stream after the other."""
 
-    def __init__(self, config):
-        self.config, self.compute, self.reset = config, Compute(config), Signal()
+    def __init__(self, config, engine=Engine.COMPUTE):
+        self.config, self.compute, self.reset = config, Compute(config, engine), Signal()
         self.memories = {}
 
     def run(self, test):
         m = Module()
         m.submodules.compute = ResetInserter(self.reset)(self.compute)
         for name in BUFFERS:
+            if name != "acc" and not hasattr(self.compute, name):
+                continue
             shape = 8 * self.config.entry(name)
             memory = Memory(shape=shape, depth=self.config.depth(name), init=[])
             m.submodules[name] = self.memories[name] = memory
             names = ("acc_x", "acc_y") if name == "acc" else (name,)
+            names = [n for n in names if hasattr(self.compute, n)]
             for port, outer in ((memory.read_port(), getattr(self.compute, n)) for n in names):
                 m.d.comb += [
                     port.en.eq(outer.enable),
@@ -105,7 +112,7 @@ class Harness:
             port.addr.eq(outer.address),
             port.data.eq(outer.data),
         ]
-        if self.config.tables:
+        if hasattr(self.compute, "tab"):
             m.submodules.tab = tab = TablePads(self.config)
             connect(m, self.compute.tab, tab.read)
             self.tab = tab.write
@@ -131,7 +138,8 @@ class Harness:
             if waiting:
                 ctx.set(port.word, instructions[at].pack(self.config))
                 ctx.set(port.index, at)
-            ctx.set(self.compute.acc_y_taken, taken())
+            if hasattr(self.compute, "acc_y"):
+                ctx.set(self.compute.acc_y_taken, taken())
             self._note(ctx, seen, now)
             idle = idle + 1 if len(seen.finish) == len(instructions) else 0
             await ctx.tick()
@@ -144,15 +152,16 @@ class Harness:
     async def _prepare(self, ctx, contents):
         ctx.set(self.reset, 1)
         await ctx.tick()
-        for at, result in enumerate(np.frombuffer(contents.get("tab", b""), "<u2").tolist()):
+        table = contents.get("tab", b"") if hasattr(self.compute, "tab") else b""
+        for at, result in enumerate(np.frombuffer(table, "<u2").tolist()):
             ctx.set(self.tab.enable, 1)
             ctx.set(self.tab.address, at)
             ctx.set(self.tab.data, result)
             await ctx.tick()
-        if self.config.tables:
+        if table:
             ctx.set(self.tab.enable, 0)
         ctx.set(self.reset, 0)
-        for name in BUFFERS:
+        for name in self.memories:
             size, raw = self.config.entry(name), contents.get(name, b"")
             for i in range(self.config.depth(name)):
                 value = int.from_bytes(raw[i * size : (i + 1) * size], "little")
@@ -172,7 +181,8 @@ class Harness:
             seen.pushed.append((ctx.get(port.push_prev), ctx.get(port.push_next)))
         cause = None if ctx.get(compute.activity.idle) else Cause(ctx.get(compute.activity.cause))
         seen.causes.append(cause)
-        if ctx.get(compute.acc_y_taken) and ctx.get(compute.acc_y.enable):
+        reads_y = hasattr(compute, "acc_y") and ctx.get(compute.acc_y.enable)
+        if reads_y and ctx.get(compute.acc_y_taken):
             seen.held += 1
             assert cause == Cause.BANK
         if ctx.get(compute.acc_write.enable):
@@ -208,8 +218,11 @@ class Draw:
         packed = b"".join(uop.encode(config) for uop in self.uops)
         return {"uop": packed, **raw}
 
-    def stream(self, length):
-        return [self.random.choice((self._gemm, self._alu))() for _ in range(length)]
+    def stream(self, length, engine=Engine.COMPUTE):
+        executor = ring_of(self.config).executor
+        makers = {Gemm: self._gemm, Alu: self._alu}
+        mine = [make for cls, make in makers.items() if executor[cls] == engine]
+        return [self.random.choice(mine)() for _ in range(length)]
 
     def _nest(self, *streams):
         pick, config = self.random.choice, self.config
@@ -271,7 +284,7 @@ class Draw:
 
 @dataclass
 class Expected:
-    """The simulator's run, from the start of the first instruction of COMPUTE."""
+    """The simulator's run, from the start of the engine's first instruction."""
 
     start: list[int]
     finish: list[int]
@@ -280,7 +293,7 @@ class Expected:
     acc: np.ndarray | None
 
 
-def expect(config, instructions, contents):
+def expect(config, instructions, contents, engine=Engine.COMPUTE):
     """The stream behind LOADs of all memories, of which the last gives the token to start."""
     dram, loads, at = bytearray(1 << 14), [], 0
     buffers = buffers_of(config)
@@ -290,9 +303,10 @@ def expect(config, instructions, contents):
         loads.append(Load(memory=Mem[name.upper()], dram_base=at, x_size=n, y_size=1, z_size=1))
         dram[at : at + len(raw)] = raw
         at += -(-len(raw) // 64) * 64
-    loads[-1] = loads[-1].replace(push_next=1)
-    # Nobody takes what COMPUTE pushes, and the queues are deep.
-    stream = [i.replace(pop_prev=n == 0) for n, i in enumerate(instructions)]
+    queue = ring_of(config).token_queue(Engine.LOAD, engine)
+    loads[-1] = loads[-1].replace(**{queue.push: 1})
+    # Nobody takes what the engine pushes, and the queues are deep.
+    stream = [i.replace(**{queue.pop: n == 0}) for n, i in enumerate(instructions)]
     laid = Stream.of(config, [*loads, *stream, Finish()], at)
     raw = b"".join(i.encode(config) for i in laid.instructions)
     dram[at : at + len(raw)] = raw
@@ -303,7 +317,7 @@ def expect(config, instructions, contents):
     start, finish = (
         [int(t) - first for t in e[count:-1] if t >= 0] for e in (clock.start, clock.finish)
     )
-    counts = clock.causes[Engine.COMPUTE]
+    counts = clock.causes[engine]
     fault = None
     if clock.fault:
         fault = clock.fault, clock.fault_row - count, clock.cycles - 1 - first
@@ -342,6 +356,25 @@ def test_random_streams(config, seeds):
 
     harness.run(test)
     assert met == {Cause.BUSY, Cause.BANK, Cause.DRAIN, None}
+
+
+@pytest.mark.parametrize("engine", [Engine.COMPUTE, Engine.VECTOR], ids=lambda e: e.name)
+@pytest.mark.parametrize("config", VECTOR.values(), ids=VECTOR)
+def test_random_streams_of_one_kind(config, engine):
+    """GEMM alone never waits; ALU alone does what it does beside GEMM in one pipeline."""
+    harness, met = Harness(config, engine), set()
+
+    async def test(ctx):
+        for seed in SOME:
+            draw = Draw(config, seed)
+            stream, contents = draw.stream(24, engine), draw.contents()
+            seen = await harness.program(ctx, stream, contents)
+            assert_same(seen, expect(config, stream, contents, engine), stream)
+            met.update(seen.causes)
+
+    harness.run(test)
+    waits = {Cause.BANK} if engine == Engine.VECTOR else set()
+    assert met == {Cause.BUSY, Cause.DRAIN, None} | waits
 
 
 @pytest.mark.parametrize("share", [0, 0.3, 0.9], ids="port taken {}".format)
