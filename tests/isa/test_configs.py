@@ -112,10 +112,11 @@ def test_paper_plus_is_paper_with_tables():
     assert (plus.tables, plus.depth("tab"), plus.results_per_word) == (4, 256, 4)
 
 
-def test_paper_ring_is_paper_with_forwarding_and_a_window():
+def test_paper_ring_is_paper_with_what_its_ring_can_have():
     ring = load_config("paper-ring")
-    assert (ring.forwarding, ring.window_taps) == (1, 3)
-    assert replace(ring, name="paper", forwarding=0, window_taps=0) == load_config("paper")
+    assert (ring.forwarding, ring.window_taps, ring.vector_engine) == (1, 3, 1)
+    off = {"forwarding": 0, "window_taps": 0, "vector_engine": 0}
+    assert replace(ring, name="paper", **off) == load_config("paper")
 
 
 def test_overrides_are_checked_together():

@@ -1,6 +1,6 @@
 """From a schedule to instructions, as a list of named passes.
 
-    expression → schedule → loops → window rows → virtual threads → in place → instructions
+    expression → schedule → loops → (window rows) → virtual threads → in place → instructions
 
 ``Linker`` then joins kernels into one stream: micro-ops placed, instructions reordered, tokens
 derived, addresses filled in, and the stream proved to end in the config's queues.
@@ -37,8 +37,9 @@ from vdla.sim.checker.progress import prove_progress
 Dump = Callable[[str, str], None]
 
 THREADED = FLAT.after("virtual_threads", loops=frozenset(("vthread",)))
-PASSES: tuple[tuple[LoopSpec, Callable[[PrimFunc], PrimFunc]], ...] = (
-    (FLAT.after("window_rows"), widen_rows),
+LoopPass = tuple[LoopSpec, Callable[[PrimFunc], PrimFunc]]
+WINDOW_PASSES: tuple[LoopPass, ...] = ((FLAT.after("window_rows"), widen_rows),)
+PASSES: tuple[LoopPass, ...] = (
     (THREADED, inject_virtual_threads),
     (THREADED.after("in_place"), unify_inplace),
 )
@@ -80,7 +81,7 @@ def lower_function(func: PrimFunc, config: Config, dump: Dump | None = None) -> 
     check_intrinsics(func, config)
     told("loops", lambda: show(func))
     check_threads(func, config)
-    for spec, run in PASSES:
+    for spec, run in (*(WINDOW_PASSES if config.window_taps else ()), *PASSES):
         func = verify(run(func), spec=spec)
         told(spec.name, lambda: show(func))
     bases = allocate(func, config)
