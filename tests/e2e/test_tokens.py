@@ -16,6 +16,7 @@ from vdla.isa.config import load_config
 from vdla.isa.instructions import Instruction
 from vdla.isa.ring import ring_of
 from vdla.sim.checker import check
+from vdla.sim.machine import simulate
 from vdla.sim.trace import Token, tokens
 
 
@@ -47,8 +48,9 @@ def convolution(residual: bool) -> Graph:
 
 
 def compiled(residual: bool, config: str, vthreads: int) -> LayerProgram:
-    """The convolution alone on a config."""
-    chosen = load_config(config)
+    """The convolution alone on a config, its name with settings."""
+    name, *settings = config.split()
+    chosen = load_config(name, settings)
     (operator,), _ = accelerator_layers(convolution(residual), chosen, Options(min_fill=0.0))
     return layer_program(operator, default_tile(operator.template, chosen, vthreads), chosen)
 
@@ -69,6 +71,7 @@ def without(instructions: list[Instruction], *flags: tuple[int, str]) -> list[In
 CASES = [
     (False, "tiny", 1), (False, "tiny", 2), (True, "tiny", 2),
     (False, "narrow", 2), (True, "paper", 2),
+    (True, "tiny vector_engine=1", 2), (True, "paper vector_engine=1", 3),
 ]  # fmt: skip
 
 
@@ -108,3 +111,32 @@ def test_a_lone_flag_is_caught():
         for flag in ends(token):
             less = without(list(program.instructions), flag)
             assert check(program.config, less, layer.dram, program.base) != [], flag
+
+
+def test_tokens_go_directly_between_any_two_engines():
+    """ALU waits for the residual's LOAD across the ring, and GEMM for its last tile's STORE."""
+    layer = compiled(True, "tiny vector_engine=1", 2)
+    ring = ring_of(layer.program.config)
+    passed = {
+        (token.queue.giver.name, token.queue.taker.name)
+        for token in tokens(ring, layer.program.instructions)
+    }
+    assert {("LOAD", "VECTOR"), ("STORE", "COMPUTE"), ("COMPUTE", "VECTOR")} <= passed
+    assert ("VECTOR", "STORE") in passed
+
+
+@pytest.mark.parametrize("residual", [False, True])
+def test_a_vector_engine_changes_no_result(residual):
+    """From random inputs the same bytes come out."""
+    outputs = []
+    for config in ("tiny", "tiny vector_engine=1"):
+        layer = compiled(residual, config, 2)
+        dram, program, rng = layer.dram.copy(), layer.program, np.random.default_rng(5)
+        places = {name: slice(low, layer.ends[name]) for name, low in layer.addresses.items()}
+        for name in ("x.packed", "r.packed")[: 1 + residual]:
+            size = dram[places[name]].size
+            dram[places[name]] = rng.integers(0, 256, size, np.uint8)
+        simulate(program.config, program.instructions, dram, program.base)
+        outputs.append(dram[places["y.packed"]])
+    assert outputs[0].any()
+    np.testing.assert_array_equal(*outputs)
