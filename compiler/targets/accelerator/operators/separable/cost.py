@@ -63,7 +63,8 @@ class Model:
         s = self.shape
         rows = sizes(parts(s.out_height), only, "rows")
         cols = sizes(parts(s.out_width), only, "cols")
-        blocks = [b for b in divisors(s.blocks) if b <= MOST_BLOCKS]
+        most = min(max(s.blocks // vthreads, 1), MOST_BLOCKS)  # so that a tile has several steps
+        blocks = [b for b in divisors(s.blocks) if b <= most]
         stages = (1, 2) if s.inputs and vthreads > 1 else (1,)
         knobs = product(rows, cols, sizes(blocks, only, "blocks"), stages, (True, False))
         for high, wide, deep, copies, resident in knobs:
