@@ -145,6 +145,7 @@ class Tokens(Part):
     available_next: PerQueue
     free: PerQueue  # slots neither filled nor reserved
     free_next: PerQueue
+    moved: int  # 1: something is popped or pushed in this cycle
 
 
 class Request(Part):

@@ -26,6 +26,7 @@ def tokens_allow(m: Machine, t: Tables, row: int, engine: int) -> bool:
 @inline
 def pop(m: Machine, t: Tables, row: int, engine: int) -> None:
     """Takes the tokens of a starting instruction, and reserves the slots of those it will push."""
+    m.tokens.moved = 1
     for side in range(SIDES):
         queue = m.settings.pops[engine, side]
         m.tokens.available_next[queue] -= t.rows[row, POPS[side]]
@@ -36,6 +37,7 @@ def pop(m: Machine, t: Tables, row: int, engine: int) -> None:
 @inline
 def push(m: Machine, t: Tables, row: int, engine: int) -> None:
     """Gives the tokens of a finishing instruction."""
+    m.tokens.moved = 1
     for side in range(SIDES):
         m.tokens.available_next[m.settings.pushes[engine, side]] += t.rows[row, PUSHES[side]]
 
@@ -43,6 +45,9 @@ def push(m: Machine, t: Tables, row: int, engine: int) -> None:
 @inline
 def commit_tokens(m: Machine) -> None:
     """Makes this cycle's pops and pushes visible."""
+    if m.tokens.moved == 0:
+        return
+    m.tokens.moved = 0
     for queue in range(QUEUES):
         m.tokens.available[queue] = m.tokens.available_next[queue]
         m.tokens.free[queue] = m.tokens.free_next[queue]
