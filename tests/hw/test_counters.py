@@ -79,8 +79,8 @@ def test_the_driver_reads_both_halves_of_the_cycles(monkeypatch):
     """No program of a test runs for 2**32 cycles: the counter begins there."""
 
     class Late(Counters):
-        def __init__(self):
-            super().__init__()
+        def __init__(self, config):
+            super().__init__(config)
             self.cycles = Signal(64, init=0x1234_5679_8765_4321)
 
     monkeypatch.setattr(core, "Counters", Late)
