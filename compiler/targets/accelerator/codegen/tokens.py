@@ -15,21 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
-from vdla.compiler.targets.accelerator.codegen.op import Access, Op
-from vdla.compiler.targets.accelerator.description.memory import BUFFER_OF_SCOPE, depth
+from vdla.compiler.targets.accelerator.codegen.op import Op
+from vdla.compiler.targets.accelerator.codegen.touches import NEVER, Touches
 from vdla.isa.config import Config
 from vdla.isa.instructions import Instruction, Load, Store
 from vdla.isa.ring import Engine, TokenQueue, ring_of
-from vdla.support.numbers import ceil_div
 
 Clock = tuple[int, ...]  # per engine, the last of its instructions that has finished
-NEVER = -1
-
-
-WROTE, READ = 0, 1
 
 
 def insert_tokens(
@@ -78,15 +70,10 @@ class _Tokens:
     """The pass over one stream; it keeps what every engine knows to be finished."""
 
     def __init__(self, addresses: Mapping[str, int], dram_bytes: int, config: Config) -> None:
-        self.addresses, self.unit = addresses, config.port_bytes
+        self.addresses = addresses
         self.limit, self.ring = config.token_queue, ring_of(config)
         self.engines = engines = len(self.ring.engines)
-        depths = {b: depth(scope, config) for scope, b in BUFFER_OF_SCOPE.items()}
-        depths["uop"] = config.depth("uop")
-        # [WROTE or READ, engine, entry]: the last instruction, in engine order, that did
-        self.spaces = {b: np.full((2, engines, n), NEVER, np.int32) for b, n in depths.items()}
-        words = ceil_div(dram_bytes, self.unit) + 1
-        self.dram = np.full((2, engines, words), NEVER, np.int32)
+        self.touched = Touches(addresses, dram_bytes, config, engines)
         self.known: list[Clock] = [(NEVER,) * engines] * engines
         # Per engine: what each finished instruction knew, and where each stands in the program.
         self.history: list[list[Clock]] = [[] for _ in range(engines)]
@@ -108,16 +95,14 @@ class _Tokens:
 
     def _order(self, instruction: Instruction, op: Op, place: int) -> None:
         engine = self.ring.engine_of(instruction)
-        views = [(access.write, self._view(access)) for access in op.accesses]
-        lasts = [_conflicts(write, view) for write, view in views]
+        lasts = self.touched.lasts(op)
         others = self.ring.neighbours(engine).values()
         needs = {o: max((last[o] for last in lasts), default=NEVER) for o in others}
         for other in sorted(needs, key=lambda o: self._covers(o, needs), reverse=True):
             if needs[other] > self.known[engine][other]:
                 self._token(instruction, (other, engine), needs[other], place)
         mine = len(self.streams[engine])
-        for write, view in views:
-            view[WROTE if write else READ, engine, ...] = mine
+        self.touched.mark(op, mine, engine)
         self.streams[engine].append(instruction)
         self.places[engine].append(place)
         self.history[engine].append(self.known[engine])
@@ -151,27 +136,3 @@ class _Tokens:
         learned = list(map(max, self.known[engine], self.history[source][index]))
         learned[source] = max(learned[source], index)
         self.known[engine] = tuple(learned)
-
-    def _view(self, access: Access) -> NDArray[np.int32]:
-        """The touched entries of their table: [WROTE or READ, engine, ...]."""
-        if access.space in self.spaces:
-            table, start, dims = self.spaces[access.space], access.start, access.dims
-        else:  # bytes of a DRAM tensor, in whole port words
-            table = self.dram
-            start = (self.addresses[access.space] + access.start) // self.unit
-            *outer, (size, _) = access.dims
-            scaled = ((n, step // self.unit) for n, step in outer)
-            dims = (*scaled, (ceil_div(size, self.unit), 1))
-        kind, engine, entry = table.strides
-        shape = (2, self.engines, *(n for n, _ in dims))
-        strides = (kind, engine, *(step * entry for _, step in dims))
-        return np.ndarray(shape, np.int32, table, start * entry, strides)
-
-
-def _conflicts(write: bool, view: NDArray[np.int32]) -> list[int]:
-    """Per engine, the last instruction that conflicts: a write, and for a write a read too."""
-    if write:
-        last = view.max(axis=(0, *range(2, view.ndim)))
-    else:
-        last = view[WROTE].max(axis=tuple(range(1, view.ndim - 1)))
-    return [int(number) for number in last]
