@@ -280,6 +280,15 @@ def beside_gemm(alu: Size, chain: Size, config: Config) -> Size:
     return alu * chain / np.maximum(chain - taken, 0.25)
 
 
+def loaded_beside(moved: Size, chain: Size, config: Config) -> Size:
+    """Bus cycles to load entries of ACC beside GEMM's chains of micro-ops on an accumulator.
+
+    A chain's write goes before LOAD's, and VECTOR's do, while LOAD keeps what is behind it waiting.
+    Without a vector engine ALU, which needs the entries, doesn't work beside GEMM.
+    """
+    return moved * chain / np.maximum(chain - 1, 0.5) if config.vector_engine else moved
+
+
 def fetch(n: Size, config: Config) -> Size:
     """Bus cycles to fetch ``n`` instructions."""
     return n * instruction_bytes(config) / config.bytes_per_cycle

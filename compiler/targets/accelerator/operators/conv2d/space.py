@@ -22,6 +22,7 @@ from vdla.compiler.targets.accelerator.operators.cost import (
     TileCost,
     beside_gemm,
     fetch,
+    loaded_beside,
     parts,
     sizes,
     transfer,
@@ -146,10 +147,10 @@ class Space:
         weights = nest.touched["wgt"]["part"]
         outs, pixels = tile.outputs * self.so, rows * cols
         moved = tile.outputs * transfer(pixels * block, cols * block, c)
-        side = moved if s.residual else 0.0
+        chain = tile.inputs * self.si * self.taps
+        side = loaded_beside(moved, chain, c) if s.residual else 0.0
         if not tile.resident:
             side = side + transfer(2 * outs * c.acc_entry, outs * c.acc_entry, c) + fetch(2, c)
-        chain = tile.inputs * self.si * self.taps
         alu = beside_gemm(2 * outs * pixels, chain, c) + STARTUP if s.residual else 0.0
         return TileCost(
             0,
