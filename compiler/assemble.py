@@ -75,7 +75,8 @@ def assemble(
     steps = make_steps(graph, network.placements, functions, network.kernels, network.codes)
     linkers = _line_up(steps, network, config)
     constants = _constants(network, linkers)
-    memory = plan_memory(graph, constants, {**shared, **address_views(graph)})
+    beside = {after: before for each in linkers.values() for after, before in each.beside.items()}
+    memory = plan_memory(graph, constants, {**shared, **address_views(graph)}, beside)
     linked, programs = _link(linkers, memory, config)
     for name, program in programs.items():
         dump.write("stream", name, disassemble(program))

@@ -40,16 +40,21 @@ def align(value: int, to: int = ALIGN) -> int:
     return ceil_div(value, to) * to
 
 
-def lifetimes(graph: Graph) -> dict[str, tuple[int, int]]:
+def lifetimes(
+    graph: Graph, beside: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, tuple[int, int]]:
     """Activation to the first and last node (by position) during which it must be kept.
 
-    Inputs live from before the first node, outputs past the last one.
+    Inputs live from before the first node, outputs past the last one. ``beside`` names nodes that
+    run beside an earlier one: what that reads is kept until they are done.
     """
     end = len(graph.nodes)
+    last = {node.name: i for i, node in enumerate(graph.nodes)}
+    last |= {before: last[after] for after, before in beside.items()}
     spans = dict.fromkeys(graph.inputs, (-1, -1))
     for i, node in enumerate(graph.nodes):
         for name in graph.activations(node):
-            spans[name] = (spans[name][0], i)
+            spans[name] = (spans[name][0], max(spans[name][1], last[node.name]))
         spans[node.output] = (i, i)
     for name in graph.outputs:
         if name in spans:
@@ -71,6 +76,7 @@ def plan_memory(
     graph: Graph,
     constants: Mapping[str, Array] | None = None,
     views: Mapping[str, View] = MappingProxyType({}),
+    beside: Mapping[str, str] = MappingProxyType({}),
 ) -> MemoryPlan:
     """An address for every tensor.
 
@@ -79,6 +85,7 @@ def plan_memory(
         constants: what to keep in the constants region; the graph's own unless given.
         views: tensors that are some bytes of another activation, which may be a view itself. A
             tensor with views lives as long as any of them.
+        beside: nodes that run beside an earlier one, and which.
 
     Activations are placed largest first, each at the lowest address where no tensor that lives at
     the same time is.
@@ -89,7 +96,7 @@ def plan_memory(
     for name, array in kept.items():
         fixed[name] = position
         position += align(max(array.nbytes, 1))
-    spans = lifetimes(graph)
+    spans = lifetimes(graph, beside)
     places = {name: _resolved(name, views) for name in views}
     for name, (root, _) in places.items():
         (begin, end), (first, last) = spans[root], spans.pop(name)

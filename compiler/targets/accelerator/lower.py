@@ -8,16 +8,24 @@ derived, addresses filled in, and the stream proved to end in the config's queue
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from vdla.compiler.schedule import Schedule
 from vdla.compiler.targets.accelerator.codegen.allocate import allocate
+from vdla.compiler.targets.accelerator.codegen.beside import (
+    acc_entries,
+    has_gemm,
+    moved_in_acc,
+    places_beside,
+)
 from vdla.compiler.targets.accelerator.codegen.bound import check_threads
 from vdla.compiler.targets.accelerator.codegen.kernel import Kernel, generate
 from vdla.compiler.targets.accelerator.codegen.op import Op
 from vdla.compiler.targets.accelerator.codegen.order import reorder
 from vdla.compiler.targets.accelerator.codegen.tokens import insert_tokens, serialize
+from vdla.compiler.targets.accelerator.codegen.touches import Touches
 from vdla.compiler.targets.accelerator.codegen.uops import UOPS, UopPlanner, check_uops
 from vdla.compiler.targets.accelerator.description.fit import check_intrinsics
 from vdla.compiler.targets.accelerator.passes.fused import split_fused
@@ -105,20 +113,52 @@ class Linked:
     stages: list[str]
 
 
+_Placed = tuple[str, Op]  # an instruction with its layer
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A kernel's instructions in line; ``beside``: they run beside those of the part before."""
+
+    layer: str
+    ops: list[Op]
+    beside: bool
+
+
 class Linker:
     """Joins kernels: first ``add`` each, then lay out DRAM with ``uops``, then ``link``."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self.planner = UopPlanner(config)
-        self.ops: list[Op] = []
-        self.layers: list[str] = []
+        self.parts: list[_Part] = []
 
     def add(self, layer: str, kernel: Kernel, tensors: Mapping[str, str]) -> None:
-        """Appends a kernel's instructions; ``tensors`` are its parameters' names in DRAM."""
+        """Appends a kernel's instructions; ``tensors`` are its parameters' names in DRAM.
+
+        With a vector engine, a kernel without GEMMs runs beside the one before it where that has
+        some and ACC has room for both.
+        """
         ops = reorder(self.planner.place(layer, kernel.ops))
-        self.ops += (_renamed(op, tensors) for op in ops)
-        self.layers += [layer] * len(ops)
+        entries = self._room(ops)
+        if entries:
+            ops = moved_in_acc(ops, entries)
+        self.parts.append(_Part(layer, [_renamed(op, tensors) for op in ops], bool(entries)))
+
+    def _room(self, ops: list[Op]) -> int:
+        """Where in ACC a kernel has room beside the one before it; 0: it runs behind that one."""
+        if not self.config.vector_engine or not self.parts or has_gemm(ops):
+            return 0
+        before = self.parts[-1]
+        entries = acc_entries(before.ops)
+        fits = entries + acc_entries(ops) <= self.config.depth("acc")
+        return entries if fits and has_gemm(before.ops) and not before.beside else 0
+
+    @property
+    def beside(self) -> dict[str, str]:
+        """Layers that run beside another, and which: what that reads must outlive it."""
+        pairs = itertools.pairwise(self.parts)
+        return {after.layer: before.layer for before, after in pairs if after.beside}
 
     @property
     def uops(self) -> bytes:
@@ -131,14 +171,42 @@ class Linker:
         Raises:
             QueueError: the config's queues are too small for it to end.
         """
+        placed = self._in_line(addresses, dram_bytes)
+        layers, ops = [layer for layer, _ in placed], [op for _, op in placed]
         if hide:
-            instructions = insert_tokens(self.ops, addresses, dram_bytes, self.config)
+            instructions = insert_tokens(ops, addresses, dram_bytes, self.config)
         else:
-            instructions = serialize(self.ops, addresses, self.config)
+            instructions = serialize(ops, addresses, self.config)
         stream = [*instructions, Finish()]
         prove_progress(self.config, stream)
-        stages = [op.name for op in self.ops]
-        return Linked(stream, [*self.layers, ""], [*stages, "finish"])
+        return Linked(stream, [*layers, ""], [*(op.name for op in ops), "finish"])
+
+    def _in_line(self, addresses: Mapping[str, int], dram_bytes: int) -> list[_Placed]:
+        """All instructions in order, with the layers that they belong to."""
+        line: list[_Placed] = []
+        for number, part in enumerate(self.parts):
+            mine = [(part.layer, op) for op in part.ops]
+            if not part.beside:
+                line += mine
+                continue
+            first = self.parts[number - 1].ops
+            touched = Touches(addresses, dram_bytes, self.config)
+            start = len(line) - len(first)
+            places = places_beside(first, part.ops, touched)
+            line[start:] = _merged(line[start:], mine, places)
+        return line
+
+
+def _merged(
+    first: Sequence[_Placed], second: Sequence[_Placed], places: Sequence[int]
+) -> list[_Placed]:
+    """Two lines as one; before each element of ``second`` come so many of ``first``."""
+    result: list[_Placed] = []
+    done = 0
+    for each, place in zip(second, places, strict=True):
+        result += [*first[done:place], each]
+        done = place
+    return [*result, *first[done:]]
 
 
 def _renamed(op: Op, names: Mapping[str, str]) -> Op:

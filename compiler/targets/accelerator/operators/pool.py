@@ -329,7 +329,9 @@ def _schedule(expression: PoolTensors, shape: Pool2d, tile: PoolTile, config: Co
     yo, yi = s[e.out].split(y, factor=tile.rows)
     xo, xi = s[e.out].split(x, factor=tile.cols)
     outer = {"c": co, "y": yo, "x": xo}
-    s[e.out].reorder(n, co, yo, xo, ci, sub, yi, xi, lanes)
+    if config.vector_engine:  # the convolution beside which it runs has rows ready, top to bottom
+        outer = {"y": yo, "x": xo, "c": co}
+    s[e.out].reorder(n, *outer.values(), ci, sub, yi, xi, lanes)
     outer[tile.axis], thread = s[e.out].split(outer[tile.axis], factor=tile.vthreads)
     s[e.out].reorder(n, *outer.values(), thread, ci, sub, yi, xi, lanes)
     if tile.vthreads > 1:
