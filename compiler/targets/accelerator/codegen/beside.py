@@ -36,7 +36,7 @@ def acc_entries(ops: Sequence[Op]) -> int:
 
 
 def moved_in_acc(ops: Sequence[Op], entries: int) -> list[Op]:
-    """The same operator, without GEMMs, so many entries further up in ACC."""
+    """An operator without GEMMs, so many entries further up in ACC."""
     return [
         replace(
             op,
@@ -80,7 +80,7 @@ def _spread(places: Sequence[int], end: int) -> list[int]:
     """
     curve: list[tuple[int, int]] = []
     for point in [*enumerate(places), (len(places), end)]:
-        while len(curve) > 1 and not _bends_down(*curve[-2:], point):
+        while len(curve) > 1 and not _bends_down(curve[-2], curve[-1], point):
             curve.pop()
         curve.append(point)
     numbers, heights = zip(*curve, strict=True)
