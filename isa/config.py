@@ -37,7 +37,7 @@ class ConfigError(UserError):
 def parameter(
     doc: str, default: Any = MISSING, low: int = 1, high: int = 1 << 30, *, option: bool = False
 ) -> Any:
-    """One documented config parameter with its legal range; an ``option`` may be left out: 0."""
+    """One documented config parameter with its legal range; an ``option`` is off at its default."""
     meta = {"doc": doc, "low": low, "high": high, "option": option}
     return field(metadata=meta) if default is MISSING else field(default=default, metadata=meta)
 
@@ -80,6 +80,9 @@ class Config:
     forwarding: int = parameter("whether STORE may write INP; 0: it can't", 0, 0, 1, option=True)
     window_taps: int = parameter(
         "vectors that the window of a GEMM sees; 0: no window", 0, 0, 128, option=True
+    )
+    window_rows: int = parameter(
+        "rows that the window of a GEMM sees; 1: that of its src", 1, 1, 2, option=True
     )
     vector_engine: int = parameter(
         "whether ALU has an engine of its own, VECTOR; 0: COMPUTE", 0, 0, 1, option=True
@@ -126,11 +129,7 @@ class Config:
                 f"{TABLE_RESULTS * RESULT_BYTES}, found {self.table_bytes}"
             )
         self._check_forwarding()
-        if self.window_taps == 1 or 2 * self.window_taps > self.block_in:
-            raise ConfigError(
-                f"config {self.name}: expected window_taps to be 0 or from 2 to block_in / 2 = "
-                f"{self.block_in // 2}, found {self.window_taps}"
-            )
+        self._check_window()
         for buffer in ("inp", "wgt", "acc", "uop"):
             if self.depth(buffer) < 2:
                 raise ConfigError(
@@ -146,6 +145,20 @@ class Config:
             raise ConfigError(
                 f"config {self.name}: expected block_in / port_bytes to be a power of two where "
                 f"forwarding = 1, found {beats}"
+            )
+
+    def _check_window(self) -> None:
+        """A place of a row takes two lanes, one for each channel of a pair."""
+        taps, most = self.window_taps, self.block_in // 2
+        if taps == 1 or taps > most:
+            raise ConfigError(
+                f"config {self.name}: expected window_taps to be 0 or from 2 to block_in / 2 = "
+                f"{most}, found {taps}"
+            )
+        if self.window_rows > 1 and not 2 <= taps <= most // 2:
+            raise ConfigError(
+                f"config {self.name}: expected window_taps to be from 2 to block_in / 4 = "
+                f"{most // 2} where window_rows = 2, found {taps}"
             )
 
     def __eq__(self, other: object) -> bool:
@@ -311,7 +324,7 @@ class Config:
         """
         values = asdict(self)
         for f in _parameters(Config):
-            if f.metadata["option"] and not values[f.name]:
+            if f.metadata["option"] and values[f.name] == f.default:
                 del values[f.name]
         return values
 

@@ -57,17 +57,19 @@ class Option:
 
     ``parameter`` is its name in ``Config``, ``title`` the word for it in sentences: "with tables".
     ``probes`` are configs that have it, ``semantics`` is a digest as ``SEMANTICS`` is one, of the
-    instructions that it adds or changes.
+    instructions that it adds or changes. ``needs`` are the parameters of options that it can't be
+    without: probes have these, too, and no others.
     """
 
     parameter: str
     title: str
     probes: tuple[Config, ...]
     semantics: str
+    needs: frozenset[str] = frozenset()
 
     def is_on(self, config: Config) -> bool:
         """Whether a config has the option."""
-        return bool(getattr(config, self.parameter))
+        return bool(getattr(config, self.parameter) != getattr(Config, self.parameter))
 
 
 OPTIONS = (
@@ -88,6 +90,16 @@ OPTIONS = (
         "a window",
         (replace(PROBES[0], window_taps=3), replace(PROBES[2], window_taps=2)),
         "da3b9923",
+    ),
+    Option(
+        "window_rows",
+        "a window of two rows",
+        (
+            replace(PROBES[0], window_taps=3, window_rows=2),
+            replace(PROBES[1], window_taps=2, window_rows=2),
+        ),
+        "eb727a2d",
+        needs=frozenset({"window_taps"}),
     ),
     Option(
         "vector_engine",
@@ -139,6 +151,7 @@ def isa_hashes() -> dict[tuple[str, ...], str]:
         tuple(option.title for option in options): _isa_hash(options)
         for count in range(len(OPTIONS) + 1)
         for options in combinations(OPTIONS, count)
+        if all(option.needs <= {o.parameter for o in options} for option in options)
     }
 
 

@@ -133,6 +133,11 @@ def _source(c: Config) -> int:
     return max(c.index_bits("inp"), c.index_bits("acc"))
 
 
+def _pitch(c: Config) -> int:
+    """No bits where a window has one row."""
+    return c.index_bits("inp") if c.window_rows > 1 else 0
+
+
 class DramBase(Field):
     """The DRAM address of an instruction's first entry: a multiple of the memory port's bytes."""
 
@@ -301,11 +306,18 @@ class Gemm(LoopNest):
     the micro-op ⌊i / 2⌋ steps before this one read. So each output sees both channels of its pair
     at T places of a row, as a depthwise convolution does. The vectors before an instruction's first
     micro-op are zero.
+
+    Where the config has ``window_rows`` = 2, such a micro-op reads a second vector, that at
+    ``src + pitch``, of which the lanes from 2·T to 4·T see what those below see of the first: lane
+    2·T + i sees of ``inp[src + pitch]``, and of those before it, what lane i sees of ``inp[src]``.
     """
 
     opcode = 2
     init = Field(2, "start of micro-ops marked first", names=tuple(i.name for i in Init))
     window = OptionFlag("lanes below 2·T come from the window", present=lambda c: c.window_taps > 0)
+    pitch = Field(
+        _pitch, "added to src for the window's second row; without ``window`` it means nothing"
+    )
     wgt_base = Field(index("wgt"), "added to every wgt")
     wgt_0 = Field(index("wgt"), "wgt step of loop 0")
     wgt_1 = Field(index("wgt"), "wgt step of loop 1")

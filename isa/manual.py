@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from vdla.isa import instructions, numbers, registers
 from vdla.isa.config import Config, config_names, load_config
 from vdla.isa.fields import Record
-from vdla.isa.identity import isa_hash, isa_hashes
+from vdla.isa.identity import OPTIONS, isa_hash
 from vdla.isa.instructions import (
     INSTRUCTIONS,
     AluOp,
@@ -52,9 +52,8 @@ def manual(config: Config) -> str:
 
 
 def _option_hashes() -> str:
-    """The hashes of the instruction sets with one option each, in a sentence."""
-    single = [(*titles, digest) for titles, digest in isa_hashes().items() if len(titles) == 1]
-    first, *others = (f"with {title} it is `{digest}`" for title, digest in single)
+    """The hashes of the instruction sets with one option each and what it needs, in a sentence."""
+    first, *others = (f"with {o.title} it is `{isa_hash(o.probes[0])}`" for o in OPTIONS)
     return ", ".join((first.capitalize(), *others)) + "."
 
 

@@ -8,6 +8,7 @@ from itertools import permutations
 import pytest
 
 from vdla.isa.config import Config, ConfigError, Memory, config_names, load_config
+from vdla.isa.identity import OPTIONS
 from vdla.isa.instructions import Gemm
 
 REQUIRED = {
@@ -63,6 +64,7 @@ def test_defaults(tmp_path):
         "table_bytes": 0,
         "forwarding": 0,
         "window_taps": 0,
+        "window_rows": 1,
         "vector_engine": 0,
         "memory": Memory(latency=64, bytes_per_cycle=8),
     }
@@ -96,12 +98,13 @@ def test_an_option_that_is_off_changes_nothing(name):
     config = load_config(name)
     assert config.hash == HASHES[name]
     assert config.tables == config.depth("tab") == 0
-    assert not config.to_dict().keys() & {"table_bytes", "forwarding", "window_taps"}
+    assert not config.to_dict().keys() & {option.parameter for option in OPTIONS}
     on = load_config(name, ["table_bytes=512"])
     assert (on.tables, on.depth("tab") * config.port_bytes) == (1, 512)
     assert on.hash != config.hash
     assert on.to_dict()["table_bytes"] == 512
-    assert load_config(name, ["table_bytes=0", "forwarding=0", "window_taps=0"]) == config
+    off = ["table_bytes=0", "forwarding=0", "window_taps=0", "window_rows=1", "vector_engine=0"]
+    assert load_config(name, off) == config
     others = [load_config(name, [setting]) for setting in ("forwarding=1", "window_taps=2")]
     assert len({config.hash, on.hash, *(other.hash for other in others)}) == 4
 
@@ -160,6 +163,11 @@ def test_a_micro_op_takes_the_power_of_two_that_holds_it():
         ("forwarding=2", "config tiny: expected 0 ≤ forwarding ≤ 1, found 2"),
         ("window_taps=1", "config tiny: expected window_taps to be 0 or from 2 to block_in / 2 = "),
         ("window_taps=3", "config tiny: expected window_taps to be 0 or from 2 to block_in / 2 = "),
+        (
+            "window_rows=2",
+            "config tiny: expected window_taps to be from 2 to block_in / 4 = 1 where ",
+        ),
+        ("window_rows=0", "config tiny: expected 1 ≤ window_rows ≤ 2, found 0"),
         ("window_taps=-1", "config tiny: expected 0 ≤ window_taps ≤ 128, found -1"),
         ("block_in=0", "config tiny: expected 1 ≤ block_in ≤ 256, found 0"),
         ("block_in=512", "config tiny: expected 1 ≤ block_in ≤ 256, found 512"),
@@ -187,6 +195,12 @@ def test_settings_that_make_no_machine(setting, message):
          "found 3"),
         ({"block_in": 8, "block_out": 8, "window_taps": 5},
          "config mine: expected window_taps to be 0 or from 2 to block_in / 2 = 4, found 5"),
+        ({"block_in": 8, "block_out": 8, "window_rows": 2},
+         "config mine: expected window_taps to be from 2 to block_in / 4 = 2 where "
+         "window_rows = 2, found 0"),
+        ({"block_in": 8, "block_out": 8, "window_taps": 3, "window_rows": 2},
+         "config mine: expected window_taps to be from 2 to block_in / 4 = 2 where "
+         "window_rows = 2, found 3"),
         ({"port_bytes": 64, "block_in": 64, "block_out": 64, "burst_beats": 128,
           "wgt_bytes": 8192, "acc_bytes": 512},
          "config mine: expected burst_beats × port_bytes ≤ 4096, found 8192"),
