@@ -51,7 +51,8 @@ ROOT = Path(__file__).resolve().parents[1]
 NOTES = ROOT / "build" / "mutants"
 SPARED = Path(__file__).with_suffix(".toml")
 # What numba compiles, or puts into what it compiles as constants.
-COMPILED = ("isa/", "sim/timing/", "sim/checker/", "sim/semantics.py", "sim/stream.py")
+COMPILED = ("isa/", "sim/timing/", "sim/checker/", "sim/semantics.py", "sim/gemm.py",
+            "sim/nest.py", "sim/stream.py")  # fmt: skip
 SAME = "the same Verilog"
 VERILOG = """
 import hashlib
@@ -74,6 +75,7 @@ TINY = "tests/lockstep/test_lockstep.py::test_tiny"
 STAGES: dict[str, tuple[str, ...]] = {
     "": (COVERING,),
     "sim/checker": (f"{INTERPRETED} tests/sim/test_checker.py", COVERING),
+    "sim/gemm.py": ("tests/sim/test_semantics.py tests/sim/test_bounds.py", COVERING),
     "sim/semantics.py": ("tests/sim/test_semantics.py tests/sim/test_bounds.py", COVERING),
     "sim/timing": (f"{INTERPRETED} tests/sim/test_timing.py", TINY, COVERING),
     "hw": (COVERING, TINY),

@@ -45,6 +45,14 @@ def spread(places: Places, *loops: tuple[int, int]) -> Places:
     return places
 
 
+def moved(each: Load | Store, entry_words: int, word_bytes: int) -> Places:
+    """The port words that a LOAD or STORE moves, of DRAM or of INP: ``entry_words`` an entry."""
+    sizes = each.x_size, each.y_size, each.z_size
+    strides = (s * entry_words for s in (each.x_stride, each.y_stride, each.z_stride))
+    words = spread(run(entry_words), *zip(sizes, strides, strict=True))
+    return words << each.dram_base // word_bytes
+
+
 def grouped(places: Places, size: int) -> Places:
     """Groups of ``size`` entries side by side, each of which has a place among ``places``."""
     groups = 0

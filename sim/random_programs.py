@@ -40,7 +40,7 @@ from vdla.isa.numbers import INT32_MAX, INT32_MIN, pack_scale
 from vdla.isa.program import Program
 from vdla.isa.ring import Engine, engines, ring_of
 from vdla.sim.corners import CORNER_SCALES, CORNER_VALUES, random_words
-from vdla.sim.places import Places, acc_span, dram_span, grouped, load_entries, run, spread
+from vdla.sim.places import Places, acc_span, dram_span, grouped, load_entries, moved, run, spread
 
 WINDOW = 24  # entries of each buffer that are used, at its start or at its end
 UOP_WORDS = 24  # DRAM words that hold micro-ops
@@ -171,7 +171,7 @@ class _Generator:
             self._enter_uops(load)
         else:
             load.dram_base = self._dram_base(span * per_entry)
-        reads = self._words(load, per_entry) << self.place["dram"]
+        reads = moved(load, per_entry, self.config.port_bytes) << self.place["dram"]
         return load, reads, run(entries) << self.place[memory.buffer] + load.sram_base
 
     def _load_shape(self, memory: Mem) -> Load:
@@ -246,12 +246,12 @@ class _Generator:
         span = dram_span(store) * per_entry
         if not store.forwards:
             store.dram_base = self._dram_base(span)
-            return self._words(store, per_entry) << self.place["dram"]
+            return moved(store, per_entry, port) << self.place["dram"]
         columns = self.config.inp_entry // port  # beats of an entry
         beats = self.config.depth("inp") * columns
         offset = self.rng.randint(0, min(max(WINDOW * columns - span, 0), beats - span))
         store.dram_base = (beats - span - offset if self.top else offset) * port
-        return grouped(self._words(store, per_entry), columns) << self.place["inp"]
+        return grouped(moved(store, per_entry, port), columns) << self.place["inp"]
 
     def _store_shape(self, memory: Mem) -> Store:
         rng = self.rng
@@ -288,6 +288,8 @@ class _Generator:
             gemm.window = self.rng.randint(0, 1)
         wgt = self._steps(gemm, "wgt", "wgt_base", ("wgt_0", "wgt_1", "wgt_2"))
         src = self._steps(gemm, "inp", "src_base", ("src_0", "src_1", "src_2"))
+        if self.config.window_rows > 1:
+            src |= self._second_row(gemm, src)
         dst = self._steps(gemm, "acc", "dst_base", ("dst_0", "dst_1", "dst_2"))
         bias = self._steps(gemm, "acc", "bias_base", ("bias_0", "bias_1", "bias_2"))
         reads, writes = self._uop_reads(gemm), 0
@@ -297,6 +299,16 @@ class _Generator:
             if uop.first and gemm.init == Init.BIAS:
                 reads |= bias
         return gemm, reads | writes, writes
+
+    def _second_row(self, gemm: Gemm, src: Places) -> Places:
+        """Draws the pitch: 0, a short one, or one to INP's end; the second row's entries."""
+        if not gemm.window:
+            gemm.pitch = self.rng.choice((0, self._highest(Gemm, "pitch")))  # nothing reads it
+            return 0
+        last = max((src >> self.place["inp"]).bit_length() - 1, 0) + self._largest(gemm, "inp")
+        room = self.config.depth("inp") - 1 - last
+        gemm.pitch = self.rng.choice((0, self.rng.randint(0, min(room, WINDOW // 2)), room))
+        return src << gemm.pitch
 
     def _alu(self) -> tuple[Instruction, Places, Places]:
         rng, op = self.rng, self.rng.choice(operations(self.config))
@@ -413,13 +425,6 @@ class _Generator:
         per_word = self.config.uops_per_word
         words = {u // per_word for u in self._range(nest)}
         return run(len(words)) << self.place["uop"] + min(words)
-
-    def _words(self, each: Load | Store, per_entry: int) -> Places:
-        """The port words that a LOAD or STORE moves, of DRAM or of INP."""
-        sizes = each.x_size, each.y_size, each.z_size
-        strides = (s * per_entry for s in (each.x_stride, each.y_stride, each.z_stride))
-        words = spread(run(per_entry), *zip(sizes, strides, strict=True))
-        return words << each.dram_base // self.config.port_bytes
 
     def _entry(self, memory: Mem) -> int:
         return self.config.entry(memory.name.lower())

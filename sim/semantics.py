@@ -23,7 +23,6 @@ from vdla.isa.instructions import (
     AluOp,
     Finish,
     Gemm,
-    Init,
     Instruction,
     Load,
     Mem,
@@ -31,6 +30,8 @@ from vdla.isa.instructions import (
 )
 from vdla.isa.numbers import MANTISSA_BITS, MAX_SHIFT
 from vdla.sim.compiled import inline, jit
+from vdla.sim.gemm import multiply
+from vdla.sim.nest import COUNT, DST, EXTENT_0, EXTENT_1, EXTENT_2, SRC, UOP_BEGIN, leads_beyond
 from vdla.sim.stream import Bytes, Rows, column, decode_uops, uop_layout
 
 Int8 = NDArray[np.int8]
@@ -41,7 +42,6 @@ Lanes = NDArray[np.signedinteger[Any]]
 _MANTISSA_MASK = (1 << MANTISSA_BITS) - 1
 _I32_MIN, _I32_MAX = -(1 << 31), (1 << 31) - 1
 _ADD, _MIN, _MAX, _SHR, _MUL, _WADD, _RQ, _TABLE = (int(op) for op in AluOp)
-_INIT_ACC, _INIT_BIAS = int(Init.ACC), int(Init.BIAS)
 
 
 class State:
@@ -122,9 +122,10 @@ class GemmEffect:
 
     def execute(self, state: State, row: Rows) -> None:
         """Multiplies and adds, one matrix and vector for each micro-op of each iteration."""
-        shape = state.config.window_taps, state.config.block_in
+        config = state.config
+        shape = config.window_rows, config.window_taps, config.block_in
         window = np.zeros(shape, np.int8) if row[_G_WINDOW] else None
-        _gemm(row, state.uop, state.inp, state.wgt, state.acc, window)
+        multiply(row, state.uop, state.inp, state.wgt, state.acc, window)
 
 
 class AluEffect:
@@ -188,12 +189,7 @@ _S_XS, _S_YS, _S_ZS = (column(Store, f"{a}_stride") for a in "xyz")
 _S_SCALE, _S_ZERO = column(Store, "scale_base"), column(Store, "zero")
 _S_LOW, _S_HIGH = column(Store, "low"), column(Store, "high")
 
-_UOP, _COUNT = column(Gemm, "uop_begin"), column(Gemm, "uop_count")
-_E0, _E1, _E2 = (column(Gemm, f"extent_{i}") for i in range(3))
-_D = column(Gemm, "dst_base")  # base, then the steps of loops 0, 1, 2
-_SRC = column(Gemm, "src_base")
-_G_INIT, _G_WINDOW = column(Gemm, "init"), column(Gemm, "window")
-_W, _B = column(Gemm, "wgt_base"), column(Gemm, "bias_base")
+_G_WINDOW = column(Gemm, "window")
 
 _A_OP, _A_USE_IMM = column(Alu, "alu_op"), column(Alu, "use_imm")
 _A_INIT, _A_IMM, _A_WEIGHT = column(Alu, "init"), column(Alu, "imm"), column(Alu, "weight")
@@ -292,94 +288,6 @@ def requantize(x: int, word: int) -> int:
 
 
 @inline
-def _leaves(row: Rows, base: int, uops: Rows, field: int, entries: int) -> bool:
-    """Whether a base, its three loops and the micro-ops' ``field`` lead beyond a memory.
-
-    ``field`` is 0 for a bias: micro-ops give it no index, and those that aren't first don't read
-    it. Timing has faulted a program that goes there. What remains is one whose micro-ops are loaded
-    while they run: its effects aren't defined, but mustn't fall on other memory of this process.
-    """
-    if row[_UOP] + row[_COUNT] > uops.shape[0]:
-        return True
-    steps = row[base]
-    for loop in range(3):
-        if row[_E0 + loop] == 0:
-            return False
-        steps += (row[_E0 + loop] - 1) * row[base + 1 + loop]
-    for u in range(row[_UOP], row[_UOP] + row[_COUNT]):
-        counts = field > 0 or uops[u, 0] != 0
-        if counts and steps + (uops[u, field] if field > 0 else 0) >= entries:
-            return True
-    return False
-
-
-@jit
-def _gemm(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32, window: Int8 | None) -> None:
-    """``window``: its vectors, the latest first. Without one, numba compiles a loop of its own."""
-    lanes_out, lanes_in = wgt.shape[1], wgt.shape[2]
-    mode = row[_G_INIT]
-    leaves = _leaves(row, _D, uops, 1, acc.shape[0]) or _leaves(row, _SRC, uops, 2, inp.shape[0])
-    leaves = leaves or _leaves(row, _W, uops, 3, wgt.shape[0])
-    if leaves or (mode == _INIT_BIAS and _leaves(row, _B, uops, 0, acc.shape[0])):
-        raise IndexError("an entry within its memory")
-    value = np.zeros(lanes_out, np.int32)
-    for i0 in range(row[_E0]):
-        for i1 in range(row[_E1]):
-            for i2 in range(row[_E2]):
-                d0 = row[_D] + i0 * row[_D + 1] + i1 * row[_D + 2] + i2 * row[_D + 3]
-                s0 = row[_SRC] + i0 * row[_SRC + 1] + i1 * row[_SRC + 2] + i2 * row[_SRC + 3]
-                w0 = row[_W] + i0 * row[_W + 1] + i1 * row[_W + 2] + i2 * row[_W + 3]
-                held = -1  # the accumulator that ``value`` holds
-                for u in range(row[_UOP], row[_UOP] + row[_COUNT]):
-                    dst = d0 + uops[u, 1]
-                    if dst != held:
-                        if held >= 0:
-                            _copy(value, acc[held])
-                        _copy(acc[dst], value)
-                        held = dst
-                    if uops[u, 0] and mode != _INIT_ACC:
-                        _copy(value, acc[held])  # the bias may be this very accumulator
-                        for o in range(lanes_out):
-                            value[o] = 0
-                        if mode == _INIT_BIAS:
-                            b = i0 * row[_B + 1] + i1 * row[_B + 2] + i2 * row[_B + 3]
-                            _copy(acc[row[_B] + b], value)
-                    x = inp[s0 + uops[u, 2]]
-                    w = wgt[w0 + uops[u, 3]]
-                    for o in range(lanes_out):
-                        total = np.int32(0)
-                        for i in range(lanes_in):
-                            total += np.int32(w[o, i]) * np.int32(x[i])
-                        value[o] += total
-                    if window is not None:
-                        _add_window(w, x, window, value)
-                if held >= 0:
-                    _copy(value, acc[held])
-
-
-@inline
-def _add_window(w: Int8, x: Int8, window: Int8, value: Int32) -> None:
-    """Enters a vector into the window. In lanes that the window fills, its products take the place
-    of the vector's own: to leave those out of the loop over all lanes took ten times as long."""
-    for lane in range(window.shape[1]):
-        for age in range(window.shape[0] - 1, 0, -1):
-            window[age, lane] = window[age - 1, lane]
-        window[0, lane] = x[lane]
-    for o in range(value.shape[0]):
-        for i in range(2 * window.shape[0]):
-            lane = (o // 2 * 2 + i % 2) % window.shape[1]
-            instead = np.int32(window[i // 2, lane]) - np.int32(x[i])
-            value[o] += np.int32(w[o, i]) * instead
-
-
-@inline
-def _copy(source: Int32, to: Int32) -> None:
-    """A vector; an assignment of arrays takes numba three times as long to compile as all else."""
-    for i in range(to.shape[0]):
-        to[i] = source[i]
-
-
-@inline
 def _signed(value: int, bits: int) -> int:
     """The low ``bits`` of a value, sign-extended."""
     return int((np.int64(value) << (64 - bits)) >> (64 - bits))
@@ -418,9 +326,9 @@ def _reads_beyond(row: Rows, uops: Rows, results: int) -> bool:
     read any, nor does a nest without iterations."""
     if row[_A_OP] != _TABLE or _first_result(row) < results:
         return False
-    if row[_E0] * row[_E0 + 1] * row[_E0 + 2] == 0:
+    if row[EXTENT_0] * row[EXTENT_0 + 1] * row[EXTENT_0 + 2] == 0:
         return False
-    for u in range(row[_UOP], row[_UOP] + row[_COUNT]):
+    for u in range(row[UOP_BEGIN], row[UOP_BEGIN] + row[COUNT]):
         if uops[u, 0] == 0 or row[_A_INIT] == 0:
             return True
     return False
@@ -431,16 +339,16 @@ def _alu(row: Rows, uops: Rows, acc: Int32, results: Int16) -> None:
     lanes = acc.shape[1]
     op = row[_A_OP]
     immediate = row[_A_USE_IMM] != 0 and op not in (_WADD, _TABLE)
-    leaves = not immediate and _leaves(row, _SRC, uops, 2, acc.shape[0])
-    leaves = leaves or _leaves(row, _D, uops, 1, acc.shape[0])
+    leaves = not immediate and leads_beyond(row, SRC, uops, 2, acc.shape[0])
+    leaves = leaves or leads_beyond(row, DST, uops, 1, acc.shape[0])
     if leaves or _reads_beyond(row, uops, results.shape[0]):
         raise IndexError("an entry within its memory")
-    for i0 in range(row[_E0]):
-        for i1 in range(row[_E1]):
-            for i2 in range(row[_E2]):
-                d0 = row[_D] + i0 * row[_D + 1] + i1 * row[_D + 2] + i2 * row[_D + 3]
-                s0 = row[_SRC] + i0 * row[_SRC + 1] + i1 * row[_SRC + 2] + i2 * row[_SRC + 3]
-                for u in range(row[_UOP], row[_UOP] + row[_COUNT]):
+    for i0 in range(row[EXTENT_0]):
+        for i1 in range(row[EXTENT_1]):
+            for i2 in range(row[EXTENT_2]):
+                d0 = row[DST] + i0 * row[DST + 1] + i1 * row[DST + 2] + i2 * row[DST + 3]
+                s0 = row[SRC] + i0 * row[SRC + 1] + i1 * row[SRC + 2] + i2 * row[SRC + 3]
+                for u in range(row[UOP_BEGIN], row[UOP_BEGIN] + row[COUNT]):
                     dst, src = d0 + uops[u, 1], s0 + uops[u, 2]
                     start = uops[u, 0] != 0 and row[_A_INIT] != 0
                     for i in range(lanes):

@@ -95,6 +95,7 @@ _C_UOP, _C_COUNT = column(Gemm, "uop_begin"), column(Gemm, "uop_count")
 _C_E0, _C_E1, _C_E2 = (column(Gemm, f"extent_{i}") for i in range(3))
 _C_DST, _C_SRC = column(Gemm, "dst_base"), column(Gemm, "src_base")
 _G_INIT, _G_WGT, _G_BIAS = (column(Gemm, f) for f in ("init", "wgt_base", "bias_base"))
+_G_WINDOW, _G_PITCH = column(Gemm, "window"), column(Gemm, "pitch")
 _A_OP, _A_USE_IMM = column(Alu, "alu_op"), column(Alu, "use_imm")
 _A_INIT, _A_IMM = column(Alu, "init"), column(Alu, "imm")
 _MEM_INP, _MEM_ACC, _MEM_ACC8, _MEM_UOP = (int(m) for m in (Mem.INP, Mem.ACC, Mem.ACC8, Mem.UOP))
@@ -211,15 +212,15 @@ def _nest_fits(t: Tables, index: int) -> bool:
     if end > t.uops.shape[0]:
         _report(t.findings, UOP_RANGE, index, 0, 0, UOP, end - 1, READ, READ)
         return False
-    fits = _index_fits(t, index, _C_DST, 1, ACC)
+    fits = _index_fits(t, index, _C_DST, 1, ACC, 0)
     if row[0] == _GEMM_OP:
-        fits &= _index_fits(t, index, _C_SRC, 2, INP)
-        fits &= _index_fits(t, index, _G_WGT, 3, WGT)
+        fits &= _index_fits(t, index, _C_SRC, 2, INP, _window_pitch(row))
+        fits &= _index_fits(t, index, _G_WGT, 3, WGT, 0)
         if row[_G_INIT] == _BIAS:
-            fits &= _index_fits(t, index, _G_BIAS, -1, ACC)
+            fits &= _index_fits(t, index, _G_BIAS, -1, ACC, 0)
         return fits
     if _reads_src(row):
-        fits &= _index_fits(t, index, _C_SRC, 2, ACC)
+        fits &= _index_fits(t, index, _C_SRC, 2, ACC, 0)
     first, end = _table_entries(t, index)
     if end > max(first, t.depth[TAB]):
         _report(t.findings, INDEX_RANGE, index, 0, 0, TAB, end - 1, READ, READ)
@@ -231,6 +232,12 @@ def _nest_fits(t: Tables, index: int) -> bool:
 def _reads_src(row: Rows) -> bool:
     """Whether an ALU instruction reads its src."""
     return bool(not row[_A_USE_IMM] or (_FROM_ACC >> row[_A_OP]) & 1)
+
+
+@inline
+def _window_pitch(row: Rows) -> int:
+    """How far behind its src a GEMM's micro-op reads INP, too; 0 if it doesn't."""
+    return int(row[_G_PITCH]) if row[_G_WINDOW] else 0
 
 
 @inline
@@ -250,10 +257,10 @@ def _table_entries(t: Tables, index: int) -> tuple[int, int]:
 
 
 @shared
-def _index_fits(t: Tables, index: int, base: int, field: int, memory: int) -> bool:
-    """Checks the largest index that a base, its loop steps and a micro-op field make."""
+def _index_fits(t: Tables, index: int, base: int, field: int, memory: int, pitch: int) -> bool:
+    """Checks the largest index that a base, its loop steps, a micro-op field and a pitch make."""
     row = t.rows[index]
-    largest = row[base]
+    largest = row[base] + pitch
     for loop in range(3):
         largest += (row[_C_E0 + loop] - 1) * row[base + 1 + loop]
     most = 0
@@ -275,7 +282,7 @@ def _nest(t: Tables, index: int, engine: int, number: int) -> None:
     for word in range(first // per_word, (end - 1) // per_word + 1):
         _touch(t, index, engine, number, UOP, word, READ)
     gemm = row[0] == _GEMM_OP
-    reads_src = gemm or _reads_src(row)
+    reads_src, pitch = gemm or _reads_src(row), _window_pitch(row) if gemm else 0
     if not gemm:
         begin, stop = _table_entries(t, index)
         for entry in range(begin, stop):
@@ -296,6 +303,8 @@ def _nest(t: Tables, index: int, engine: int, number: int) -> None:
                         _touch(t, index, engine, number, ACC, to, WRITE)
                     if reads_src and read[to_src + at] != number:
                         _touch(t, index, engine, number, source, at, READ)
+                    if pitch and read[to_src + at + pitch] != number:
+                        _touch(t, index, engine, number, source, at + pitch, READ)
                     if gemm and read[to_wgt + tile] != number:
                         _touch(t, index, engine, number, WGT, tile, READ)
 

@@ -368,3 +368,34 @@ def test_bounds_of_a_store_to_inp():
     program = assemble(f".base 0x800\n{TO_INP}\nFINISH", FORWARDING)
     image = memory_image(program, 4096)
     assert check(FORWARDING, program.instructions, image, program.base, {"a": (100, 200)}) == []
+
+
+ROWS = load_config("tiny", ["block_in=8", "window_taps=2", "window_rows=2", "forwarding=1"])
+
+
+def test_a_window_s_second_row_is_read_like_its_first():
+    """GEMM reads INP[1] and INP[2], and a pitch of 5 behind each."""
+    gemm = f"{GEMM} src_base=1 window pitch=5"
+    for entry in range(9):
+        load = f"LOAD sram_base={entry} {ONE}"
+        conflict = entry in (1, 2, 6, 7)
+        assert [each.kind for each in findings(f"{load}\n{gemm}", ROWS)] == ["conflict"] * conflict
+        store = f"STORE memory=INP dram_base={entry * 8} scale_base=9 {ONE}"
+        starts = (
+            f"GEMM 1 reads INP[{entry}] that STORE 0 may not have written yet: no token from ",
+            f"STORE 1 writes INP[{entry}] that GEMM 0 may still read: no token from COMPUTE",
+        )
+        for text, start in zip((f"{store}\n{gemm} dst_base=20", f"{gemm} dst_base=20\n{store}"),
+                               starts, strict=True):  # fmt: skip
+            assert [e.text[: len(start)] for e in findings(text, ROWS)] == [start] * conflict
+        assert findings(f"{load} push_next\n{gemm} pop_prev", ROWS) == []
+    plain = gemm.replace("window ", "")
+    assert findings(f"LOAD sram_base=6 {ONE}\n{plain}", ROWS) == []  # nothing reads its pitch
+
+
+def test_bounds_of_a_window_s_second_row():
+    gemm = f"{GEMM} src_base=1 pitch=126"  # INP has 128 entries
+    kind, _, text = only(f"{gemm} window", ROWS)
+    assert (kind, text[:53]) == ("range", "GEMM 0: expected indices of INP below 128, found 128;")
+    assert findings(gemm, ROWS) == []
+    assert findings(f"{gemm} window".replace("126", "125"), ROWS) == []

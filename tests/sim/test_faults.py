@@ -24,6 +24,7 @@ from vdla.sim.timing import Clock
 
 TINY = load_config("tiny")
 OWN = Identity.of(TINY)
+ROWS = ("block_in=8", "inp_bytes=2048", "window_taps=2", "window_rows=2")
 LATENCY = 64
 FIRST = LATENCY + 1  # the stream's first beat moves
 COMPLETE = FIRST + 8  # the first instruction is complete at the head
@@ -294,6 +295,22 @@ def test_a_bias_beyond_acc():
             expect(clock, Fault.ADDRESS, clock.start[1] + 3 + 3, 1)
         else:
             assert clock.fault == Fault.NONE
+
+
+def test_a_second_row_beyond_inp():
+    """INP has 256 entries of two beats: only with the flag is its pitch behind src read."""
+    text = "GEMM uop_count=1 extent_0=5 src_base=20 src_0=1 pitch="
+    expect(run(f"{NONE}{text}233 window", *ROWS), Fault.ADDRESS, READ + 8 + 3, 1)
+    expect(run(f"{NONE}{text}236 window", *ROWS), Fault.ADDRESS, READ + 8, 1)
+    for harmless in ("231 window", "0 window", "255"):
+        assert run(f"{NONE}{text}{harmless}", *ROWS).fault == Fault.NONE
+
+
+def test_a_second_row_beyond_inp_is_found_in_a_long_gemm():
+    """The skipping clock must not pass over it: 80 micro-ops, the last beyond."""
+    text = "GEMM uop_count=1 extent_0=80 src_0=1 window pitch={}"
+    expect(run(text.format(177), *ROWS), Fault.ADDRESS, READ + 79, 0)
+    assert run(text.format(176), *ROWS).fault == Fault.NONE
 
 
 def test_a_table_beyond_the_last():

@@ -33,6 +33,7 @@ OPTIONS = [
     load_config("tiny", ["table_bytes=1024", "forwarding=1", "window_taps=2"]),
     load_config("narrow", ["forwarding=1", "window_taps=3"]),
     load_config("tiny", ["block_in=16", "forwarding=1", "window_taps=8", "wgt_bytes=1024"]),
+    load_config("tiny", ["block_in=16", "window_taps=3", "window_rows=2", "wgt_bytes=1024"]),
 ]
 VECTOR = load_config("tiny", ["vector_engine=1", "table_bytes=1024", "memory.latency=2"])
 EVERY = [*CONFIGS, TIGHT, SLOW, FAST, TABLES, *OPTIONS, VECTOR]
@@ -65,11 +66,14 @@ def test_they_are_sound_and_use_everything():
             if isinstance(each, Gemm):
                 seen["init", each.init] += 1
                 seen["window", each.window] += 1
+                if program.config.window_rows > 1:
+                    seen["pitch", bool(each.window), bool(each.pitch)] += 1
             if isinstance(each, Alu):
                 seen["op", each.alu_op] += 1
     wanted = [(engine.name, flag) for engine in engines(VECTOR) for flag in flags(VECTOR)]
     wanted += [("LOAD", m.name) for m in Mem] + [("STORE", m) for m in ("INP", "ACC", "ACC8")]
     wanted += [("window", 0), ("window", 1)]
+    wanted += [("pitch", window, some) for window in (False, True) for some in (False, True)]
     wanted += [("init", i) for i in Init] + [("op", op) for op in AluOp]
     assert all(seen[each] > 20 for each in wanted), seen
 
@@ -323,24 +327,28 @@ class Plain:
 
     def gemm(self, gemm):
         vectors = [np.zeros(self.config.block_in, np.int8)] * self.config.window_taps
+        seconds = list(vectors)  # of the window's second row
         for at, uop in self.nest(gemm):
             vectors.append(self.inp[at["src"] + uop.src])
+            if gemm.window:
+                seconds.append(self.inp[at["src"] + uop.src + gemm.pitch])
             start = self.acc[at["dst"] + uop.dst].astype(np.int64)
             if uop.first and gemm.init == Init.ZERO:
                 start = 0 * start
             elif uop.first and gemm.init == Init.BIAS:
                 start = self.acc[at["bias"]].astype(np.int64)
             tile = self.wgt[at["wgt"] + uop.wgt].astype(np.int64)
-            total = start + (tile * self.seen(vectors, gemm.window).astype(np.int64)).sum(1)
+            rows = [vectors, seconds][: self.config.window_rows] if gemm.window else []
+            total = start + (tile * self.seen(vectors[-1], rows).astype(np.int64)).sum(1)
             self.acc[at["dst"] + uop.dst] = total.astype(np.int32)
 
-    def seen(self, vectors, window):
+    def seen(self, vector, rows):
         """What each output sees: [output, lane]."""
-        lanes = np.tile(vectors[-1], (self.config.block_out, 1))
-        for output, lane in np.ndindex(self.config.block_out, 2 * self.config.window_taps):
-            if window:
-                source = (output - output % 2 + lane % 2) % self.config.block_in
-                lanes[output, lane] = vectors[-1 - lane // 2][source]
+        lanes = np.tile(vector, (self.config.block_out, 1))
+        taps = self.config.window_taps
+        for output, number, lane in np.ndindex(self.config.block_out, len(rows), 2 * taps):
+            source = (output - output % 2 + lane % 2) % self.config.block_in
+            lanes[output, 2 * taps * number + lane] = rows[number][-1 - lane // 2][source]
         return lanes
 
     def alu(self, alu):

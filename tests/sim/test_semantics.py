@@ -139,6 +139,41 @@ def test_a_window_convolves_by_channel_and_row(shape, seed):
         assert state.acc[x, output] == (seen * kernel[output]).sum()
 
 
+@settings(max_examples=60)
+@given(st.sampled_from(((16, 16, 3), (8, 16, 2), (16, 4, 4), (12, 12, 3))), st.integers(0, 99))
+def test_a_window_of_two_rows_convolves_two_rows_at_once(shape, seed):
+    """A depthwise convolution of 4 rows and T columns takes two micro-ops, one for two rows each:
+    the second row of an image lies a row's vectors behind the first."""
+    block_in, block_out, taps = shape
+    config = load_config("tiny", [f"window_taps={taps}", "window_rows=2", f"block_in={block_in}",
+                                  f"block_out={block_out}", "wgt_bytes=4096", "acc_bytes=4096",
+                                  "inp_bytes=1024"])  # fmt: skip
+    height, width, rng = 4, 6, np.random.default_rng(seed)
+    channels = [output % block_in for output in range(block_out)]
+    image = rng.integers(-128, 128, (height, width, block_in))
+    kernel = rng.integers(-128, 128, (block_out, height, taps))  # [output, row, place]
+    state = State(config, np.zeros(64, np.uint8))
+    state.inp[: height * width] = image.reshape(-1, block_in)
+    for row, output, place in np.ndindex(height, block_out, taps):
+        lane = row % 2 * 2 * taps + 2 * (taps - 1 - place) + output % 2
+        state.wgt[row // 2, output, lane] = kernel[output, row, place]
+    for row in range(0, height, 2):
+        run(Gemm(window=1, init=Init.ACC, uop_count=1, extent_0=width, dst_0=1, src_0=1,
+                 src_base=row * width, pitch=width, wgt_base=row // 2), state)  # fmt: skip
+    padded = np.pad(image, ((0, 0), (taps - 1, 0), (0, 0)))
+    for x, output in np.ndindex(width, block_out):
+        seen = padded[:, x : x + taps, channels[output]]
+        assert state.acc[x, output] == (seen * kernel[output]).sum()
+
+
+def test_without_the_flag_a_pitch_means_nothing():
+    config = load_config("tiny", ["window_taps=2", "window_rows=2", "block_in=8", "wgt_bytes=4096"])
+    for window in (0, 1):
+        gemms = [Gemm(window=window, pitch=pitch, **NEST) for pitch in (0, 3)]
+        plain, pitched = (list(run_each(config, [gemm])) for gemm in gemms)
+        assert (plain == pitched) == (window == 0)
+
+
 def test_what_instructions_do_is_part_of_the_isa_hash():
     """Every operation over a battery of operands; see SEMANTICS in isa/identity.py."""
     assert_digest("SEMANTICS", SEMANTICS, battery())
@@ -197,6 +232,20 @@ def window_battery():
         )
 
 
+def rows_battery():
+    """GEMMs with two rows of a window, at one place of INP and apart."""
+    for block_in, taps in ((8, 2), (16, 3), (16, 4)):
+        settings = [f"window_taps={taps}", "window_rows=2", f"block_in={block_in}"]
+        yield from run_each(
+            load_config("tiny", [*settings, "wgt_bytes=4096"]),
+            [
+                Gemm(init=init, window=window, pitch=pitch, bias_base=9, bias_1=1, **NEST)
+                for init in Init
+                for window, pitch in ((0, 3), (1, 0), (1, 1), (1, 5))
+            ],
+        )
+
+
 def vector_battery():
     """What ALU does where VECTOR executes it."""
     return run_each(load_config("tiny", ["vector_engine=1"]), operate())
@@ -206,6 +255,7 @@ OPTION_BATTERIES = {
     "tables": table_battery,
     "forwarding": forwarding_battery,
     "a window": window_battery,
+    "a window of two rows": rows_battery,
     "a vector engine": vector_battery,
 }
 

@@ -1,0 +1,103 @@
+"""What GEMM computes: a matrix–vector product for each micro-op, with or without a window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdla.isa.instructions import Gemm, Init
+from vdla.sim.compiled import inline, jit
+from vdla.sim.nest import COUNT, DST, EXTENT_0, EXTENT_1, EXTENT_2, SRC, UOP_BEGIN, leads_beyond
+from vdla.sim.stream import Rows, column
+
+Int8 = NDArray[np.int8]
+Int32 = NDArray[np.int32]
+Lanes = NDArray[np.signedinteger[Any]]
+
+_INIT, _PITCH = column(Gemm, "init"), column(Gemm, "pitch")
+_WGT, _BIAS = column(Gemm, "wgt_base"), column(Gemm, "bias_base")
+_INIT_ACC, _INIT_BIAS = int(Init.ACC), int(Init.BIAS)
+
+
+@jit
+def multiply(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32, window: Int8 | None) -> None:
+    """Runs a GEMM. ``window`` is int8 [rows, window_taps, block_in] of zeros, if it has the flag;
+    without one, numba compiles a loop of its own.
+
+    Raises:
+        IndexError: its micro-ops lead beyond a memory.
+    """
+    lanes_out, lanes_in = wgt.shape[1], wgt.shape[2]
+    mode = row[_INIT]
+    pitch = 0 if window is None else (window.shape[0] - 1) * row[_PITCH]
+    leaves = leads_beyond(row, SRC, uops, 2, inp.shape[0] - pitch)
+    leaves = leaves or leads_beyond(row, DST, uops, 1, acc.shape[0])
+    leaves = leaves or leads_beyond(row, _WGT, uops, 3, wgt.shape[0])
+    if leaves or (mode == _INIT_BIAS and leads_beyond(row, _BIAS, uops, 0, acc.shape[0])):
+        raise IndexError("an entry within its memory")
+    value = np.zeros(lanes_out, np.int32)
+    for i0 in range(row[EXTENT_0]):
+        for i1 in range(row[EXTENT_1]):
+            for i2 in range(row[EXTENT_2]):
+                d0 = row[DST] + i0 * row[DST + 1] + i1 * row[DST + 2] + i2 * row[DST + 3]
+                s0 = row[SRC] + i0 * row[SRC + 1] + i1 * row[SRC + 2] + i2 * row[SRC + 3]
+                w0 = row[_WGT] + i0 * row[_WGT + 1] + i1 * row[_WGT + 2] + i2 * row[_WGT + 3]
+                held = -1  # the accumulator that ``value`` holds
+                for u in range(row[UOP_BEGIN], row[UOP_BEGIN] + row[COUNT]):
+                    dst = d0 + uops[u, 1]
+                    if dst != held:
+                        if held >= 0:
+                            _copy(value, acc[held])
+                        _copy(acc[dst], value)
+                        held = dst
+                    if uops[u, 0] and mode != _INIT_ACC:
+                        _copy(value, acc[held])  # the bias may be this very accumulator
+                        for o in range(lanes_out):
+                            value[o] = 0
+                        if mode == _INIT_BIAS:
+                            b = i0 * row[_BIAS + 1] + i1 * row[_BIAS + 2] + i2 * row[_BIAS + 3]
+                            _copy(acc[row[_BIAS] + b], value)
+                    src = s0 + uops[u, 2]
+                    x, w = inp[src], wgt[w0 + uops[u, 3]]
+                    for o in range(lanes_out):
+                        total = np.int32(0)
+                        for i in range(lanes_in):
+                            total += np.int32(w[o, i]) * np.int32(x[i])
+                        value[o] += total
+                    if window is not None:
+                        for each in range(window.shape[0]):
+                            _enter(inp[src + each * pitch], window[each])
+                        _add_window(w, x, window, value)
+                if held >= 0:
+                    _copy(value, acc[held])
+
+
+@inline
+def _enter(x: Int8, places: Int8) -> None:
+    """Puts a vector in front of those of its row, the oldest of which goes."""
+    for age in range(places.shape[0] - 1, 0, -1):
+        _copy(places[age - 1], places[age])
+    _copy(x, places[0])
+
+
+@inline
+def _add_window(w: Int8, x: Int8, window: Int8, value: Int32) -> None:
+    """In lanes that the window fills, its products take the place of the vector's own: to leave
+    those out of the loop over all lanes took ten times as long."""
+    rows, taps, lanes = window.shape
+    for o in range(value.shape[0]):
+        for each in range(rows):
+            for age in range(taps):
+                for side in range(2):  # of the pair's two channels
+                    i = 2 * (each * taps + age) + side
+                    seen = np.int32(window[each, age, (o // 2 * 2 + side) % lanes])
+                    value[o] += np.int32(w[o, i]) * (seen - np.int32(x[i]))
+
+
+@inline
+def _copy(source: Lanes, to: Lanes) -> None:
+    """A vector; an assignment of arrays takes numba three times as long to compile as all else."""
+    for i in range(to.shape[0]):
+        to[i] = source[i]
