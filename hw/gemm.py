@@ -49,7 +49,8 @@ class Quad(NamedTuple):
 class Gemm(Component):
     """``sums`` + ``carry`` is the product of the tile and the vector that came five cycles before;
     ``sums`` are zero after a cycle of ``clear``. ``window`` and ``window_goes_on`` come with the
-    vector, where the config has a window (``Window``).
+    vector, where the config has a window (``Window``), and so does ``second``, the vector of its
+    second row, if there is one.
 
     A platform can have ``multiplier_bits``, the width of its multipliers; it is ``PACKED_BITS``
     where there is none.
@@ -65,6 +66,7 @@ class Gemm(Component):
                 "sums": Out(lanes(32, config.block_out)),
                 "carry": Out(1),
                 **({"window": In(1), "window_goes_on": In(1)} if config.window_taps else {}),
+                **({"second": In(lanes(8, config.block_in))} if config.window_rows > 1 else {}),
             }
         )
 
@@ -87,7 +89,8 @@ class Gemm(Component):
         return m
 
     def _window(self, m: Module) -> Window:
-        return Window(m, self.config, self.inp, self.window, self.window_goes_on)
+        vectors = (self.inp, self.second) if self.config.window_rows > 1 else (self.inp,)
+        return Window(m, self.config, vectors, self.window, self.window_goes_on)
 
     def _pair(self, m: Module, row: int, column: int) -> tuple[Value, ...]:
         """What eight lanes add to a row, and to the next if there is one: each is one too small."""

@@ -6,9 +6,14 @@
    2 × ``window_taps`` is lane 2p + i mod 2 of the vector i // 2 steps before.
 3. A choice of two stands in front of the operand's register, and none where both are one lane.
    Pairs that see the same lanes, since there are more outputs than lanes, share a register.
+4. With ``window_rows`` = 2 there is a second vector, with a history of its own. The next
+   2 × ``window_taps`` lanes are of these as the first ones are of the first row's.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import data
@@ -16,46 +21,71 @@ from amaranth.lib import data
 from vdla.isa.config import Config
 
 
+class Place(NamedTuple):
+    """A lane of a vector in the window."""
+
+    row: int
+    age: int  # steps before the present micro-op
+    lane: int
+
+
 class Window:
-    """What outputs see of ``vector``, that of the micro-op whose data come, and those before it.
+    """What outputs see of ``vectors``, which are those of the micro-op whose data come, one for
+    each row, and of those before them.
 
     ``used`` says that this micro-op sees the window, ``goes_on`` that it does and isn't its
     instruction's last.
     """
 
     def __init__(
-        self, m: Module, config: Config, vector: data.View, used: Value, goes_on: Value
+        self,
+        m: Module,
+        config: Config,
+        vectors: Sequence[data.View],
+        used: Value,
+        goes_on: Value,
     ) -> None:
         self.m, self.config, self.used = m, config, used
-        self.lanes = 2 * config.window_taps  # that the window fills
-        self.vectors = [vector]  # the latest first
-        for age in range(1, config.window_taps):
-            before = Signal(vector.shape(), name=f"before_{age}", reset_less=True)
+        self.lanes = 2 * config.window_taps  # that a row fills
+        self.own = vectors[0]
+        self.rows = [
+            self._history(vector, goes_on, name)
+            for vector, name in zip(vectors, ("before", "second_before"), strict=False)
+        ]
+        self.registers: dict[tuple[int, Place], Signal] = {}  # by lane, and what is seen there
+
+    def _history(self, vector: data.View, goes_on: Value, name: str) -> list[data.View]:
+        """A row's vectors, the latest first."""
+        m, vectors = self.m, [vector]
+        for age in range(1, self.config.window_taps):
+            before = Signal(vector.shape(), name=f"{name}_{age}", reset_less=True)
             m.d.sync += before.eq(0)
             with m.If(goes_on):
-                m.d.sync += before.eq(self.vectors[-1])
-            self.vectors.append(before)
-        self.registers: dict[tuple[int, int], Signal] = {}  # by lane, and the lane it comes from
+                m.d.sync += before.eq(vectors[-1])
+            vectors.append(before)
+        return vectors
 
-    def sees(self, row: int, lane: int) -> Value:
-        """What output ``row`` sees in an input lane."""
-        own, age = self.vectors[0][lane], lane // 2
-        source = self._source(row, lane)
-        if lane >= self.lanes or (age, source) == (0, lane):
+    def sees(self, output: int, lane: int) -> Value:
+        """What an output sees in an input lane."""
+        own, place = self.own[lane], self._place(output, lane)
+        if place == Place(0, 0, lane):
             return own
-        return Mux(self.used, self.vectors[age][source], own)
+        return Mux(self.used, self.rows[place.row][place.age][place.lane], own)
 
-    def register(self, row: int, lane: int) -> Signal:
+    def register(self, output: int, lane: int) -> Signal:
         """What ``sees`` gave a cycle before."""
-        key = lane, self._source(row, lane) if lane < self.lanes else lane
+        key = lane, self._place(output, lane)
         if key not in self.registers:
-            name = "_".join(map(str, ("seen", *key)))
+            name = f"seen_{lane}_{key[1].lane}"
             self.registers[key] = register = Signal(
-                self.vectors[0][lane].shape(), name=name, reset_less=True
+                self.own[lane].shape(), name=name, reset_less=True
             )
-            self.m.d.sync += register.eq(self.sees(row, lane))
+            self.m.d.sync += register.eq(self.sees(output, lane))
         return self.registers[key]
 
-    def _source(self, row: int, lane: int) -> int:
-        """The lane of an older vector that an output sees in this one."""
-        return (row // 2 * 2 + lane % 2) % self.config.block_in
+    def _place(self, output: int, lane: int) -> Place:
+        """What an output sees in a lane where the window is used."""
+        row, at = divmod(lane, self.lanes)
+        if row >= len(self.rows):
+            return Place(0, 0, lane)
+        return Place(row, at // 2, (output // 2 * 2 + at % 2) % self.config.block_in)

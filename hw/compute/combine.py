@@ -99,6 +99,8 @@ class Combine:
                 self.gemm.wgt.eq(ports.wgt.data),
                 self.gemm.clear.eq(self.micro_ops.is_alu(late)),
             ]
+        if ports.inp_second is not None:
+            m.d.comb += self.gemm.second.eq(ports.inp_second.data)
         if ports.acc_y is not None:
             m.d.comb += [
                 self.alu.x.eq(ports.acc_x.data),

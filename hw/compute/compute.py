@@ -61,6 +61,8 @@ class Compute(Component):
             "inp": Out(read_port(config.depth("inp"), 8 * config.inp_entry)),
             "wgt": Out(read_port(config.depth("wgt"), 8 * config.wgt_entry)),
         }
+        if kinds.two_rows:
+            of_gemm["inp_second"] = of_gemm["inp"]
         of_alu = {"acc_y": Out(read_port(*acc))}
         super().__init__(
             {
@@ -120,6 +122,7 @@ class Compute(Component):
             acc_x=self.acc_x,
             acc_y=self.acc_y if kinds.alu else None,
             inp=self.inp if kinds.gemm else None,
+            inp_second=self.inp_second if kinds.two_rows else None,
             wgt=self.wgt if kinds.gemm else None,
             tab=self.tab if kinds.alu and self.config.tables else None,
         )

@@ -42,6 +42,8 @@ class Decide:
         self.micro_ops = micro_ops
         bits = micro_ops.index_bits
         self.at = {name: Signal(n + 2, name=f"{name}_at") for name, n in bits.items()}
+        if micro_ops.two_rows:
+            self.at["second"] = Signal(bits["src"] + 3, name="second_at")
         name = "look" if micro_ops.looks else "read"
         self.arrived = valid_register(micro_ops.arrived(), 1, name)
         self.following = {name: self.at[name][: bits[name]] for name in ("dst", "src")}
@@ -65,7 +67,8 @@ class Decide:
     def _add(self, uop: data.View) -> None:
         m, at, f1 = self.m, self.at, self.ports.f1
         for name in at:
-            own = f1.bias if name == "bias" else add_selected(f1[name], uop[name])
+            field = "src" if name == "second" else name
+            own = f1.bias if name == "bias" else add_selected(f1[name], uop[field])
             m.d.comb += at[name].eq(own)
 
     def _decide(self, uop: data.View) -> None:
@@ -121,6 +124,9 @@ class Decide:
     def _gemm_beyond(self) -> Value:
         config, at = self.config, self.at
         beyond = (at["src"] >= config.depth("inp")) | (at["wgt"] >= config.depth("wgt"))
+        if self.micro_ops.two_rows:
+            second = at["second"] >= config.depth("inp")
+            beyond |= self.ports.f1.operation.window & second
         return beyond | (self.biased & (at["bias"] >= config.depth("acc")))
 
     def _pass_on(self) -> None:

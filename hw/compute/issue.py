@@ -6,6 +6,8 @@
    micro-op, and the register ``f1`` what its loops have added up to.
 4. An instruction without micro-ops issues one that is ``null``.
 5. Nothing moves on while READ holds.
+6. Where the window has two rows, the second one's index has the pitch added on the way to F1. The
+   pitch is kept like ``operation``: in front of a hold, ``now`` is the next instruction already.
 """
 
 from __future__ import annotations
@@ -43,6 +45,8 @@ class Issue:
         self.word = data.View(fields, ports.command.word[: kind.bits(self.config)])
         self.now = Signal(fields, reset_less=True)  # the instruction in the nest
         self.operation = Signal(micro_ops.operation, reset_less=True)
+        if micro_ops.two_rows:
+            self.pitch = Signal.like(self.word.pitch, name="pitch", reset_less=True)
         self.active = Signal(name="nest_active")
         self.null, self.advance, self.last = (Signal(name=n) for n in ("null", "advance", "last"))
         self.at = Signal(len(self.now.uop_begin) + 1, reset_less=True)  # micro-op address
@@ -85,6 +89,8 @@ class Issue:
                 self.null.eq(empty),
                 self.operation.eq(self._decode()),
             ]
+            if self.micro_ops.two_rows:
+                m.d.sync += self.pitch.eq(word.pitch)
 
     def _decode(self) -> data.View:
         """What the stages need of the instruction at the queue's head."""
@@ -119,3 +125,5 @@ class Issue:
                 f1.operation.eq(self.operation),
                 *(f1[name].eq(total) for name, total in sums.items()),
             ]
+            if self.micro_ops.two_rows:
+                m.d.sync += f1.second.eq(sums["src"] + self.pitch)

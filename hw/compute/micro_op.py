@@ -6,6 +6,7 @@
 3. Each micro-op takes along what later stages need of its instruction (``operation``), since the
    next instruction may be in the loop nest by then.
 4. A pipeline for GEMM and ALU keeps what either needs, one for a single of them no more than that.
+5. ``second`` is src + pitch, where the window has two rows: what the second one reads of INP.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class MicroOps:
         }
         if self.gemm:
             self.index_bits |= {"wgt": config.index_bits("wgt"), "bias": config.index_bits("acc")}
+        self.two_rows = self.gemm and config.window_rows > 1
         self.operation = self._operation()
 
     def _operation(self) -> data.StructLayout:
@@ -72,6 +74,8 @@ class MicroOps:
         sums = {name: bits + 1 for name, bits in self.index_bits.items()}
         select = max((self.config.uops_per_word - 1).bit_length(), 1)
         marks = {"valid": 1, "null": 1, "last": 1, "beyond": 1, "select": select}
+        if self.two_rows:
+            sums["second"] = sums["src"] + 1
         return data.StructLayout({**marks, **sums, "operation": self.operation})
 
     def arrived(self) -> data.StructLayout:
@@ -85,6 +89,7 @@ class MicroOps:
             {
                 **dict.fromkeys((*marks, *reads), 1),
                 **self.index_bits,
+                **({"second": self.config.index_bits("inp")} if self.two_rows else {}),
                 **dict.fromkeys(hazards, WRITE),
                 "operation": self.operation,
             }

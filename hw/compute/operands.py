@@ -1,6 +1,7 @@
 """Reads: addresses of READ and of stage 5 go to the scratchpads.
 
-1. GEMM reads INP and WGT, an ALU micro-op its y at ACC's second port, from READ.
+1. GEMM reads INP and WGT, an ALU micro-op its y at ACC's second port, from READ. With two rows of
+   a window, a micro-op that sees the window reads INP at a second port, too.
 2. ACC's first port has the late read, and else READ's early x.
 """
 
@@ -22,6 +23,7 @@ class ReadPorts:
     acc_x: Port
     acc_y: Port | None  # of ALU
     inp: Port | None  # of GEMM
+    inp_second: Port | None  # of GEMM, if its window has two rows
     wgt: Port | None  # of GEMM
     tab: Port | None  # of ALU, if there is TAB
 
@@ -43,6 +45,11 @@ def show_addresses(m: Module, ports: ReadPorts, reads: Reads) -> None:
     for port, place in ((ports.inp, "src"), (ports.wgt, "wgt")):
         if port is not None:
             m.d.comb += [port.enable.eq(is_gemm), port.address.eq(read[place])]
+    if ports.inp_second is not None:
+        m.d.comb += [
+            ports.inp_second.enable.eq(is_gemm & read.operation.window),
+            ports.inp_second.address.eq(read.second),
+        ]
     if ports.acc_y is not None:
         m.d.comb += [
             ports.acc_y.enable.eq(read.valid & read.reads_y),

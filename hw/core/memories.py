@@ -1,7 +1,8 @@
 """The scratchpads, between the engines.
 
 1. LOAD writes INP, WGT and UOP, and COMPUTE reads them; VECTOR, if there is one, reads UOP at a
-   port of its own. In a config with forwarding STORE writes INP, too, where LOAD doesn't.
+   port of its own, and so does COMPUTE INP for the second row of a window. In a config with
+   forwarding STORE writes INP, too, where LOAD doesn't.
 2. ACC has one write port, LOAD's, which passes on what COMPUTE and VECTOR write.
 3. ACC's first read port is COMPUTE's, and VECTOR's where COMPUTE leaves it free. At the second
    STORE reads before whoever executes ALU, which waits.
@@ -33,11 +34,12 @@ class Memories:
             self._connect_tab()
 
     def _connect_direct(self, name: str) -> None:
-        """A memory that LOAD writes, STORE too if it is INP and may be, and that COMPUTE reads, or
-        VECTOR, or both."""
+        """A memory that LOAD writes, STORE too if it is INP and may be, and that COMPUTE reads, at
+        one port or two, or VECTOR, or both."""
         m, config = self.m, self.config
         bits = 8 * config.entry(name)
-        readers = [unit for unit in self._pipelines() if hasattr(unit, name)]
+        places = (name, f"{name}_second")
+        readers = [getattr(u, p) for u in self._pipelines() for p in places if hasattr(u, p)]
         count = len(readers)
         pad = Scratchpad(config.depth(name), bits, beats(config, name), reads=count)
         m.submodules[name] = pad
@@ -46,7 +48,7 @@ class Memories:
         else:
             connect(m, getattr(self.units.load, name), pad.write)
         for number, reader in enumerate(readers):
-            connect(m, getattr(reader, name), getattr(pad, f"read_{number}"))
+            connect(m, reader, getattr(pad, f"read_{number}"))
 
     def _pipelines(self) -> tuple[Compute, ...]:
         """The engines of micro-ops."""

@@ -18,15 +18,18 @@ INT8 = (-128, 127)
 NARROW = SimpleNamespace(multiplier_bits=18)  # as an ECP5's
 
 
-def config(block_in, block_out, taps=0):
+def config(block_in, block_out, taps=0, rows=1):
     """What GEMM asks of a config."""
-    return SimpleNamespace(block_in=block_in, block_out=block_out, window_taps=taps)
+    return SimpleNamespace(
+        block_in=block_in, block_out=block_out, window_taps=taps, window_rows=rows
+    )
 
 
-def products(unit, vectors, tiles, platform=None, marks=()):
+def products(unit, vectors, tiles, platform=None, marks=(), seconds=()):
     """The sums that belong to each vector and tile, given in consecutive cycles.
 
-    ``marks``: of each vector, whether it sees the window, and whether that goes on.
+    ``marks``: of each vector, whether it sees the window, and whether that goes on. ``seconds``:
+    the vectors of the window's second row.
     """
     results, block_out = [], unit.config.block_out
 
@@ -38,6 +41,8 @@ def products(unit, vectors, tiles, platform=None, marks=()):
             if n < len(marks):
                 ctx.set(unit.window, marks[n][0])
                 ctx.set(unit.window_goes_on, marks[n][1])
+            if n < len(seconds):
+                ctx.set(unit.second, seconds[n].tolist())
             carry = ctx.get(unit.carry)
             results.append([ctx.get(unit.sums[o]) + carry for o in range(block_out)])
             await ctx.tick()
@@ -123,9 +128,12 @@ def test_what_a_low_half_borrows():
     ("block_in", "block_out", "taps"),
     [(4, 4, 2), (8, 8, 3), (8, 16, 4), (16, 4, 8), (9, 3, 4), (5, 5, 2), (24, 8, 3), (4, 12, 2)],
 )
-def test_sums_over_a_window(block_in, block_out, taps, platform):
+@pytest.mark.parametrize("rows", [1, 2], ids=["one row", "two rows"])
+def test_sums_over_a_window(block_in, block_out, taps, rows, platform):
     """Instructions of some vectors each, with the window and without, one a cycle."""
+    block_in *= rows  # room for both
     vectors, tiles = operands(block_in, block_out, 40, seed=taps)
+    seconds = operands(block_in, block_out, 40, seed=100 + taps)[0][::-1]
     rng, marks, seen = np.random.default_rng(taps), [], []
     while len(marks) < len(vectors):
         used, length = rng.integers(0, 2), min(rng.integers(1, 7), len(vectors) - len(marks))
@@ -133,13 +141,15 @@ def test_sums_over_a_window(block_in, block_out, taps, platform):
         marks += [(int(used), int(used and n < length - 1)) for n in range(length)]
         for n in range(first, first + length):
             lanes = np.tile(vectors[n], (block_out, 1))
-            for o, i in np.ndindex(block_out, 2 * taps if used else 0):
-                before = vectors[n - i // 2] if n - i // 2 >= first else np.zeros(block_in, int)
-                lanes[o, i] = before[(2 * (o // 2) + i % 2) % block_in]
+            for row, o, i in np.ndindex(rows, block_out, 2 * taps if used else 0):
+                read, then = (vectors, seconds)[row], n - i // 2
+                before = read[then] if then >= first else np.zeros(block_in, int)
+                lanes[o, 2 * taps * row + i] = before[(2 * (o // 2) + i % 2) % block_in]
             seen.append(lanes)
-    unit = Gemm(config(block_in, block_out, taps))
+    unit = Gemm(config(block_in, block_out, taps, rows))
     wanted = np.einsum("noi,noi->no", tiles, np.array(seen))
-    assert np.array_equal(products(unit, vectors, tiles, platform, marks), wanted)
+    seconds = seconds if rows > 1 else ()
+    assert np.array_equal(products(unit, vectors, tiles, platform, marks, seconds), wanted)
 
 
 @pytest.mark.parametrize(("block_in", "block_out"), [
