@@ -28,6 +28,8 @@ CONFIGS = {
     "one table": load_config("tiny", ["table_bytes=512"]),
     "forwarding": load_config("narrow", ["forwarding=1", "writes_in_flight=1"]),
     "a window": load_config("tiny", ["block_in=8", "wgt_bytes=4096", "window_taps=3"]),
+    "two rows": load_config("tiny", ["block_in=8", "wgt_bytes=4096", "window_taps=2",
+                                     "window_rows=2"]),
     "roomy": load_config("narrow", ["token_queue=1000", "memory.latency=500"]),
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ from vdla.analysis import lockstep
 from vdla.analysis.coverage import Coverage
 from vdla.analysis.machines import Machines
 from vdla.hw import window
-from vdla.hw.compute import combine
+from vdla.hw.compute import combine, decide, issue
 from vdla.hw.core import memories
 from vdla.hw.load import write
 from vdla.hw.store import reader, sender
@@ -18,6 +18,12 @@ from vdla.isa.config import load_config
 # An entry of INP has two beats, of which a vector of ACC8 fills one; the window fills most lanes.
 SMALL = load_config("tiny", ["block_in=8", "wgt_bytes=4096", "forwarding=1", "window_taps=3",
                              "table_bytes=512", "writes_in_flight=1"])  # fmt: skip
+# COMPUTE executes GEMM and ALU: the pitch of a GEMM waits where an ALU holds.
+ROWS = load_config(
+    "tiny",
+    ["block_in=8", "wgt_bytes=4096", "inp_bytes=512", "window_taps=2", "window_rows=2",
+     "forwarding=1"],
+)  # fmt: skip
 SHAPES = {
     # a vector of STORE fills four entries of INP, and several pairs of outputs see the same lanes
     "more outputs than inputs": (
@@ -33,6 +39,16 @@ SHAPES = {
         "block_in=12", "block_out=12", "inp_bytes=3072", "wgt_bytes=4608", "acc_bytes=1536",
         "window_taps=3",
     ),
+    # twelve lanes are no power of two, nor are 85 entries of INP
+    "two rows of twelve lanes": (
+        "block_in=12", "block_out=12", "inp_bytes=1020", "wgt_bytes=4608", "acc_bytes=1536",
+        "window_taps=3", "window_rows=2",
+    ),
+    # pairs of outputs share lanes, and there are lanes beyond the window
+    "two rows, more outputs than inputs": (
+        "block_in=16", "block_out=32", "inp_bytes=1024", "wgt_bytes=16384", "acc_bytes=16384",
+        "window_taps=3", "window_rows=2", "vector_engine=1",
+    ),
 }  # fmt: skip
 
 
@@ -42,10 +58,11 @@ def assert_equal(config, programs, coverage=None):
     assert not tally.failed, (tally.differences, tally.unexpected)
 
 
-def test_forwarding_and_the_window():
+@pytest.mark.parametrize("config", [SMALL, ROWS], ids=["one row", "two rows"])
+def test_forwarding_and_the_window(config):
     """These programs reach every goal, too: those of the options among them."""
-    coverage = Coverage(SMALL)
-    assert_equal(SMALL, 300, coverage)
+    coverage = Coverage(config)
+    assert_equal(config, 300, coverage)
     assert coverage.missing == []
 
 
@@ -58,7 +75,8 @@ def test_other_shapes(settings):
 @pytest.mark.long
 @pytest.mark.parametrize("config", [
     load_config("paper-ring"), load_config("narrow", ["forwarding=1", "window_taps=3"]), SMALL,
-], ids=["paper-ring", "narrow", "small"])  # fmt: skip
+    load_config("narrow", ["window_taps=2", "window_rows=2", "vector_engine=1"]), ROWS,
+], ids=["paper-ring", "narrow", "small", "narrow, two rows", "small, two rows"])  # fmt: skip
 def test_five_thousand_programs(config):
     assert_equal(config, 5000)
 
@@ -91,20 +109,43 @@ FAULTS = {
         combine, "Combine", "_use_window", "used.eq(read.operation.window)", "used.eq(1)",
     ),
     "both outputs of a pair see one channel": (
-        window, "Window", "_source", "lane % 2", "0",
+        window, "Window", "_place", "at % 2", "0",
     ),
     "vectors are a step too old": (
-        window, "Window", "sees", "self.vectors[age]", "self.vectors[min(age + 1, 2)]",
+        window, "Window", "sees", "[place.age]", "[min(place.age + 1, 2)]",
     ),
 }  # fmt: skip
+FAULTS_OF_ROWS = {
+    "the second row's pitch is the next instruction's": (
+        issue, "Issue", "_pass_on", "+ self.pitch", "+ self.now.pitch",
+    ),
+    "a second row beyond INP is read": (
+        decide, "Decide", "_gemm_beyond", "beyond |= self.ports.f1.operation.window & second",
+        "pass",
+    ),
+    "a pitch that nothing reads is beyond INP": (
+        decide, "Decide", "_gemm_beyond", "self.ports.f1.operation.window & second", "second",
+    ),
+    "the second row is the first": (
+        window, "Window", "_place", "Place(row, at // 2", "Place(0, at // 2",
+    ),
+    "the second row is a step ahead": (
+        window, "Window", "_place", "Place(row, at // 2", "Place(row, max(at // 2 - row, 0)",
+    ),
+    "the second row keeps a vector from the instruction before": (
+        window, "Window", "__init__", "self._history(vector, goes_on, name)",
+        "self._history(vector, goes_on if name == \"before\" else used, name)",
+    ),
+}  # fmt: skip
+PLANTED = [(SMALL, name) for name in FAULTS] + [(ROWS, name) for name in FAULTS_OF_ROWS]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", FAULTS)
-def test_planted_faults_are_found(name, monkeypatch, tmp_path):
+@pytest.mark.parametrize(("config", "name"), PLANTED, ids=[name for _, name in PLANTED])
+def test_planted_faults_are_found(config, name, monkeypatch, tmp_path):
     """Each within 300 programs."""
-    plant(FAULTS[name], monkeypatch, tmp_path)
-    tallies = lockstep.lockstep(Machines(SMALL), 300, 0, keep=0)
+    plant((FAULTS | FAULTS_OF_ROWS)[name], monkeypatch, tmp_path)
+    tallies = lockstep.lockstep(Machines(config), 300, 0, keep=0)
     found = next((t.programs for t in tallies if t.mismatches), None)
     assert found is not None
     print(f"{name}: found by program {found}")

@@ -132,6 +132,9 @@ def faults(config: Config) -> Mapping[str, Recipe]:
     if 0 < config.tables < 1 << TABLE_BITS:
         last = (1 << TABLE_BITS) - 1
         outside["a table beyond TAB"] = Alu(**nest, alu_op=AluOp.TABLE, imm=last << 8 | last)
+    if config.window_rows > 1:
+        outside["a second row beyond INP"] = Gemm(**nest, extent_0=2, src_0=1, window=1,
+                                                  pitch=depth("inp") - 1)  # fmt: skip
     if config.forwarding:
         end = depth("inp") * config.inp_entry
         last = max(end - config.out_entry, 0)

@@ -57,6 +57,7 @@ VALUES = {
     "STORE requantizes": REQUANTIZED,
     "GEMM": ("wraps", "doesn't wrap", "−128 × −128", "starts from the bias", "starts from 0"),
     "GEMM's window": ("lacks older vectors", "is full", "an older vector counts"),
+    "GEMM's second row": ("is the first", "is another", "an older vector counts"),
     "ALU starts": ("from y", "from x"),
 }
 
@@ -66,6 +67,8 @@ def value_goals(config: Config) -> Iterator[str]:
     absent = {f"ALU {op.name}" for op in set(AluOp) - set(operations(config))}
     if not config.window_taps:
         absent.add("GEMM's window")
+    if config.window_rows == 1:
+        absent.add("GEMM's second row")
     if config.tables == 1:
         absent.add("ALU TABLE: a table but the first")
     for what, kinds in VALUES.items():
@@ -180,7 +183,8 @@ class Replay:
     def _nest(self, each: Gemm | Alu) -> None:
         reads: set[Place] = set()
         writes: set[Place] = set()
-        self.vectors: list[np.ndarray] = []  # of this GEMM's micro-ops, as far as it is
+        # The window's vectors, of this GEMM's micro-ops as far as it is: those of each row.
+        self.vectors: list[list[np.ndarray]] = [[] for _ in range(self.config.window_rows)]
         per_word = self.config.uops_per_word
         for i, j, k in product(*map(range, each.extents())):
 
@@ -197,6 +201,8 @@ class Replay:
                 if isinstance(each, Gemm):
                     wgt += at("wgt")
                     reads |= {("inp", src), ("wgt", wgt)}
+                    if each.window:
+                        reads.add(("inp", src + each.pitch))
                     bias = at("bias") if first and each.init == Init.BIAS else None
                     reads |= {("acc", dst if bias is None else bias)}
                     self._gemm(each, first, dst, src, wgt, bias)
@@ -221,7 +227,7 @@ class Replay:
         start = self.state.acc[dst if bias is None else bias].astype(np.int64)
         if starts and bias is None:
             start = np.zeros_like(start)
-        total = start + (w * self._seen_lanes(each, x)).sum(axis=1)
+        total = start + (w * self._seen_lanes(each, src)).sum(axis=1)
         wraps = (total < INT32_MIN) | (total > INT32_MAX)
         kinds = {
             "wraps": wraps.any(), "doesn't wrap": not wraps.all(),
@@ -231,23 +237,33 @@ class Replay:
         self._values("GEMM", kinds)
         self.state.acc[dst] = total.astype(np.int64).astype(np.uint32).view(np.int32)
 
-    def _seen_lanes(self, each: Gemm, x: np.ndarray) -> np.ndarray:
-        """What each output sees: the vector, or a part of it and the window."""
+    def _seen_lanes(self, each: Gemm, src: int) -> np.ndarray:
+        """What each output sees: the vector at ``src``, or a part of it and the window."""
         outputs, lanes, taps = self.config.block_out, self.config.block_in, self.config.window_taps
-        seen = np.tile(x, (outputs, 1))
+        seen = np.tile(self.state.inp[src].astype(np.int64), (outputs, 1))
         if not each.window:
             return seen
-        self.vectors.append(x)
-        window = [*self.vectors[: -taps - 1 : -1], *[np.zeros_like(x)] * taps]
-        for o, i in np.ndindex(outputs, 2 * taps):
-            seen[o, i] = window[i // 2][(o // 2 * 2 + i % 2) % lanes]
+        for row, vectors in enumerate(self.vectors):
+            vectors.append(self.state.inp[src + row * each.pitch].astype(np.int64))
+            window = [*vectors[: -taps - 1 : -1], *[np.zeros(lanes, np.int64)] * taps]
+            for o, i in np.ndindex(outputs, 2 * taps):
+                seen[o, 2 * taps * row + i] = window[i // 2][(o // 2 * 2 + i % 2) % lanes]
+        self._window_values(each, seen)
+        return seen
+
+    def _window_values(self, each: Gemm, seen: np.ndarray) -> None:
+        taps, steps = self.config.window_taps, len(self.vectors[0])
         kinds = {
-            "lacks older vectors": len(self.vectors) < taps,
-            "is full": len(self.vectors) >= taps,
+            "lacks older vectors": steps < taps,
+            "is full": steps >= taps,
             "an older vector counts": seen[:, 2 : 2 * taps].any(),
         }
         self._values("GEMM's window", kinds)
-        return seen
+        if self.config.window_rows > 1:
+            older = seen[:, 2 * taps + 2 : 4 * taps].any()
+            kinds = {"is the first": each.pitch == 0, "is another": each.pitch > 0,
+                     "an older vector counts": older}  # fmt: skip
+            self._values("GEMM's second row", kinds)
 
     def _alu(self, each: Alu, first: int, dst: int, src: int) -> None:
         op, acc = AluOp(each.alu_op), self.state.acc
