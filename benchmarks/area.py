@@ -8,9 +8,9 @@ there would be if each held one. Depth is levels of logic between registers (a c
 once), not nanoseconds. The hierarchy of units is kept, so a unit's cells are its own; depth follows
 paths through all units, and belongs to the unit of the path's end. With ``--flat`` nothing is kept,
 as in the flows that make bitstreams: fewer cells, and no one can say whose. With ``--options`` the
-rows are whole cores: the config, the config with each option of the instruction set alone, and with
-all of them. The limits are the XC7Z020's, of a PYNQ-Z1 (DS190, table 1). A core takes about two
-minutes.
+rows are whole cores: the config, the config with each option of the instruction set and what that
+needs, and with all of them. The limits are the XC7Z020's, of a PYNQ-Z1 (DS190, table 1). A core
+takes about two minutes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from vdla.isa.config import Config, load_config
 from vdla.isa.identity import OPTIONS
 
 LIMITS = XC7Z020.available
-VALUES = {"table_bytes": 2048, "window_taps": 3}  # of options that aren't just on: 1
+VALUES = {"table_bytes": 2048, "window_taps": 3, "window_rows": 2}  # of options: 1 is on else
 
 
 def synthesize(config: Config, *, apart: bool) -> Netlist:
@@ -117,10 +117,13 @@ def _followed(kind: str, output: str, pins: dict[str, list[Any]]) -> list[str]:
 
 
 def with_options(config: Config) -> dict[str, Config]:
-    """A config, the config with each option alone, and with all, by what they have."""
-    settings = {o.title: f"{o.parameter}={VALUES.get(o.parameter, 1)}" for o in OPTIONS}
-    each = {f"with {title}": config.override([setting]) for title, setting in settings.items()}
-    return {config.name: config, **each, "with all": config.override(settings.values())}
+    """A config, it with each option and what that needs, and with all, by what they have."""
+    on = {o.parameter: f"{o.parameter}={VALUES.get(o.parameter, 1)}" for o in OPTIONS}
+    each = {
+        f"with {o.title}": config.override([on[name] for name in (o.parameter, *o.needs)])
+        for o in OPTIONS
+    }
+    return {config.name: config, **each, "with all": config.override(on.values())}
 
 
 def print_options(config: Config, *, apart: bool, as_json: bool) -> None:
