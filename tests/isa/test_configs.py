@@ -117,8 +117,8 @@ def test_paper_plus_is_paper_with_tables():
 
 def test_paper_ring_is_paper_with_what_its_ring_can_have():
     ring = load_config("paper-ring")
-    assert (ring.forwarding, ring.window_taps, ring.vector_engine) == (1, 3, 1)
-    off = {"forwarding": 0, "window_taps": 0, "vector_engine": 0}
+    assert (ring.forwarding, ring.window_taps, ring.window_rows, ring.vector_engine) == (1, 3, 2, 1)
+    off = {"forwarding": 0, "window_taps": 0, "window_rows": 1, "vector_engine": 0}
     assert replace(ring, name="paper", **off) == load_config("paper")
 
 

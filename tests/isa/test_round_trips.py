@@ -23,8 +23,8 @@ from vdla.isa.instructions import (
 )
 from vdla.isa.program import _CRC, _HEADER, MAGIC, Program, ProgramError
 
-RING = load_config("paper-ring", ["window_rows=2"])  # has every field
-CONFIGS = [*(load_config(name) for name in config_names()), RING]
+RING = load_config("paper-ring")  # has every field
+CONFIGS = [load_config(name) for name in config_names()]
 
 
 def value(draw, field, config):

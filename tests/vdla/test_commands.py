@@ -289,7 +289,8 @@ def test_configs_json_has_what_follows(vdla):
     assert "tables" in vdla("configs").out
     options = {c["name"]: c["options"] for c in vdla("configs", "--json").json["configs"]}
     assert (options["paper"], options["paper-plus"]) == ([], ["tables"])
-    assert options["paper-ring"] == ["forwarding", "a window", "a vector engine"]
+    window = ["a window", "a window of two rows"]
+    assert options["paper-ring"] == ["forwarding", *window, "a vector engine"]
 
 
 def test_progress_is_for_terminals_alone(vdla, tmp_path):
