@@ -88,12 +88,17 @@ def _add_window(w: Int8, x: Int8, window: Int8, value: Int32) -> None:
     those out of the loop over all lanes took ten times as long."""
     rows, taps, lanes = window.shape
     for o in range(value.shape[0]):
+        pair = o // 2 * 2
+        one, other = pair % lanes, (pair + 1) % lanes
+        total = np.int32(0)
         for each in range(rows):
             for age in range(taps):
-                for side in range(2):  # of the pair's two channels
-                    i = 2 * (each * taps + age) + side
-                    seen = np.int32(window[each, age, (o // 2 * 2 + side) % lanes])
-                    value[o] += np.int32(w[o, i]) * (seen - np.int32(x[i]))
+                i = 2 * (each * taps + age)
+                seen = np.int32(window[each, age, one])
+                total += np.int32(w[o, i]) * (seen - np.int32(x[i]))
+                seen = np.int32(window[each, age, other])
+                total += np.int32(w[o, i + 1]) * (seen - np.int32(x[i + 1]))
+        value[o] += total
 
 
 @inline
