@@ -307,16 +307,16 @@ class Gemm(LoopNest):
     at T places of a row, as a depthwise convolution does. The vectors before an instruction's first
     micro-op are zero.
 
-    Where the config has ``window_rows`` = 2, such a micro-op reads a second vector, that at
-    ``src + pitch``, of which the lanes from 2·T to 4·T see what those below see of the first: lane
-    2·T + i sees of ``inp[src + pitch]``, and of those before it, what lane i sees of ``inp[src]``.
+    Where the config has ``window_rows`` = 2, such a micro-op reads a second vector, too, which is
+    ``inp[src + pitch]``; ``pitch`` lies behind ``window``. Lane 2·T + i, for i < 2·T, is of these
+    vectors what lane i is of the first ones. So each output sees T places of two rows.
     """
 
     opcode = 2
     init = Field(2, "start of micro-ops marked first", names=tuple(i.name for i in Init))
     window = OptionFlag("lanes below 2·T come from the window", present=lambda c: c.window_taps > 0)
     pitch = Field(
-        _pitch, "added to src for the window's second row; without ``window`` it means nothing"
+        _pitch, "added to src for the window's second row; nothing reads it without ``window``"
     )
     wgt_base = Field(index("wgt"), "added to every wgt")
     wgt_0 = Field(index("wgt"), "wgt step of loop 0")
