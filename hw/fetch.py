@@ -35,11 +35,11 @@ from vdla.hw.layout import instruction_bits, layout, scaled
 from vdla.isa.config import Config
 from vdla.isa.instructions import (
     DRAM_BITS,
-    INSTRUCTIONS,
     OPCODE_BITS,
     Finish,
     fetch_buffer_beats,
     instruction_beats,
+    instruction_set,
 )
 from vdla.isa.registers import INDEX_BITS
 from vdla.isa.ring import engines, ring_of
@@ -189,7 +189,7 @@ class Fetch(Component):
         """Whether a field of the head is no multiple of what it should be one of."""
         bad = Signal()
         with m.Switch(self.word[:OPCODE_BITS]):
-            for cls in INSTRUCTIONS:
+            for cls in instruction_set(self.config):
                 fields = [f for f, _, _ in cls.layout(self.config)]
                 units = [(f.name, f.multiple(self.config)) for f in fields]
                 if any(unit > 1 for _, unit in units):
@@ -203,7 +203,7 @@ class Fetch(Component):
         """Whether the head has an opcode or an enumerated field that the ISA doesn't know."""
         bad = Signal()
         with m.Switch(self.word[:OPCODE_BITS]):
-            for cls in INSTRUCTIONS:
+            for cls in instruction_set(self.config):
                 with m.Case(cls.opcode):
                     view = data.View(layout(cls, self.config), self.word[: cls.bits(self.config)])
                     unknown = (

@@ -42,6 +42,12 @@ def parameter(
     return field(metadata=meta) if default is MISSING else field(default=default, metadata=meta)
 
 
+def engine(doc: str) -> Any:
+    """An option, 0 or 1, that puts a fourth engine into the ring; a config has one at most."""
+    meta = {"doc": doc, "low": 0, "high": 1, "option": True, "engine": True}
+    return field(default=0, metadata=meta)
+
+
 @dataclass(frozen=True)
 class Memory:
     """The memory behind the accelerator's port: the contract of docs/timing.md, section 2."""
@@ -84,9 +90,7 @@ class Config:
     window_rows: int = parameter(
         "rows that the window of a GEMM sees; 1: that of its src", 1, 1, 2, option=True
     )
-    vector_engine: int = parameter(
-        "whether ALU has an engine of its own, VECTOR; 0: COMPUTE", 0, 0, 1, option=True
-    )
+    vector_engine: int = engine("whether ALU has an engine of its own, VECTOR; 0: COMPUTE")
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
@@ -130,6 +134,11 @@ class Config:
             )
         self._check_forwarding()
         self._check_window()
+        if len(self.fourth_engines) > 1:
+            raise ConfigError(
+                f"config {self.name}: expected one fourth engine at most, "
+                f"found {' and '.join(self.fourth_engines)}"
+            )
         for buffer in ("inp", "wgt", "acc", "uop"):
             if self.depth(buffer) < 2:
                 raise ConfigError(
@@ -260,6 +269,12 @@ class Config:
     def results_per_word(self) -> int:
         """Results of a table in one port word, which is an entry of TAB."""
         return self.port_bytes // RESULT_BYTES
+
+    @property
+    def fourth_engines(self) -> tuple[str, ...]:
+        """The options that are on and put a further engine into the ring."""
+        engines = (f.name for f in _parameters(Config) if f.metadata.get("engine"))
+        return tuple(name for name in engines if getattr(self, name))
 
     @property
     def channel_block(self) -> int:

@@ -19,13 +19,13 @@ from functools import cache
 from itertools import combinations
 
 from vdla.isa import numbers
-from vdla.isa.config import Config
+from vdla.isa.config import Config, load_config
 from vdla.isa.fields import Record
 from vdla.isa.instructions import (
-    INSTRUCTIONS,
     Init,
     Uop,
     instruction_bytes,
+    instruction_set,
     memories,
     operations,
 )
@@ -140,9 +140,25 @@ def other_isa(
     return f"{made} for another instruction set: expected ISA {expected}, found {actual}; {again}"
 
 
+def options_of(config: Config) -> tuple[Option, ...]:
+    """The options that a config has."""
+    return tuple(option for option in OPTIONS if option.is_on(config))
+
+
+def with_titles(options: Sequence[Option]) -> str:
+    """What to say behind the name of something that has options."""
+    return f" with {' and '.join(option.title for option in options)}" if options else ""
+
+
+def probe(options: Sequence[Option]) -> Config:
+    """A small config that has these options alone."""
+    values = {each.parameter: getattr(each.probes[-1], each.parameter) for each in options}
+    return replace(load_config("tiny"), **values)
+
+
 def isa_hash(config: Config | None = None) -> str:
     """The hash of a config's instruction set; without a config, of the set without options."""
-    return _isa_hash(() if config is None else tuple(o for o in OPTIONS if o.is_on(config)))
+    return _isa_hash(() if config is None else options_of(config))
 
 
 def isa_hashes() -> dict[tuple[str, ...], str]:
@@ -170,10 +186,10 @@ def _encoding(probes: Sequence[Config]) -> Iterator[str]:
     for members in map(tuple, enums):
         name = type(members[0]).__name__
         yield f"{name} " + " ".join(f"{each.name}={each.value}" for each in members)
-    for cls in INSTRUCTIONS:
+    for cls in instruction_set(probes[0]):
         engine = ring_of(probes[0]).executor[cls]
         yield f"{cls.mnemonic} opcode {cls.opcode} engine {engine.name}"
-    for record in (*INSTRUCTIONS, Uop):
+    for record in (*instruction_set(probes[0]), Uop):
         for config in probes:
             yield from _fields(record, config)
     for config in probes:

@@ -154,7 +154,7 @@ class DramBase(Field):
 
 def _has_across(config: Config) -> bool:
     """Whether an engine has another one across the ring."""
-    return bool(config.vector_engine)
+    return bool(config.fourth_engines)
 
 
 class Instruction(Record):
@@ -162,6 +162,7 @@ class Instruction(Record):
 
     opcode: ClassVar[int]
     mnemonic: ClassVar[str]
+    option: ClassVar[str] = ""  # the parameter of the configs that have the instruction; "": all
 
     op = Field(OPCODE_BITS, "opcode")
     pop_prev = Field(1, "wait for a token from the previous engine")
@@ -187,8 +188,17 @@ class Instruction(Record):
         return self.pack(config).to_bytes(instruction_bytes(config), "little")
 
     def is_legal(self, config: Config) -> bool:
-        """Whether every enumerated field holds a value the config knows; else it is a fault."""
-        return all(self.__dict__[f.name] in f.legal(config) for f in self.fields if f.names)
+        """Whether the config knows the instruction and every enumerated field's value; else it is
+        a fault."""
+        known = self.exists(config)
+        return known and all(
+            self.__dict__[f.name] in f.legal(config) for f in self.fields if f.names
+        )
+
+    @classmethod
+    def exists(cls, config: Config) -> bool:
+        """Whether the config's machine has the instruction."""
+        return not cls.option or bool(getattr(config, cls.option))
 
 
 BY_OPCODE: dict[int, type[Instruction]] = {}
@@ -393,9 +403,21 @@ INSTRUCTIONS: tuple[type[Instruction], ...] = (Load, Store, Gemm, Alu, Finish)
 
 
 @cache
+def instruction_set(config: Config) -> tuple[type[Instruction], ...]:
+    """The instructions that the config's machine has."""
+    return tuple(cls for cls in INSTRUCTIONS if cls.exists(config))
+
+
+def kind_of(opcode: int, config: Config) -> type[Instruction] | None:
+    """The instruction of a config that has an opcode, if there is one."""
+    cls = BY_OPCODE.get(opcode)
+    return cls if cls is not None and cls.exists(config) else None
+
+
+@cache
 def instruction_bytes(config: Config) -> int:
     """Bytes of every instruction: the widest, rounded up to whole 64-bit words and beats."""
-    bits = max(cls.bits(config) for cls in INSTRUCTIONS)
+    bits = max(cls.bits(config) for cls in instruction_set(config))
     unit = max(8, config.port_bytes)
     return ceil_div(bits, 8 * unit) * unit
 
@@ -425,12 +447,11 @@ def decode(data: bytes, config: Config, where: str = "") -> Instruction:
     if len(data) != instruction_bytes(config):
         raise EncodingError(f"{where}expected {instruction_bytes(config)} bytes, found {len(data)}")
     word = int.from_bytes(data, "little")
-    cls = BY_OPCODE.get(word & ((1 << OPCODE_BITS) - 1))
+    opcode = word & ((1 << OPCODE_BITS) - 1)
+    cls = kind_of(opcode, config)
     if cls is None:
-        raise EncodingError(
-            f"{where}expected an opcode in {sorted(BY_OPCODE)}, "
-            f"found {word & ((1 << OPCODE_BITS) - 1)}"
-        )
+        known = sorted(each.opcode for each in instruction_set(config))
+        raise EncodingError(f"{where}expected an opcode in {known}, found {opcode}")
     if word >> cls.bits(config):
         raise EncodingError(f"{where}expected zeros above {cls.mnemonic}'s fields, found others")
     return cls.unpack(word, config)

@@ -17,6 +17,7 @@ from vdla.isa.instructions import (
     Mem,
     Uop,
     instruction_bytes,
+    instruction_set,
 )
 from vdla.isa.registers import Fault
 
@@ -70,7 +71,7 @@ def header(config: Config) -> str:
         f"#define VDLA_INSTRUCTION_BYTES {instruction_bytes(config)}",
         f"#define VDLA_UOP_BYTES {config.uop_entry}",
     ]
-    for cls in INSTRUCTIONS:
+    for cls in instruction_set(config):
         lines += ["", f"#define VDLA_OPCODE_{cls.mnemonic} {cls.opcode}"]
         lines += _defines(cls.mnemonic, cls, config)
     lines += ["", *_defines("UOP", Uop, config), ""]

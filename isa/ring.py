@@ -19,7 +19,6 @@ from functools import cache, cached_property
 
 from vdla.isa.config import Config, ConfigError
 from vdla.isa.instructions import (
-    INSTRUCTIONS,
     Alu,
     Finish,
     Gemm,
@@ -27,6 +26,7 @@ from vdla.isa.instructions import (
     Load,
     Store,
     Unknown,
+    instruction_set,
 )
 
 
@@ -88,13 +88,14 @@ class Ring:
     """
 
     roles: tuple[Role, ...]
+    instructions: tuple[type[Instruction], ...]  # all that the config has
 
     def __post_init__(self) -> None:
         names = ", ".join(engine.name for engine in self.engines) or "none"
         if len(self.roles) not in RINGS or len(set(self.engines)) < len(self.roles):
             raise ConfigError(f"ring: expected 3 or 4 different engines, found {names}")
         executed = Counter(cls for role in self.roles for cls in role.executes)
-        for cls in INSTRUCTIONS:
+        for cls in self.instructions:
             if executed[cls] != 1:
                 raise ConfigError(
                     f"ring: expected one engine that executes {cls.mnemonic}, found {executed[cls]}"
@@ -117,6 +118,10 @@ class Ring:
     def engine_of(self, instruction: Instruction) -> Engine:
         """The engine that executes an instruction."""
         return self.executor[type(instruction)]
+
+    def writers(self, memory: str) -> tuple[Engine, ...]:
+        """The engines that write a memory, in ring order."""
+        return tuple(role.engine for role in self.roles if memory in role.writes)
 
     def neighbours(self, engine: Engine) -> Mapping[str, Engine]:
         """The engines that an engine exchanges tokens with, by their sides."""
@@ -155,11 +160,14 @@ def ring_of(config: Config) -> Ring:
     load = Role(Engine.LOAD, (Load,), ("dram",), ("inp", "wgt", "acc", "uop", *tab))
     inp = ("inp",) if config.forwarding else ()
     store = Role(Engine.STORE, (Store,), ("acc",), ("dram", *inp))
-    if not config.vector_engine:
+    if config.vector_engine:
+        compute = Role(Engine.COMPUTE, (Gemm, Finish), ("inp", "wgt", "acc", "uop"), ("acc",))
+        vector = Role(Engine.VECTOR, (Alu,), ("acc", "uop", *tab), ("acc",))
+        roles = (load, compute, vector, store)
+    else:
         sources = ("inp", "wgt", "acc", "uop", *tab)
-        return Ring((load, Role(Engine.COMPUTE, (Gemm, Alu, Finish), sources, ("acc",)), store))
-    compute = Role(Engine.COMPUTE, (Gemm, Finish), ("inp", "wgt", "acc", "uop"), ("acc",))
-    return Ring((load, compute, Role(Engine.VECTOR, (Alu,), ("acc", "uop", *tab), ("acc",)), store))
+        roles = (load, Role(Engine.COMPUTE, (Gemm, Alu, Finish), sources, ("acc",)), store)
+    return Ring(roles, instruction_set(config))
 
 
 def engines(config: Config) -> tuple[Engine, ...]:

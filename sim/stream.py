@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from vdla.isa.config import Config
 from vdla.isa.instructions import (
-    BY_OPCODE,
     INSTRUCTIONS,
     OPCODE_BITS,
     SIDES,
@@ -24,6 +23,7 @@ from vdla.isa.instructions import (
     Unknown,
     Uop,
     instruction_bytes,
+    kind_of,
 )
 from vdla.isa.program import Program
 from vdla.isa.ring import Engine, engines, ring_of
@@ -127,7 +127,7 @@ class Stream:
 
 def _decode(word: int, config: Config) -> Instruction:
     opcode = word & ((1 << OPCODE_BITS) - 1)
-    kind = BY_OPCODE.get(opcode)
+    kind = kind_of(opcode, config)
     return kind.unpack(word, config) if kind else Unknown(opcode)
 
 

@@ -52,6 +52,10 @@ def check_fields(stream: Stream) -> list[Finding]:
     findings = []
     for cls in INSTRUCTIONS:
         at, rows = rows_of(stream, cls)
+        if not cls.exists(stream.config):
+            text = f"expected a config with {cls.option}, found {stream.config.name}"
+            findings += [Finding("field", k, f"{name_of(stream, k)}: {text}") for k in map(int, at)]
+            continue
         for i, f in enumerate(cls.fields):
             low, high = f.bounds(stream.config)
             wrong, expected = (rows[:, i] < low) | (rows[:, i] > high), f"{low} ≤ {f.name} ≤ {high}"

@@ -11,6 +11,7 @@ from vdla.isa.asm import AsmError, assemble
 from vdla.isa.config import ConfigError, config_names, load_config
 from vdla.isa.fields import EncodingError
 from vdla.isa.instructions import (
+    BY_OPCODE,
     INSTRUCTIONS,
     Alu,
     Finish,
@@ -20,9 +21,11 @@ from vdla.isa.instructions import (
     Store,
     Unknown,
     decode,
+    kind_of,
 )
 from vdla.isa.ring import Engine, Ring, engines, numbered, ring_of
-from vdla.sim.stream import POPS, PUSHES, token_queues
+from vdla.sim.checker import single
+from vdla.sim.stream import POPS, PUSHES, Stream, token_queues
 
 CONFIGS = (load_config("paper"), load_config("paper", ["vector_engine=1"]))
 PLAIN, FOUR = map(ring_of, CONFIGS)
@@ -74,6 +77,35 @@ def test_the_flags_across_exist_in_a_ring_of_four_alone():
     ]  # fmt: skip
 
 
+def test_an_instruction_of_an_option(monkeypatch):
+    """A config without the option doesn't know it, whoever reads its bits."""
+    monkeypatch.setitem(BY_OPCODE, 6, Instruction)  # which takes it out in the end
+
+    class Mark(Instruction):
+        opcode, option = 6, "vector_engine"
+
+    plain, four = CONFIGS
+    assert kind_of(6, four) is Mark
+    assert kind_of(6, plain) is None
+    assert decode(Mark().encode(four), four) == Mark()
+    with pytest.raises(EncodingError, match=r"expected an opcode in \[0, 1, 2, 3, 4\], found 6"):
+        decode(Mark().encode(plain), plain)
+    for config in CONFIGS:
+        assert Mark().is_legal(config) == (config is four)
+        assert Stream.of_bytes(config, Mark().encode(config)).legal.tolist() == [config is four]
+    monkeypatch.setattr(single, "INSTRUCTIONS", (*INSTRUCTIONS, Mark))
+    (finding,) = single.check_fields(Stream.of(plain, [Mark(), Finish()]))
+    assert finding.text == "MARK 0: expected a config with vector_engine, found paper"
+    assert single.check_fields(Stream.of(four, [Mark(), Finish()])) == []
+
+
+def test_who_writes_a_memory():
+    assert PLAIN.writers("inp") == (Engine.LOAD,)
+    assert FOUR.writers("acc") == (Engine.LOAD, Engine.COMPUTE, Engine.VECTOR)
+    forwarding = ring_of(load_config("paper", ["forwarding=1"]))
+    assert forwarding.writers("inp") == (Engine.LOAD, Engine.STORE)
+
+
 def test_every_instruction_has_an_engine_that_the_config_has():
     for name in config_names():
         config = load_config(name)
@@ -112,5 +144,5 @@ def test_flags_are_fields_and_arrays_follow_them():
 )  # fmt: skip
 def test_a_ring_that_cannot_be(roles, message):
     with pytest.raises(ConfigError) as caught:
-        Ring(roles)
+        Ring(roles, INSTRUCTIONS)
     assert str(caught.value) == message

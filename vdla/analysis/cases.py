@@ -18,7 +18,6 @@ from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.fields import Field
 from vdla.isa.identity import Identity
 from vdla.isa.instructions import (
-    INSTRUCTIONS,
     TABLE_BITS,
     Alu,
     AluOp,
@@ -31,6 +30,7 @@ from vdla.isa.instructions import (
     Store,
     Uop,
     instruction_bytes,
+    instruction_set,
     memories,
 )
 from vdla.isa.program import Program
@@ -101,7 +101,7 @@ def faults(config: Config) -> Mapping[str, Recipe]:
     }
     illegal = {
         f"{cls.mnemonic}'s {f.name}": cls(**{f.name: value})
-        for cls in INSTRUCTIONS
+        for cls in instruction_set(config)
         for f in cls.fields
         if f.names and (value := _illegal(f, config)) is not None
     }

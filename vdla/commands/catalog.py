@@ -13,7 +13,7 @@ from vdla.commands.output import check_folder, print_json, table, write_bytes, w
 from vdla.isa.asm import assemble, disassemble
 from vdla.isa.config import Config, config_names, load_config, parse_config
 from vdla.isa.identity import OPTIONS
-from vdla.isa.instructions import INSTRUCTIONS, Uop, instruction_bytes
+from vdla.isa.instructions import Uop, instruction_bytes, instruction_set
 from vdla.isa.manual import header, manual, systemrdl
 from vdla.isa.program import Program
 from vdla.spelling import UsageError
@@ -83,7 +83,7 @@ def derived(config: Config) -> dict[str, object]:
         "entries": dict(zip(("inp", "wgt", "acc", "uop"), map(int, _depths(config)), strict=True)),
         "tables": config.tables,
         "options": [option.title for option in OPTIONS if option.is_on(config)],
-        "field_bits": {cls.mnemonic: cls.bits(config) for cls in INSTRUCTIONS},
+        "field_bits": {cls.mnemonic: cls.bits(config) for cls in instruction_set(config)},
         "uop_bits": Uop.bits(config),
     }
 

@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from vdla.analysis.case import Outcome
 from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.fields import Field
-from vdla.isa.instructions import INSTRUCTIONS, Finish, Gemm, Instruction, Load, Mem, memories
+from vdla.isa.instructions import (
+    INSTRUCTIONS,
+    Finish,
+    Gemm,
+    Instruction,
+    Load,
+    Mem,
+    instruction_set,
+    memories,
+)
 from vdla.sim.stream import Stream
 
 BASES = ("sram_base", "scale_base", "uop_begin", "dst_base", "src_base", "wgt_base", "bias_base")
@@ -16,7 +25,7 @@ COUNTS = ("x_size", "y_size", "z_size", "extent_0", "extent_1", "extent_2", "uop
 
 def field_goals(config: Config) -> Iterator[str]:
     """The goals: every kind of every field but the opcode; FINISH has nothing to set."""
-    for cls in INSTRUCTIONS:
+    for cls in instruction_set(config):
         if cls is not Finish:
             for f, _, _ in cls.layout(config)[1:]:
                 yield from (f"fields: {cls.mnemonic} {f.name} {each}" for each in kinds(f, config))
