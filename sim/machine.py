@@ -10,8 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla.isa.asm import format_instruction
-from vdla.isa.config import PAGE_BYTES, Config, load_config
-from vdla.isa.instructions import SIDES, Alu, Finish, Gemm, Instruction, Load, Mem, Store
+from vdla.isa.config import PAGE_BYTES, Config
+from vdla.isa.identity import Option, options_of, probe, with_titles
+from vdla.isa.instructions import (
+    SIDES,
+    Alu,
+    Finish,
+    Gemm,
+    Instruction,
+    Load,
+    Store,
+    memories,
+    stored_memories,
+)
 from vdla.isa.registers import Fault
 from vdla.isa.ring import numbered, ring_of
 from vdla.sim.compiled import compile_once
@@ -70,7 +81,7 @@ def simulate(
 
 def run_stream(stream: Stream, dram: Bytes, *, numerics: bool = True) -> Run:
     """Simulates a stream that was laid out before, and may be run often."""
-    warm_up()
+    warm_up(stream.config)
     return _run(stream, dram, numerics=numerics)
 
 
@@ -128,24 +139,29 @@ def _fault_error(stream: Stream, clock: Clock) -> FaultError:
     return FaultError(clock.fault, clock.fault_row, clock.cycles - 1, text)
 
 
+def warm_up(config: Config) -> None:
+    """Compiles the loops that run programs of a config, or fetches them from the cache, before
+    anything is timed."""
+    _warm_up(options_of(config))
+
+
 @cache
-def warm_up() -> None:
-    """Compiles the simulator's loops, or fetches them from the cache, before anything is timed."""
-    options = ["table_bytes=512", "forwarding=1", "window_taps=2"]
-    config = load_config("tiny", options)  # every loop, also what an option adds
+def _warm_up(options: tuple[Option, ...]) -> None:
+    """Configs with the same options share their loops."""
+    config = probe(options)
     size = {"x_size": 1, "y_size": 1, "z_size": 1}
     program = [
-        *(Load(memory=memory, **size) for memory in Mem),
+        *(Load(memory=memory, **size) for memory in memories(config)),
         Gemm(uop_count=1),
-        Gemm(uop_count=1, window=1),
-        Alu(uop_count=1, push_next=1),
-        Store(memory=Mem.ACC, pop_prev=1, **size),
-        Store(memory=Mem.ACC8, **size),
-        Store(memory=Mem.INP, **size),
+        *([Gemm(uop_count=1, window=1)] if config.window_taps else ()),
+        Alu(uop_count=1),
+        *(Store(memory=memory, **size) for memory in stored_memories(config)),
         Finish(),
     ]
     stream = Stream.of(config, program, 2048)
-    compile_once("simulator", lambda: _run(stream, np.zeros(4096, np.uint8), numerics=True))
+    clock = Clock(stream, np.zeros(4096, np.uint8))
+    what = f"simulator's arithmetic{with_titles(options)}"
+    compile_once(what, lambda: run_functional(stream, clock.finish, np.zeros(4096, np.uint8)))
 
 
 def deadlock_report(stream: Stream, start: Sequence[int] | NDArray[np.int64]) -> str:

@@ -29,7 +29,7 @@ class SimDevice:
         self, program: bytes, dram: Dram, given: Ranges = (), wanted: Ranges = ()
     ) -> Callable[[], DeviceResult]:
         """Places the stream in DRAM, as a driver would, and lays it out for the simulator."""
-        warm_up()
+        warm_up(self.config)
         loaded = place(self.name, program, self.config, dram)
         stream = Stream.of(self.config, loaded.instructions, loaded.base)
 

@@ -51,9 +51,9 @@ def step_compute(m: Machine, t: Tables, port_taken: bool, now: int) -> bool:
         stop(m, BEYOND, p.read.row)
         return True
     held = front and not operands_ready(t, p, port_taken, now)
-    cause = cause_of(m, p, _ENGINE, held)
+    cause = cause_of(m, t, p, _ENGINE, held)
     if not held:
-        moved |= in_front(p)
+        moved |= in_front(t, p)
         _go_on(m, t, p, now)
         _consider_bulk(m, t, p, now)
     if p.nest.row < 0 and can_start(m, t, _ENGINE):
@@ -68,7 +68,7 @@ def step_compute(m: Machine, t: Tables, port_taken: bool, now: int) -> bool:
 @inline
 def _go_on(m: Machine, t: Tables, p: Pipeline, now: int) -> None:
     """Every micro-op goes on by a stage."""
-    if m.settings.vector_engine:
+    if t.variant.vector_engine is not None:
         if p.read.row >= 0:
             enter_looked(t, p, now)
         read_from_look(t, p)
@@ -89,6 +89,12 @@ def in_bulk(m: Machine) -> bool:
 
 
 @inline
+def vector_comes(m: Machine, t: Tables) -> bool:
+    """Whether there is VECTOR, with a micro-op in front of its back end."""
+    return t.variant.vector_engine is not None and in_front(t, m.vector)
+
+
+@inline
 def leave_bulk(m: Machine, t: Tables, now: int) -> None:
     """Restores the state of cycle ``now`` by replaying the last WRITE_BACK + 1 micro-ops."""
     p = m.compute
@@ -96,7 +102,7 @@ def leave_bulk(m: Machine, t: Tables, now: int) -> None:
     place(p, t, m.bulk.index + now - m.bulk.since - back)
     m.bulk.until = 0
     forget(p)
-    for _ in range(_stages(m)):  # up to READ
+    for _ in range(_stages(t)):  # up to READ
         _go_on(m, t, p, now - back - 1)
     for then in range(now - back, now):
         _go_on(m, t, p, then)
@@ -104,9 +110,9 @@ def leave_bulk(m: Machine, t: Tables, now: int) -> None:
 
 
 @inline
-def _stages(m: Machine) -> int:
+def _stages(t: Tables) -> int:
     """Stages in front of the back end."""
-    return 3 if m.settings.vector_engine else 2
+    return 2 if t.variant.vector_engine is None else 3
 
 
 @inline
@@ -117,10 +123,10 @@ def _consider_bulk(m: Machine, t: Tables, p: Pipeline, now: int) -> None:
         return
     if row < 0 or t.rows[row, 0] != _GEMM or p.leaving.head != p.leaving.tail:
         return
-    if m.settings.vector_engine and in_front(m.vector):
+    if vector_comes(m, t):
         return
     left = steps(t, row) - p.nest.index
     if p.read.row == row and p.f1.row == row and left > 3 * BULK_MARGIN:
-        m.bulk.index = p.nest.index - _stages(m)
+        m.bulk.index = p.nest.index - _stages(t)
         m.bulk.since = now + 1
         m.bulk.until = now + 1 + left - BULK_MARGIN

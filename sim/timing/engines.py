@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from vdla.sim.compiled import inline
 from vdla.sim.timing.constants import DRAIN, FETCH_WAIT, TOKEN
-from vdla.sim.timing.state import ENGINES, Machine, Tables
+from vdla.sim.timing.state import Machine, Tables
 from vdla.sim.timing.tokens import pop, push, tokens_allow
 
 
@@ -26,9 +26,9 @@ def issue(m: Machine, engine: int) -> None:
 
 
 @inline
-def commit_issues(m: Machine) -> None:
+def commit_issues(m: Machine, t: Tables) -> None:
     """Makes what was issued in this cycle visible."""
-    for engine in range(ENGINES):
+    for engine in range(len(t.variant.engines)):
         m.engines.issued[engine] = m.engines.issued_next[engine]
 
 
@@ -66,10 +66,10 @@ def in_flight(m: Machine, engine: int) -> int:
 
 
 @inline
-def all_finished(m: Machine) -> bool:
+def all_finished(m: Machine, t: Tables) -> bool:
     """Whether every engine has finished all it was given."""
     busy = False
-    for engine in range(ENGINES):
+    for engine in range(len(t.variant.engines)):
         busy |= m.engines.finished[engine] != m.engines.issued[engine]
     return not busy
 
@@ -78,7 +78,7 @@ def all_finished(m: Machine) -> bool:
 def end_program(m: Machine, t: Tables, now: int) -> None:
     """FINISH starts and finishes, in a cycle in which nobody has anything to do."""
     t.start[-1] = t.finish[-1] = now
-    for engine in range(ENGINES):
+    for engine in range(len(t.variant.engines)):
         m.engines.cause[engine] = DRAIN
 
 
@@ -89,18 +89,18 @@ def note_cause(m: Machine, engine: int, cause: int) -> None:
 
 
 @inline
-def count_causes(m: Machine, cycles: int) -> None:
+def count_causes(m: Machine, t: Tables, cycles: int) -> None:
     """Books this cycle, and those after it that are passed over, on each engine's cause."""
-    for engine in range(ENGINES):
+    for engine in range(len(t.variant.engines)):
         m.engines.causes[engine, m.engines.cause[engine]] += cycles
 
 
 @inline
-def idle_cause(m: Machine, engine: int) -> int:
+def idle_cause(m: Machine, t: Tables, engine: int) -> int:
     """Why an engine with nothing in flight does nothing."""
     if m.engines.started[engine] != m.engines.issued[engine]:
         return TOKEN
     issued = 0
-    for each in range(ENGINES):
+    for each in range(len(t.variant.engines)):
         issued += m.engines.issued[each]
     return DRAIN if issued >= m.settings.instructions - 1 else FETCH_WAIT

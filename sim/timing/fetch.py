@@ -39,7 +39,7 @@ def step_fetch(m: Machine, t: Tables, now: int) -> int:
     if _is_refused(m, t, head):
         return did
     if head == m.settings.instructions - 1:
-        return did | (FINISHED if all_finished(m) else WAITED)
+        return did | (FINISHED if all_finished(m, t) else WAITED)
     engine = t.engine_of[t.rows[head, 0]]
     if has_room(m, engine):
         issue(m, engine)

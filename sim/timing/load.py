@@ -20,6 +20,7 @@ from vdla.sim.timing.constants import BANK, BEYOND, BUSY, LOADS_IN_FLIGHT, MEMOR
 from vdla.sim.timing.engines import can_start, finish, idle_cause, in_flight, note_cause, start
 from vdla.sim.timing.fault import burst_faults, stop
 from vdla.sim.timing.memory import BY_LOAD, accept_read, burst_beats
+from vdla.sim.timing.pipeline import computes_acc, reads_tab
 from vdla.sim.timing.state import NONE, Machine, Tables
 
 _ENGINE = int(Engine.LOAD)
@@ -45,7 +46,7 @@ def step_load(m: Machine, t: Tables, channel_free: bool, now: int) -> bool:
         m.load.request.left = 0
         moved = True
     if nothing_to_write:
-        note_cause(m, _ENGINE, BUSY if moved else idle_cause(m, _ENGINE))
+        note_cause(m, _ENGINE, BUSY if moved else idle_cause(m, t, _ENGINE))
         return moved
     cause = _step_write(m, t, now)
     note_cause(m, _ENGINE, cause)
@@ -135,8 +136,8 @@ def _step_write(m: Machine, t: Tables, now: int) -> int:
         return BUSY
     memory = t.rows[row, _MEMORY]
     to_tab, at_data = memory == _TAB, _at_data(m, t, row)
-    port_taken = (m.compute.writes | m.vector.writes) & 1 != 0 and memory in (_ACC, _ACC8)
-    port_taken |= to_tab and (m.compute.table_reads | m.vector.table_reads) & 1 != 0
+    port_taken = memory in (_ACC, _ACC8) and computes_acc(m, t)
+    port_taken |= to_tab and reads_tab(m, t)
     if at_data and m.load.consumed == m.memory.arrived[BY_LOAD]:
         return MEMORY
     if at_data or to_tab:

@@ -7,12 +7,18 @@ estimated.
 
 from __future__ import annotations
 
-from vdla.isa.identity import Identity
+from functools import cache
+
+import numpy as np
+
+from vdla.isa.config import PAGE_BYTES
+from vdla.isa.identity import Identity, Option, options_of, probe, with_titles
+from vdla.isa.instructions import Finish
 from vdla.isa.registers import Fault
 from vdla.isa.ring import Engine
-from vdla.sim.compiled import inline, jit_lean
+from vdla.sim.compiled import compile_once, inline, jit_lean
 from vdla.sim.stream import Bytes, Rows, Stream
-from vdla.sim.timing.compute import in_bulk, leave_bulk, step_compute
+from vdla.sim.timing.compute import in_bulk, leave_bulk, step_compute, vector_comes
 from vdla.sim.timing.constants import BUS_ERROR
 from vdla.sim.timing.engines import commit_issues, count_causes, end_program
 from vdla.sim.timing.fault import stop, stopped
@@ -20,7 +26,7 @@ from vdla.sim.timing.fetch import FINISHED, MISALIGNED, REQUESTED, UNKNOWN, WAIT
 from vdla.sim.timing.load import step_load, writes_acc, writes_inp
 from vdla.sim.timing.memory import BAD_ANSWER, BAD_FETCH, BAD_LOAD, WROTE, step_bus
 from vdla.sim.timing.nest import load_uops
-from vdla.sim.timing.pipeline import in_front, shift_ports
+from vdla.sim.timing.pipeline import in_back, shift_ports
 from vdla.sim.timing.state import NEVER, RING, Machine, Tables, reset
 from vdla.sim.timing.store import (
     forward_beat,
@@ -60,6 +66,7 @@ class Clock:
         identity: Identity | None = None,
         errors: tuple[int, int] = (0, 0),
     ) -> None:
+        _compile(options_of(stream.config))
         self.state, tables = reset(stream, dram)
         self.state.settings.stepped = stepped
         if until is not None:
@@ -74,6 +81,14 @@ class Clock:
         if self.fault:  # nothing of its cycle counts
             for events in (self.start, self.finish):
                 events[events == self.cycles - 1] = -1
+
+
+@cache
+def _compile(options: tuple[Option, ...]) -> None:
+    """Compiles the loop that runs programs of configs with these options, or fetches it."""
+    stream = Stream.of(probe(options), [Finish()])
+    state, tables = reset(stream, np.zeros(PAGE_BYTES, np.uint8))
+    compile_once(f"simulator{with_titles(options)}", lambda: _run(state, tables))
 
 
 def _marked_rows(stream: Stream) -> Rows:
@@ -111,21 +126,21 @@ def _run(m: Machine, t: Tables) -> int:
         writes, port_taken = write_waits(m, t), reads_acc(m, t, now)
         forwards = forward_waits(m, t)
         inp_taken = forwards and writes_inp(m, t)
-        if in_bulk(m) and (now >= m.bulk.until or writes_acc(m, t) or in_front(m.vector)):
+        if in_bulk(m) and (now >= m.bulk.until or writes_acc(m, t) or vector_comes(m, t)):
             leave_bulk(m, t, now)
         head = m.fetch.dispatched
         loaded, stored = m.engines.finished[_LOAD], m.engines.finished[_STORE]
         fetch = step_fetch(m, t, now)
         if fetch & FINISHED:
             end_program(m, t, now)
-            count_causes(m, 1)
+            count_causes(m, t, 1)
             return now + 1
         moved = fetch != WAITED
         moved |= step_load(m, t, fetch & REQUESTED == 0, now)
         if m.engines.finished[_LOAD] != loaded and not stopped(m):
             load_uops(m, t, t.order[_LOAD, loaded])
         moved |= step_compute(m, t, port_taken, now)
-        if m.settings.vector_engine:
+        if t.variant.vector_engine is not None:
             moved |= step_vector(m, t, port_taken, now)
             shift_ports(m.vector)
         if not in_bulk(m):
@@ -142,12 +157,12 @@ def _run(m: Machine, t: Tables) -> int:
             _note_errors(m, bus, head, t.order[_LOAD, loaded], t.order[_STORE, stored])
         if stopped(m):
             return now + 1
-        commit_tokens(m)
-        commit_issues(m)
-        step = 1 if moved or bus != 0 else _idle_cycles(m, now)
+        commit_tokens(m, t)
+        commit_issues(m, t)
+        step = 1 if moved or bus != 0 else _idle_cycles(m, t, now)
         if step == NEVER:
             return -1
-        count_causes(m, step)
+        count_causes(m, t, step)
         now += step
     return now
 
@@ -164,16 +179,16 @@ def _note_errors(m: Machine, bus: int, head: int, load: int, store: int) -> None
 
 
 @inline
-def _idle_cycles(m: Machine, now: int) -> int:
+def _idle_cycles(m: Machine, t: Tables, now: int) -> int:
     """In how many cycles something can move again, when nothing did in this one; or NEVER."""
-    wake = _wake(m, now)
+    wake = _wake(m, t, now)
     if wake == NEVER:
         return NEVER
     return 1 if m.settings.stepped else max(wake - now, 1)
 
 
 @inline
-def _wake(m: Machine, now: int) -> int:
+def _wake(m: Machine, t: Tables, now: int) -> int:
     """The next cycle in which something that waits for time alone can move."""
     wake = NEVER
     reads, answers, compute, vector = m.memory.reads, m.memory.answers, m.compute, m.vector
@@ -182,9 +197,9 @@ def _wake(m: Machine, now: int) -> int:
         wake = min(wake, max(reads.ready[reads.head & (RING - 1)], m.memory.bus_free))
     if answers.head != answers.tail:
         wake = min(wake, answers.at[answers.head & (RING - 1)])
-    held = (compute.read.row >= 0 and not in_bulk(m)) or vector.read.row >= 0
-    for p in (compute, vector):
-        held |= p.leaving.head != p.leaving.tail
+    held = (compute.read.row >= 0 and not in_bulk(m)) or in_back(compute)
+    if t.variant.vector_engine is not None:
+        held |= vector.read.row >= 0 or in_back(vector)
     if held:
         wake = min(wake, now + 1)
     if requantizer.head != requantizer.tail:

@@ -48,20 +48,32 @@ _FROM_ACC = sum(1 << op for op in ALWAYS_ACC_SRC)
 
 
 @inline
-def cause_of(m: Machine, p: Pipeline, engine: int, held: bool) -> int:
+def cause_of(m: Machine, t: Tables, p: Pipeline, engine: int, held: bool) -> int:
     """What the cycle goes to, if nothing starts."""
     if p.read.row >= 0:
         return BANK if held else BUSY
     draining = p.leaving.head != p.leaving.tail
-    if p.nest.row >= 0 or p.f1.row >= 0 or p.look.row >= 0 or draining:
+    if p.nest.row >= 0 or p.f1.row >= 0 or _looks(t, p) or draining:
         return DRAIN
-    return idle_cause(m, engine)
+    return idle_cause(m, t, engine)
 
 
 @inline
-def in_front(p: Pipeline) -> bool:
+def in_front(t: Tables, p: Pipeline) -> bool:
     """Whether a micro-op is in the loop nest or in front of the back end."""
-    return bool(p.nest.row >= 0 or p.f1.row >= 0 or p.look.row >= 0 or p.read.row >= 0)
+    return bool(p.nest.row >= 0 or p.f1.row >= 0 or _looks(t, p) or p.read.row >= 0)
+
+
+@inline
+def _looks(t: Tables, p: Pipeline) -> bool:
+    """Whether a micro-op is in LOOK, where there is that stage."""
+    return t.variant.vector_engine is not None and p.look.row >= 0
+
+
+@inline
+def in_back(p: Pipeline) -> bool:
+    """Whether an instruction's last micro-op is in the back end."""
+    return bool(p.leaving.head != p.leaving.tail)
 
 
 # The front end ----------------------------------------------------------------------------------
@@ -213,6 +225,24 @@ def _looks_up(t: Tables, p: Pipeline) -> bool:
     if t.rows[row, 0] == _GEMM or t.rows[row, _A_OP] != _TABLE:
         return False
     return bool(not p.read.first or t.rows[row, _A_INIT] == 0)
+
+
+@inline
+def computes_acc(m: Machine, t: Tables) -> bool:
+    """Whether COMPUTE or VECTOR writes ACC in this cycle."""
+    writes = m.compute.writes
+    if t.variant.vector_engine is not None:
+        writes |= m.vector.writes
+    return bool(writes & 1)
+
+
+@inline
+def reads_tab(m: Machine, t: Tables) -> bool:
+    """Whether COMPUTE or VECTOR reads TAB in this cycle."""
+    reads = m.compute.table_reads
+    if t.variant.vector_engine is not None:
+        reads |= m.vector.table_reads
+    return bool(reads & 1)
 
 
 @inline

@@ -21,9 +21,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from vdla.isa.config import PAGE_BYTES
+from vdla.isa.config import PAGE_BYTES, Config
 from vdla.isa.instructions import SIDES, Mem, fetch_buffer_beats, instruction_beats
-from vdla.isa.ring import Engine
+from vdla.isa.ring import Engine, numbered, ring_of
 from vdla.sim.stream import Bytes, Rows, Stream, token_queues, uop_layout
 from vdla.sim.timing.constants import CAUSES, WRITE_BUFFER_VECTORS
 from vdla.sim.timing.part import Part
@@ -67,14 +67,12 @@ class Settings(Part):
     entries: PerMemory
     uops: int  # that the UOP buffer holds
     tables: int  # that TAB holds
-    forwarding: bool  # whether STORE may write INP
     inp_bytes: int  # that INP holds
     pops: PerSide  # the token queue that an engine pops at a side
     pushes: PerSide  # the one that it pushes to
 
     # The run.
     instructions: int
-    vector_engine: bool  # ALU is VECTOR's
     stepped: bool  # pass over no cycle
     until: int = NEVER  # the cycle to stop in
 
@@ -302,6 +300,20 @@ class Machine(Part):
     fault: FirstFault
 
 
+class Variant(NamedTuple):
+    """What numba knows of the config when it compiles the cycle loop.
+
+    Its type says it: how long a tuple is, and whether an option is None. So a config without
+    options has a loop of its own, without the parts of options and with the fewest turns.
+    """
+
+    engines: tuple[int, ...]  # the numbers from 0 to the last engine's
+    sides: tuple[int, ...]  # those of an engine
+    queues: tuple[int, ...]  # the token queues
+    forwarding: bool | None  # STORE may write INP
+    vector_engine: bool | None  # ALU is VECTOR's
+
+
 class Tables(NamedTuple):
     """What is as long as the program or a buffer."""
 
@@ -316,6 +328,7 @@ class Tables(NamedTuple):
     visible: Rows  # [ACC entry] the cycle from which an early read sees it
     start: Rows  # [row] the cycle of its start, -1: never
     finish: Rows  # [row] the cycle of its finish
+    variant: Variant
 
 
 # Whose functions write a part or a table while the machine runs; what isn't here stays as it is.
@@ -360,6 +373,18 @@ def reset(stream: Stream, dram: Bytes) -> tuple[Machine, Tables]:
         visible=np.zeros(config.depth("acc"), np.int64),
         start=np.full(n, -1, np.int64),
         finish=np.full(n, -1, np.int64),
+        variant=_variant(config),
+    )
+
+
+def _variant(config: Config) -> Variant:
+    ring = ring_of(config)
+    return Variant(
+        engines=tuple(range(numbered(config)[-1] + 1)),
+        sides=tuple(range(len(ring.sides))),
+        queues=tuple(range(len(ring.token_queues))),
+        forwarding=True if config.forwarding else None,
+        vector_engine=True if config.vector_engine else None,
     )
 
 
@@ -380,11 +405,9 @@ def _set_up(settings: Settings, stream: Stream, dram: Bytes) -> None:
     settings.entry_steps[:] = settings.entry_beats
     settings.entry_steps[Mem.TAB] = config.results_per_word
     settings.tables = config.tables
-    settings.forwarding = config.forwarding > 0
     settings.inp_bytes = config.depth("inp") * config.inp_entry
     settings.entries[:] = [config.depth(name) for name in _MEMORIES]
     settings.uops = config.uop_depth
     settings.pops[:] = token_queues(config, "pop")
     settings.pushes[:] = token_queues(config, "push")
     settings.instructions = len(stream.instructions)
-    settings.vector_engine = config.vector_engine == 1

@@ -39,9 +39,9 @@ def step_vector(m: Machine, t: Tables, port_taken: bool, now: int) -> bool:
         stop(m, BEYOND, p.read.row)
         return True
     held = front and not (operands_ready(t, p, port_taken, now) and _ports_free(m, t))
-    cause = cause_of(m, p, _ENGINE, held)
+    cause = cause_of(m, t, p, _ENGINE, held)
     if not held:
-        moved |= in_front(p)
+        moved |= in_front(t, p)
         if front:
             enter(t, p, now)
         read_from_f1(p)

@@ -31,8 +31,8 @@ from vdla.isa.registers import Cause, Fault, counter, register
 from vdla.isa.ring import Engine, numbered
 from vdla.sim.machine import warm_up
 
-warm_up()
 CONFIG = load_config("tiny")
+warm_up(CONFIG)
 PERIOD = 10  # ns
 PATIENCE = 200_000  # cycles that any program ends in
 RUNNING, DONE, FAULT, STOPPING = (bits.mask for bits in register("STATUS").bits)

@@ -25,7 +25,7 @@ from vdla.isa.config import load_config
 from vdla.isa.instructions import Finish
 from vdla.sim.checker import check
 from vdla.sim.machine import warm_up
-warm_up()
+warm_up(load_config("tiny"))
 assert check(load_config("tiny"), [Finish()]) == []
 """
 
@@ -38,7 +38,7 @@ def test_without_numba_loops_run_as_python():
 
 def test_what_is_compiled_waits_for_no_lock():
     """Another process compiles something else meanwhile, for as long as it likes."""
-    warm_up()
+    warm_up(load_config("tiny"))
     check(load_config("tiny"), [Finish()])
     folder = Path(os.environ.get("NUMBA_CACHE_DIR") or numba.config.CACHE_DIR)
     with open(folder / "lock", "w") as lock:

@@ -10,7 +10,9 @@ import numba
 import numpy as np
 import pytest
 
-from vdla.sim.stream import Rows
+from vdla.isa.config import load_config
+from vdla.isa.instructions import Finish
+from vdla.sim.stream import Rows, Stream
 from vdla.sim.timing import machine, state
 from vdla.sim.timing.part import Part
 
@@ -151,3 +153,23 @@ def test_every_field_is_an_aligned_word_or_a_byte():
                 assert (at + offset) % kind.base.itemsize == 0
 
     check(state.Machine.layout)
+
+
+# What numba knows when it compiles ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "counts", "options"),
+    [
+        ([], (3, 2, 6), (False, False)),
+        (["forwarding=1"], (3, 2, 6), (True, False)),
+        (["vector_engine=1", "table_bytes=512"], (4, 3, 12), (False, True)),
+    ],
+)
+def test_a_loop_is_compiled_for_what_the_config_has(settings, counts, options):
+    """How long the tuples are and which options are None is in the type of the tables."""
+    stream = Stream.of(load_config("tiny", settings), [Finish()])
+    variant = state.reset(stream, np.zeros(4096, np.uint8))[1].variant
+    assert (len(variant.engines), len(variant.sides), len(variant.queues)) == counts
+    assert tuple(option is not None for option in variant[3:]) == options
+    assert str(numba.typeof(variant)).count("none") == options.count(False)

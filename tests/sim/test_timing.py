@@ -15,6 +15,7 @@ from vdla.sim.machine import simulate
 from vdla.sim.stream import Stream, memory_image
 from vdla.sim.timing import Clock
 from vdla.sim.timing.machine import _idle_cycles
+from vdla.sim.timing.state import reset
 
 LATENCY = 64
 DISPATCH = LATENCY + 9  # 1 + latency: first beat; 8 beats per instruction; seen a cycle later
@@ -276,5 +277,6 @@ def test_fetch_never_starves(burst, beats_before):
 def test_a_stepped_machine_passes_over_no_cycle(stepped, cycles):
     """In cycle 1 nothing moves until the first beat does, ``latency`` cycles later."""
     stream = Stream.of(load_config("tiny"), [Finish()])
-    state = Clock(stream, np.zeros(4096, np.uint8), stepped=stepped, until=1).state
-    assert _idle_cycles(state, 1) == cycles
+    dram = np.zeros(4096, np.uint8)
+    state = Clock(stream, dram, stepped=stepped, until=1).state
+    assert _idle_cycles(state, reset(stream, dram)[1], 1) == cycles

@@ -30,7 +30,7 @@ class Machines:
     """A simulator and a Verilated core of one config, side by side."""
 
     def __init__(self, config: Config, report: Callable[[str], None] = lambda text: None) -> None:
-        warm_up()
+        warm_up(config)
         self.config = config
         self.library = build(config, report=report)
         self.bench = Bench(config, self.library)

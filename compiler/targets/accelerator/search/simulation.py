@@ -106,5 +106,5 @@ class Simulation(TileMeter):
 
     def warm_up(self) -> None:
         """Has the simulator's and the checker's loops compiled."""
-        warm_up()
+        warm_up(self.config)
         super().warm_up()

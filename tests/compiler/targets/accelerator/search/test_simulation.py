@@ -51,7 +51,7 @@ def test_what_the_checker_refuses_is_not_run(layer, tiny, monkeypatch):
 
 def test_the_simulator_is_compiled_before_anything_is_timed(layer, tiny, monkeypatch):
     done = []
-    monkeypatch.setattr(module, "warm_up", lambda: done.append("simulator"))
+    monkeypatch.setattr(module, "warm_up", lambda config: done.append("simulator"))
     monkeypatch.setattr(module, "check", lambda config, program: done.append(config))
     Simulation(layer, tiny).warm_up()
     assert done == ["simulator", tiny]
