@@ -14,25 +14,22 @@ from __future__ import annotations
 from amaranth import Cat, Module, ResetInserter, Signal
 from amaranth.lib.wiring import Component, In, Out, connect, flipped
 
-from vdla.hw.compute import Compute
 from vdla.hw.core.causes import Causes
 from vdla.hw.core.control import Control, State
 from vdla.hw.core.faults import Faults
 from vdla.hw.core.memories import Memories
 from vdla.hw.core.memory_port import connect_memory_port
 from vdla.hw.core.ring import Ring
-from vdla.hw.core.units import Queues, Units
+from vdla.hw.core.units import Queues, Units, engine_units
 from vdla.hw.counters import Counters
 from vdla.hw.csr import ADDRESS_BITS, Csr
 from vdla.hw.dma import Dma
 from vdla.hw.fetch import Fetch
 from vdla.hw.interfaces import axi4, axi_lite
-from vdla.hw.load import Load
-from vdla.hw.store import Store
 from vdla.isa.config import Config
 from vdla.isa.identity import Identity
 from vdla.isa.registers import IDENTITY, VERSION, register
-from vdla.isa.ring import Engine, numbered
+from vdla.isa.ring import numbered
 
 
 class Core(Component):
@@ -79,9 +76,7 @@ class Core(Component):
         m.submodules.dma = dma = Dma(config)
         m.submodules.counters = counters = Counters(config)
         m.submodules.fetch = fetch = Fetch(config)
-        load, compute, store = Load(config), Compute(config), Store(config)
-        vector = Compute(config, Engine.VECTOR) if config.vector_engine else None
-        units = Units(csr, dma, counters, fetch, load, compute, vector, store)
+        units = Units(csr, dma, counters, fetch, engine_units(config))
         for engine, unit in units.engines.items():
             m.submodules[engine.name.lower()] = in_reset(unit)
         return units

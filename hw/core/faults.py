@@ -1,7 +1,7 @@
 """The core's faults: the first of a cycle, its cause, and the address of its instruction.
 
 1. Each unit says in every cycle whether it has a fault, and of which instruction. The first of them
-   counts in the order fetch, LOAD, COMPUTE, VECTOR, STORE, bus (docs/timing.md, section 9).
+   counts in the order fetch, the engines along the ring, bus (docs/timing.md, section 9).
 2. Before all of them comes a program that isn't for this core, or that has no instructions. It is
    refused at its first instruction.
 3. A bad read belongs to LOAD or to fetch, as the DMA says; a bad answer to the oldest store that
@@ -20,6 +20,8 @@ from vdla.hw.layout import scaled
 from vdla.isa.config import Config
 from vdla.isa.instructions import instruction_bytes
 from vdla.isa.registers import INDEX_BITS
+
+FAULTS = ("request_fault", "fault", "burst_fault")  # an engine's ports that say so, in their order
 
 
 class Source(NamedTuple):
@@ -63,16 +65,9 @@ class Faults:
     def _in_order(self, refused: Value) -> list[Source]:
         """All sources of faults, of which the first counts."""
         dma, fetch, store = self.units.dma, self.units.fetch, self.units.store
-        load, compute, vector = self.units.load, self.units.compute, self.units.vector
-        units = (
-            fetch.fault,
-            load.request_fault,
-            load.fault,
-            compute.fault,
-            *(() if vector is None else (vector.fault,)),
-            store.fault,
-            store.burst_fault,
-        )
+        load, units = self.units.load, [fetch.fault]
+        for engine in self.units.engines.values():
+            units += [getattr(engine, name) for name in FAULTS if hasattr(engine, name)]
         of_load, of_answer = dma.read_error & dma.error_load, dma.write_error & store.waits
         return [
             Source(~self.allowed, refused, None),

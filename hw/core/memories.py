@@ -1,8 +1,9 @@
 """The scratchpads, between the engines.
 
 1. LOAD writes INP, WGT and UOP, and COMPUTE reads them; VECTOR, if there is one, reads UOP at a
-   port of its own, and so does COMPUTE INP for the second row of a window. In a config with
-   forwarding STORE writes INP, too, where LOAD doesn't.
+   port of its own, and so does COMPUTE INP for the second row of a window. Where the ring says that
+   others write INP too, such as STORE in a config with forwarding, each does in a cycle in which LOAD
+   and those before it don't.
 2. ACC has one write port, LOAD's, which passes on what COMPUTE and VECTOR write.
 3. ACC's first read port is COMPUTE's, and VECTOR's where COMPUTE leaves it free. At the second
    STORE reads before whoever executes ALU, which waits.
@@ -11,15 +12,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from amaranth import Module, Mux
 from amaranth.lib.wiring import connect
 
 from vdla.hw.compute import Compute
-from vdla.hw.core.units import Units
+from vdla.hw.core.units import Unit, Units
 from vdla.hw.layout import beats
 from vdla.hw.scratchpad import Scratchpad
 from vdla.hw.tables import TablePads
 from vdla.isa.config import Config
+from vdla.isa.ring import ring_of
 
 
 class Memories:
@@ -34,8 +38,8 @@ class Memories:
             self._connect_tab()
 
     def _connect_direct(self, name: str) -> None:
-        """A memory that LOAD writes, STORE too if it is INP and may be, and that COMPUTE reads, at
-        one port or two, or VECTOR, or both."""
+        """A memory that LOAD writes, others too if it is INP, and that COMPUTE reads, at one port or
+        two, or VECTOR, or both."""
         m, config = self.m, self.config
         bits = 8 * config.entry(name)
         places = (name, f"{name}_second")
@@ -43,10 +47,11 @@ class Memories:
         count = len(readers)
         pad = Scratchpad(config.depth(name), bits, beats(config, name), reads=count)
         m.submodules[name] = pad
-        if name == "inp" and config.forwarding:
-            self._share_inp(pad)
+        first, *others = (self.units.engines[e] for e in ring_of(config).writers(name))
+        if others:
+            self._share_inp(pad, others)
         else:
-            connect(m, getattr(self.units.load, name), pad.write)
+            connect(m, getattr(first, name), pad.write)
         for number, reader in enumerate(readers):
             connect(m, reader, getattr(pad, f"read_{number}"))
 
@@ -55,14 +60,23 @@ class Memories:
         vector = self.units.vector
         return (self.units.compute,) if vector is None else (self.units.compute, vector)
 
-    def _share_inp(self, pad: Scratchpad) -> None:
-        """INP's write port is LOAD's when it writes, else STORE's."""
-        load, store = self.units.load, self.units.store
-        self.m.d.comb += [
-            store.inp_taken.eq(load.writes_inp),
-            pad.write.enable.eq(load.inp.enable | store.inp.enable),
-            pad.write.address.eq(Mux(load.writes_inp, load.inp.address, store.inp.address)),
-            pad.write.data.eq(Mux(load.writes_inp, load.inp.data, store.inp.data)),
+    def _share_inp(self, pad: Scratchpad, others: Sequence[Unit]) -> None:
+        """INP's write port is LOAD's when it writes, else that of the first other that does."""
+        m, load = self.m, self.units.load
+        writers, taken, enable = [(load.writes_inp, load.inp)], load.writes_inp, load.inp.enable
+        for other in others:
+            m.d.comb += other.inp_taken.eq(taken)
+            writes = other.inp.enable.any()
+            taken, enable = taken | writes, enable | other.inp.enable
+            writers.append((writes, other.inp))
+        address, value = writers[-1][1].address, writers[-1][1].data
+        for writes, port in reversed(writers[:-1]):
+            address = Mux(writes, port.address, address)
+            value = Mux(writes, port.data, value)
+        m.d.comb += [
+            pad.write.enable.eq(enable),
+            pad.write.address.eq(address),
+            pad.write.data.eq(value),
         ]
 
     def _connect_acc(self) -> None:

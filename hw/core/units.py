@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import cast
 
 from vdla.hw.compute import Compute
 from vdla.hw.counters import Counters
@@ -13,9 +15,23 @@ from vdla.hw.fetch import Fetch
 from vdla.hw.load import Load
 from vdla.hw.queue import CommandQueue
 from vdla.hw.store import Store
-from vdla.isa.ring import Engine
+from vdla.isa.config import Config
+from vdla.isa.ring import Engine, engines
 
 Queues = Mapping[Engine, CommandQueue]  # one in front of each engine
+Unit = Load | Compute | Store  # that executes instructions
+
+MAKERS: Mapping[Engine, Callable[[Config], Unit]] = {
+    Engine.LOAD: Load,
+    Engine.COMPUTE: Compute,
+    Engine.VECTOR: partial(Compute, engine=Engine.VECTOR),
+    Engine.STORE: Store,
+}
+
+
+def engine_units(config: Config) -> dict[Engine, Unit]:
+    """The units that are the engines of a config, in ring order."""
+    return {engine: MAKERS[engine](config) for engine in engines(config)}
 
 
 @dataclass(frozen=True)
@@ -26,21 +42,27 @@ class Units:
     dma: Dma
     counters: Counters
     fetch: Fetch
-    load: Load
-    compute: Compute
-    vector: Compute | None  # if the config has one
-    store: Store
+    engines: Mapping[Engine, Unit]  # in ring order
 
     @property
-    def engines(self) -> dict[Engine, Load | Compute | Store]:
-        """The units that execute instructions, in ring order."""
-        vector = {} if self.vector is None else {Engine.VECTOR: self.vector}
-        return {
-            Engine.LOAD: self.load,
-            Engine.COMPUTE: self.compute,
-            **vector,
-            Engine.STORE: self.store,
-        }
+    def load(self) -> Load:
+        """LOAD."""
+        return cast(Load, self.engines[Engine.LOAD])
+
+    @property
+    def compute(self) -> Compute:
+        """COMPUTE."""
+        return cast(Compute, self.engines[Engine.COMPUTE])
+
+    @property
+    def vector(self) -> Compute | None:
+        """VECTOR, if the config has it."""
+        return cast(Compute | None, self.engines.get(Engine.VECTOR))
+
+    @property
+    def store(self) -> Store:
+        """STORE."""
+        return cast(Store, self.engines[Engine.STORE])
 
     @property
     def alu(self) -> Compute:

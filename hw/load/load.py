@@ -32,6 +32,7 @@ from vdla.hw.load.tiles import Tiles
 from vdla.hw.load.write import Writer, WriterPorts
 from vdla.isa import instructions as isa
 from vdla.isa.config import Config
+from vdla.isa.ring import ring_of
 
 
 class Load(Component):
@@ -52,7 +53,8 @@ class Load(Component):
         }
         if config.tables:
             writes |= {"tab": Out(table_write_port(config)), "tab_taken": In(1)}
-        if config.forwarding:
+        self.shares_inp = len(ring_of(config).writers("inp")) > 1
+        if self.shares_inp:
             writes |= {"writes_inp": Out(1)}
         acc = write_port(config.depth("acc"), 8 * config.acc_entry)
         super().__init__(
@@ -118,7 +120,7 @@ class Load(Component):
             consume=consume,
             acc_taken=self.acc_taken,
             tab_taken=self.tab_taken if self.config.tables else None,
-            writes_inp=self.writes_inp if self.config.forwarding else None,
+            writes_inp=self.writes_inp if self.shares_inp else None,
             memories=MemoryPorts(
                 direct,
                 self.acc,

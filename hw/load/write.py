@@ -38,7 +38,7 @@ class WriterPorts:
     consume: Signal  # the beat is taken out of the buffer
     acc_taken: Value  # COMPUTE writes ACC in this cycle
     tab_taken: Value | None  # COMPUTE reads TAB in this cycle, if there is one
-    writes_inp: Signal | None  # INP is written in this cycle, where STORE may write it too
+    writes_inp: Signal | None  # INP is written in this cycle, where others may write it too
     memories: MemoryPorts
 
 
