@@ -17,21 +17,24 @@ from vdla.isa.ring import Engine, TokenQueue, engines, ring_of
 from vdla.sim.stream import Stream, column
 
 LOADS = STORES = 8  # in flight at once: docs/timing.md, sections 4 and 6
-IMPOSSIBLE = {
-    (Engine.COMPUTE, Cause.MEMORY),
-    (Engine.VECTOR, Cause.MEMORY),
-    (Engine.STORE, Cause.BANK),
-}
 
 
 def cause_goals(config: Config) -> Iterator[str]:
     """Every cause of every engine that can have it; all instructions in flight that may be."""
-    # GEMM never waits for a bank; what waits is ALU, wherever it is executed.
-    gemm_alone = {(Engine.COMPUTE, Cause.BANK)} if config.vector_engine else set()
+    impossible = _impossible(config)
     for engine, cause in product(engines(config), Cause):
-        if (engine, cause) not in IMPOSSIBLE | gemm_alone:
+        if (engine, cause) not in impossible:
             yield f"causes: {engine.name} {cause.name}"
     yield from (f"causes: {LOADS} LOADs in flight", f"causes: {STORES} STOREs in flight")
+
+
+def _impossible(config: Config) -> set[tuple[Engine, Cause]]:
+    """Causes that an engine can't have. Who doesn't touch DRAM doesn't wait for it; STORE waits for
+    no bank, nor does GEMM: what waits is ALU, wherever it is executed."""
+    roles = ring_of(config).roles
+    away = {role.engine for role in roles if "dram" not in (*role.reads, *role.writes)}
+    gemm_alone = {(Engine.COMPUTE, Cause.BANK)} if config.vector_engine else set()
+    return {(engine, Cause.MEMORY) for engine in away} | {(Engine.STORE, Cause.BANK)} | gemm_alone
 
 
 def causes(config: Config, outcome: Outcome) -> Iterator[str]:
