@@ -22,17 +22,15 @@ from vdla.boards.flows.tools import Progress, call, find_yosys
 from vdla.boards.flows.xilinx import design
 from vdla.hw.verilog import NAME
 from vdla.isa.config import Config
+from vdla.isa.ring import Engine
 
 FAMILIES = {"xc7": "xc7", "xcz": "xcup"}  # yosys's, by the device's first letters
 UNITS = {  # by the first words of the instance's name in the core
     "fetch": "fetch",
-    "load": "LOAD",
-    "compute": "COMPUTE",
+    **{engine.name.lower(): engine.name for engine in Engine},
     "compute.gemm": "GEMM",
     "compute.alu": "ALU",
-    "vector": "VECTOR",
     "vector.alu": "ALU",
-    "store": "STORE",
     "dma": "DMA",
     "csr": "registers",
     "counters": "counters",
