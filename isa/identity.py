@@ -19,7 +19,7 @@ from functools import cache
 from itertools import combinations
 
 from vdla.isa import numbers
-from vdla.isa.config import Config, load_config
+from vdla.isa.config import Config
 from vdla.isa.fields import Record
 from vdla.isa.instructions import (
     Init,
@@ -153,7 +153,7 @@ def with_titles(options: Sequence[Option]) -> str:
 def probe(options: Sequence[Option]) -> Config:
     """A small config that has these options alone."""
     values = {each.parameter: getattr(each.probes[-1], each.parameter) for each in options}
-    return replace(load_config("tiny"), **values)
+    return replace(PROBES[1], **values)
 
 
 def isa_hash(config: Config | None = None) -> str:
