@@ -1,9 +1,9 @@
 """The scratchpads, between the engines.
 
 1. LOAD writes INP, WGT and UOP, and COMPUTE reads them; VECTOR, if there is one, reads UOP at a
-   port of its own, and so does COMPUTE INP for the second row of a window. Where the ring says that
-   others write INP too, such as STORE in a config with forwarding, each does in a cycle in which LOAD
-   and those before it don't.
+   port of its own, and so does COMPUTE INP for the second row of a window. Where the ring says
+   that others write INP too, such as STORE in a config with forwarding, each does in a cycle in
+   which LOAD and those before it don't.
 2. ACC has one write port, LOAD's, which passes on what COMPUTE and VECTOR write.
 3. ACC's first read port is COMPUTE's, and VECTOR's where COMPUTE leaves it free. At the second
    STORE reads before whoever executes ALU, which waits.
@@ -38,8 +38,8 @@ class Memories:
             self._connect_tab()
 
     def _connect_direct(self, name: str) -> None:
-        """A memory that LOAD writes, others too if it is INP, and that COMPUTE reads, at one port or
-        two, or VECTOR, or both."""
+        """A memory that LOAD writes, others too if it is INP, and that COMPUTE reads, at one port
+        or two, or VECTOR, or both."""
         m, config = self.m, self.config
         bits = 8 * config.entry(name)
         places = (name, f"{name}_second")

@@ -3,7 +3,8 @@
 1. INP, WGT and UOP take each beat in its column of the entry as it comes, and a whole entry of
    padding at once.
 2. ACC takes whole entries, so the beats of one are held until its last. An entry of ACC8 is widened
-   on the way: each byte, less the zero point, becomes an int32 lane.
+   on the way: each byte, less the zero point, becomes an int32 lane. INP takes whole entries too
+   where others write it, which have its port in the other cycles.
 3. What COMPUTE or VECTOR writes to ACC passes here, and goes first: one LUT for each bit chooses
    between their data, an entry as it came, and a widened one.
 4. TAB takes a result in each step: of a beat that stays until the last, or padding.
@@ -11,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from amaranth import Array, Cat, Module, Mux, Signal, Value, signed
@@ -22,6 +23,7 @@ from vdla.hw.layout import beats, lanes, subtract_selected
 from vdla.hw.load.memories import to_acc
 from vdla.isa.config import RESULT_BYTES, Config
 from vdla.isa.instructions import Mem
+from vdla.isa.ring import ring_of
 
 DIRECT = ("inp", "wgt", "uop")  # memories that take single beats
 
@@ -55,24 +57,54 @@ class MemoryWrites:
 
     def __init__(self, m: Module, config: Config, ports: MemoryPorts, written: Written) -> None:
         self.m, self.config, self.ports, self.written = m, config, ports, written
-        self._write_direct()
-        self._write_acc()
+        shared = {"inp"} if len(ring_of(config).writers("inp")) > 1 else set()
+        taken = self._hold(shared)
+        for name, port in ports.direct.items():
+            if name in shared:
+                self._write_entries(name, port, taken)
+            else:
+                self._write_beats(name, port)
+        self._write_acc(taken)
         if ports.tab is not None:
             self._write_tab(ports.tab)
 
-    def _write_direct(self) -> None:
-        m, written = self.m, self.written
-        padding = written.tile.pad_value.replicate(self.config.port_bytes)
-        value = Mux(written.is_data, written.beat, padding)
-        for name, port in self.ports.direct.items():
-            columns = len(port.enable)
-            with m.If(written.tile.memory == Mem[name.upper()]):
-                with m.If(written.consume):
-                    column = (written.beats_left == columns - n for n in range(columns))
-                    m.d.comb += port.enable.eq(Cat(column))
-                with m.Elif(written.whole & ~written.is_data):
-                    m.d.comb += port.enable.eq((1 << columns) - 1)
-            m.d.comb += [port.address.eq(written.entry), port.data.eq(value.replicate(columns))]
+    def _hold(self, shared: Set[str]) -> Value:
+        """The last beats of an entry that is written whole, the latest on top."""
+        config, written = self.config, self.written
+        bits, memory = 8 * config.port_bytes, written.tile.memory
+        longest = max(beats(config, name) for name in ("acc", *shared))
+        held = Signal((longest - 1) * bits, reset_less=True)
+        holds = to_acc(memory)
+        for name in shared:
+            holds |= memory == Mem[name.upper()]
+        with self.m.If(written.consume & holds):
+            self.m.d.sync += held.eq(Cat(held, written.beat)[bits:])
+        return Cat(held, written.beat)
+
+    def _write_beats(self, name: str, port: Port) -> None:
+        m, written, columns = self.m, self.written, len(port.enable)
+        with m.If(written.tile.memory == Mem[name.upper()]):
+            with m.If(written.consume):
+                column = (written.beats_left == columns - n for n in range(columns))
+                m.d.comb += port.enable.eq(Cat(column))
+            with m.Elif(written.whole & ~written.is_data):
+                m.d.comb += port.enable.eq((1 << columns) - 1)
+        value = Mux(written.is_data, written.beat, self._padding())
+        m.d.comb += [port.address.eq(written.entry), port.data.eq(value.replicate(columns))]
+
+    def _write_entries(self, name: str, port: Port, taken: Value) -> None:
+        written, columns = self.written, len(port.enable)
+        enable = written.whole & (written.tile.memory == Mem[name.upper()])
+        padding = self._padding().replicate(columns)
+        self.m.d.comb += [
+            port.enable.eq(enable.replicate(columns)),
+            port.address.eq(written.entry),
+            port.data.eq(Mux(written.is_data, taken[-len(port.data) :], padding)),
+        ]
+
+    def _padding(self) -> Value:
+        """A beat of padding."""
+        return self.written.tile.pad_value.replicate(self.config.port_bytes)
 
     def _write_tab(self, port: Port) -> None:
         """One result of a word. The first comes first, then the last and those before it: the
@@ -88,14 +120,9 @@ class MemoryWrites:
             port.data.eq(Mux(written.is_data, results[number], padding)),
         ]
 
-    def _write_acc(self) -> None:
+    def _write_acc(self, taken: Value) -> None:
         m, written, acc = self.m, self.written, self.ports.acc
-        bits = 8 * self.config.port_bytes
-        # The last beats, the latest on top.
-        held = Signal(max(beats(self.config, "acc") - 1, 0) * bits, reset_less=True)
-        with m.If(written.consume & to_acc(written.tile.memory)):
-            m.d.sync += held.eq(Cat(held, written.beat)[bits:])
-        vector = self._vector(Cat(held, written.beat))
+        vector = self._vector(taken)
         enable, address, value = written.whole & to_acc(written.tile.memory), written.entry, vector
         for port in self.ports.computed:
             enable = port.enable | enable

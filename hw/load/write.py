@@ -6,7 +6,8 @@
    the port, so only that waits.
 3. TAB takes one result a cycle, of padding too, unless COMPUTE reads it: so a beat stays in the
    buffer until its last one.
-4. INP has one write port. LOAD goes before STORE, and says early in the cycle that it writes.
+4. INP has one write port. Where others write INP too, only what completes an entry needs it. LOAD
+   goes before them, and says early in the cycle that it writes.
 5. An instruction finishes with its last entry, one whose tile is empty as soon as it is the oldest.
 """
 
@@ -66,8 +67,9 @@ class Writer:
         MemoryWrites(m, config, ports.memories, written)
         self.fails: Value = self.whole & position.beyond
         if ports.writes_inp is not None:
-            has_data = ~is_data | ports.beat_waits  # nothing else keeps a write of INP waiting
-            m.d.comb += ports.writes_inp.eq(self.works & (tile.memory == Mem.INP) & has_data)
+            # Nothing else keeps a write of INP waiting.
+            completes = ~is_data | (ports.beat_waits & position.beats.end)
+            m.d.comb += ports.writes_inp.eq(self.works & (tile.memory == Mem.INP) & completes)
 
     def _write(self) -> Value:
         """Takes a beat, or completes an entry, or both; returns whether it takes one."""

@@ -64,14 +64,17 @@ def writes_acc(m: Machine, t: Tables) -> bool:
 
 @inline
 def writes_inp(m: Machine, t: Tables) -> bool:
-    """Whether the write side writes INP in this cycle: nothing there keeps it waiting but a beat
-    that isn't there."""
+    """Whether the write side writes INP in this cycle: padding, or what completes an entry. Nothing
+    there keeps it waiting but a beat that isn't there."""
     if in_flight(m, _ENGINE) == 0:
         return False
     row = t.order[_ENGINE, m.engines.finished[_ENGINE]]
     if t.rows[row, _MEMORY] != _INP or _width(t, row) * _height(t, row) * t.rows[row, _Z] == 0:
         return False
-    return not _at_data(m, t, row) or m.load.consumed != m.memory.arrived[BY_LOAD]
+    if not _at_data(m, t, row):
+        return True
+    completes = m.load.write.step + 1 == m.settings.entry_steps[_INP]
+    return bool(completes and m.load.consumed != m.memory.arrived[BY_LOAD])
 
 
 @inline

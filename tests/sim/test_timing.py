@@ -185,6 +185,14 @@ def test_load_writes_inp_before_store_does(memory, waits):
     assert stored == (loaded + 3 + 1 if waits else start + 14)
 
 
+def test_load_leaves_inp_to_store_in_all_but_an_entrys_last_beat():
+    """Entries of two beats, which come without a gap: STORE's beats go between the entries."""
+    load = "LOAD memory=INP x_size=60 y_size=1 z_size=1\n"
+    store = "STORE memory=INP x_size=40 y_size=1 z_size=1"
+    (_, loaded), (_, stored) = times(load + store, FORWARDING, "block_in=8", "memory.latency=0")
+    assert stored < loaded
+
+
 def test_load_leaves_inp_to_store_while_it_has_no_beat():
     load = "LOAD memory=INP x_size=40 y_size=1 z_size=1\n"
     assert times(load + TO_INP, FORWARDING) == [
