@@ -293,30 +293,39 @@ def _gemm(f: Iteration, emit: Emit) -> list[Selected]:
         for i, axis in enumerate(nest.loops):
             values[f"bias_{i}"] = axis.steps[bias]
     accesses = [(f.access(acc, f.axes, write=True), (acc, 1))]
-    accesses += [(f.access(name, f.axes), (name, 1)) for name in (inp, wgt)]
+    read = [inp]
+    if second := emit.roles.get("second"):
+        values["pitch"] = _pitch(f, inp, second)
+        read.append(second)
+    accesses += [(f.access(name, f.axes), (name, 1)) for name in read]
     if fills:
-        accesses[:2] = _fill_window(f, fills, values, (acc, inp), accesses[:2])
+        accesses = _fill_window(fills, values, accesses)
+    accesses.append((f.access(wgt, f.axes), (wgt, 1)))
     if biased:
         accesses.append((f.access(bias, f.axes), (bias, 1)))
     uops = {"uops": nest.uops, "first": nest.first}
     return [_selected(Gemm(**values), bases, accesses, f.leaf.name, **uops)]
 
 
+def _pitch(f: Iteration, inp: str, second: str) -> int:
+    """How far a window's second row lies behind the first, at every step."""
+    if any(axis.steps[inp] != axis.steps[second] for axis in f.axes):
+        raise Unroll
+    return f.first[second] + f.start[second] - f.first[inp] - f.start[inp]
+
+
 def _fill_window(
-    f: Iteration,
-    fills: int,
-    values: dict[str, int],
-    names: tuple[str, str],
-    accesses: Sequence[tuple[Access, Place]],
+    fills: int, values: dict[str, int], accesses: Sequence[tuple[Access, Place]]
 ) -> list[tuple[Access, Place]]:
     """Begins each row ``fills`` micro-ops earlier: they fill the window, and their sums go where
-    ``widen_rows`` has left room. What is written and read then."""
-    _acc, _inp = names
+    ``widen_rows`` has left room. The first access is what is written, the others what is read."""
     values["extent_2"] += fills
     values["dst_base"] -= fills
-    (written, at), (read, place) = accesses
-    first = replace(written, start=written.start - fills, dims=(*written.dims, (fills + 1, 1)))
-    return [(first, at), (replace(read, dims=(*read.dims, (fills + 1, 1))), place)]
+    (written, at), *read = accesses
+    longer = (fills + 1, 1)
+    first = replace(written, start=written.start - fills, dims=(*written.dims, longer))
+    rows = [(replace(access, dims=(*access.dims, longer)), place) for access, place in read]
+    return [(first, at), *rows]
 
 
 def _alu(f: Iteration, emit: Emit) -> list[Selected]:

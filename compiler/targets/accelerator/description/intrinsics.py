@@ -18,7 +18,7 @@ come from ``isa``. A property test holds each behaviour against the simulator an
     alu_copy alu_fill                               move a vector, write a constant
     store32 store8                                  ACC to DRAM as it is; requantized to int8
     keep8(_pad)                                     ACC to INP, requantized to int8
-    gemm_window2 gemm_window3 …                     two channels at neighbouring entries of INP
+    gemm_window1x3 gemm_window2x3 …                 two channels at neighbouring entries, in a row or two
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Intrinsics:
     store8: TensorIntrin
     keep8: TensorIntrin
     keep8_pad: TensorIntrin
-    windows: tuple[TensorIntrin, ...]
+    windows: Mapping[tuple[int, int], TensorIntrin]
     absent: frozenset[str] = frozenset()
 
     def __iter__(self) -> Iterator[TensorIntrin]:
@@ -146,9 +146,11 @@ def intrinsics(config: Config) -> Intrinsics:
         store8=_store8(config),
         keep8=_keep8("keep8", config, padded=False),
         keep8_pad=_keep8("keep8_pad", config, padded=True),
-        windows=tuple(
-            _window(taps, config) for taps in range(2, getattr(config, "window_taps", 3) + 1)
-        ),
+        windows={
+            (rows, taps): _window(rows, taps, config)
+            for rows in range(1, config.window_rows + 1)
+            for taps in range(2, config.window_taps + 1)
+        },
         absent=_absent(config),
     )
 
@@ -292,23 +294,30 @@ def _product(
     return declare(name, acc, (), {acc: ACC, inp: INP, wgt: WGT, **scopes}, lowering, config)
 
 
-def _window(taps: int, config: Config) -> TensorIntrin:
-    """Both channels of an output's pair, at ``taps`` neighbouring entries of INP.
+def _window(rows: int, taps: int, config: Config) -> TensorIntrin:
+    """Both channels of an output's pair, at ``taps`` neighbouring entries of INP, in each row.
 
-    The tile's other weights, which the behaviour doesn't read, must be 0.
+    A second row's lie as far behind the first one's as the caller likes. The tile's other weights,
+    which the behaviour doesn't read, must be 0.
     """
     bi, bo = config.block_in, config.block_out
     bias = te.placeholder((bo,), "int32", "bias")
-    inp, wgt = te.placeholder((taps, bi), "int8", "inp"), te.placeholder((bo, bi), "int8", "wgt")
+    names = ("inp", "second")[:rows]
+    read = [te.placeholder((taps, bi), "int8", name) for name in names]
+    wgt = te.placeholder((bo, bi), "int8", "wgt")
     t, b = te.reduce_axis((0, taps), "t"), te.reduce_axis((0, 2), "b")
 
+    def product(row: int, o: Expr) -> Expr:
+        pixel = read[row][taps - 1 - t, te.floordiv(o, 2) * 2 + b].astype("int32")
+        return pixel * wgt[o, row * 2 * config.window_taps + t * 2 + b].astype("int32")
+
     def total(o: Expr) -> Expr:
-        pixel = inp[taps - 1 - t, te.floordiv(o, 2) * 2 + b].astype("int32")
-        return te.sum(pixel * wgt[o, t * 2 + b].astype("int32"), axis=[t, b], init=bias[o])
+        value = product(0, o) + product(1, o) if rows > 1 else product(0, o)
+        return te.sum(value, axis=[t, b], init=bias[o])
 
     acc = te.compute((bo,), total, "acc")
-    roles = {"acc": "acc", "inp": "inp", "wgt": "wgt", "bias": "bias"}
+    roles = {name: name for name in ("acc", *names, "wgt", "bias")}
     emit = Emit(Gemm, {"init": Init.BIAS, "window": 1}, roles)
-    scopes = {acc: ACC, inp: INP, wgt: WGT, bias: ACC}
+    scopes = {acc: ACC, wgt: WGT, bias: ACC, **dict.fromkeys(read, INP)}
     lowering = Lowering((emit,), fills=taps - 1)
-    return declare(f"gemm_window{taps}", acc, (), scopes, lowering, config)
+    return declare(f"gemm_window{rows}x{taps}", acc, (), scopes, lowering, config)

@@ -6,6 +6,7 @@ scales …) has the name of the behaviour's operand that plays it.
 
     LOAD    dst, src                 STORE   acc, out, scale
     GEMM    acc, inp, wgt, bias      ALU     dst, x, y, table   (x is what lies at dst)
+            second   (a window's second row: ``pitch`` entries behind inp)
 """
 
 from __future__ import annotations

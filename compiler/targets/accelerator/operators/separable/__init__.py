@@ -97,6 +97,7 @@ class Separable(SeparableSizes, Template[ops.Fused, SeparableTile]):
         n, channels, height, width = graph.tensors[middle.data].shape
         block = config.channel_block
         kh, kw = graph.tensors[middle.weight].shape[2:]
+        taps = _taps(middle, graph, config)
         return cls(
             batch=n,
             inputs=_blocks(expand.data, graph, block) if expand else 0,
@@ -108,12 +109,13 @@ class Separable(SeparableSizes, Template[ops.Fused, SeparableTile]):
             strides=middle.strides,
             pads=middle.pads,
             dilations=middle.dilations,
-            taps=_taps(middle, graph, config),
+            taps=taps,
             pad=middle.in_zp,
             expanded=_limits(expand) if expand else None,
             filtered=_limits(middle),
             projected=_limits(project) if project else None,
             residual=_residual(project) if isinstance(project, ops.QConv2dAdd) else None,
+            window_rows=config.window_rows if taps > 1 else 1,
         )
 
     def bind(self, node: ops.Fused, graph: Graph, config: Config) -> Binding:
@@ -150,15 +152,22 @@ class Separable(SeparableSizes, Template[ops.Fused, SeparableTile]):
             diagonal = np.zeros((self.blocks, kh, kw, block, block), np.int8)
             diagonal[:, :, :, lane, lane] = taps.transpose(0, 2, 3, 1)
             return diagonal
-        tiles = np.zeros((self.blocks, kh, self.phases, self.portions, block, block), np.int8)
-        for kx in range(kw):
+        tiles = np.zeros((self.blocks, *self.steps, self.portions, block, block), np.int8)
+        for ky, kx in np.ndindex(kh, kw):
             column, phase = divmod(kx, self.phases)
             portion, place = divmod(column, self.taps)
             back = self.taps - 1 - place  # steps before the micro-op's own
-            tiles[:, :, phase, portion, lane, 2 * back + lane % 2] = taps[..., kx].transpose(
-                0, 2, 1
-            )
+            step, over, row = self._seen(ky, phase)
+            lanes = 2 * (row * config.window_taps + back) + lane % 2
+            tiles[:, step, over, portion, lane, lanes] = taps[..., ky, kx]
         return tiles
+
+    def _seen(self, ky: int, phase: int) -> tuple[int, int, int]:
+        """The step down, the step over phases, and the row of the window that see a tap."""
+        if self.pairs_phases:
+            return ky, 0, phase
+        down = self.steps[0]
+        return (ky, phase, 0) if ky < down else (ky - self.pitch, phase, 1)
 
     def schedule(self, tile: SeparableTile, config: Config) -> Schedule:
         """One schedule over all parts."""

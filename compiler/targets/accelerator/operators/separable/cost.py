@@ -9,7 +9,7 @@ another.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 
@@ -18,6 +18,7 @@ from vdla.compiler.targets.accelerator.operators.separable.sizes import (
     PORTIONS,
     SeparableSizes,
     SeparableTile,
+    portion_copies,
 )
 from vdla.compiler.targets.accelerator.operators.window import padded_fields
 from vdla.isa.config import Config
@@ -52,12 +53,6 @@ class Model:
         self.shape, self.config = shape, config
         self.out_beats = config.out_entry // config.bytes_per_cycle
 
-    @property
-    def taps(self) -> int:
-        """Tiles of weights for each block of the depthwise convolution."""
-        s = self.shape
-        return s.steps_down if s.taps > 1 else s.kernel[0] * s.kernel[1]
-
     def tiles(self, vthreads: int, only: SeparableTile | None = None) -> Iterator[SeparableTile]:
         """The tiles that the buffers hold, for so many virtual threads."""
         s = self.shape
@@ -80,17 +75,25 @@ class Model:
         image = s.phases * down * across
         inp = copies * (image + (pixels if s.outputs else 0))
         inp += tile.stages * s.inputs * seen if s.inputs else 0
-        weights = s.inputs + self.taps + s.outputs
-        wgt = (s.blocks if tile.resident else copies) * weights
         acc = copies * (tile.rows * (tile.cols + s.taps - 1) + (seen if s.inputs else 0))
         acc += 2 * (s.blocks * (2 if s.inputs else 1) + s.outputs) + (1 if s.residual else 0)
         acc += s.outputs * pixels * (2 if s.residual else 1)
         return (
             inp <= c.depth("inp")
-            and wgt <= c.depth("wgt")
+            and self._weights_fit(tile)
             and acc <= c.depth("acc")
             and padded_fields(down, across)
         )
+
+    def _weights_fit(self, tile: SeparableTile) -> bool:
+        """Whether WGT holds all weights, or those of the steps that run beside one another."""
+        s, c = self.shape, self.config
+        if tile.resident:
+            return s.blocks * (s.inputs + s.micro_ops + s.outputs) <= c.depth("wgt")
+        if s.outputs and tile.vthreads > 1:
+            return portion_copies(s, tile, c) > 1
+        copies = tile.vthreads * tile.blocks
+        return copies * (s.inputs + s.micro_ops + s.outputs) <= c.depth("wgt")
 
     def _image(self, tile: SeparableTile) -> tuple[int, int, int]:
         """Rows and columns of a tile's image in each phase, and pixels of the data under it."""
@@ -104,56 +107,74 @@ class Model:
         return down, across, min(down, s.height) * (width if s.phases > 1 else min(width, s.width))
 
     def cycles(self, tile: SeparableTile) -> float:
-        """Cycles of all tiles: of the engine or the bus that has the most to do, and its waits."""
+        """Cycles of all tiles, those at the edges being smaller."""
         s = self.shape
-        tiles = s.batch * ceil_div(s.out_height, tile.rows) * ceil_div(s.out_width, tile.cols)
-        steps = ceil_div(s.blocks, tile.blocks)
-        step, pixels = self._step(tile), s.out_height * s.out_width * s.batch / tiles
+        total = 0.0
+        for rows, down in _shares(s.out_height, tile.rows):
+            for cols, across in _shares(s.out_width, tile.cols):
+                part = replace(tile, rows=rows, cols=cols)
+                total += s.batch * down * across * self._tile_cycles(part)
+        return total + self._ends(tile)
+
+    def _tile_cycles(self, tile: SeparableTile) -> float:
+        """Of the engine or the bus that has the most to do in a tile, and its waits."""
+        s, steps, step = self.shape, ceil_div(self.shape.blocks, tile.blocks), self._step(tile)
+        pixels = tile.rows * tile.cols
         added = 2 * pixels * s.outputs if s.residual else 0.0
         compute = steps * (step.expand + step.filter + step.project) + added
-        out = pixels * self.out_beats * (s.outputs or tile.blocks * steps)
+        out = self._out(tile)
         store = steps * (step.widen + (step.narrow if s.outputs else 0.0)) + out
         latency = self.config.memory.latency + TURN
         if tile.vthreads == 1:
-            return tiles * (compute + store + self._bus(tile, pixels) + latency) + latency
-        wait = self._wait(step, out, added) if s.outputs else 0.0
+            return compute + store + self._bus(tile) + latency
+        bus = self._bus(tile)
+        slow = 1 + min(bus / compute, 1.0)  # a result leaves while LOAD has its share of the bus
+        wait = self._wait(step, slow * out, added) if s.outputs else 0.0
         if s.inputs and tile.stages == 1:  # the next tile's data comes behind the last expansion
             wait += max(self._data(tile) + latency - 2 * (step.filter + step.project), 0.0)
-        busiest = max(compute + wait, STORE_SHARE * store, self._bus(tile, pixels))
+        return max(compute + wait, STORE_SHARE * store, bus) + steps * STARTUP
+
+    def _ends(self, tile: SeparableTile) -> float:
+        """What the first tile waits for and the last one leaves to do."""
+        latency, step = self.config.memory.latency + TURN, self._step(tile)
+        if tile.vthreads == 1:
+            return latency
         ends = step.expand + step.widen + step.filter + step.narrow + 2 * latency
-        ends += out if s.outputs else 0.0
-        return tiles * (busiest + steps * STARTUP) + ends
+        return ends + (self._out(tile) if self.shape.outputs else 0.0)
+
+    def _out(self, tile: SeparableTile) -> float:
+        """STORE's cycles for a tile's result."""
+        return tile.rows * tile.cols * self.out_beats * (self.shape.outputs or self.shape.blocks)
 
     def _wait(self, step: Step, out: float, added: float) -> float:
         """How long a tile's first sums wait while those of the tile before, which lie in the same
         place, are stored portion by portion."""
-        between = step.expand + step.filter + added
-        first = out / PORTIONS - between
-        last = out - between - step.project * (1 - 1 / PORTIONS)
-        return max(first, last, 0.0)
+        product, stored = step.project / PORTIONS, 0.0
+        free = (PORTIONS - 1) * product + step.expand + step.filter + added
+        last = free + step.project
+        for number in range(PORTIONS):
+            stored = max(stored, number * product) + out / PORTIONS
+            free = max(free, stored) + product
+        return free - last
 
     def _step(self, tile: SeparableTile) -> Step:
-        """The phases of one step, on average over full and partial tiles."""
+        """The phases of one step."""
         s = self.shape
-        down = ceil_div(s.out_height, tile.rows)
-        across = ceil_div(s.out_width, tile.cols)
-        rows, cols = s.out_height / down, s.out_width / across
         _, _, seen = self._image(tile)
         widen = tile.blocks * seen * self.out_beats if s.inputs else 0.0
-        row = cols + s.taps - 1
-        pixels = rows * cols
+        pixels = tile.rows * tile.cols
         return Step(
             tile.blocks * seen * s.inputs,
             widen,
-            tile.blocks * rows * row * self.taps,
+            tile.blocks * tile.rows * (tile.cols + s.taps - 1) * s.micro_ops,
             tile.blocks * pixels * self.out_beats,
             tile.blocks * pixels * s.outputs,
         )  # fmt: skip
 
-    def _bus(self, tile: SeparableTile, pixels: float) -> float:
+    def _bus(self, tile: SeparableTile) -> float:
         """Cycles of the bus for one tile."""
-        s, c = self.shape, self.config
-        weights = 0 if tile.resident else s.blocks * (s.inputs + self.taps + s.outputs)
+        s, c, pixels = self.shape, self.config, tile.rows * tile.cols
+        weights = 0 if tile.resident else s.blocks * (s.inputs + s.micro_ops + s.outputs)
         weights *= c.wgt_entry
         moved = (s.outputs or s.blocks) * pixels * c.out_entry * (2 if s.residual else 1)
         steps = ceil_div(s.blocks, tile.blocks)
@@ -165,3 +186,9 @@ class Model:
         _, _, seen = self._image(tile)
         moved = (self.shape.inputs or self.shape.blocks) * seen * self.config.inp_entry
         return moved / self.config.bytes_per_cycle
+
+
+def _shares(size: int, part: int) -> list[tuple[int, int]]:
+    """The sizes of the parts that a length is cut into, and how many have each."""
+    whole, rest = divmod(size, part)
+    return [each for each in ((part, whole), (rest, 1)) if all(each)]

@@ -89,7 +89,7 @@ def expression(shape: SeparableSizes, config: Config) -> SeparableTensors:
     staged = _staged(data, shape, block) if shape.inputs and shape.phases > 1 else None
     expand = _expand(staged or data, shape, block) if shape.inputs else None
     image = _image(data, expand, shape, block)
-    filtered = _filter(image, shape, block)
+    filtered = _filter(image, shape, config)
     if not shape.outputs:
         out = _narrowed(filtered, shape.filtered, "out")
         return SeparableTensors(data, staged, expand, image, filtered, None, None, None, out)
@@ -192,15 +192,15 @@ def _image(data: Tensor, expand: Sums | None, shape: SeparableSizes, block: int)
     return te.compute((n, shape.blocks, phases, rows, _columns(shape), block), value, "image")
 
 
-def _filter(image: Tensor, shape: SeparableSizes, block: int) -> Sums:
+def _filter(image: Tensor, shape: SeparableSizes, config: Config) -> Sums:
     """The depthwise convolution, by a window register or by products with diagonals."""
-    kh, kw = shape.kernel
+    block, (kh, kw) = config.block_in, shape.kernel
     sy, sx = shape.strides
     dy, dx = shape.dilations
     bias, scale = _per_channel(shape.blocks, block, "filter")
     size = (shape.batch, shape.blocks, shape.out_height, shape.out_width, block)
-    ky = te.reduce_axis((0, kh), "ky")
     if shape.taps == 1:
+        ky = te.reduce_axis((0, kh), "ky")
         weight = te.placeholder((shape.blocks, kh, kw, block, block), "int8", "filter_weight")
         kx, i = te.reduce_axis((0, kw), "kx"), te.reduce_axis((0, block), "i")
 
@@ -210,16 +210,26 @@ def _filter(image: Tensor, shape: SeparableSizes, block: int) -> Sums:
             return te.sum(product, axis=[ky, kx, i], init=bias[c, l])
 
         return Sums(weight, bias, scale, te.compute(size, diagonal, "filter_acc"))
-    tiles = shape.blocks, kh, shape.phases, shape.portions, block, block
+    down, over = shape.steps
+    tiles = shape.blocks, down, over, shape.portions, block, block
     weight = te.placeholder(tiles, "int8", "filter_weight")
-    p, q = te.reduce_axis((0, shape.phases), "p"), te.reduce_axis((0, shape.portions), "q")
+    ky, p = te.reduce_axis((0, down), "ky"), te.reduce_axis((0, over), "p")
+    q = te.reduce_axis((0, shape.portions), "q")
     t, b = te.reduce_axis((0, shape.taps), "t"), te.reduce_axis((0, 2), "b")
 
-    def window(n: Expr, c: Expr, y: Expr, x: Expr, l: Expr) -> Expr:
+    def product(row: int, n: Expr, c: Expr, y: Expr, x: Expr, l: Expr) -> Expr:
+        phase = row if shape.pairs_phases else p
+        line = y * sy + (ky + row * shape.pitch) * dy
         column = x + q * shape.taps + (shape.taps - 1 - t)
-        pixel = image[n, c, p, y * sy + ky * dy, column, te.floordiv(l, 2) * 2 + b]
-        product = pixel.astype("int32") * weight[c, ky, p, q, l, t * 2 + b].astype("int32")
-        return te.sum(product, axis=[ky, p, q, t, b], init=bias[c, l])
+        pixel = image[n, c, phase, line, column, te.floordiv(l, 2) * 2 + b].astype("int32")
+        lane = row * 2 * config.window_taps + t * 2 + b
+        return pixel * weight[c, ky, p, q, l, lane].astype("int32")
+
+    def window(*place: Expr) -> Expr:
+        value = product(0, *place)
+        if shape.window_rows > 1:
+            value = value + product(1, *place)
+        return te.sum(value, axis=[ky, p, q, t, b], init=bias[place[1], place[-1]])
 
     return Sums(weight, bias, scale, te.compute(size, window, "filter_acc"))
 

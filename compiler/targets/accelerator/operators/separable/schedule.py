@@ -28,6 +28,7 @@ from vdla.compiler.targets.accelerator.operators.separable.sizes import (
     PORTIONS,
     SeparableSizes,
     SeparableTile,
+    portion_copies,
 )
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Var
@@ -43,6 +44,16 @@ class _Place:
     loop: Var
 
 
+@dataclass(frozen=True)
+class _Places:
+    """The loops over tiles of the result, over steps of channel blocks, and over portions of the
+    channel blocks that a projection adds to in a step."""
+
+    tiles: _Place
+    steps: _Place
+    portions: _Place | None = None
+
+
 def schedule(
     e: SeparableTensors, shape: SeparableSizes, tile: SeparableTile, config: Config
 ) -> Schedule:
@@ -55,10 +66,10 @@ def schedule(
         if between is not None:
             s[between].set_scope(INP)
     constants = _constants(s, e)
-    tiles, step = _steps(s, e, tile)
-    _attach(s, e, (shape, tile), (tiles, step), ins)
+    places = _tile_result(s, e, tile)
+    _attach(s, e, (shape, tile), places, ins)
     if tile.vthreads > 1:
-        _double_buffer(s, e, tile)
+        _double_buffer(s, e, (shape, tile), config)
     _tensorize(s, e, shape, ins)
     for each in constants:
         s[each].tensorize(s[each].axis[-1], ins.load_acc)
@@ -80,8 +91,8 @@ def _constants(s: Schedule, e: SeparableTensors) -> list[Tensor]:
     return result
 
 
-def _steps(s: Schedule, e: SeparableTensors, tile: SeparableTile) -> tuple[_Place, _Place]:
-    """The loop over tiles of the result, and that over steps of channel blocks."""
+def _tile_result(s: Schedule, e: SeparableTensors, tile: SeparableTile) -> _Places:
+    """Splits the loops over the result and the reduction that a projection is."""
     n, o, y, x, l = s[e.out].axis
     yo, yi = s[e.out].split(y, factor=tile.rows)
     xo, xi = s[e.out].split(x, factor=tile.cols)
@@ -92,8 +103,9 @@ def _steps(s: Schedule, e: SeparableTensors, tile: SeparableTile) -> tuple[_Plac
         if e.expand is None:
             if tile.vthreads > 1:
                 s[e.out].bind(xo, te.thread_axis("vthread", threads=tile.vthreads))
-            return _Place(e.out, xo), _Place(e.out, xo)
-        return _Place(e.out, xo), _Place(e.out, _pipelined(s, e.out, co, tile))
+            return _Places(_Place(e.out, xo), _Place(e.out, xo))
+        steps = _Place(e.out, _pipelined(s, e.out, co, tile))
+        return _Places(_Place(e.out, xo), steps)
     portion = ceil_div(e.out.shape[1], PORTIONS)
     oo, oi = s[e.out].split(o, factor=portion)
     s[e.out].reorder(n, yo, xo, oo, oi, yi, xi, l)
@@ -110,7 +122,8 @@ def _steps(s: Schedule, e: SeparableTensors, tile: SeparableTile) -> tuple[_Plac
     oo, oi = s[acc].split(o, factor=portion)
     s[acc].reorder(n, co, oo, oi, y, x, ci, l, i)
     s[acc].unroll(oo)
-    return _Place(e.out, xo), _Place(acc, _pipelined(s, acc, co, tile))
+    steps = _Place(acc, _pipelined(s, acc, co, tile))
+    return _Places(_Place(e.out, xo), steps, _Place(acc, oo))
 
 
 def _pipelined(s: Schedule, stage: Tensor, steps: Var, tile: SeparableTile) -> Var:
@@ -124,22 +137,23 @@ def _attach(
     s: Schedule,
     e: SeparableTensors,
     sizes: tuple[SeparableSizes, SeparableTile],
-    places: tuple[_Place, _Place],
+    places: _Places,
     ins: Intrinsics,
 ) -> None:
     """Computes and loads at each step what it needs; the last is placed first."""
-    (shape, tile), (tiles, step) = sizes, places
+    shape, tile = sizes
 
-    def at(tensor: Tensor) -> None:
-        s[tensor].compute_at(s[step.stage], step.loop)
+    def at(tensor: Tensor, place: _Place = places.steps) -> None:
+        s[tensor].compute_at(s[place.stage], place.loop)
 
-    def load(weights: Tensor) -> None:
+    def load(weights: Tensor, place: _Place = places.steps) -> None:
         if not tile.resident:
-            at(weights)
+            at(weights, place)
 
     if e.project is not None:
         assert e.middle is not None
-        load(_weights(s, e.project))
+        assert places.portions is not None
+        load(_weights(s, e.project), places.portions)
         at(e.middle)
     at(e.filter.acc)
     weights = _weights(s, e.filter)
@@ -151,7 +165,7 @@ def _attach(
             s.cache_read(e.data, INP, [e.expand.acc])
         at(e.expand.acc)
         load(_weights(s, e.expand))
-        s[_data(e)].compute_at(s[tiles.stage], tiles.loop)
+        s[_data(e)].compute_at(s[places.tiles.stage], places.tiles.loop)
 
 
 def _data(e: SeparableTensors) -> str:
@@ -159,8 +173,11 @@ def _data(e: SeparableTensors) -> str:
     return e.staged.name if e.staged is not None else f"{e.data.name}_inp"
 
 
-def _double_buffer(s: Schedule, e: SeparableTensors, tile: SeparableTile) -> None:
+def _double_buffer(
+    s: Schedule, e: SeparableTensors, sizes: tuple[SeparableSizes, SeparableTile], config: Config
+) -> None:
     """Gives what a step leaves to another, and what it loads, a copy for each of them."""
+    shape, tile = sizes
     copies = tile.vthreads
     for between in (e.image, e.middle):
         if between is not None:
@@ -168,7 +185,8 @@ def _double_buffer(s: Schedule, e: SeparableTensors, tile: SeparableTile) -> Non
     if e.expand is not None:
         s[_data(e)].double_buffer(tile.stages)
     for sums in e.sums if not tile.resident else ():
-        s[f"{sums.weight.name}_wgt"].double_buffer(copies)
+        several = portion_copies(shape, tile, config) if sums is e.project else copies
+        s[f"{sums.weight.name}_wgt"].double_buffer(several)
     if e.expand is None and e.project is None:
         return  # the threads that the tiles are dealt to have sums of their own
     for sums in e.sums:
@@ -219,7 +237,7 @@ def _tensorize_filter(s: Schedule, sums: Sums, shape: SeparableSizes, ins: Intri
         return
     ky, p, q, t, b = stage.reduce_axis
     stage.reorder(n, ky, p, q, c, y, x, l, t, b)
-    stage.tensorize(l, ins.windows[shape.taps - 2])
+    stage.tensorize(l, ins.windows[shape.window_rows, shape.taps])
 
 
 def _tensorize_addition(s: Schedule, addition: Addition, ins: Intrinsics) -> None:

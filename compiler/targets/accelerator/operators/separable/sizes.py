@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from vdla.compiler.targets.accelerator.operators.conv2d.sizes import Residual
 from vdla.compiler.targets.accelerator.operators.template import Tile
 from vdla.compiler.targets.accelerator.operators.window import Windowed
+from vdla.isa.config import Config
 from vdla.support.numbers import ceil_div
 
-PORTIONS = 4  # of a result's channel blocks: one is stored while the next is computed
+MOST_COPIES = 16  # of a portion's weights: beyond these, what a LOAD waits for is hidden
+PORTIONS = 8  # of a result's channel blocks: one is stored while the next is computed
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class SeparableSizes(Windowed):
     none), ``blocks`` those of the depthwise convolution, ``outputs`` those that ``project``, a
     1 × 1 convolution too, writes (0: none). The window is the depthwise convolution's. ``taps`` is
     how many neighbouring pixels of a row one micro-op sees (1: a product with a diagonal for each
-    tap). ``pad`` fills what the window sees outside the image.
+    tap), ``window_rows`` in how many rows. ``pad`` fills what the window sees outside the image.
     """
 
     batch: int
@@ -70,6 +72,7 @@ class SeparableSizes(Windowed):
     filtered: Limits
     projected: Limits | None
     residual: Residual | None = None
+    window_rows: int = 1
 
     @property
     def phases(self) -> int:
@@ -87,6 +90,35 @@ class SeparableSizes(Windowed):
         return ceil_div(self.reach, self.taps)
 
     @property
-    def steps_down(self) -> int:
-        """Micro-ops for one vector of the result."""
-        return self.kernel[0] * self.phases * self.portions
+    def pairs_phases(self) -> bool:
+        """Whether a window's two rows are the phases, and not two rows of the kernel."""
+        return self.window_rows > 1 and self.phases == 2
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """Steps of the window down the kernel, and over the phases of columns."""
+        if self.pairs_phases:
+            return self.kernel[0], 1
+        return ceil_div(self.kernel[0], self.window_rows), self.phases
+
+    @property
+    def pitch(self) -> int:
+        """How many rows of the kernel a window's second row is behind the first. The second rows
+        end with the kernel; where there is an odd number of them, one is seen twice."""
+        return 0 if self.pairs_phases else self.kernel[0] - self.steps[0]
+
+    @property
+    def micro_ops(self) -> int:
+        """Micro-ops of the window for one vector of the result."""
+        down, phases = self.steps
+        return down * phases * self.portions
+
+
+def portion_copies(shape: SeparableSizes, tile: SeparableTile, config: Config) -> int:
+    """Copies of the buffer for a portion of a projection's weights: as many as WGT has room for.
+
+    Fewer than two: there is none for the tile.
+    """
+    others = tile.vthreads * tile.blocks * (shape.inputs + shape.micro_ops)
+    portion = tile.blocks * ceil_div(shape.outputs, PORTIONS)
+    return min((config.depth("wgt") - others) // portion, MOST_COPIES)
