@@ -273,8 +273,7 @@ class Config:
     @property
     def fourth_engines(self) -> tuple[str, ...]:
         """The options that are on and put a further engine into the ring."""
-        engines = (f.name for f in _parameters(Config) if f.metadata.get("engine"))
-        return tuple(name for name in engines if getattr(self, name))
+        return tuple(name for name in engine_options() if getattr(self, name))
 
     @property
     def channel_block(self) -> int:
@@ -385,6 +384,11 @@ def parse_config(data: Mapping[str, Any], name: str, where: str) -> Config:
     _check_keys(hardware, Config, where, "")
     _check_keys(memory, Memory, where, "memory.")
     return Config(**hardware, memory=Memory(**memory))
+
+
+def engine_options() -> tuple[str, ...]:
+    """The options that put a fourth engine into the ring; a config has one of them at most."""
+    return tuple(f.name for f in _parameters(Config) if f.metadata.get("engine"))
 
 
 def config_names() -> list[str]:

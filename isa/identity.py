@@ -19,7 +19,7 @@ from functools import cache
 from itertools import combinations
 
 from vdla.isa import numbers
-from vdla.isa.config import Config
+from vdla.isa.config import Config, engine_options
 from vdla.isa.fields import Record
 from vdla.isa.instructions import (
     Init,
@@ -168,6 +168,7 @@ def isa_hashes() -> dict[tuple[str, ...], str]:
         for count in range(len(OPTIONS) + 1)
         for options in combinations(OPTIONS, count)
         if all(option.needs <= {o.parameter for o in options} for option in options)
+        and len({each.parameter for each in options} & set(engine_options())) <= 1
     }
 
 

@@ -61,11 +61,8 @@ def test_defaults(tmp_path):
         "reads_in_flight": 32,
         "read_buffer_beats": 256,
         "writes_in_flight": 16,
-        "table_bytes": 0,
-        "forwarding": 0,
-        "window_taps": 0,
+        **{option.parameter: 0 for option in OPTIONS},
         "window_rows": 1,
-        "vector_engine": 0,
         "memory": Memory(latency=64, bytes_per_cycle=8),
     }
 

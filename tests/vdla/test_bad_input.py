@@ -11,6 +11,7 @@ from onnx import TensorProto, helper
 
 from vdla.compiler import models
 from vdla.isa.config import load_config
+from vdla.isa.identity import OPTIONS
 from vdla.runtime.module import FORMAT_VERSION, PREFIX
 
 
@@ -45,7 +46,7 @@ def model(op: str, shape=(1, 8), out=None, **attributes):
 KEYS = (
     "block_in, block_out, inp_bytes, wgt_bytes, acc_bytes, uop_bytes, port_bytes, clock_mhz, "
     "command_queue, token_queue, burst_beats, reads_in_flight, read_buffer_beats, "
-    "writes_in_flight, table_bytes, forwarding, window_taps, window_rows, vector_engine"
+    f"writes_in_flight, {', '.join(option.parameter for option in OPTIONS)}"
 )
 NOT_QDQ = (
     "expected a quantized (QDQ) model; `vdla quantize` makes one, "
