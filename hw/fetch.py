@@ -42,12 +42,13 @@ from vdla.isa.instructions import (
     instruction_set,
 )
 from vdla.isa.registers import INDEX_BITS
-from vdla.isa.ring import engines, ring_of
+from vdla.isa.ring import engines, numbered, ring_of
 from vdla.support.numbers import ceil_div
 
 
 class Fetch(Component):
-    """Ports: where the stream lies; the DMA; ``put`` per engine with its word; what fetch sees."""
+    """Ports: where the stream lies; the DMA; ``put`` and ``room`` per engine, in the order of the
+    engines' numbers, with the word; what fetch sees."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -167,8 +168,9 @@ class Fetch(Component):
         m.d.comb += [self.dispatched.eq(is_last), later.eq(after + 1)]
         for role in ring_of(self.config).roles:
             mine = [cls.opcode for cls in role.executes if cls is not Finish]
-            m.d.comb += self.put[role.engine].eq(
-                complete & ~is_last & opcode.matches(*mine) & self.room[role.engine]
+            place = numbered(self.config).index(role.engine)
+            m.d.comb += self.put[place].eq(
+                complete & ~is_last & opcode.matches(*mine) & self.room[place]
             )
         m.d.comb += dispatch.eq(self.put.any())
         m.d.comb += self.finished.eq(complete & is_last & ~self.busy)

@@ -6,7 +6,7 @@
    held in reset, and fetch takes over what the registers say.
 3. The first fault of a cycle ends the program (``faults.py``).
 4. The ``trace`` ports say for a profiler what happens in this cycle: a program runs, each engine
-   starts and finishes an instruction (bit = engine).
+   starts and finishes an instruction (a bit for each, in the order of the engines' numbers).
 """
 
 from __future__ import annotations

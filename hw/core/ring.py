@@ -36,14 +36,14 @@ class Ring:
 
     def _put(self, engine: isa.Engine, queue: CommandQueue) -> None:
         """Connects an engine's command queue to fetch and to the engine."""
-        m, fetch = self.m, self.units.fetch
+        m, fetch, place = self.m, self.units.fetch, isa.numbered(self.config).index(engine)
         m.submodules[f"{engine.name.lower()}_queue"] = self.in_reset(queue)
         connect(m, queue.command, self.units.engines[engine].command)
         m.d.comb += [
             queue.word.eq(fetch.word),
             queue.index.eq(fetch.index),
-            queue.put.eq(fetch.put[engine]),
-            fetch.room[engine].eq(queue.room),
+            queue.put.eq(fetch.put[place]),
+            fetch.room[place].eq(queue.room),
         ]
 
     def _pass_tokens(self, queue: isa.TokenQueue) -> None:
