@@ -106,17 +106,18 @@ class Bench:
     ) -> Stopped:
         """Runs the stream that lies at ``base`` in ``dram`` to its end; DRAM changes in place.
 
-        ``counts``: instructions per engine, for their events. ``dram`` ends with a page.
+        ``counts``: instructions per engine, in the order of their numbers. ``dram`` ends with a page.
         ``identity``: what the program is for, when not this core. ``length``: instructions with
         FINISH, when not one more than ``counts`` add up to. Beats at byte addresses within
         ``errors`` bear an error.
         """
         self.attach(dram, memory=memory, errors=errors)
-        start = {e: np.full(counts[e], -1, np.int64) for e in numbered(self.config)}
-        finish = {e: np.full(counts[e], -1, np.int64) for e in numbered(self.config)}
-        for e in start:
+        sizes = dict(zip(numbered(self.config), counts, strict=True))
+        start = {e: np.full(n, -1, np.int64) for e, n in sizes.items()}
+        finish = {e: np.full(n, -1, np.int64) for e, n in sizes.items()}
+        for place, (e, n) in enumerate(sizes.items()):  # bits of the trace lie in this order
             where = (start[e].ctypes.data, finish[e].ctypes.data)
-            self._lib.vdla_events(self._handle, int(e), *where, counts[e])
+            self._lib.vdla_events(self._handle, place, *where, n)
         self._start(dram, base, sum(counts) + 1 if length is None else length, identity)
         while (how := self.advance(CHUNK)) == MORE:
             pass
