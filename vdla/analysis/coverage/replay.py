@@ -111,6 +111,8 @@ class Replay:
             self._move(each)
         elif isinstance(each, Gemm | Alu):
             self._nest(each)
+        else:
+            execute(self.state, row)
 
     def _touch(self, engine: Engine, reads: set[Place], writes: set[Place]) -> None:
         for place in reads:
