@@ -54,7 +54,7 @@ def compile_once(what: str, run: Callable[[], object]) -> None:
     if numba.config.DISABLE_JIT:
         run()
         return
-    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or numba.config.CACHE_DIR)
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or CACHE_DIR)
     mark = folder / f"{what}-{_circumstances()}.compiled"
     if mark.exists() and all(map(is_sealed, _sealed())):
         run()
@@ -136,6 +136,7 @@ def _circumstances() -> str:
 
 
 _key_cache()
+CACHE_DIR = numba.config.CACHE_DIR  # numba forgets it when the environment changes
 
 
 def _name(function: Callable[..., Any]) -> str:

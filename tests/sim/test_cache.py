@@ -16,7 +16,7 @@ import pytest
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Finish
 from vdla.sim.checker import check
-from vdla.sim.compiled import compile_once, jit
+from vdla.sim.compiled import CACHE_DIR, compile_once, jit
 from vdla.sim.machine import warm_up
 from vdla.support.progress import heard_by, report
 
@@ -40,7 +40,7 @@ def test_what_is_compiled_waits_for_no_lock():
     """Another process compiles something else meanwhile, for as long as it likes."""
     warm_up(load_config("tiny"))
     check(load_config("tiny"), [Finish()])
-    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or numba.config.CACHE_DIR)
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or CACHE_DIR)
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         subprocess.run([sys.executable, "-c", USE], check=True, timeout=120)
