@@ -32,7 +32,7 @@ from vdla.support.numbers import ceil_div
 DRAM_BASE = 0x1000_0000  # where the bench puts a program's DRAM on the bus
 CHUNK = 1_000_000  # cycles between two looks at Python's signals
 PATIENCE = 65_536  # looks at a core that has to come to rest
-INTERRUPT, STUCK, MORE = range(3)
+INTERRUPT, STUCK, MORE, OVERDUE = range(4)
 NO_ERRORS = (DRAM_BASE, DRAM_BASE)  # the bytes whose beats bear one: from, to
 
 Bytes = NDArray[np.uint8]
@@ -44,7 +44,8 @@ class Stopped:
 
     ``start`` and ``finish`` hold per engine, in its order, the cycles its instructions start and
     finish in; ``causes`` the counters; ``fault`` and the byte address of its instruction.
-    ``cycles`` is -1 when the machine stood still.
+    ``cycles`` is -1 when the machine stood still, or was ``overdue``: it hadn't ended when the
+    caller lost patience.
     """
 
     cycles: int
@@ -53,6 +54,7 @@ class Stopped:
     causes: dict[Engine, dict[Cause, int]]
     fault: Fault
     fault_instruction: int
+    overdue: bool
 
 
 class Bench:
@@ -103,13 +105,14 @@ class Bench:
         identity: Identity | None = None,
         length: int | None = None,
         errors: tuple[int, int] = NO_ERRORS,
+        limit: int | None = None,
     ) -> Stopped:
         """Runs the stream that lies at ``base`` in ``dram`` to its end; DRAM changes in place.
 
-        ``counts``: instructions per engine, in the order of their numbers. ``dram`` ends with a page.
+        ``counts``: instructions per engine, in the order of their numbers. ``dram``: whole pages.
         ``identity``: what the program is for, when not this core. ``length``: instructions with
         FINISH, when not one more than ``counts`` add up to. Beats at byte addresses within
-        ``errors`` bear an error.
+        ``errors`` bear an error. After ``limit`` cycles, if there is one, the program is stopped.
         """
         self.attach(dram, memory=memory, errors=errors)
         sizes = dict(zip(numbered(self.config), counts, strict=True))
@@ -119,9 +122,17 @@ class Bench:
             where = (start[e].ctypes.data, finish[e].ctypes.data)
             self._lib.vdla_events(self._handle, place, *where, n)
         self._start(dram, base, sum(counts) + 1 if length is None else length, identity)
-        while (how := self.advance(CHUNK)) == MORE:
-            pass
-        return self._result(how, start, finish)
+        return self._result(self._advance_to_end(limit), start, finish)
+
+    def _advance_to_end(self, limit: int | None) -> int:
+        """Lets time pass until the program has stopped, or a limit is reached."""
+        left = limit
+        while left is None or left > 0:
+            cycles = CHUNK if left is None else min(CHUNK, left)
+            if (how := self.advance(cycles)) != MORE:
+                return how
+            left = None if left is None else left - cycles
+        return OVERDUE
 
     def attach(
         self, dram: Bytes, *, memory: Memory | None = None, errors: tuple[int, int] = NO_ERRORS
@@ -161,11 +172,11 @@ class Bench:
         causes = {e: {c: self.read(counter(e, c)) for c in Cause} for e in start}
         fault = Fault(self.read("FAULT_CAUSE"))
         at = self.read("FAULT_INSTRUCTION")
-        if how == STUCK:
+        if how in (STUCK, OVERDUE):
             cycles = -1
             self.write("CONTROL", RESET)
         self._settle()
-        return Stopped(cycles, start, finish, causes, fault, at)
+        return Stopped(cycles, start, finish, causes, fault, at, how == OVERDUE)
 
     def _settle(self) -> None:
         for _ in range(PATIENCE):

@@ -13,7 +13,7 @@ from vdla.isa.registers import BUSY, EVENTS, RESET, START, Cause, Fault, registe
 from vdla.isa.ring import Engine
 from vdla.runtime.errors import DeviceError
 from vdla.runtime.rtl import bench as bench_
-from vdla.runtime.rtl.bench import DRAM_BASE, INTERRUPT, MORE, STUCK, Bench
+from vdla.runtime.rtl.bench import CHUNK, DRAM_BASE, INTERRUPT, MORE, STUCK, Bench
 
 TINY = load_config("tiny")
 HANDLE = 77
@@ -183,6 +183,24 @@ def test_a_core_that_stands_still_is_reset(bench, model):
     model.set("CYCLES_LOW", 99)
     assert bench.run(DRAM, 0x800, [1, 2, 0]).cycles == -1
     assert model.get("CONTROL") == RESET
+
+
+@pytest.mark.parametrize(
+    ("limit", "cycles"), [(7, [7]), (CHUNK, [CHUNK]), (2 * CHUNK + 1, [CHUNK, CHUNK, 1])]
+)
+def test_a_core_that_does_not_end_is_stopped_at_the_limit(bench, model, limit, cycles):
+    model.ends = [MORE] * 9
+    found = bench.run(DRAM, 0x800, [1, 2, 0], limit=limit)
+    assert (found.overdue, found.cycles) == (True, -1)
+    assert model.ran == cycles
+    assert model.get("CONTROL") == RESET
+
+
+def test_a_core_that_ends_before_the_limit(bench, model):
+    model.ends = [MORE, INTERRUPT]
+    found = bench.run(DRAM, 0x800, [1, 2, 0], limit=CHUNK + 1)
+    assert not found.overdue
+    assert model.ran == [CHUNK, 1]
 
 
 def test_it_waits_for_the_core_to_come_to_rest(bench, model):
