@@ -17,16 +17,27 @@ from vdla.analysis.case import Ending, Outcome
 from vdla.analysis.cases import random_case
 from vdla.analysis.coverage import Coverage
 from vdla.analysis.lockstep import LockstepDevice, Tally, memory_models
-from vdla.analysis.machines import Difference, Machines, first_difference, simulate
+from vdla.analysis.machines import (
+    SPARE_CYCLES,
+    Difference,
+    Machines,
+    first_difference,
+    limit_of,
+    simulate,
+    standing,
+)
 from vdla.analysis.shrink import shrink
 from vdla.farm.processes import ProcessPool
 from vdla.hw import gemm, requantize, scratchpad, tokens
+from vdla.hw.compute import compute
 from vdla.hw.core import faults
 from vdla.hw.load import request
 from vdla.isa.config import load_config
+from vdla.isa.instructions import Finish, Gemm, Load
 from vdla.isa.registers import Fault
 from vdla.runtime.executor import Executor
 from vdla.sim.machine import SimulationError
+from vdla.sim.stream import Stream
 from vdla.support.errors import CheckError
 
 TINY = load_config("tiny")
@@ -304,6 +315,42 @@ def test_faults_that_chance_does_not_find(name, monkeypatch, tmp_path):
     print(f"{name}: found by program {found}")
 
 
+NEVER = (compute, "Compute", "_write", "(write.valid & write.last)", "(write.valid & 0)")
+
+
+@pytest.mark.long
+def test_an_instruction_that_never_finishes(vdla, monkeypatch, tmp_path):
+    """The bench doesn't wait for ever: after some more cycles than the simulator took it says what
+    stands still."""
+    plant(NEVER, monkeypatch, tmp_path)
+    done = vdla("lockstep", "-c", "tiny", "--programs", 3)
+    assert done.code == 1
+    (line,) = (each for each in done.err.splitlines() if "expected the RTL to end" in each)
+    assert re.fullmatch(
+        r"expected the RTL to end within [\d,]+ cycles, found COMPUTE at instruction (\d+) "
+        r"unfinished since cycle \d+: (GEMM|ALU).*", line
+    )  # fmt: skip
+    number = line.split("instruction ")[1].split()[0]
+    assert f"first difference: instruction {number}," in done.err
+
+
+def test_how_long_the_rtl_may_take():
+    ended, stuck = outcome(cycles=500), outcome(cycles=-1)
+    assert limit_of(ended) == 1000 + SPARE_CYCLES
+    assert limit_of(stuck) == 20 + SPARE_CYCLES
+
+
+def test_what_stands_still():
+    stream = Stream.of(TINY, [Load(), Gemm(uop_count=2), Load(), Finish()])
+    start, finish = np.array([5, 9, 7, -1]), np.array([6, -1, -1, -1])
+    assert standing(stream, start, finish, 1234) == (
+        "expected the RTL to end within 1,234 cycles, found LOAD at instruction 2 unfinished since "
+        "cycle 7: LOAD"
+    )
+    finish[1:3] = 12
+    assert "found that no instruction is under way" in standing(stream, start, finish, 1234)
+
+
 @pytest.mark.long
 def test_nobody_reads_what_is_being_written(vdla, monkeypatch, tmp_path):
     """Block RAM of an ECP5 gives anything then: here, what it gives is wrong."""
@@ -415,6 +462,7 @@ def outcome(**changes) -> Outcome:
         ({"finish": np.array([5, 10])}, "instruction 0"),
         ({"fault": Fault.BUS, "fault_at": 64}, "the fault"),
         ({"cycles": 11}, "the cycles"),
+        ({"overdue": "expected the RTL to end"}, "the end"),
         ({"causes": {"LOAD_BUSY": 5}}, "counter LOAD_BUSY"),
         ({"memories": {"dram": np.array([0, 0, 7, 0])}}, "byte 0x2 of dram"),
     ],

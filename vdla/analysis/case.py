@@ -79,7 +79,8 @@ class Case:
 @dataclass(frozen=True)
 class Outcome:
     """How a case ended on one machine. ``cycles`` is -1 for a deadlock; -1 in ``start`` or
-    ``finish`` stands for never. ``seconds`` is the machine's own time."""
+    ``finish`` stands for never. ``seconds`` is the machine's own time. ``overdue`` says what kept
+    a machine that didn't come to an end, and was stopped."""
 
     cycles: int
     start: Cycles
@@ -89,6 +90,7 @@ class Outcome:
     fault_at: int
     memories: dict[str, Bytes]
     seconds: float
+    overdue: str = ""
 
     @property
     def ending(self) -> Ending:

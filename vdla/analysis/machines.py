@@ -15,15 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdla.analysis.case import Bytes, Case, Outcome
+from vdla.analysis.case import Bytes, Case, Cycles, Outcome
+from vdla.isa.asm import format_instruction
 from vdla.isa.config import Config, Memory
 from vdla.isa.registers import Cause, counter, instruction_address
-from vdla.isa.ring import numbered
+from vdla.isa.ring import numbered, ring_of
 from vdla.runtime.rtl.bench import Bench
 from vdla.runtime.rtl.build import build, scratchpads
 from vdla.sim.machine import run_functional, warm_up
 from vdla.sim.semantics import State
+from vdla.sim.stream import Stream
 from vdla.sim.timing import Clock
+
+SPARE_CYCLES = 100_000  # that the RTL gets beyond twice the simulator's: a fifth of a second
 
 
 class Machines:
@@ -42,10 +46,11 @@ class Machines:
 
     def run(self, case: Case, memory: Memory) -> tuple[Outcome, Outcome]:
         """Both outcomes of a case in front of a memory."""
-        return simulate(case, memory), self.run_rtl(case, memory)
+        simulated = simulate(case, memory)
+        return simulated, self.run_rtl(case, memory, limit_of(simulated))
 
-    def run_rtl(self, case: Case, memory: Memory) -> Outcome:
-        """The case on the RTL, from cleared scratchpads."""
+    def run_rtl(self, case: Case, memory: Memory, limit: int | None = None) -> Outcome:
+        """The case on the RTL, from cleared scratchpads, for at most ``limit`` cycles."""
         stream, dram = case.stream, case.dram.copy()
         rows = {engine: stream.engine(engine) for engine in numbered(self.config)}
         counts = [len(each) for each in rows.values()]
@@ -60,6 +65,7 @@ class Machines:
             identity=case.identity,
             length=length,
             errors=case.errors,
+            limit=limit,
         )
         seconds = time.perf_counter() - begun_at
         start, finish = np.full(length, -1, np.int64), np.full(length, -1, np.int64)
@@ -81,7 +87,29 @@ class Machines:
             stopped.fault_instruction if stopped.fault else 0,
             {"dram": dram, **memories},
             seconds,
+            standing(stream, start, finish, limit) if stopped.overdue and limit else "",
         )
+
+
+def limit_of(simulated: Outcome) -> int:
+    """Cycles in which the RTL must have come to an end, as the simulator did: far beyond that, so
+    that a core that is late shows how late it is."""
+    events = (int(each.max(initial=0)) for each in (simulated.start, simulated.finish))
+    last = max(simulated.cycles, *events)
+    return 2 * last + SPARE_CYCLES
+
+
+def standing(stream: Stream, start: Cycles, finish: Cycles, limit: int) -> str:
+    """The instruction that has been at work for longest in a machine that was stopped."""
+    under_way = np.flatnonzero((start >= 0) & (finish < 0))
+    text = f"expected the RTL to end within {limit:,} cycles, found "
+    if not under_way.size:
+        return f"{text}that no instruction is under way, and the bus is"
+    at = int(under_way[int(np.argmin(start[under_way]))])
+    each = stream.instructions[at]
+    engine = ring_of(stream.config).engine_of(each).name
+    since = f"instruction {at} unfinished since cycle {start[at]}"
+    return f"{text}{engine} at {since}: {format_instruction(each)}"
 
 
 @cache
@@ -157,6 +185,8 @@ def first_difference(case: Case, simulated: Outcome, rtl: Outcome) -> tuple[str,
         return "the fault", None
     if simulated.cycles != rtl.cycles:
         return "the cycles", None
+    if rtl.overdue:
+        return "the end", None
     deadlock = simulated.cycles < 0
     for name, count in simulated.causes.items():
         if count != rtl.causes[name] and not deadlock:  # each stands still for its own time

@@ -163,6 +163,8 @@ def _explain(difference: Difference) -> None:
     case, simulated, rtl = difference.case, difference.simulated, difference.rtl
     memory = difference.memory.name
     log.print(f"first difference: {difference.where}, with memory {memory}; shrunk to")
+    if rtl.overdue:
+        log.print(rtl.overdue)
     instructions = case.stream.instructions
     centre = difference.instruction if difference.instruction is not None else len(instructions)
     rows = []
