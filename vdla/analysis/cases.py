@@ -279,9 +279,9 @@ def _tokens(queue: TokenQueue, config: Config, rng: Random) -> Case:
 
 def _idle(ring: Ring, engine: Engine, *flags: str) -> Instruction:
     """An instruction of an engine that does nothing but pass tokens."""
-    idle = (Load(), Gemm(), Alu(), Store(memory=Mem.ACC))
-    mine = next(each for each in idle if ring.engine_of(each) == engine)
-    return mine.replace(**dict.fromkeys(flags, 1))
+    kind = next(role.executes[0] for role in ring.roles if role.engine == engine)
+    idle = Store(memory=Mem.ACC) if kind is Store else kind()
+    return idle.replace(**dict.fromkeys(flags, 1))
 
 
 # Mistakes at random ------------------------------------------------------------------------------
