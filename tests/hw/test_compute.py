@@ -50,6 +50,9 @@ CONFIGS = {
         ],
     ),
     "with tables": load_config("tiny", ["table_bytes=1536"]),
+    "with two rows": load_config(
+        "tiny", ["block_in=8", "wgt_bytes=4096", "window_taps=2", "window_rows=2"]
+    ),
 }  # fmt: skip
 TINY = CONFIGS["tiny"]
 VECTOR = {
@@ -98,7 +101,7 @@ class Harness:
             shape = 8 * self.config.entry(name)
             memory = Memory(shape=shape, depth=self.config.depth(name), init=[])
             m.submodules[name] = self.memories[name] = memory
-            names = ("acc_x", "acc_y") if name == "acc" else (name,)
+            names = ("acc_x", "acc_y") if name == "acc" else (name, f"{name}_second")
             names = [n for n in names if hasattr(self.compute, n)]
             for port, outer in ((memory.read_port(), getattr(self.compute, n)) for n in names):
                 m.d.comb += [
@@ -245,7 +248,11 @@ class Draw:
 
     def _gemm(self):
         streams = (("dst", "acc"), ("src", "inp"), ("wgt", "wgt"), ("bias", "acc"))
-        return Gemm(init=self.random.choice(list(Init)), **self._nest(*streams))
+        gemm = Gemm(init=self.random.choice(list(Init)), **self._nest(*streams))
+        if self.config.window_rows == 1:
+            return gemm
+        pitch = self.random.choice((0, 1, 7, (self.config.depth("inp") - 25) // 2))
+        return gemm.replace(window=self.random.randrange(2), pitch=pitch)
 
     def _alu(self):
         random, op = self.random, self.random.choice(operations(self.config))
@@ -271,6 +278,8 @@ class Draw:
         """One index made large, so that it may leave its buffer; sums that would wrap, too."""
         at = self.random.randrange(len(stream))
         parts = ("dst", "src", "wgt", "bias", "uop_begin")
+        if self.config.window_rows > 1:
+            parts = (*parts, "pitch")
         if getattr(stream[at], "alu_op", None) == AluOp.TABLE:
             parts = (*parts, "imm")
         names = [f for f in stream[at].fields if f.name.startswith(parts)]
