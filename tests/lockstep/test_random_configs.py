@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from random_configs import random_settings
+from random_configs import random_options, random_settings
 
 from vdla.analysis import lockstep
 from vdla.analysis.case import Ending
@@ -31,7 +31,10 @@ def assert_ends_as_made(config, number):
 
 
 def config_of(seed):
-    return load_config("tiny", random_settings(Random(seed)))
+    """A config with options that are drawn, too, where the seed is odd."""
+    rng = Random(seed)
+    settings = random_settings(rng)
+    return load_config("tiny", random_options(rng, settings) if seed % 2 else settings)
 
 
 @pytest.mark.parametrize("seed", range(10))

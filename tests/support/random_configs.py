@@ -44,6 +44,19 @@ def random_settings(rng: Random) -> list[str]:
     return [*texts, f"table_bytes={512 * tables}"] if tables else texts
 
 
+def random_options(rng: Random, settings: Iterable[str]) -> list[str]:
+    """The settings with forwarding, a window and a vector engine, as far as the blocks allow."""
+    config = load_config("tiny", settings)
+    beats, most = config.block_in // config.port_bytes, config.block_in // 2
+    taps = rng.choice((0, 2, most, rng.randint(2, most), most // 2))
+    taps = taps if taps >= 2 else 0
+    rows = rng.choice((1, 2, 2)) if 2 <= taps <= most // 2 else 1
+    forwarding = 0 if beats & (beats - 1) else rng.randrange(2)
+    options = {"forwarding": forwarding, "window_taps": taps, "window_rows": rows,
+               "vector_engine": rng.randrange(2)}  # fmt: skip
+    return [*settings, *(f"{key}={value}" for key, value in options.items())]
+
+
 def _blocks(rng: Random, port: int) -> tuple[int, int]:
     """Blocks of whole beats, one of which divides the other; a power of two is no rule."""
     while True:
