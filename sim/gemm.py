@@ -9,15 +9,24 @@ from numpy.typing import NDArray
 
 from vdla.isa.instructions import Gemm, Init
 from vdla.sim.compiled import inline, jit
-from vdla.sim.nest import COUNT, DST, EXTENT_0, EXTENT_1, EXTENT_2, SRC, UOP_BEGIN, leads_beyond
+from vdla.sim.nest import (
+    COUNT,
+    DST,
+    EXTENT_0,
+    EXTENT_1,
+    EXTENT_2,
+    SRC,
+    UOP_BEGIN,
+    leads_beyond,
+    window_pitch,
+)
 from vdla.sim.stream import Rows, column
 
 Int8 = NDArray[np.int8]
 Int32 = NDArray[np.int32]
 Lanes = NDArray[np.signedinteger[Any]]
 
-_INIT, _PITCH = column(Gemm, "init"), column(Gemm, "pitch")
-_WGT, _BIAS = column(Gemm, "wgt_base"), column(Gemm, "bias_base")
+_INIT, _WGT, _BIAS = (column(Gemm, name) for name in ("init", "wgt_base", "bias_base"))
 _INIT_ACC, _INIT_BIAS = int(Init.ACC), int(Init.BIAS)
 
 
@@ -31,7 +40,7 @@ def multiply(row: Rows, uops: Rows, inp: Int8, wgt: Int8, acc: Int32, window: In
     """
     lanes_out, lanes_in = wgt.shape[1], wgt.shape[2]
     mode = row[_INIT]
-    pitch = 0 if window is None else (window.shape[0] - 1) * row[_PITCH]
+    pitch = window_pitch(row)
     leaves = leads_beyond(row, SRC, uops, 2, inp.shape[0] - pitch)
     leaves = leaves or leads_beyond(row, DST, uops, 1, acc.shape[0])
     leaves = leaves or leads_beyond(row, _WGT, uops, 3, wgt.shape[0])

@@ -1,4 +1,4 @@
-"""The loop nest of GEMM and ALU: its columns in a row, and whether it leads beyond a memory."""
+"""The loop nest of GEMM and ALU: its columns in a row, and where it leads."""
 
 from __future__ import annotations
 
@@ -10,6 +10,13 @@ UOP_BEGIN, COUNT = column(Gemm, "uop_begin"), column(Gemm, "uop_count")
 EXTENT_0, EXTENT_1, EXTENT_2 = (column(Gemm, f"extent_{i}") for i in range(3))
 DST = column(Gemm, "dst_base")  # base, then the steps of loops 0, 1, 2
 SRC = column(Gemm, "src_base")
+_WINDOW, _PITCH = column(Gemm, "window"), column(Gemm, "pitch")
+
+
+@inline
+def window_pitch(row: Rows) -> int:
+    """How far behind its src a GEMM's micro-op reads INP, too; 0 if it doesn't."""
+    return int(row[_PITCH]) if row[_WINDOW] else 0
 
 
 @inline

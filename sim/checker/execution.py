@@ -65,6 +65,7 @@ from vdla.sim.checker.tables import (
 )
 from vdla.sim.checker.tokens import Queues, dispatch, first_ready, make_queues
 from vdla.sim.compiled import inline, jit, shared
+from vdla.sim.nest import window_pitch
 from vdla.sim.semantics import load_rows
 from vdla.sim.stream import POPS, PUSHES, Bytes, Rows, Stream, column, decode_uops
 
@@ -95,7 +96,6 @@ _C_UOP, _C_COUNT = column(Gemm, "uop_begin"), column(Gemm, "uop_count")
 _C_E0, _C_E1, _C_E2 = (column(Gemm, f"extent_{i}") for i in range(3))
 _C_DST, _C_SRC = column(Gemm, "dst_base"), column(Gemm, "src_base")
 _G_INIT, _G_WGT, _G_BIAS = (column(Gemm, f) for f in ("init", "wgt_base", "bias_base"))
-_G_WINDOW, _G_PITCH = column(Gemm, "window"), column(Gemm, "pitch")
 _A_OP, _A_USE_IMM = column(Alu, "alu_op"), column(Alu, "use_imm")
 _A_INIT, _A_IMM = column(Alu, "init"), column(Alu, "imm")
 _MEM_INP, _MEM_ACC, _MEM_ACC8, _MEM_UOP = (int(m) for m in (Mem.INP, Mem.ACC, Mem.ACC8, Mem.UOP))
@@ -214,7 +214,7 @@ def _nest_fits(t: Tables, index: int) -> bool:
         return False
     fits = _index_fits(t, index, _C_DST, 1, ACC, 0)
     if row[0] == _GEMM_OP:
-        fits &= _index_fits(t, index, _C_SRC, 2, INP, _window_pitch(row))
+        fits &= _index_fits(t, index, _C_SRC, 2, INP, window_pitch(row))
         fits &= _index_fits(t, index, _G_WGT, 3, WGT, 0)
         if row[_G_INIT] == _BIAS:
             fits &= _index_fits(t, index, _G_BIAS, -1, ACC, 0)
@@ -232,12 +232,6 @@ def _nest_fits(t: Tables, index: int) -> bool:
 def _reads_src(row: Rows) -> bool:
     """Whether an ALU instruction reads its src."""
     return bool(not row[_A_USE_IMM] or (_FROM_ACC >> row[_A_OP]) & 1)
-
-
-@inline
-def _window_pitch(row: Rows) -> int:
-    """How far behind its src a GEMM's micro-op reads INP, too; 0 if it doesn't."""
-    return int(row[_G_PITCH]) if row[_G_WINDOW] else 0
 
 
 @inline
@@ -282,7 +276,7 @@ def _nest(t: Tables, index: int, engine: int, number: int) -> None:
     for word in range(first // per_word, (end - 1) // per_word + 1):
         _touch(t, index, engine, number, UOP, word, READ)
     gemm = row[0] == _GEMM_OP
-    reads_src, pitch = gemm or _reads_src(row), _window_pitch(row) if gemm else 0
+    reads_src, pitch = gemm or _reads_src(row), window_pitch(row) if gemm else 0
     if not gemm:
         begin, stop = _table_entries(t, index)
         for entry in range(begin, stop):

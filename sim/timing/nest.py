@@ -17,6 +17,7 @@ from vdla.isa.instructions import (
     Mem,
 )
 from vdla.sim.compiled import inline
+from vdla.sim.nest import window_pitch
 from vdla.sim.semantics import load_rows
 from vdla.sim.stream import column, decode_uops
 from vdla.sim.timing.state import NONE, Machine, Pipeline, Tables
@@ -25,7 +26,7 @@ _UOP, _COUNT = column(Gemm, "uop_begin"), column(Gemm, "uop_count")
 _E0, _E1, _E2 = (column(Gemm, f"extent_{i}") for i in range(3))
 DST, SRC = column(Gemm, "dst_base"), column(Gemm, "src_base")
 _WGT, _BIAS = column(Gemm, "wgt_base"), column(Gemm, "bias_base")
-_INIT, _WINDOW, _PITCH = column(Gemm, "init"), column(Gemm, "window"), column(Gemm, "pitch")
+_INIT = column(Gemm, "init")
 _OP, _USE_IMM = column(Alu, "alu_op"), column(Alu, "use_imm")
 _A_INIT, _IMM = column(Alu, "init"), column(Alu, "imm")
 _GEMM, _TABLE, _INIT_BIAS = Gemm.opcode, int(AluOp.TABLE), int(Init.BIAS)
@@ -139,7 +140,7 @@ def goes_beyond(m: Machine, t: Tables, p: Pipeline) -> bool:
         beyond = not starts and _table_is_beyond(m, t, row)
         return bool(beyond or (reads_y and src >= entries[_IN_ACC]))
     wgt = iteration_base(p, t, _WGT) + t.uops[u, 3]
-    if src + _window_pitch(t, row) >= entries[_IN_INP] or wgt >= entries[_IN_WGT]:
+    if src + window_pitch(t.rows[row]) >= entries[_IN_INP] or wgt >= entries[_IN_WGT]:
         return True
     biased = t.uops[u, 0] != 0 and t.rows[row, _INIT] == _INIT_BIAS
     return bool(biased and iteration_base(p, t, _BIAS) >= entries[_IN_ACC])
@@ -158,13 +159,7 @@ def _may_leave(m: Machine, t: Tables, row: int) -> bool:
         return bool(src >= entries[_IN_ACC] or _table_is_beyond(m, t, row))
     wgt, bias = _reach(t, row, _WGT) + t.most[3], _reach(t, row, _BIAS)
     beyond = wgt >= entries[_IN_WGT] or bias >= entries[_IN_ACC]
-    return bool(src + _window_pitch(t, row) >= entries[_IN_INP] or beyond)
-
-
-@inline
-def _window_pitch(t: Tables, row: int) -> int:
-    """How far behind its src a GEMM's micro-op reads INP, too; 0 if it doesn't."""
-    return int(t.rows[row, _PITCH]) if t.rows[row, _WINDOW] else 0
+    return bool(src + window_pitch(t.rows[row]) >= entries[_IN_INP] or beyond)
 
 
 @inline
