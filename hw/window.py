@@ -6,8 +6,8 @@
    2 × ``window_taps`` is lane 2p + i mod 2 of the vector i // 2 steps before.
 3. A choice of two stands in front of the operand's register, and none where both are one lane.
    Pairs that see the same lanes, since there are more outputs than lanes, share a register.
-4. With ``window_rows`` = 2 there is a second vector, with a history of its own. The next
-   2 × ``window_taps`` lanes are of these as the first ones are of the first row's.
+4. With ``window_rows`` = 2 there is a second vector, with a history of its own. Of these the next
+   2 × ``window_taps`` lanes see what the first ones see of the first row.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ class Window:
         self.m, self.config, self.used = m, config, used
         self.lanes = 2 * config.window_taps  # that a row fills
         self.own = vectors[0]
+        names = ("before", "second_before")[: len(vectors)]
         self.rows = [
             self._history(vector, goes_on, name)
-            for vector, name in zip(vectors, ("before", "second_before"), strict=False)
+            for vector, name in zip(vectors, names, strict=True)
         ]
         self.registers: dict[tuple[int, Place], Signal] = {}  # by lane, and what is seen there
 

@@ -3,7 +3,8 @@
 1. An early operand is y, or x of SHR, MUL, WADD, RQ: it is read in READ. TABLE has no x.
 2. A late one is the accumulator, or the bias in its place: it is read in stage 5. A micro-op of
    the ALU that starts a reduction (``first``) has none, nor has a GEMM that starts from zero.
-3. A micro-op that goes beyond a buffer is marked ``beyond``. Indices only grow and never wrap.
+3. A micro-op that goes beyond a buffer is marked ``beyond``. Indices only grow and never wrap. A
+   second row counts where the micro-op sees the window: else nothing reads it.
 4. What is decided fills the register ``arrived``, unless READ holds. That is the micro-op in READ,
    or in LOOK where GEMM is alone.
 5. Where GEMM is alone, a micro-op that accumulates into the dst of the one a cycle before is marked

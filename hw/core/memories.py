@@ -1,9 +1,9 @@
 """The scratchpads, between the engines.
 
-1. LOAD writes INP, WGT and UOP, and COMPUTE reads them; VECTOR, if there is one, reads UOP at a
-   port of its own, and so does COMPUTE INP for the second row of a window. Where the ring says
-   that others write INP too, such as STORE in a config with forwarding, each does in a cycle in
-   which LOAD and those before it don't.
+1. LOAD writes INP, WGT and UOP, and COMPUTE reads them, INP at two ports where its window has two
+   rows; VECTOR, if there is one, reads UOP at a port of its own. Where the ring says that others
+   write INP too, such as STORE in a config with forwarding, each does in a cycle in which LOAD and
+   those before it don't.
 2. ACC has one write port, LOAD's, which passes on what COMPUTE and VECTOR write.
 3. ACC's first read port is COMPUTE's, and VECTOR's where COMPUTE leaves it free. At the second
    STORE reads before whoever executes ALU, which waits.
