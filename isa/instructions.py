@@ -318,8 +318,8 @@ class Gemm(LoopNest):
     micro-op are zero.
 
     Where the config has ``window_rows`` = 2, such a micro-op reads a second vector, too, which is
-    ``inp[src + pitch]``; ``pitch`` lies behind ``window``. Lane 2·T + i, for i < 2·T, is of these
-    vectors what lane i is of the first ones. So each output sees T places of two rows.
+    ``inp[src + pitch]``; ``pitch`` lies behind ``window``. Lane 2·T + i, for i < 2·T, comes from
+    these vectors as lane i does from the first ones. So each output sees T places of two rows.
     """
 
     opcode = 2
