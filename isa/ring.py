@@ -157,6 +157,7 @@ class Ring:
 def ring_of(config: Config) -> Ring:
     """The ring of a config's machine."""
     tab = ("tab",) if config.tables else ()
+    roles: tuple[Role, ...]
     load = Role(Engine.LOAD, (Load,), ("dram",), ("inp", "wgt", "acc", "uop", *tab))
     inp = ("inp",) if config.forwarding else ()
     store = Role(Engine.STORE, (Store,), ("acc",), ("dram", *inp))
