@@ -18,7 +18,7 @@ come from ``isa``. A property test holds each behaviour against the simulator an
     alu_copy alu_fill                               move a vector, write a constant
     store32 store8                                  ACC to DRAM as it is; requantized to int8
     keep8(_pad)                                     ACC to INP, requantized to int8
-    gemm_window1x3 gemm_window2x3 …                 two channels at neighbouring entries, in a row or two
+    gemm_window1x3 gemm_window2x3 …                 two channels at entries of one row or two
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The first micro-ops of a row fill the window, and what they write belongs to no 
 front of the row, where the pass leaves room:
 
 before   alloc sums: int32[4, 10, 16] @"vdla.acc"
-         gemm_window3(acc=sums[y, x, 0], …)
+         gemm_window1x3(acc=sums[y, x, 0], …)
 after    alloc sums: int32[4, 10, 16] @"vdla.acc" align(0, 192, 0)      rows 12 entries apart
 """
 

@@ -117,7 +117,7 @@ class Model:
         return total + self._ends(tile)
 
     def _tile_cycles(self, tile: SeparableTile) -> float:
-        """Of the engine or the bus that has the most to do in a tile, and its waits."""
+        """A tile takes what its busiest engine or the bus takes, and the waits."""
         s, steps, step = self.shape, ceil_div(self.shape.blocks, tile.blocks), self._step(tile)
         pixels = tile.rows * tile.cols
         added = 2 * pixels * s.outputs if s.residual else 0.0

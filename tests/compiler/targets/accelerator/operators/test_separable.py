@@ -19,7 +19,6 @@ from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.targets.accelerator.lower import UOPS
 from vdla.compiler.targets.accelerator.operators.cost import TilingError
 from vdla.compiler.targets.accelerator.operators.separable import Separable, is_depthwise
-from vdla.compiler.targets.accelerator.operators.separable.cost import Model
 from vdla.compiler.targets.accelerator.operators.template import operator_of
 from vdla.compiler.targets.accelerator.standalone import layer_program
 from vdla.isa.config import load_config
@@ -31,6 +30,9 @@ SIZES = ["block_in=8", "block_out=8", "inp_bytes=8192", "wgt_bytes=8192", "acc_b
 FORWARDING = load_config("tiny", [*SIZES, "forwarding=1"])
 WINDOW = load_config("tiny", [*SIZES, "window_taps=3"])
 BOTH = load_config("tiny", [*SIZES, "forwarding=1", "window_taps=4"])
+WIDE = ["block_in=16", "block_out=16", *SIZES[2:]]
+ROWS = load_config("tiny", [*WIDE, "forwarding=1", "window_taps=3", "window_rows=2"])
+CONFIGS = {"forwarding": FORWARDING, "window": WINDOW, "both": BOTH, "two rows": ROWS}
 SCALE = 2.0**-7
 QUANT = Quant(1.0, 0)
 
@@ -131,7 +133,7 @@ def chains(draw):
     return chain
 
 
-@pytest.mark.parametrize("config", [FORWARDING, WINDOW, BOTH], ids=["forwarding", "window", "both"])
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_any_chain_equals_its_graph(config, data):
@@ -162,8 +164,22 @@ def test_every_tile_of_the_space_computes_the_same(stride):
         assert template.is_legal(tile, BOTH, tile.vthreads)
 
 
-def test_the_rtl_does_the_same_in_the_same_cycles():
-    config = load_config("tiny", ["table_bytes=16384", "forwarding=1", "window_taps=2"])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_every_tile_of_two_rows_computes_the_same(stride):
+    chain = bottleneck(stride=stride)
+    template = Separable.of(fuse(chain.graph.nodes, "f"), chain.graph, ROWS)
+    tiles = [tile for threads in (1, 2) for tile in template.tiles(ROWS, threads)]
+    for tile in tiles[:: len(tiles) // 12]:
+        result, wanted = run(chain, ROWS, tile)
+        assert np.array_equal(result, wanted), tile
+
+
+OF_TWO_ROWS = ["block_in=8", "block_out=8", "window_taps=2", "window_rows=2"]
+
+
+@pytest.mark.parametrize("options", [["window_taps=2"], OF_TWO_ROWS], ids=["a row", "two rows"])
+def test_the_rtl_does_the_same_in_the_same_cycles(options):
+    config = load_config("tiny", ["table_bytes=16384", "forwarding=1", *options])
     chain = bottleneck(side=6)
     graph = chain.graph
     node = fuse(graph.nodes, "fused")
@@ -197,14 +213,15 @@ def test_two_threads_hide_what_one_waits_for():
 
 
 def test_a_micro_op_for_each_row_of_the_kernel():
-    """Nine taps take three micro-ops where a window sees a row of them, and nine without."""
+    """Nine taps take three micro-ops where a window sees a row of them, two where it sees two rows,
+    and nine without."""
     chain = Chain(3, (1, 8, 6, 6))
     chain.add("filter", 8, 3, groups=8)
-    steps = {}
-    for config in (FORWARDING, WINDOW):
+    steps = []
+    for config in (FORWARDING, WINDOW, ROWS):
         shape = Separable.of(fuse(chain.graph.nodes, "f"), chain.graph, config)
-        steps[config.window_taps] = Model(shape, config).taps
-    assert steps == {0: 9, 3: 3}
+        steps.append(shape.micro_ops)
+    assert steps == [9, 3, 2]
 
 
 def test_dilated_windows_take_products_with_diagonals():
