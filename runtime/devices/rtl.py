@@ -69,8 +69,9 @@ class RtlDevice:
         waves, self.waves = self.waves, None
         if waves:
             self.bench.open_waves(waves)
+        self.bench.attach(dram)
         try:
-            stopped = self.bench.run(dram, stream.base, [len(each) for each in rows.values()])
+            stopped = self.bench.run(stream.base, [len(each) for each in rows.values()])
         finally:
             if waves:
                 self.bench.close_waves()

@@ -97,31 +97,26 @@ class Bench:
 
     def run(
         self,
-        dram: Bytes,
         base: int,
         counts: Sequence[int],
         *,
-        memory: Memory | None = None,
         identity: Identity | None = None,
         length: int | None = None,
-        errors: tuple[int, int] = NO_ERRORS,
         limit: int | None = None,
     ) -> Stopped:
-        """Runs the stream that lies at ``base`` in ``dram`` to its end; DRAM changes in place.
+        """Runs the stream that lies at ``base`` in the attached DRAM to its end.
 
-        ``counts``: instructions per engine, in the order of their numbers. ``dram``: whole pages.
-        ``identity``: what the program is for, when not this core. ``length``: instructions with
-        FINISH, when not one more than ``counts`` add up to. Beats at byte addresses within
-        ``errors`` bear an error. After ``limit`` cycles, if there is one, the program is stopped.
+        ``counts``: instructions per engine, in the order of their numbers. ``identity``: what the
+        program is for, when not this core. ``length``: instructions with FINISH, when not one more
+        than ``counts`` add up to. After ``limit`` cycles, if there is one, the program is stopped.
         """
-        self.attach(dram, memory=memory, errors=errors)
         sizes = dict(zip(numbered(self.config), counts, strict=True))
         start = {e: np.full(n, -1, np.int64) for e, n in sizes.items()}
         finish = {e: np.full(n, -1, np.int64) for e, n in sizes.items()}
         for place, (e, n) in enumerate(sizes.items()):  # bits of the trace lie in this order
             where = (start[e].ctypes.data, finish[e].ctypes.data)
             self._lib.vdla_events(self._handle, place, *where, n)
-        self._start(dram, base, sum(counts) + 1 if length is None else length, identity)
+        self._start(base, sum(counts) + 1 if length is None else length, identity)
         return self._result(self._advance_to_end(limit), start, finish)
 
     def _advance_to_end(self, limit: int | None) -> int:
@@ -137,9 +132,13 @@ class Bench:
     def attach(
         self, dram: Bytes, *, memory: Memory | None = None, errors: tuple[int, int] = NO_ERRORS
     ) -> None:
-        """Puts ``dram`` behind the AXI4 port, at DRAM_BASE; the caller keeps it alive."""
+        """Puts ``dram``, whole pages, behind the AXI4 port, at DRAM_BASE; it changes in place.
+
+        Beats at byte addresses within ``errors`` bear an error.
+        """
         if dram.size % PAGE_BYTES or not dram.flags.c_contiguous:
             raise ValueError(f"expected DRAM of whole pages, found {dram.size} bytes")
+        self._dram = dram  # kept alive
         memory = memory or self.config.memory
         interval = ceil_div(self.config.port_bytes, memory.bytes_per_cycle)
         self._lib.vdla_memory(
@@ -156,9 +155,9 @@ class Bench:
         """Lets time pass: until the interrupt, until nothing can move any more, or so long."""
         return int(self._lib.vdla_run(self._handle, cycles))
 
-    def _start(self, dram: Bytes, base: int, length: int, identity: Identity | None) -> None:
+    def _start(self, base: int, length: int, identity: Identity | None) -> None:
         own = Identity.of(self.config) if identity is None else identity
-        for name, value in program_registers(own, base, length, DRAM_BASE, dram.size).items():
+        for name, value in program_registers(own, base, length, DRAM_BASE, self._dram.size).items():
             self.write(name, value)
         self.write("INTERRUPT_STATUS", EVENTS)
         self.write("INTERRUPT_ENABLE", EVENTS)

@@ -57,15 +57,9 @@ class Machines:
         self.bench.clear()
         length = len(stream.instructions)
         begun_at = time.perf_counter()
+        self.bench.attach(dram, memory=memory, errors=case.errors)
         stopped = self.bench.run(
-            dram,
-            case.base,
-            counts,
-            memory=memory,
-            identity=case.identity,
-            length=length,
-            errors=case.errors,
-            limit=limit,
+            case.base, counts, identity=case.identity, length=length, limit=limit
         )
         seconds = time.perf_counter() - begun_at
         start, finish = np.full(length, -1, np.int64), np.full(length, -1, np.int64)

@@ -84,7 +84,9 @@ def model(monkeypatch):
 
 @pytest.fixture
 def bench(model):
-    return Bench(TINY, Path("library"))
+    bench = Bench(TINY, Path("library"))
+    bench.attach(DRAM)
+    return bench
 
 
 DRAM = np.zeros(8192, np.uint8)
@@ -108,7 +110,7 @@ def test_a_library_that_is_none(tmp_path):
 
 
 def test_the_core_is_told_where_the_program_lies_and_started(bench, model):
-    bench.run(DRAM, 0x800, [2, 3, 1])
+    bench.run(0x800, [2, 3, 1])
     isa, config = Identity.of(TINY).words
     values = {
         "PROGRAM_ISA": isa, "PROGRAM_CONFIG": config, "PROGRAM_BASE": 0x800, "PROGRAM_LENGTH": 7,
@@ -124,7 +126,7 @@ def test_the_core_is_told_where_the_program_lies_and_started(bench, model):
 
 def test_another_length_and_identity(bench, model):
     other = Identity("00000001", "00000002")
-    bench.run(DRAM, 0x800, [2, 3, 1], length=40, identity=other)
+    bench.run(0x800, [2, 3, 1], length=40, identity=other)
     names = ("PROGRAM_LENGTH", "PROGRAM_ISA", "PROGRAM_CONFIG")
     assert [model.get(name) for name in names] == [40, 1, 2]
 
@@ -147,7 +149,7 @@ def test_no_beat_bears_an_error_unless_told(bench, model):
     bench.attach(DRAM)
     first, last = model.memory[-2:]
     assert first >= last
-    bench.run(DRAM, 0, [0, 0, 0], errors=(16, 24))
+    bench.attach(DRAM, errors=(16, 24))
     assert model.memory[-2:] == (16, 24)
 
 
@@ -164,7 +166,7 @@ def test_it_runs_until_something_happens(bench, model):
     model.set("FAULT_CAUSE", Fault.BUS)
     model.set("FAULT_INSTRUCTION", 0x840)
     model.set("STORE_DRAIN", 12)
-    found = bench.run(DRAM, 0x800, [1, 2, 0])
+    found = bench.run(0x800, [1, 2, 0])
     assert len(model.ran) == 3
     assert found.cycles == 0x3_8000_0005
     assert (found.fault, found.fault_instruction) == (Fault.BUS, 0x840)
@@ -173,7 +175,7 @@ def test_it_runs_until_something_happens(bench, model):
 
 
 def test_what_never_began_has_no_cycle(bench):
-    found = bench.run(DRAM, 0x800, [1, 2, 0])
+    found = bench.run(0x800, [1, 2, 0])
     for events in (found.start, found.finish):
         assert [events[e].tolist() for e in events] == [[-1], [-1, -1], []]
 
@@ -181,7 +183,7 @@ def test_what_never_began_has_no_cycle(bench):
 def test_a_core_that_stands_still_is_reset(bench, model):
     model.ends = [MORE, STUCK]
     model.set("CYCLES_LOW", 99)
-    assert bench.run(DRAM, 0x800, [1, 2, 0]).cycles == -1
+    assert bench.run(0x800, [1, 2, 0]).cycles == -1
     assert model.get("CONTROL") == RESET
 
 
@@ -190,7 +192,7 @@ def test_a_core_that_stands_still_is_reset(bench, model):
 )
 def test_a_core_that_does_not_end_is_stopped_at_the_limit(bench, model, limit, cycles):
     model.ends = [MORE] * 9
-    found = bench.run(DRAM, 0x800, [1, 2, 0], limit=limit)
+    found = bench.run(0x800, [1, 2, 0], limit=limit)
     assert (found.overdue, found.cycles) == (True, -1)
     assert model.ran == cycles
     assert model.get("CONTROL") == RESET
@@ -198,14 +200,14 @@ def test_a_core_that_does_not_end_is_stopped_at_the_limit(bench, model, limit, c
 
 def test_a_core_that_ends_before_the_limit(bench, model):
     model.ends = [MORE, INTERRUPT]
-    found = bench.run(DRAM, 0x800, [1, 2, 0], limit=CHUNK + 1)
+    found = bench.run(0x800, [1, 2, 0], limit=CHUNK + 1)
     assert not found.overdue
     assert model.ran == [CHUNK, 1]
 
 
 def test_it_waits_for_the_core_to_come_to_rest(bench, model):
     model.busy = 5
-    bench.run(DRAM, 0x800, [1, 2, 0])
+    bench.run(0x800, [1, 2, 0])
     assert model.busy == -1
     assert model.written[-1] == (register("INTERRUPT_STATUS").offset, EVENTS)
 
@@ -213,7 +215,7 @@ def test_it_waits_for_the_core_to_come_to_rest(bench, model):
 def test_a_core_that_does_not_come_to_rest(bench, model):
     model.busy = 10**9
     with pytest.raises(DeviceError) as caught:
-        bench.run(DRAM, 0x800, [1, 2, 0])
+        bench.run(0x800, [1, 2, 0])
     assert str(caught.value) == ("device rtl: expected the core to come to rest, found it running")
 
 
