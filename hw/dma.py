@@ -20,7 +20,8 @@ from vdla.hw.count import Count
 from vdla.hw.interfaces import axi4, read_data, read_request, write_request
 from vdla.hw.layout import add_selected
 from vdla.isa.config import Config
-from vdla.isa.instructions import DRAM_BITS, fetch_buffer_beats
+from vdla.isa.encoding import fetch_buffer_beats
+from vdla.isa.instructions import DRAM_BITS
 
 FETCH_ID, LOAD_ID = 0, 1
 INCREMENTING = 1  # AxBURST: Arm IHI 0022, table A3-3

@@ -33,12 +33,11 @@ from vdla.hw.count import Count
 from vdla.hw.interfaces import Fault, fault, read_data, read_request
 from vdla.hw.layout import instruction_bits, layout, scaled
 from vdla.isa.config import Config
+from vdla.isa.encoding import fetch_buffer_beats, instruction_beats
 from vdla.isa.instructions import (
     DRAM_BITS,
     OPCODE_BITS,
     Finish,
-    fetch_buffer_beats,
-    instruction_beats,
     instruction_set,
 )
 from vdla.isa.registers import INDEX_BITS

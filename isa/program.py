@@ -24,9 +24,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vdla.isa.config import Config
+from vdla.isa.encoding import decode
 from vdla.isa.fields import EncodingError
 from vdla.isa.identity import isa_hash, other_isa
-from vdla.isa.instructions import Instruction, decode, instruction_bytes
+from vdla.isa.instructions import Instruction, instruction_bytes
 from vdla.support.errors import UserError
 
 MAGIC = b"VDLAPROG"

@@ -22,7 +22,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from vdla.isa.config import PAGE_BYTES, Config
-from vdla.isa.instructions import SIDES, Mem, fetch_buffer_beats, instruction_beats
+from vdla.isa.encoding import fetch_buffer_beats, instruction_beats
+from vdla.isa.instructions import SIDES, Mem
 from vdla.isa.ring import Engine, numbered, ring_of
 from vdla.sim.stream import Bytes, Rows, Stream, token_queues, uop_layout
 from vdla.sim.timing.constants import CAUSES, WRITE_BUFFER_VECTORS

@@ -9,6 +9,7 @@ import pytest
 
 from vdla.isa.asm import AsmError, assemble
 from vdla.isa.config import ConfigError, config_names, load_config
+from vdla.isa.encoding import decode
 from vdla.isa.fields import EncodingError
 from vdla.isa.instructions import (
     BY_OPCODE,
@@ -20,7 +21,6 @@ from vdla.isa.instructions import (
     Load,
     Store,
     Unknown,
-    decode,
     instruction_set,
     kind_of,
 )

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from vdla.isa.asm import AsmError, assemble, disassemble
 from vdla.isa.config import config_names, load_config
+from vdla.isa.encoding import decode
 from vdla.isa.fields import EncodingError, Field, OptionFlag, Record
 from vdla.isa.instructions import (
     INSTRUCTIONS,
@@ -18,7 +19,6 @@ from vdla.isa.instructions import (
     Gemm,
     Unknown,
     Uop,
-    decode,
     instruction_bytes,
     instruction_set,
 )

@@ -6,8 +6,9 @@ from random import Random
 import numpy as np
 
 from vdla.isa.config import load_config
+from vdla.isa.encoding import decode
 from vdla.isa.identity import Identity
-from vdla.isa.instructions import decode, instruction_bytes
+from vdla.isa.instructions import instruction_bytes
 from vdla.isa.registers import IDENTITY, VERSION, Fault, register
 from vdla.runtime.board import link
 from vdla.runtime.board.link import Op, Status
