@@ -1,12 +1,14 @@
 """What the options of a config win: cycles of whole networks with none, each alone, all of them.
 
-    python benchmarks/options.py [-c CONFIG] [--models resnet18,mobilenet] [--json]
+    python benchmarks/options.py [-c CONFIG] [--models resnet18,mobilenet] [--area] [--json]
 
 - cycles: of the simulator, all accelerator programs of a run together;
-- array: multiply-adds of the accelerator's layers over cycles times multipliers, with all options.
+- array: multiply-adds of the accelerator's layers over cycles times multipliers, with all options;
+- won per LUT, with ``--area``: the cycles that an option saves over the LUTs that it adds, by yosys
+  for 7-series, two minutes for each choice of options.
 
-What the options cost is printed by ``benchmarks/area.py --options``. ResNet-50 and ResNeXt-50 are
-built for the run, with seeded weights.
+``benchmarks/area.py --options`` prints all that they cost. ResNet-50 and ResNeXt-50 are built for
+the run, with seeded weights.
 """
 
 from __future__ import annotations
@@ -14,15 +16,17 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import onnx
+from area import synthesize
 from rich.console import Console
 from rich.table import Table
 
 import vdla
+from vdla.boards.flows.yosys import Flat, area, total
 from vdla.compiler.graph.window import Window
 from vdla.compiler.models import networks
 from vdla.compiler.models.builder import Builder
@@ -34,8 +38,9 @@ OPTIONS = {
     "none": (),
     "forwarding": ("forwarding=1",),
     "window": ("window_taps=3",),
+    "two rows": ("window_taps=3", "window_rows=2"),
     "vector": ("vector_engine=1",),
-    "all": ("forwarding=1", "window_taps=3", "vector_engine=1"),
+    "all": ("forwarding=1", "window_taps=3", "window_rows=2", "vector_engine=1"),
 }
 GROUPS, WIDTH = 32, 4  # of ResNeXt-50: groups of a convolution, channels of each in the first stage
 
@@ -100,11 +105,38 @@ def file_of(network: str, folder: Path) -> Path:
     return path
 
 
+def luts(config: Config) -> dict[str, int]:
+    """LUTs of the core with each choice of options."""
+    netlists = {name: synthesize(config.override(OPTIONS[name]), apart=True) for name in OPTIONS}
+    return {name: round(total(area(Flat(each)))["lut"]) for name, each in netlists.items()}
+
+
+def print_cycles(rows: Sequence[Row], config: Config) -> None:
+    """Prints the networks' cycles, and the share of the array with none and with all options."""
+    table = Table("network", *OPTIONS, "array", "array, all", title=f"cycles on {config.name}")
+    for row in rows:
+        shares = (f"{100 * row.array[name]:.1f} %" for name in ("none", "all"))
+        table.add_row(row.network, *(f"{n:,}" for n in row.cycles.values()), *shares)
+    Console(width=140).print(table)
+
+
+def print_won(rows: Sequence[Row], counts: Mapping[str, int]) -> None:
+    """Prints the cycles that each choice of options saves for each LUT that it adds."""
+    table = Table("network", *OPTIONS, title="cycles won per LUT")
+    added = {name: counts[name] - counts["none"] for name in OPTIONS}
+    table.add_row("LUTs", *(f"{n:,}" for n in counts.values()))
+    for row in rows:
+        won = ((row.cycles["none"] - row.cycles[name], added[name]) for name in OPTIONS)
+        table.add_row(row.network, *(f"{n / more:.0f}" if more else "" for n, more in won))
+    Console(width=140).print(table)
+
+
 def main() -> None:
-    """Prints a table, or JSON."""
+    """Prints tables, or JSON."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("-c", "--config", default="paper")
     parser.add_argument("--models", default=",".join(NETWORKS))
+    parser.add_argument("--area", action="store_true", help="cycles won per LUT, too")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     config = load_config(arguments.config)
@@ -113,14 +145,13 @@ def main() -> None:
             figures(name, file_of(name, Path(folder)), config)
             for name in arguments.models.split(",")
         ]
+    counts = luts(config) if arguments.area else {}
     if arguments.json:
-        print(json.dumps([asdict(row) for row in rows]))
+        print(json.dumps({"networks": [asdict(row) for row in rows], "luts": counts}))
         return
-    table = Table("network", *OPTIONS, "array", "array, all", title=f"cycles on {config.name}")
-    for row in rows:
-        shares = (f"{100 * row.array[name]:.1f} %" for name in ("none", "all"))
-        table.add_row(row.network, *(f"{n:,}" for n in row.cycles.values()), *shares)
-    Console(width=140).print(table)
+    print_cycles(rows, config)
+    if counts:
+        print_won(rows, counts)
 
 
 if __name__ == "__main__":
