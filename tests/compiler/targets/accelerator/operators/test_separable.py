@@ -23,6 +23,7 @@ from vdla.compiler.targets.accelerator.operators.template import operator_of
 from vdla.compiler.targets.accelerator.standalone import layer_program
 from vdla.isa.config import load_config
 from vdla.isa.identity import Identity
+from vdla.isa.instructions import Gemm
 from vdla.runtime.dram import whole_pages
 from vdla.sim.machine import simulate
 
@@ -222,6 +223,20 @@ def test_a_micro_op_for_each_row_of_the_kernel():
         shape = Separable.of(fuse(chain.graph.nodes, "f"), chain.graph, config)
         steps.append(shape.micro_ops)
     assert steps == [9, 3, 2]
+
+
+def test_two_rows_of_a_window_take_64_multiply_adds_a_cycle():
+    """Two micro-ops for the nine taps of 16 channels, 18 steps for 16 pixels of a row."""
+    chain = bottleneck(side=16)
+    graph = chain.graph
+    node = fuse(graph.nodes, "fused")
+    template = Separable.of(node, graph, ROWS)
+    operator = operator_of(node, graph, template, ROWS)
+    tile = replace(template.best(ROWS, 1), rows=2, cols=16)
+    instructions = layer_program(operator, tile, ROWS).program.instructions
+    windows = [i for i in instructions if isinstance(i, Gemm) and i.window]
+    lanes = 2 * ROWS.block_out  # of 24 channels, in whole blocks
+    assert lanes * 16 * 16 * 9 / sum(i.steps() for i in windows) == 64
 
 
 def test_dilated_windows_take_products_with_diagonals():
