@@ -1,18 +1,14 @@
 """Random legal programs: every instruction, padding, hazards, token patterns, page crossings.
 
-Instructions are drawn one by one within small windows of each memory, so that they collide often.
-Each remembers the exact entries it touches, as bits of an integer. Where an instruction collides
-with an earlier one of another engine that no token puts before it yet, a token is added: pushed by
-the earlier engine's last instruction or one a little before it, popped by the new one. So the order
-in which the instructions stand is always a legal execution, and every legal execution gives the
-same memories. Some more tokens are thrown in that nobody needs. Data and fields are often at their
-corners: ties and ends of requantization, the ends of a range, and anything in a field that nothing
-reads.
+Instructions are drawn one by one within small windows of each memory, so that they collide often,
+each with the exact entries that it touches, as bits of an integer. ``ordering.py`` adds tokens
+where they collide. So the order in which the instructions stand is always a legal execution, and
+every legal execution gives the same memories. Data and fields are often at their corners: ties and
+ends of requantization, the ends of a range, and anything in a field that nothing reads.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
 
@@ -38,8 +34,8 @@ from vdla.isa.instructions import (
 )
 from vdla.isa.numbers import INT32_MAX, INT32_MIN, pack_scale
 from vdla.isa.program import Program
-from vdla.isa.ring import Engine, engines, ring_of
 from vdla.sim.corners import CORNER_SCALES, CORNER_VALUES, random_words
+from vdla.sim.ordering import Ordering
 from vdla.sim.places import Places, acc_span, dram_span, grouped, load_entries, moved, run, spread
 
 WINDOW = 24  # entries of each buffer that are used, at its start or at its end
@@ -52,18 +48,6 @@ WIDE = 80  # entries of a tile with as much padding as there can be
 NOTHING = Uop()  # what lies where nothing was loaded, and in padding
 
 
-@dataclass
-class Step:
-    """An instruction with what it touches and how many of each engine finish before its start."""
-
-    instruction: Instruction
-    engine: Engine
-    number: int  # within its engine, from 1
-    reads: Places
-    writes: Places
-    clock: dict[Engine, int]
-
-
 def random_program(config: Config, seed: int, size: int) -> Program:
     """A legal program of ``size`` instructions and FINISH, the same for the same arguments."""
     return _Generator(config, Random(seed)).program(size)
@@ -71,9 +55,8 @@ def random_program(config: Config, seed: int, size: int) -> Program:
 
 class _Generator:
     def __init__(self, config: Config, rng: Random) -> None:
-        self.config, self.rng, self.ring = config, rng, ring_of(config)
-        self.steps: dict[Engine, list[Step]] = {engine: [] for engine in engines(config)}
-        self.order: list[Step] = []
+        self.config, self.rng = config, rng
+        self.ordering = Ordering(config, rng)
         self.top = rng.random() < 0.3  # use the ends of the buffers, not their starts
         per_word = config.uops_per_word
         self.dram_uops = [self._uop() for _ in range(UOP_WORDS * per_word)]
@@ -85,16 +68,15 @@ class _Generator:
     def program(self, size: int) -> Program:
         makers = (self._load, self._load, self._gemm, self._alu, self._store)
         for _ in range(size):
-            instruction, reads, writes = self.rng.choice(makers)()
-            self._append(instruction, reads, writes)
-        stream = [step.instruction for step in self.order]
+            self.ordering.append(*self.rng.choice(makers)())
         data = {
             0: b"".join(uop.encode(self.config) for uop in self.dram_uops),
             DATA_AT: random_words(DATA_BYTES, self.rng),
         }
         size_bytes = instruction_bytes(self.config) * (size + 1)
         at = DRAM_BYTES - size_bytes - self.rng.randrange(8) * self.config.port_bytes
-        return Program(self.config, [*stream, Finish()], at - at % self.config.port_bytes, data)
+        stream = [*self.ordering.instructions, Finish()]
+        return Program(self.config, stream, at - at % self.config.port_bytes, data)
 
     def _ends(self, low: int, high: int) -> int:
         """A number of a range, often at one of its ends."""
@@ -115,41 +97,6 @@ class _Generator:
         """The sizes of a tile, none beyond what its field holds."""
         most = [self._highest(cls, f"{axis}_size") for axis in "xyz"]
         return min(x, most[0]), min(y, most[1]), min(z, most[2])
-
-    # Tokens -----------------------------------------------------------------------------------
-
-    def _append(self, instruction: Instruction, reads: Places, writes: Places) -> None:
-        engine = self.ring.engine_of(instruction)
-        mine = self.steps[engine]
-        clock = dict(mine[-1].clock) if mine else dict.fromkeys(self.steps, 0)
-        step = Step(instruction, engine, len(mine) + 1, reads, writes, clock)
-        for other in self.ring.neighbours(engine).values():
-            needed = self._last_collision(step, other)
-            if needed > step.clock[other]:
-                self._order(step, other, needed)
-            elif self.steps[other] and self.rng.random() < 0.1:
-                self._order(step, other, self.steps[other][-1].number)
-        mine.append(step)
-        self.order.append(step)
-
-    def _last_collision(self, step: Step, other: Engine) -> int:
-        for earlier in reversed(self.steps[other]):
-            if step.writes & (earlier.reads | earlier.writes) or step.reads & earlier.writes:
-                return earlier.number
-        return 0
-
-    def _order(self, step: Step, other: Engine, needed: int) -> None:
-        """Adds a token from ``other``'s instruction ``needed``, or a later one, to ``step``."""
-        queue = self.ring.token_queue(other, step.engine)
-        last = len(self.steps[other])
-        roomy = self.config.token_queue > len(self.order)
-        giver = self.steps[other][self.rng.randint(needed, last) - 1 if roomy else last - 1]
-        if any(getattr(s.instruction, queue.push) for s in self.steps[other][giver.number - 1 :]):
-            return  # that token, or a later one, is popped already
-        giver.instruction = giver.instruction.replace(**{queue.push: 1})
-        step.instruction = step.instruction.replace(**{queue.pop: 1})
-        step.clock = {each: max(n, giver.clock[each]) for each, n in step.clock.items()}
-        step.clock[other] = max(step.clock[other], giver.number)
 
     # Instructions -----------------------------------------------------------------------------
 
