@@ -2,7 +2,7 @@
 
     class Gemm(Instruction):
         opcode = 3
-        dst_base = Field(index("acc"), "first accumulator")
+        dst_base = Index("acc", "first accumulator")
 
 Encoder, decoder, assembler, manual, C header, simulator tables and RTL decoders all read these.
 Widths derive from a config; a value that doesn't fit raises and names the field.

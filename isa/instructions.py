@@ -110,11 +110,6 @@ def _absent_operations(config: Config) -> tuple[int, ...]:
     return () if config.tables else (AluOp.TABLE,)
 
 
-def index(buffer: str) -> Width:
-    """Bits that address a buffer."""
-    return lambda c: c.index_bits(buffer)
-
-
 def count(*buffers: str) -> Width:
     """Bits that count up to and including the depth of the deepest of some buffers."""
     return lambda c: max(c.depth(b) for b in buffers).bit_length()
@@ -135,6 +130,14 @@ def _source(c: Config) -> int:
 def _pitch(c: Config) -> int:
     """No bits where a window has one row."""
     return c.index_bits("inp") if c.window_rows > 1 else 0
+
+
+class Index(Field):
+    """An entry of a buffer, or a number of entries less than it has."""
+
+    def __init__(self, buffer: str, doc: str, *, default: int = 0) -> None:
+        super().__init__(lambda c: c.index_bits(buffer), doc, default=default)
+        self.buffer = buffer  # as ``Config.depth`` names it
 
 
 class DramBase(Field):
@@ -251,7 +254,7 @@ class Store(Instruction):
         legal=stored_memories,
         absent=_absent_memories,
     )
-    sram_base = Field(index("acc"), "first entry")
+    sram_base = Index("acc", "first entry")
     dram_base = DramBase()
     x_size = Field(count("acc"), "entries of a row")
     y_size = Field(count("acc"), "rows of a plane")
@@ -261,7 +264,7 @@ class Store(Instruction):
     x_stride = Field(STRIDE_BITS, "entries from one to the next in DRAM", default=1)
     y_stride = Field(STRIDE_BITS, "entries from row to row in DRAM")
     z_stride = Field(STRIDE_BITS, "entries from plane to plane in DRAM")
-    scale_base = Field(index("acc"), "ACC entry with the scales of plane 0")
+    scale_base = Index("acc", "ACC entry with the scales of plane 0")
     zero = Field(8, "output zero point", signed=True)
     low = Field(8, "least output", signed=True, default=-128)
     high = Field(8, "greatest output", signed=True, default=127)
@@ -285,10 +288,10 @@ class LoopNest(Instruction):
     extent_0 = Field(count("acc"), "iterations of the outermost loop", default=1)
     extent_1 = Field(count("acc"), "iterations of the middle loop", default=1)
     extent_2 = Field(count("acc"), "iterations of the innermost loop", default=1)
-    dst_base = Field(index("acc"), "added to every dst")
-    dst_0 = Field(index("acc"), "dst step of loop 0")
-    dst_1 = Field(index("acc"), "dst step of loop 1")
-    dst_2 = Field(index("acc"), "dst step of loop 2")
+    dst_base = Index("acc", "added to every dst")
+    dst_0 = Index("acc", "dst step of loop 0")
+    dst_1 = Index("acc", "dst step of loop 1")
+    dst_2 = Index("acc", "dst step of loop 2")
     src_base = Field(_source, "added to every src")
     src_0 = Field(_source, "src step of loop 0")
     src_1 = Field(_source, "src step of loop 1")
@@ -327,14 +330,14 @@ class Gemm(LoopNest):
     pitch = Field(
         _pitch, "added to src for the window's second row; nothing reads it without ``window``"
     )
-    wgt_base = Field(index("wgt"), "added to every wgt")
-    wgt_0 = Field(index("wgt"), "wgt step of loop 0")
-    wgt_1 = Field(index("wgt"), "wgt step of loop 1")
-    wgt_2 = Field(index("wgt"), "wgt step of loop 2")
-    bias_base = Field(index("acc"), "ACC entry of the first bias")
-    bias_0 = Field(index("acc"), "bias step of loop 0")
-    bias_1 = Field(index("acc"), "bias step of loop 1")
-    bias_2 = Field(index("acc"), "bias step of loop 2")
+    wgt_base = Index("wgt", "added to every wgt")
+    wgt_0 = Index("wgt", "wgt step of loop 0")
+    wgt_1 = Index("wgt", "wgt step of loop 1")
+    wgt_2 = Index("wgt", "wgt step of loop 2")
+    bias_base = Index("acc", "ACC entry of the first bias")
+    bias_0 = Index("acc", "bias step of loop 0")
+    bias_1 = Index("acc", "bias step of loop 1")
+    bias_2 = Index("acc", "bias step of loop 2")
 
 
 class Alu(LoopNest):
@@ -384,9 +387,9 @@ class Uop(Record):
     """One micro-op: indices that the instruction's bases and loop steps are added to."""
 
     first = Field(1, "the first step of a reduction: see ``init``")
-    dst = Field(index("acc"), "ACC entry written")
+    dst = Index("acc", "ACC entry written")
     src = Field(_source, "INP entry (GEMM) or ACC entry (ALU) read")
-    wgt = Field(index("wgt"), "WGT entry read by GEMM")
+    wgt = Index("wgt", "WGT entry read by GEMM")
 
     def encode(self, config: Config) -> bytes:
         """The micro-op as it lies in DRAM, little-endian."""

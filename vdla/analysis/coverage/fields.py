@@ -11,6 +11,7 @@ from vdla.isa.instructions import (
     INSTRUCTIONS,
     Finish,
     Gemm,
+    Index,
     Instruction,
     Load,
     Mem,
@@ -82,7 +83,8 @@ def _last(f: Field, each: Instruction, config: Config) -> int:
     """The last index that a base can name."""
     if f.name == "uop_begin":
         return config.uop_depth - 1
+    if isinstance(f, Index):
+        return config.depth(f.buffer) - 1
     if f.name == "sram_base" and isinstance(each, Load) and each.memory in memories(config):
         return config.depth(Mem(each.memory).buffer) - 1
-    gemm = {"src_base": "inp", "wgt_base": "wgt"} if isinstance(each, Gemm) else {}
-    return config.depth(gemm.get(f.name, "acc")) - 1
+    return config.depth("inp" if isinstance(each, Gemm) else "acc") - 1
