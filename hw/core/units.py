@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
+from amaranth.lib.wiring import Component
+
 from vdla.hw.compute import Compute
 from vdla.hw.counters import Counters
 from vdla.hw.csr import Csr
@@ -19,7 +21,7 @@ from vdla.isa.config import Config
 from vdla.isa.ring import Engine, engines
 
 Queues = Mapping[Engine, CommandQueue]  # one in front of each engine
-Unit = Load | Compute | Store  # that executes instructions
+Unit = Component  # an engine: it has a ``command``, its ``activity`` and a ``fault``
 
 MAKERS: Mapping[Engine, Callable[[Config], Unit]] = {
     Engine.LOAD: Load,
