@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
-from vdla.isa.config import PAGE_BYTES, Config, ConfigError, load_config
+from vdla.isa.config import PAGE_BYTES, Config, ConfigError, engine_options, load_config
 
 WIDE = 4096  # bytes of a weight tile: larger ones take long to simulate and to build
 
@@ -45,15 +45,16 @@ def random_settings(rng: Random) -> list[str]:
 
 
 def random_options(rng: Random, settings: Iterable[str]) -> list[str]:
-    """The settings with forwarding, a window and a vector engine, as far as the blocks allow."""
+    """The settings with forwarding, a window and a fourth engine, as far as the blocks allow."""
     config = load_config("tiny", settings)
     beats, most = config.block_in // config.port_bytes, config.block_in // 2
     taps = rng.choice((0, 2, most, rng.randint(2, most), most // 2))
     taps = taps if taps >= 2 else 0
     rows = rng.choice((1, 2, 2)) if 2 <= taps <= most // 2 else 1
     forwarding = 0 if beats & (beats - 1) else rng.randrange(2)
-    options = {"forwarding": forwarding, "window_taps": taps, "window_rows": rows,
-               "vector_engine": rng.randrange(2)}  # fmt: skip
+    options = {"forwarding": forwarding, "window_taps": taps, "window_rows": rows}
+    if fourth := rng.choice(("", *engine_options())):
+        options[fourth] = 1
     return [*settings, *(f"{key}={value}" for key, value in options.items())]
 
 
