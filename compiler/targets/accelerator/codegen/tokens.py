@@ -72,7 +72,7 @@ class _Tokens:
     def __init__(self, addresses: Mapping[str, int], dram_bytes: int, config: Config) -> None:
         self.addresses = addresses
         self.limit, self.ring = config.token_queue, ring_of(config)
-        self.engines = engines = len(self.ring.engines)
+        engines = max(self.ring.engines) + 1  # numbers of engines; a config may lack some
         self.touched = Touches(addresses, dram_bytes, config, engines)
         self.known: list[Clock] = [(NEVER,) * engines] * engines
         # Per engine: what each finished instruction knew, and where each stands in the program.

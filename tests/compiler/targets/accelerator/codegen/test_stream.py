@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from vdla.compiler.targets.accelerator.codegen import tokens
 from vdla.compiler.targets.accelerator.codegen.allocate import AllocationError, allocate
 from vdla.compiler.targets.accelerator.codegen.op import Access, Op
 from vdla.compiler.targets.accelerator.codegen.order import conflict, hoist_alu, reorder, sink_loads
@@ -15,7 +16,7 @@ from vdla.compiler.targets.accelerator.codegen.uops import UOPS, UopPlanner
 from vdla.compiler.tir.ir import Alloc, Buffer, PrimFunc, Seq
 from vdla.isa.config import load_config
 from vdla.isa.instructions import Alu, Gemm, Load, Store, Uop
-from vdla.isa.ring import ring_of
+from vdla.isa.ring import Engine, Ring, ring_of
 
 PAPER = load_config("paper")
 RING = ring_of(PAPER)
@@ -118,6 +119,18 @@ def test_tokens_order_every_conflict(seed, limit):
             other = RING.engine_of(first.instruction) != RING.engine_of(second.instruction)
             if other and conflict(first, second):
                 assert i in after[j], (i, j)
+
+
+def test_engines_may_have_any_numbers(monkeypatch):
+    """A ring whose engines are numbered with a gap gets the tokens of one without."""
+    ops = random_ops(0, 40)
+    expected = insert_tokens(ops, {}, 0, PAPER)
+    *roles, store = RING.roles
+    moved = dataclasses.replace(store, engine=Engine.VECTOR)
+    gap = Ring((*roles, moved), RING.instructions)
+    monkeypatch.setattr(tokens, "ring_of", lambda config: gap)
+    assert insert_tokens(ops, {}, 0, PAPER) == expected
+    assert any(each.pop_prev for each in expected)
 
 
 def fullest(instructions):
