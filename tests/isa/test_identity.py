@@ -17,7 +17,16 @@ from vdla.compiler.targets.accelerator.search.workload import Workload
 from vdla.isa import fields, identity, instructions, numbers
 from vdla.isa.config import config_names, engine_options, load_config
 from vdla.isa.identity import DIGITS, OPTIONS, PROBES, Identity, isa_hash, isa_hashes
-from vdla.isa.instructions import BY_OPCODE, INSTRUCTIONS, Alu, Finish, Gemm, Load, Store, Uop
+from vdla.isa.instructions import (
+    BY_OPCODE,
+    Alu,
+    Finish,
+    Gemm,
+    Load,
+    Store,
+    Uop,
+    instruction_set,
+)
 from vdla.isa.program import Program, ProgramError
 from vdla.isa.ring import Ring, ring_of
 from vdla.lookup import tuned_tiles
@@ -74,7 +83,7 @@ def ring_that_stores_sums(config):
     load, compute, store = ring_of(config).roles
     moved = dataclasses.replace(compute, executes=(Gemm, Finish))
     roles = load, moved, dataclasses.replace(store, executes=(Store, Alu))
-    return Ring(roles, INSTRUCTIONS)
+    return Ring(roles, instruction_set(config))
 
 
 CHANGES = {"wider": wider, "reordered": reordered, "swapped": swapped, "rounded": rounded}
