@@ -83,7 +83,7 @@ class _Generator:
         some = self.rng.randint(low, high)
         return self.rng.choice((low, high, some, some))
 
-    def _anything(self, each: Load | Store, *names: str) -> None:
+    def _anything(self, each: Instruction, *names: str) -> None:
         """Fields that nothing reads hold their highest value now and then."""
         for name in names:
             if self.rng.random() < 0.2:
