@@ -9,8 +9,8 @@ once), not nanoseconds. The hierarchy of units is kept, so a unit's cells are it
 paths through all units, and belongs to the unit of the path's end. With ``--flat`` nothing is kept,
 as in the flows that make bitstreams: fewer cells, and no one can say whose. With ``--options`` the
 rows are whole cores: the config, the config with each option of the instruction set and what that
-needs, and with all of them. The limits are the XC7Z020's, of a PYNQ-Z1 (DS190, table 1). A core
-takes about two minutes.
+needs, and with all of them; of several fourth engines, of which a core has one, with the first. The
+limits are the XC7Z020's, of a PYNQ-Z1 (DS190, table 1). A core takes about two minutes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from vdla.boards.flows.yosys import (
 )
 from vdla.boards.parts import XC7Z020
 from vdla.hw.verilog import NAME, Top, run_yosys
-from vdla.isa.config import Config, load_config
+from vdla.isa.config import Config, engine_options, load_config
 from vdla.isa.identity import OPTIONS
 
 LIMITS = XC7Z020.available
@@ -117,13 +117,17 @@ def _followed(kind: str, output: str, pins: dict[str, list[Any]]) -> list[str]:
 
 
 def with_options(config: Config) -> dict[str, Config]:
-    """A config, it with each option and what that needs, and with all, by what they have."""
+    """A config, it with each option and what that needs, and with all, by what they have.
+
+    A config has one fourth engine at most: with all, it has the first.
+    """
     on = {o.parameter: f"{o.parameter}={VALUES.get(o.parameter, 1)}" for o in OPTIONS}
     each = {
         f"with {o.title}": config.override([on[name] for name in (o.parameter, *o.needs)])
         for o in OPTIONS
     }
-    return {config.name: config, **each, "with all": config.override(on.values())}
+    every = [setting for name, setting in on.items() if name not in engine_options()[1:]]
+    return {config.name: config, **each, "with all": config.override(every)}
 
 
 def print_options(config: Config, *, apart: bool, as_json: bool) -> None:
