@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from recipes import ROOT, apply, changed_tests, command, copy_sources, diffs
+from recipes import ROOT, apply, changed, command, copy_sources, diffs
+
+from vdla.isa.config import load_config
+from vdla.isa.manual import header
 
 FOLDER = ROOT / "docs" / "recipes"
 RECIPES = {path.stem: path.read_text() for path in sorted(FOLDER.glob("*.md"))}
 TUTORIAL = (ROOT / "docs" / "microarchitecture.md").read_text()
 SLOW = ("board", "instruction")
 FOLLOWED = ("operator",)  # what they add is in the tree
+
+
+def to_follow(*quick: str):
+    """A parameter for the recipes that add something; the tests of all but ``quick`` are long."""
+    others = [name for name in RECIPES if name not in FOLLOWED]
+    marked = [pytest.param(n, marks=() if n in quick else pytest.mark.long) for n in others]
+    return pytest.mark.parametrize("recipe", marked)
 
 
 def diff_of(recipe: str) -> str:
@@ -21,10 +33,18 @@ def diff_of(recipe: str) -> str:
 def test_contributing_lists_all_of_them_and_is_short():
     text = (ROOT / "CONTRIBUTING.md").read_text()
     assert sorted(RECIPES) == [
-        "board", "instruction", "operator", "pass", "processor_algorithm", "target",
+        "board", "engine", "instruction", "operator", "pass", "processor_algorithm", "target",
     ]  # fmt: skip
     assert [name for name in RECIPES if f"docs/recipes/{name}.md" not in text] == []
     assert len(text.splitlines()) <= 120
+
+
+def followed(recipe: str, folder: Path) -> Path:
+    """A copy of the sources, changed as a recipe says."""
+    sources = copy_sources(folder)
+    done = apply(sources, diff_of(recipe))
+    assert done.returncode == 0, done.stderr
+    return sources
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -34,18 +54,43 @@ def test_the_diff_applies(recipe, tmp_path):
     assert done.returncode == 0, f"{FOLDER}/{recipe}.md: make its diff again\n{done.stderr!r}"
 
 
-@pytest.mark.parametrize(
-    "recipe",
-    [
-        pytest.param(name, marks=pytest.mark.long if name in SLOW else ())
-        for name in RECIPES
-        if name not in FOLLOWED
-    ],
-)
+@to_follow(*(name for name in RECIPES if name not in SLOW))
 def test_it_works(recipe, tmp_path):
-    sources = copy_sources(tmp_path)
-    assert apply(sources, diff_of(recipe)).returncode == 0
-    tests = changed_tests(sources, diffs(RECIPES[recipe]))
+    sources = followed(recipe, tmp_path)
+    tests = changed(sources, diffs(RECIPES[recipe]), "tests/")
     assert tests
     done = command(sources, "pytest", "-q", "-m", "not long", "-p", "no:cacheprovider", *tests)
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.long
+def test_lockstep_reaches_all_of_an_engine_and_finds_faults_in_it(tmp_path):
+    sources = followed("engine", tmp_path)
+    tests = changed(sources, diffs(RECIPES["engine"]), "tests/lockstep/")
+    done = command(sources, "pytest", "-q", "-m", "long", "-p", "no:cacheprovider", *tests)
+    assert done.returncode == 0, done.stdout
+
+
+@to_follow(*RECIPES)
+def test_it_is_in_our_style(recipe, tmp_path):
+    sources = followed(recipe, tmp_path)
+    files = changed(sources, diff_of(recipe))
+    for task in (("check",), ("format", "--check")):
+        done = command(sources, "ruff", *task, "--no-cache", *files)
+        assert done.returncode == 0, done.stdout
+
+
+@to_follow("engine")
+def test_its_types_are_right(recipe, tmp_path):
+    sources = followed(recipe, tmp_path)
+    done = command(sources, "mypy", "--config-file", str(sources / "pyproject.toml"), "-p", "vdla")
+    assert done.returncode == 0, done.stdout
+
+
+def test_an_engine_is_in_the_manual_and_no_config_without_it_changes(tmp_path):
+    sources = followed("engine", tmp_path)
+    manual = command(sources, "vdla.cli", "isa", "doc", "-c", "tiny", "--set", "fill_engine=1")
+    assert "### FILL (opcode 5)" in manual.stdout, manual.stderr
+    assert "`FILL_BANK` | ro | cycles FILL spent: bank" in manual.stdout
+    same = command(sources, "vdla.cli", "isa", "header", "-c", "tiny")
+    assert same.stdout == header(load_config("tiny")), same.stderr

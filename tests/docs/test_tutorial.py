@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from recipes import ROOT, apply, changed_tests, command, copy_sources, diffs
+from recipes import ROOT, apply, changed, command, copy_sources, diffs
 
 from vdla.isa.config import load_config
 from vdla.isa.manual import header
@@ -36,7 +36,7 @@ def test_the_operation_works(sources):
     done = command(sources, "vdla.cli", "lockstep", "-c", "tiny", "--programs", "200", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     assert '"mismatches": 0' in done.stdout
-    tests = changed_tests(sources, DIFF)
+    tests = changed(sources, DIFF, "tests/")
     done = command(sources, "pytest", "-m", "not long", "-p", "no:cacheprovider", *tests)
     assert done.returncode == 0, done.stdout
 

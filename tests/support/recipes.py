@@ -21,12 +21,12 @@ def diffs(text: str) -> str:
 
 
 def copy_sources(folder: Path) -> Path:
-    """The sources in ``folder``, where ``vdla`` can be imported from ``packages``."""
+    """The sources in ``folder``, where ``vdla`` can be imported from ``import``."""
     for name in (*ROOMS, "tests", "docs"):
         shutil.copytree(ROOT / name, folder / name, ignore=SKIPPED)
     shutil.copytree(ROOT / "vdla", folder / "vdla", ignore=LINKED)
     shutil.copy(ROOT / "pyproject.toml", folder)  # pytest's options
-    package = folder / "packages" / "vdla"
+    package = folder / "import" / "vdla"
     package.mkdir(parents=True)
     for part in (*(folder / room for room in ROOMS), *(folder / "vdla").iterdir()):
         (package / part.name).symlink_to(part)
@@ -48,13 +48,14 @@ def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs a Python module on the copy."""
     return subprocess.run(
         [sys.executable, "-m", *arguments],
-        cwd=folder / "packages",
-        env={**os.environ, "PYTHONPATH": str(folder / "packages")},
+        cwd=folder / "import",
+        env={**os.environ, "PYTHONPATH": str(folder / "import")},
         capture_output=True,
         text=True,
     )
 
 
-def changed_tests(folder: Path, diff: str) -> list[str]:
-    """The test files that a diff changes or adds."""
-    return [str(folder / p) for p in sorted(set(re.findall(r"^\+\+\+ b/(tests/.*)", diff, re.M)))]
+def changed(folder: Path, diff: str, under: str = "") -> list[str]:
+    """The Python files, of those whose paths begin with ``under``, that a diff changes or adds."""
+    paths = re.findall(rf"^\+\+\+ b/({under}.*\.py)$", diff, re.M)
+    return [str(folder / path) for path in sorted(set(paths))]
