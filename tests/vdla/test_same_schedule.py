@@ -17,7 +17,7 @@ from vdla.compiler import models
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.standalone import layer_program
 from vdla.isa.config import load_config
-from vdla.isa.ring import ring_of
+from vdla.isa.ring import engines, ring_of
 from vdla.sim.checker import check
 from vdla.sim.machine import simulate
 
@@ -32,7 +32,7 @@ def programs():
     config = load_config("tiny")
     _, op = find_workload(models.model_paths("digits"), config).operators[0]
     tile = default_tile(op.template, config, 2)
-    return config, [layer_program(op, tile, config, hide=hide) for hide in (True, False)]
+    return config, [layer_program(op, tile, config, alone=a) for a in ((), engines(config))]
 
 
 def test_serialized_engines_never_overlap():

@@ -22,6 +22,7 @@ from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.search.tile_records import BUNDLED, TileRecords
 from vdla.compiler.targets.accelerator.standalone import layer_program
 from vdla.isa.config import Config
+from vdla.isa.ring import engines
 from vdla.sim.machine import simulate
 
 VARIANTS = ("serialized", "neither", "copies", "threads", "both")
@@ -106,6 +107,7 @@ def _variant(tile: Tile, variant: str) -> Tile:
 
 
 def _cycles(op: Operator, tile: Tile, config: Config, variant: str) -> int:
-    built = layer_program(op, tile, config, hide=variant != "serialized")
+    alone = engines(config) if variant == "serialized" else ()
+    built = layer_program(op, tile, config, alone=alone)
     program = built.program
     return simulate(config, program.instructions, built.dram, program.base, numerics=False).cycles

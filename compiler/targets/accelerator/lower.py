@@ -9,7 +9,7 @@ derived, addresses filled in, and the stream proved to end in the config's queue
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from vdla.compiler.schedule import Schedule
@@ -24,7 +24,7 @@ from vdla.compiler.targets.accelerator.codegen.bound import check_threads
 from vdla.compiler.targets.accelerator.codegen.kernel import Kernel, generate
 from vdla.compiler.targets.accelerator.codegen.op import Op
 from vdla.compiler.targets.accelerator.codegen.order import reorder
-from vdla.compiler.targets.accelerator.codegen.tokens import insert_tokens, serialize
+from vdla.compiler.targets.accelerator.codegen.tokens import insert_tokens
 from vdla.compiler.targets.accelerator.codegen.touches import Touches
 from vdla.compiler.targets.accelerator.codegen.uops import UOPS, UopPlanner, check_uops
 from vdla.compiler.targets.accelerator.description.fit import check_intrinsics
@@ -40,6 +40,7 @@ from vdla.compiler.tir.spec import FLAT, LoopSpec
 from vdla.compiler.tir.verify import verify
 from vdla.isa.config import Config
 from vdla.isa.instructions import Finish, Instruction
+from vdla.isa.ring import Engine
 from vdla.sim.checker.progress import prove_progress
 
 Dump = Callable[[str, str], None]
@@ -165,18 +166,17 @@ class Linker:
         """The micro-ops that the stream loads, to lie at the address given for ``UOPS``."""
         return bytes(self.planner.image)
 
-    def link(self, addresses: Mapping[str, int], dram_bytes: int, *, hide: bool = True) -> Linked:
-        """The finished stream; without ``hide``, with tokens that let no two engines overlap.
+    def link(
+        self, addresses: Mapping[str, int], dram_bytes: int, *, alone: Collection[Engine] = ()
+    ) -> Linked:
+        """The finished stream; engines in ``alone`` work while no other one does.
 
         Raises:
             QueueError: the config's queues are too small for it to end.
         """
         placed = self._in_line(addresses, dram_bytes)
         layers, ops = [layer for layer, _ in placed], [op for _, op in placed]
-        if hide:
-            instructions = insert_tokens(ops, addresses, dram_bytes, self.config)
-        else:
-            instructions = serialize(ops, addresses, self.config)
+        instructions = insert_tokens(ops, addresses, dram_bytes, self.config, alone)
         stream = [*instructions, Finish()]
         prove_progress(self.config, stream)
         return Linked(stream, [*layers, ""], [*(op.name for op in ops), "finish"])

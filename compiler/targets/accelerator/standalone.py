@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from vdla.compiler.targets.accelerator.lower import UOPS, Linked, Linker, lower_
 from vdla.compiler.targets.accelerator.operators.template import Operator, Tile
 from vdla.isa.config import Config
 from vdla.isa.program import Program
+from vdla.isa.ring import Engine
 from vdla.sim.checker import Finding, check
 from vdla.support.machine import memory_bytes
 
@@ -49,7 +50,7 @@ def standalone(
     sizes: Mapping[str, int],
     constants: Mapping[str, Array],
     *,
-    hide: bool = True,
+    alone: Collection[Engine] = (),
 ) -> Standalone:
     """Lays out DRAM for the kernels of a linker and links them.
 
@@ -57,7 +58,7 @@ def standalone(
         linker: holds the kernels.
         sizes: bytes of every tensor that a caller fills or reads.
         constants: tensors that are known.
-        hide: as ``Linker.link``.
+        alone: engines that work while no other one does.
 
     Raises:
         AllocationError: they are more than addresses of 32 bits reach, or than this machine has.
@@ -69,7 +70,7 @@ def standalone(
         ends[name] = end + size
         end = align(end + max(size, 1))
     _check_size(linker.config, end, sizes)
-    linked = linker.link(addresses, end, hide=hide)
+    linked = linker.link(addresses, end, alone=alone)
     program = Program(linker.config, linked.instructions, end)
     stream = np.frombuffer(program.stream(), np.uint8)
     dram = np.zeros(align(end + stream.size), np.uint8)
@@ -98,15 +99,17 @@ class LayerProgram(Standalone):
     operator: Operator
 
 
-def layer_program(op: Operator, tile: Tile, config: Config, *, hide: bool = True) -> LayerProgram:
-    """Compiles one operator alone and cold: nothing is on chip when it starts.
+def layer_program(
+    op: Operator, tile: Tile, config: Config, *, alone: Collection[Engine] = ()
+) -> LayerProgram:
+    """Compiles one operator by itself and cold: nothing is on chip when it starts.
 
-    Without ``hide``, tokens let no two engines work at once.
+    Tokens have the engines in ``alone`` work while no other one does.
     """
     kernel = lower_schedule(op.template.schedule(tile, config), config)
     linker = Linker(config)
     linker.add(op.node.name, kernel, op.tensors)
     named = {op.tensors[name]: size for name, size in kernel.tensors.items()}
     sizes = {name: size for name, size in named.items() if name not in op.constants}
-    alone = standalone(linker, sizes, op.constants, hide=hide)
-    return LayerProgram(**vars(alone), operator=op)
+    program = standalone(linker, sizes, op.constants, alone=alone)
+    return LayerProgram(**vars(program), operator=op)

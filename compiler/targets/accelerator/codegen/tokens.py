@@ -9,11 +9,15 @@ and each instruction gives and takes at most one per queue.
 Queues are finite. Running the stream one by one never finds one full: where a token more would be
 too many, the newest one waiting is given later instead, and covers both. Engines that run ahead of
 that order can't deadlock either: an instruction that can start is never kept from it by another.
+
+An engine may have to work alone: then each of its instructions comes after all before it, and each
+behind it comes after it, whatever they read and write. With all engines alone no two work at once,
+and the stream takes the time that it takes without latency hiding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from vdla.compiler.targets.accelerator.codegen.op import Op
 from vdla.compiler.targets.accelerator.codegen.touches import NEVER, Touches
@@ -25,7 +29,11 @@ Clock = tuple[int, ...]  # per engine, the last of its instructions that has fin
 
 
 def insert_tokens(
-    ops: Sequence[Op], addresses: Mapping[str, int], dram_bytes: int, config: Config
+    ops: Sequence[Op],
+    addresses: Mapping[str, int],
+    dram_bytes: int,
+    config: Config,
+    alone: Collection[Engine] = (),
 ) -> list[Instruction]:
     """The stream with DRAM addresses and token flags in place.
 
@@ -34,28 +42,10 @@ def insert_tokens(
         addresses: the byte address of every DRAM tensor.
         dram_bytes: the end of the highest tensor.
         config: the accelerator.
+        alone: engines that work while no other one does.
     """
-    return _Tokens(addresses, dram_bytes, config).run(ops)
-
-
-def serialize(ops: Sequence[Op], addresses: Mapping[str, int], config: Config) -> list[Instruction]:
-    """The stream with tokens that let no two engines work at once.
-
-    Each instruction waits for the one before it, where another engine runs that. What the stream
-    does stays the same; what it takes is the time without latency hiding.
-    """
-    stream: list[Instruction] = []
-    ring = ring_of(config)
-    for op in ops:
-        instruction = _addressed(op, addresses)
-        if stream:
-            giver, taker = ring.engine_of(stream[-1]), ring.engine_of(instruction)
-            if giver != taker:
-                queue = ring.token_queue(giver, taker)
-                setattr(stream[-1], queue.push, 1)
-                setattr(instruction, queue.pop, 1)
-        stream.append(instruction)
-    return stream
+    touched = Touches(addresses, dram_bytes, config, max(ring_of(config).engines) + 1)
+    return _Tokens(touched, config, alone).run(ops)
 
 
 def _addressed(op: Op, addresses: Mapping[str, int]) -> Instruction:
@@ -69,11 +59,10 @@ def _addressed(op: Op, addresses: Mapping[str, int]) -> Instruction:
 class _Tokens:
     """The pass over one stream; it keeps what every engine knows to be finished."""
 
-    def __init__(self, addresses: Mapping[str, int], dram_bytes: int, config: Config) -> None:
-        self.addresses = addresses
+    def __init__(self, touched: Touches, config: Config, alone: Collection[Engine]) -> None:
+        self.touched, self.alone = touched, frozenset(alone)
         self.limit, self.ring = config.token_queue, ring_of(config)
         engines = max(self.ring.engines) + 1  # numbers of engines; a config may lack some
-        self.touched = Touches(addresses, dram_bytes, config, engines)
         self.known: list[Clock] = [(NEVER,) * engines] * engines
         # Per engine: what each finished instruction knew, and where each stands in the program.
         self.history: list[list[Clock]] = [[] for _ in range(engines)]
@@ -88,16 +77,14 @@ class _Tokens:
         """The instructions with addresses and token flags, in the order of ``ops``."""
         result = []
         for place, op in enumerate(ops):
-            instruction = _addressed(op, self.addresses)
+            instruction = _addressed(op, self.touched.addresses)
             self._order(instruction, op, place)
             result.append(instruction)
         return result
 
     def _order(self, instruction: Instruction, op: Op, place: int) -> None:
         engine = self.ring.engine_of(instruction)
-        lasts = self.touched.lasts(op)
-        others = self.ring.neighbours(engine).values()
-        needs = {o: max((last[o] for last in lasts), default=NEVER) for o in others}
+        needs = self._needs(op, engine)
         for other in sorted(needs, key=lambda o: self._covers(o, needs), reverse=True):
             if needs[other] > self.known[engine][other]:
                 self._token(instruction, (other, engine), needs[other], place)
@@ -106,6 +93,17 @@ class _Tokens:
         self.streams[engine].append(instruction)
         self.places[engine].append(place)
         self.history[engine].append(self.known[engine])
+
+    def _needs(self, op: Op, engine: Engine) -> dict[Engine, int]:
+        """Per other engine, the last of its instructions that must have finished before."""
+        lasts = self.touched.lasts(op)
+        needs = {}
+        for other in self.ring.neighbours(engine).values():
+            if self.alone & {engine, other}:
+                needs[other] = len(self.streams[other]) - 1
+            else:
+                needs[other] = max((last[other] for last in lasts), default=NEVER)
+        return needs
 
     def _covers(self, other: Engine, needs: Mapping[Engine, int]) -> int:
         """How many engines are covered, in what they must have done, by waiting for ``other``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import random
 
 import pytest
@@ -131,6 +132,29 @@ def test_engines_may_have_any_numbers(monkeypatch):
     monkeypatch.setattr(tokens, "ring_of", lambda config: gap)
     assert insert_tokens(ops, {}, 0, PAPER) == expected
     assert any(each.pop_prev for each in expected)
+
+
+@pytest.mark.parametrize("limit", [1, 64])
+@pytest.mark.parametrize("alone", [RING.engines, *((each,) for each in RING.engines)])
+def test_an_engine_alone_is_ordered_with_all_others(alone, limit):
+    ops = random_ops(1, 60)
+    config = dataclasses.replace(PAPER, token_queue=limit)
+    instructions = insert_tokens(ops, {"": 0}, 64, config, alone)
+    assert fullest(instructions) <= limit
+    after, runs_on = happens_before(instructions), [RING.engine_of(op.instruction) for op in ops]
+    for j, taker in enumerate(runs_on):
+        for i, giver in enumerate(runs_on[:j]):
+            if giver != taker and {giver, taker} & set(alone):
+                assert i in after[j], (i, j)
+
+
+def test_engines_that_all_work_alone_wait_for_the_instruction_before():
+    ops = random_ops(2, 60)
+    instructions = insert_tokens(ops, {"": 0}, 64, PAPER, RING.engines)
+    turns = sum(RING.engine_of(a) != RING.engine_of(b) for a, b in itertools.pairwise(instructions))
+    given = [getattr(each, queue.push) for queue in RING.token_queues
+             for each in instructions if RING.engine_of(each) == queue.giver]  # fmt: skip
+    assert sum(given) == turns
 
 
 def fullest(instructions):
