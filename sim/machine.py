@@ -24,7 +24,7 @@ from vdla.isa.instructions import (
     stored_memories,
 )
 from vdla.isa.registers import Fault
-from vdla.isa.ring import numbered, ring_of
+from vdla.isa.ring import engines, ring_of
 from vdla.sim.compiled import compile_once
 from vdla.sim.semantics import State, execute
 from vdla.sim.stream import Bytes, Stream
@@ -96,7 +96,7 @@ def _run(stream: Stream, dram: Bytes, *, numerics: bool) -> Run:
         run_functional(stream, clock.finish, dram)
     causes = {
         engine.name: dict(zip(CAUSES, map(int, clock.causes[engine]), strict=True))
-        for engine in numbered(config)
+        for engine in engines(config)
     }
     return Run(config, instructions, clock.cycles, clock.start, clock.finish, causes)
 

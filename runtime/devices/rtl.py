@@ -11,7 +11,7 @@ from vdla.isa.asm import format_instruction
 from vdla.isa.config import Config
 from vdla.isa.identity import Identity
 from vdla.isa.instructions import instruction_bytes
-from vdla.isa.ring import numbered
+from vdla.isa.ring import engines, numbered
 from vdla.runtime.devices.base import DeviceResult
 from vdla.runtime.dram import Dram, Ranges, host_image, place, whole_pages
 from vdla.runtime.rtl.bench import Bench, Stopped
@@ -88,7 +88,7 @@ class RtlDevice:
         start[-1] = finish[-1] = stopped.cycles - 1
         causes = {
             engine.name: {cause.name.lower(): n for cause, n in stopped.causes[engine].items()}
-            for engine in rows
+            for engine in engines(self.config)
         }
         return Run(self.config, stream.instructions, stopped.cycles, start, finish, causes)
 
