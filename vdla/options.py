@@ -241,8 +241,8 @@ class CompareOutput:
         False,
         "--same-schedule",
         typed=bool,
-        help="Also the schedule of the most threads by itself: serialized by tokens, and with "
-        "threads and buffer copies apart.",
+        help="Also the schedule of the most threads by itself: serialized by tokens, with one "
+        "engine alone, and with threads and buffer copies apart.",
     )
     report: Path | None = option(
         None,

@@ -34,7 +34,7 @@ def test_run_json_has_the_contract_keys(vdla):
     assert done.code == 0
     found = done.json
     assert list(found) == [
-        "device", "config", "cycles", "host_layers", "seconds", "outputs", "placement"
+        "device", "config", "cycles", "host_layers", "seconds", "outputs", "placement", "programs"
     ]  # fmt: skip
     assert (found["device"], found["config"]) == ("sim", "tiny")
     assert found["cycles"] == 360 * 12669
@@ -237,9 +237,9 @@ def test_compare_json_plots_and_trace(vdla, tmp_path):
     assert list(found) == ["config", "memory", "layers", "host_layers", "total"]
     assert list(found["layers"][0]) == [
         "name", "macs", "dram_bytes", "compute_cycles", "memory_cycles", "bound_cycles",
-        "cycles", "utilization",
+        "cycles", "utilization", "work",
     ]  # fmt: skip
-    assert list(found["total"]) == ["macs", "bound_cycles", "cycles", "utilization"]
+    assert list(found["total"]) == ["macs", "bound_cycles", "cycles", "utilization", "work"]
     for layer in found["layers"]:
         assert layer["bound_cycles"] == max(layer["compute_cycles"], layer["memory_cycles"])
         for v in ("1", "2"):

@@ -6,18 +6,21 @@ import json
 from itertools import pairwise
 
 import numpy as np
+import onnx
 import pytest
+from qdq import QdqModel
 from typer.testing import CliRunner
 
 from vdla import api
 from vdla.analysis.comparison import find_workload
-from vdla.analysis.same_schedule import VARIANTS
+from vdla.analysis.same_schedule import VARIANTS, variants
 from vdla.cli import app
 from vdla.compiler import models
+from vdla.compiler.graph.window import Window
 from vdla.compiler.targets.accelerator.search.choose import default_tile
 from vdla.compiler.targets.accelerator.standalone import layer_program
 from vdla.isa.config import load_config
-from vdla.isa.ring import engines, ring_of
+from vdla.isa.ring import Engine, engines, ring_of
 from vdla.sim.checker import check
 from vdla.sim.machine import simulate
 
@@ -62,6 +65,44 @@ def test_only_the_tokens_differ_and_the_numbers_do_not():
     np.testing.assert_array_equal(*images)
 
 
+FOUR = load_config("tiny", ["vector_engine=1"])
+
+
+@pytest.fixture(scope="module")
+def addition(tmp_path_factory):
+    """A convolution whose result is added to its data: an operator for four engines."""
+    m = QdqModel(seed=8)
+    x = m.input("x", (1, 8, 8, 8))
+    m.output(m.add(m.conv(x, 8, Window.square(3)), x))
+    path = tmp_path_factory.mktemp("addition") / "addition.onnx"
+    onnx.save(m.model(), path)
+    ((_, op),) = find_workload({"addition": path}, FOUR).operators
+    return op
+
+
+@pytest.mark.parametrize("engine", [e for e in engines(FOUR) if e != Engine.COMPUTE])
+def test_an_engine_alone_never_works_beside_another(addition, engine):
+    tile = default_tile(addition.template, FOUR, 2)
+    both, alone = (layer_program(addition, tile, FOUR, alone=a) for a in ((), (engine,)))
+    assert check(FOUR, alone.program.instructions, alone.dram, alone.program.base) == []
+    runs = [simulate(FOUR, p.program.instructions, p.dram, p.program.base) for p in (both, alone)]
+    beside = [_beside(run, engine) for run in runs]
+    assert beside[0] > beside[1] == 0
+    assert runs[1].cycles > runs[0].cycles
+
+
+def _beside(run, engine):
+    """How many pairs of instructions, one of them the engine's and the other another's, overlap."""
+    ring, spans = ring_of(run.config), list(zip(run.start, run.finish, strict=True))[:-1]
+    runs_on = [ring.engine_of(each) for each in run.instructions[:-1]]
+    return sum(
+        a[0] <= b[1] and b[0] <= a[1]
+        for a, mine in zip(spans, runs_on, strict=True)
+        for b, other in zip(spans, runs_on, strict=True)
+        if mine == engine != other
+    )
+
+
 def test_both_is_what_compare_measures(found):
     hidden = api.compare("digits", "tiny", (2,))
     cycles = {layer.name: layer.measured[2].cycles for layer in hidden.layers}
@@ -85,7 +126,8 @@ def test_the_command_prints_it(found, tmp_path, monkeypatch):
     ((model, options),) = asked
     assert (model, options.config.name) == ("digits", "tiny")
     same = json.loads(result.stdout)["same_schedule"]
-    assert list(same["total"]["cycles"]) == list(VARIANTS)
+    assert list(same["total"]["cycles"]) == list(variants(options.config))
+    assert set(variants(options.config)) - set(VARIANTS) == {"LOAD alone", "STORE alone"}
     assert same["vthreads"] == 2
     assert (tmp_path / "digits-tiny-same-schedule.png").stat().st_size > 10_000
     assert '"same":{"vthreads":2' in page.read_text()

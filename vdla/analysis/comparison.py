@@ -7,11 +7,14 @@ hidden schedule made serial.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from vdla.analysis import hiding
+from vdla.analysis.hiding import Work
 from vdla.analysis.published import Published
 from vdla.compiler.build import place_models
 from vdla.compiler.frontend.shapes import Shapes
@@ -35,6 +38,11 @@ class Measured:
     tile: str
     run: Run
     program: LayerProgram
+
+    @cached_property
+    def work(self) -> dict[str, Work]:
+        """The work of each engine but GEMM's, and how much of it GEMM hides."""
+        return hiding.work(self.run)
 
 
 @dataclass(frozen=True)
@@ -87,6 +95,12 @@ class Comparison:
         cycles = self.cycles(vthreads)
         return self.macs / self.config.macs_per_cycle / cycles if cycles else 0.0
 
+    def work(self, vthreads: int) -> dict[str, Work]:
+        """The work of each engine but GEMM's in all layers, by the engine's name."""
+        layers = [layer.measured[vthreads].work for layer in self.layers]
+        names = [engine.name for engine in hiding.others(self.config)]
+        return {name: hiding.total(work[name] for work in layers) for name in names}
+
     def to_json(self) -> dict[str, Any]:
         """The object of ``vdla compare --json``."""
         memory = self.config.memory
@@ -100,6 +114,7 @@ class Comparison:
                 "bound_cycles": sum(layer.bound_cycles for layer in self.layers),
                 "cycles": {str(v): self.cycles(v) for v in self.vthreads},
                 "utilization": {str(v): self.utilization(v) for v in self.vthreads},
+                "work": {str(v): _work_json(self.work(v)) for v in self.vthreads},
             },
         }
 
@@ -206,4 +221,9 @@ def _layer_json(layer: Layer) -> dict[str, object]:
         "bound_cycles": layer.bound_cycles,
         "cycles": {str(v): m.cycles for v, m in layer.measured.items()},
         "utilization": {str(v): m.utilization for v, m in layer.measured.items()},
+        "work": {str(v): _work_json(m.work) for v, m in layer.measured.items()},
     }
+
+
+def _work_json(work: Mapping[str, Work]) -> dict[str, object]:
+    return {engine: asdict(each) for engine, each in work.items()}

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vdla.analysis.comparison import Comparison
-from vdla.analysis.same_schedule import VARIANTS, SameSchedule
+from vdla.analysis.same_schedule import SameSchedule
 from vdla.analysis.sweep import Sweep
 from vdla.support.files import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLOURS = ("#9aa5b1", "#1f6feb", "#0b8f5a", "#b35900", "#7a3fb0")
+COLOURS = (
+    "#9aa5b1", "#1f6feb", "#0b8f5a", "#b35900", "#7a3fb0", "#d1a000", "#56b4e9", "#24292f"
+)  # fmt: skip
 
 
 def save_plots(
@@ -90,25 +92,26 @@ def utilization_plot(comparison: Comparison) -> Figure:
 
 def same_schedule_plot(same: SameSchedule) -> Figure:
     """Bars per layer of one schedule: one colour per means of hiding latency."""
-    layers = same.layers
-    figure, axes = _figure(max(6.0, 1.6 + 0.8 * len(layers)), 3.8)
-    at, bar = np.arange(len(layers)), 0.85 / len(VARIANTS)
-    for i, variant in enumerate(VARIANTS):
+    layers, variants = same.layers, same.variants
+    figure, axes = _figure(max(7.5, 1.6 + 0.8 * len(layers)), 3.8)
+    at, bar = np.arange(len(layers)), 0.85 / len(variants)
+    for i, variant in enumerate(variants):
         values = [100 * same.layer_utilization(layer, variant) for layer in layers]
         label = f"{variant}: {100 * same.utilization(variant):.1f} %"
         axes.bar(
-            at + (i - (len(VARIANTS) - 1) / 2) * bar,
+            at + (i - (len(variants) - 1) / 2) * bar,
             values,
             bar,
             label=label,
             color=COLOURS[i % len(COLOURS)],
         )
     axes.set_xticks(at, [layer.name for layer in layers], rotation=0 if len(layers) < 13 else 75)
-    axes.set_ylim(0, 112)
+    axes.set_ylim(0, 125)  # the legend takes two lines
+    axes.set_yticks(range(0, 101, 20))
     axes.set_ylabel("utilization, % of peak")
     title = f"One schedule on {same.config.name}: what hides latency"
     axes.set_title(title, fontsize=10)
-    axes.legend(fontsize=8, loc="upper center", ncols=len(VARIANTS), frameon=False)
+    axes.legend(fontsize=8, loc="upper center", ncols=4, frameon=False)
     return figure
 
 

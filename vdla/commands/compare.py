@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from vdla import api
+from vdla.analysis import hiding
 from vdla.analysis.comparison import Comparison, Layer
 from vdla.analysis.plots import save_plots
 from vdla.analysis.report import report_page
-from vdla.analysis.same_schedule import VARIANTS, SameSchedule
+from vdla.analysis.same_schedule import SameSchedule
 from vdla.analysis.sweep import Sweep
 from vdla.commands.output import (
     check_folder,
@@ -51,6 +52,7 @@ def compare(model: str, options: Compare, output: CompareOutput, json: bool) -> 
         print_json((sweep or result).to_json() | ({"same_schedule": one.to_json()} if one else {}))
     else:
         _print_comparison(result)
+        _print_work(result)
         if sweep:
             _print_sweep(sweep)
         if one:
@@ -99,6 +101,17 @@ def _print_comparison(comparison: Comparison) -> None:
         console.print(remark)
 
 
+def _print_work(comparison: Comparison) -> None:
+    """What GEMM hides of each other engine's work."""
+    threads = comparison.vthreads
+    names = [engine.name for engine in hiding.others(comparison.config)]
+    columns = ["layer", *(f"{name} {v}" for name in names for v in threads)]
+    works = [(n.name, {v: n.measured[v].work for v in threads}) for n in comparison.layers]
+    works.append(("total", {v: comparison.work(v) for v in threads}))
+    rows = [[row, *(by[v][name].text for name in names for v in threads)] for row, by in works]
+    table("share of each engine's work beside GEMM; columns by virtual threads", columns, rows)
+
+
 def _print_sweep(sweep: Sweep) -> None:
     """A table per number of virtual threads: cycles of each layer at each latency."""
     points = sweep.points
@@ -117,13 +130,13 @@ def _print_sweep(sweep: Sweep) -> None:
 def _print_same_schedule(same: SameSchedule) -> None:
     """Utilization of every layer's one schedule, by what it hides latency with."""
     rows = [
-        [layer.name, *(f"{100 * same.layer_utilization(layer, v):.1f} %" for v in VARIANTS)]
+        [layer.name, *(f"{100 * same.layer_utilization(layer, v):.1f} %" for v in same.variants)]
         for layer in same.layers
     ]
-    rows.append(["total", *(f"{100 * same.utilization(v):.1f} %" for v in VARIANTS)])
-    rows.append(["cycles", *(f"{same.cycles(v):,}" for v in VARIANTS)])
+    rows.append(["total", *(f"{100 * same.utilization(v):.1f} %" for v in same.variants)])
+    rows.append(["cycles", *(f"{same.cycles(v):,}" for v in same.variants)])
     title = f"one schedule on {same.config.name}, that of {same.vthreads} virtual threads"
-    table(f"{title}: what hides latency", ["layer", *VARIANTS], rows)
+    table(f"{title}: what hides latency", ["layer", *same.variants], rows)
 
 
 def _traced(comparison: Comparison, name: str) -> Layer:

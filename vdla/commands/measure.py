@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdla import api
-from vdla.analysis import difference
+from vdla.analysis import difference, hiding
 from vdla.analysis.ort import ort_run
 from vdla.analysis.profile import write_timeline
 from vdla.commands.output import check_folder, console, log, print_json, progress, table
@@ -24,9 +24,10 @@ from vdla.lookup import random_inputs
 from vdla.options import Run, RunFiles
 from vdla.runtime.dtypes import to_write
 from vdla.runtime.errors import InputError
-from vdla.runtime.executor import Executor, RunResult
+from vdla.runtime.executor import Executor, RunResult, StepResult
 from vdla.runtime.module import Module
 from vdla.runtime.plan import Outside
+from vdla.sim import machine
 from vdla.sim.trace import write_trace
 from vdla.spelling import UsageError
 from vdla.support.files import atomic_write
@@ -177,6 +178,7 @@ def _report(
                 "seconds": seconds,
                 "outputs": summary,
                 "placement": placement,
+                "programs": [_program_json(step.name, run) for step, run in _traced(results[0])],
             }
         )
         return
@@ -200,16 +202,28 @@ def _report(
 
 
 def _print_causes(result: RunResult) -> None:
-    for step in result.steps:
-        if step.device is None or step.device.trace is None:
-            continue
-        run = step.device.trace
+    for step, run in _traced(result):
+        work = hiding.work(run)
         rows = [
-            (engine, *(f"{100 * n / run.cycles:.1f} %" for n in causes.values()))
+            (
+                engine,
+                *(f"{100 * n / run.cycles:.1f} %" for n in causes.values()),
+                work[engine].text if engine in work else "",
+            )
             for engine, causes in run.causes.items()
         ]
-        causes = list(next(iter(run.causes.values())))
-        table(f"{step.name}: where each engine's cycles went", ("engine", *causes), rows)
+        columns = ("engine", *next(iter(run.causes.values())), "work beside GEMM")
+        table(f"{step.name}: where each engine's cycles went", columns, rows)
+
+
+def _traced(result: RunResult) -> list[tuple[StepResult, machine.Run]]:
+    """The steps of which it is known when each instruction ran."""
+    return [(s, s.device.trace) for s in result.steps if s.device and s.device.trace]
+
+
+def _program_json(name: str, run: machine.Run) -> dict[str, object]:
+    work = {engine: asdict(each) for engine, each in hiding.work(run).items()}
+    return {"name": name, "cycles": run.cycles, "causes": run.causes, "work": work}
 
 
 def _write_run_trace(module: Module, result: RunResult, path: Path) -> None:

@@ -130,6 +130,50 @@ function utilizationLines(report, layer, v) {
   ];
 }
 
+// Work beside GEMM -------------------------------------------------------------------------------
+
+const hiddenText = (work) => (work.cycles ? percent(work.hidden / work.cycles) : "–");
+
+// Places for rows of columns, one row per engine; `tops` are the base lines, `bottom` the last one.
+function engineRows(node, titles, engines, least, label) {
+  const tall = 116, gap = 26;
+  const { room, needed, centre } = columns(node, titles, least);
+  const bottom = MARGIN.top + engines.length * (tall + gap);
+  const { svg, width } = frame(node, label, needed, bottom + nameRoom(titles, room) - 8);
+  const base = (row) => MARGIN.top + row * (tall + gap) + gap - 6 + tall;
+  for (const [row, engine] of engines.entries()) {
+    svg.append(shape("text", { class: "strong", x: MARGIN.left, y: base(row) - tall - 7 }, engine));
+  }
+  names(svg, titles, centre, bottom - 6, room);
+  return { svg, width, room, centre, base, tall };
+}
+
+// One row of columns per engine, in it a bar per number of virtual threads.
+function drawHiding(node, report) {
+  const { layers, total } = report.comparison, { threads } = report;
+  const engines = Object.keys(total.work[threads[0]]);
+  const { svg, width, room, centre, base, tall } = engineRows(node, layers.map((layer) => layer.name), engines,
+    10 + 11 * threads.length, "Work beside GEMM per engine and layer");
+  const bar = Math.min(30, (0.78 * room) / threads.length), marks = [];
+  for (const [row, engine] of engines.entries()) {
+    const y = (share) => base(row) - share * tall;
+    grid(svg, [0, 0.5, 1], y, width, (t) => `${100 * t} %`);
+    for (const [i, layer] of layers.entries()) {
+      for (const [rank, v] of threads.entries()) {
+        const { cycles, hidden } = layer.work[v][engine];
+        if (!cycles) continue;
+        const x = centre(i) + (rank - threads.length / 2) * bar, top = y(hidden / cycles);
+        const rect = shape("rect", { class: "bar", x, width: bar - 1, y: top, height: base(row) - top, fill: threadColour(rank),
+          "data-engine": engine, "data-layer": layer.name, "data-threads": v });
+        marks.push({ node: rect, lines: [`${layer.name}: ${percent(hidden / cycles)} of ${engine}’s work lies beside GEMM`,
+          `${count(hidden)} of ${plural(cycles, "cycle")} with an instruction in flight`, `with ${threadsText(v)}`] });
+        svg.append(rect);
+      }
+    }
+  }
+  explain(svg, marks);
+}
+
 // Causes -----------------------------------------------------------------------------------------
 
 const CAUSES = {
@@ -140,19 +184,14 @@ const CAUSES = {
 // One row of columns per engine; `scale` is "share" of the layer's cycles or "cycles".
 function drawCauses(node, report, v, scale) {
   const titles = report.comparison.layers.map((layer) => layer.name);
-  const { room, needed, centre } = columns(node, titles, 22);
   const engines = Object.keys(report.layers[titles[0]][v].causes);
-  const tall = 116, gap = 26;
-  const bottom = MARGIN.top + engines.length * (tall + gap);
-  const { svg, width } = frame(node, "Cycles by cause per engine and layer", needed, bottom + nameRoom(titles, room) - 8);
+  const { svg, width, room, centre, base, tall } = engineRows(node, titles, engines, 22, "Cycles by cause per engine and layer");
   const most = scale === "share" ? 1 : Math.max(...report.comparison.layers.flatMap((l) => Object.values(l.cycles)));
   const marks = [], wide = Math.min(34, 0.72 * room);
   for (const [row, engine] of engines.entries()) {
-    const base = MARGIN.top + row * (tall + gap) + gap - 6 + tall;
-    const y = (value) => base - (value / most) * tall;
+    const y = (value) => base(row) - (value / most) * tall;
     const ticks = scale === "share" ? [0, 0.5, 1] : [0, step(most, 2), 2 * step(most, 2)].filter((t) => t <= most);
     grid(svg, ticks, y, width, (t) => (scale === "share" ? `${100 * t} %` : short(t)));
-    svg.append(shape("text", { class: "strong", x: MARGIN.left, y: base - tall - 7 }, engine));
     for (const [i, name] of titles.entries()) {
       const causes = report.layers[name][v].causes[engine];
       const cycles = sum(Object.values(causes));
@@ -170,7 +209,6 @@ function drawCauses(node, report, v, scale) {
       }
     }
   }
-  names(svg, titles, centre, bottom - 6, room);
   explain(svg, marks);
 }
 

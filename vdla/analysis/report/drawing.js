@@ -109,7 +109,7 @@ class Drawing {
     const [verb, memory] = each.name.split(" ");
     const text = right - left > 70 ? each.name : verb === "LOAD" ? memory : verb;
     if (c.measureText(text).width > right - left - 6) return;
-    c.fillStyle = each.kind === "gemm" || each.kind === "store" ? "#fff" : "#12161a";
+    c.fillStyle = ["gemm", "store", "forward"].includes(each.kind) ? "#fff" : "#12161a";
     c.fillText(text, left + 4, y + 0.5);
   }
 

@@ -24,6 +24,13 @@ function causeShare(v, engine, cause) {
   return sum(runs.map((causes) => causes[cause])) / total.cycles[v];
 }
 
+// How much of each engine's work GEMM hides, as a phrase.
+function hiddenPhrase(v) {
+  const parts = Object.entries(total.work[v]).filter(([, work]) => work.cycles).map(([engine, work]) =>
+    `${hiddenText(work)} of ${engine}’s`);
+  return parts.length > 1 ? `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}` : parts[0];
+}
+
 function drawHeader() {
   document.querySelector(".kicker").textContent = `Latency hiding · ${report.model} on ${report.machine.name}`;
   const strong = (share) => element("b", {}, percent(share));
@@ -32,7 +39,8 @@ function drawHeader() {
     headline.replaceChildren("Latency hiding lifts utilization from ", strong(total.utilization[plain]), " to ", strong(total.utilization[best]));
     byId("lead").textContent =
       `${threadsText(plain)} spends ${percent(causeShare(plain, "COMPUTE", "token"))} of the cycles with COMPUTE waiting ` +
-      `for a token; with ${best} it is ${percent(causeShare(best, "COMPUTE", "token"))}. Memory answers after ` +
+      `for a token; with ${best} it is ${percent(causeShare(best, "COMPUTE", "token"))}, and ${hiddenPhrase(best)} ` +
+      `work lies beside GEMM. Memory answers after ` +
       `${plural(report.machine.latency, "cycle")}, and the schedule of each is the best the compiler finds for it.`;
   } else {
     headline.replaceChildren(strong(total.utilization[plain]), ` of peak with ${threadsText(plain)}`);
@@ -61,7 +69,7 @@ function drawHeader() {
 function drawContents() {
   const sections = [...document.querySelectorAll("section")].filter((section) => !section.hidden);
   byId("contents").replaceChildren(...sections.map((section) => {
-    const title = { utilization: "Utilization", same: "One schedule", causes: "Causes", roofline: "Roofline", sweep: "Slower memory",
+    const title = { utilization: "Utilization", same: "One schedule", hiding: "Work beside GEMM", causes: "Causes", roofline: "Roofline", sweep: "Slower memory",
       timeline: "Timeline", placement: "Placement" }[section.id];
     return element("a", { href: `#${section.id}` }, title);
   }));
@@ -98,6 +106,15 @@ function sameSection() {
   const cells = (name, own) => [name, ...variants.map((v) => percent(own.utilization[v])), ...variants.map((v) => count(own.cycles[v]))];
   table(byId("same-table"), ["layer", ...variants, ...variants.map((v) => `cycles, ${v}`)],
     [...report.same.layers.map((layer) => cells(layer.name, layer)), cells("total", report.same.total)], true);
+}
+
+function hidingSection() {
+  legend(byId("hiding-legend"), threadEntries);
+  chart(() => drawHiding(byId("hiding-chart"), report));
+  const engines = Object.keys(total.work[plain]);
+  const cells = (name, own) => [name, ...engines.flatMap((engine) => report.threads.map((v) => hiddenText(own.work[v][engine])))];
+  table(byId("hiding-table"), ["layer", ...engines.flatMap((engine) => report.threads.map((v) => `${engine}, ${v}`))],
+    [...layers.map((layer) => cells(layer.name, layer)), cells("total", total)], true);
 }
 
 function causesSection() {
@@ -175,8 +192,8 @@ function timelineSection() {
     byId("timeline-range").textContent = `Cycles ${count(timeline.from)} to ${count(timeline.to)} of ` +
       `${count(timeline.tracks.cycles)}, ${threadsText(shown)}${crowded ? "; zoom in to see token arrows" : ""}`;
   });
-  const kinds = [["LOAD INP", "inp"], ["LOAD WGT", "wgt"], ["LOAD ACC", "acc"], ["LOAD UOP", "uop"], ["GEMM", "gemm"],
-    ["ALU", "alu"], ["STORE", "store"]];
+  const kinds = [["LOAD INP", "inp"], ["LOAD WGT", "wgt"], ["LOAD ACC", "acc"], ["LOAD UOP", "uop"],
+    ["GEMM", "gemm"], ["ALU", "alu"], ["STORE", "store"], ["STORE INP", "forward"]];
   choices(byId("timeline-threads"), threadOptions, best, (v) => {
     shown = v;
     tracks[v] ??= new Tracks(JSON.parse(texts[v]));
@@ -219,6 +236,7 @@ function placementSection() {
 drawHeader();
 utilizationSection();
 sameSection();
+hidingSection();
 causesSection();
 rooflineSection();
 sweepSection();

@@ -194,10 +194,12 @@ class Timeline extends Drawing {
     if (list[at]) this.choose(list[at]);
   }
 
-  // What another engine does when the chosen instruction starts.
+  // What the next engine that does anything does when the chosen instruction starts.
   stepEngine(by) {
-    const engine = Math.min(this.tracks.names.length - 1, Math.max(0, (this.chosen?.engine ?? 0) + by));
-    const list = this.tracks.engines[engine];
+    const { engines } = this.tracks, last = this.chosen?.engine ?? 0;
+    let engine = last + by;
+    while (engines[engine]?.length === 0) engine += by;
+    const list = engines[engine] ?? engines[last];
     const at = Tracks.after(list, this.chosen?.start ?? this.from);
     this.choose(list[Math.min(at, list.length - 1)]);
   }

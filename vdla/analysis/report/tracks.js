@@ -2,7 +2,7 @@
 
 const KINDS = {
   "LOAD INP": "inp", "LOAD WGT": "wgt", "LOAD ACC": "acc", "LOAD UOP": "uop",
-  GEMM: "gemm", ALU: "alu", STORE: "store",
+  GEMM: "gemm", ALU: "alu", STORE: "store", "STORE INP": "forward",
 };
 const kindOf = (name) => KINDS[name] ?? KINDS[name.split(" ")[0]] ?? "other";
 
@@ -33,6 +33,10 @@ class Tracks {
       const row = `${event.pid}/${event.tid}`;
       if (!rows.has(row)) rows.set(row, { engine: event.pid - 1, lane: event.tid - 1, items: [] });
       rows.get(row).items.push(each);
+    }
+    for (const engine of this.names.keys()) { // one that does nothing has a row, too
+      const row = `${engine + 1}/1`;
+      if (!rows.has(row)) rows.set(row, { engine, lane: 0, items: [] });
     }
     this.rows = [...rows.values()].sort((a, b) => a.engine - b.engine || a.lane - b.lane);
     for (const row of this.rows) {
