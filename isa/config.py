@@ -137,7 +137,7 @@ class Config:
         if len(self.fourth_engines) > 1:
             raise ConfigError(
                 f"config {self.name}: expected one fourth engine at most, "
-                f"found {' and '.join(self.fourth_engines)}"
+                f"found {' and '.join(self.fourth_engines)}; set one of them to 0"
             )
         for buffer in ("inp", "wgt", "acc", "uop"):
             if self.depth(buffer) < 2:
@@ -153,7 +153,7 @@ class Config:
         if self.forwarding and beats & (beats - 1):
             raise ConfigError(
                 f"config {self.name}: expected block_in / port_bytes to be a power of two where "
-                f"forwarding = 1, found {beats}"
+                f"forwarding = 1, found {beats}; change one of them, or forwarding to 0"
             )
 
     def _check_window(self) -> None:
@@ -164,10 +164,15 @@ class Config:
                 f"config {self.name}: expected window_taps to be 0 or from 2 to block_in / 2 = "
                 f"{most}, found {taps}"
             )
+        if self.window_rows > 1 and most < 4:
+            raise ConfigError(
+                f"config {self.name}: expected block_in ≥ 8 where window_rows = 2, found "
+                f"{self.block_in}; set window_rows to 1"
+            )
         if self.window_rows > 1 and not 2 <= taps <= most // 2:
             raise ConfigError(
                 f"config {self.name}: expected window_taps to be from 2 to block_in / 4 = "
-                f"{most // 2} where window_rows = 2, found {taps}"
+                f"{most // 2} where window_rows = 2, found {taps}; change one of the two"
             )
 
     def __eq__(self, other: object) -> bool:

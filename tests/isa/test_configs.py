@@ -162,7 +162,7 @@ def test_a_micro_op_takes_the_power_of_two_that_holds_it():
         ("window_taps=3", "config tiny: expected window_taps to be 0 or from 2 to block_in / 2 = "),
         (
             "window_rows=2",
-            "config tiny: expected window_taps to be from 2 to block_in / 4 = 1 where ",
+            "config tiny: expected block_in ≥ 8 where window_rows = 2, found 4; set ",
         ),
         ("window_rows=0", "config tiny: expected 1 ≤ window_rows ≤ 2, found 0"),
         ("window_taps=-1", "config tiny: expected 0 ≤ window_taps ≤ 128, found -1"),
@@ -189,15 +189,17 @@ def test_settings_that_make_no_machine(setting, message):
          "config mine: expected one of block_in, block_out to divide the other, found 20 and 8"),
         ({"block_in": 12, "block_out": 12, "forwarding": 1},
          "config mine: expected block_in / port_bytes to be a power of two where forwarding = 1, "
-         "found 3"),
+         "found 3; change one of them, or forwarding to 0"),
         ({"block_in": 8, "block_out": 8, "window_taps": 5},
          "config mine: expected window_taps to be 0 or from 2 to block_in / 2 = 4, found 5"),
         ({"block_in": 8, "block_out": 8, "window_rows": 2},
          "config mine: expected window_taps to be from 2 to block_in / 4 = 2 where "
-         "window_rows = 2, found 0"),
+         "window_rows = 2, found 0; change one of the two"),
         ({"block_in": 8, "block_out": 8, "window_taps": 3, "window_rows": 2},
          "config mine: expected window_taps to be from 2 to block_in / 4 = 2 where "
-         "window_rows = 2, found 3"),
+         "window_rows = 2, found 3; change one of the two"),
+        ({"window_taps": 2, "window_rows": 2},
+         "config mine: expected block_in ≥ 8 where window_rows = 2, found 4; set window_rows to 1"),
         ({"port_bytes": 64, "block_in": 64, "block_out": 64, "burst_beats": 128,
           "wgt_bytes": 8192, "acc_bytes": 512},
          "config mine: expected burst_beats × port_bytes ≤ 4096, found 8192"),
@@ -207,6 +209,14 @@ def test_values_that_contradict_each_other(values, message):
     with pytest.raises(ConfigError) as caught:
         Config("mine", **{**REQUIRED, "port_bytes": 4, **values})
     assert str(caught.value) == message
+
+
+def test_two_options_that_each_add_an_engine(monkeypatch):
+    monkeypatch.setattr("vdla.isa.config.engine_options", lambda: ("forwarding", "vector_engine"))
+    assert error("paper", ["forwarding=1", "vector_engine=1"]) == (
+        "config paper: expected one fourth engine at most, found forwarding and vector_engine; "
+        "set one of them to 0"
+    )
 
 
 def test_files_that_are_no_config(tmp_path):

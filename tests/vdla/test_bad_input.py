@@ -136,6 +136,11 @@ def test_config_files(refused, tmp_path):
         ("block_in=3", "config paper: expected block_in bytes to be a multiple of port_bytes = 8, "
          "found 3"),
         ("block_in=0", "config paper: expected 1 ≤ block_in ≤ 256, found 0"),
+        ("vector_engine=2", "config paper: expected 0 ≤ vector_engine ≤ 1, found 2"),
+        ("window_rows=2", "config paper: expected window_taps to be from 2 to block_in / 4 = 4 "
+         "where window_rows = 2, found 0; change one of the two"),
+        ("window_taps=9", "config paper: expected window_taps to be 0 or from 2 to block_in / 2 = "
+         "8, found 9"),
         ("acc_bytes=64", "config paper: expected acc_bytes to hold at least 2 entries of 64 bytes, "
          "found 64"),
         ("block_in=x", "--set block_in=x: expected an integer, found 'x'"),
