@@ -7,6 +7,7 @@ import pytest
 from tests.compiler.targets.accelerator.operators.test_separable import (
     BOTH,
     FORWARDING,
+    SIZES,
     WINDOW,
     Chain,
     bottleneck,
@@ -14,7 +15,11 @@ from tests.compiler.targets.accelerator.operators.test_separable import (
 from vdla.compiler.graph import ops
 from vdla.compiler.placement import ACCELERATOR, PROCESSOR, Placement
 from vdla.compiler.targets.accelerator.operators.separable import Parts
-from vdla.compiler.targets.accelerator.rewrites.fuse_separable import Costs, fuse_separable
+from vdla.compiler.targets.accelerator.rewrites.fuse_separable import (
+    NO_TILE,
+    Costs,
+    fuse_separable,
+)
 from vdla.isa.config import load_config
 
 
@@ -79,6 +84,43 @@ def test_what_a_config_can(config, parts):
     assert fused(bottleneck(), config)[0] == parts
 
 
+LEFT_OUT = "as it is; not one with expand, project: "
+
+
+@pytest.mark.parametrize(("kind", "config", "reason"), [
+    (Dear, BOTH, LEFT_OUT + "apart: 3 cycles, fused: 10"),
+    (Dear, WINDOW, "as it is; not by the window: apart: 1 cycles, fused: 10"),
+    (Impossible, BOTH, "expand → filter on int8, as one; not one with project: no tile of them "
+     "fits inp 1024, wgt 128, acc 512 entries"),
+    (Cheap, load_config("narrow", ["forwarding=1"]),
+     LEFT_OUT + "expected block_in = block_out, found 8 and 16"),
+    (Dear, load_config("paper"), "as it is"),
+], ids=["dear", "dear window", "no tile", "other blocks", "no option"])  # fmt: skip
+def test_the_placement_says_why_a_chain_is_apart(kind, config, reason):
+    assert fused(bottleneck(), config, kind)[1]["filter"] == reason
+
+
+@pytest.mark.parametrize(("outputs", "groups", "counts"), [(32, 16, "1 and 2"), (16, 8, "2 and 2")])
+def test_groups_that_are_no_depthwise_convolution(outputs, groups, counts):
+    chain = Chain(7, (1, 16, 9, 9))
+    chain.add("filter", outputs, 3, groups=groups)
+    chain.add("project", 16)
+    assert fused(chain, BOTH) == (
+        ["filter", "project"],
+        {"filter": "as it is; not one with project: expected one channel and one output per "
+         f"group, found {counts}", "project": "as it is"},
+    )  # fmt: skip
+
+
+def test_an_operator_of_which_the_buffers_hold_no_tile_joins_others():
+    """By itself a depthwise convolution takes nine tiles of WGT, which has eight."""
+    config = load_config("tiny", [*SIZES, "wgt_bytes=512", "forwarding=1", "window_taps=3"])
+    graph = bottleneck().graph
+    costs = Costs(config, 2, None)
+    assert [costs.alone(node, graph) == NO_TILE for node in graph.nodes] == [False, True, False]
+    assert fused(bottleneck(), config, Costs)[0] == [["expand", "filter"], "project"]
+
+
 def test_a_depthwise_convolution_by_itself():
     assert fused(bottleneck(), WINDOW)[1]["filter"] == "depthwise convolution on int8"
 
@@ -105,14 +147,21 @@ def test_what_runs_elsewhere_is_left_out(node, parts):
     ("filter", [["expand", "filter"], "project"]),
 ])  # fmt: skip
 def test_what_the_caller_reads_is_stored(tensor, parts):
-    assert fused(bottleneck(), BOTH, outputs=(tensor, "project"))[0] == parts
+    result, reasons = fused(bottleneck(), BOTH, outputs=(tensor, "project"))
+    assert result == parts
+    assert reasons["filter"].endswith(f": {tensor} is a result of the network")
 
 
 def test_what_somebody_else_reads_is_stored():
     chain = bottleneck()
     chain.last = "filter"
     chain.add("other", 8)
-    assert fused(chain, BOTH)[0] == [["expand", "filter"], "project", "other"]
+    parts, reasons = fused(chain, BOTH)
+    assert parts == [["expand", "filter"], "project", "other"]
+    assert reasons["filter"] == (
+        "expand → filter on int8, as one; not one with project: filter has other readers; "
+        "not one with other: filter has other readers"
+    )
 
 
 def test_a_convolution_joins_one_neighbour_at_most():
@@ -130,7 +179,10 @@ def test_neighbours_that_are_no_plain_1x1_convolutions(other):
     chain = Chain(7, (1, 16, 9, 9))
     chain.add("filter", 16, 3, groups=16)
     chain.add("project", 16, **other)
-    assert fused(chain, BOTH)[0] == [["filter"], "project"]
+    parts, reasons = fused(chain, BOTH)
+    assert parts == [["filter"], "project"]
+    why = "; not one with project: expected one group, stride 1 and no padding"
+    assert reasons["filter"].endswith(why) is ("kernel" not in other)  # that is no candidate
 
 
 def test_the_models_decide():
