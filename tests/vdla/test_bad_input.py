@@ -8,8 +8,10 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from qdq import QdqModel
 
 from vdla.compiler import models
+from vdla.compiler.graph.window import Window
 from vdla.isa.config import load_config
 from vdla.isa.identity import OPTIONS
 from vdla.runtime.module import FORMAT_VERSION, PREFIX
@@ -160,6 +162,42 @@ def test_a_config_that_holds_no_tile_falls_back_to_the_host(vdla):
         "config tiny: expected buffers that hold one tile of a 3×3 convolution, "
         "found inp 256, wgt 2, acc 128 entries"
     )
+
+
+@pytest.fixture
+def chain(tmp_path):
+    """An inverted bottleneck: three convolutions, the second of each channel by itself."""
+    m = QdqModel(seed=5)
+    y = m.conv(m.input("x", (1, 16, 10, 10)), 32, 1, activation="Relu")
+    y = m.conv(y, 32, Window.square(3), groups=32, activation="Relu")
+    m.output(m.conv(y, 16, 1))
+    path = tmp_path / "chain.onnx"
+    onnx.save(m.model(), path)
+    return path
+
+
+def test_a_chain_of_which_the_buffers_hold_no_tile_runs_apart(vdla, chain):
+    small = ["run", chain, "-c", "paper-ring", "--set", "acc_bytes=1024"]
+    rows = vdla(*small, "--json").json["placement"]
+    assert [(row["name"], row["reason"]) for row in rows if row["device"] == "vdla"] == [
+        ("conv4", "convolution on int8"),
+        ("conv10", "convolution on int8; not one with conv4, conv16: no tile of them fits "
+         "inp 2048, wgt 128, acc 16 entries"),
+        ("conv16", "convolution on int8"),
+    ]  # fmt: skip
+    assert "no tile of them" in re.sub(r"[\s│]+", " ", vdla(*small).out)
+
+
+def test_buffers_that_hold_a_chain_and_not_its_parts(vdla, chain):
+    """Four tiles of weights are too few for the 3×3 convolution by itself."""
+    results = [
+        vdla("run", chain, "-c", "paper-ring", "--set", f"wgt_bytes={size}", "--json").json
+        for size in (1024, 32768)
+    ]
+    for result in results:
+        (row,) = [row for row in result["placement"] if row["device"] == "vdla"]
+        assert row["reason"] == "conv4 → conv10 → conv16 on int8, as one"
+    assert results[0]["outputs"] == results[1]["outputs"]
 
 
 def test_modules(refused, vdla, tmp_path):

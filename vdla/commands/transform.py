@@ -47,10 +47,10 @@ def print_placement(module: Module) -> None:
     """Where every operator runs, and why."""
     tiles = {layer["name"]: layer["tile"] for layer in module.metadata["layers"]}
     rows = [
-        (p["name"], p["op"], p["device"], tiles.get(p["name"]) or p["reason"])
+        (p["name"], p["op"], p["device"], p["reason"], tiles.get(p["name"], ""))
         for p in module.metadata["placement"]
     ]
-    table("placement", ("name", "operator", "device", "schedule or reason"), rows)
+    table("placement", ("name", "operator", "device", "reason", "schedule"), rows)
 
 
 def quantize(model: Path, output: Path, options: Quantize) -> None:
