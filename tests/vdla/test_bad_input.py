@@ -14,6 +14,7 @@ from vdla.compiler import models
 from vdla.compiler.graph.window import Window
 from vdla.isa.config import load_config
 from vdla.isa.identity import OPTIONS
+from vdla.isa.instructions import INSTRUCTIONS
 from vdla.runtime.module import FORMAT_VERSION, PREFIX
 
 
@@ -392,7 +393,7 @@ def test_quantize(refused, tmp_path):
 def test_assembly(refused, tmp_path):
     (tmp_path / "p.s").write_text("LOAD memory=INP\nJUMP\n")
     assert refused("isa", "asm", "p.s", "-o", "p.bin") == (
-        "p.s:2: expected one of LOAD, STORE, GEMM, ALU, FINISH, found JUMP"
+        f"p.s:2: expected one of {', '.join(cls.mnemonic for cls in INSTRUCTIONS)}, found JUMP"
     )
     (tmp_path / "p.s").write_text("GEMM dst_base=9999999\n")
     assert refused("isa", "asm", "p.s", "-o", "p.bin") == (
