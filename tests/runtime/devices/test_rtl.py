@@ -27,7 +27,7 @@ class PretendedBench:
 
     def __init__(self, config, library):
         self.library, self.asked, self.broken = library, [], False
-        self.ends = {"cycles": 50, "fault": Fault.NONE, "fault_instruction": 0}
+        self.ends = {"cycles": 50, "overdue": False, "fault": Fault.NONE, "fault_instruction": 0}
 
     def clear(self):
         self.asked.append("clear")
@@ -38,9 +38,12 @@ class PretendedBench:
     def close_waves(self):
         self.asked.append("close")
 
-    def run(self, dram, base, counts):
-        self.asked.append(f"run {dram.size} bytes, {base}, {counts}")
-        dram[0] += 1
+    def attach(self, dram):
+        self.dram = dram
+
+    def run(self, base, counts):
+        self.asked.append(f"run {self.dram.size} bytes, {base}, {counts}")
+        self.dram[0] += 1
         if self.broken:
             raise RuntimeError
         start = {Engine.LOAD: [3], Engine.COMPUTE: [5, 9], Engine.STORE: []}
