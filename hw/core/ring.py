@@ -2,8 +2,8 @@
 
 1. Fetch puts an instruction into the queue of its engine when that has room. Fetch is ``busy``
    while an instruction that it has put hasn't finished.
-2. A token queue leads from each engine to either neighbour. The engine's command queue reserves
-   slots and pushes tokens; the neighbour's pops them.
+2. A token queue leads from each engine to each other one. The command queue of the one reserves
+   slots and pushes tokens, at the side where the other stands; that of the other pops them.
 """
 
 from __future__ import annotations

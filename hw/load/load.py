@@ -81,8 +81,8 @@ class Load(Component):
         consume = Signal()  # the write side takes a beat from the buffer
         request = self._request(m, consume)
         buffer = self._buffer(m, consume)
-        tiles = Tiles(m, self.config, self.command, self.head)
-        writer = self._writer(m, consume, buffer, tiles)
+        self.tiles = tiles = Tiles(m, self.config, self.command, self.head)
+        self.writer = writer = self._writer(m, consume, buffer, tiles)
         m.d.comb += [
             self.request_fault.valid.eq(request.fails),
             self.request_fault.cause.eq(Fault.ADDRESS),
