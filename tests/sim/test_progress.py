@@ -170,8 +170,8 @@ def test_the_compiler_proves_its_streams(monkeypatch):
     insert, small = lower.insert_tokens, load_config("tiny", ["token_queue=1"])
     assert api.compile("digits", small).programs
 
-    def careless(ops, addresses, dram_bytes, config):
-        return insert(ops, addresses, dram_bytes, load_config("tiny"))
+    def careless(ops, addresses, dram_bytes, config, alone):
+        return insert(ops, addresses, dram_bytes, load_config("tiny"), alone)
 
     monkeypatch.setattr(lower, "insert_tokens", careless)
     with pytest.raises(QueueError, match=r"^config tiny: expected token_queue ≥ \d+, found "):
