@@ -68,10 +68,10 @@ def _verify_tensors(graph: Graph, changed: Iterable[str]) -> None:
             raise GraphError(f"tensor {name}: expected positive sizes, found {list(kind.shape)}")
     for name, array in graph.constants.items():
         kind = graph.tensors[name]
-        if array.shape != kind.shape or str(array.dtype) != kind.dtype:
+        if array.shape != kind.physical or str(array.dtype) != kind.dtype:
             actual = f"{array.dtype}{list(array.shape)}"
             raise GraphError(
-                f"constant {name}: expected {kind.dtype}{list(kind.shape)}, found {actual}"
+                f"constant {name}: expected {kind.dtype}{list(kind.physical)}, found {actual}"
             )
 
 

@@ -177,11 +177,11 @@ class Parser:
 
     def constant(self, name: str, token: Token) -> Array:
         kind = self.tensors[name]
-        wanted = f"{kind.dtype}{list(kind.shape)}"
+        wanted = f"{kind.dtype}{list(kind.physical)}"
         if name not in self.values:
             raise self.read.error(f"{wanted} for {name} among the values", token, "none")
         array = read_as(np.asarray(self.values[name]), kind.dtype)
-        if array.shape != kind.shape or str(array.dtype) != kind.dtype:
+        if array.shape != kind.physical or str(array.dtype) != kind.dtype:
             actual = f"{array.dtype}{list(array.shape)}"
             raise self.read.error(f"{wanted} for {name} among the values", token, actual)
         return array
