@@ -11,6 +11,7 @@ from typing import ClassVar, NamedTuple
 
 from vdla.compiler.graph.ir import IntegerNode, TensorType
 from vdla.compiler.graph.ops.concat import QConcat
+from vdla.compiler.graph.ops.reshape import QReshape
 from vdla.compiler.graph.ops.take import QTake
 
 
@@ -53,6 +54,18 @@ class QConcatView(QConcat, ByAddresses):
         starts = accumulate((tensors[part].nbytes for part in self.parts), initial=0)
         places = zip(self.parts, starts, strict=False)
         return {part: View(self.output, start) for part, start in places}
+
+
+@dataclass(frozen=True, kw_only=True)
+class QReshapeView(QReshape, ByAddresses):
+    """A :class:`QReshape` of images that keeps channels and the order of pixels."""
+
+    NOT_ACCELERATED: ClassVar[str] = ""
+    PLACED: ClassVar[str] = "image of another shape by addresses on int8"
+
+    def views(self, tensors: Mapping[str, TensorType]) -> dict[str, View]:
+        """The result, where the data is."""
+        return {self.output: View(self.data)}
 
 
 @dataclass(frozen=True, kw_only=True)

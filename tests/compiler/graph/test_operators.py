@@ -10,6 +10,8 @@ from vdla.compiler.graph import ops
 from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError, TensorType
 from vdla.compiler.graph.ops import functions
+from vdla.compiler.graph.ops.image_matmul import QMatMul
+from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.graph.parser import parse_graph
 from vdla.compiler.graph.printer import beside, format_graph
 from vdla.compiler.targets.processor.codegen.llvm import jit
@@ -204,3 +206,31 @@ def test_products(dtype):
         check(node, *(numbers(dtype, shape) for shape in shapes), rtol=rtol)
     with pytest.raises(GraphError, match="expected matrices that fit each other"):
         ops.MatMul(**NAMES, a="a", b="b").result_shape([(2, 3), (2, 3)])
+
+
+@pytest.mark.parametrize("zeros", [(0, 0), (5, -128)])
+def test_products_of_images(zeros):
+    a, b = numbers("int8", (2, 5, 1, 7), -128, 128), numbers("int8", (2, 5, 1, 3), -128, 128)
+    scale = float(F(0.002))
+    node = QMatMul(**NAMES, a="a", b="b", scale=scale, a_zp=zeros[0], b_zp=zeros[1], out_zp=-4)
+    found = check(node, a, b)
+    wide = np.einsum("ncym,ncyo->noym", a - F(zeros[0]), b - F(zeros[1]))
+    np.testing.assert_array_equal(found, np.clip(np.rint(wide * F(0.002)) - 4, -128, 127))
+
+
+@pytest.mark.parametrize(
+    "shapes", [((2, 5, 1, 7), (2, 4, 1, 3)), ((2, 5, 2, 7), (2, 5, 2, 3)), ((2, 5), (2, 5))]
+)
+def test_images_that_have_no_product(shapes):
+    node = QMatMul(**NAMES, a="a", b="b", scale=1.0, a_zp=0, b_zp=0, out_zp=0)
+    expected = r"n \(QMatMul\): expected two images \[N, C, 1, W\] of the same channels, found"
+    with pytest.raises(GraphError, match=expected):
+        node.result_shape(shapes)
+
+
+def test_channels_and_pixels_in_each_others_place():
+    node = QTransposeImage(**NAMES, data="x")
+    x = numbers("int8", (2, 5, 1, 3), -128, 128)
+    np.testing.assert_array_equal(check(node, x), x.transpose(0, 3, 2, 1))
+    with pytest.raises(GraphError, match=r"expected an image \[N, C, 1, W\], found \[1, 2, 3, 4\]"):
+        node.result_shape([(1, 2, 3, 4)])
