@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from vdla.compiler.targets.accelerator.codegen.leaf import AffineExpr, CodegenError, Env, Leaf
 from vdla.compiler.targets.accelerator.codegen.op import Access
 from vdla.compiler.targets.accelerator.description.lowering import Emit, lowering_of
@@ -95,6 +97,10 @@ class Iteration:
     def entry_bytes(self, memory: Mem) -> int:
         """Bytes that an entry of a memory takes in DRAM."""
         return self.config.entry(memory.name.lower())
+
+    def element_bytes(self, operand: str) -> int:
+        """Bytes of an operand's elements."""
+        return np.dtype(self.leaf.operands[operand].buffer.dtype).itemsize
 
     def entry_words(self, memory: Mem) -> int:
         """Entries of the instruction in one of the memory's: a LOAD moves tables by port words."""

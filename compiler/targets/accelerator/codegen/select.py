@@ -90,15 +90,19 @@ class Site:
         ]
 
     def _first(self, env: Env, bases: Bases) -> dict[str, int]:
-        """The entry of each operand's first vector."""
+        """The entry of each operand's first vector; in DRAM, where it may begin at any beat, its
+        first element."""
         first = {}
         for name, lanes, buffer in self.operands:
+            if buffer.scope not in BUFFER_OF_SCOPE:
+                first[name] = _value(self.offsets[name], env)
+                continue
             entry, rest = divmod(_value(self.offsets[name], env), lanes)
             if rest:
                 raise CodegenError(
                     f"{self.leaf.name}: expected {name} to step by whole vectors of {lanes}"
                 )
-            first[name] = entry + (bases[buffer] if buffer.scope in BUFFER_OF_SCOPE else 0)
+            first[name] = entry + bases[buffer]
         return first
 
 
@@ -200,10 +204,11 @@ def _load(f: Iteration, emit: Emit) -> list[Selected]:
     values["dram_base"] = 0 if empty else source * size
     bases, accesses = {"sram_base": (dst, words)}, [(f.access(dst, entries, write=True), (dst, 1))]
     if not empty:
-        bases["dram_base"] = src, size * words
+        unit = f.element_bytes(src)
+        bases["dram_base"] = src, unit
         dims = [(a.inside[1] - a.inside[0], a.steps[src] * size) for a in axes]
         read = Access(f.space[src], source * size, (*dims, (size, 1)), False)
-        accesses.append((read, (src, size * words)))
+        accesses.append((read, (src, unit)))
     return [_selected(Load(**values), bases, accesses, f.leaf.name, tensor=f.space[src])]
 
 
@@ -264,12 +269,14 @@ def _store(f: Iteration, emit: Emit) -> list[Selected]:
         if letter != "x":
             values[f"{letter}_pitch"] = axis.steps[acc] if axis else 0
     dims = [(a.extent, a.steps[out] * size) for a in axes]
-    bases = {"sram_base": (acc, 1), "dram_base": (out, size)}
     if memory == Mem.INP:
-        written, tensor = (f.access(out, axes, write=True), (out, 1)), ""
+        unit, tensor = size, ""
+        written = f.access(out, axes, write=True), (out, 1)
     else:
-        place = Access(f.space[out], f.start[out] * size, (*dims, (size, 1)), True)
-        written, tensor = (place, (out, size)), f.space[out]
+        unit, tensor = f.element_bytes(out), f.space[out]
+        place = Access(tensor, f.start[out] * size, (*dims, (size, 1)), True)
+        written = place, (out, unit)
+    bases = {"sram_base": (acc, 1), "dram_base": (out, unit)}
     accesses = [written, (f.access(acc, axes), (acc, 1))]
     if scale:
         bases["scale_base"] = scale, 1
