@@ -1,4 +1,4 @@
-"""Concatenation of channels: each part is requantized on its way to its channel blocks."""
+"""Concatenation of images: each part is requantized on its way to its place."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from vdla.support.numbers import ceil_div
 class Concat(Moves[QConcat]):
     """``out = clip(rq(part - zeros[i], scales[i]) + zero, low, high)``, one part behind another.
 
-    A row is an image, a pixel a vector: of each image, all of a part's vectors lie side by side, in
-    the part as in the result.
+    A row is what lies before the axis in the order [N, ceil(C/block), H, W], a pixel a vector: of
+    each row, all of a part's vectors lie side by side, in the part as in the result.
     """
 
     NAME = "concat"
@@ -52,13 +52,11 @@ class Concat(Moves[QConcat]):
     def refusal(
         cls, node: QConcat, graph: Graph, config: Config, min_fill: float = MIN_FILL
     ) -> str | None:
-        """Only channels are joined, and only whole blocks can lie one behind another."""
+        """Only whole blocks of channels can lie one behind another."""
         rank, block = len(graph.tensors[node.output].shape), config.channel_block
         if rank not in (2, 4):
             return f"a tensor of {rank} dimensions has no channel blocks"
-        if node.axis != 1:
-            return f"a concatenation along axis {node.axis}; only channels, axis 1, are joined"
-        for name in node.parts[:-1]:
+        for name in node.parts[:-1] if node.axis == 1 else ():
             channels = graph.tensors[name].shape[1]
             if channels % block:
                 return f"a part of {channels} channels doesn't end with a block of {block}"
@@ -67,11 +65,14 @@ class Concat(Moves[QConcat]):
     @classmethod
     def of(cls, node: QConcat, graph: Graph, config: Config) -> Concat:
         """The template of a concatenation; scales are constants."""
-        n, _, *image = graph.tensors[node.output].shape
-        blocks = [ceil_div(graph.tensors[p].shape[1], config.channel_block) for p in node.parts]
-        sub = config.channel_block // config.block_out
-        vectors = tuple(count * prod(image) * sub for count in blocks)
-        return cls(n, vectors, 1, node.zps, node.out_zp, node.lo, node.hi)
+        block, sub = config.channel_block, config.channel_block // config.block_out
+        sizes = [
+            (n, ceil_div(channels, block), *image)
+            for n, channels, *image in (graph.tensors[part].shape for part in node.parts)
+        ]
+        rows = prod(sizes[0][: node.axis])
+        vectors = tuple(prod(size[node.axis :]) * sub for size in sizes)
+        return cls(rows, vectors, 1, node.zps, node.out_zp, node.lo, node.hi)
 
     def bind(self, node: QConcat, graph: Graph, config: Config) -> Binding:
         """A scale for all lanes of each part."""

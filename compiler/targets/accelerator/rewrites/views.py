@@ -74,7 +74,10 @@ class _Viewer:
         """The graph with all such concatenations replaced."""
         nodes: list[Node] = []
         for node in self.graph.nodes:
-            nodes += self.joined(node) if type(node) is ops.QConcat else [node]
+            if type(node) is ops.QConcat and node.axis == 1:
+                nodes += self.joined(node)
+            else:
+                nodes.append(node)
         return replace(self.graph, nodes=tuple(nodes))
 
     def joined(self, node: ops.QConcat) -> list[Node]:

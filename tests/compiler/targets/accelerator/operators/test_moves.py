@@ -54,9 +54,9 @@ def test_which_concatenations_are_taken():
     assert reason(joined((1, 3, *image), (1, 16, *image))) == (
         "a part of 3 channels doesn't end with a block of 16"
     )
-    assert reason(joined((1, 16, 5, 7), (1, 16, 2, 7), axis=2)) == (
-        "a concatenation along axis 2; only channels, axis 1, are joined"
-    )
+    assert reason(joined((1, 3, 5, 7), (1, 3, 2, 7), axis=2)) == "concatenation on int8"
+    assert reason(joined((1, 3, 5, 7), (1, 3, 5, 2), axis=3)) == "concatenation on int8"
+    assert reason(joined((1, 3, 5, 7), (4, 3, 5, 7), axis=0)) == "concatenation on int8"
     assert reason(joined((1, 16, 5), (1, 16, 5))) == (
         "a tensor of 3 dimensions has no channel blocks"
     )
