@@ -19,9 +19,11 @@ from hypothesis import strategies as st
 
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import BY_OP, Graph, TensorType
+from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.ops.maximum import QMaximum
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.ops.multiply import QMultiply
+from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 
 F, I8, U8 = "float32", "int8", "uint8"
 IMAGE = (2, 5, 7, 6)
@@ -94,6 +96,13 @@ OPERATORS = {
         QMultiply(**PAIR, scale=0.0073, a_zp=3, b_zp=-8, out_zp=1),
         {**INTEGERS, "z": (I8, *IMAGE[:2], 1, 1)},
     ),
+    "product of images int8": (
+        QMatMul(**PAIR, scale=0.00073, a_zp=3, b_zp=-8, out_zp=1),
+        {"x": (I8, 2, 9, 1, 7), "z": (I8, 2, 9, 1, 5), "y": (I8, 2, 5, 1, 7)},
+    ),
+    "transpose image int8": (
+        QTransposeImage(**NAMES), {"x": (I8, 2, 9, 1, 7), "y": (I8, 2, 7, 1, 9)},
+    ),
     "batch norm int8": (
         ops.QBatchNorm(
             **NAMES, scales=(0.3, -1.2, 0.01, 7.0, 0.0), offsets=(3.0, 0.4, -9.0, 80.0, 5.5),
@@ -160,8 +169,8 @@ OPERATORS = {
 }  # fmt: skip
 ELSEWHERE = {
     ops.QConv2d, ops.QConv2dAdd, ops.QSelect, ops.QSelectAdd, ops.QDense, ops.Unary, ops.Binary,
-    ops.QConcatView, ops.QTakeView, ops.Softmax, ops.Fused, ops.Custom, ops.Interpolate,
-    ops.QInterpolate,
+    ops.QConcatView, ops.QReshapeView, ops.QTakeView, ops.Softmax, ops.Fused, ops.Custom,
+    ops.Interpolate, ops.QInterpolate,
 }  # fmt: skip
 NOT_YET = {  # compiled as the others, and so far held against numpy alone
     "ArgReduce", "Cast", "Cumulate", "Decode", "Einsum", "Encode", "Gather", "GatherElements",

@@ -10,6 +10,7 @@ from typing import ClassVar
 from vdla.compiler.graph import ops
 from vdla.compiler.graph.ir import Graph, Node
 from vdla.compiler.graph.passes import Rewrite
+from vdla.compiler.graph.passes.fuse_integer import fuse_residual
 from vdla.compiler.graph.spec import LAYOUT, Pass
 from vdla.compiler.placement import ACCELERATOR, Placement, Placements
 from vdla.compiler.schedule.errors import ScheduleError
@@ -40,6 +41,7 @@ from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.accelerator.rewrites.outputs import outputs_last
 from vdla.compiler.targets.accelerator.rewrites.rescale import rescale_tables
 from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
+from vdla.compiler.targets.accelerator.rewrites.sequences import sequences_as_images
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
 from vdla.compiler.targets.accelerator.rewrites.views import view_parts, view_slices
 from vdla.compiler.targets.accelerator.search.choose import default_tile
@@ -94,10 +96,15 @@ class Accelerator(Target):
         def folded(graph: Graph) -> Graph:
             return fold_taps(graph, self.config, self.min_fill)
 
+        def in_images(graph: Graph) -> Graph:
+            return sequences_as_images(graph, self.config, self.min_fill)
+
         def unflattened(graph: Graph) -> Graph:
             return read_images(graph, self.config, self.min_fill)
 
         return (
+            Pass("sequences_as_images", in_images),
+            Pass("fuse_sums", fuse_residual),
             Pass("read_images", unflattened),
             Pass("view_slices", sliced, adds=frozenset((ops.QTakeView,))),
             Pass("select_channels", selected, adds=frozenset((ops.QSelect, ops.QSelectAdd))),

@@ -1,0 +1,324 @@
+"""Sequences as images, whose channels lie in blocks: layers of sequences work on images then.
+
+A sequence [1, T, C] of vectors, or its rows [T, C], is the image [1, C, 1, T]: features are
+channels, and a vector is a pixel. A dense layer of each vector is a convolution by one pixel. Where
+reshapes and transpositions stand between, forms (``form.py``) say how a tensor lies in the image
+that it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+import numpy as np
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Graph, Node, Shape
+from vdla.compiler.graph.ops.image_matmul import QMatMul
+from vdla.compiler.graph.ops.maximum import QMaximum
+from vdla.compiler.graph.ops.minimum import QMinimum
+from vdla.compiler.graph.ops.multiply import QMultiply
+from vdla.compiler.graph.ops.transpose_image import QTransposeImage
+from vdla.compiler.graph.passes.fold import remove_dead
+from vdla.compiler.targets.accelerator.operators.template import BY_NODE, MIN_FILL
+from vdla.compiler.targets.accelerator.refusal import refusal
+from vdla.compiler.targets.accelerator.rewrites.form import Form, Order, Places, form_of
+from vdla.isa.config import Config
+
+BY_ELEMENT = (ops.QAdd, ops.QClip, ops.QTable, QMaximum, QMinimum, QMultiply)
+IMAGE = Order((0,), (1,), (2, 3))  # the axes of an image
+ROWS = Order((), (1,), (0,))  # the axes of rows of features
+
+
+def sequences_as_images(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph:
+    """Gives layers of sequences images to work on, where the accelerator takes them then.
+
+    before: x: [1, 197, 192]; r = QReshape(x): [197, 192]; d = QDense(r): [197, 768];
+            s = QReshape(d): [1, 197, 768]; y = QTable(s)
+    after:  i: [1, 192, 1, 197] of x; d = QConv2d(i): [1, 768, 1, 197]; t = QTable(d); y of t
+
+    Who reads a sequence gets it from the image by nodes that move elements; so does a layer its
+    image where a sequence is all there is. Products of two activations are products of images.
+    """
+    walk = _Sequences(graph.copy(), config, min_fill)
+    for node in graph.nodes:
+        walk.visit(node)
+    return remove_dead(replace(walk.graph, nodes=tuple(walk.nodes)))
+
+
+@dataclass
+class _Sequences:
+    """One walk over a graph.
+
+    Attributes:
+        forms: by a tensor's name, the image that it is, and how it lies there.
+        made: tensors that the graph didn't have.
+        rows: tensors [T, C] that were sequences [1, T, C].
+    """
+
+    graph: Graph
+    config: Config
+    min_fill: float
+    nodes: list[Node] = field(default_factory=list)
+    forms: dict[str, tuple[str, Form]] = field(default_factory=dict)
+    made: list[str] = field(default_factory=list)
+    makers: Mapping[str, Node] = field(init=False)
+    uses: Mapping[str, Sequence[Node]] = field(init=False)
+    rows: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.makers, self.uses = self.graph.producers(), self.graph.uses()
+
+    def visit(self, node: Node) -> None:
+        """Keeps a node, or puts one that works on images in its place."""
+        if isinstance(node, ops.QReshape | ops.QTranspose):
+            self.follow(node)
+            return
+        order, before = self.order(node), (len(self.nodes), len(self.made))
+        moved = self.moved(node, order) if order else None
+        if order and moved and self.fits(moved):
+            self.nodes.append(moved)
+            self.forms[node.output] = moved.output, form_of(self.shape(node.output), order)
+            self.leave(node, order)
+            return
+        self.forget(*before)
+        self.nodes.append(node)
+        if len(self.shape(node.output)) == len(IMAGE.perm) and type(node) in BY_NODE:
+            self.forms[node.output] = node.output, form_of(self.shape(node.output), IMAGE)
+
+    def fits(self, node: Node) -> bool:
+        """Whether the accelerator takes a node."""
+        graph = replace(self.graph, nodes=tuple(self.nodes))
+        return refusal(node, graph, self.config, self.min_fill) is None
+
+    def forget(self, nodes: int, tensors: int) -> None:
+        """Takes back all nodes but the first few, and all tensors that were made but a few."""
+        del self.nodes[nodes:]
+        for name in self.made[tensors:]:
+            del self.graph.tensors[name]
+            self.graph.constants.pop(name, None)
+        del self.made[tensors:]
+
+    def shape(self, name: str) -> Shape:
+        """A tensor's shape."""
+        return self.graph.tensors[name].shape
+
+    def tensor(self, name: str, shape: Shape, like: str) -> str:
+        """A new tensor of the type of another one."""
+        self.graph.tensors[name] = replace(self.graph.tensors[like], shape=shape)
+        self.made.append(name)
+        return name
+
+    # What only moves elements -----------------------------------------------------------------
+
+    def follow(self, node: ops.QReshape | ops.QTranspose) -> None:
+        """Keeps a node that moves elements, and notes how its result lies in an image.
+
+        An image that is another one with its rows side by side is that one by addresses.
+        """
+        name, before, shape = node.output, self.shape(node.data), self.shape(node.output)
+        flattened = shape[0] in (1, before[0])  # images, one of them in each row
+        if len(shape) == 2 and len(before) > 2 and not flattened:
+            self.rows.add(name)
+        image, form = self.forms.get(node.data, ("", None))
+        if isinstance(node, ops.QTranspose):
+            form = form and form.transposed(node.perm)
+        else:
+            form = form and form.reshaped(shape)
+        if form and len(shape) == len(IMAGE.perm) and form.placed(IMAGE) == form.places:
+            node, image = ops.QReshapeView(name=node.name, output=name, data=image), name
+        if form:
+            self.forms[name] = image, form
+        self.nodes.append(node)
+
+    # What computes ----------------------------------------------------------------------------
+
+    def order(self, node: Node) -> Order | None:
+        """The axes that the image of a node's result has in each place, and those of its operands;
+        None for a node that stays."""
+        if isinstance(node, ops.Quantize):
+            return self.order_of_product(node)
+        known = [self.forms[name][1] for name in node.inputs if name in self.forms]
+        if isinstance(node, ops.QDense):
+            rows = node.data in self.rows or (known and known[0].order() == ROWS)
+            return ROWS if rows else None
+        order = known[0].order() if known else None
+        if order is None or order == IMAGE:
+            return None
+        if isinstance(node, ops.QConcat):
+            return order if image_axis(order, node.axis) is not None else None
+        alike = all(self.shape(n) == self.shape(node.output) for n in operands(node))
+        return order if isinstance(node, BY_ELEMENT) and alike else None
+
+    def moved(self, node: Node, order: Order) -> Node:
+        """A node that does on images what one does on tensors."""
+        if isinstance(node, ops.Quantize):
+            return self.product(node, order)
+        names = {name: self.image(name, order) for name in operands(node)}
+        shape = image_shape(self.shape(node.output), order)
+        output = self.tensor(f"{node.output}.image", shape, node.output)
+        if isinstance(node, ops.QDense):
+            return self.convolution(node, names[node.data], output)
+        moved = replace(node.renamed(names), output=output)
+        if isinstance(moved, ops.QConcat):
+            axis = image_axis(order, moved.axis)
+            assert axis is not None
+            return replace(moved, axis=axis)
+        return moved
+
+    def factors(self, node: ops.Quantize) -> tuple[ops.Dequantize, ops.Dequantize] | None:
+        """What a node quantizes a product of, if both factors are int8 and the stacks alike."""
+        core = self.makers.get(node.data)
+        if not isinstance(core, ops.MatMul) or node.axis is not None:
+            return None
+        a, b = self.makers.get(core.a), self.makers.get(core.b)
+        if not (isinstance(a, ops.Dequantize) and isinstance(b, ops.Dequantize)):
+            return None
+        if a.axis is not None or b.axis is not None:
+            return None
+        kinds = {self.graph.tensors[name].dtype for name in (a.data, b.data, node.output)}
+        stacks = {self.shape(name)[:-2] for name in (core.a, core.b)}
+        alone = len(self.uses[core.output]) == 1 and core.output not in self.graph.outputs
+        return (a, b) if kinds == {"int8"} and len(stacks) == 1 and alone else None
+
+    def order_of_product(self, node: ops.Quantize) -> Order | None:
+        """Columns as channels, or rows where a softmax over columns follows: it works on pixels."""
+        factors = self.factors(node)
+        if not factors or not any(each.data in self.forms for each in factors):
+            return None
+        *stack, rows, columns = range(len(self.shape(node.output)))
+        if self.meets(node.output, ops.Softmax):
+            return Order(tuple(stack), (rows,), (columns,))
+        return Order(tuple(stack), (columns,), (rows,))
+
+    def meets(self, name: str, kind: type[Node]) -> bool:
+        """Whether a node of some kind follows, behind others that work by element."""
+        rest = [name]
+        while rest:
+            for node in self.uses.get(rest.pop(), ()):
+                if isinstance(node, kind):
+                    return True
+                boundary = isinstance(node, ops.Dequantize | ops.Quantize)
+                if boundary or node.ELEMENTWISE or isinstance(node, BY_ELEMENT):
+                    rest.append(node.output)
+        return False
+
+    def product(self, node: ops.Quantize, order: Order) -> Node:
+        """The product of two images that one of matrices is."""
+        factors = self.factors(node)
+        assert factors is not None
+        a, b = factors
+        *stack, rows, columns = range(len(self.shape(node.output)))
+        of_a = self.image(a.data, Order(tuple(stack), (columns,), (rows,)))
+        of_b = self.image(b.data, Order(tuple(stack), (rows,), (columns,)))
+        if order.channels == (rows,):
+            a, b, of_a, of_b = b, a, of_b, of_a
+        scale = np.float32(a.scale[0]) * np.float32(b.scale[0]) / np.float32(node.scale[0])
+        shape = image_shape(self.shape(node.output), order)
+        return QMatMul(
+            name=node.name,
+            output=self.tensor(f"{node.output}.image", shape, node.output),
+            a=of_a,
+            b=of_b,
+            scale=float(scale),
+            a_zp=a.zero_point[0],
+            b_zp=b.zero_point[0],
+            out_zp=node.zero_point[0],
+        )
+
+    def convolution(self, node: ops.QDense, data: str, output: str) -> Node:
+        """The convolution by one pixel that a dense layer of vectors is."""
+        shape = (*self.shape(node.weight), 1, 1)
+        kernel = self.tensor(f"{node.name}.kernel", shape, node.weight)
+        weight = self.graph.constants[node.weight]
+        self.graph.constants[kernel] = weight.reshape(*weight.shape, 1, 1)
+        fields = {**node.values(), "data": data, "weight": kernel, "output": output}
+        return ops.QConv2d(**fields, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), groups=1)
+
+    # Ways there and back ----------------------------------------------------------------------
+
+    def image(self, name: str, order: Order) -> str:
+        """The image of a tensor whose axes have some order there."""
+        shape = image_shape(self.shape(name), order)
+        if name in self.forms and (known := self.rearranged(*self.forms[name], order)):
+            return known
+        image = f"{name}.image{''.join(map(str, order.perm))}"
+        if image in self.graph.tensors:
+            return image
+        self.tensor(image, shape, name)
+        if name in self.graph.constants:
+            array = self.graph.constants[name].transpose(order.perm)
+            self.graph.constants[image] = array.reshape(shape).copy()
+            return image
+        sizes = tuple(self.shape(name)[axis] for axis in order.perm)
+        turned = self.tensor(f"{image}.turned", sizes, name)
+        self.nodes += [
+            ops.QTranspose(name=turned, output=turned, data=name, perm=order.perm),
+            ops.QReshape(name=image, output=image, data=turned),
+        ]
+        return image
+
+    def rearranged(self, image: str, form: Form, order: Order) -> str | None:
+        """An image of the same tensor with the axes in another order; None where the accelerator
+        makes none of it."""
+        places = form.placed(order)
+        if viewed := self.viewed(image, form, places):
+            return viewed
+        swapped = Places(places.batch, places.pixels, places.channels)
+        if (viewed := self.viewed(image, form, swapped)) is None:
+            return None
+        n, channels, _, pixels = self.shape(viewed)
+        name = f"{viewed}.transposed"
+        if name not in self.graph.tensors:
+            self.tensor(name, (n, pixels, 1, channels), viewed)
+            self.nodes.append(QTransposeImage(name=name, output=name, data=viewed))
+        return name
+
+    def viewed(self, image: str, form: Form, places: Places) -> str | None:
+        """An image whose rows lie side by side, or some of whose channels are its batch, by
+        addresses; None where addresses don't do it."""
+        batch, channels, pixels = map(form.size, places)
+        shape = batch, channels, 1, pixels
+        if self.shape(image) == shape and form.places == places:
+            return image
+        alike = form.places[0] + form.places[1] == places[0] + places[1]
+        inner = min(channels, form.size(form.places.channels))
+        whole = form.places.channels == places.channels or inner % self.config.channel_block == 0
+        if not (alike and whole and form.places.pixels == places.pixels):
+            return None
+        name = f"{image}.by{'x'.join(map(str, shape))}"
+        if name not in self.graph.tensors:
+            self.tensor(name, shape, image)
+            self.nodes.append(ops.QReshapeView(name=name, output=name, data=image))
+        return name
+
+    def leave(self, node: Node, order: Order) -> None:
+        """Makes a node's result of its image, for who reads it."""
+        image, _ = self.forms[node.output]
+        shape = self.shape(node.output)
+        turned = tuple(shape[axis] for axis in order.perm)
+        axes = self.tensor(f"{image}.axes", turned, node.output)
+        perm = tuple(order.perm.index(axis) for axis in range(len(shape)))
+        self.nodes += [
+            ops.QReshape(name=axes, output=axes, data=image),
+            ops.QTranspose(name=f"{node.name}.sequence", output=node.output, data=axes, perm=perm),
+        ]
+
+
+def operands(node: Node) -> list[str]:
+    """What a node reads that isn't its own, each once."""
+    return list(dict.fromkeys(name for name in node.inputs if name not in node.parameters))
+
+
+def image_axis(order: Order, axis: int) -> int | None:
+    """The axis of an image along which a tensor's outermost axis of a place lies."""
+    places = zip(order, (0, 1, 3), strict=True)
+    return next((of_image for place, of_image in places if place[:1] == (axis,)), None)
+
+
+def image_shape(shape: Shape, order: Order) -> Shape:
+    """The shape [N, C, 1, W] of an image whose places have axes of a tensor."""
+    batch, channels, pixels = (prod(shape[axis] for axis in axes) for axes in order)
+    return batch, channels, 1, pixels

@@ -1,0 +1,120 @@
+"""Layers of sequences on images: which nodes move, and that numbers stay what they were."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from qdq import QdqModel
+
+from vdla.compiler.build import Options, compile_graph
+from vdla.compiler.frontend import import_model
+from vdla.compiler.frontend.onnx import import_onnx
+from vdla.compiler.graph.passes import optimize
+from vdla.compiler.graph.passes.fuse_integer import fuse_residual
+from vdla.compiler.graph.reference import evaluate
+from vdla.compiler.models.quantizer import quantize_model
+from vdla.compiler.models.transformers import SequenceBuilder, Sizes, vit
+from vdla.compiler.targets.accelerator.rewrites.sequences import sequences_as_images
+from vdla.isa.config import load_config
+from vdla.runtime import Executor
+from vdla.runtime.devices.sim import SimDevice
+
+TINY = load_config("tiny", ["table_bytes=2048"])
+SIZES = [Sizes(blocks=1, features=32, heads=2, length=5), Sizes(1, 24, 3, 7)]
+
+
+@pytest.fixture(params=SIZES, ids=lambda sizes: f"{sizes.features} features", scope="module")
+def transformer(request, tmp_path_factory):
+    """A vision transformer of one block, quantized, and an image for it."""
+    path, sizes = tmp_path_factory.mktemp("vit") / "vit.onnx", request.param
+    side = 4 * (sizes.length - 1)
+    builder = vit(sizes, image=(1, 3, 4, side), patch=4)
+    quantize_model(builder.model("head"), path, [{"input": builder.values["input"]}])
+    return optimize(import_onnx(path)), builder.values["input"]
+
+
+def kinds(graph):
+    return [node.op for node in graph.nodes]
+
+
+def test_dense_layers_are_convolutions(transformer):
+    graph, image = transformer
+    moved = fuse_residual(sequences_as_images(graph, TINY))
+    assert kinds(graph).count("QDense") == 7
+    assert kinds(moved).count("QDense") == 1  # of the class token alone
+    assert kinds(moved).count("QConv2dAdd") == 2
+    assert all(len(moved.tensors[n.output].shape) == 4 for n in moved.nodes if n.op == "QTable")
+    wanted = evaluate(graph, {"input": image})["head"]
+    np.testing.assert_array_equal(evaluate(moved, {"input": image})["head"], wanted)
+
+
+def test_the_accelerator_gives_the_same(transformer):
+    graph, image = transformer
+    module = compile_graph(graph, TINY, Options())
+    placed = {row["name"]: row for row in module.metadata["placement"]}
+    assert placed["with_token"]["device"] == "vdla"
+    result = Executor(module, SimDevice(TINY)).run({"input": image}).outputs["head"]
+    np.testing.assert_array_equal(result, evaluate(graph, {"input": image})["head"])
+
+
+@pytest.fixture(scope="module")
+def products(tmp_path_factory):
+    """(Q · Kᵀ) · V of two heads of eight vectors, without a softmax between, and its input."""
+    path, rng = tmp_path_factory.mktemp("products") / "products.onnx", np.random.default_rng(5)
+    b = SequenceBuilder("products", 3, rng.standard_normal((1, 8, 12)).astype(np.float32))
+    x = b.linear("first", "input", 16)
+    parts = []
+    for name, perm in (("q", (0, 2, 1, 3)), ("k", (0, 2, 3, 1)), ("v", (0, 2, 1, 3))):
+        heads = b.reshape(f"{name}.heads", b.linear(name, x, 16), (1, 8, 2, 8))
+        parts.append(b.transpose(f"{name}.turned", heads, perm))
+    q, k, v = parts
+    scores = b.emit("MatMul", "scores", [q, k], b.values[q] @ b.values[k])
+    mixed = b.emit("MatMul", "mixed", [scores, v], b.values[scores] @ b.values[v])
+    mixed = b.transpose("mixed.turned", mixed, (0, 2, 1, 3))
+    b.linear("last", b.reshape("joined", mixed, (1, 8, 16)), 12)
+    quantize_model(b.model("last"), path, [{"input": b.values["input"]}])
+    return optimize(import_onnx(path)), b.values["input"]
+
+
+def test_products_of_activations(products):
+    """Heads are images by addresses; the one product needs V with its pixels as channels."""
+    graph, sequence = products
+    moved = sequences_as_images(graph, TINY)
+    made = [op for op in kinds(moved) if op in ("QMatMul", "QTransposeImage", "MatMul")]
+    assert made == ["QMatMul", "QTransposeImage", "QMatMul"]
+    between = kinds(moved)[kinds(moved).index("QMatMul") : -4]
+    assert not {"QReshape", "QTranspose"} & set(between)
+    wanted = evaluate(graph, {"input": sequence})["last"]
+    result = evaluate(moved, {"input": sequence})["last"]
+    scale = next(n.scale[0] for n in graph.nodes if n.output == "last")
+    assert np.abs(result - wanted).max() <= 1.001 * scale  # onnxruntime adds up floats
+
+
+def test_products_on_the_accelerator(products):
+    graph, sequence = products
+    module = compile_graph(graph, TINY, Options())
+    result = Executor(module, SimDevice(TINY)).run({"input": sequence}).outputs["last"]
+    wanted = evaluate(sequences_as_images(graph, TINY), {"input": sequence})["last"]
+    np.testing.assert_array_equal(result, wanted)
+
+
+def test_images_in_rows_are_no_sequence():
+    m = QdqModel(4)
+    y = m.conv(m.input("x", (2, 8, 3, 3)), 8, 1)
+    flat = m.node("Flatten", [y], (2, 72), axis=1)
+    m.scales[flat] = m.scales[y]
+    m.output(m.dense(flat, 10))
+    graph = optimize(import_model(m.model()))
+    assert kinds(sequences_as_images(graph, TINY)) == kinds(graph)
+
+
+def test_a_dense_layer_that_the_accelerator_refuses_stays():
+    """Too few features: what the layer reads and writes stays rows."""
+    m = QdqModel(4)
+    x = m.input("x", (1, 9, 1))
+    flat = m.node("Flatten", [x], (9, 1), axis=2)
+    m.scales[flat] = m.scales[x]
+    m.output(m.dense(flat, 10))
+    graph = optimize(import_model(m.model()))
+    config = load_config("paper")
+    assert kinds(sequences_as_images(graph, config)) == kinds(graph)
