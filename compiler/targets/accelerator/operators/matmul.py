@@ -44,6 +44,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
     Tile,
     elements,
     one_scale,
+    unlike_blocks,
 )
 from vdla.compiler.te import Tensor
 from vdla.compiler.tir.ir import Expr, Var
@@ -114,13 +115,11 @@ class MatMul(Template[QMatMul, MatMulTile]):
     ) -> str | None:
         """Blocks must be tiles of weights, and the lanes of a block channels, or zeros."""
         channels, block = graph.tensors[node.a].shape[1], config.channel_block
-        makers = [type(graph.producers().get(name)) for name in (node.a, node.b)]
-        if config.block_in != config.block_out:
-            sizes_of_blocks = f"{config.block_in} and {config.block_out}"
-            return f"pixels are no tiles of weights where blocks differ, {sizes_of_blocks}"
-        if channels % block and any(maker is not QTransposeImage for maker in makers):
-            return f"{channels} channels don't end with a block of {block}"
-        return None
+        if channels % block:
+            makers = graph.producers()
+            if any(type(makers.get(name)) is not QTransposeImage for name in (node.a, node.b)):
+                return f"{channels} channels don't end with a block of {block}"
+        return unlike_blocks(config)
 
     @classmethod
     def of(cls, node: QMatMul, graph: Graph, config: Config) -> MatMul:

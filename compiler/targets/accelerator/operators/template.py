@@ -282,6 +282,14 @@ def without_blocks(node: Node, graph: Graph) -> str | None:
     return None if rank in (2, 4) else f"a tensor of {rank} dimensions has no channel blocks"
 
 
+def unlike_blocks(config: Config) -> str | None:
+    """Why a block of an image's pixels is no tile of weights; None where it is one."""
+    if config.block_in == config.block_out:
+        return None
+    blocks = f"{config.block_in} and {config.block_out}"
+    return f"pixels are no tiles of weights where blocks differ, {blocks}"
+
+
 def one_scale(scale: float, config: Config) -> Array:
     """A row of constants: the same packed scale for all lanes."""
     return np.full((1, config.block_out), pack_scale(scale), np.int32)

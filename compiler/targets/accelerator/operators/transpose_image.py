@@ -29,6 +29,7 @@ from vdla.compiler.targets.accelerator.operators.template import (
     Tile,
     elements,
     one_scale,
+    unlike_blocks,
 )
 from vdla.compiler.tir.ir import Expr
 from vdla.isa.config import Config
@@ -61,10 +62,7 @@ class TransposeImage(Template[QTransposeImage, TransposeTile]):
         cls, node: QTransposeImage, graph: Graph, config: Config, min_fill: float = MIN_FILL
     ) -> str | None:
         """Blocks must be tiles of weights."""
-        if config.block_in != config.block_out:
-            blocks = f"{config.block_in} and {config.block_out}"
-            return f"pixels are no tiles of weights where blocks differ, {blocks}"
-        return None
+        return unlike_blocks(config)
 
     @classmethod
     def of(cls, node: QTransposeImage, graph: Graph, config: Config) -> TransposeImage:
