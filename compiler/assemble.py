@@ -160,12 +160,13 @@ def _constants(network: Network, linkers: Mapping[str, Linker]) -> dict[str, Arr
 def _link(
     linkers: Mapping[str, Linker], memory: MemoryPlan, config: Config
 ) -> tuple[dict[str, Linked], dict[str, Program]]:
-    """The streams with their addresses; they lie one behind another, after all tensors."""
+    """The streams with their addresses; they lie one behind another, after all that they touch."""
     linked, programs = {}, {}
     start = align(memory.total_bytes)
     for name, linker in linkers.items():
         addresses = _Addresses(memory, {UOPS: memory.constants[f"{name}{UOPS}"]})
         linked[name] = linker.link(addresses, start)
+        start = max(start, align(linked[name].end))
         programs[name] = Program(config, linked[name].instructions, start)
         start = _end(programs[name])
     return linked, programs

@@ -28,6 +28,7 @@ from vdla.compiler.targets.accelerator.codegen.tokens import insert_tokens
 from vdla.compiler.targets.accelerator.codegen.touches import Touches
 from vdla.compiler.targets.accelerator.codegen.uops import UOPS, UopPlanner, check_uops
 from vdla.compiler.targets.accelerator.description.fit import check_intrinsics
+from vdla.compiler.targets.accelerator.description.memory import SCRATCHPADS
 from vdla.compiler.targets.accelerator.passes.fused import split_fused
 from vdla.compiler.targets.accelerator.passes.inplace import unify_inplace
 from vdla.compiler.targets.accelerator.passes.vthread import inject_virtual_threads
@@ -107,11 +108,16 @@ def lower_function(func: PrimFunc, config: Config, dump: Dump | None = None) -> 
 
 @dataclass(frozen=True)
 class Linked:
-    """A stream with the operator each instruction belongs to, and the micro-op image."""
+    """A stream with the operator and the stage that each instruction belongs to.
+
+    ``end`` is one past the last byte of DRAM that an instruction touches. It may lie behind all
+    tensors: a tile of an image's pixels may end behind the image.
+    """
 
     instructions: list[Instruction]
     layers: list[str]
     stages: list[str]
+    end: int
 
 
 _Placed = tuple[str, Op]  # an instruction with its layer
@@ -166,6 +172,13 @@ class Linker:
         """The micro-ops that the stream loads, to lie at the address given for ``UOPS``."""
         return bytes(self.planner.image)
 
+    def _end(self, addresses: Mapping[str, int]) -> int:
+        """One past the last byte of DRAM that an instruction touches."""
+        accesses = (a for part in self.parts for op in part.ops for a in op.accesses)
+        return max(
+            (addresses[a.space] + a.end for a in accesses if a.space not in SCRATCHPADS), default=0
+        )
+
     def link(
         self, addresses: Mapping[str, int], dram_bytes: int, *, alone: Collection[Engine] = ()
     ) -> Linked:
@@ -174,12 +187,14 @@ class Linker:
         Raises:
             QueueError: the config's queues are too small for it to end.
         """
+        end = self._end(addresses)
+        dram_bytes = max(dram_bytes, end)
         placed = self._in_line(addresses, dram_bytes)
         layers, ops = [layer for layer, _ in placed], [op for _, op in placed]
         instructions = insert_tokens(ops, addresses, dram_bytes, self.config, alone)
         stream = [*instructions, Finish()]
         prove_progress(self.config, stream)
-        return Linked(stream, [*layers, ""], [*(op.name for op in ops), "finish"])
+        return Linked(stream, [*layers, ""], [*(op.name for op in ops), "finish"], end)
 
     def _in_line(self, addresses: Mapping[str, int], dram_bytes: int) -> list[_Placed]:
         """All instructions in order, with the layers that they belong to."""

@@ -20,7 +20,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from vdla.compiler.targets.accelerator.codegen.op import Access, Op
+from vdla.compiler.targets.accelerator.codegen.op import Op
 from vdla.compiler.targets.accelerator.codegen.touches import NEVER, Touches
 from vdla.isa.instructions import Alu, Gemm, Instruction, Load, Mem, Store
 
@@ -32,7 +32,7 @@ def has_gemm(ops: Sequence[Op]) -> bool:
 
 def acc_entries(ops: Sequence[Op]) -> int:
     """One past the last entry of ACC that is used."""
-    return max((_end(a) for op in ops for a in op.accesses if a.space == "acc"), default=0)
+    return max((a.end for op in ops for a in op.accesses if a.space == "acc"), default=0)
 
 
 def moved_in_acc(ops: Sequence[Op], entries: int) -> list[Op]:
@@ -90,10 +90,6 @@ def _spread(places: Sequence[int], end: int) -> list[int]:
 def _bends_down(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int]) -> bool:
     """Whether a curve through three points is steeper before the middle one than behind it."""
     return (b[1] - a[1]) * (c[0] - b[0]) > (c[1] - b[1]) * (b[0] - a[0])
-
-
-def _end(access: Access) -> int:
-    return access.start + sum((n - 1) * step for n, step in access.dims) + 1
 
 
 def _moved(instruction: Instruction, entries: int) -> Instruction:

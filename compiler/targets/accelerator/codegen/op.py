@@ -22,6 +22,11 @@ class Access:
     dims: tuple[tuple[int, int], ...]
     write: bool
 
+    @property
+    def end(self) -> int:
+        """One past the last entry."""
+        return self.start + sum((n - 1) * step for n, step in self.dims) + 1
+
 
 @dataclass(frozen=True)
 class Op:

@@ -14,6 +14,7 @@ from vdla.support.numbers import ceil_div
 
 INP, WGT, ACC, TAB = "vdla.inp", "vdla.wgt", "vdla.acc", "vdla.tab"
 BUFFER_OF_SCOPE = {INP: "inp", WGT: "wgt", ACC: "acc", TAB: "tab"}
+SCRATCHPADS = frozenset((*BUFFER_OF_SCOPE.values(), "uop"))  # all on chip
 
 
 def entry_shape(scope: str, config: Config) -> tuple[int, ...]:
