@@ -42,9 +42,10 @@ class ByAddresses(IntegerNode, operator=False):
 
 @dataclass(frozen=True, kw_only=True)
 class QConcatView(QConcat, ByAddresses):
-    """A :class:`QConcat` of one image's channels whose parts are written where the result has them.
+    """A :class:`QConcat` whose parts are written where the result has them: one image's channels,
+    or images.
 
-    All parts are plain copies, and each but the last ends with a whole block of channels.
+    All parts are plain copies. Of channels, each but the last ends with a whole block.
     """
 
     PLACED: ClassVar[str] = "concatenation by addresses on int8"
@@ -70,13 +71,16 @@ class QReshapeView(QReshape, ByAddresses):
 
 @dataclass(frozen=True, kw_only=True)
 class QTakeView(QTake, ByAddresses):
-    """A :class:`QTake` of one image's channels that are whole blocks, one behind another."""
+    """A :class:`QTake` of whole blocks of one image's channels, or of whole images, one behind
+    another."""
 
     PLACED: ClassVar[str] = "slice by addresses on int8"
 
     def views(self, tensors: Mapping[str, TensorType]) -> dict[str, View]:
-        """The result, where the data has its first channel."""
-        _, channels, *_ = self.tables()
-        kind = tensors[self.output]
-        block_bytes = kind.block * prod(kind.physical[2:4])
-        return {self.output: View(self.data, channels[0] // kind.block * block_bytes)}
+        """The result, where the data has its first image and channel."""
+        images, channels, *_ = self.tables()
+        kind, whole = tensors[self.output], tensors[self.data]
+        image_bytes = whole.nbytes // whole.shape[0]
+        block_bytes = kind.nbytes // prod(kind.physical[:2])
+        first = channels[0] // kind.block * block_bytes if kind.block else 0
+        return {self.output: View(self.data, images[0] * image_bytes + first)}

@@ -1,8 +1,8 @@
 """Concatenations and slices without copies.
 
-One image's channels lie in blocks one behind another. A part of a concatenation that ends with a
-whole block is a range of the result's bytes: what writes it writes it there. A slice of whole
-blocks is a range of its data's bytes.
+One image's channels lie in blocks one behind another, and so do images. A part of a concatenation
+that ends with a whole block is a range of the result's bytes: what writes it writes it there. A
+slice of whole blocks is a range of its data's bytes.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class _Viewer:
         """The graph with all such concatenations replaced."""
         nodes: list[Node] = []
         for node in self.graph.nodes:
-            if type(node) is ops.QConcat and node.axis == 1:
+            if type(node) is ops.QConcat and node.axis in (0, 1):
                 nodes += self.joined(node)
             else:
                 nodes.append(node)
@@ -84,8 +84,8 @@ class _Viewer:
         """What a concatenation becomes: copies of some parts, and its addresses."""
         numbers = range(len(node.parts))
         views = {n for n in numbers if self.may_be_view(node, n)}
-        one_image = self.graph.tensors[node.output].shape[0] == 1
-        if not (one_image and self.accelerates(node)) or not any(
+        together = node.axis == 0 or self.graph.tensors[node.output].shape[0] == 1
+        if not (together and self.accelerates(node)) or not any(
             self.accelerates(self.makers.get(node.parts[n])) for n in views
         ):
             return [node]
