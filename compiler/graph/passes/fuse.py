@@ -141,6 +141,8 @@ def _hoist(graph: Graph) -> tuple[Graph, bool]:
         if len(uses[op.output]) != 1:
             continue
         source = op.inputs[0]
+        if isinstance(op, ops.Take) and source in graph.inputs and len(uses[source]) > 1:
+            continue  # a part of an input: to quantize all of it for each part takes longer
         early = f"{op.output}.quantized"
         kind = replace(graph.tensors[node.output], shape=graph.tensors[source].shape)
         before = replace(node, data=source, output=early)
