@@ -37,8 +37,8 @@ from vdla.compiler.targets.accelerator.rewrites.fuse_separable import (
     fuse_separable,
     fuses,
 )
+from vdla.compiler.targets.accelerator.rewrites.host import host_around
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
-from vdla.compiler.targets.accelerator.rewrites.outputs import outputs_last
 from vdla.compiler.targets.accelerator.rewrites.rescale import rescale_tables
 from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
 from vdla.compiler.targets.accelerator.rewrites.sequences import sequences_as_images
@@ -128,14 +128,14 @@ class Accelerator(Target):
 
     @property
     def layouts(self) -> Sequence[Pass[Layout]]:
-        """Channel blocks for the accelerator; the processor's conversions as one pass each, those
-        of results behind all streams."""
+        """Channel blocks for the accelerator; the processor's conversions as one pass each,
+        before or behind all streams where they can be."""
 
         def laid_out(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
             return layout(graph, placements, self.config.channel_block)
 
         def converted(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
-            return outputs_last(*fuse_conversions(graph, placements))
+            return host_around(*fuse_conversions(graph, placements))
 
         return (
             Pass("layout", laid_out, adds=LAYOUT, blocks=True),

@@ -1,4 +1,5 @@
-"""Results go to the host behind all streams, and the order stays one in which a graph can run."""
+"""Inputs come from the host before all streams, results go there behind them, and the order stays
+one in which a graph can run."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.passes import optimize
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.placement import ACCELERATOR
-from vdla.compiler.targets.accelerator.rewrites.outputs import outputs_last
+from vdla.compiler.targets.accelerator.rewrites.host import host_around
 from vdla.isa.config import load_config
 
 TINY = load_config("tiny")
@@ -49,11 +50,18 @@ def test_what_the_accelerator_needs_cuts_the_stream():
     assert len(compile_graph(heads(3, through={0}), TINY).programs) == 2
 
 
+def test_a_second_input_comes_before_the_stream():
+    m = QdqModel(3)
+    x = m.conv(m.input("x", (1, 8, 5, 6)), 8, 1)
+    m.output(m.add(x, m.conv(m.input("z", (1, 8, 5, 6)), 8, 1)))
+    assert len(compile_graph(import_model(m.model()), TINY).programs) == 1
+
+
 @settings(max_examples=20)
 @given(st.integers(1, 4), st.sets(st.integers(0, 3)))
 def test_every_use_follows_its_definition(count, through):
     graph, placements = placed_graph(heads(count, through), TINY)
-    after, same = outputs_last(graph, placements)
+    after, same = host_around(graph, placements)
     verify(after)
     assert same == placements
     assert sorted(node.name for node in after.nodes) == sorted(node.name for node in graph.nodes)

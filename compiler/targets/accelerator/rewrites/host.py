@@ -1,0 +1,30 @@
+"""What the host does with inputs comes first, and with results last: it cuts no stream of the
+accelerator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vdla.compiler.graph.ir import Graph
+from vdla.compiler.placement import ACCELERATOR, Placements
+
+
+def host_around(graph: Graph, placements: Placements) -> tuple[Graph, Placements]:
+    """Moves nodes that need nothing of the accelerator before all others, and those that nothing on
+    the accelerator needs behind them.
+
+    before: a on vdla; y = Dequantize(a) on cpu; p = Pack(x) on cpu; b of p on vdla
+    after:  p on cpu; a, b on vdla, which is one stream; y on cpu
+    """
+    made: set[str] = set()  # by the accelerator, or of what it makes
+    for node in graph.nodes:
+        if placements[node.name].device == ACCELERATOR or made & {*node.inputs}:
+            made.add(node.output)
+    needed: set[str] = set()
+    for node in reversed(graph.nodes):
+        if placements[node.name].device == ACCELERATOR or node.output in needed:
+            needed |= {node.output, *node.inputs}
+    first = [node for node in graph.nodes if node.output in needed - made]
+    middle = [node for node in graph.nodes if node.output in needed & made]
+    last = [node for node in graph.nodes if node.output not in needed]
+    return replace(graph, nodes=(*first, *middle, *last)), placements
