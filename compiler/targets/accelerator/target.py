@@ -40,6 +40,7 @@ from vdla.compiler.targets.accelerator.rewrites.fuse_separable import (
 from vdla.compiler.targets.accelerator.rewrites.host import host_around
 from vdla.compiler.targets.accelerator.rewrites.layout import layout
 from vdla.compiler.targets.accelerator.rewrites.rescale import rescale_tables
+from vdla.compiler.targets.accelerator.rewrites.rows import sequences_as_rows
 from vdla.compiler.targets.accelerator.rewrites.selection import select_channels
 from vdla.compiler.targets.accelerator.rewrites.sequences import sequences_as_images
 from vdla.compiler.targets.accelerator.rewrites.taps import fold_taps
@@ -96,6 +97,9 @@ class Accelerator(Target):
         def folded(graph: Graph) -> Graph:
             return fold_taps(graph, self.config, self.min_fill)
 
+        def in_rows(graph: Graph) -> Graph:
+            return sequences_as_rows(graph, self.config, self.min_fill)
+
         def in_images(graph: Graph) -> Graph:
             return sequences_as_images(graph, self.config, self.min_fill)
 
@@ -103,6 +107,7 @@ class Accelerator(Target):
             return read_images(graph, self.config, self.min_fill)
 
         return (
+            Pass("sequences_as_rows", in_rows, adds=frozenset((ops.QTakeView,))),
             Pass("sequences_as_images", in_images),
             Pass("fuse_sums", fuse_residual),
             Pass("read_images", unflattened),

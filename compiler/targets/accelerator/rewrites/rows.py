@@ -1,0 +1,253 @@
+"""Rows of sequences as vectors, which lie one behind another: steps of recurrent networks work on
+them.
+
+A tensor [1, T, C], or [T, 1, C], has the bytes of T vectors [T, C], and in channel blocks each
+vector is a range of them. So a step takes its row by addresses, and steps write their rows where
+the sequence has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from vdla.compiler.graph import ops
+from vdla.compiler.graph.ir import Graph, Node, Shape
+from vdla.compiler.graph.passes.fold import remove_dead
+from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
+from vdla.compiler.targets.accelerator.refusal import refusal
+from vdla.compiler.targets.accelerator.rewrites.sequences import BY_ELEMENT, operands
+from vdla.isa.config import Config
+
+SEQUENCE = 3  # dimensions of a sequence: batch, steps, features; or steps, batch, features
+
+
+def sequences_as_rows(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph:
+    """Gives steps of sequences vectors to work on.
+
+    before: r = QTake(x): [1, 1, 64], row 5 of x: [1, 50, 64]; v = QReshape(r): [1, 64]
+    after:  x.rows = QReshape(x): [50, 64]; v = QTakeView(x.rows)
+    before: y = QConcat(QReshape(a), QReshape(b)): [1, 2, 64] of vectors a and b
+    after:  y.rows = QConcat(a, b): [2, 64]; y = QReshape(y.rows)
+
+    What works by element on one row, [1, 1, 64], works on the vector; so does what works on rows
+    that are all taken one by one, or were joined.
+    """
+    walk = _Rows(_rows_first(graph.copy()), config, min_fill)
+    for node in walk.graph.nodes:
+        walk.visit(node.renamed(walk.same))
+    return remove_dead(replace(walk.graph, nodes=tuple(walk.nodes)))
+
+
+@dataclass
+class _Rows:
+    """One walk over a graph.
+
+    Attributes:
+        rows: by the name of a sequence, the tensor that has it as vectors.
+        same: by a vector's name, the one that it is.
+        stepwise: tensors all of whose rows are taken one by one, and what they are made of.
+    """
+
+    graph: Graph
+    config: Config
+    min_fill: float
+    nodes: list[Node] = field(default_factory=list)
+    rows: dict[str, str] = field(default_factory=dict)
+    same: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.makers = self.graph.producers()
+        self.uses, self.stepwise = self.graph.uses(), _stepwise(self.graph)
+
+    def visit(self, node: Node) -> None:
+        """Keeps a node, or puts one that works on vectors in its place."""
+        shape = self.shape(node.output)
+        if isinstance(node, ops.QReshape) and self.follow(node, shape):
+            return
+        if isinstance(node, ops.Dequantize) and node.data in self.rows and node.axis is None:
+            self.leave(node, replace(node, data=self.rows[node.data]), ops.Reshape)
+            return
+        moved = self.moved(node) if len(shape) == SEQUENCE else None
+        if moved is not None:
+            self.leave(node, moved, ops.QReshape)
+            self.rows[node.output] = self.nodes[-2].output
+            if isinstance(node, ops.QConcat):
+                self.stepwise |= _elementwise_users(node.output, self.uses)
+        else:
+            self.nodes.append(node)
+
+    def leave(self, node: Node, moved: Node, kind: type[ops.QReshape] | type[ops.Reshape]) -> None:
+        """Adds a node on vectors, and makes of its result that of the node whose place it takes."""
+        shape = self.shape(node.output)
+        rows = self.tensor(f"{node.output}.rows", vectors(shape), node.output)
+        self.nodes.append(replace(moved, output=rows))
+        self.nodes.append(kind(name=f"{node.name}.sequence", output=node.output, data=rows))
+
+    def follow(self, node: ops.QReshape, shape: Shape) -> bool:
+        """Notes whose vectors a reshaped tensor has; whether the node isn't needed."""
+        before = self.shape(node.data)
+        if shape[-1:] != before[-1:] or not {len(shape), len(before)} <= {2, SEQUENCE}:
+            return False
+        source = node.data if len(before) == 2 else self.rows.get(node.data)
+        if source is None and isinstance(self.makers.get(node.data), ops.Quantize):
+            source = self.of(node.data)
+        if source is None:
+            return False
+        if len(shape) == SEQUENCE:
+            self.rows[node.output] = source
+            return False
+        if node.output in self.graph.outputs:
+            return False
+        self.same[node.output] = source
+        return True
+
+    # What works on vectors ----------------------------------------------------------------------
+
+    def moved(self, node: Node) -> Node | None:
+        """A node that does on vectors what one does on tensors; None where there is none."""
+        if isinstance(node, ops.QTake):
+            return self.taken(node)
+        if isinstance(node, ops.QConcat):
+            return self.joined(node)
+        stepwise = prod(self.shape(node.output)[:-1]) == 1 or node.output in self.stepwise
+        if not isinstance(node, BY_ELEMENT) or not stepwise:
+            return None
+        names = operands(node)
+        alike = all(self.shape(name) == self.shape(node.output) for name in names)
+        if not alike or not any(name in self.rows for name in names):
+            return None
+        moved = node.renamed({name: self.of(name) for name in names})
+        self.graph.tensors[f"{node.output}.rows"] = replace(
+            self.graph.tensors[node.output], shape=vectors(self.shape(node.output))
+        )
+        moved = replace(moved, output=f"{node.output}.rows")
+        return moved if refusal(moved, self.graph, self.config, self.min_fill) is None else None
+
+    def taken(self, node: ops.QTake) -> Node | None:
+        """Some rows one behind another, or some features of one row."""
+        before, shape = self.shape(node.data), node.shape
+        start, rows = node.start_of_run(before), prod(before[:-1])
+        features = range(shape[-1])
+        if rows == 1 and node.data in self.rows:
+            places = (0, *node.tables()[-1])
+            data = self.rows[node.data]
+            return replace(node, data=data, shape=vectors(shape), places=places)
+        if start is None or start % before[-1] or shape[-1] != before[-1]:
+            return None
+        first = start // before[-1]
+        places = (*range(first, first + prod(shape[:-1])), *features)
+        return ops.QTakeView(
+            name=node.name,
+            output=node.output,
+            data=self.of(node.data),
+            shape=vectors(shape),
+            places=places,
+            fill=node.fill,
+        )
+
+    def joined(self, node: ops.QConcat) -> Node | None:
+        """Rows one behind another, or features of one row."""
+        shape = self.shape(node.output)
+        known = all(name in self.rows for name in node.parts)
+        if not known or prod(shape[: node.axis]) > 1:
+            return None
+        axis = 1 if node.axis == len(shape) - 1 else 0
+        return replace(node, parts=tuple(map(self.of, node.parts)), axis=axis)
+
+    # Ways there ---------------------------------------------------------------------------------
+
+    def of(self, name: str) -> str:
+        """A tensor's vectors."""
+        if name in self.rows:
+            return self.rows[name]
+        rows = self.tensor(f"{name}.rows", vectors(self.shape(name)), name)
+        maker = self.makers.get(name)
+        if name in self.graph.constants:
+            self.graph.constants[rows] = self.graph.constants[name].reshape(self.shape(rows))
+        elif isinstance(maker, ops.Quantize) and maker.axis is None:
+            real = self.tensor(f"{rows}.real", self.shape(rows), maker.data)
+            self.nodes.append(ops.Reshape(name=real, output=real, data=maker.data))
+            self.nodes.append(replace(maker, name=rows, output=rows, data=real))
+        else:
+            self.nodes.append(ops.QReshape(name=rows, output=rows, data=name))
+        self.rows[name] = rows
+        return rows
+
+    def shape(self, name: str) -> Shape:
+        """A tensor's shape."""
+        return self.graph.tensors[name].shape
+
+    def tensor(self, name: str, shape: Shape, like: str) -> str:
+        """A new tensor of the type of another one."""
+        self.graph.tensors[name] = replace(self.graph.tensors[like], shape=shape)
+        return name
+
+
+def vectors(shape: Shape) -> Shape:
+    """The shape of a tensor's vectors, [N, C]."""
+    return prod(shape[:-1]), shape[-1]
+
+
+def _takes_row(node: ops.QTake, graph: Graph) -> bool:
+    """Whether a node takes one whole row of a sequence."""
+    shape = graph.tensors[node.data].shape
+    row = len(shape) == SEQUENCE and prod(node.shape[:-1]) == 1 and node.shape[-1] == shape[-1]
+    return row and node.start_of_run(shape) is not None
+
+
+def _rows_first(graph: Graph) -> Graph:
+    """Takes a row of operands where the one row of a result is taken.
+
+    before: f = QTable(x): [1, 50, 64]; r = QTake(f): [1, 1, 64]    after: r = QTable(QTake(x))
+    """
+    uses, makers, changed = graph.uses(), graph.producers(), False
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        maker = makers.get(node.data) if isinstance(node, ops.QTake) else None
+        if not isinstance(node, ops.QTake) or maker is None or not _takes_row(node, graph):
+            nodes.append(node)
+            continue
+        whole = graph.tensors[node.data].shape
+        alike = all(graph.tensors[name].shape == whole for name in operands(maker))
+        alone = len(uses[maker.output]) == 1 and maker.output not in graph.outputs
+        if not (alone and alike and isinstance(maker, BY_ELEMENT)):
+            nodes.append(node)
+            continue
+        rows = {}
+        for name in operands(maker):
+            rows[name] = f"{node.output}.of.{name}"
+            graph.tensors[rows[name]] = replace(graph.tensors[name], shape=node.shape)
+            nodes.append(replace(node, name=rows[name], output=rows[name], data=name))
+        nodes.append(replace(maker.renamed(rows), name=node.name, output=node.output))
+        changed = True
+    graph = remove_dead(replace(graph, nodes=tuple(nodes)))
+    return _rows_first(graph) if changed else graph
+
+
+def _stepwise(graph: Graph) -> set[str]:
+    """The tensors all of whose rows are taken one by one, and what is made of such by element."""
+    taken: dict[str, set[int]] = {}
+    for node in graph.nodes:
+        if isinstance(node, ops.QTake) and _takes_row(node, graph):
+            start = node.start_of_run(graph.tensors[node.data].shape) or 0
+            taken.setdefault(node.data, set()).add(start // node.shape[-1])
+    result = {
+        name for name, rows in taken.items() if len(rows) == prod(graph.tensors[name].shape[:-1])
+    }
+    for node in reversed(graph.nodes):
+        if node.output in result and isinstance(node, BY_ELEMENT):
+            result.update(operands(node))
+    return result
+
+
+def _elementwise_users(name: str, uses: Mapping[str, Sequence[Node]]) -> set[str]:
+    """What is made of a tensor by element, one after the other."""
+    result, rest = set[str](), [name]
+    while rest:
+        for node in uses.get(rest.pop(), ()):
+            if isinstance(node, BY_ELEMENT) and node.output not in result:
+                result.add(node.output)
+                rest.append(node.output)
+    return result
