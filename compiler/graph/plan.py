@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from types import MappingProxyType
 
 import numpy as np
@@ -14,6 +15,7 @@ from vdla.compiler.graph.ops.views import View
 from vdla.support.numbers import ceil_div
 
 ALIGN = 64
+SHARED_BYTES = 4096  # of constants that are looked for among those before them
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ def plan_memory(
 
     Args:
         graph: a laid-out graph.
-        constants: what to keep in the constants region; the graph's own unless given.
+        constants: what to keep in the constants region; the graph's own unless given. Large ones
+            of the same bytes, as steps that share their weights have, are stored once.
         views: tensors that are some bytes of another activation, which may be a view itself. A
             tensor with views lives as long as any of them.
         beside: nodes that run beside an earlier one, and which.
@@ -93,8 +96,15 @@ def plan_memory(
     kept = graph.constants if constants is None else constants
     fixed: dict[str, int] = {}
     position = 0
+    shared: dict[tuple[int, bytes], int] = {}
     for name, array in kept.items():
+        key = (array.nbytes, _digest(array)) if array.nbytes >= SHARED_BYTES else None
+        if key in shared:
+            fixed[name] = shared[key]
+            continue
         fixed[name] = position
+        if key is not None:
+            shared[key] = position
         position += align(max(array.nbytes, 1))
     spans = lifetimes(graph, beside)
     places = {name: _resolved(name, views) for name in views}
@@ -108,6 +118,11 @@ def plan_memory(
     offsets.update((name, offsets[root] + start) for name, (root, start) in places.items())
     arena = max((start + size for start, size in zip(starts, sizes, strict=True)), default=0)
     return MemoryPlan(offsets, fixed, position, arena)
+
+
+def _digest(array: Array) -> bytes:
+    """What tells an array's bytes from others."""
+    return sha256(array.tobytes()).digest()
 
 
 def _resolved(name: str, views: Mapping[str, View]) -> View:

@@ -216,3 +216,15 @@ def test_constants_have_their_own_region():
     assert plan.constant_bytes == 192
     assert plan.address("b") == 64
     assert min(plan.offsets.values()) == 192
+
+
+def test_large_constants_of_the_same_bytes_are_stored_once():
+    weights = np.arange(4096, dtype=np.int16)
+    constants = {"a": weights, "b": weights + 1, "c": weights.copy(), "d": weights.view(np.int8)}
+    small = {name: np.zeros(64, np.int8) for name in "ef"}
+    plan = plan_memory(network(), {**constants, **small})
+    size = weights.nbytes
+    assert plan.constants == {
+        "a": 0, "b": size, "c": 0, "d": 0, "e": 2 * size, "f": 2 * size + 64,
+    }  # fmt: skip
+    assert plan.constant_bytes == 2 * size + 128
