@@ -23,9 +23,17 @@ from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.ops.maximum import QMaximum
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.ops.multiply import QMultiply
+from vdla.compiler.graph.ops.recurrent import (
+    QGates,
+    QGruReset,
+    QGruState,
+    QLstmCell,
+    QLstmState,
+    QNarrow,
+)
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 
-F, I8, U8 = "float32", "int8", "uint8"
+F, I8, U8, I32 = "float32", "int8", "uint8", "int32"
 IMAGE = (2, 5, 7, 6)
 LIBRARY_ULPS = 4  # of float32, by which two C libraries may differ
 LIBRARY_APART = 1e-6  # what that comes to where the results are near 1
@@ -163,6 +171,35 @@ OPERATORS = {
     ),
     "dense": (
         ops.Dense(**NAMES, weight="w"), {"x": (F, 3, 40), "w": (F, 9, 40), "y": (F, 3, 9)},
+    ),
+    "gates": (
+        QGates(
+            name="n", output="y", data="x", weight="w", bias="b", factor="f", before=3, after=12,
+            addend="z",
+        ),
+        {
+            "x": (I8, 3, 20), "w": (I8, 4, 9, 20), "b": (I32, 4, 9), "f": (I32, 4, 9),
+            "z": (I32, 12, 9), "y": (I32, 12, 9),
+        },
+    ),
+    "lstm cell": (
+        QLstmCell(name="n", output="y", gates="x", cell="z"),
+        {"x": (I32, 12, 9), "z": (I32, 3, 9), "y": (I32, 3, 9)},
+    ),
+    "lstm state": (
+        QLstmState(name="n", output="y", gates="x", cell="z", scale=2.0**-23, out_zp=3),
+        {"x": (I32, 12, 9), "z": (I32, 3, 9), "y": (I8, 3, 9)},
+    ),
+    "gru reset": (
+        QGruReset(name="n", output="y", gates="x", state="z", scale=2.0**-23, out_zp=3),
+        {"x": (I32, 6, 9), "z": (I32, 3, 9), "y": (I8, 3, 9)},
+    ),
+    "gru state": (
+        QGruState(name="n", output="y", gates="x", fresh="b", state="z", inner="f"),
+        {name: (I32, 6 if name == "x" else 3, 9) for name in "xbzfy"},
+    ),
+    "narrow": (
+        QNarrow(**NAMES, scale=2.0**-8, out_zp=-3), {"x": (I32, 3, 9), "y": (I8, 3, 9)},
     ),
     "max pool": (ops.MaxPool(**NAMES, **HALVED), {"x": (F, 1, 3, 8, 8), "y": (F, 1, 3, 4, 4)}),
     "average pool": (ops.AvgPool(**NAMES, **HALVED), {"x": (F, 1, 3, 8, 8), "y": (F, 1, 3, 4, 4)}),
