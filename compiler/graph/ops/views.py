@@ -74,7 +74,9 @@ class QTakeView(QTake, ByAddresses):
     """A :class:`QTake` of whole blocks of one image's channels, or of whole images, one behind
     another."""
 
-    PLACED: ClassVar[str] = "slice by addresses on int8"
+    READS: ClassVar[frozenset[str]] = frozenset({"int8", "int32"})
+    WRITES: ClassVar[frozenset[str]] = frozenset({"int8", "int32"})
+    PLACED: ClassVar[str] = "slice by addresses"
 
     def views(self, tensors: Mapping[str, TensorType]) -> dict[str, View]:
         """The result, where the data has its first image and channel."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vdla.compiler.graph import ops
-from vdla.compiler.graph.ir import Graph, Node
+from vdla.compiler.graph.ir import Graph, Node, Shape
 from vdla.compiler.targets.accelerator.operators.template import MIN_FILL
 from vdla.compiler.targets.accelerator.refusal import refusal
 from vdla.isa.config import Config
@@ -20,11 +20,13 @@ def view_slices(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Gra
     """Makes slices of addresses, where the accelerator writes the data.
 
     before: y = QTake(x), channels 16 to 31 of all pixels    after: y = QTakeView(x)
+    before: y = Take(x), rows 4 to 7 of all, int32           after: y = QTakeView(x)
     """
     makers: dict[str, Node] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
-        if type(node) is ops.QTake and _is_range(node, graph, config.channel_block):
+        if _is_range(node, graph, config.channel_block):
+            assert isinstance(node, ops.QTake | ops.Take)
             maker = makers.get(node.data)
             if maker is not None and refusal(maker, graph, config, min_fill) is None:
                 node = ops.QTakeView(**node.values())
@@ -33,8 +35,13 @@ def view_slices(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Gra
     return replace(graph, nodes=tuple(nodes))
 
 
-def _is_range(node: ops.QTake, graph: Graph, block: int) -> bool:
-    """Whether a node takes all of some blocks of one image's channels, one behind another."""
+def _is_range(node: Node, graph: Graph, block: int) -> bool:
+    """Whether a node takes all of some blocks of one image's channels, one behind another, or all
+    of some vectors of int32."""
+    if isinstance(node, ops.Take) and graph.tensors[node.output].dtype == "int32":
+        return _is_range_of_rows(node, graph.tensors[node.data].shape)
+    if type(node) is not ops.QTake:
+        return False
     shape = graph.tensors[node.data].shape
     if len(shape) not in (2, 4) or shape[0] != 1:
         return False
@@ -48,6 +55,11 @@ def _is_range(node: ops.QTake, graph: Graph, block: int) -> bool:
         and channels == tuple(range(first, end))
         and all(table == tuple(range(size)) for table, size in others)
     )
+
+
+def _is_range_of_rows(node: ops.Take, shape: Shape) -> bool:
+    """Whether a node takes whole vectors, one behind another."""
+    return len(shape) == 2 and node.shape[1] == shape[1] and node.start_of_run(shape) is not None
 
 
 def view_parts(graph: Graph, config: Config, min_fill: float = MIN_FILL) -> Graph:
