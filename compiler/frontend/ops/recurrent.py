@@ -9,6 +9,7 @@ from functools import cached_property
 from vdla.compiler.frontend.converters import converts
 from vdla.compiler.frontend.maker import Maker
 from vdla.compiler.frontend.node import OnnxNode
+from vdla.compiler.frontend.ops.integer_recurrent import integer_layer
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 DEFAULTS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
@@ -113,7 +114,11 @@ class Layer:
 @converts(*GATES)
 def _recurrent(view: OnnxNode) -> None:
     view.real_dtype()
-    unroll(view, view.proto.op_type, _layer)
+    make = Maker(view)
+    if side := integer_layer(view, make):
+        _results(view, make, [side], swapped=False)
+    else:
+        unroll(view, view.proto.op_type, _layer)
 
 
 LayerOf = Callable[[OnnxNode, Maker, str, int, Sequence[str]], Layer]

@@ -88,14 +88,15 @@ class _Rows:
     def follow(self, node: ops.QReshape, shape: Shape) -> bool:
         """Notes whose vectors a reshaped tensor has; whether the node isn't needed."""
         before = self.shape(node.data)
-        if shape[-1:] != before[-1:] or not {len(shape), len(before)} <= {2, SEQUENCE}:
+        if shape[-1:] != before[-1:] or min(len(shape), len(before)) < 2:
             return False
         source = node.data if len(before) == 2 else self.rows.get(node.data)
-        if source is None and isinstance(self.makers.get(node.data), ops.Quantize):
+        quantized = isinstance(self.makers.get(node.data), ops.Quantize)
+        if source is None and quantized and len(before) == SEQUENCE:
             source = self.of(node.data)
         if source is None:
             return False
-        if len(shape) == SEQUENCE:
+        if len(shape) > 2:
             self.rows[node.output] = source
             return False
         if node.output in self.graph.outputs:
