@@ -24,6 +24,11 @@ from vdla.compiler.frontend.shapes import (
     static_shapes,
 )
 from vdla.compiler.graph.ir import Array
+from vdla.compiler.models.recurrent_quantizer import (
+    has_recurrent,
+    quantize_recurrent,
+    recurrent_ranges,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,6 +114,9 @@ def quantize_model(
                 activation_type=QuantType.QUInt8 if unsigned else QuantType.QInt8,
                 weight_type=QuantType.QInt8,
             )
+            if has_recurrent(model):
+                ranges = recurrent_ranges(onnx.load(str(folded)), samples)
+                onnx.save(quantize_recurrent(onnx.load(str(written)), ranges), str(written))
         except Exception as error:  # onnxruntime has no common base class for its errors
             result = str(error).strip() or repr(error)
             raise ModelError(model.graph.name, "a model onnxruntime can quantize", result) from None

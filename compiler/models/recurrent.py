@@ -152,3 +152,31 @@ def cells(kind: str, sizes: Sizes, samples: int = 1) -> RecurrentBuilder:
         vectors = b.layer(f"layer{number}", vectors, step, first)
     b.sequence("states", vectors)
     return b
+
+
+# Recurrent operators ----------------------------------------------------------------------------
+
+
+class OperatorBuilder(RecurrentBuilder):
+    """Adds ONNX's LSTM and GRU to sequences [T, N, C]."""
+
+    def recurrent(self, op: str, name: str, data: str, hidden: int, **attributes: int) -> str:
+        """The states [T, N, H] after every step of a layer ``op``."""
+        steps, batch, inputs = self.values[data].shape
+        width = {"LSTM": 4, "GRU": 3}[op] * hidden
+        shapes = {"W": (1, width, inputs), "R": (1, width, hidden), "B": (1, 2 * width)}
+        arrays = {
+            part: self.rng.standard_normal(shape) * (0.1 if part == "B" else shape[-1] ** -0.5)
+            for part, shape in shapes.items()
+        }
+        weights = [
+            self.constant(f"{name}.{part}", array.astype(np.float32))
+            for part, array in arrays.items()
+        ]
+        whole, read = f"{name}.all", [data, *weights]
+        self.nodes.append(
+            helper.make_node(op, read, [whole], whole, hidden_size=hidden, **attributes)
+        )
+        axes = self.constant(f"{name}.axes", np.array([1], np.int64))
+        value = np.zeros((steps, batch, hidden), np.float32)
+        return self.emit("Squeeze", name, [whole, axes], value)
