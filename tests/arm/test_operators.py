@@ -31,6 +31,7 @@ from vdla.compiler.graph.ops.recurrent import (
     QLstmState,
     QNarrow,
 )
+from vdla.compiler.graph.ops.rows import QImageAsRows, QRowsAsImage
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 
 F, I8, U8, I32 = "float32", "int8", "uint8", "int32"
@@ -171,6 +172,12 @@ OPERATORS = {
     ),
     "dense": (
         ops.Dense(**NAMES, weight="w"), {"x": (F, 3, 40), "w": (F, 9, 40), "y": (F, 3, 9)},
+    ),
+    "vectors as pixels": (
+        QRowsAsImage(**NAMES), {"x": (I8, 7, 9), "y": (I8, 1, 9, 1, 7)},
+    ),
+    "pixels as vectors": (
+        QImageAsRows(**NAMES), {"x": (I8, 1, 9, 1, 7), "y": (I8, 7, 9)},
     ),
     "gates": (
         QGates(

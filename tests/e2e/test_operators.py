@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 from vdla.compiler.build import Options, accelerator_layers
 from vdla.compiler.graph import ir, numbers, ops
-from vdla.compiler.graph.ir import Graph, TensorType
+from vdla.compiler.graph.ir import Graph, Node, TensorType
 from vdla.compiler.graph.ops.blocks import pack, unpack
 from vdla.compiler.graph.ops.image_matmul import QMatMul
 from vdla.compiler.graph.ops.interpolate import QInterpolate
 from vdla.compiler.graph.ops.minimum import QMinimum
 from vdla.compiler.graph.ops.multiply import QMultiply, gate_shape
+from vdla.compiler.graph.ops.rows import QImageAsRows, QRowsAsImage
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.graph.reference import evaluate
 from vdla.compiler.targets.accelerator.operators.cost import TilingError
@@ -171,6 +172,18 @@ def transposition(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
     node = QTransposeImage(name="turned", output="y", data="x")
     shape = (n, channels, 1, pixels)
     return graph(node, {"x": shape}, (n, pixels, 1, channels), {}, rng)
+
+
+def exchange(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
+    """Vectors as pixels of an image, or pixels as vectors."""
+    rows, channels = pick((1, 2, 7, 35)), pick((1, 5, 16, 33, 64))
+    rng = np.random.default_rng(pick(range(1 << 16)))
+    vectors, image = (rows, channels), (1, channels, 1, rows)
+    if pick((0, 1)):
+        node: Node = QRowsAsImage(name="exchanged", output="y", data="x")
+        return graph(node, {"x": vectors}, image, {}, rng)
+    node = QImageAsRows(name="exchanged", output="y", data="x")
+    return graph(node, {"x": image}, vectors, {}, rng)
 
 
 def minimum(pick: Pick[Any]) -> tuple[Graph, dict[str, Any]]:
@@ -462,7 +475,7 @@ def choose(operator: Any, case: Case, config: Any) -> Any:
 
 KINDS = (
     convolution, dense, pool, addition, minimum, normalization, concatenation, interleaving,
-    upsampling, images, interpolation, table, rescaling, product, matmul, transposition,
+    upsampling, images, interpolation, table, rescaling, product, matmul, transposition, exchange,
 )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from vdla.compiler.graph.infer import verify
 from vdla.compiler.graph.ir import Graph, GraphError, TensorType
 from vdla.compiler.graph.ops import functions
 from vdla.compiler.graph.ops.image_matmul import QMatMul
+from vdla.compiler.graph.ops.rows import QImageAsRows, QRowsAsImage
 from vdla.compiler.graph.ops.transpose_image import QTransposeImage
 from vdla.compiler.graph.parser import parse_graph
 from vdla.compiler.graph.printer import beside, format_graph
@@ -234,3 +235,14 @@ def test_channels_and_pixels_in_each_others_place():
     np.testing.assert_array_equal(check(node, x), x.transpose(0, 3, 2, 1))
     with pytest.raises(GraphError, match=r"expected an image \[N, C, 1, W\], found \[1, 2, 3, 4\]"):
         node.result_shape([(1, 2, 3, 4)])
+
+
+def test_vectors_as_pixels_and_back():
+    x = numbers("int8", (7, 5), -128, 128)
+    image = check(QRowsAsImage(**NAMES, data="x"), x)
+    np.testing.assert_array_equal(image, x.T.reshape(1, 5, 1, 7))
+    np.testing.assert_array_equal(check(QImageAsRows(**NAMES, data="x"), image), x)
+    with pytest.raises(GraphError, match=r"expected vectors \[N, C\], found \[1, 2, 3, 4\]"):
+        QRowsAsImage(**NAMES, data="x").result_shape([(1, 2, 3, 4)])
+    with pytest.raises(GraphError, match=r"expected an image \[1, C, 1, N\], found \[2, 3, 1, 4\]"):
+        QImageAsRows(**NAMES, data="x").result_shape([(2, 3, 1, 4)])
